@@ -65,6 +65,14 @@ pub(crate) fn to_json(diagnostic: &Diagnostic, sources: &dyn Sources) -> Value {
     })
 }
 
+/// Returns the place of a diagnostic as `path:line:column`.
+pub(crate) fn locate(diagnostic: &Diagnostic, sources: &dyn Sources) -> String {
+    let source = text_of(diagnostic, sources);
+    let range = within(&source, &diagnostic.place.range);
+    let (line, column) = place(&source, range.start);
+    format!("{}:{line}:{column}", diagnostic.place.path)
+}
+
 /// Returns the source of a diagnostic; empty if it cannot be read.
 fn text_of(diagnostic: &Diagnostic, sources: &dyn Sources) -> Arc<str> {
     let text = sources.text(&diagnostic.place.path);

@@ -7,6 +7,8 @@ mod cargo;
 mod collect;
 mod crd;
 mod defaults;
+mod gap;
+mod kinds;
 mod kubernetes_kinds;
 mod kubernetes_types;
 mod origin;
@@ -27,6 +29,7 @@ pub mod yaml;
 use std::ops::Range;
 
 pub use cargo::{Membership, PackageSummary, find_membership, summarize_package};
+pub use kinds::{KindOutcome, KindSummary};
 pub use kubernetes_kinds::{KubernetesKind, explain_unknown_kind, find_kubernetes_kind};
 pub use rbuilder_catalogue::{Minor, versions};
 pub use rbuilder_diagnostic::Severity;
@@ -37,7 +40,7 @@ pub use sources::{SourceSet, Sources};
 pub use survey::{LeftOut, Standing, StandingMarker, find_standing_markers};
 
 use kubernetes_types::KubernetesTypes;
-use report::Report;
+use report::{Concern, Report};
 
 /// A sort of manifest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,6 +87,9 @@ pub struct Options {
     /// Keeps labels, annotations and names in the `metadata` of embedded objects, such as a pod template's.
     /// Without it the API server drops them. The marker `embedded_object_meta` says the same of one value.
     pub embedded_object_meta: bool,
+    /// Makes the manifests that no error concerns, in spite of errors elsewhere: the CRDs of the other kinds, and the
+    /// roles and webhook configurations if there is no error outside of types. Without it an error leaves nothing.
+    pub keep_going: bool,
     /// The Kubernetes whose types k8s-openapi has, where no feature of it is chosen in a manifest: what the variable
     /// `K8S_OPENAPI_ENABLED_VERSION` says to the build. Where nothing is said, the newest is taken.
     pub kubernetes: Option<Minor>,
@@ -105,6 +111,7 @@ impl Default for Options {
             version: None,
             max_description_length: None,
             embedded_object_meta: false,
+            keep_going: false,
             kubernetes: None,
         }
     }
@@ -141,35 +148,71 @@ impl FileRange {
     }
 }
 
-/// The result of `generate`. With an error among the diagnostics there are no files.
+/// The result of `generate`. With an error among the diagnostics there are no files, or, with [`Options::keep_going`],
+/// those that no error concerns.
 #[derive(Clone, Debug, Default)]
 pub struct Generated {
     /// The manifests, by path.
     pub files: Vec<OutputFile>,
     /// Everything to be said, sorted by place, without duplicates.
     pub diagnostics: Vec<Diagnostic>,
+    /// The kinds of the packages.
+    pub kinds: Vec<KindSummary>,
+}
+
+/// What a run found, beside its manifests.
+#[derive(Clone, Debug, Default)]
+pub struct Findings {
+    /// Everything to be said, sorted by place, without duplicates.
+    pub diagnostics: Vec<Diagnostic>,
+    /// The kinds of the packages, by group and name; none if CRDs are not asked for, or the packages could not be read.
+    pub kinds: Vec<KindSummary>,
+    /// The other products that an error holds back.
+    pub held_back: Vec<Product>,
 }
 
 /// Reads the kinds and markers of the packages that are asked for and writes their manifests.
 pub fn generate(sources: &dyn Sources, options: &Options) -> Generated {
     let mut files = Vec::new();
-    let diagnostics = generate_each(sources, options, &mut |file| files.push(file));
-    if diagnostics.iter().any(Diagnostic::is_error) {
+    let Findings {
+        diagnostics, kinds, ..
+    } = generate_each(sources, options, &mut |file| files.push(file));
+    if !options.keep_going && diagnostics.iter().any(Diagnostic::is_error) {
         files.clear();
     }
-    Generated { files, diagnostics }
+    Generated {
+        files,
+        diagnostics,
+        kinds,
+    }
 }
 
 /// As [`generate`], with each manifest handed over as soon as it is made, so that a caller who does not keep them
-/// never holds them all. An error can still follow: what was handed over then counts for nothing.
-pub fn generate_each(
-    sources: &dyn Sources,
-    options: &Options,
-    each: &mut dyn FnMut(OutputFile),
-) -> Vec<Diagnostic> {
+/// never holds them all. An error can still follow: what was handed over then counts for nothing, unless
+/// [`Options::keep_going`] is set, with which only what no error concerns is handed over.
+pub fn generate_each(sources: &dyn Sources, options: &Options, each: &mut dyn FnMut(OutputFile)) -> Findings {
     let mut report = Report::default();
-    manifests(sources, options, &mut report, each);
-    report.into_sorted()
+    let kinds = manifests(sources, options, &mut report, each).unwrap_or_default();
+    let held_back = [
+        (Product::Roles, Concern::Roles),
+        (Product::Webhooks, Concern::Webhooks),
+    ]
+    .into_iter()
+    .filter(|(product, concern)| options.products.contains(product) && is_held_back(&report, *concern))
+    .map(|(product, _)| product)
+    .collect();
+    let (diagnostics, concerns): (Vec<_>, Vec<_>) = report.into_sorted().into_iter().unzip();
+    let kinds = kinds::summarize_kinds(kinds, &diagnostics, &concerns);
+    Findings {
+        diagnostics,
+        kinds,
+        held_back,
+    }
+}
+
+/// Returns true if an error concerns the roles, or the webhook configurations.
+fn is_held_back(report: &Report, concern: Concern) -> bool {
+    report.holds_back(concern) || report.holds_back(Concern::Markers)
 }
 
 /// Returns the Kubernetes minor whose types the packages compile, as far as their manifests or the options say it.
@@ -186,10 +229,8 @@ fn manifests(
     options: &Options,
     report: &mut Report,
     each: &mut dyn FnMut(OutputFile),
-) {
-    let Some(manifests) = cargo::read_manifests(sources, options, report) else {
-        return;
-    };
+) -> Option<Vec<kinds::Kind>> {
+    let manifests = cargo::read_manifests(sources, options, report)?;
     let k8s_openapi = manifests.k8s_openapi;
     let choice = k8s_openapi.choose(options.kubernetes);
     let kubernetes = KubernetesTypes::new(choice, k8s_openapi.place);
@@ -203,15 +244,26 @@ fn manifests(
     if options.products.contains(&Product::Crds) {
         collected.selector.report(package, sources, options, report);
     }
+    let mut kinds = Vec::new();
     for product in &options.products {
         match product {
-            Product::Crds => crd::crd_files(package, options, report, each),
-            Product::Roles => rbac::roles_file(package, &options.role_name, report)
-                .into_iter()
-                .for_each(&mut *each),
-            Product::Webhooks => webhook::manifests_file(package, report)
-                .into_iter()
-                .for_each(&mut *each),
+            Product::Crds => kinds = crd::crd_files(package, options, report, each),
+            Product::Roles => {
+                report.set_concern(Concern::Roles);
+                let file = rbac::roles_file(package, &options.role_name, report);
+                file.filter(|_| !is_held_back(report, Concern::Roles))
+                    .into_iter()
+                    .for_each(&mut *each);
+            }
+            Product::Webhooks => {
+                report.set_concern(Concern::Webhooks);
+                let file = webhook::manifests_file(package, report);
+                file.filter(|_| !is_held_back(report, Concern::Webhooks))
+                    .into_iter()
+                    .for_each(&mut *each);
+            }
         }
+        report.set_concern(Concern::Run);
     }
+    Some(kinds)
 }

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use rbuilder_reader::{Span, TypeRef};
 use rbuilder_syntax::{CustomResource, RbacRule, Type, Webhook};
 
+use crate::gap::{Gap, GapId};
 use crate::kubernetes_types::KubernetesTypes;
 use crate::place::FileId;
 
@@ -58,6 +59,8 @@ pub(crate) struct Package {
     pub(crate) by_hand: Vec<ByHand>,
     /// The Cargo packages, in the order of their manifests.
     pub(crate) members: Vec<Member>,
+    /// Parts of the source whose items are unknown.
+    pub(crate) gaps: Vec<Gap>,
     /// Kubernetes' own types, as the packages' k8s-openapi has them.
     pub(crate) kubernetes: KubernetesTypes,
 }
@@ -101,6 +104,8 @@ pub(crate) struct Module {
     /// Its functions and constants that may be a single value.
     pub(crate) values: BTreeMap<String, ValueId>,
     pub(crate) globs: Vec<Vec<String>>,
+    /// The parts of it whose items are unknown.
+    pub(crate) gaps: Vec<GapId>,
 }
 
 /// The meaning of a name in a module.
@@ -123,8 +128,14 @@ pub(crate) struct TypeItem {
     pub(crate) module: ModuleId,
     /// Nothing when the item's shape could not be read; the reason has been reported.
     pub(crate) model: Option<Type>,
-    /// Complaints that count only when something refers to the type.
+    /// What is wrong with it, which concerns all that need it.
     pub(crate) reserved: Vec<rbuilder_syntax::Diagnostic>,
+    /// True if that is to be said even if nothing needs it.
+    pub(crate) is_checked: bool,
+    /// True if a macro may change it. It has no schema then.
+    pub(crate) is_rewritten: bool,
+    /// Its name, if it derives `CustomResource`.
+    pub(crate) kind_struct: Option<String>,
     /// The traits of serde that are derived.
     pub(crate) serde: SerdeDerives,
     /// True if `Default` is derived.
@@ -259,6 +270,10 @@ impl Package {
                 plural: kind.plural_name(),
             })
             .collect()
+    }
+
+    pub(crate) fn gap(&self, id: GapId) -> &Gap {
+        &self.gaps[id.0]
     }
 
     pub(crate) fn item(&self, id: TypeId) -> &TypeItem {

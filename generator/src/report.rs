@@ -1,5 +1,10 @@
-//! Collects diagnostics and sorts them by place.
+//! Collects diagnostics with what they concern, and sorts them by place.
+//!
+//! An error holds back the outputs that it concerns. While a kind's schema is made, whatever is found concerns that kind.
+//! A schema is made once for all kinds that use it, so whoever remembers one remembers the errors in it as well
+//! ([`Report::errors_since`]) and charges them to the next kind that takes it ([`Report::charge`]).
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use crate::place::{FileId, Files, Place};
@@ -8,32 +13,118 @@ use crate::{Diagnostic, FileRange};
 /// A diagnostic about a place of the files that have been read.
 pub(crate) type PlacedDiagnostic = rbuilder_diagnostic::Diagnostic<Place>;
 
+/// What a diagnostic concerns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Concern {
+    /// All outputs: the run cannot be trusted.
+    Run,
+    /// The outputs that combine the markers of all source, which are the roles and the webhook configurations.
+    Markers,
+    /// A part of the source, such as a type, and whatever needs it, to which it is charged.
+    Part,
+    /// The CRD of a kind, by its position among the kinds of the run.
+    Kind(usize),
+    Roles,
+    Webhooks,
+}
+
+/// A diagnostic and what it concerns.
+#[derive(Debug)]
+struct Entry {
+    diagnostic: Diagnostic,
+    concerns: BTreeSet<Concern>,
+}
+
+/// The position of an error among the diagnostics of a [`Report`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ErrorId(usize);
+
 /// The diagnostics of a run, and the files they are about.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Report {
     pub(crate) files: Files,
-    list: Vec<Diagnostic>,
+    list: Vec<Entry>,
+    /// What is concerned by diagnostics that are added now.
+    concern: Concern,
+    /// The errors in the order in which they were added or charged.
+    log: Vec<ErrorId>,
+    /// What errors concern.
+    held_back: BTreeSet<Concern>,
+}
+
+impl Default for Report {
+    fn default() -> Self {
+        Report {
+            files: Files::default(),
+            list: Vec::new(),
+            concern: Concern::Run,
+            log: Vec::new(),
+            held_back: BTreeSet::new(),
+        }
+    }
 }
 
 impl Report {
     pub(crate) fn push(&mut self, diagnostic: Diagnostic) {
-        self.list.push(diagnostic);
+        let id = ErrorId(self.list.len());
+        let is_error = diagnostic.is_error();
+        self.list.push(Entry {
+            diagnostic,
+            concerns: BTreeSet::from([self.concern]),
+        });
+        if is_error {
+            self.log.push(id);
+            self.held_back.insert(self.concern);
+        }
+    }
+
+    /// Sets what is concerned by diagnostics from now on. Returns what was until now.
+    pub(crate) fn set_concern(&mut self, concern: Concern) -> Concern {
+        std::mem::replace(&mut self.concern, concern)
+    }
+
+    /// The number of errors that have been added or charged.
+    pub(crate) fn error_count(&self) -> usize {
+        self.log.len()
+    }
+
+    /// The errors that have been added or charged since there were `count` of them.
+    pub(crate) fn errors_since(&self, count: usize) -> Vec<ErrorId> {
+        self.log[count..].to_vec()
+    }
+
+    /// Notes that errors concern what is being made now as well.
+    pub(crate) fn charge(&mut self, errors: &[ErrorId]) {
+        for id in errors {
+            self.list[id.0].concerns.insert(self.concern);
+            self.log.push(*id);
+            self.held_back.insert(self.concern);
+        }
     }
 
     pub(crate) fn has_errors(&self) -> bool {
-        self.list.iter().any(Diagnostic::is_error)
+        !self.log.is_empty()
+    }
+
+    /// Returns true if an error concerns this, or everything.
+    pub(crate) fn holds_back(&self, concern: Concern) -> bool {
+        self.held_back.contains(&concern) || self.held_back.contains(&Concern::Run)
     }
 
     /// Returns true if an error with this message has been reported within a part of a file.
     pub(crate) fn has_error(&self, file: FileId, part: Range<usize>, message: &str) -> bool {
         let path = self.files.path(file);
-        self.list.iter().any(|known| {
-            known.is_error()
-                && known.message == message
-                && known.place.path == path
-                && part.start <= known.place.range.start
-                && known.place.range.end <= part.end
-        })
+        self.list.iter().any(
+            |Entry {
+                 diagnostic: known, ..
+             }| {
+                known.is_error()
+                    && known.message == message
+                    && known.place.path == path
+                    && part.start <= known.place.range.start
+                    && known.place.range.end <= part.end
+            },
+        )
     }
 
     /// Adds the diagnostics of `rbuilder-syntax` about a file.
@@ -52,7 +143,7 @@ impl Report {
         let files = &self.files;
         let diagnostic =
             diagnostic.map_place(|place| FileRange::new(files.path(place.file), place.span.range()));
-        self.list.push(diagnostic);
+        self.push(diagnostic);
     }
 
     /// Adds an error about a place; an empty `help` is none.
@@ -66,9 +157,10 @@ impl Report {
         self.add(PlacedDiagnostic::warning(place, message).maybe_help(help));
     }
 
-    /// Returns the diagnostics by place, without duplicates: an item that two targets share is read twice.
-    pub(crate) fn into_sorted(mut self) -> Vec<Diagnostic> {
-        let key = |d: &Diagnostic| {
+    /// Returns the diagnostics by place, each with what it concerns, without duplicates: an item that two targets share
+    /// is read twice, and a type that two kinds need is complained about for each.
+    pub(crate) fn into_sorted(mut self) -> Vec<(Diagnostic, BTreeSet<Concern>)> {
+        self.list.sort_by_cached_key(|Entry { diagnostic: d, .. }| {
             (
                 d.place.path.clone(),
                 d.place.range.start,
@@ -76,9 +168,14 @@ impl Report {
                 d.severity,
                 d.message.clone(),
             )
-        };
-        self.list.sort_by_cached_key(key);
-        self.list.dedup();
-        self.list
+        });
+        let mut sorted: Vec<(Diagnostic, BTreeSet<Concern>)> = Vec::new();
+        for Entry { diagnostic, concerns } in self.list {
+            match sorted.last_mut() {
+                Some((last, known)) if *last == diagnostic => known.extend(concerns),
+                _ => sorted.push((diagnostic, concerns)),
+            }
+        }
+        sorted
     }
 }

@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::defaults::{self, Associated, Evaluator};
 use crate::package::{Direction, ModuleId, Package, TypeId};
 use crate::place::Place;
-use crate::report::Report;
+use crate::report::{ErrorId, Report};
 use crate::resolve::{Bindings, Resolver, Scope, Target, Ty, lookup_path};
 use crate::serde_forms;
 
@@ -26,15 +26,22 @@ const MAX_DEPTH: usize = 64;
 
 const OBJECT_META: &str = "k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta";
 
+/// A result with the errors that were found on the way to it: they concern whoever takes it.
+#[derive(Clone)]
+struct Made<T> {
+    result: T,
+    errors: Vec<ErrorId>,
+}
+
 /// Makes schemas and remembers them.
 pub(crate) struct Schemas<'a> {
     resolver: Resolver<'a>,
     /// Nothing for an item that has no schema; the reason has been reported.
-    made: BTreeMap<Instance, Option<Slot>>,
+    made: BTreeMap<Instance, Made<Option<Slot>>>,
     /// The directions that a type implements by hand instead of deriving them.
     by_hand: BTreeMap<TypeId, Vec<Direction>>,
     /// The schemas of types by module and by how they are written there: most fields repeat a few types.
-    spelled: HashMap<ModuleId, HashMap<String, Slot>>,
+    spelled: HashMap<ModuleId, HashMap<String, Made<Slot>>>,
     /// The items being made, outermost first.
     open: Vec<Instance>,
     /// The functions and constants of types.
@@ -63,6 +70,7 @@ impl<'a> Schemas<'a> {
 
     /// The schema of an item, with the defaults of its type parameters.
     pub(crate) fn item(&mut self, id: TypeId, place: Place) -> Option<Arc<Schema>> {
+        self.report_reserved(id);
         let args = self.resolver.default_args(id, place)?;
         self.instance(&(id, args), place).map(|slot| slot.schema)
     }
@@ -78,6 +86,11 @@ impl<'a> Schemas<'a> {
         self.slot(ty, scope)
     }
 
+    /// Reports what is wrong with an item itself.
+    pub(crate) fn report_reserved(&mut self, id: TypeId) {
+        self.resolver.report_reserved(id);
+    }
+
     fn slot(&mut self, ty: &TypeRef, scope: Scope<'_>) -> Option<Slot> {
         let place = Place {
             file: scope.file,
@@ -90,20 +103,26 @@ impl<'a> Schemas<'a> {
             None
         };
         if let Some(spelling) = &spelling
-            && let Some(slot) = self
+            && let Some(made) = self
                 .spelled
                 .get(&scope.module)
                 .and_then(|known| known.get(spelling))
         {
-            return Some(slot.clone());
+            self.resolver.report.charge(&made.errors);
+            return Some(made.result.clone());
         }
+        let errors = self.report().error_count();
         let resolved = self.resolver.resolve(ty, scope)?;
         let slot = self.value(&resolved, place)?;
         if let Some(spelling) = spelling {
+            let made = Made {
+                result: slot.clone(),
+                errors: self.report().errors_since(errors),
+            };
             self.spelled
                 .entry(scope.module)
                 .or_default()
-                .insert(spelling, slot.clone());
+                .insert(spelling, made);
         }
         Some(slot)
     }
@@ -188,7 +207,8 @@ impl<'a> Schemas<'a> {
 
     fn instance(&mut self, instance: &Instance, place: Place) -> Option<Slot> {
         if let Some(made) = self.made.get(instance) {
-            return made.clone();
+            self.resolver.report.charge(&made.errors);
+            return made.result.clone();
         }
         if self.open.contains(instance) {
             return self.refuse_recursion(instance, place);
@@ -196,16 +216,21 @@ impl<'a> Schemas<'a> {
         if self.open.len() >= MAX_DEPTH {
             return self.refuse_depth(instance, place);
         }
+        let errors = self.report().error_count();
         self.open.push(instance.clone());
-        let made = self.make(instance);
+        let result = self.make(instance);
         self.open.pop();
-        self.made.insert(instance.clone(), made.clone());
-        made
+        let made = Made {
+            result: result.clone(),
+            errors: self.report().errors_since(errors),
+        };
+        self.made.insert(instance.clone(), made);
+        result
     }
 
     fn make(&mut self, (id, args): &Instance) -> Option<Slot> {
         let item = self.package().item(*id);
-        let model = item.model.as_ref()?;
+        let model = item.model.as_ref().filter(|_| !item.is_rewritten)?;
         let params = model.generics.iter().map(|(name, _)| name.clone());
         let bindings: Bindings = params.zip(args.iter().cloned()).collect();
         let scope = Scope {
@@ -370,6 +395,15 @@ impl<'a> Schemas<'a> {
         let is_stated = model.container.markers.schema.is_some() || model.container.transparent;
         if is_stated {
             return Some(());
+        }
+        if let Some(gap) = self
+            .package()
+            .gaps
+            .iter()
+            .find(|gap| gap.may_implement_for(&model.ident))
+        {
+            self.report().add_all(gap.file, [gap.reason.clone()]);
+            return None;
         }
         let place = Place {
             file: item.file,

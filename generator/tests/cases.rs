@@ -68,6 +68,7 @@ fn run(files: &Files) -> Files {
     let Generated {
         files: made,
         diagnostics,
+        ..
     } = generate(&sources, &options);
     let mut out: Files = made.into_iter().map(|file| (file.path, file.text)).collect();
     out.insert(

@@ -88,7 +88,9 @@ fn check(sources: &SourceSet) -> bool {
         );
         assert!(!said.message.is_empty(), "{said:?}");
     }
-    let Generated { files, diagnostics } = generated;
+    let Generated {
+        files, diagnostics, ..
+    } = generated;
     let refused = diagnostics.iter().any(|said| said.severity == Severity::Error);
     assert!(!refused || files.is_empty(), "manifests beside an error");
     for file in &files {

@@ -305,7 +305,9 @@ fn roles(source: &str) -> Vec<(String, Vec<RbacRule>)> {
         "[package]\nname = \"roles\"\n[dependencies]\nrbuilder = \"0.1\"\n",
     );
     sources.insert("src/lib.rs", source);
-    let Generated { files, diagnostics } = generate(&sources, &Options::default());
+    let Generated {
+        files, diagnostics, ..
+    } = generate(&sources, &Options::default());
     let errors: Vec<_> = diagnostics
         .iter()
         .filter(|said| said.severity == Severity::Error)

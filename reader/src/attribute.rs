@@ -91,6 +91,11 @@ impl<'a> Attribute<'a> {
         self.span
     }
 
+    /// The attribute as written, `#` and brackets included.
+    pub fn text(&self) -> &'a str {
+        self.meta.text_of(self.span)
+    }
+
     /// The place of the path.
     pub fn path_span(&self) -> Span {
         let mut cursor = self.meta;

@@ -146,6 +146,8 @@ pub struct Outcome {
     pub diagnostics: Vec<Value>,
     /// The next steps to print after the plan has been applied.
     pub next: String,
+    /// The error to print in the end, of a command that did the rest.
+    pub failure: Option<anyhow::Error>,
     /// Exit code of the command: 1 if its changes leave something to be resolved.
     pub exit_code: u8,
 }
@@ -279,11 +281,15 @@ fn show_outcome(command: &str, outcome: &Outcome, flags: PlanFlags, shell: &mut 
         warnings,
         diagnostics,
         next,
+        failure,
         ..
     } = outcome;
     if flags.output == Output::Json {
         let mut answer = render_json(plan, command, !flags.dry_run);
         answer["diagnostics"] = json!(diagnostics);
+        if let Some(failure) = failure {
+            answer["error"] = format!("{failure:#}").into();
+        }
         return shell.out(&format!("{answer:#}\n"));
     }
     shell.message(warnings);
@@ -296,6 +302,9 @@ fn show_outcome(command: &str, outcome: &Outcome, flags: PlanFlags, shell: &mut 
         if !plan.is_empty() {
             shell.note(next);
         }
+    }
+    if let Some(failure) = failure {
+        shell.error(failure);
     }
 }
 

@@ -56,6 +56,7 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     ("manifests", &[
         ("Generate the manifests of a project", "rbuilder manifests"),
         ("Fail in CI if they are not up to date", "rbuilder manifests --check"),
+        ("Generate the manifests of the kinds without errors", "rbuilder manifests --keep-going"),
         ("Print the CRDs of a package of a workspace", "rbuilder manifests --package shop-api --only crd --stdout"),
     ]),
     ("install", &[

@@ -19,7 +19,7 @@ fn read_all(sources: &SourceSet, options: &Options) -> Result<Vec<Manifest>, Str
     let read = read_manifests(sources, options, &mut report).map(|manifests| manifests.packages);
     read.ok_or_else(|| {
         let said = report.into_sorted().into_iter();
-        said.map(|problem| format!("{}: {}", problem.place.path, problem.message))
+        said.map(|problem| format!("{}: {}", problem.0.place.path, problem.0.message))
             .collect::<Vec<_>>()
             .join("\n")
     })

@@ -9,6 +9,7 @@ use rbuilder_syntax::{Diagnostic, Diagnostics, Session, check_conditions, descri
 use super::path::{self, Location};
 use super::seen_marks::SeenMarks;
 use super::{Collector, Content, OpenFile, attributes, include, merges};
+use crate::gap::{Gap, GapId, GapSort};
 use crate::package::{ModuleId, Name};
 use crate::place::FileId;
 
@@ -31,7 +32,12 @@ impl Collector<'_> {
         let id = self.report.files.add(&open.path);
         let said = match lex_file(&text) {
             Ok(tokens) => self.read_tokens(&tokens, &open, id),
-            Err(malformed) => vec![describe_malformed(malformed)],
+            Err(malformed) => {
+                let reason = describe_malformed(malformed);
+                let first = self.package.modules.len();
+                self.add_unread(open.module, first, id, &text, reason.clone());
+                vec![reason]
+            }
         };
         self.report.add_all(id, said);
     }
@@ -39,14 +45,17 @@ impl Collector<'_> {
     fn read_tokens(&mut self, tokens: &Tokens<'_>, open: &OpenFile, id: FileId) -> Vec<Diagnostic> {
         let cfg = self.cfg_of(open.module);
         let is_foreign = self.package.module(open.module).is_foreign;
+        let first_inner = self.package.modules.len();
         let mut reader = FileReader {
             collector: self,
             open,
             id,
             cfg: &cfg,
+            text: tokens.text(),
             session: Session::default(),
             is_foreign,
             seen_marks: SeenMarks::new(if is_foreign { &[] } else { tokens.marks() }),
+            macros: Vec::new(),
             rewritten: None,
             pending: Vec::new(),
         };
@@ -55,15 +64,38 @@ impl Collector<'_> {
         }
         match reader.file(tokens) {
             Ok(()) => {
-                let unseen: Vec<_> = reader.seen_marks.report_unseen().collect();
-                unseen
-                    .into_iter()
-                    .for_each(|diagnostic| reader.session.report(diagnostic));
+                reader.add_macros(tokens);
             }
             // Behind this place nothing has been read, so any of its marker tokens may be unseen.
-            Err(malformed) => reader.session.report(describe_malformed(malformed)),
+            Err(malformed) => {
+                let reason = describe_malformed(malformed);
+                reader.session.report(reason.clone());
+                let said = reader.session.diagnostics.into_vec();
+                self.add_unread(open.module, first_inner, id, tokens.text(), reason);
+                return said;
+            }
         }
         reader.session.diagnostics.into_vec()
+    }
+}
+
+impl Collector<'_> {
+    /// Notes that items of a file may be missing: in its module, and in the modules from `first` on, which are in it.
+    fn add_unread(&mut self, module: ModuleId, first: usize, file: FileId, text: &str, reason: Diagnostic) {
+        let gap = GapId(self.package.gaps.len());
+        self.add_gap(
+            module,
+            Gap {
+                file,
+                sort: GapSort::Unread,
+                text: text.into(),
+                hides_kind: text.contains("CustomResource"),
+                reason,
+            },
+        );
+        for inner in &mut self.package.modules[first..] {
+            inner.gaps.push(gap);
+        }
     }
 }
 
@@ -73,11 +105,14 @@ pub(super) struct FileReader<'c, 'a> {
     pub(super) open: &'c OpenFile,
     pub(super) id: FileId,
     pub(super) cfg: &'c Cfg,
+    pub(super) text: &'c str,
     pub(super) session: Session,
     /// True if only types that others use are wanted of the package.
     pub(super) is_foreign: bool,
     pub(super) seen_marks: SeenMarks<'c>,
-    /// The attribute macro on a module around the items, until it is reported.
+    /// The macros that stand for items, and the modules that they are in.
+    pub(super) macros: Vec<(ModuleId, Span)>,
+    /// The attribute macro on a module around the items.
     pub(super) rewritten: Option<Span>,
     /// Diagnostics about the conditions of the item being read and of those around it, held back until one turns out
     /// to matter.
@@ -160,7 +195,7 @@ impl<'c> FileReader<'c, '_> {
 
     /// Reports what is not known about the conditions of an item, and of those around it.
     pub(super) fn report_pending(&mut self) {
-        for diagnostic in std::mem::take(&mut self.pending) {
+        for diagnostic in self.pending.clone() {
             self.session.report(diagnostic);
         }
     }
@@ -172,12 +207,13 @@ impl<'c> FileReader<'c, '_> {
             return Ok(());
         }
         let attrs = item.attrs;
+        let item_text = &self.text[item.span.range()];
         self.rules(&attrs);
         if !matches!(item.kind, ItemKind::Function(_)) {
             self.misplaced_webhooks(&attrs);
         }
         match item.kind {
-            ItemKind::Type(item) => self.type_item(item, &attrs, module),
+            ItemKind::Type(item) => self.type_item(item, &attrs, module, item_text),
             ItemKind::Trait(ident, content) => {
                 self.name(module, ident, Name::Opaque);
                 return self.members(Items::new(content, Some(self.cfg)), None, module);
@@ -201,10 +237,11 @@ impl<'c> FileReader<'c, '_> {
                 self.name(module, rename.unwrap_or(ident), Name::Import(path));
             }
             ItemKind::Module(ident, content) => {
-                return self.module(ident, content, &attrs, module, location);
+                return self.module(ident, content, &attrs, module, location, item_text);
             }
             ItemKind::Macro(mac) if include::is_include(&mac) => self.include(&mac, module, Content::Items),
-            ItemKind::Macro(_) | ItemKind::Other => {}
+            ItemKind::Macro(mac) => self.macros.push((module, mac.span)),
+            ItemKind::Other => {}
         }
         Ok(())
     }

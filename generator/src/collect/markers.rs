@@ -1,14 +1,15 @@
 //! `#[rbac]` and `#[webhook]` attributes of a file, and attribute macros that could change what is marked.
 
-use rbuilder_reader::Attribute;
 use rbuilder_reader::grammar::{Function, Implementation};
 use rbuilder_reader::token::Tokens;
+use rbuilder_reader::{Attribute, Span};
 use rbuilder_syntax::{
     Diagnostic, RbacRule, misplaced_webhook, parse_rbac_attribute, parse_webhook_attribute, rbac_attributes,
     warn_of_go_marker, webhook_attributes,
 };
 
 use super::file::FileReader;
+use super::gaps::{generated_kinds, makes_kinds};
 use super::{attributes, handler};
 use crate::package::{ModuleId, PlacedRule};
 
@@ -68,29 +69,43 @@ impl FileReader<'_, '_> {
         }
     }
 
-    /// An attribute macro above the derive may change what the derive sees; one on a module around it, too.
-    pub(super) fn refuse_attribute_macros(&mut self, attrs: &[Attribute<'_>]) {
-        let above = attrs.iter().take_while(|attr| !attr.is("derive"));
-        for attr in above.filter(|attr| !attributes::is_harmless(attr)) {
-            let message = "this attribute macro may change the type; rbuilder does not run macros";
-            let help = "move it below the derives if it configures one of them; otherwise write out the type that it generates";
-            self.session
-                .report(Diagnostic::error(attr.span(), message).help(help));
+    /// An attribute macro above the derive may change what the derive sees; one on a module around it, too. Returns true
+    /// if there is one, and says so once for each module.
+    pub(super) fn refuse_attribute_macros(&mut self, attrs: &[Attribute<'_>], text: &str) -> bool {
+        if self.rewritten.is_some() {
+            self.refuse_rewritten_module();
+            return true;
         }
-        self.refuse_rewritten_module();
+        let above = attrs.iter().take_while(|attr| !attr.is("derive"));
+        let mut is_rewritten = false;
+        for attr in above.filter(|attr| !attributes::is_harmless(attr)) {
+            is_rewritten = true;
+            let reason = if makes_kinds(attr, text) {
+                generated_kinds(attr.span())
+            } else {
+                rewritten_type(attr.span())
+            };
+            self.session.report(reason);
+        }
+        is_rewritten
     }
 
-    /// Says once for each such module that what is in it may be moved, renamed or copied.
+    /// Says that what is in a module with an attribute macro may be moved, renamed or copied.
     pub(super) fn refuse_rewritten_module(&mut self) {
-        let rewritten = self.rewritten;
-        // What is reserved for each type apart is said about each that somebody uses.
-        if !self.is_foreign {
-            self.rewritten = None;
-        }
-        if let Some(span) = rewritten {
-            let message = "this attribute macro may change the module; rbuilder does not run macros";
-            let help = "move API types and markers to a module without the macro";
-            self.session.report(Diagnostic::error(span, message).help(help));
+        if let Some(span) = self.rewritten {
+            self.session.report(rewritten_module(span));
         }
     }
+}
+
+fn rewritten_type(span: Span) -> Diagnostic {
+    let message = "this attribute macro may change the type; rbuilder does not run macros";
+    let help = "move it below the derives if it configures one of them; otherwise write out the type that it generates";
+    Diagnostic::error(span, message).help(help)
+}
+
+pub(super) fn rewritten_module(span: Span) -> Diagnostic {
+    let message = "this attribute macro may change the module; rbuilder does not run macros";
+    let help = "move API types and markers to a module without the macro";
+    Diagnostic::error(span, message).help(help)
 }

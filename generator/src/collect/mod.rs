@@ -3,6 +3,7 @@
 
 mod attributes;
 mod file;
+mod gaps;
 mod handler;
 mod imports;
 mod include;
@@ -22,10 +23,11 @@ use std::sync::Arc;
 use rbuilder_reader::cfg::Cfg;
 
 use crate::cargo::Manifest;
+use crate::gap::{Gap, GapId};
 use crate::kubernetes_types::KubernetesTypes;
 use crate::package::{Member, Module, ModuleId, Package, PackageId};
 use crate::place::Place;
-use crate::report::Report;
+use crate::report::{Concern, Report};
 use crate::selection::Selector;
 use crate::sources::Sources;
 use crate::{Diagnostic, FileRange, Options};
@@ -46,6 +48,7 @@ pub(crate) fn collect_packages(
     options: &Options,
     report: &mut Report,
 ) -> Collected {
+    let outer = report.set_concern(Concern::Markers);
     let mut collector = Collector {
         sources,
         build,
@@ -72,6 +75,8 @@ pub(crate) fn collect_packages(
         collector.read_module(module);
     }
     collector.reach();
+    collector.report_types();
+    collector.report.set_concern(outer);
     Collected {
         package: collector.package,
         selector: collector.selector,
@@ -154,6 +159,29 @@ enum Content {
 }
 
 impl Collector<'_> {
+    /// Says what is wrong with the types that are checked whether or not something needs them.
+    fn report_types(&mut self) {
+        self.report.set_concern(Concern::Part);
+        for item in self.package.types.iter().filter(|item| item.is_checked) {
+            self.report.add_all(item.file, item.reserved.iter().cloned());
+        }
+    }
+
+    /// Adds a part of a module whose items are unknown.
+    fn add_gap(&mut self, module: ModuleId, gap: Gap) {
+        self.package.modules[module.0]
+            .gaps
+            .push(GapId(self.package.gaps.len()));
+        self.package.gaps.push(gap);
+    }
+
+    /// Adds an error after which nothing of the run can be trusted.
+    fn fatal_error(&mut self, place: Place, message: String, help: &str) {
+        let outer = self.report.set_concern(Concern::Run);
+        self.report.error(place, message, help);
+        self.report.set_concern(outer);
+    }
+
     /// Adds a package and the roots of its targets.
     fn add_package(&mut self, manifest: Manifest) {
         let id = PackageId(self.package.members.len());
@@ -199,6 +227,7 @@ impl Collector<'_> {
             names: BTreeMap::new(),
             values: BTreeMap::new(),
             globs: Vec::new(),
+            gaps: Vec::new(),
         });
         id
     }
@@ -248,7 +277,7 @@ impl Collector<'_> {
         match path::find_file(|path| self.is_file(path), &folder, &name, written) {
             Ok(path::Found { path, .. }) if ancestors.contains(&path) => {
                 let message = format!("the file `{path}` includes itself");
-                self.report.error(place, message, "");
+                self.fatal_error(place, message, "");
                 None
             }
             Ok(path::Found { path, folder }) => Some(OpenFile {
@@ -269,7 +298,7 @@ impl Collector<'_> {
             Err(looked_for) => {
                 let message = format!("file not found for module `{name}`");
                 let help = format!("create {looked_for}");
-                self.report.error(place, message, &help);
+                self.fatal_error(place, message, &help);
                 None
             }
         }
@@ -302,10 +331,12 @@ impl Collector<'_> {
         match self.sources.text(path) {
             Ok(text) => text,
             Err(reason) => {
+                let outer = self.report.set_concern(Concern::Run);
                 self.report.push(Diagnostic::error(
                     FileRange::new(path, 0..0),
                     format!("failed to read the file: {reason}"),
                 ));
+                self.report.set_concern(outer);
                 None
             }
         }

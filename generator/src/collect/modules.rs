@@ -7,6 +7,7 @@ use rbuilder_syntax::Diagnostic;
 
 use super::file::FileReader;
 use super::include::{self, Included};
+use super::markers::rewritten_module;
 use super::path::{self, Location};
 use super::{BUILT_MARKERS, Content, Declared, MAX_MODULES, OpenFile, attributes};
 use crate::package::{ModuleId, Name};
@@ -20,6 +21,7 @@ impl<'c> FileReader<'c, '_> {
         attrs: &[Attribute<'_>],
         parent: ModuleId,
         location: &Location,
+        text: &str,
     ) -> Result<(), Diagnostic> {
         if self.collector.package.modules.len() >= MAX_MODULES {
             let message = "the package has too many modules";
@@ -32,10 +34,12 @@ impl<'c> FileReader<'c, '_> {
         let written = path::path_attribute(attrs);
         let macros = attrs.iter().find(|attr| !attributes::is_harmless(attr));
         let rewritten = macros.map(Attribute::span);
+        if let Some(attr) = macros {
+            self.add_rewritten(attr, text, &[parent, id]);
+        }
         let Some(content) = content else {
-            if rewritten.is_some() {
-                self.rewritten = rewritten;
-                self.refuse_rewritten_module();
+            if let Some(span) = rewritten.filter(|_| !self.is_foreign) {
+                self.session.report(rewritten_module(span));
             }
             self.module_file(ident, id, location, written);
             return Ok(());

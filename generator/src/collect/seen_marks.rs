@@ -30,13 +30,30 @@ impl<'t> SeenMarks<'t> {
         }
     }
 
-    /// Returns a diagnostic for each token that no reader has seen.
-    pub(super) fn report_unseen(&self) -> impl Iterator<Item = Diagnostic> {
+    /// The tokens that no reader has seen.
+    pub(super) fn unseen(&self) -> impl Iterator<Item = &'t Mark> {
         let marks = self.marks.iter().zip(&self.seen);
-        marks
-            .filter(|(_, seen)| !**seen)
-            .map(|(mark, _)| unseen_mark(mark))
+        marks.filter(|(_, seen)| !**seen).map(|(mark, _)| mark)
     }
+}
+
+/// A diagnostic for each token that no reader has seen, but of the tokens within one macro for the first only. With it
+/// the position of the macro among the given ones.
+pub(super) fn report_unseen<'m>(
+    unseen: impl Iterator<Item = &'m Mark>,
+    macros: &[Span],
+) -> Vec<(Diagnostic, Option<usize>)> {
+    let mut found: Vec<(Diagnostic, Option<usize>)> = Vec::new();
+    for mark in unseen {
+        let within = macros.iter().position(|span| span.contains(mark.at));
+        let is_told = found
+            .iter()
+            .any(|(_, earlier)| within.is_some() && *earlier == within);
+        if !is_told {
+            found.push((unseen_mark(mark), within));
+        }
+    }
+    found
 }
 
 fn unseen_mark(mark: &Mark) -> Diagnostic {

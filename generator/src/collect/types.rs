@@ -30,33 +30,39 @@ impl FileReader<'_, '_> {
         Ok(())
     }
 
-    pub(super) fn type_item(&mut self, item: TypeItem<'_>, attrs: &[Attribute<'_>], module: ModuleId) {
+    pub(super) fn type_item(
+        &mut self,
+        item: TypeItem<'_>,
+        attrs: &[Attribute<'_>],
+        module: ModuleId,
+        text: &str,
+    ) {
         let ident = item.ident;
+        // Of an item in such a module the module's macro makes kinds.
+        if self.rewritten.is_none()
+            && let Some(attr) = attrs.iter().find(|attr| attr.is("versioned"))
+        {
+            self.add_rewritten(attr, text, &[module]);
+        }
         let ours = has_derive(attrs, "CrdSchema") || has_derive(attrs, "CustomResource");
         let is_union = matches!(item.body, Body::Union);
         if is_union || !ours && !THEIRS.iter().any(|name| has_derive(attrs, name)) {
             return self.name(module, ident, Name::Opaque);
         }
-        if ours {
-            self.refuse_attribute_macros(attrs);
-            self.report_pending();
-        }
         let earlier = std::mem::take(&mut self.session.diagnostics);
+        let is_rewritten = self.refuse_attribute_macros(attrs, text);
         self.report_pending();
         let model = parse_type(attrs, item, &mut self.session);
         let said = std::mem::replace(&mut self.session.diagnostics, earlier).into_vec();
         let skipped = self.skipped(model.as_ref(), attrs, module);
         // A type with schemars' derive alone may have nothing to do with an API, and of a kind that is not written
         // only what others use has to be right.
-        let (now, reserved) = if ours && !self.is_foreign && skipped.is_none() {
-            (said, Vec::new())
-        } else {
-            (Vec::new(), said)
-        };
-        now.into_iter()
-            .for_each(|diagnostic| self.session.diagnostics.push(diagnostic));
+        let is_checked = ours && !self.is_foreign && skipped.is_none();
         let id = TypeId(self.collector.package.types.len());
         let resource = model.as_ref().and_then(|model| model.custom_resource.as_ref());
+        if resource.is_none() && is_checked && has_derive(attrs, "CustomResource") {
+            self.add_unreadable_kind(attrs, &said, module);
+        }
         if let Some(resource) = resource {
             let root = resource.root.clone().unwrap_or_else(|| resource.kind.clone());
             self.collector.package.modules[module.0]
@@ -67,7 +73,10 @@ impl FileReader<'_, '_> {
             file: self.id,
             module,
             model,
-            reserved,
+            reserved: said,
+            is_checked,
+            is_rewritten,
+            kind_struct: has_derive(attrs, "CustomResource").then(|| ident.text.to_owned()),
             serde: attributes::serde_derives(attrs),
             derives_default: has_derive(attrs, "Default"),
             is_ours: has_derive(attrs, "CrdSchema"),

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use rbuilder_syntax::{Conversion, CustomResource};
 
 use super::{Names, storage};
+use crate::gap::GapSort;
 use crate::package::{Package, TypeId};
 use crate::place::Place;
-use crate::report::{PlacedDiagnostic, Report};
+use crate::report::{Concern, PlacedDiagnostic, Report};
 
 /// The versions of one kind, in the order of their names.
 pub(super) type Versions<'a> = Vec<(TypeId, &'a CustomResource)>;
@@ -39,13 +40,31 @@ pub(super) fn group_versions<'a>(
             versions.push((TypeId(index), resource));
         }
     }
-    for versions in kinds.values_mut() {
+    for (position, versions) in kinds.values_mut().enumerate() {
         versions.sort_by(|(_, a), (_, b)| a.version.cmp(&b.version));
-        check(package, versions, report);
+        report.set_concern(Concern::Kind(position));
+        // What a macro may change is not compared.
+        if !versions.iter().any(|(id, _)| package.item(*id).is_rewritten) {
+            check(package, versions, report);
+        }
+        check_gaps(package, versions[0].1, report);
     }
     check_plurals(package, &kinds, report);
     check_list_kinds(package, &kinds, report);
+    report.set_concern(Concern::Run);
     kinds
+}
+
+/// A kind is not written without a version that stands where items are unknown. A macro that makes kinds may be called
+/// anywhere with the name of one.
+fn check_gaps(package: &Package, resource: &CustomResource, report: &mut Report) {
+    let mentioned = || package.gaps.iter().filter(|gap| gap.mentions(&resource.kind));
+    let is_called = mentioned().any(|gap| gap.sort == GapSort::Macro);
+    for gap in package.gaps.iter().filter(|gap| gap.hides_kind) {
+        if gap.mentions(&resource.kind) || is_called && gap.sort == GapSort::Macro {
+            report.add_all(gap.file, [gap.reason.clone()]);
+        }
+    }
 }
 
 fn is_same(package: &Package, a: TypeId, at_a: &CustomResource, b: TypeId, at_b: &CustomResource) -> bool {
@@ -238,8 +257,8 @@ fn check_storage(package: &Package, versions: &Versions<'_>, report: &mut Report
 
 /// Two kinds of one group cannot share a name by which they are asked for: the second is never served.
 fn check_plurals(package: &Package, kinds: &BTreeMap<(&str, &str), Versions<'_>>, report: &mut Report) {
-    let mut owners: BTreeMap<(&str, String), &str> = BTreeMap::new();
-    for ((group, kind), versions) in kinds {
+    let mut owners: BTreeMap<(&str, String), (&str, usize)> = BTreeMap::new();
+    for (position, ((group, kind), versions)) in kinds.iter().enumerate() {
         let names = Names::of(versions[0].1);
         let plural = [("plural", names.plural), ("singular", names.singular)];
         let short = names.short_names.into_iter().map(|name| ("short name", name));
@@ -250,14 +269,17 @@ fn check_plurals(package: &Package, kinds: &BTreeMap<(&str, &str), Versions<'_>>
                 continue;
             }
             own.push(name.clone());
-            if let Some(owner) = owners.insert((group, name.clone()), kind) {
+            if let Some((owner, other)) = owners.insert((group, name.clone()), (kind, position)) {
                 let message =
                     format!("kinds `{kind}` and `{owner}` of group `{group}` share the name `{name}`");
                 let help = match what {
                     "short name" => format!("remove `shortname = \"{name}\"` from one of them"),
                     what => format!("write `{what} = \"…\"` on one of them"),
                 };
-                report.error(place(package, &versions[0]), message, &help);
+                for position in [other, position] {
+                    report.set_concern(Concern::Kind(position));
+                    report.error(place(package, &versions[0]), message.as_str(), &help);
+                }
             }
         }
     }
@@ -265,15 +287,18 @@ fn check_plurals(package: &Package, kinds: &BTreeMap<(&str, &str), Versions<'_>>
 
 /// A kind and the kind of its list are names of one space: the second kind that claims one is never served.
 fn check_list_kinds(package: &Package, kinds: &BTreeMap<(&str, &str), Versions<'_>>, report: &mut Report) {
-    for ((group, kind), versions) in kinds {
+    for (position, ((group, kind), versions)) in kinds.iter().enumerate() {
         let Some(listed) = kind.strip_suffix("List") else {
             continue;
         };
-        if kinds.contains_key(&(*group, listed)) {
+        if let Some(other) = kinds.keys().position(|key| *key == (*group, listed)) {
             let message =
                 format!("kind `{kind}` conflicts with the list kind of `{listed}` in group `{group}`");
             let help = "rename this kind: the API server serves only one of them";
-            report.error(place(package, &versions[0]), message, help);
+            for position in [other, position] {
+                report.set_concern(Concern::Kind(position));
+                report.error(place(package, &versions[0]), message.as_str(), help);
+            }
         }
     }
 }

@@ -7,6 +7,7 @@ mod root;
 mod rules;
 mod size;
 mod storage;
+mod summary;
 
 use std::collections::BTreeMap;
 
@@ -15,9 +16,10 @@ use rbuilder_schema::Schema;
 use rbuilder_syntax::{Conversion, CustomResource, SchemaMode};
 use serde_json::{Value, json};
 
+use crate::kinds::Kind;
 use crate::package::{Package, TypeId};
 use crate::place::Place;
-use crate::report::Report;
+use crate::report::{Concern, Report};
 use crate::schemas::Schemas;
 use crate::yaml::{self, Entries};
 use crate::{Options, OutputFile};
@@ -60,16 +62,19 @@ impl Names {
     }
 }
 
-/// The files of all kinds, handed over one by one.
+/// The files of all kinds, handed over one by one. Returns the kinds.
 pub(crate) fn crd_files(
     package: &Package,
     options: &Options,
     report: &mut Report,
     each: &mut dyn FnMut(OutputFile),
-) {
+) -> Vec<Kind> {
     let kinds = merge::group_versions(package, report);
+    let summaries = summary::list_kinds(package, &kinds, report);
     let mut schemas = Schemas::new(package, report);
-    for versions in kinds.values() {
+    for (position, versions) in kinds.values().enumerate() {
+        let concern = Concern::Kind(position);
+        schemas.report().set_concern(concern);
         let stored = storage::find_stored(package, versions);
         let made: Vec<Option<Version<'_>>> = versions
             .iter()
@@ -85,15 +90,30 @@ pub(crate) fn crd_files(
         if let Some(made) = &made {
             check::check_versions(made, &mut schemas);
         }
+        let report = schemas.report();
+        let is_held_back = if options.keep_going {
+            report.holds_back(concern)
+        } else {
+            report.has_errors()
+        };
         if let Some(made) = made
-            && !schemas.report().has_errors()
+            && !is_held_back
         {
             let file = file(&made, options);
             size::check_size(&made, &file, &mut schemas);
-            each(file);
+            if !schemas.report().holds_back(concern) {
+                each(file);
+            }
         }
         versions.iter().for_each(|(id, _)| schemas.forget(*id));
     }
+    let unread = summary::find_unread(package);
+    for (position, id) in (kinds.len()..).zip(unread) {
+        schemas.report().set_concern(Concern::Kind(position));
+        schemas.report_reserved(id);
+    }
+    schemas.report().set_concern(Concern::Run);
+    summaries
 }
 
 fn version<'a>(
@@ -102,11 +122,14 @@ fn version<'a>(
     options: &Options,
     schemas: &mut Schemas<'a>,
 ) -> Option<Version<'a>> {
+    let item = schemas.package().item(id);
     let place = Place {
-        file: schemas.package().item(id).file,
+        file: item.file,
         span: resource.span,
     };
-    check_schema_mode(id, resource, schemas);
+    if !item.is_rewritten {
+        check_schema_mode(id, resource, schemas);
+    }
     let spec = schemas.item(id, place);
     let status = match &resource.status {
         Some(ty) => schemas.written(id, ty).map(Some),

@@ -3,6 +3,7 @@
 use rbuilder_reader::TypeKind;
 use rbuilder_schema::Shape;
 
+use crate::gap::{GapId, GapSort};
 use crate::package::{AliasId, Dependency, ModuleId, Name, Package, TypeId, ValueId};
 
 use super::external;
@@ -18,6 +19,8 @@ pub(crate) enum Target {
     Opaque,
     /// A path into another crate, by its canonical name.
     External(String),
+    /// Perhaps an item of a part of the source whose items are unknown.
+    Hidden(GapId),
     /// Nothing; with the globs over other crates that might have brought it in.
     Missing(Vec<String>),
 }
@@ -25,14 +28,21 @@ pub(crate) enum Target {
 /// Follows a path from a module. What it leads to must have been read.
 pub(crate) fn lookup_path(package: &Package, module: ModuleId, segments: &[String]) -> Target {
     let mut search = Search::new(package);
-    match search.path(module, segments) {
+    let step = search.path(module, segments);
+    if let Some(gap) = search.unread_gap {
+        return Target::Hidden(gap);
+    }
+    match step {
         Some(Step::Module(_)) => Target::Module,
         Some(Step::Type(id)) => Target::Type(id),
         Some(Step::Root(id)) => Target::Root(id),
         Some(Step::Alias(id)) => Target::Alias(id),
         Some(Step::Opaque(..)) => Target::Opaque,
         Some(Step::External(path)) => Target::External(external::canonical_path(&path)),
-        None => Target::Missing(search.open_globs),
+        None => match search.find_macro() {
+            Some(gap) => Target::Hidden(gap),
+            None => Target::Missing(search.open_globs),
+        },
     }
 }
 
@@ -118,6 +128,10 @@ struct Search<'a> {
     is_opening: bool,
     /// The first module met that has not been read.
     unread: Option<ModuleId>,
+    /// A part behind a syntax error that may declare the name: what is found elsewhere may be another's.
+    unread_gap: Option<GapId>,
+    /// Macros that may declare these names, if nothing else does.
+    macros: Vec<(GapId, String)>,
 }
 
 impl<'a> Search<'a> {
@@ -129,6 +143,8 @@ impl<'a> Search<'a> {
             open_globs: Vec::new(),
             is_opening: false,
             unread: None,
+            unread_gap: None,
+            macros: Vec::new(),
         }
     }
 
@@ -286,8 +302,33 @@ impl<'a> Search<'a> {
             Some(Name::Alias(id)) => Step::Alias(*id),
             Some(Name::Opaque) => Step::Opaque(module, name.to_owned()),
             Some(Name::Import(path)) => return self.import(module, name, path),
-            None => return self.through_globs(module, name),
+            None => {
+                self.note_gaps(module, name);
+                return self.through_globs(module, name);
+            }
         })
+    }
+
+    /// Notes the parts of a module that may declare a name.
+    fn note_gaps(&mut self, module: ModuleId, name: &str) {
+        let package = self.package;
+        for id in &package.module(module).gaps {
+            let gap = package.gap(*id);
+            match gap.sort {
+                GapSort::Unread if gap.may_declare(name) => {
+                    self.unread_gap.get_or_insert(*id);
+                }
+                GapSort::Macro => self.macros.push((*id, name.to_owned())),
+                GapSort::Unread | GapSort::Kind => {}
+            }
+        }
+    }
+
+    /// The first macro met that may declare the name looked for in its module.
+    fn find_macro(&self) -> Option<GapId> {
+        let mut macros = self.macros.iter();
+        let found = macros.find(|(id, name)| self.package.gap(*id).may_declare(name));
+        found.map(|(id, _)| *id)
     }
 
     /// `use name;` in a module that declares nothing of that name itself means the crate.

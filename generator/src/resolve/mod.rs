@@ -137,6 +137,11 @@ impl<'a> Resolver<'a> {
                 format!("expected a type, found the module `{written}`"),
                 "",
             ),
+            Target::Hidden(id) => {
+                let gap = self.package.gap(id);
+                self.report.add_all(gap.file, [gap.reason.clone()]);
+                None
+            }
             Target::Missing(globs) => {
                 let help = match globs.first() {
                     Some(glob) => {
@@ -164,10 +169,16 @@ impl<'a> Resolver<'a> {
         Some(args.into_iter().map(|(_, ty)| ty).collect())
     }
 
-    fn resolve_item(&mut self, id: TypeId, args: &[TypeRef], place: Place, scope: Scope<'_>) -> Option<Ty> {
+    /// Reports what is wrong with a type that something needs.
+    pub(crate) fn report_reserved(&mut self, id: TypeId) {
         let item = self.package.item(id);
         self.report.add_all(item.file, item.reserved.iter().cloned());
-        let model = item.model.as_ref()?;
+    }
+
+    fn resolve_item(&mut self, id: TypeId, args: &[TypeRef], place: Place, scope: Scope<'_>) -> Option<Ty> {
+        self.report_reserved(id);
+        let item = self.package.item(id);
+        let model = item.model.as_ref().filter(|_| !item.is_rewritten)?;
         let inner = (item.file, item.module);
         let args = self.bind(&model.ident, &model.generics, args, inner, place, scope)?;
         Some(Ty::Item(id, args.into_iter().map(|(_, ty)| ty).collect()))

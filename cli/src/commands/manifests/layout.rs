@@ -156,10 +156,18 @@ impl Generated {
     }
 
     /// Adds the changes that depend on all manifests: removes stale ones and updates kustomizations.
-    pub(super) fn finish(&self, plan: &mut Plan, tree: &Tree, request: &Request) -> Result<()> {
+    /// After errors in the source, which hold back an unknown part of the manifests, nothing is stale.
+    pub(super) fn finish(
+        &self,
+        plan: &mut Plan,
+        tree: &Tree,
+        request: &Request,
+        is_complete: bool,
+    ) -> Result<()> {
         let layout = &request.layout;
+        let is_whole = is_complete && !layout.is_partial;
         if request.makes(Product::Crds) {
-            let stale = if layout.prunes && !layout.is_partial {
+            let stale = if layout.prunes && is_whole {
                 prune(plan, tree, layout, &self.crds)?
             } else {
                 Vec::new()
@@ -167,12 +175,12 @@ impl Generated {
             update_crd_kustomization(plan, tree, layout, &self.crds, &stale)?;
         }
         if request.makes(Product::Webhooks)
-            && (self.webhooks || !layout.is_partial)
+            && (self.webhooks || is_whole)
             && layout.webhooks == format!("{}/webhook", layout.config)
         {
             webhooks::update_kustomization(plan, tree, &layout.config, self.webhooks)?;
         }
-        if request.makes(Product::Roles) && !self.roles && !layout.is_partial {
+        if request.makes(Product::Roles) && !self.roles && is_whole {
             empty_role(plan, tree, request)?;
         }
         Ok(())

@@ -1,5 +1,6 @@
 //! `rbuilder manifests`: generates CRDs, roles and webhook configurations from the source.
 
+mod held_back;
 mod layout;
 mod loss;
 mod permissions;
@@ -10,7 +11,7 @@ use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
 use rbuilder_generator::{
-    Diagnostic, FileRange, Options, OutputFile, Product, ProjectKinds, Sources, generate_each,
+    Diagnostic, FileRange, Findings, Options, OutputFile, Product, ProjectKinds, Sources, generate_each,
 };
 use serde_json::{Value, json};
 
@@ -22,6 +23,7 @@ use crate::report;
 use crate::shell::Shell;
 use crate::tree::{Tree, TreeSources};
 
+use held_back::{HeldBack, count_asked, count_readable};
 use layout::{Generated, Layout};
 use loss::find_losses;
 use stored::find_unreadable;
@@ -77,6 +79,7 @@ impl Request {
                 .products
                 .retain(|product| flags.only.contains(&only(*product)));
         }
+        options.keep_going = flags.keep_going;
         options.packages.clone_from(&source.packages);
         options.examples.clone_from(&source.examples);
         options.kinds.clone_from(&source.kinds);
@@ -123,7 +126,7 @@ pub(super) fn run(dir: &Path, flags: &ManifestsFlags, shell: &mut Shell) -> Resu
             Ok((files, found))
         })?;
         print(&files, &found, flags.plan.output, shell);
-        return Ok(0);
+        return Ok(found.exit_code());
     }
     let make = &mut |tree: &Tree| {
         let mut plan = Plan::default();
@@ -140,7 +143,7 @@ pub(super) fn run(dir: &Path, flags: &ManifestsFlags, shell: &mut Shell) -> Resu
     }
     outcome.plan.check_conflicts()?;
     show_outcome("manifests", &outcome, flags.plan, shell);
-    Ok(0)
+    Ok(outcome.exit_code)
 }
 
 /// Generates the manifests unless the flags say not to.
@@ -180,12 +183,18 @@ fn report_stale(outcome: &Outcome, flags: &ManifestsFlags, shell: &mut Shell) {
     if flags.plan.output == Output::Json {
         let mut answer = render_json(&outcome.plan, "manifests", false);
         answer["diagnostics"] = Value::Array(outcome.diagnostics.clone());
+        if let Some(failure) = &outcome.failure {
+            answer["error"] = format!("{failure:#}").into();
+        }
         return shell.out(&format!("{answer:#}\n"));
     }
     shell.diff(&render_diff(&outcome.plan));
     shell.error(&anyhow!(
         "the manifests are not up to date: run `rbuilder manifests`"
     ));
+    if let Some(failure) = &outcome.failure {
+        shell.error(failure);
+    }
 }
 
 /// Prints the manifests.
@@ -195,12 +204,18 @@ fn print(files: &[OutputFile], found: &RenderedDiagnostics, output: Output, shel
             .iter()
             .map(|file| json!({ "path": file.path, "content": file.text }))
             .collect();
-        let answer = json!({ "command": "manifests", "files": list, "diagnostics": found.data });
+        let mut answer = json!({ "command": "manifests", "files": list, "diagnostics": found.data });
+        if let Some(failure) = &found.failure {
+            answer["error"] = format!("{failure:#}").into();
+        }
         return shell.out(&format!("{answer:#}\n"));
     }
     shell.message(&found.text);
     for file in files {
         shell.out(&file.text);
+    }
+    if let Some(failure) = &found.failure {
+        shell.error(failure);
     }
 }
 
@@ -213,26 +228,32 @@ pub(super) fn add_to_plan(plan: &mut Plan, tree: &Tree, request: &Request) -> Re
     let options = options(&sources, request)?;
     // Each manifest is compared as soon as it is generated, and kept only if it differs, to save memory.
     let mut made = Ok(Generated::default());
-    let mut diagnostics = generate_each(&sources, &options, &mut |file| {
+    let mut found = generate_each(&sources, &options, &mut |file| {
         if let Ok(list) = &mut made
             && let Err(error) = list.put(plan, tree, request, &file)
         {
             made = Err(error);
         }
     });
-    if !has_errors(&diagnostics) {
+    let is_complete = !has_errors(&found.diagnostics);
+    if is_complete || options.keep_going {
         let made = made?;
-        made.finish(plan, tree, request)?;
-        if request.notes_nothing && made.is_empty() {
-            diagnostics.extend(nothing_found(&diagnostics, &sources));
+        made.finish(plan, tree, request, is_complete)?;
+        if is_complete && request.notes_nothing && made.is_empty() {
+            let note = nothing_found(&found.diagnostics, &sources);
+            found.diagnostics.extend(note);
         }
-        diagnostics.extend(find_unreadable(plan, &request.layout));
+        let unreadable = find_unreadable(plan, &request.layout);
+        found.diagnostics.extend(unreadable);
         if !request.prunes_standing {
             let losses = find_losses(plan, &request.layout, &sources, &options);
-            add_losses(&mut diagnostics, losses);
+            if !losses.is_empty() {
+                add_losses(&mut found.diagnostics, losses);
+                return Err(source_errors(&found, &sources, request));
+            }
         }
     }
-    render_diagnostics(&diagnostics, &sources, request)
+    render_findings(&found, &sources, request)
 }
 
 /// Adds errors about losses, and removes the warnings in the same files, which say less.
@@ -249,12 +270,20 @@ fn add_losses(diagnostics: &mut Vec<Diagnostic>, losses: Vec<Diagnostic>) {
 pub(super) struct RenderedDiagnostics {
     text: String,
     data: Vec<Value>,
+    /// The error to print in the end, if only a part of the manifests was generated.
+    failure: Option<anyhow::Error>,
 }
 
 impl RenderedDiagnostics {
+    fn exit_code(&self) -> u8 {
+        u8::from(self.failure.is_some())
+    }
+
     pub(super) fn into_outcome(self, plan: Plan) -> Outcome {
         Outcome {
             plan,
+            exit_code: self.exit_code(),
+            failure: self.failure,
             warnings: self.text,
             diagnostics: self.data,
             ..Outcome::default()
@@ -273,14 +302,15 @@ fn read(
 ) -> Result<RenderedDiagnostics> {
     let options = options(sources, request)?;
     let mut is_empty = true;
-    let mut diagnostics = generate_each(sources, &options, &mut |file| {
+    let mut found = generate_each(sources, &options, &mut |file| {
         is_empty = false;
         each(file);
     });
-    if is_empty && !has_errors(&diagnostics) {
-        diagnostics.extend(nothing_found(&diagnostics, sources));
+    if is_empty && !has_errors(&found.diagnostics) {
+        let note = nothing_found(&found.diagnostics, sources);
+        found.diagnostics.extend(note);
     }
-    render_diagnostics(&diagnostics, sources, request)
+    render_findings(&found, sources, request)
 }
 
 /// Returns a note that the source has no markers, unless another diagnostic explains it. This is no error: a project
@@ -328,17 +358,51 @@ fn has_errors(diagnostics: &[Diagnostic]) -> bool {
     diagnostics.iter().any(Diagnostic::is_error)
 }
 
-/// Renders diagnostics.
+/// Renders the diagnostics of a run.
 ///
 /// # Errors
-/// Fails if there is an error among them.
+/// Fails if there is an error among them, unless only a part of the manifests is asked for.
+fn render_findings(
+    found: &Findings,
+    sources: &TreeSources,
+    request: &Request,
+) -> Result<RenderedDiagnostics> {
+    let has_errors = has_errors(&found.diagnostics);
+    if has_errors && !request.options.keep_going {
+        return Err(source_errors(found, sources, request));
+    }
+    let (text, data) = render_diagnostics(&found.diagnostics, sources, request);
+    let failure = has_errors.then(|| anyhow!(HeldBack::new(found, sources)));
+    Ok(RenderedDiagnostics { text, data, failure })
+}
+
+/// Returns the error of a run whose source has errors.
+fn source_errors(found: &Findings, sources: &TreeSources, request: &Request) -> anyhow::Error {
+    let (snippets, diagnostics) = render_diagnostics(&found.diagnostics, sources, request);
+    let readable = count_readable(&found.kinds);
+    let advice = match request.advice {
+        "" if readable > 0 && !request.options.keep_going => format!(
+            "{readable} of {} kinds have none; pass `--keep-going` to generate their manifests",
+            count_asked(&found.kinds)
+        ),
+        advice => advice.to_owned(),
+    };
+    anyhow!(SourceErrors {
+        errors: found.diagnostics.iter().filter(|found| found.is_error()).count(),
+        advice,
+        snippets,
+        diagnostics,
+    })
+}
+
+/// Renders diagnostics as text and as JSON.
 fn render_diagnostics(
     diagnostics: &[Diagnostic],
     sources: &TreeSources,
     request: &Request,
-) -> Result<RenderedDiagnostics> {
+) -> (String, Vec<Value>) {
     let told = &diagnostics[..diagnostics.len().min(MAX_PRINTED)];
-    let text: Vec<String> = told
+    let text = told
         .iter()
         .map(|diagnostic| match request.messages {
             MessageFormat::Human => {
@@ -347,24 +411,11 @@ fn render_diagnostics(
             MessageFormat::Json => report::to_json_line(diagnostic, sources),
         })
         .collect();
-    let data: Vec<Value> = told
+    let data = told
         .iter()
         .map(|diagnostic| report::to_json(diagnostic, sources))
         .collect();
-    let errors = diagnostics
-        .iter()
-        .filter(|diagnostic| diagnostic.is_error())
-        .count();
-    let text = text.concat();
-    if errors > 0 {
-        return Err(anyhow!(SourceErrors {
-            errors,
-            advice: request.advice,
-            snippets: text,
-            diagnostics: data,
-        }));
-    }
-    Ok(RenderedDiagnostics { text, data })
+    (text, data)
 }
 
 fn sources(plan: &Plan, tree: &Tree) -> Result<TreeSources> {
@@ -386,7 +437,7 @@ fn sources(plan: &Plan, tree: &Tree) -> Result<TreeSources> {
 #[derive(Debug)]
 pub(crate) struct SourceErrors {
     errors: usize,
-    advice: &'static str,
+    advice: String,
     /// The errors with their places, rendered.
     pub(crate) snippets: String,
     /// The same errors as JSON values.

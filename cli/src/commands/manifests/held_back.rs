@@ -1,0 +1,104 @@
+//! The summary of a run with `--keep-going` that could not generate everything.
+
+use std::fmt::{Display, Formatter, Result};
+
+use rbuilder_generator::{Findings, KindOutcome, KindSummary, Product, Sources};
+
+use crate::report;
+
+/// The error of a run that generated only a part of the manifests.
+#[derive(Debug)]
+pub(crate) struct HeldBack {
+    errors: usize,
+    /// Number of kinds whose CRDs were asked for.
+    asked: usize,
+    /// The kinds whose manifests were not generated, each with its first error.
+    kinds: Vec<String>,
+    /// The other manifests that were not generated.
+    products: Vec<&'static str>,
+}
+
+impl HeldBack {
+    pub(super) fn new(found: &Findings, sources: &dyn Sources) -> HeldBack {
+        let held_back = found.kinds.iter().filter_map(|kind| match &kind.outcome {
+            KindOutcome::HeldBack { errors } => Some(describe_kind(kind, errors, found, sources)),
+            KindOutcome::Readable { .. } | KindOutcome::Skipped { .. } => None,
+        });
+        HeldBack {
+            errors: found.diagnostics.iter().filter(|found| found.is_error()).count(),
+            asked: count_asked(&found.kinds),
+            kinds: held_back.collect(),
+            products: found
+                .held_back
+                .iter()
+                .map(|product| name_product(*product))
+                .collect(),
+        }
+    }
+}
+
+/// Returns the number of kinds whose CRDs are asked for.
+pub(super) fn count_asked(kinds: &[KindSummary]) -> usize {
+    let is_asked = |kind: &&KindSummary| !matches!(kind.outcome, KindOutcome::Skipped { .. });
+    kinds.iter().filter(is_asked).count()
+}
+
+/// Returns the number of kinds that no error concerns.
+pub(super) fn count_readable(kinds: &[KindSummary]) -> usize {
+    let is_readable = |kind: &&KindSummary| matches!(kind.outcome, KindOutcome::Readable { .. });
+    kinds.iter().filter(is_readable).count()
+}
+
+fn name_product(product: Product) -> &'static str {
+    match product {
+        Product::Crds => "the CRDs",
+        Product::Roles => "the roles",
+        Product::Webhooks => "the webhook configurations",
+    }
+}
+
+/// Returns a kind with its first error: `Cup (cafe.io): src/lib.rs:3:5: cannot find type `Size` (and 1 more error)`.
+fn describe_kind(kind: &KindSummary, errors: &[usize], found: &Findings, sources: &dyn Sources) -> String {
+    let name = if kind.group.is_empty() {
+        format!("`{}`", kind.kind)
+    } else {
+        format!("{} ({})", kind.kind, kind.group)
+    };
+    let Some(first) = errors.first().map(|position| &found.diagnostics[*position]) else {
+        return name;
+    };
+    let more = match errors.len() - 1 {
+        0 => String::new(),
+        1 => " (and 1 more error)".to_owned(),
+        more => format!(" (and {more} more errors)"),
+    };
+    format!(
+        "{name}: {}: {}{more}",
+        report::locate(first, sources),
+        first.message
+    )
+}
+
+impl std::error::Error for HeldBack {}
+
+impl Display for HeldBack {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        match self.errors {
+            1 => write!(f, "found 1 error in the source")?,
+            errors => write!(f, "found {errors} errors in the source")?,
+        }
+        let mut parts: Vec<String> = Vec::new();
+        if !self.kinds.is_empty() {
+            parts.push(format!("{} of {} kinds", self.kinds.len(), self.asked));
+        }
+        parts.extend(self.products.iter().map(|product| (*product).to_owned()));
+        if parts.is_empty() {
+            return write!(f, ", which concern no manifest; no manifests were removed");
+        }
+        write!(f, "; these manifests were left as they are: {}", parts.join(", "))?;
+        for kind in &self.kinds {
+            write!(f, "\n  {kind}")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,121 @@
+//! `rbuilder manifests --keep-going`: the manifests that no error concerns, and the others as they are.
+
+// The test's own files are what it is about.
+#![allow(clippy::disallowed_methods)]
+
+#[path = "support/mod.rs"]
+mod support;
+
+use support::Folder;
+
+const CUP: &str = "config/crd/bases/x.io_cups.yaml";
+const POT: &str = "config/crd/bases/x.io_pots.yaml";
+const CAN: &str = "config/crd/bases/x.io_cans.yaml";
+
+fn kind(kind: &str, field: &str) -> String {
+    format!(
+        "#[derive(kube::CustomResource, schemars::JsonSchema)]\n\
+         #[kube(group = \"x.io\", version = \"v1\", kind = \"{kind}\")]\n\
+         pub struct {kind}Spec {{\n    {field},\n}}\n"
+    )
+}
+
+/// Three kinds with their manifests.
+fn project() -> Folder {
+    let folder = Folder::new();
+    folder.write(
+        "Cargo.toml",
+        "[package]\nname = \"cafe\"\nedition = \"2024\"\n[dependencies]\nkube = \"3\"\nschemars = \"1\"\n",
+    );
+    folder.write("src/main.rs", "mod cup;\nmod pot;\nmod can;\nfn main() {}\n");
+    folder.write("src/cup.rs", &kind("Cup", "pub size: i32"));
+    folder.write("src/pot.rs", &kind("Pot", "pub size: i32"));
+    folder.write("src/can.rs", &kind("Can", "pub size: i32"));
+    folder.run("manifests").ok();
+    folder
+}
+
+/// Checks that a command fails with these words, and what it leaves.
+#[track_caller]
+fn check(folder: &Folder, line: &str, said: &[&str], changed: &[&str]) {
+    let before = folder.tree();
+    let ran = folder.run(line);
+    assert_eq!(ran.code, 1, "{}{}", ran.out, ran.err);
+    for part in said {
+        let found = ran.err.contains(part) || ran.out.contains(part);
+        assert!(found, "{part:?} is missing in\n{}{}", ran.out, ran.err);
+    }
+    let after = folder.tree();
+    let differing: Vec<&str> = before
+        .keys()
+        .chain(after.keys().filter(|path| !before.contains_key(*path)))
+        .filter(|path| before.get(*path) != after.get(*path))
+        .map(String::as_str)
+        .collect();
+    assert_eq!(differing, changed, "{line}\n{}", ran.err);
+}
+
+#[test]
+fn readable_kinds_are_written_and_others_left_as_they_are() {
+    let folder = project();
+    folder.write("src/cup.rs", &kind("Cup", "pub size: i64"));
+    folder.write("src/pot.rs", &kind("Pot", "pub size: Unknown"));
+    // Its kind is gone, but which kinds there are is known only without errors.
+    folder.write("src/can.rs", "");
+    let refused = "no files were written: 1 of 2 kinds have none; pass `--keep-going`";
+    check(&folder, "manifests", &[refused], &[]);
+    let summary = [
+        "found 1 error in the source; these manifests were left as they are: 1 of 2 kinds",
+        "Pot (x.io): src/pot.rs:4:15: cannot find type `Unknown`",
+    ];
+    check(
+        &folder,
+        "manifests --keep-going --check",
+        &[summary[0], summary[1], "the manifests are not up to date", CUP],
+        &[],
+    );
+    check(&folder, "manifests --keep-going --dry-run", &summary, &[]);
+    check(&folder, "manifests --keep-going", &summary, &[CUP]);
+    assert!(folder.tree()[POT].contains("format: int32"));
+    assert!(folder.tree().contains_key(CAN));
+    // The second run has nothing to write, and still fails.
+    check(&folder, "manifests --keep-going", &summary, &[]);
+    check(&folder, "manifests --keep-going --check", &summary, &[]);
+    let ran = folder.run("manifests --keep-going --stdout");
+    assert_eq!(ran.code, 1);
+    assert!(
+        ran.out.contains("kind: Cup") && !ran.out.contains("kind: Pot"),
+        "{}",
+        ran.out
+    );
+    let json: serde_json::Value =
+        serde_json::from_str(&folder.run("manifests --keep-going --output json").out).expect("JSON");
+    assert!(json["error"].as_str().expect("an error").contains("Pot (x.io)"));
+}
+
+#[test]
+fn a_version_that_would_be_lost_stops_everything() {
+    let folder = project();
+    folder.write("src/main.rs", "mod cup;\nmod pot;\nfn main() {}\n");
+    folder.write("src/pot.rs", &kind("Pot", "pub size: Unknown"));
+    folder.write(
+        "src/cup.rs",
+        &kind("Cup", "pub size: i64").replace("\"v1\"", "\"v2\""),
+    );
+    folder.write("src/old.rs", &kind("Cup", "pub size: i32"));
+    check(
+        &folder,
+        "manifests --keep-going",
+        &["would lose version `v1`", "no files were written"],
+        &[],
+    );
+}
+
+#[test]
+fn without_errors_it_is_an_ordinary_run() {
+    let folder = project();
+    folder.write("src/can.rs", "");
+    folder.run("manifests --keep-going").ok();
+    assert!(!folder.tree().contains_key(CAN));
+    folder.run("manifests --keep-going --check").ok();
+}

@@ -1,0 +1,99 @@
+//! Macros, and kinds whose attributes could not be read: parts of a file whose items are unknown.
+
+use rbuilder_diagnostic::Severity;
+use rbuilder_reader::token::Tokens;
+use rbuilder_reader::{Attribute, Span};
+use rbuilder_syntax::{Diagnostic, MarkKind};
+
+use super::file::FileReader;
+use super::markers::rewritten_module;
+use super::seen_marks::report_unseen;
+use crate::gap::{Gap, GapSort};
+use crate::package::ModuleId;
+
+impl FileReader<'_, '_> {
+    /// Reports the marker tokens that have not been read, once for each macro, and notes each macro that stands for items.
+    pub(super) fn add_macros(&mut self, tokens: &Tokens<'_>) {
+        let macros = std::mem::take(&mut self.macros);
+        let spans: Vec<Span> = macros.iter().map(|(_, span)| *span).collect();
+        let unseen: Vec<_> = self.seen_marks.unseen().collect();
+        let hides_kind = |span: Span| {
+            let mut within = unseen.iter().filter(|mark| span.contains(mark.at));
+            within.any(|mark| MarkKind::of(mark) == MarkKind::Kind)
+        };
+        let said = report_unseen(unseen.iter().copied(), &spans);
+        for (at, (module, span)) in macros.into_iter().enumerate() {
+            let of_macro = said.iter().find(|(_, within)| *within == Some(at));
+            let reason = of_macro.map_or_else(|| unread_macro(span), |(said, _)| said.clone());
+            let gap = Gap {
+                file: self.id,
+                sort: GapSort::Macro,
+                text: tokens.text()[span.range()].into(),
+                hides_kind: hides_kind(span),
+                reason,
+            };
+            self.collector.add_gap(module, gap);
+        }
+        said.into_iter().for_each(|(said, _)| self.session.report(said));
+    }
+
+    /// Notes that an attribute macro may change items, and reports it if it is known to make kinds of them.
+    pub(super) fn add_rewritten(&mut self, attr: &Attribute<'_>, text: &str, modules: &[ModuleId]) {
+        let hides_kind = makes_kinds(attr, text);
+        let reason = if hides_kind {
+            generated_kinds(attr.span())
+        } else {
+            rewritten_module(attr.span())
+        };
+        if hides_kind && !self.is_foreign {
+            self.session.report(reason.clone());
+        }
+        for module in modules {
+            let gap = Gap {
+                file: self.id,
+                sort: GapSort::Macro,
+                text: text.into(),
+                hides_kind,
+                reason: reason.clone(),
+            };
+            self.collector.add_gap(*module, gap);
+        }
+    }
+
+    /// Notes that a version of a kind may be missing.
+    pub(super) fn add_unreadable_kind(
+        &mut self,
+        attrs: &[Attribute<'_>],
+        said: &[Diagnostic],
+        module: ModuleId,
+    ) {
+        let Some(reason) = said.iter().find(|said| said.severity == Severity::Error) else {
+            return;
+        };
+        let text: Vec<&str> = attrs.iter().map(Attribute::text).collect();
+        let gap = Gap {
+            file: self.id,
+            sort: GapSort::Kind,
+            text: text.join(" ").into(),
+            hides_kind: true,
+            reason: reason.clone(),
+        };
+        self.collector.add_gap(module, gap);
+    }
+}
+
+fn unread_macro(span: Span) -> Diagnostic {
+    let message = "this macro may define types that a kind needs; rbuilder does not expand macros";
+    Diagnostic::error(span, message).help("write the types outside of the macro")
+}
+
+pub(super) fn generated_kinds(span: Span) -> Diagnostic {
+    let message = "this macro generates kinds, which rbuilder does not read; it does not expand macros";
+    let help = "write a struct with `#[derive(CustomResource)]` for each version, or keep the CRDs that the program prints";
+    Diagnostic::error(span, message).help(help)
+}
+
+/// Returns true for stackable-versioned's `#[versioned]` around items of which it makes kinds.
+pub(super) fn makes_kinds(attr: &Attribute<'_>, text: &str) -> bool {
+    attr.last_segment() == "versioned" && ["crd(", "k8s("].iter().any(|argument| text.contains(argument))
+}

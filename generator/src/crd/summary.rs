@@ -1,0 +1,88 @@
+//! The kinds of the packages, whether or not their CRDs are made.
+
+use std::collections::BTreeMap;
+
+use super::merge::Versions;
+use crate::FileRange;
+use crate::kinds::{Kind, State};
+use crate::package::{Package, TypeId, TypeItem};
+use crate::report::Report;
+
+/// Lists the kinds whose CRDs are asked for, in their order, and then those that are skipped.
+pub(super) fn list_kinds(
+    package: &Package,
+    asked: &BTreeMap<(&str, &str), Versions<'_>>,
+    report: &Report,
+) -> Vec<Kind> {
+    let mut kinds: Vec<Kind> = asked
+        .iter()
+        .enumerate()
+        .map(|(position, ((group, kind), versions))| Kind {
+            kind: (*kind).to_owned(),
+            group: (*group).to_owned(),
+            plural: versions[0].1.plural_name(),
+            versions: versions
+                .iter()
+                .map(|(_, version)| version.version.clone())
+                .collect(),
+            state: State::Asked(position),
+            ..unnamed(package, package.item(versions[0].0), report)
+        })
+        .collect();
+    let unread = (asked.len()..).zip(find_unread(package));
+    kinds.extend(unread.map(|(position, id)| Kind {
+        state: State::Asked(position),
+        ..unnamed(package, package.item(id), report)
+    }));
+    let mut skipped: BTreeMap<(&str, &str), Kind> = BTreeMap::new();
+    for item in &package.types {
+        let resource = item
+            .model
+            .as_ref()
+            .and_then(|model| model.custom_resource.as_ref());
+        let (Some(resource), Some(why)) = (resource, item.skipped) else {
+            continue;
+        };
+        let key = (resource.group.as_str(), resource.kind.as_str());
+        let known = skipped.entry(key).or_insert_with(|| Kind {
+            kind: resource.kind.clone(),
+            group: resource.group.clone(),
+            plural: resource.plural_name(),
+            versions: Vec::new(),
+            state: State::Skipped(why),
+            ..unnamed(package, item, report)
+        });
+        if !known.versions.contains(&resource.version) {
+            known.versions.push(resource.version.clone());
+        }
+    }
+    kinds.extend(skipped.into_values());
+    kinds
+}
+
+/// The structs that derive `CustomResource` with attributes that could not be read.
+pub(super) fn find_unread(package: &Package) -> Vec<TypeId> {
+    let items = package.types.iter().enumerate();
+    let unread = items.filter(|(_, item)| {
+        let resource = item
+            .model
+            .as_ref()
+            .and_then(|model| model.custom_resource.as_ref());
+        item.is_checked && item.kind_struct.is_some() && resource.is_none()
+    });
+    unread.map(|(index, _)| TypeId(index)).collect()
+}
+
+/// A kind of which only the struct is known.
+fn unnamed(package: &Package, item: &TypeItem, report: &Report) -> Kind {
+    let range = item.model.as_ref().map_or(0..0, |model| model.span.range());
+    Kind {
+        kind: item.kind_struct.clone().unwrap_or_default(),
+        group: String::new(),
+        plural: String::new(),
+        versions: Vec::new(),
+        place: FileRange::new(report.files.path(item.file), range),
+        package: package.member(item.module).folder.clone(),
+        state: State::Asked(usize::MAX),
+    }
+}

@@ -1,0 +1,118 @@
+//! The kinds of a run, and what became of each.
+
+use std::collections::BTreeSet;
+
+use crate::package::Skipped;
+use crate::report::Concern;
+use crate::{Diagnostic, FileRange};
+
+/// A kind of the packages that are asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KindSummary {
+    /// The kind; the name of the struct if its attributes could not be read.
+    pub kind: String,
+    /// Its group; empty if its attributes could not be read.
+    pub group: String,
+    /// Its plural; empty if its attributes could not be read.
+    pub plural: String,
+    /// Its versions, by name.
+    pub versions: Vec<String>,
+    /// The struct of its first version.
+    pub place: FileRange,
+    /// The folder of its package.
+    pub package: String,
+    /// What became of it.
+    pub outcome: KindOutcome,
+}
+
+/// What became of a kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KindOutcome {
+    /// Its CRD can be made. It is, unless an error elsewhere holds back everything.
+    Readable {
+        /// The path of the manifest.
+        path: String,
+    },
+    /// No CRD is made, because the kind is another project's or not selected.
+    Skipped {
+        /// The reason, a phrase.
+        reason: String,
+    },
+    /// Errors hold its CRD back.
+    HeldBack {
+        /// Their positions among the diagnostics.
+        errors: Vec<usize>,
+    },
+}
+
+/// A kind, while the run lasts.
+pub(crate) struct Kind {
+    pub(crate) kind: String,
+    pub(crate) group: String,
+    pub(crate) plural: String,
+    pub(crate) versions: Vec<String>,
+    pub(crate) place: FileRange,
+    pub(crate) package: String,
+    pub(crate) state: State,
+}
+
+/// What is known of a kind when the others have not been made.
+pub(crate) enum State {
+    Skipped(Skipped),
+    /// A CRD is to be made. An error may concern the kind by this position.
+    Asked(usize),
+}
+
+/// Says what became of each kind, from what the diagnostics concern.
+pub(crate) fn summarize_kinds(
+    kinds: Vec<Kind>,
+    diagnostics: &[Diagnostic],
+    concerns: &[BTreeSet<Concern>],
+) -> Vec<KindSummary> {
+    let errors_of = |position: usize| -> Vec<usize> {
+        let all = diagnostics.iter().zip(concerns).enumerate();
+        all.filter(|(_, (diagnostic, concerns))| {
+            diagnostic.is_error()
+                && (concerns.contains(&Concern::Run) || concerns.contains(&Concern::Kind(position)))
+        })
+        .map(|(at, _)| at)
+        .collect()
+    };
+    let outcome = |kind: &Kind| match kind.state {
+        State::Skipped(skipped) => KindOutcome::Skipped {
+            reason: skipped.describe(&kind.group),
+        },
+        State::Asked(position) => match errors_of(position) {
+            errors if errors.is_empty() => KindOutcome::Readable {
+                path: format!("crd/bases/{}_{}.yaml", kind.group, kind.plural),
+            },
+            errors => KindOutcome::HeldBack { errors },
+        },
+    };
+    kinds
+        .into_iter()
+        .map(|kind| KindSummary {
+            outcome: outcome(&kind),
+            kind: kind.kind,
+            group: kind.group,
+            plural: kind.plural,
+            versions: kind.versions,
+            place: kind.place,
+            package: kind.package,
+        })
+        .collect()
+}
+
+impl Skipped {
+    /// The reason, a phrase.
+    fn describe(self, group: &str) -> String {
+        match self {
+            Skipped::Flag => "a flag excludes it".to_owned(),
+            Skipped::Listed => "`skip` in Cargo.toml lists it".to_owned(),
+            Skipped::Disowned => "PROJECT lists it as another project's".to_owned(),
+            Skipped::Unlisted => "`only` in Cargo.toml does not list it".to_owned(),
+            Skipped::Foreign(owner) => format!("its group `{group}` belongs to {owner}"),
+            Skipped::NoSchema => "it has no schema (`schema = \"disabled\"`)".to_owned(),
+        }
+    }
+}
