@@ -1,4 +1,5 @@
-//! Parts of the source whose items are unknown: those behind a syntax error, and those that macros make.
+//! Parts of the source whose items are unknown: those behind a syntax error, those that macros or a build make, and imports
+//! under a `cfg` that cannot be evaluated.
 //!
 //! Nothing is omitted in silence, also where other kinds are written in spite of an error: a name that such a part may
 //! declare is not looked for elsewhere, and a kind that it may declare a version of is not written.
@@ -31,14 +32,30 @@ pub(crate) enum GapSort {
     Macro,
     /// A kind whose attributes could not be read.
     Kind,
+    /// Imports, of which nobody knows whether they are compiled. The text is their names.
+    Undecided,
+    /// A file that a build makes. Nothing of it is known.
+    Built,
 }
 
 impl Gap {
+    /// A file that a build makes, with the error about it.
+    pub(crate) fn of_build(file: FileId, reason: rbuilder_syntax::Diagnostic) -> Gap {
+        Gap {
+            file,
+            sort: GapSort::Built,
+            text: "".into(),
+            hides_kind: false,
+            reason,
+        }
+    }
+
     /// Returns true if the part may declare or import a type, a module, a function or a constant of this name.
     pub(crate) fn may_declare(&self, name: &str) -> bool {
         match self.sort {
             GapSort::Unread => declares(&self.text, name),
-            GapSort::Macro => has_word(&self.text, name),
+            GapSort::Macro | GapSort::Undecided => has_word(&self.text, name),
+            GapSort::Built => true,
             GapSort::Kind => false,
         }
     }

@@ -130,6 +130,8 @@ pub(crate) struct TypeItem {
     pub(crate) model: Option<Type>,
     /// What is wrong with it, which concerns all that need it.
     pub(crate) reserved: Vec<rbuilder_syntax::Diagnostic>,
+    /// What is not known about the conditions of its file.
+    pub(crate) doubts: Vec<(FileId, rbuilder_syntax::Diagnostic)>,
     /// True if that is to be said even if nothing needs it.
     pub(crate) is_checked: bool,
     /// True if a macro may change it. It has no schema then.
@@ -195,6 +197,8 @@ pub(crate) struct Alias {
     pub(crate) target: TypeRef,
     /// Complaints that count only when something refers to the alias.
     pub(crate) reserved: Vec<rbuilder_syntax::Diagnostic>,
+    /// What is not known about the conditions of its file.
+    pub(crate) doubts: Vec<(FileId, rbuilder_syntax::Diagnostic)>,
 }
 
 /// A function or a constant that may be a single value.

@@ -138,6 +138,13 @@ impl Report {
         }
     }
 
+    /// Adds diagnostics about several files.
+    pub(crate) fn add_from_files(&mut self, found: &[(FileId, rbuilder_syntax::Diagnostic)]) {
+        for (file, diagnostic) in found {
+            self.add_all(*file, [diagnostic.clone()]);
+        }
+    }
+
     /// Adds a diagnostic about a place.
     pub(crate) fn add(&mut self, diagnostic: PlacedDiagnostic) {
         let files = &self.files;

@@ -439,7 +439,7 @@ fn includes() {
     );
     refused(
         "a: i32",
-        "include!(concat!(\"a\", \".rs\"));",
+        "include!(env!(\"PARTS\"));",
         "the path of this `include!` is not a string literal",
         "a string literal",
     );

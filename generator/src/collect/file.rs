@@ -198,6 +198,8 @@ impl<'c> FileReader<'c, '_> {
         for diagnostic in self.pending.clone() {
             self.session.report(diagnostic);
         }
+        let open = self.open;
+        self.collector.report.add_from_files(&open.doubts);
     }
 
     fn item(&mut self, item: Item<'_>, module: ModuleId, location: &Location) -> Result<(), Diagnostic> {

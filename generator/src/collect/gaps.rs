@@ -60,6 +60,20 @@ impl FileReader<'_, '_> {
         }
     }
 
+    /// Notes names of which nobody knows whether they are imported.
+    pub(super) fn add_undecided(&mut self, names: String, module: ModuleId) {
+        if let Some(reason) = self.pending.iter().find(|pending| pending.is_error()) {
+            let gap = Gap {
+                file: self.id,
+                sort: GapSort::Undecided,
+                text: names.into(),
+                hides_kind: false,
+                reason: reason.clone(),
+            };
+            self.collector.add_gap(module, gap);
+        }
+    }
+
     /// Notes that a version of a kind may be missing.
     pub(super) fn add_unreadable_kind(
         &mut self,

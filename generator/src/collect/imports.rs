@@ -18,10 +18,12 @@ enum Import {
 
 impl FileReader<'_, '_> {
     pub(super) fn imports(&mut self, tree: Cursor<'_>, module: ModuleId) -> Result<(), Diagnostic> {
+        let mut names = Vec::new();
         for import in imports(tree)? {
             match import {
                 Import::Name(name, path) => {
                     self.refuse_renamed(&name, &path, tree.span(), module);
+                    names.push(name.clone());
                     // A derive or a function of the same name does not take a type's place.
                     let names = &mut self.collector.package.modules[module.0].names;
                     names.entry(name).or_insert(Name::Import(path));
@@ -29,6 +31,7 @@ impl FileReader<'_, '_> {
                 Import::Glob(path) => self.collector.package.modules[module.0].globs.push(path),
             }
         }
+        self.add_undecided(names.join(" "), module);
         Ok(())
     }
 

@@ -26,7 +26,7 @@ use crate::cargo::Manifest;
 use crate::gap::{Gap, GapId};
 use crate::kubernetes_types::KubernetesTypes;
 use crate::package::{Member, Module, ModuleId, Package, PackageId};
-use crate::place::Place;
+use crate::place::{FileId, Place};
 use crate::report::{Concern, Report};
 use crate::selection::Selector;
 use crate::sources::Sources;
@@ -35,8 +35,15 @@ use crate::{Diagnostic, FileRange, Options};
 /// More modules than any package has: `#[path]` can name one file in many places.
 const MAX_MODULES: usize = 20_000;
 
-/// The words in a build script that writes kinds or markers.
-const BUILT_MARKERS: [&str; 3] = ["CustomResource", "rbac(", "webhook("];
+/// Returns true if a build script may write kinds or markers. Those that print the package's own CRDs do not.
+fn writes_markers(script: &str) -> bool {
+    ["kopium", "CustomResource", "rbac(", "webhook("]
+        .iter()
+        .any(|word| {
+            let mut found = script.match_indices(word);
+            found.any(|(at, _)| !script[at + word.len()..].starts_with(|c: char| c.is_alphanumeric()))
+        })
+}
 
 /// Reads every module of the targets that are asked for, and of path crates those on the way to a type that
 /// one of the kinds needs.
@@ -135,6 +142,8 @@ enum Declared {
         place: Place,
         /// The files that lead to it.
         ancestors: Vec<String>,
+        /// What is not known about its conditions.
+        doubts: Vec<Doubt>,
     },
 }
 
@@ -146,8 +155,13 @@ struct OpenFile {
     folder: String,
     /// The files that lead to it.
     ancestors: Vec<String>,
+    /// What is not known about its conditions, which concerns what is in it.
+    doubts: Vec<Doubt>,
     content: Content,
 }
+
+/// A diagnostic about the conditions of a file, in the file that leads to it.
+type Doubt = (FileId, rbuilder_syntax::Diagnostic);
 
 /// The kind of items in a file.
 #[derive(Clone, Copy)]
@@ -164,6 +178,7 @@ impl Collector<'_> {
         self.report.set_concern(Concern::Part);
         for item in self.package.types.iter().filter(|item| item.is_checked) {
             self.report.add_all(item.file, item.reserved.iter().cloned());
+            self.report.add_from_files(&item.doubts);
         }
     }
 
@@ -256,13 +271,14 @@ impl Collector<'_> {
     }
 
     fn file_of(&mut self, module: ModuleId, declared: Declared) -> Option<OpenFile> {
-        let (name, folder, written, place, ancestors) = match declared {
+        let (name, folder, written, place, ancestors, doubts) = match declared {
             Declared::Root(path) => {
                 return Some(OpenFile {
                     module,
                     folder: path::parent(&path).to_owned(),
                     path,
                     ancestors: Vec::new(),
+                    doubts: Vec::new(),
                     content: Content::Items,
                 });
             }
@@ -272,7 +288,8 @@ impl Collector<'_> {
                 written,
                 place,
                 ancestors,
-            } => (name, folder, written, place, ancestors),
+                doubts,
+            } => (name, folder, written, place, ancestors, doubts),
         };
         match path::find_file(|path| self.is_file(path), &folder, &name, written) {
             Ok(path::Found { path, .. }) if ancestors.contains(&path) => {
@@ -285,14 +302,17 @@ impl Collector<'_> {
                 path,
                 folder,
                 ancestors,
+                doubts,
                 content: Content::Items,
             }),
-            Err(_) if self.is_built(module, &name) => {
+            Err(_) if self.is_built(module) => {
                 let message = format!(
-                    "the file of the module `{name}`, which the build script generates, does not exist"
+                    "the file of the module `{name}` does not exist; the build script may generate it"
                 );
                 let help = "run `cargo build` first, or move its kinds and markers to another file: they are not read";
-                self.report.warning(place, message, help);
+                self.report.warning(place, message.as_str(), help);
+                let reason = rbuilder_syntax::Diagnostic::error(place.span, message).help(help);
+                self.add_gap(module, Gap::of_build(place.file, reason));
                 None
             }
             Err(looked_for) => {
@@ -304,11 +324,10 @@ impl Collector<'_> {
         }
     }
 
-    /// Returns whether the package's build script writes the file of a module, and no kind or marker into it.
-    fn is_built(&mut self, module: ModuleId, name: &str) -> bool {
-        self.build_script(module).is_some_and(|script| {
-            script.contains(&format!("{name}.rs")) && !BUILT_MARKERS.iter().any(|word| script.contains(word))
-        })
+    /// Returns whether the package has a build script, which may write the files of modules, but no kind or marker.
+    fn is_built(&mut self, module: ModuleId) -> bool {
+        self.build_script(module)
+            .is_some_and(|script| !writes_markers(&script))
     }
 
     fn cfg_of(&self, module: ModuleId) -> Rc<Cfg> {

@@ -51,7 +51,10 @@ impl FileReader<'_, '_> {
         }
         let earlier = std::mem::take(&mut self.session.diagnostics);
         let is_rewritten = self.refuse_attribute_macros(attrs, text);
-        self.report_pending();
+        self.pending
+            .clone()
+            .into_iter()
+            .for_each(|pending| self.session.report(pending));
         let model = parse_type(attrs, item, &mut self.session);
         let said = std::mem::replace(&mut self.session.diagnostics, earlier).into_vec();
         let skipped = self.skipped(model.as_ref(), attrs, module);
@@ -74,6 +77,7 @@ impl FileReader<'_, '_> {
             module,
             model,
             reserved: said,
+            doubts: self.open.doubts.clone(),
             is_checked,
             is_rewritten,
             kind_struct: has_derive(attrs, "CustomResource").then(|| ident.text.to_owned()),
@@ -115,6 +119,7 @@ impl FileReader<'_, '_> {
             generics,
             target,
             reserved: self.pending.clone(),
+            doubts: self.open.doubts.clone(),
         });
         self.name(module, item.ident, Name::Alias(id));
     }

@@ -130,7 +130,7 @@ struct Search<'a> {
     unread: Option<ModuleId>,
     /// A part behind a syntax error that may declare the name: what is found elsewhere may be another's.
     unread_gap: Option<GapId>,
-    /// Macros that may declare these names, if nothing else does.
+    /// Macros and files of the build that may declare these names, if nothing else does.
     macros: Vec<(GapId, String)>,
 }
 
@@ -295,6 +295,7 @@ impl<'a> Search<'a> {
 
     fn declared(&mut self, module: ModuleId, name: &str) -> Option<Step> {
         let package = self.package;
+        self.note_undecided(module, name);
         Some(match package.module(module).names.get(name) {
             Some(Name::Module(id)) => Step::Module(*id),
             Some(Name::Type(id)) => Step::Type(*id),
@@ -309,6 +310,17 @@ impl<'a> Search<'a> {
         })
     }
 
+    /// Notes an import of which nobody knows whether it is compiled: another one may bring in the name.
+    fn note_undecided(&mut self, module: ModuleId, name: &str) {
+        let package = self.package;
+        let mut gaps = package.module(module).gaps.iter();
+        let undecided = gaps.find(|id| {
+            let gap = package.gap(**id);
+            gap.sort == GapSort::Undecided && gap.may_declare(name)
+        });
+        self.unread_gap = self.unread_gap.or(undecided.copied());
+    }
+
     /// Notes the parts of a module that may declare a name.
     fn note_gaps(&mut self, module: ModuleId, name: &str) {
         let package = self.package;
@@ -318,8 +330,8 @@ impl<'a> Search<'a> {
                 GapSort::Unread if gap.may_declare(name) => {
                     self.unread_gap.get_or_insert(*id);
                 }
-                GapSort::Macro => self.macros.push((*id, name.to_owned())),
-                GapSort::Unread | GapSort::Kind => {}
+                GapSort::Macro | GapSort::Built => self.macros.push((*id, name.to_owned())),
+                GapSort::Unread | GapSort::Kind | GapSort::Undecided => {}
             }
         }
     }

@@ -173,6 +173,7 @@ impl<'a> Resolver<'a> {
     pub(crate) fn report_reserved(&mut self, id: TypeId) {
         let item = self.package.item(id);
         self.report.add_all(item.file, item.reserved.iter().cloned());
+        self.report.add_from_files(&item.doubts);
     }
 
     fn resolve_item(&mut self, id: TypeId, args: &[TypeRef], place: Place, scope: Scope<'_>) -> Option<Ty> {
@@ -187,6 +188,7 @@ impl<'a> Resolver<'a> {
     fn resolve_alias(&mut self, id: AliasId, args: &[TypeRef], place: Place, scope: Scope<'_>) -> Option<Ty> {
         let alias = self.package.alias(id);
         self.report.add_all(alias.file, alias.reserved.iter().cloned());
+        self.report.add_from_files(&alias.doubts);
         if self.aliases >= MAX_ALIASES {
             return self.error(place, "this alias refers to itself", "");
         }

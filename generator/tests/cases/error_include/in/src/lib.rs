@@ -1,3 +1,3 @@
 include!("no_such_file.rs");
-std::include!(concat!("a", ".rs"));
+std::include!(env!("PARTS"));
 include!("lib.rs");
