@@ -14,6 +14,7 @@ mod edit;
 mod envtest;
 mod features;
 mod foreign_kind;
+mod helm;
 mod init;
 mod install;
 mod kubernetes;
@@ -52,6 +53,7 @@ pub use create_api::plan_create_api;
 pub use create_webhook::plan_create_webhook;
 pub use delete::{plan_delete_api, plan_delete_controller, plan_delete_webhook};
 pub use edit::plan_edit;
+pub use helm::plan_helm;
 pub use init::plan_init;
 pub use library::plan_library;
 pub(crate) use manifests::SourceErrors;
@@ -74,6 +76,7 @@ pub fn run(cli: Cli, shell: &mut Shell) -> Result<u8> {
         Command::Update(flags) => run_update(&dir, &flags, Archive::embedded(), shell),
         Command::Doctor(flags) => doctor::run(&dir, &flags, shell),
         Command::Manifests(flags) => manifests::run(&dir, &flags, shell),
+        Command::Helm(flags) => helm::run(&dir, &flags, shell),
         Command::Install(flags) => install::install(&dir, &flags, shell),
         Command::Uninstall(flags) => install::uninstall(&dir, &flags, shell),
         Command::Deploy(flags) => deploy::deploy(&dir, &flags, shell),
@@ -97,6 +100,7 @@ fn enter_project(dir: PathBuf, command: &Command, shell: &mut Shell) -> PathBuf 
         | Command::Edit(_)
         | Command::Library(_)
         | Command::Update(_)
+        | Command::Helm(_)
         | Command::Doctor(_) => Search::PastPackages,
         Command::Manifests(_)
         | Command::Install(_)

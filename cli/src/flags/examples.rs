@@ -59,6 +59,11 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         ("Generate the manifests of the kinds without errors", "rbuilder manifests --keep-going"),
         ("Print the CRDs of a package of a workspace", "rbuilder manifests --package shop-api --only crd --stdout"),
     ]),
+    ("helm", &[
+        ("Make the chart, or bring it up to date with config/", "rbuilder helm"),
+        ("Show what would change in it", "rbuilder helm --dry-run"),
+        ("Fail in CI if it is not up to date", "rbuilder helm --check"),
+    ]),
     ("install", &[
         ("Install the CRDs into the cluster of a context", "rbuilder install --context kind-dev"),
     ]),

@@ -7,6 +7,7 @@ mod edit;
 #[cfg(feature = "control-plane")]
 mod envtest;
 mod examples;
+mod helm;
 mod library;
 mod manifests;
 mod update;
@@ -29,6 +30,7 @@ pub use envtest::{
     Envtest, IndexFlags, InstallFlags, ListFlags, PathFlags, RemoveFlags, Selector, StoreFlags,
 };
 pub use examples::{EXAMPLES, command};
+pub use helm::HelmFlags;
 pub use library::{InitLibraryFlags, LibraryFlags, LibraryForm, LibrarySource};
 pub use manifests::{ManifestsFlags, MessageFormat, Only, SourceFlags, TargetFlags};
 pub use update::{MergeFlags, UpdateFlags};
@@ -79,6 +81,8 @@ pub enum Command {
     Doctor(DoctorFlags),
     /// Generate CRDs, RBAC roles and webhook configurations from the markers in the source
     Manifests(Box<ManifestsFlags>),
+    /// Make a Helm chart of the manifests in config/, keeping what you have changed in it
+    Helm(HelmFlags),
     /// Install the CRDs into a cluster
     Install(InstallCrdsFlags),
     /// Delete the CRDs and all custom resources from a cluster
@@ -127,6 +131,7 @@ impl Command {
             Command::Update(_) => "update",
             Command::Doctor(_) => "doctor",
             Command::Manifests(_) => "manifests",
+            Command::Helm(_) => "helm",
             Command::Install(_) => "install",
             Command::Uninstall(_) => "uninstall",
             Command::Deploy(_) => "deploy",
@@ -155,6 +160,7 @@ impl Command {
             Command::Update(flags) => flags.plan.output,
             Command::Doctor(flags) => flags.output,
             Command::Manifests(flags) => flags.plan.output,
+            Command::Helm(flags) => flags.plan.output,
             Command::Install(_)
             | Command::Uninstall(_)
             | Command::Deploy(_)

@@ -135,7 +135,7 @@ impl<'a> ScaffoldMerge<'a> {
             ..
         } = self;
         if flags.no_conflicts {
-            report.refuse_conflicts()?;
+            refuse_conflicts(report.command, &report.conflicts)?;
         }
         target.write(&mut plan, tree)?;
         let asked = flags.manifests && !plan.is_empty() && report.conflicts.is_empty();
@@ -267,7 +267,7 @@ pub(super) struct Report {
     /// The command that tests the project.
     test_command: &'static str,
     /// Places of conflicts: path and line.
-    conflicts: Vec<(String, usize)>,
+    conflicts: Vec<ConflictPlace>,
     /// Files that the user has deleted and whose templates have changed.
     deleted: Vec<String>,
     /// Files that are no longer scaffolded, and that the user has changed.
@@ -283,23 +283,6 @@ impl Report {
             deleted: Vec::new(),
             unused: Vec::new(),
         }
-    }
-
-    fn places(&self) -> String {
-        let places = self.conflicts.iter();
-        places.map(|(path, line)| format!("\n  {path}:{line}")).collect()
-    }
-
-    /// Fails if there are conflicts.
-    fn refuse_conflicts(&self) -> Result<()> {
-        if self.conflicts.is_empty() {
-            return Ok(());
-        }
-        Err(anyhow!(
-            "the {} has conflicts; no files were written:{}\nto get them with markers in the files, run it without `--no-conflicts`",
-            self.command,
-            self.places()
-        ))
     }
 
     /// Adds warnings and the next steps, or errors for conflicts and exit code 1.
@@ -323,24 +306,44 @@ impl Report {
             );
             return;
         }
-        outcome.exit_code = 1;
-        let help = format!(
-            "edit the lines between `<<<<<<<` and `>>>>>>>`, then run `{}`",
-            self.test_command
-        );
-        outcome.warnings.push_str(&format!(
-            "error: the {} has conflicts to resolve:{}\n  = help: {help}\n",
-            self.command,
-            self.places()
-        ));
-        for (path, line) in &self.conflicts {
-            outcome.diagnostics.push(json!({
-                "severity": "error",
-                "message": "conflict between a change of the scaffold and one of this project",
-                "help": help,
-                "path": path,
-                "start": { "line": line, "column": 1 },
-            }));
-        }
+        add_conflicts(outcome, self.command, &self.conflicts, self.test_command);
+    }
+}
+
+/// A conflict: path and line of its first marker.
+pub(super) type ConflictPlace = (String, usize);
+
+fn list_places(conflicts: &[ConflictPlace]) -> String {
+    let places = conflicts.iter();
+    places.map(|(path, line)| format!("\n  {path}:{line}")).collect()
+}
+
+/// Fails if there are conflicts.
+pub(super) fn refuse_conflicts(command: &str, conflicts: &[ConflictPlace]) -> Result<()> {
+    if conflicts.is_empty() {
+        return Ok(());
+    }
+    Err(anyhow!(
+        "the {command} has conflicts; no files were written:{}\nto get them with markers in the files, run it without `--no-conflicts`",
+        list_places(conflicts)
+    ))
+}
+
+/// Adds conflicts as errors, and exit code 1. `next` is the command to run when they are resolved.
+pub(super) fn add_conflicts(outcome: &mut Outcome, command: &str, conflicts: &[ConflictPlace], next: &str) {
+    outcome.exit_code = 1;
+    let help = format!("edit the lines between `<<<<<<<` and `>>>>>>>`, then run `{next}`");
+    outcome.warnings.push_str(&format!(
+        "error: the {command} has conflicts to resolve:{}\n  = help: {help}\n",
+        list_places(conflicts)
+    ));
+    for (path, line) in conflicts {
+        outcome.diagnostics.push(json!({
+            "severity": "error",
+            "message": "conflict between a change of the scaffold and one of this project",
+            "help": help,
+            "path": path,
+            "start": { "line": line, "column": 1 },
+        }));
     }
 }

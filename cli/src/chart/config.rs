@@ -1,0 +1,520 @@
+//! The manifests in `config/`, which are what a chart is made of.
+//!
+//! Kustomizations are followed as far as scaffolds use them: resources, components, and patches that merge. The components
+//! of a feature are read whether `config/default` lists them or not, since a value of the chart turns them on and off.
+//! All else that a kustomization says becomes a warning.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Result, anyhow, bail};
+use serde_json::{Map, Value};
+
+use super::strategic;
+use crate::plan::Plan;
+use crate::tree::Tree;
+
+/// The kustomization that is deployed.
+const ROOT: &str = "config/default";
+/// Depth to which kustomizations are followed.
+const DEEPEST: usize = 16;
+
+/// A feature that a value of the chart turns on and off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Feature {
+    /// Directory of its component.
+    pub(super) folder: &'static str,
+    /// The value that turns it on.
+    pub(super) value: &'static str,
+    /// Conditions under which its objects and patches are there, all of them.
+    conditions: &'static [Condition],
+}
+
+/// A condition on a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Condition {
+    /// Path of the value: `metrics.enabled`.
+    pub(super) value: &'static str,
+    /// True if the value is to be true.
+    pub(super) is_true: bool,
+}
+
+const fn on(value: &'static str) -> Condition {
+    Condition { value, is_true: true }
+}
+
+impl Condition {
+    /// Returns the opposite.
+    pub(super) fn inverse(self) -> Condition {
+        Condition {
+            is_true: !self.is_true,
+            ..self
+        }
+    }
+}
+
+const METRICS: &str = "metrics.enabled";
+const MONITOR: &str = "metrics.serviceMonitor.enabled";
+const POLICIES: &str = "networkPolicy.enabled";
+pub(super) const WEBHOOKS: &str = "webhooks.enabled";
+pub(super) const CERTIFICATES: &str = "webhooks.certManager.enabled";
+
+/// The features, in the order in which their patches apply.
+pub(super) const FEATURES: &[Feature] = &[
+    Feature {
+        folder: "config/metrics",
+        value: METRICS,
+        conditions: &[on(METRICS)],
+    },
+    Feature {
+        folder: "config/prometheus",
+        value: MONITOR,
+        conditions: &[on(METRICS), on(MONITOR)],
+    },
+    Feature {
+        folder: "config/network-policy",
+        value: POLICIES,
+        conditions: &[on(POLICIES)],
+    },
+    Feature {
+        folder: "config/webhook",
+        value: WEBHOOKS,
+        conditions: &[on(WEBHOOKS)],
+    },
+    Feature {
+        folder: DISABLED,
+        value: WEBHOOKS,
+        conditions: &[Condition {
+            value: WEBHOOKS,
+            is_true: false,
+        }],
+    },
+    Feature {
+        folder: "config/certmanager",
+        value: CERTIFICATES,
+        conditions: &[on(WEBHOOKS), on(CERTIFICATES)],
+    },
+];
+
+/// The component that keeps the manager from serving webhooks.
+const DISABLED: &str = "config/webhook/disabled";
+/// Transformers that only make kustomize follow names, which templates do by themselves.
+const NAMES: &str = "config/webhook/names";
+
+/// An object of `config/`.
+#[derive(Clone, Debug)]
+pub(super) struct Object {
+    /// Path of its file.
+    pub(super) path: String,
+    /// The object, with the patches that always apply.
+    pub(super) value: Value,
+    /// Conditions under which it is there, all of them.
+    pub(super) conditions: Vec<Condition>,
+    /// Patches that apply under conditions.
+    pub(super) patches: Vec<(Vec<Condition>, Value)>,
+}
+
+impl Object {
+    /// Returns the kind.
+    pub(super) fn kind(&self) -> &str {
+        self.value["kind"].as_str().unwrap_or_default()
+    }
+
+    /// Returns the name, without the prefix that kustomize adds.
+    pub(super) fn name(&self) -> &str {
+        self.value["metadata"]["name"].as_str().unwrap_or_default()
+    }
+}
+
+/// What `config/` deploys.
+#[derive(Debug, Default)]
+pub(super) struct Config {
+    /// The objects in the order of their files.
+    pub(super) objects: Vec<Object>,
+    /// The namespace that kustomize sets.
+    pub(super) namespace: String,
+    /// The features that the project has.
+    pub(super) features: Vec<Feature>,
+    /// Those of them that are on.
+    pub(super) enabled: BTreeSet<&'static str>,
+    /// What kustomize would do and the chart does not: message and help.
+    pub(super) warnings: Vec<(String, String)>,
+}
+
+impl Config {
+    /// Reads the manifests of a project as they are after a plan.
+    ///
+    /// # Errors
+    /// Fails if a file cannot be read, or is not YAML.
+    pub(super) fn read(plan: &Plan, tree: &Tree) -> Result<Config> {
+        let mut reader = Reader {
+            plan,
+            tree,
+            config: Config::default(),
+            visited: BTreeSet::new(),
+        };
+        let Some(root) = reader.read_kustomization(ROOT)? else {
+            bail!("{ROOT}/kustomization.yaml does not exist: restore it, or copy it from a new project");
+        };
+        let namespace = root.get("namespace").and_then(Value::as_str);
+        reader.config.namespace = namespace.unwrap_or_default().to_owned();
+        let known = |entry: &String| FEATURES.iter().any(|feature| feature.folder == entry);
+        let listed = reader.resolve_entries(ROOT, &root, "components");
+        let (features, others): (Vec<String>, Vec<String>) = listed.into_iter().partition(known);
+        reader.add_resources(ROOT, &root, &[], 0)?;
+        for feature in FEATURES {
+            reader.add_feature(feature, features.iter().any(|entry| entry == feature.folder))?;
+        }
+        for folder in others {
+            reader.add(&folder, &[], 1)?;
+        }
+        // As in kustomize, patches see the objects of components.
+        reader.add_patches(ROOT, &root, &[])?;
+        reader.config.objects.retain(|object| !object.value.is_null());
+        Ok(reader.config)
+    }
+
+    /// Returns whether the project has a feature.
+    pub(super) fn has(&self, value: &str) -> bool {
+        self.features.iter().any(|feature| feature.value == value)
+    }
+}
+
+struct Reader<'a> {
+    plan: &'a Plan,
+    tree: &'a Tree,
+    config: Config,
+    visited: BTreeSet<String>,
+}
+
+impl Reader<'_> {
+    fn add_feature(&mut self, feature: &Feature, is_enabled: bool) -> Result<()> {
+        if self.read_kustomization(feature.folder)?.is_none() {
+            return Ok(());
+        }
+        if feature.folder != DISABLED {
+            self.config.features.push(*feature);
+            if is_enabled {
+                self.config.enabled.insert(feature.value);
+            }
+        }
+        self.add(feature.folder, feature.conditions, 1)
+    }
+
+    /// Reads the kustomization of a directory; `None` if it has none.
+    fn read_kustomization(&self, folder: &str) -> Result<Option<Map<String, Value>>> {
+        for name in ["kustomization.yaml", "kustomization.yml", "Kustomization"] {
+            let path = format!("{folder}/{name}");
+            let Some(text) = self.plan.read(self.tree, &path)? else {
+                continue;
+            };
+            let parsed = serde_saphyr::from_str(&text);
+            return Ok(Some(
+                parsed.map_err(|error| anyhow!("cannot parse {path}: {error}"))?,
+            ));
+        }
+        Ok(None)
+    }
+
+    /// Adds the objects and patches of a file or a directory.
+    fn add(&mut self, entry: &str, conditions: &[Condition], depth: usize) -> Result<()> {
+        if depth > DEEPEST {
+            bail!("{entry}: kustomizations refer to each other more than {DEEPEST} levels deep");
+        }
+        if !self.visited.insert(entry.to_owned()) {
+            return Ok(());
+        }
+        if let Some(text) = self.read_file(entry)? {
+            return self.add_file(entry, &text, conditions);
+        }
+        match self.read_kustomization(entry)? {
+            Some(map) => {
+                self.add_resources(entry, &map, conditions, depth)?;
+                self.add_patches(entry, &map, conditions)
+            }
+            None => bail!("{entry} does not exist, and a kustomization in config/ lists it"),
+        }
+    }
+
+    /// Reads a file; `None` for a directory.
+    fn read_file(&self, path: &str) -> Result<Option<String>> {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        match name.contains('.') {
+            true => self.plan.read(self.tree, path),
+            false => Ok(None),
+        }
+    }
+
+    fn add_file(&mut self, path: &str, text: &str, conditions: &[Condition]) -> Result<()> {
+        for value in parse_objects(path, text)? {
+            self.config.objects.push(Object {
+                path: path.to_owned(),
+                value,
+                conditions: conditions.to_vec(),
+                patches: Vec::new(),
+            });
+        }
+        Ok(())
+    }
+
+    /// Adds the objects of a kustomization. Its patches follow, unless other objects come between.
+    fn add_resources(
+        &mut self,
+        folder: &str,
+        map: &Map<String, Value>,
+        conditions: &[Condition],
+        depth: usize,
+    ) -> Result<()> {
+        self.warn_unknown(folder, map);
+        let components = if folder == ROOT { None } else { Some("components") };
+        for key in ["resources"].into_iter().chain(components) {
+            for entry in self.resolve_entries(folder, map, key) {
+                self.add(&entry, conditions, depth + 1)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn add_patches(
+        &mut self,
+        folder: &str,
+        map: &Map<String, Value>,
+        conditions: &[Condition],
+    ) -> Result<()> {
+        let mut patches = list(map, "patches").iter();
+        patches.try_for_each(|patch| self.add_patch(folder, patch, conditions))
+    }
+
+    /// Returns the paths in the project of the entries of a list.
+    fn resolve_entries(&mut self, folder: &str, map: &Map<String, Value>, key: &str) -> Vec<String> {
+        let mut paths = Vec::new();
+        for entry in list(map, key).iter().filter_map(Value::as_str) {
+            match resolve(folder, entry) {
+                Some(path) => paths.push(path),
+                None => self.warn(
+                    format!("`{entry}` in {folder}/kustomization.yaml is not in the project, so it is not in the chart"),
+                    "make it a dependency in Chart.yaml, or install it by itself",
+                ),
+            }
+        }
+        paths
+    }
+
+    /// Applies a patch, or remembers it with its conditions.
+    fn add_patch(&mut self, folder: &str, entry: &Value, conditions: &[Condition]) -> Result<()> {
+        let inline = format!("{folder}/kustomization.yaml");
+        let (path, text) = match (entry["path"].as_str(), entry["patch"].as_str()) {
+            (Some(file), _) => match resolve(folder, file) {
+                Some(path) => (
+                    path.clone(),
+                    self.plan.read(self.tree, &path)?.unwrap_or_default(),
+                ),
+                None => (inline, String::new()),
+            },
+            (None, Some(text)) => (inline, text.to_owned()),
+            (None, None) => return Ok(()),
+        };
+        for patch in parse_documents(&path, &text)? {
+            let is_applied = match Target::of(entry, &patch) {
+                Some(target) if patch.is_object() => self.apply_patch(&target, &patch, conditions),
+                _ => false,
+            };
+            if !is_applied {
+                self.warn(
+                    format!("a patch in {path} is not part of the chart"),
+                    "change the manifest that it patches, or the template in the chart: later changes are merged with yours",
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// Applies a patch to what it selects. Returns false if that must be something and is not there; one with a selector may
+    /// select nothing, such as mutating webhooks.
+    fn apply_patch(&mut self, target: &Target, patch: &Value, conditions: &[Condition]) -> bool {
+        let objects = self.config.objects.iter_mut();
+        let selected = objects.filter(|object| target.selects(&object.value));
+        let count = selected.map(|object| apply(object, patch, conditions)).count();
+        count > 0 || target.is_selector
+    }
+
+    /// Warns about what a kustomization says and the chart does not follow.
+    fn warn_unknown(&mut self, folder: &str, map: &Map<String, Value>) {
+        const KNOWN: [&str; 7] = [
+            "apiVersion",
+            "kind",
+            "metadata",
+            "resources",
+            "components",
+            "patches",
+            "configurations",
+        ];
+        const KNOWN_IN_ROOT: [&str; 2] = ["namespace", "namePrefix"];
+        for (key, value) in map {
+            let is_empty = value.as_array().is_some_and(Vec::is_empty) || value.is_null();
+            let is_known = KNOWN.contains(&key.as_str())
+                || (folder == ROOT && KNOWN_IN_ROOT.contains(&key.as_str()))
+                || (key == "transformers"
+                    && self
+                        .resolve_entries(folder, map, key)
+                        .iter()
+                        .all(|entry| entry == NAMES));
+            if !is_known && !is_empty {
+                self.warn(
+                    format!("`{key}` in {folder}/kustomization.yaml is not part of the chart"),
+                    "set the same in values.yaml or in a template of the chart: later changes are merged with yours",
+                );
+            }
+        }
+    }
+
+    fn warn(&mut self, message: String, help: &str) {
+        let warning = (message, help.to_owned());
+        if !self.config.warnings.contains(&warning) {
+            self.config.warnings.push(warning);
+        }
+    }
+}
+
+/// The objects that a patch applies to.
+struct Target {
+    kind: Option<String>,
+    name: Option<String>,
+    label: Option<(String, String)>,
+    /// True if the kustomization says what it applies to, and not the patch itself.
+    is_selector: bool,
+}
+
+impl Target {
+    /// Returns the target of a patch; `None` if it selects in a way that is not followed.
+    fn of(entry: &Value, patch: &Value) -> Option<Target> {
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        let Some(target) = entry["target"].as_object() else {
+            return Some(Target {
+                kind: text(&patch["kind"]),
+                name: text(&patch["metadata"]["name"]),
+                label: None,
+                is_selector: false,
+            });
+        };
+        let mut chosen = Target {
+            kind: None,
+            name: None,
+            label: None,
+            is_selector: true,
+        };
+        for (key, value) in target {
+            match (key.as_str(), value.as_str()?) {
+                ("kind", kind) => chosen.kind = Some(kind.to_owned()),
+                ("name", name) => chosen.name = Some(name.to_owned()),
+                ("labelSelector", selector) => {
+                    let (key, value) = selector.split_once('=')?;
+                    chosen.label = Some((key.to_owned(), value.to_owned()));
+                }
+                ("group" | "version", _) => {}
+                _ => return None,
+            }
+        }
+        Some(chosen)
+    }
+
+    fn selects(&self, object: &Value) -> bool {
+        let is = |wanted: &Option<String>, found: &Value| {
+            wanted.as_ref().is_none_or(|wanted| found == wanted.as_str())
+        };
+        let metadata = &object["metadata"];
+        is(&self.kind, &object["kind"])
+            && is(&self.name, &metadata["name"])
+            && self
+                .label
+                .as_ref()
+                .is_none_or(|(key, value)| metadata["labels"][key] == value.as_str())
+    }
+}
+
+/// Applies a patch to an object, or adds it to the object under conditions.
+fn apply(object: &mut Object, patch: &Value, conditions: &[Condition]) {
+    let is_removal = patch["$patch"] == "delete";
+    if conditions.is_empty() {
+        if is_removal {
+            object.value = Value::Null;
+        } else {
+            let mut patch = patch.clone();
+            // A target decides what is patched, so these need not be the object's.
+            for key in ["apiVersion", "kind"] {
+                patch[key] = object.value[key].clone();
+            }
+            patch["metadata"]["name"] = object.value["metadata"]["name"].clone();
+            strategic::merge(&mut object.value, &patch);
+        }
+        return;
+    }
+    if is_removal {
+        // Only the last condition is new: those of a component that builds on another begin with the other's.
+        let last = conditions.last().map(|condition| condition.inverse());
+        object.conditions.extend(last);
+        return;
+    }
+    object.patches.push((conditions.to_vec(), patch.clone()));
+}
+
+fn list<'a>(map: &'a Map<String, Value>, key: &str) -> &'a [Value] {
+    map.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// Returns the path in the project of an entry in a kustomization; `None` if it is outside.
+fn resolve(folder: &str, entry: &str) -> Option<String> {
+    if entry.contains("://") || entry.starts_with('/') || entry.contains('?') {
+        return None;
+    }
+    let mut parts: Vec<&str> = folder.split('/').collect();
+    for part in entry.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop()?;
+            }
+            part => parts.push(part),
+        }
+    }
+    (!parts.is_empty()).then(|| parts.join("/"))
+}
+
+fn parse_documents(path: &str, text: &str) -> Result<Vec<Value>> {
+    let documents: Vec<Value> =
+        serde_saphyr::from_multiple(text).map_err(|error| anyhow!("cannot parse {path}: {error}"))?;
+    Ok(documents
+        .into_iter()
+        .filter(|document| !document.is_null())
+        .collect())
+}
+
+/// Parses the objects of a file.
+fn parse_objects(path: &str, text: &str) -> Result<Vec<Value>> {
+    let documents = parse_documents(path, text)?;
+    let is_object = |value: &Value| value["kind"].is_string() && value["metadata"]["name"].is_string();
+    match documents.iter().all(is_object) {
+        true => Ok(documents),
+        false => bail!("expected objects with `kind` and `metadata.name` in {path}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_are_resolved_within_the_project() {
+        for (folder, entry, expected) in [
+            ("config/default", "../crd", Some("config/crd")),
+            ("config/rbac", "role.yaml", Some("config/rbac/role.yaml")),
+            ("config/default", "./../../deploy/./a.yaml", Some("deploy/a.yaml")),
+            ("config/default", "../../../x", None),
+            ("config/default", "../..", None),
+            ("config/default", "https://example.com/x.yaml", None),
+            ("config/default", "github.com/a/b?ref=v1", None),
+            ("config/default", "/etc/passwd", None),
+        ] {
+            assert_eq!(resolve(folder, entry).as_deref(), expected, "{entry}");
+        }
+    }
+}

@@ -1,0 +1,647 @@
+//! The Deployment of the manager: what people change becomes values, with the manifest's as defaults.
+
+use anyhow::{Result, bail};
+use serde_json::{Map, Value, json};
+
+use super::config::{CERTIFICATES, Condition, Config, Object, WEBHOOKS};
+use super::documents::{condition, is_certain};
+use super::references::{MANAGED_BY, NAME_LABEL, References};
+use super::strategic::{self, merge_key};
+use super::template::{Node, Part, quote};
+use super::values::{self, Setting};
+
+/// Name of the manager's container in scaffolds.
+const CONTAINER: &str = "manager";
+/// Variable of the namespaces to watch.
+const WATCH_NAMESPACE: &str = "WATCH_NAMESPACE";
+/// Variable of the Secret with the certificate that the manager issues.
+const CERTIFICATE_SECRET: &str = "WEBHOOK_CERT_SECRET";
+
+/// Returns the Deployment of the manager.
+///
+/// # Errors
+/// Fails if there is none, or if none of several is the manager's.
+pub(super) fn find_manager(config: &Config) -> Result<&Object> {
+    let all: Vec<&Object> = config
+        .objects
+        .iter()
+        .filter(|object| object.kind() == "Deployment")
+        .collect();
+    let is_manager =
+        |object: &&&Object| containers(&object.value).any(|container| container["name"] == CONTAINER);
+    match (all.as_slice(), all.iter().find(is_manager)) {
+        (_, Some(manager)) => Ok(manager),
+        ([only], None) => Ok(only),
+        ([], None) => bail!(
+            "found no Deployment in config/: restore config/manager/manager.yaml, or copy it from a new project"
+        ),
+        _ => bail!(
+            "found {} Deployments in config/, and none has a container called `{CONTAINER}`: call that of the manager so",
+            all.len()
+        ),
+    }
+}
+
+fn containers(deployment: &Value) -> impl Iterator<Item = &Value> {
+    let containers = deployment["spec"]["template"]["spec"]["containers"].as_array();
+    containers.into_iter().flatten()
+}
+
+/// An entry of a list, with the conditions under which it is there.
+type Entry = (Vec<Condition>, Value);
+
+/// The Deployment while it is made into a template.
+pub(super) struct Manager<'a> {
+    references: &'a References,
+    /// The settings that it has become, in the order of the table.
+    pub(super) settings: Vec<Setting>,
+    /// What patches say and the template does not.
+    pub(super) warnings: Vec<(String, String)>,
+    /// True for a manager of rbuilder's, whose variables are known.
+    is_ours: bool,
+    is_namespaced: bool,
+    has_webhooks: bool,
+}
+
+impl<'a> Manager<'a> {
+    pub(super) fn new(
+        references: &'a References,
+        config: &Config,
+        is_ours: bool,
+        is_namespaced: bool,
+    ) -> Self {
+        Manager {
+            references,
+            settings: Vec::new(),
+            warnings: Vec::new(),
+            is_ours,
+            is_namespaced,
+            has_webhooks: config.has(WEBHOOKS),
+        }
+    }
+
+    fn add(&mut self, path: &'static str, default: Value, schema: Value, about: &'static str) {
+        self.settings.push(Setting::new(path, default, schema, about));
+    }
+
+    /// Returns the `spec` of the Deployment.
+    ///
+    /// # Errors
+    /// Fails if the Deployment has no container.
+    pub(super) fn spec(&mut self, object: &Object) -> Result<Part> {
+        let mut spec = object.value["spec"].as_object().cloned().unwrap_or_default();
+        let Some(container) = manager_container(&spec) else {
+            bail!("the Deployment in {} has no container", object.path);
+        };
+        let lists = Lists::of(object, &container, &mut self.warnings);
+        self.image(&container);
+        let replicas = spec.remove("replicas").unwrap_or(json!(1));
+        self.add(
+            "replicas",
+            replicas,
+            json!({ "type": "integer", "minimum": 0 }),
+            "Number of pods. One of them is the leader and reconciles; all serve webhooks.",
+        );
+        let mut template = spec.remove("template").unwrap_or_default();
+        let selector = spec.remove("selector").unwrap_or_default();
+        let pod = std::mem::take(&mut template["spec"]);
+        let container = self.container(container, &lists);
+        let mut parts = vec![
+            Part::Field(
+                "replicas".into(),
+                Node::Text(format!("{{{{ {} | int }}}}", self.references.value("replicas"))),
+            ),
+            Part::Field(
+                "selector".into(),
+                self.references.replace_field("Deployment", "selector", &selector),
+            ),
+        ];
+        self.take(
+            &mut spec,
+            &mut parts,
+            "strategy",
+            "strategy",
+            json!({}),
+            values::object(),
+            "How pods are replaced; Kubernetes' default if empty.",
+        );
+        parts.extend(self.rest("Deployment", &spec));
+        let metadata = self.pod_metadata(&template["metadata"]);
+        let pod = self.pod(pod.as_object().cloned().unwrap_or_default(), container, &lists);
+        parts.push(Part::Field("template".into(), Node::Map(vec![metadata, pod])));
+        Ok(Part::Field("spec".into(), Node::Map(parts)))
+    }
+
+    /// Moves a field into the values, unless it refers to objects of the chart.
+    #[allow(clippy::too_many_arguments)] // a row of a table
+    fn take(
+        &mut self,
+        map: &mut Map<String, Value>,
+        parts: &mut Vec<Part>,
+        key: &str,
+        path: &'static str,
+        empty: Value,
+        schema: Value,
+        about: &'static str,
+    ) {
+        let value = map.remove(key);
+        if let Some(value) = &value {
+            let node = self.references.replace_field("Deployment", key, value);
+            if !matches!(node, Node::Value(_)) {
+                parts.push(Part::Field(key.into(), node));
+                return;
+            }
+        }
+        let is_string = empty.is_string();
+        self.add(path, value.unwrap_or(empty), schema, about);
+        let path = self.references.value(path);
+        parts.push(match is_string {
+            true => Part::Block(
+                format!("with {path}"),
+                vec![Part::Field(key.into(), Node::Text("{{ . | quote }}".into()))],
+            ),
+            false => Part::of_values(key, &path),
+        });
+    }
+
+    /// Returns fields that are no values.
+    fn rest(&self, kind: &str, map: &Map<String, Value>) -> Vec<Part> {
+        let field = |(key, value): (&String, &Value)| {
+            Part::Field(key.clone(), self.references.replace_field(kind, key, value))
+        };
+        map.iter().map(field).collect()
+    }
+
+    fn image(&mut self, container: &Map<String, Value>) {
+        let image = container.get("image").and_then(Value::as_str).unwrap_or_default();
+        let (name, digest) = image.split_once('@').unwrap_or((image, ""));
+        // A colon before a slash is that of a registry's port.
+        let (repository, tag) = match name.rsplit_once(':') {
+            Some((repository, tag)) if !tag.contains('/') => (repository, tag),
+            _ => (name, ""),
+        };
+        let policy = container.get("imagePullPolicy").cloned().unwrap_or(json!(""));
+        self.add(
+            "image.repository",
+            json!(repository),
+            values::string(),
+            "Image of the manager, without tag.",
+        );
+        self.add(
+            "image.tag",
+            json!(tag),
+            values::string(),
+            "Tag of the image; `appVersion` of the chart if this and the digest are empty.",
+        );
+        self.add(
+            "image.digest",
+            json!(digest),
+            values::string(),
+            "Digest of the image, such as `sha256:…`, by which it is pulled whatever the tag is.",
+        );
+        self.add(
+            "image.pullPolicy",
+            policy,
+            json!({ "enum": ["", "Always", "IfNotPresent", "Never"] }),
+            "When the image is pulled; Kubernetes' default if empty.",
+        );
+    }
+
+    fn pod_metadata(&mut self, metadata: &Value) -> Part {
+        self.add(
+            "podAnnotations",
+            json!({}),
+            values::strings_by_name(),
+            "Annotations of the pods.",
+        );
+        self.add(
+            "podLabels",
+            json!({}),
+            values::strings_by_name(),
+            "Labels of the pods, beside those that the chart selects by.",
+        );
+        let mut annotations: Vec<Part> = metadata["annotations"]
+            .as_object()
+            .map(|map| self.rest("Deployment", map))
+            .unwrap_or_default();
+        let has_own = !annotations.is_empty();
+        let path = self.references.value("podAnnotations");
+        annotations.push(Part::items_of_values(&path));
+        let annotations = Part::Field("annotations".into(), Node::Map(annotations));
+        let annotations = match has_own {
+            true => annotations,
+            false => Part::Block(format!("if {path}"), vec![annotations]),
+        };
+        let empty = Map::new();
+        let own = metadata["labels"].as_object().unwrap_or(&empty);
+        let mut labels = vec![Part::Lines(self.references.include("selectorLabels"))];
+        let is_other = |key: &str| ![NAME_LABEL, MANAGED_BY].contains(&key);
+        labels.splice(
+            0..0,
+            own.iter()
+                .filter(|(key, _)| is_other(key))
+                .map(|(key, value)| Part::Field(key.clone(), Node::Value(value.clone()))),
+        );
+        labels.push(Part::items_of_values(&self.references.value("podLabels")));
+        let labels = Part::Field("labels".into(), Node::Map(labels));
+        Part::Field("metadata".into(), Node::Map(vec![annotations, labels]))
+    }
+
+    /// Returns the `spec` of the pods.
+    fn pod(&mut self, mut pod: Map<String, Value>, container: Node, lists: &Lists) -> Part {
+        let mut parts = Vec::new();
+        for (key, path, empty, schema, about) in POD_VALUES {
+            let (empty, schema) = (parse(empty), schema());
+            self.take(&mut pod, &mut parts, key, path, empty, schema, about);
+        }
+        let grace = pod.remove("terminationGracePeriodSeconds").unwrap_or(Value::Null);
+        self.add("terminationGracePeriodSeconds", grace, values::optional_count(), "Seconds that a pod has to stop; Kubernetes' default if null. The manager waits up to 30 for running reconciles.");
+        let grace = self.references.value("terminationGracePeriodSeconds");
+        parts.push(Part::Block(
+            format!("if not (kindIs \"invalid\" {grace})"),
+            vec![Part::Field(
+                "terminationGracePeriodSeconds".into(),
+                Node::Text(format!("{{{{ {grace} | int }}}}")),
+            )],
+        ));
+        if pod.remove("serviceAccountName").is_some() {
+            parts.push(Part::Field(
+                "serviceAccountName".into(),
+                self.references.account(),
+            ));
+        }
+        let others = pod.remove("containers").unwrap_or_default();
+        let others = others.as_array().into_iter().flatten();
+        let others = others.filter(|other| !is_same_name(other, &container));
+        let mut containers = vec![Part::Item(container.clone())];
+        containers.extend(others.map(|other| Part::Item(self.references.replace("Deployment", other))));
+        self.add(
+            "extraContainers",
+            json!([]),
+            values::objects_with("name"),
+            "Further containers of the pods.",
+        );
+        containers.push(Part::items_of_values(&self.references.value("extraContainers")));
+        pod.remove("volumes");
+        parts.extend(self.rest("Deployment", &pod));
+        parts.insert(0, Part::Field("containers".into(), Node::List(containers)));
+        self.add(
+            "extraVolumes",
+            json!([]),
+            values::objects_with("name"),
+            "Further volumes of the pods.",
+        );
+        parts.extend(self.list("volumes", &lists.volumes, Some("extraVolumes"), Vec::new()));
+        Part::Field("spec".into(), Node::Map(parts))
+    }
+
+    /// Returns the container of the manager.
+    fn container(&mut self, mut container: Map<String, Value>, lists: &Lists) -> Node {
+        let name = container.remove("name").unwrap_or(json!(CONTAINER));
+        let mut parts = vec![
+            Part::Field("name".into(), Node::Value(name)),
+            Part::Field(
+                "image".into(),
+                Node::Text(format!("{{{{ {} | quote }}}}", self.references.include("image"))),
+            ),
+        ];
+        let policy = self.references.value("image.pullPolicy");
+        parts.push(Part::Block(
+            format!("with {policy}"),
+            vec![Part::Field(
+                "imagePullPolicy".into(),
+                Node::Text("{{ . }}".into()),
+            )],
+        ));
+        for key in ["image", "imagePullPolicy", "env", "ports", "volumeMounts"] {
+            container.remove(key);
+        }
+        let arguments = container.remove("args");
+        let values: Vec<&str> = CONTAINER_VALUES.iter().map(|row| row.0).collect();
+        let is_value = |key: &str| values.contains(&key);
+        let fixed = container.iter().filter(|(key, _)| !is_value(key));
+        let fixed: Map<String, Value> = fixed.map(|(key, value)| (key.clone(), value.clone())).collect();
+        parts.extend(self.rest("Deployment", &fixed));
+        self.arguments(arguments, &mut parts);
+        for (key, path, empty, schema, about) in CONTAINER_VALUES {
+            let (empty, schema) = (parse(empty), schema());
+            self.take(&mut container, &mut parts, key, path, empty, schema, about);
+        }
+        let variables = self.variables(lists);
+        parts.extend(variables);
+        parts.extend(self.list("ports", &lists.ports, None, Vec::new()));
+        self.add(
+            "extraVolumeMounts",
+            json!([]),
+            values::objects_with("name"),
+            "Further mounts of the manager's container.",
+        );
+        parts.extend(self.list(
+            "volumeMounts",
+            &lists.mounts,
+            Some("extraVolumeMounts"),
+            Vec::new(),
+        ));
+        Node::Map(parts)
+    }
+
+    fn arguments(&mut self, arguments: Option<Value>, parts: &mut Vec<Part>) {
+        self.add(
+            "args",
+            arguments.unwrap_or(json!([])),
+            values::strings(),
+            "Arguments of the manager.",
+        );
+        self.add(
+            "extraArgs",
+            json!([]),
+            values::strings(),
+            "Further arguments, after `args`.",
+        );
+        let both = ["args", "extraArgs"].map(|path| self.references.value(path));
+        let [arguments, extra] = &both;
+        parts.push(Part::Block(
+            format!("with concat ({arguments} | default list) ({extra} | default list)"),
+            vec![Part::Field(
+                "args".into(),
+                Node::Map(vec![Part::Lines("toYaml .".into())]),
+            )],
+        ));
+    }
+
+    /// Returns the variables: those of features under their conditions, and the values.
+    fn variables(&mut self, lists: &Lists) -> Option<Part> {
+        let is_value = |(conditions, variable): &&Entry| {
+            let node = self
+                .references
+                .replace("Deployment", &json!({ "env": [variable] }));
+            conditions.is_empty() && matches!(node, Node::Value(_)) && !self.is_watched(variable)
+        };
+        let base: Vec<Value> = lists
+            .variables
+            .iter()
+            .filter(is_value)
+            .map(|(_, value)| value.clone())
+            .collect();
+        let mut others: Vec<Entry> = lists
+            .variables
+            .iter()
+            .filter(|entry| !is_value(entry) && !self.is_watched(&entry.1))
+            .cloned()
+            .collect();
+        if self.has_webhooks && self.is_ours {
+            others.extend(self.certificate_secret(&others));
+        }
+        let watched = self.is_ours.then(|| self.watched_namespaces());
+        self.add(
+            "env",
+            json!(base),
+            values::objects_with("name"),
+            "Environment variables of the manager, each with `name` and `value` or `valueFrom`.",
+        );
+        self.list("env", &others, Some("env"), watched.into_iter().collect())
+    }
+
+    fn is_watched(&self, variable: &Value) -> bool {
+        self.is_ours && variable["name"] == WATCH_NAMESPACE
+    }
+
+    /// Returns the variable with the name of the Secret that the manager keeps its certificate in: as in all names of a
+    /// chart, the release is part of it.
+    fn certificate_secret(&self, others: &[Entry]) -> Option<Entry> {
+        let secret = self.references.secrets().next()?;
+        let is_set = others
+            .iter()
+            .any(|(_, variable)| variable["name"] == CERTIFICATE_SECRET);
+        let conditions = [(WEBHOOKS, true), (CERTIFICATES, false)];
+        let conditions = conditions.map(|(value, is_true)| Condition { value, is_true });
+        // The name of a volume's Secret has its prefix from here.
+        let variable = json!({ "name": CERTIFICATE_SECRET, "value": { "secretName": secret } });
+        (!is_set).then(|| (conditions.to_vec(), variable))
+    }
+
+    fn watched_namespaces(&self) -> Part {
+        let path = self.references.value("watchNamespaces");
+        let variable = |value: Part| {
+            Part::Item(Node::Map(vec![
+                Part::Field("name".into(), Node::Value(json!(WATCH_NAMESPACE))),
+                value,
+            ]))
+        };
+        let list = Part::Field("value".into(), Node::Text("{{ join \",\" . | quote }}".into()));
+        match self.is_namespaced {
+            false => Part::Block(format!("with {path}"), vec![variable(list)]),
+            true => {
+                let own = json!({ "fieldRef": { "fieldPath": "metadata.namespace" } });
+                let own = Part::Field("valueFrom".into(), Node::Value(own));
+                Part::Either(format!("with {path}"), vec![variable(list)], vec![variable(own)])
+            }
+        }
+    }
+
+    /// Returns a list with conditional entries, and those of a value; `None` if it never has any.
+    fn list(&self, key: &str, entries: &[Entry], value: Option<&str>, first: Vec<Part>) -> Option<Part> {
+        let mut parts = first;
+        let mut reasons: Vec<String> = Vec::new();
+        let is_always_first = self.is_namespaced && !parts.is_empty();
+        if !is_always_first && !parts.is_empty() {
+            reasons.push(self.references.value("watchNamespaces"));
+        }
+        for (conditions, entry) in entries {
+            let item = Part::Item(self.entry(key, entry));
+            let Some(reason) = condition(self.references, conditions) else {
+                parts.push(item);
+                continue;
+            };
+            let control = format!("if {reason}");
+            let is_same = |part: &&mut Part| matches!(part, Part::Block(known, _) if *known == control);
+            match parts.iter_mut().find(is_same) {
+                Some(Part::Block(_, items)) => items.push(item),
+                _ => {
+                    reasons.push(if reason.contains(' ') {
+                        format!("({reason})")
+                    } else {
+                        reason
+                    });
+                    parts.push(Part::Block(control, vec![item]));
+                }
+            }
+        }
+        if let Some(path) = value {
+            let path = self.references.value(path);
+            parts.push(Part::items_of_values(&path));
+            reasons.push(path);
+        }
+        if parts.is_empty() {
+            return None;
+        }
+        let alternatives: Vec<&[Condition]> = entries
+            .iter()
+            .map(|(conditions, _)| conditions.as_slice())
+            .collect();
+        let list = Part::Field(key.into(), Node::List(parts));
+        Some(match reasons.as_slice() {
+            _ if is_always_first || is_certain(&alternatives) => list,
+            [] => list,
+            [only] => Part::Block(format!("if {only}"), vec![list]),
+            reasons => Part::Block(format!("if or {}", reasons.join(" ")), vec![list]),
+        })
+    }
+
+    /// Returns an entry of a list with its references replaced.
+    fn entry(&self, key: &str, entry: &Value) -> Node {
+        if let Some(secret) = entry["value"]["secretName"].as_str() {
+            let name = Part::Field("name".into(), Node::Value(entry["name"].clone()));
+            let value = Part::Field("value".into(), Node::Text(self.references.name(secret)));
+            return Node::Map(vec![name, value]);
+        }
+        let replaced = self.references.replace("Deployment", &json!({ key: [entry] }));
+        let unchanged = || Node::Value(entry.clone());
+        let Node::Map(mut fields) = replaced else {
+            return unchanged();
+        };
+        match fields.pop() {
+            Some(Part::Field(_, Node::List(mut items))) => match items.pop() {
+                Some(Part::Item(node)) => node,
+                _ => unchanged(),
+            },
+            _ => unchanged(),
+        }
+    }
+}
+
+/// A row of a table of values: field, path, default as JSON, schema, sentence.
+type Row = (
+    &'static str,
+    &'static str,
+    &'static str,
+    fn() -> Value,
+    &'static str,
+);
+
+#[rustfmt::skip]
+const POD_VALUES: &[Row] = &[
+    ("imagePullSecrets", "imagePullSecrets", "[]", || values::objects_with("name"), "Secrets for pulling the image, each with its `name`."),
+    ("initContainers", "initContainers", "[]", || values::objects_with("name"), "Containers that run before the manager."),
+    ("securityContext", "podSecurityContext", "{}", values::object, "Security context of the pods."),
+    ("nodeSelector", "nodeSelector", "{}", values::strings_by_name, "Labels of the nodes that the pods may run on."),
+    ("tolerations", "tolerations", "[]", values::objects, "Taints of nodes that the pods tolerate."),
+    ("affinity", "affinity", "{}", values::object, "Affinity of the pods to nodes and to other pods."),
+    ("topologySpreadConstraints", "topologySpreadConstraints", "[]", values::objects, "How the pods are spread over zones and nodes."),
+    ("priorityClassName", "priorityClassName", "\"\"", values::string, "Priority class of the pods."),
+    ("runtimeClassName", "runtimeClassName", "\"\"", values::string, "Runtime class of the pods."),
+];
+
+#[rustfmt::skip]
+const CONTAINER_VALUES: &[Row] = &[
+    ("envFrom", "envFrom", "[]", values::objects, "ConfigMaps and Secrets whose keys become environment variables."),
+    ("resources", "resources", "{}", values::object, "Requests and limits of CPU and memory."),
+    ("securityContext", "securityContext", "{}", values::object, "Security context of the manager's container."),
+    ("livenessProbe", "livenessProbe", "{}", values::object, "Liveness probe of the manager."),
+    ("readinessProbe", "readinessProbe", "{}", values::object, "Readiness probe of the manager."),
+];
+
+/// Returns a default of a row.
+fn parse(default: &str) -> Value {
+    serde_json::from_str(default).unwrap_or_default()
+}
+
+fn is_same_name(container: &Value, manager: &Node) -> bool {
+    let Node::Map(parts) = manager else { return false };
+    let name = Part::Field("name".into(), Node::Value(container["name"].clone()));
+    parts.first() == Some(&name)
+}
+
+/// Returns the container of the manager: the one with its name, or else the first.
+fn manager_container(spec: &Map<String, Value>) -> Option<Map<String, Value>> {
+    let containers = spec.get("template")?["spec"]["containers"].as_array()?;
+    let named = containers.iter().find(|container| container["name"] == CONTAINER);
+    named.or(containers.first())?.as_object().cloned()
+}
+
+/// The lists that patches of features add to.
+#[derive(Default)]
+struct Lists {
+    variables: Vec<Entry>,
+    ports: Vec<Entry>,
+    mounts: Vec<Entry>,
+    volumes: Vec<Entry>,
+}
+
+impl Lists {
+    fn of(object: &Object, container: &Map<String, Value>, warnings: &mut Vec<(String, String)>) -> Lists {
+        let items = |list: Option<&Value>| -> Vec<Entry> {
+            let items = list.and_then(Value::as_array).into_iter().flatten();
+            items.map(|item| (Vec::new(), item.clone())).collect()
+        };
+        let mut lists = Lists {
+            variables: items(container.get("env")),
+            ports: items(container.get("ports")),
+            mounts: items(container.get("volumeMounts")),
+            volumes: items(object.value["spec"]["template"]["spec"].get("volumes")),
+        };
+        for (conditions, patch) in &object.patches {
+            for field in lists.patch(conditions, patch, container.get("name")) {
+                warnings.push((
+                    format!("`{field}` in a patch of the component of `{}` is not part of the chart", conditions.last().map_or("", |condition| condition.value)),
+                    "set it in config/manager/manager.yaml for all cases, or in the template of the chart: later changes are merged with yours".to_owned(),
+                ));
+            }
+        }
+        lists
+    }
+
+    /// Applies a patch under conditions; returns the fields that are in no list.
+    fn patch(&mut self, conditions: &[Condition], patch: &Value, name: Option<&Value>) -> Vec<String> {
+        let mut unknown = Vec::new();
+        let empty = Map::new();
+        let map = |value: &Value| value.as_object().cloned().unwrap_or_else(|| empty.clone());
+        let mut descend = |value: &Value, allowed: &[&str]| {
+            let other = |key: &&String| !allowed.contains(&key.as_str());
+            unknown.extend(map(value).keys().filter(other).cloned());
+        };
+        let spec = &patch["spec"]["template"]["spec"];
+        descend(patch, &["apiVersion", "kind", "metadata", "spec"]);
+        descend(&patch["metadata"], &["name", "namespace"]);
+        descend(&patch["spec"], &["template"]);
+        descend(&patch["spec"]["template"], &["spec"]);
+        descend(spec, &["containers", "volumes"]);
+        for container in spec["containers"].as_array().into_iter().flatten() {
+            if container.get("name") != name {
+                descend(&json!({ "containers": [] }), &[]);
+                continue;
+            }
+            descend(container, &["name", "env", "ports", "volumeMounts"]);
+            for (list, field) in [
+                (&mut self.variables, "env"),
+                (&mut self.ports, "ports"),
+                (&mut self.mounts, "volumeMounts"),
+            ] {
+                patch_list(list, field, &container[field], conditions);
+            }
+        }
+        patch_list(&mut self.volumes, "volumes", &spec["volumes"], conditions);
+        unknown
+    }
+}
+
+/// Adds the items of a patch under its conditions. What they replace or delete stays where they do not hold.
+fn patch_list(list: &mut Vec<Entry>, field: &str, items: &Value, conditions: &[Condition]) {
+    let key = merge_key(field).unwrap_or("name");
+    for item in items.as_array().into_iter().flatten() {
+        let mut merged = json!({});
+        for (known, value) in list.iter_mut().filter(|(_, value)| value[key] == item[key]) {
+            merged = value.clone();
+            known.extend(conditions.last().map(|condition| condition.inverse()));
+        }
+        if item["$patch"] != "delete" {
+            strategic::merge(&mut merged, item);
+            list.push((conditions.to_vec(), merged));
+        }
+    }
+}
+
+/// Returns an action that stops rendering.
+pub(super) fn fail(message: &str) -> String {
+    format!("fail {}", quote(message))
+}

@@ -1,0 +1,441 @@
+//! The manifests as templates: each object with its name, namespace, labels and conditions.
+
+use std::collections::BTreeSet;
+
+use anyhow::Result;
+use rbuilder_generator::find_kubernetes_kind;
+use serde_json::{Map, Value, json};
+
+use super::config::{CERTIFICATES, Condition, Config, Object};
+use super::deployment::{Manager, fail};
+use super::references::{MANAGED_BY, NAME_LABEL, References};
+use super::template::{Node, Part, print_document};
+
+/// Suffixes of the roles for users, and the roles of Kubernetes that they can be added to.
+const USER_ROLES: &[(&str, &str)] = &[
+    ("-admin-role", "admin"),
+    ("-editor-role", "edit"),
+    ("-viewer-role", "view"),
+];
+/// Kinds that grant permissions.
+const RBAC: &[&str] = &["Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"];
+/// Value of the issuer that signs the certificate in place of the chart's.
+const ISSUER: &str = "webhooks.certManager.issuerRef";
+
+/// Returns an expression that is true if all conditions hold; `None` if there are none.
+pub(super) fn condition(references: &References, conditions: &[Condition]) -> Option<String> {
+    let mut all = conditions.to_vec();
+    // That of a feature before those within it.
+    all.sort_by_key(|condition| {
+        (
+            condition.value.matches('.').count(),
+            condition.value,
+            condition.is_true,
+        )
+    });
+    all.dedup();
+    let one = |condition: &Condition| {
+        let value = references.value(condition.value);
+        if condition.is_true {
+            value
+        } else {
+            format!("not {value}")
+        }
+    };
+    match all.as_slice() {
+        [] => None,
+        [only] => Some(one(only)),
+        all => {
+            let all = all.iter().map(|condition| match condition.is_true {
+                true => one(condition),
+                false => format!("({})", one(condition)),
+            });
+            Some(format!("and {}", all.collect::<Vec<_>>().join(" ")))
+        }
+    }
+}
+
+/// Returns whether, whatever the values are, all conditions of one of the lists hold.
+pub(super) fn is_certain(alternatives: &[&[Condition]]) -> bool {
+    let values = alternatives
+        .iter()
+        .flat_map(|all| all.iter().map(|condition| condition.value));
+    let values: Vec<&str> = values.collect::<BTreeSet<_>>().into_iter().collect();
+    // There are as few values as features.
+    (0..1_u32 << values.len().min(16)).all(|chosen| {
+        let holds = |condition: &Condition| {
+            let at = values.iter().position(|value| *value == condition.value);
+            at.is_some_and(|at| (chosen >> at & 1 == 1) == condition.is_true)
+        };
+        alternatives.iter().any(|all| all.iter().all(holds))
+    })
+}
+
+/// The objects of a chart while they are printed.
+pub(super) struct Documents<'a> {
+    pub(super) config: &'a Config,
+    pub(super) references: &'a References,
+    /// True if the manager watches its own namespace only.
+    pub(super) is_namespaced: bool,
+    /// True if the manager understands `WATCH_NAMESPACE`.
+    pub(super) is_ours: bool,
+}
+
+impl Documents<'_> {
+    /// Prints an object as a document of a template.
+    ///
+    /// # Errors
+    /// Fails as [`Manager::spec`] does.
+    pub(super) fn print(
+        &self,
+        object: &Object,
+        manager: &mut Manager<'_>,
+        is_manager: bool,
+    ) -> Result<String> {
+        let mut conditions = object.conditions.clone();
+        conditions.extend(self.own_conditions(object));
+        let document = if is_manager {
+            self.document(self.references, object, Some(manager.spec(object)?))
+        } else if self.follows_namespaces(object) {
+            self.in_namespaces(object)
+        } else {
+            self.document(self.references, object, None)
+        };
+        let before = self.refusal(object);
+        Ok(match condition(self.references, &conditions) {
+            Some(condition) => format!("{before}{{{{- if {condition} }}}}\n{document}{{{{- end }}}}\n"),
+            None => format!("{before}{document}"),
+        })
+    }
+
+    /// Returns conditions that follow from the kind of an object.
+    fn own_conditions(&self, object: &Object) -> Vec<Condition> {
+        let value = match object.kind() {
+            "CustomResourceDefinition" => "crds.enabled",
+            "ServiceAccount" if self.references.is_account(object.name()) => "serviceAccount.create",
+            "Issuer"
+                if object
+                    .conditions
+                    .iter()
+                    .any(|condition| condition.value == CERTIFICATES) =>
+            {
+                return vec![Condition {
+                    value: ISSUER,
+                    is_true: false,
+                }];
+            }
+            "ClusterRole" if self.is_user_role(object) => "rbac.userRoles.create",
+            kind if RBAC.contains(&kind) => "rbac.create",
+            _ => return Vec::new(),
+        };
+        vec![Condition { value, is_true: true }]
+    }
+
+    /// Returns whether a role is for users of the operator: nothing binds it, and its name says for whom.
+    fn is_user_role(&self, object: &Object) -> bool {
+        let is_bound = |other: &Object| other.value["roleRef"]["name"] == object.name();
+        user_role(object).is_some() && !self.config.objects.iter().any(is_bound)
+    }
+
+    /// Returns what stops rendering if a CRD cannot be without its webhook.
+    fn refusal(&self, object: &Object) -> String {
+        let converts = object.value["spec"]["conversion"]["strategy"] == "Webhook";
+        if object.kind() != "CustomResourceDefinition"
+            || !converts
+            || !self.config.has(super::config::WEBHOOKS)
+        {
+            return String::new();
+        }
+        let kind = object.value["spec"]["names"]["kind"].as_str().unwrap_or_default();
+        let message =
+            format!("webhooks.enabled must be true: the versions of kind {kind} are converted by a webhook");
+        let (crds, webhooks) = (
+            self.references.value("crds.enabled"),
+            self.references.value("webhooks.enabled"),
+        );
+        format!(
+            "{{{{- if and {crds} (not {webhooks}) }}}}\n{{{{- {} }}}}\n{{{{- end }}}}\n",
+            fail(&message)
+        )
+    }
+
+    /// Returns an object as a document.
+    fn document(&self, references: &References, object: &Object, spec: Option<Part>) -> String {
+        format!("---\n{}", print_document(&self.parts(references, object, spec)))
+    }
+
+    fn parts(&self, references: &References, object: &Object, spec: Option<Part>) -> Vec<Part> {
+        let map = object.value.as_object().cloned().unwrap_or_default();
+        let kind = object.kind();
+        let mut parts = Vec::new();
+        for (key, value) in &map {
+            parts.push(match (key.as_str(), &spec) {
+                ("metadata", _) => {
+                    Part::Field("metadata".into(), Node::Map(self.metadata(references, object)))
+                }
+                ("spec", Some(spec)) => spec.clone(),
+                ("spec", None) if kind == "CustomResourceDefinition" => {
+                    Part::Field("spec".into(), crd_spec(references, value))
+                }
+                ("spec", None) if kind == "Certificate" => {
+                    Part::Field("spec".into(), certificate_spec(references, value))
+                }
+                ("spec", None) if kind == "ServiceMonitor" => {
+                    Part::Field("spec".into(), monitor_spec(references, value))
+                }
+                ("spec" | "data" | "stringData", None) if ["ConfigMap", "Secret"].contains(&kind) => {
+                    Part::Field(key.clone(), Node::Value(value.clone()))
+                }
+                _ => Part::Field(key.clone(), references.replace_field(kind, key, value)),
+            });
+        }
+        parts
+    }
+
+    fn metadata(&self, references: &References, object: &Object) -> Vec<Part> {
+        let metadata = object.value["metadata"].as_object().cloned().unwrap_or_default();
+        let mut parts = Vec::new();
+        parts.extend(self.annotations(references, object, &metadata));
+        parts.push(Part::Field(
+            "labels".into(),
+            Node::Map(self.labels(references, object, &metadata)),
+        ));
+        parts.push(Part::Field(
+            "name".into(),
+            match object.kind() {
+                "CustomResourceDefinition" => Node::Value(json!(object.name())),
+                "ServiceAccount" if references.is_account(object.name()) => references.account(),
+                _ => Node::Text(references.name(object.name())),
+            },
+        ));
+        if self.is_in_namespace(object) {
+            parts.push(Part::Field(
+                "namespace".into(),
+                Node::Text(references.namespace()),
+            ));
+        }
+        let known = ["annotations", "labels", "name", "namespace"];
+        let others = metadata.iter().filter(|(key, _)| !known.contains(&key.as_str()));
+        parts.extend(others.map(|(key, value)| Part::Field(key.clone(), Node::Value(value.clone()))));
+        parts
+    }
+
+    fn labels(&self, references: &References, object: &Object, metadata: &Map<String, Value>) -> Vec<Part> {
+        let mut parts: Vec<Part> = Vec::new();
+        let own = metadata.get("labels").and_then(Value::as_object);
+        for (key, value) in own.into_iter().flatten() {
+            if ![NAME_LABEL, MANAGED_BY].contains(&key.as_str()) {
+                parts.push(Part::Field(key.clone(), Node::Value(value.clone())));
+            }
+        }
+        parts.push(Part::Lines(references.include("labels")));
+        match object.kind() {
+            "ClusterRole" if self.is_user_role(object) => {
+                let (_, role) = user_role(object).unwrap_or_default();
+                let label = format!("rbac.authorization.k8s.io/aggregate-to-{role}");
+                parts.push(Part::Block(
+                    format!("if {}", references.value("rbac.userRoles.aggregate")),
+                    vec![Part::Field(label, Node::Value(json!("true")))],
+                ));
+            }
+            "ServiceMonitor" => parts.push(Part::items_of_values(
+                &references.value("metrics.serviceMonitor.labels"),
+            )),
+            _ => {}
+        }
+        parts
+    }
+
+    /// Returns the annotations: its own, those of features under their conditions, and values.
+    fn annotations(
+        &self,
+        references: &References,
+        object: &Object,
+        metadata: &Map<String, Value>,
+    ) -> Option<Part> {
+        let kind = object.kind();
+        let field = |(key, value): (&String, &Value)| {
+            Part::Field(key.clone(), references.replace_field(kind, key, value))
+        };
+        let own = metadata.get("annotations").and_then(Value::as_object);
+        let mut parts: Vec<Part> = own.into_iter().flatten().map(field).collect();
+        let is_certain = !parts.is_empty();
+        let mut reasons = Vec::new();
+        for (conditions, patch) in &object.patches {
+            let added = patch["metadata"]["annotations"].as_object().into_iter().flatten();
+            let added: Vec<Part> = added.map(field).collect();
+            if let Some(condition) = condition(references, conditions).filter(|_| !added.is_empty()) {
+                parts.push(Part::Block(format!("if {condition}"), added));
+                reasons.push(format!("({condition})"));
+            }
+        }
+        match kind {
+            "CustomResourceDefinition" => {
+                let keep = references.value("crds.keep");
+                let annotation = Part::Field("helm.sh/resource-policy".into(), Node::Value(json!("keep")));
+                parts.push(Part::Block(format!("if {keep}"), vec![annotation]));
+                parts.push(Part::items_of_values(&references.value("crds.annotations")));
+                reasons.extend([keep, references.value("crds.annotations")]);
+            }
+            "ServiceAccount" if references.is_account(object.name()) => {
+                let path = references.value("serviceAccount.annotations");
+                parts.push(Part::items_of_values(&path));
+                reasons.push(path);
+            }
+            _ => {}
+        }
+        // The condition around all of them is that of the only ones.
+        if !is_certain
+            && let [Part::Block(control, inner)] = parts.as_mut_slice()
+            && control.starts_with("if ")
+        {
+            let annotations = Part::Field("annotations".into(), Node::Map(std::mem::take(inner)));
+            return Some(Part::Block(control.clone(), vec![annotations]));
+        }
+        if parts.is_empty() {
+            return None;
+        }
+        let annotations = Part::Field("annotations".into(), Node::Map(parts));
+        Some(match (is_certain, reasons.as_slice()) {
+            (true, _) | (_, []) => annotations,
+            (false, [only]) => Part::Block(format!("if {only}"), vec![annotations]),
+            (false, reasons) => Part::Block(format!("if or {}", reasons.join(" ")), vec![annotations]),
+        })
+    }
+
+    /// Returns whether objects of a kind are in namespaces. As in kustomize, an unknown kind is.
+    fn is_in_namespace(&self, object: &Object) -> bool {
+        let kind = object.kind();
+        let api_version = object.value["apiVersion"].as_str().unwrap_or_default();
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        if let Some(known) = find_kubernetes_kind(None, group, version, kind) {
+            return known.is_namespaced;
+        }
+        let is_cluster_scoped = |crd: &Object| {
+            let spec = &crd.value["spec"];
+            crd.kind() == "CustomResourceDefinition"
+                && spec["group"] == group
+                && spec["names"]["kind"] == kind
+                && spec["scope"] == "Cluster"
+        };
+        kind != "CustomResourceDefinition" && !self.config.objects.iter().any(is_cluster_scoped)
+    }
+
+    /// Returns whether an object grants the manager its permissions, which `watchNamespaces` is about.
+    fn follows_namespaces(&self, object: &Object) -> bool {
+        let is_manager = match object.kind() {
+            "Role" => self.is_namespaced && object.name() == MANAGER_ROLE,
+            "RoleBinding" if self.is_namespaced => object.value["roleRef"]["name"] == MANAGER_ROLE,
+            "ClusterRoleBinding" if !self.is_namespaced => object.value["roleRef"]["name"] == MANAGER_ROLE,
+            _ => false,
+        };
+        is_manager && self.is_ours
+    }
+
+    /// Returns an object for each watched namespace.
+    fn in_namespaces(&self, object: &Object) -> String {
+        let inner = self.references.in_loop();
+        let path = self.references.value("watchNamespaces");
+        let mut narrowed = object.clone();
+        if object.kind() == "ClusterRoleBinding" {
+            narrowed.value["kind"] = json!("RoleBinding");
+        }
+        let mut parts = self.parts(&inner, &narrowed, None);
+        for part in &mut parts {
+            if let Part::Field(key, Node::Map(fields)) = part
+                && key == "metadata"
+            {
+                let namespace = Part::Field("namespace".into(), Node::Text("{{ . | quote }}".into()));
+                fields.retain(|field| !matches!(field, Part::Field(key, _) if key == "namespace"));
+                fields.push(namespace);
+            }
+        }
+        let each = format!("---\n{}", print_document(&parts));
+        if self.is_namespaced {
+            return format!(
+                "{{{{- range {path} | default (list .Release.Namespace) }}}}\n{each}{{{{- end }}}}\n"
+            );
+        }
+        let whole = self.document(self.references, object, None);
+        let everywhere = self.references.value("rbac.clusterWide");
+        format!(
+            "{{{{- if and {path} (not {everywhere}) }}}}\n{{{{- range {path} }}}}\n{each}{{{{- end }}}}\n{{{{- else }}}}\n{whole}{{{{- end }}}}\n"
+        )
+    }
+}
+
+/// Name of the role that `rbuilder manifests` generates.
+const MANAGER_ROLE: &str = "manager-role";
+
+fn user_role(object: &Object) -> Option<(&'static str, &'static str)> {
+    USER_ROLES
+        .iter()
+        .find(|(suffix, _)| object.name().ends_with(suffix))
+        .copied()
+}
+
+/// Returns the spec of a CRD: only its conversion refers to other objects.
+fn crd_spec(references: &References, spec: &Value) -> Node {
+    let map = spec.as_object().cloned().unwrap_or_default();
+    let fields = map.iter().map(|(key, value)| {
+        let node = match key.as_str() {
+            "conversion" => references.replace_field("CustomResourceDefinition", key, value),
+            _ => Node::Value(value.clone()),
+        };
+        Part::Field(key.clone(), node)
+    });
+    Node::Map(fields.collect())
+}
+
+/// Returns the spec of a certificate, which another issuer may sign.
+fn certificate_spec(references: &References, spec: &Value) -> Node {
+    let mut node = references.replace_field("Certificate", "spec", spec);
+    if let Node::Map(parts) = &mut node {
+        for part in parts {
+            if matches!(part, Part::Field(key, _) if key == "issuerRef") {
+                let given = Part::Field(
+                    "issuerRef".into(),
+                    Node::Map(vec![Part::Lines("toYaml .".into())]),
+                );
+                *part = Part::Either(
+                    format!("with {}", references.value(ISSUER)),
+                    vec![given],
+                    vec![part.clone()],
+                );
+            }
+        }
+    }
+    node
+}
+
+/// Returns the spec of a ServiceMonitor, with the interval in its endpoints.
+fn monitor_spec(references: &References, spec: &Value) -> Node {
+    let mut node = references.replace_field("ServiceMonitor", "spec", spec);
+    let Node::Map(parts) = &mut node else { return node };
+    for part in parts {
+        let Part::Field(key, Node::Value(Value::Array(endpoints))) = part else {
+            continue;
+        };
+        if key != "endpoints" {
+            continue;
+        }
+        let endpoint = |endpoint: &Value| {
+            let map = endpoint.as_object().cloned().unwrap_or_default();
+            let fields = map
+                .iter()
+                .map(|(key, value)| Part::Field(key.clone(), Node::Value(value.clone())));
+            let mut fields: Vec<Part> = fields.collect();
+            for key in ["interval", "scrapeTimeout"] {
+                let path = references.value(&format!("metrics.serviceMonitor.{key}"));
+                let value = Part::Field(key.into(), Node::Text("{{ . }}".into()));
+                fields.push(Part::Block(format!("with {path}"), vec![value]));
+            }
+            Part::Item(Node::Map(fields))
+        };
+        *part = Part::Field(
+            "endpoints".into(),
+            Node::List(endpoints.iter().map(endpoint).collect()),
+        );
+    }
+    node
+}

@@ -1,0 +1,361 @@
+//! A Helm chart of a project, as files.
+//!
+//! The chart is made of the manifests in `config/`, parsed: they are what `make deploy` applies, commands add to them, and people
+//! edit them. A component of `config/` becomes a condition on a value, a directory of `config/` one of `templates/`. Nothing here
+//! reads the chart that is there; `commands/helm` merges.
+
+mod config;
+mod deployment;
+mod documents;
+mod references;
+mod strategic;
+mod template;
+mod values;
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use serde_json::{Value, json};
+
+use self::config::{CERTIFICATES, Config, Object, WEBHOOKS};
+use self::deployment::{Manager, find_manager};
+use self::documents::Documents;
+use self::references::References;
+use self::values::Setting;
+use crate::plan::Plan;
+use crate::tree::Tree;
+
+/// Longest name of a Service, in bytes.
+const LABEL: usize = 63;
+
+/// What the chart takes from PROJECT.
+#[derive(Clone, Debug)]
+pub(crate) struct ChartOptions {
+    /// Name of the project and of the chart.
+    pub(crate) name: String,
+    /// Path of the chart in the project, for its README.
+    pub(crate) folder: String,
+    /// True if the manager watches its own namespace only.
+    pub(crate) is_namespaced: bool,
+    /// True if the manager is rbuilder's, with its arguments and variables.
+    pub(crate) is_ours: bool,
+}
+
+/// A chart.
+#[derive(Debug, Default)]
+pub(crate) struct Chart {
+    /// Text of each file by its path in the chart.
+    pub(crate) files: BTreeMap<String, String>,
+    /// What `config/` deploys and the chart does not: message and help.
+    pub(crate) warnings: Vec<(String, String)>,
+}
+
+/// Makes the chart of a project as it is after a plan.
+///
+/// # Errors
+/// Fails if `config/` cannot be read, or if it has no manager.
+pub(crate) fn make_chart(plan: &Plan, tree: &Tree, options: &ChartOptions) -> Result<Chart> {
+    let config = Config::read(plan, tree)?;
+    let deployment = find_manager(&config)?;
+    let references = References::new(&options.name, &config, deployment);
+    let mut manager = Manager::new(&references, &config, options.is_ours, options.is_namespaced);
+    let documents = Documents {
+        config: &config,
+        references: &references,
+        is_namespaced: options.is_namespaced,
+        is_ours: options.is_ours,
+    };
+    let mut chart = Chart::default();
+    for object in config
+        .objects
+        .iter()
+        .filter(|object| object.kind() != "Namespace")
+    {
+        let is_manager = std::ptr::eq(object, deployment);
+        let text = documents.print(object, &mut manager, is_manager)?;
+        let path = template_path(&object.path);
+        chart.files.entry(path).or_default().push_str(&text);
+    }
+    let mut settings = settings_before(&config, options);
+    settings.append(&mut manager.settings);
+    settings.extend(settings_after(&config, options));
+    chart.warnings.clone_from(&config.warnings);
+    chart.warnings.append(&mut manager.warnings);
+    for (path, text) in fixed_files(&config, deployment, options) {
+        // A manifest may have the name of one of them.
+        chart.files.entry(path).or_default().push_str(&text);
+    }
+    let table = values::print_table(&settings);
+    let readme = chart.files.entry("README.md".into()).or_default();
+    *readme = readme.replace("TABLE\n", &table);
+    chart
+        .files
+        .insert("values.yaml".into(), values::print_values(&settings));
+    chart
+        .files
+        .insert("values.schema.json".into(), values::print_schema(&settings));
+    Ok(chart)
+}
+
+/// Returns the path of the template of a manifest: `config/rbac/role.yaml` becomes `templates/rbac/role.yaml`.
+fn template_path(path: &str) -> String {
+    let within = path.strip_prefix("config/").unwrap_or(path);
+    let within = within.replace("crd/bases/", "crd/");
+    let stem = ["yaml", "yml", "json"]
+        .iter()
+        .find_map(|end| within.strip_suffix(&format!(".{end}")));
+    format!("templates/{}.yaml", stem.unwrap_or(&within))
+}
+
+/// Returns the files that depend on names only.
+fn fixed_files(config: &Config, manager: &Object, options: &ChartOptions) -> Vec<(String, String)> {
+    let limit = fullname_limit(config);
+    let account = &manager.value["spec"]["template"]["spec"]["serviceAccountName"];
+    let namespace = match config.namespace.as_str() {
+        "" => format!("{}-system", options.name),
+        namespace => namespace.to_owned(),
+    };
+    let fill = |text: &str| {
+        text.replace("CHART", &options.name)
+            .replace("MANAGER", manager.name())
+            .replace("ACCOUNT", account.as_str().unwrap_or("controller-manager"))
+            .replace("LIMIT", &limit.to_string())
+            .replace("CUT", &limit.saturating_sub(9).to_string())
+            .replace("PATH", &options.folder)
+            .replace("NAMESPACE", &namespace)
+    };
+    [
+        ("templates/_helpers.tpl", include_str!("files/helpers.tpl")),
+        ("templates/NOTES.txt", include_str!("files/NOTES.txt")),
+        (
+            "templates/manager/pod_disruption_budget.yaml",
+            include_str!("files/pod_disruption_budget.yaml"),
+        ),
+        (
+            "templates/extra_objects.yaml",
+            include_str!("files/extra_objects.yaml"),
+        ),
+        (".helmignore", include_str!("files/helmignore")),
+        ("README.md", include_str!("files/README.md")),
+    ]
+    .map(|(path, text)| (path.to_owned(), fill(text)))
+    .into_iter()
+    .chain([("Chart.yaml".to_owned(), chart_file(&options.name))])
+    .collect()
+}
+
+/// Returns the length that the prefix of names may have: the names of Services are labels.
+fn fullname_limit(config: &Config) -> usize {
+    let services = config.objects.iter().filter(|object| object.kind() == "Service");
+    let longest = services.map(|object| object.name().len() + 1).max().unwrap_or(20);
+    LABEL.saturating_sub(longest).max(16)
+}
+
+/// Returns Chart.yaml. What people change is never next to something else that changes.
+fn chart_file(name: &str) -> String {
+    let name = rbuilder_generator::yaml::to_string(&json!(name));
+    format!(
+        "apiVersion: v2\nname: {name}description: A Kubernetes operator\ntype: application\n\n# Version of the chart.\nversion: \
+         0.1.0\n\n# Version of the operator, the default tag of its image.\nappVersion: \"0.1.0\"\n"
+    )
+}
+
+/// Returns the settings that come before those of the Deployment.
+fn settings_before(config: &Config, options: &ChartOptions) -> Vec<Setting> {
+    let mut settings = vec![
+        Setting::new(
+            "nameOverride",
+            json!(""),
+            values::string(),
+            "Name in place of the chart's in labels and names.",
+        ),
+        Setting::new(
+            "fullnameOverride",
+            json!(""),
+            values::string(),
+            "Prefix of all names in place of the release's.",
+        ),
+        Setting::new(
+            "commonLabels",
+            json!({}),
+            values::strings_by_name(),
+            "Labels of all objects.",
+        ),
+    ];
+    if options.is_ours {
+        let about = match options.is_namespaced {
+            true => {
+                "Namespaces to watch; only that of the release if empty. The manager gets its role in each of them."
+            }
+            false => {
+                "Namespaces to watch; all if empty. The manager gets its permissions in these only, unless `rbac.clusterWide` is true."
+            }
+        };
+        settings.push(Setting::new(
+            "watchNamespaces",
+            json!([]),
+            values::strings(),
+            about,
+        ));
+    }
+    let is_cluster_scoped = |object: &Object| {
+        object.kind() == "CustomResourceDefinition" && object.value["spec"]["scope"] == "Cluster"
+    };
+    let is_wide = config.objects.iter().any(is_cluster_scoped);
+    let flag = |path, default: bool, about| Setting::new(path, json!(default), values::flag(), about);
+    settings.extend([
+        flag(
+            "crds.enabled",
+            true,
+            "Install and upgrade the CRDs with the release.",
+        ),
+        flag(
+            "crds.keep",
+            true,
+            "Keep the CRDs, and with them all custom resources, when the release is uninstalled.",
+        ),
+        Setting::new(
+            "crds.annotations",
+            json!({}),
+            values::strings_by_name(),
+            "Annotations of the CRDs.",
+        ),
+        flag(
+            "rbac.create",
+            true,
+            "Create the roles of the manager and their bindings.",
+        ),
+    ]);
+    if options.is_ours && !options.is_namespaced {
+        settings.push(flag("rbac.clusterWide", is_wide, "Grant the permissions in the whole cluster even if `watchNamespaces` is set, as kinds without namespace need."));
+    }
+    settings.extend([
+        flag(
+            "rbac.userRoles.create",
+            true,
+            "Create the roles of each kind for users of the operator: admin, editor and viewer.",
+        ),
+        flag(
+            "rbac.userRoles.aggregate",
+            false,
+            "Add these roles to Kubernetes' own: admin, edit and view.",
+        ),
+        flag(
+            "serviceAccount.create",
+            true,
+            "Create the service account of the manager.",
+        ),
+        Setting::new(
+            "serviceAccount.name",
+            json!(""),
+            values::string(),
+            "Name of the service account; derived from the release if empty.",
+        ),
+        Setting::new(
+            "serviceAccount.annotations",
+            json!({}),
+            values::strings_by_name(),
+            "Annotations of the service account, such as those for identities of clouds.",
+        ),
+    ]);
+    settings
+}
+
+/// Returns the settings that come after those of the Deployment.
+fn settings_after(config: &Config, _: &ChartOptions) -> Vec<Setting> {
+    let mut settings = Vec::new();
+    let is_on = |value: &str| json!(config.enabled.contains(value));
+    let feature = |path, about| Setting::new(path, is_on(path), values::flag(), about);
+    let text = |path, about| Setting::new(path, json!(""), values::string(), about);
+    if config.has("metrics.enabled") {
+        settings.push(feature(
+            "metrics.enabled",
+            "Serve metrics over HTTPS, with a Service and the role to read them.",
+        ));
+    }
+    if config.has("metrics.serviceMonitor.enabled") {
+        settings.extend([
+            feature(
+                "metrics.serviceMonitor.enabled",
+                "Create a ServiceMonitor; needs the CRDs of the Prometheus Operator.",
+            ),
+            Setting::new(
+                "metrics.serviceMonitor.labels",
+                json!({}),
+                values::strings_by_name(),
+                "Labels of the ServiceMonitor, by which a Prometheus selects it.",
+            ),
+            text(
+                "metrics.serviceMonitor.interval",
+                "Time between scrapes, such as `30s`; that of the Prometheus if empty.",
+            ),
+            text(
+                "metrics.serviceMonitor.scrapeTimeout",
+                "Timeout of a scrape, such as `10s`; that of the Prometheus if empty.",
+            ),
+        ]);
+    }
+    if config.has(WEBHOOKS) {
+        settings.push(feature(
+            WEBHOOKS,
+            "Serve the webhooks. Without cert-manager the manager issues their certificate.",
+        ));
+    }
+    if config.has(CERTIFICATES) {
+        settings.extend([
+            feature(CERTIFICATES, "Let cert-manager issue the certificate of the webhooks and inject its CA; needs cert-manager."),
+            Setting::new("webhooks.certManager.issuerRef", json!({}), values::object(), "Issuer of the certificate, with `kind` and `name`; a self-signed one of the chart if empty."),
+        ]);
+    }
+    if config.has("networkPolicy.enabled") {
+        settings.push(feature(
+            "networkPolicy.enabled",
+            "Deny traffic to the manager but to its metrics and webhooks.",
+        ));
+    }
+    let share = json!({ "type": ["integer", "string", "null"] });
+    settings.extend([
+        Setting::new(
+            "podDisruptionBudget.enabled",
+            json!(false),
+            values::flag(),
+            "Create a PodDisruptionBudget.",
+        ),
+        Setting::new(
+            "podDisruptionBudget.minAvailable",
+            json!(1),
+            share.clone(),
+            "Pods that stay available, a number or a percentage.",
+        ),
+        Setting::new(
+            "podDisruptionBudget.maxUnavailable",
+            Value::Null,
+            share,
+            "Pods that may be unavailable, in place of `minAvailable`.",
+        ),
+        Setting::new(
+            "extraObjects",
+            json!([]),
+            values::objects(),
+            "Further objects of the release; expressions in their strings are rendered.",
+        ),
+    ]);
+    settings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn templates_have_the_paths_of_their_manifests() {
+        for (path, expected) in [
+            ("config/rbac/role.yaml", "templates/rbac/role.yaml"),
+            ("config/crd/bases/a_b.yaml", "templates/crd/a_b.yaml"),
+            ("config/extra/x.yml", "templates/extra/x.yaml"),
+            ("deploy/x.json", "templates/deploy/x.yaml"),
+        ] {
+            assert_eq!(template_path(path), expected);
+        }
+    }
+}

@@ -1,0 +1,344 @@
+//! Names, namespaces and selectors in manifests, which follow the release in a chart.
+//!
+//! Kustomize adds its prefix to the names of objects and to the fields that refer to them, and sets the namespace. A
+//! template says `include "<chart>.fullname"` and `.Release.Namespace` in the same places. Which fields refer to what is
+//! decided by their names and the object's kind, and only for objects that are in the set.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+
+use super::config::{Config, Object};
+use super::template::{Node, Part, escape};
+
+/// Placeholder of the namespace in scaffolds.
+const SYSTEM: &str = "system";
+/// Labels that the chart sets.
+pub(super) const NAME_LABEL: &str = "app.kubernetes.io/name";
+pub(super) const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
+
+/// Fields whose string is the name of an object of a kind.
+const NAME_FIELDS: &[(&str, &str)] = &[
+    ("secretName", "Secret"),
+    ("serviceName", "Service"),
+    ("claimName", "PersistentVolumeClaim"),
+];
+/// Fields whose `name` is that of an object of a kind.
+const REFERENCES: &[(&str, &str)] = &[
+    ("service", "Service"),
+    ("configMap", "ConfigMap"),
+    ("configMapRef", "ConfigMap"),
+    ("configMapKeyRef", "ConfigMap"),
+    ("secretRef", "Secret"),
+    ("secretKeyRef", "Secret"),
+];
+/// Fields whose `name` is that of an object of the `kind` beside it.
+const TYPED_REFERENCES: &[&str] = &["roleRef", "subjects", "scaleTargetRef", "issuerRef"];
+/// Kinds whose names are in variables of the manager.
+const NAMED_IN_VARIABLES: &[&str] = &[
+    "Service",
+    "MutatingWebhookConfiguration",
+    "ValidatingWebhookConfiguration",
+];
+/// Annotations with a namespace and a name.
+const INJECTIONS: &[&str] = &[
+    "cert-manager.io/inject-ca-from",
+    "cert-manager.io/inject-ca-from-secret",
+];
+
+/// The objects of a chart, and how templates name them.
+#[derive(Clone, Debug)]
+pub(super) struct References {
+    /// Name of the chart, a prefix of its named templates.
+    chart: String,
+    /// Kind and name of each object.
+    names: BTreeSet<(String, String)>,
+    /// Namespaces that stand for that of the release.
+    namespaces: [String; 2],
+    /// Labels of the manager's pods.
+    pod_labels: Map<String, Value>,
+    /// Name of the manager's service account.
+    service_account: String,
+    /// Variable that holds the root of the values: `.`, or `$` in a loop.
+    root: &'static str,
+}
+
+impl References {
+    pub(super) fn new(chart: &str, config: &Config, manager: &Object) -> References {
+        let mut names: BTreeSet<(String, String)> = config
+            .objects
+            .iter()
+            .filter(|object| !matches!(object.kind(), "CustomResourceDefinition" | "Namespace"))
+            .map(|object| (object.kind().to_owned(), object.name().to_owned()))
+            .collect();
+        // Secrets that others create under a name that is in the manifests.
+        let secrets = config.objects.iter().flat_map(created_secrets);
+        names.extend(secrets.map(|name| ("Secret".to_owned(), name)));
+        let pod = &manager.value["spec"]["template"];
+        let account = pod["spec"]["serviceAccountName"].as_str().unwrap_or("default");
+        References {
+            chart: chart.to_owned(),
+            names,
+            namespaces: [SYSTEM.to_owned(), config.namespace.clone()],
+            pod_labels: pod["metadata"]["labels"].as_object().cloned().unwrap_or_default(),
+            service_account: account.to_owned(),
+            root: ".",
+        }
+    }
+
+    /// Returns the same for the body of a loop, in which `.` is something else.
+    pub(super) fn in_loop(&self) -> References {
+        References {
+            root: "$",
+            ..self.clone()
+        }
+    }
+
+    /// Returns the path of a value: `.Values.replicas`.
+    pub(super) fn value(&self, path: &str) -> String {
+        match self.root {
+            "." => format!(".Values.{path}"),
+            root => format!("{root}.Values.{path}"),
+        }
+    }
+
+    /// Returns an expression for a named template of the chart.
+    pub(super) fn include(&self, name: &str) -> String {
+        format!("include \"{}.{name}\" {}", self.chart, self.root)
+    }
+
+    /// Returns the name of an object in this release.
+    pub(super) fn name(&self, name: &str) -> String {
+        format!("{{{{ {} }}}}-{}", self.include("fullname"), escape(name))
+    }
+
+    /// Returns the namespace of the release as a string of YAML.
+    pub(super) fn namespace(&self) -> String {
+        format!("{{{{ {} | quote }}}}", self.release_namespace())
+    }
+
+    fn release_namespace(&self) -> String {
+        format!("{}.Release.Namespace", self.root.trim_end_matches('.'))
+    }
+
+    /// Returns the name of the manager's service account.
+    pub(super) fn account(&self) -> Node {
+        Node::Text(format!("{{{{ {} }}}}", self.include("serviceAccountName")))
+    }
+
+    /// Returns whether a name is that of the manager's service account.
+    pub(super) fn is_account(&self, name: &str) -> bool {
+        name == self.service_account
+    }
+
+    /// Returns whether the set has an object.
+    pub(super) fn has(&self, kind: &str, name: &str) -> bool {
+        self.names.contains(&(kind.to_owned(), name.to_owned()))
+    }
+
+    /// Returns the Secrets that are named in manifests and in no manifest.
+    pub(super) fn secrets(&self) -> impl Iterator<Item = &str> {
+        let secrets = self.names.iter().filter(|(kind, _)| kind == "Secret");
+        secrets.map(|(_, name)| name.as_str())
+    }
+
+    /// Returns the name of an object as a reference to it; `None` if it is not in the set.
+    fn reference(&self, kind: &str, name: &str) -> Option<Node> {
+        if kind == "ServiceAccount" && self.is_account(name) && self.has(kind, name) {
+            return Some(self.account());
+        }
+        self.has(kind, name).then(|| Node::Text(self.name(name)))
+    }
+
+    /// Returns a value of an object with its references replaced.
+    pub(super) fn replace(&self, kind: &str, value: &Value) -> Node {
+        let replaced = self.rewrite(kind, value, &mut Vec::new());
+        replaced.unwrap_or_else(|| Node::Value(value.clone()))
+    }
+
+    /// Returns the field of an object with its references replaced.
+    pub(super) fn replace_field(&self, kind: &str, key: &str, value: &Value) -> Node {
+        let mut keys = vec![key];
+        let replaced = self.rewrite_field(kind, &Map::new(), value, &mut keys);
+        replaced.unwrap_or_else(|| Node::Value(value.clone()))
+    }
+
+    /// Rewrites a value; `None` if it stays as it is.
+    fn rewrite<'v>(&self, kind: &str, value: &'v Value, keys: &mut Vec<&'v str>) -> Option<Node> {
+        let mut has_changed = false;
+        let mut keep = |node: Option<Node>, value: &Value| {
+            has_changed |= node.is_some();
+            node.unwrap_or_else(|| Node::Value(value.clone()))
+        };
+        let node = match value {
+            Value::Object(map) => {
+                let mut parts = Vec::new();
+                for (key, value) in map {
+                    keys.push(key);
+                    let node = self.rewrite_field(kind, map, value, keys);
+                    keys.pop();
+                    parts.push(Part::Field(key.clone(), keep(node, value)));
+                }
+                Node::Map(parts)
+            }
+            Value::Array(items) => {
+                let items = items
+                    .iter()
+                    .map(|item| keep(self.rewrite(kind, item, keys), item));
+                Node::List(items.map(Part::Item).collect())
+            }
+            _ => return None,
+        };
+        has_changed.then_some(node)
+    }
+
+    fn rewrite_field<'v>(
+        &self,
+        kind: &str,
+        beside: &Map<String, Value>,
+        value: &'v Value,
+        keys: &mut Vec<&'v str>,
+    ) -> Option<Node> {
+        let own = match value {
+            Value::String(text) => self.rewrite_string(kind, beside, text, keys),
+            Value::Object(labels) if is_selector(kind, keys) => self.selector(labels),
+            Value::Array(items) => self.rewrite_list(kind, beside, items, keys),
+            _ => None,
+        };
+        own.or_else(|| self.rewrite(kind, value, keys))
+    }
+
+    /// Rewrites a string by the name of its field and that of the object which the field is in.
+    fn rewrite_string(
+        &self,
+        kind: &str,
+        beside: &Map<String, Value>,
+        text: &str,
+        keys: &[&str],
+    ) -> Option<Node> {
+        let (key, parents) = keys.split_last()?;
+        let parent = parents.last().copied().unwrap_or_default();
+        let find = |table: &[(&str, &'static str)], name: &str| {
+            table
+                .iter()
+                .find(|(field, _)| *field == name)
+                .map(|(_, kind)| *kind)
+        };
+        match *key {
+            "name" if TYPED_REFERENCES.contains(&parent) => {
+                self.reference(beside.get("kind")?.as_str()?, text)
+            }
+            "name" => self.reference(find(REFERENCES, parent)?, text),
+            "namespace" if ["subjects", "service"].contains(&parent) => {
+                let is_own = self.namespaces.iter().any(|own| own == text);
+                is_own.then(|| Node::Text(self.namespace()))
+            }
+            "serviceAccountName" => self.reference("ServiceAccount", text),
+            "value" if parent == "env" => {
+                let mut kinds = NAMED_IN_VARIABLES.iter();
+                kinds.find_map(|kind| self.reference(kind, text))
+            }
+            key if INJECTIONS.contains(&key) => self.injection(text),
+            "secretName" if kind == "Certificate" => self.reference("Secret", text),
+            key => self.reference(find(NAME_FIELDS, key)?, text),
+        }
+    }
+
+    /// Returns the namespace and name in an annotation of cert-manager.
+    fn injection(&self, text: &str) -> Option<Node> {
+        let (_, name) = text.split_once('/')?;
+        let is_known = self.has("Secret", name) || self.has("Certificate", name);
+        let namespace = self.release_namespace();
+        is_known.then(|| Node::Text(format!("{{{{ {namespace} }}}}/{}", self.name(name))))
+    }
+
+    fn rewrite_list(
+        &self,
+        kind: &str,
+        beside: &Map<String, Value>,
+        items: &[Value],
+        keys: &[&str],
+    ) -> Option<Node> {
+        let rewrite: &dyn Fn(&str) -> Option<Node> = match (kind, *keys.last()?) {
+            ("Certificate", "dnsNames") => &|name| self.host_name(name),
+            ("Role" | "ClusterRole", "resourceNames") => &|name| self.resource_name(beside, name),
+            _ => return None,
+        };
+        let nodes: Vec<Option<Node>> = items.iter().map(|item| rewrite(item.as_str()?)).collect();
+        let has_changed = nodes.iter().any(Option::is_some);
+        let items = nodes.into_iter().zip(items);
+        let items = items.map(|(node, item)| Part::Item(node.unwrap_or_else(|| Node::Value(item.clone()))));
+        has_changed.then(|| Node::List(items.collect()))
+    }
+
+    /// Returns the host name of a Service: `webhook-service.system.svc`.
+    fn host_name(&self, name: &str) -> Option<Node> {
+        let mut parts = name.splitn(3, '.');
+        let (service, namespace, rest) = (parts.next()?, parts.next()?, parts.next()?);
+        let is_own = self.has("Service", service) && self.namespaces.iter().any(|own| own == namespace);
+        let release = self.release_namespace();
+        is_own.then(|| {
+            Node::Text(format!(
+                "{}.{{{{ {release} }}}}.{}",
+                self.name(service),
+                escape(rest)
+            ))
+        })
+    }
+
+    /// Returns the name of an object that a rule of a role names.
+    fn resource_name(&self, rule: &Map<String, Value>, name: &str) -> Option<Node> {
+        let resources = rule.get("resources")?.as_array()?;
+        let plural = |kind: &str| Value::from(format!("{}s", kind.to_lowercase()));
+        let mut known = self.names.iter();
+        let found = known.find(|(kind, known)| known == name && resources.contains(&plural(kind)));
+        found.map(|_| Node::Text(self.name(name)))
+    }
+
+    /// Returns a selector of the manager's pods, or of objects with their labels; `None` for other selectors.
+    fn selector(&self, labels: &Map<String, Value>) -> Option<Node> {
+        let is_manager = !labels.is_empty()
+            && labels
+                .iter()
+                .all(|(key, value)| self.pod_labels.get(key) == Some(value));
+        is_manager.then(|| self.pod_selector(labels))
+    }
+
+    /// Returns labels of pods with those by which the chart selects.
+    pub(super) fn pod_selector(&self, labels: &Map<String, Value>) -> Node {
+        let others = labels
+            .iter()
+            .filter(|(key, _)| ![NAME_LABEL, MANAGED_BY].contains(&key.as_str()));
+        let mut parts: Vec<Part> = others
+            .map(|(key, value)| Part::Field(key.clone(), Node::Value(value.clone())))
+            .collect();
+        parts.push(Part::Lines(self.include("selectorLabels")));
+        Node::Map(parts)
+    }
+}
+
+fn is_selector(kind: &str, keys: &[&str]) -> bool {
+    keys.last() == Some(&"matchLabels") || (kind == "Service" && keys.last() == Some(&"selector"))
+}
+
+/// Returns the names of Secrets that a program creates at run time: those of certificates, and those that a role names.
+fn created_secrets(object: &Object) -> Vec<String> {
+    let strings = |value: &Value| -> Vec<String> {
+        let items = value.as_array().into_iter().flatten();
+        items.filter_map(Value::as_str).map(str::to_owned).collect()
+    };
+    match object.kind() {
+        "Certificate" => {
+            let name = object.value["spec"]["secretName"].as_str();
+            name.map(str::to_owned).into_iter().collect()
+        }
+        "Role" if object.path.starts_with("config/webhook/") => {
+            let rules = object.value["rules"].as_array().into_iter().flatten();
+            let of_secrets = rules.filter(|rule| strings(&rule["resources"]) == ["secrets"]);
+            of_secrets
+                .flat_map(|rule| strings(&rule["resourceNames"]))
+                .collect()
+        }
+        _ => Vec::new(),
+    }
+}

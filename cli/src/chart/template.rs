@@ -1,0 +1,267 @@
+//! Helm templates as trees: YAML whose parts can be expressions, conditions and values.
+//!
+//! A manifest is parsed, its parts are replaced in the tree, and the tree is printed. So an expression stands only where one
+//! was put, and braces in descriptions, samples and CEL rules come out as they went in: `{{` of a literal is printed as
+//! an action that prints `{{`.
+
+use rbuilder_generator::yaml;
+use serde_json::{Value, json};
+
+/// A value of a template.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Node {
+    /// A literal.
+    Value(Value),
+    /// Text with expressions, which renders to one YAML scalar.
+    Text(String),
+    /// A map of [`Part::Field`]s.
+    Map(Vec<Part>),
+    /// A list of [`Part::Item`]s.
+    List(Vec<Part>),
+}
+
+/// A part of a map or a list.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Part {
+    /// An entry of a map.
+    Field(String, Node),
+    /// An item of a list.
+    Item(Node),
+    /// An expression whose result has lines, such as `toYaml .Values.tolerations`.
+    Lines(String),
+    /// A control structure, such as `if .Values.metrics.enabled`, with the parts in it.
+    Block(String, Vec<Part>),
+    /// The same with the parts of its `else`.
+    Either(String, Vec<Part>, Vec<Part>),
+}
+
+impl Part {
+    /// Returns a field that is there only if the value at a path is not empty, with that value.
+    pub(super) fn of_values(key: &str, path: &str) -> Part {
+        let lines = Node::Map(vec![Part::Lines("toYaml .".into())]);
+        Part::Block(format!("with {path}"), vec![Part::Field(key.into(), lines)])
+    }
+
+    /// Returns the items of a list at a path.
+    pub(super) fn items_of_values(path: &str) -> Part {
+        Part::Block(format!("with {path}"), vec![Part::Lines("toYaml .".into())])
+    }
+}
+
+/// Prints the parts of a document.
+pub(super) fn print_document(parts: &[Part]) -> String {
+    let mut out = String::new();
+    print_parts(&mut out, parts, 0);
+    out
+}
+
+/// Returns literal text in a form that a template prints as it is.
+///
+/// Only `{{` opens an action. `{{{` is printed as an action and the third brace.
+pub(super) fn escape(text: &str) -> String {
+    text.replace("{{", "{{ \"{{\" }}")
+}
+
+/// Returns a string as a literal in an action.
+pub(super) fn quote(text: &str) -> String {
+    Value::from(text).to_string()
+}
+
+fn print_parts(out: &mut String, parts: &[Part], indent: usize) {
+    for part in parts {
+        match part {
+            Part::Field(key, node) => print_field(out, key, node, indent),
+            Part::Item(node) => print_item(out, node, indent),
+            Part::Lines(expression) => {
+                push_line(
+                    out,
+                    indent,
+                    &format!("{{{{- {expression} | nindent {indent} }}}}"),
+                );
+            }
+            Part::Block(control, parts) => {
+                push_line(out, indent, &format!("{{{{- {control} }}}}"));
+                print_parts(out, parts, indent);
+                push_line(out, indent, "{{- end }}");
+            }
+            Part::Either(control, parts, others) => {
+                push_line(out, indent, &format!("{{{{- {control} }}}}"));
+                print_parts(out, parts, indent);
+                push_line(out, indent, "{{- else }}");
+                print_parts(out, others, indent);
+                push_line(out, indent, "{{- end }}");
+            }
+        }
+    }
+}
+
+fn print_field(out: &mut String, key: &str, node: &Node, indent: usize) {
+    match node {
+        Node::Value(value) => match split(value) {
+            Some(parts) => print_field(out, key, &parts, indent),
+            None => push_literal(out, indent, &json!({ key: value })),
+        },
+        Node::Text(text) => push_line(out, indent, &format!("{}: {text}", print_key(key))),
+        Node::Map(parts) => {
+            push_line(out, indent, &format!("{}:", print_key(key)));
+            print_parts(out, parts, indent + 2);
+        }
+        Node::List(parts) => {
+            push_line(out, indent, &format!("{}:", print_key(key)));
+            print_parts(out, parts, indent);
+        }
+    }
+}
+
+/// Prints an item. A map must begin with a field, which shares its line with the dash.
+fn print_item(out: &mut String, node: &Node, indent: usize) {
+    match node {
+        Node::Value(value) => match split(value) {
+            Some(parts) => print_item(out, &parts, indent),
+            None => push_literal(out, indent, &json!([value])),
+        },
+        Node::Text(text) => push_line(out, indent, &format!("- {text}")),
+        Node::Map(parts) | Node::List(parts) => {
+            let start = out.len();
+            print_parts(out, parts, indent + 2);
+            if out.len() > start + indent {
+                out.replace_range(start + indent..=start + indent, "-");
+            }
+        }
+    }
+}
+
+/// Divides a literal that cannot be printed as a block: an action after it would remove the line ends at its end. Returns
+/// `None` for all others.
+fn split(value: &Value) -> Option<Node> {
+    if !ends_openly(value) {
+        return None;
+    }
+    Some(match value {
+        Value::Object(map) => Node::Map(
+            map.iter()
+                .map(|(key, value)| Part::Field(key.clone(), Node::Value(value.clone())))
+                .collect(),
+        ),
+        Value::Array(list) => Node::List(list.iter().cloned().map(Node::Value).map(Part::Item).collect()),
+        value => Node::Text(escape(&value.to_string())),
+    })
+}
+
+/// Returns whether a string within ends in an empty line, which YAML keeps only in blocks with `+`.
+fn ends_openly(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.ends_with("\n\n") || text == "\n",
+        Value::Array(list) => list.iter().any(ends_openly),
+        Value::Object(map) => map.values().any(ends_openly),
+        _ => false,
+    }
+}
+
+fn print_key(key: &str) -> String {
+    let printed = yaml::to_string(&json!({ key: 0 }));
+    let key = printed.strip_suffix(": 0\n").unwrap_or(key);
+    escape(key)
+}
+
+fn push_literal(out: &mut String, indent: usize, value: &Value) {
+    for line in yaml::to_string(value).lines() {
+        if line.is_empty() {
+            out.push('\n');
+        } else {
+            push_line(out, indent, &escape(line));
+        }
+    }
+}
+
+fn push_line(out: &mut String, indent: usize, line: &str) {
+    out.extend(std::iter::repeat_n(' ', indent));
+    out.push_str(line);
+    out.push('\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(parts: &[Part], expected: &str) {
+        assert_eq!(print_document(parts), expected);
+    }
+
+    fn field(key: &str, value: Value) -> Part {
+        Part::Field(key.into(), Node::Value(value))
+    }
+
+    #[test]
+    fn parts_are_printed_at_their_indentation() {
+        let item = Node::Map(vec![
+            field("name", json!("manager")),
+            Part::of_values("resources", ".Values.resources"),
+            Part::Field(
+                "env".into(),
+                Node::List(vec![Part::items_of_values(".Values.env")]),
+            ),
+        ]);
+        let spec = Node::Map(vec![
+            Part::Field("replicas".into(), Node::Text("{{ .Values.replicas }}".into())),
+            Part::Field("containers".into(), Node::List(vec![Part::Item(item)])),
+            Part::Either(
+                "if .Values.a".into(),
+                vec![field("b", json!([1]))],
+                vec![field("c", json!({}))],
+            ),
+        ]);
+        check(
+            &[Part::Field("spec".into(), spec)],
+            "spec:\n  replicas: {{ .Values.replicas }}\n  containers:\n  - name: manager\n    {{- with .Values.resources }}\n    \
+             resources:\n      {{- toYaml . | nindent 6 }}\n    {{- end }}\n    env:\n    {{- with .Values.env }}\n    {{- toYaml \
+             . | nindent 4 }}\n    {{- end }}\n  {{- if .Values.a }}\n  b:\n  - 1\n  {{- else }}\n  c: {}\n  {{- end }}\n",
+        );
+    }
+
+    #[test]
+    fn braces_of_literals_are_escaped() {
+        check(&[field("a", json!("x {{ .y }}"))], "a: x {{ \"{{\" }} .y }}\n");
+        check(&[field("{{", json!("{{{"))], "'{{ \"{{\" }}': '{{ \"{{\" }}{'\n");
+        check(
+            &[field("a", json!("x {{\n\ny\n"))],
+            "a: |\n  x {{ \"{{\" }}\n\n  y\n",
+        );
+    }
+
+    #[test]
+    fn text_that_ends_in_empty_lines_is_quoted() {
+        check(
+            &[field("a", json!({ "b": "x\n\n", "c": ["\n"] }))],
+            "a:\n  b: \"x\\n\\n\"\n  c:\n  - \"\\n\"\n",
+        );
+    }
+
+    /// Renders a template without other actions than those that print braces.
+    fn render(template: &str) -> String {
+        let mut parts = template.split("{{");
+        let mut out = parts.next().unwrap_or_default().to_owned();
+        while let Some(begun) = parts.next() {
+            assert_eq!(begun, " \"", "another action");
+            let rest = parts.next().and_then(|part| part.strip_prefix("\" }}"));
+            out.push_str("{{");
+            out.push_str(rest.expect("the end of the action"));
+        }
+        out
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn literals_come_out_as_they_went_in(
+            text in "[a{}\" .\n:-]{0,12}",
+            key in "[a-z{]{1,6}",
+        ) {
+            let value = json!({ "list": [{ "name": text }], key: { "inner": text } });
+            let parts = [Part::Field("root".into(), Node::Value(value.clone()))];
+            let rendered = render(&print_document(&parts));
+            let parsed: Value = serde_saphyr::from_str(&rendered).expect("YAML");
+            proptest::prop_assert_eq!(&parsed["root"], &value, "{}", rendered);
+        }
+    }
+}

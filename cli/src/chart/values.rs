@@ -1,0 +1,204 @@
+//! The values of a chart: one table, from which values.yaml, its schema and the README are printed.
+
+use rbuilder_generator::yaml;
+use serde_json::{Map, Value, json};
+
+/// A value that users of the chart may set.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Setting {
+    /// Path in values.yaml: `image.tag`.
+    pub(super) path: &'static str,
+    /// Its default.
+    pub(super) default: Value,
+    /// JSON schema of the value.
+    pub(super) schema: Value,
+    /// Sentence about it: a noun phrase or a verb, the unit and what the empty value means.
+    pub(super) about: &'static str,
+}
+
+impl Setting {
+    pub(super) fn new(path: &'static str, default: Value, schema: Value, about: &'static str) -> Setting {
+        Setting {
+            path,
+            default,
+            schema,
+            about,
+        }
+    }
+}
+
+/// Schema of a flag.
+pub(super) fn flag() -> Value {
+    json!({ "type": "boolean" })
+}
+
+/// Schema of a string.
+pub(super) fn string() -> Value {
+    json!({ "type": "string" })
+}
+
+/// Schema of a map of strings, as labels and annotations are.
+pub(super) fn strings_by_name() -> Value {
+    json!({ "type": "object", "additionalProperties": { "type": "string" } })
+}
+
+/// Schema of a list of strings.
+pub(super) fn strings() -> Value {
+    json!({ "type": "array", "items": { "type": "string" } })
+}
+
+/// Schema of an object of the Kubernetes API, which the API server validates.
+pub(super) fn object() -> Value {
+    json!({ "type": "object" })
+}
+
+/// Schema of a list of such objects.
+pub(super) fn objects() -> Value {
+    json!({ "type": "array", "items": { "type": "object" } })
+}
+
+/// Schema of a list of objects with a required string.
+pub(super) fn objects_with(key: &str) -> Value {
+    let item = json!({ "type": "object", "required": [key], "properties": { key: { "type": "string" } } });
+    json!({ "type": "array", "items": item })
+}
+
+/// Schema of a count that need not be set.
+pub(super) fn optional_count() -> Value {
+    json!({ "type": ["integer", "null"], "minimum": 0 })
+}
+
+/// Prints values.yaml. Settings under one key must follow each other.
+///
+/// Each setting has a comment above and an empty line or a comment below it, so that changes of neighbors merge.
+pub(super) fn print_values(settings: &[Setting]) -> String {
+    let mut out = String::from("# Default values. README.md has a table of them.\n");
+    let mut open: Vec<&str> = Vec::new();
+    for setting in settings {
+        let mut parts: Vec<&str> = setting.path.split('.').collect();
+        let last = parts.pop().unwrap_or_default();
+        let common = open.iter().zip(&parts).take_while(|(a, b)| a == b).count();
+        open.truncate(common);
+        out.push('\n');
+        for part in &parts[common..] {
+            push_line(&mut out, open.len(), &format!("{part}:"));
+            open.push(part);
+        }
+        push_comment(&mut out, open.len(), setting.about);
+        for line in yaml::to_string(&json!({ last: setting.default })).lines() {
+            push_line(&mut out, open.len(), line);
+        }
+    }
+    out
+}
+
+fn push_line(out: &mut String, depth: usize, line: &str) {
+    if !line.is_empty() {
+        out.push_str(&"  ".repeat(depth));
+    }
+    out.push_str(line);
+    out.push('\n');
+}
+
+/// Width of comments.
+const WIDTH: usize = 100;
+
+fn push_comment(out: &mut String, depth: usize, text: &str) {
+    let mut line = String::from("#");
+    for word in text.split(' ') {
+        if line.len() + 1 + word.len() > WIDTH {
+            push_line(out, depth, &line);
+            line = String::from("#");
+        }
+        line.push(' ');
+        line.push_str(word);
+    }
+    push_line(out, depth, &line);
+}
+
+/// Prints values.schema.json. It knows every value, so Helm refuses a mistyped name.
+pub(super) fn print_schema(settings: &[Setting]) -> String {
+    let mut root = closed_object();
+    for setting in settings {
+        let mut parts: Vec<&str> = setting.path.split('.').collect();
+        let last = parts.pop().unwrap_or_default();
+        let mut node = &mut root;
+        for part in parts {
+            node = &mut node["properties"][part];
+            if node.is_null() {
+                *node = closed_object();
+            }
+        }
+        let mut schema = setting.schema.clone();
+        schema["description"] = setting.about.into();
+        node["properties"][last] = schema;
+    }
+    // Helm passes it to charts that are dependencies of others.
+    root["properties"]["global"] = json!({
+        "type": "object",
+        "description": "Values that charts share; this one uses none.",
+    });
+    root["$schema"] = "http://json-schema.org/draft-07/schema#".into();
+    format!("{root:#}\n")
+}
+
+fn closed_object() -> Value {
+    json!({ "type": "object", "additionalProperties": false, "properties": Map::new() })
+}
+
+/// Prints the table of values as Markdown.
+pub(super) fn print_table(settings: &[Setting]) -> String {
+    let mut out = String::from("| value | about | default |\n|---|---|---|\n");
+    for Setting {
+        path, default, about, ..
+    } in settings
+    {
+        let default = default.to_string().replace('|', "\\|");
+        out.push_str(&format!(
+            "| `{path}` | {} | `{default}` |\n",
+            about.replace('|', "\\|")
+        ));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings() -> Vec<Setting> {
+        vec![
+            Setting::new("replicas", json!(1), optional_count(), "Number of replicas."),
+            Setting::new("image.repository", json!("a"), string(), "The image."),
+            Setting::new("image.tag", json!(""), string(), "The tag, or a|b."),
+            Setting::new("a.b.c", json!({ "d": [1] }), object(), "Nested."),
+        ]
+    }
+
+    #[test]
+    fn values_are_nested_with_their_comments() {
+        assert_eq!(
+            print_values(&settings()),
+            "# Default values. README.md has a table of them.\n\n# Number of replicas.\nreplicas: 1\n\nimage:\n  # The \
+             image.\n  repository: a\n\n  # The tag, or a|b.\n  tag: \"\"\n\na:\n  b:\n    # Nested.\n    c:\n      d:\n      - 1\n"
+        );
+    }
+
+    #[test]
+    fn the_schema_knows_every_value_and_no_other() {
+        let schema: Value = serde_json::from_str(&print_schema(&settings())).expect("JSON");
+        let image = &schema["properties"]["image"];
+        assert_eq!(image["additionalProperties"], false);
+        assert_eq!(image["properties"]["tag"]["description"], "The tag, or a|b.");
+        assert_eq!(
+            schema["properties"]["a"]["properties"]["b"]["properties"]["c"]["type"],
+            "object"
+        );
+        assert_eq!(schema["additionalProperties"], false);
+    }
+
+    #[test]
+    fn bars_are_escaped_in_the_table() {
+        assert!(print_table(&settings()).contains("| `image.tag` | The tag, or a\\|b. | `\"\"` |\n"));
+    }
+}

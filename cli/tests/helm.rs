@@ -1,0 +1,300 @@
+//! `rbuilder helm`: the chart follows config/, and changes of people stay. `cargo xtask helm` asks Helm itself.
+
+#[path = "support/mod.rs"]
+mod support;
+
+use std::sync::LazyLock;
+
+use support::{Folder, Saved};
+
+const COMMANDS: [&str; 5] = [
+    "init --domain example.com --project-name shop",
+    "create api --group cache --version v1 --kind Cup",
+    "create api --group cache --version v2 --kind Cup",
+    "create webhook --group cache --version v1 --kind Cup --defaulting --validation --conversion --spoke v2",
+    "helm",
+];
+
+const VALUES: &str = "charts/shop/values.yaml";
+const MANAGER: &str = "charts/shop/templates/manager/manager.yaml";
+const ROLE: &str = "charts/shop/templates/rbac/role.yaml";
+
+/// A project with every kind of webhook, and its chart.
+fn project() -> Folder {
+    static PROJECT: LazyLock<Saved> = LazyLock::new(|| {
+        let folder = Folder::in_memory();
+        for command in COMMANDS {
+            folder.run(command).ok();
+        }
+        folder.save()
+    });
+    PROJECT.copy()
+}
+
+#[track_caller]
+fn replace(folder: &Folder, path: &str, from: &str, to: &str) {
+    let text = folder.tree()[path].clone();
+    assert!(text.contains(from), "{path}:\n{text}");
+    folder.write(path, &text.replacen(from, to, 1));
+}
+
+#[track_caller]
+fn check_unchanged(folder: &Folder) {
+    for command in ["helm", "helm --check"] {
+        let ran = folder.run(command).ok();
+        assert!(ran.out.starts_with("unchanged"), "{command}: {}", ran.out);
+    }
+}
+
+#[test]
+fn a_chart_is_these_files() {
+    let folder = project();
+    let tree = folder.tree();
+    let files = tree
+        .iter()
+        .filter_map(|(path, text)| Some((path.strip_prefix("charts/shop/")?, text)));
+    for (path, text) in files {
+        support::golden(&format!("helm/{path}"), text);
+    }
+    check_unchanged(&folder);
+}
+
+#[test]
+fn what_commands_add_is_in_the_chart() {
+    let folder = project();
+    folder
+        .run("create api --group cache --version v1 --kind Pot")
+        .ok();
+    assert_eq!(folder.run("helm --check").code, 1);
+    folder.run("helm").ok();
+    let tree = folder.tree();
+    assert!(tree.contains_key("charts/shop/templates/crd/cache.example.com_pots.yaml"));
+    assert!(tree["charts/shop/templates/rbac/role.yaml"].contains("- pots/status"));
+    check_unchanged(&folder);
+
+    folder
+        .run("delete api --group cache --version v1 --kind Pot")
+        .ok();
+    folder.run("helm").ok();
+    assert_eq!(
+        folder.tree().keys().collect::<Vec<_>>(),
+        project().tree().keys().collect::<Vec<_>>()
+    );
+}
+
+#[test]
+fn changes_of_people_and_of_the_manifests_are_merged() {
+    let folder = project();
+    replace(
+        &folder,
+        VALUES,
+        "repository: controller",
+        "repository: registry.example.com/shop",
+    );
+    replace(
+        &folder,
+        VALUES,
+        "extraObjects: []",
+        "extraObjects: []\n\n# Ours.\nours: 1",
+    );
+    replace(
+        &folder,
+        MANAGER,
+        "    spec:\n      containers:",
+        "    spec:\n      hostNetwork: true\n      containers:",
+    );
+    folder.write("charts/shop/templates/ours.yaml", "# Ours.\n");
+    check_unchanged(&folder);
+
+    replace(
+        &folder,
+        "config/manager/manager.yaml",
+        "memory: 128Mi",
+        "memory: 256Mi",
+    );
+    replace(
+        &folder,
+        "config/manager/manager.yaml",
+        "      serviceAccountName:",
+        "      hostAliases: []\n      serviceAccountName:",
+    );
+    folder.run("helm").ok();
+    let tree = folder.tree();
+    for expected in [
+        "memory: 256Mi",
+        "repository: registry.example.com/shop",
+        "ours: 1",
+    ] {
+        assert!(tree[VALUES].contains(expected), "{}", tree[VALUES]);
+    }
+    for expected in ["hostNetwork: true", "hostAliases: []"] {
+        assert!(tree[MANAGER].contains(expected), "{}", tree[MANAGER]);
+    }
+    assert_eq!(tree["charts/shop/templates/ours.yaml"], "# Ours.\n");
+    check_unchanged(&folder);
+}
+
+#[test]
+fn changes_of_the_same_lines_are_conflicts() {
+    let folder = project();
+    replace(&folder, VALUES, "memory: 128Mi", "memory: 512Mi");
+    replace(
+        &folder,
+        "config/manager/manager.yaml",
+        "memory: 128Mi",
+        "memory: 256Mi",
+    );
+    let before = folder.tree();
+    let ran = folder.run("helm --no-conflicts");
+    assert_eq!(ran.code, 1);
+    assert!(ran.err.contains("the chart has conflicts"), "{}", ran.err);
+    assert_eq!(folder.tree(), before);
+
+    let ran = folder.run("helm");
+    assert_eq!(ran.code, 1);
+    let values = &folder.tree()[VALUES];
+    let conflict = "<<<<<<< this project\n    memory: 512Mi\n||||||| rbuilder helm, before\n    memory: 128Mi\n=======\n    memory: \
+                    256Mi\n>>>>>>> rbuilder helm\n";
+    assert!(values.contains(conflict), "{values}");
+    let ran = folder.run("helm");
+    assert!(ran.err.contains("unresolved") && ran.code == 1, "{}", ran.err);
+    folder.write(VALUES, &values.replace(conflict, "    memory: 512Mi\n"));
+    check_unchanged(&folder);
+}
+
+#[test]
+fn a_template_that_was_deleted_stays_deleted() {
+    let folder = project();
+    folder.remove(ROLE);
+    check_unchanged(&folder);
+    folder
+        .run("create api --group cache --version v1 --kind Pot")
+        .ok();
+    let ran = folder.run("helm").ok();
+    assert!(ran.err.contains(&format!("{ROLE} was deleted")), "{}", ran.err);
+    assert!(!folder.tree().contains_key(ROLE));
+    check_unchanged(&folder);
+}
+
+#[test]
+fn a_template_with_changes_outlives_its_manifest() {
+    let folder = project();
+    folder
+        .run("create api --group cache --version v1 --kind Pot")
+        .ok();
+    folder.run("helm").ok();
+    let path = "charts/shop/templates/rbac/pot_viewer_role.yaml";
+    replace(&folder, path, "- get", "- get\n  # Ours.");
+    folder
+        .run("delete api --group cache --version v1 --kind Pot")
+        .ok();
+    let ran = folder.run("helm").ok();
+    assert!(
+        ran.err
+            .contains(&format!("{path} is no longer part of the chart")),
+        "{}",
+        ran.err
+    );
+    assert!(folder.tree()[path].contains("# Ours."));
+}
+
+#[test]
+fn a_chart_of_somebody_else_is_not_overwritten() {
+    let folder = Folder::new();
+    folder.run(COMMANDS[0]).ok();
+    folder.write(VALUES, "ours: 1\n");
+    let ran = folder.run("helm");
+    assert!(ran.code == 1 && ran.err.contains(VALUES), "{}", ran.err);
+    assert_eq!(folder.tree()[VALUES], "ours: 1\n");
+    folder.run("helm --force").ok();
+    check_unchanged(&folder);
+}
+
+#[test]
+fn what_kustomize_does_and_the_chart_does_not_is_a_warning() {
+    let kustomization = "config/default/kustomization.yaml";
+    for (added, expected) in [
+        (
+            "images:\n- name: controller\n  newTag: v1\n",
+            "`images` in config/default/kustomization.yaml is not part",
+        ),
+        (
+            "patches:\n- target:\n    kind: Deployment\n  patch: '[{op: remove, path: /spec}]'\n",
+            "a patch in config/default/kustomization.yaml",
+        ),
+    ] {
+        let folder = Folder::new();
+        folder.run(COMMANDS[0]).ok();
+        let text = folder.tree()[kustomization].clone();
+        folder.write(kustomization, &format!("{text}{added}"));
+        let ran = folder.run("helm").ok();
+        assert!(ran.err.contains(expected), "{}", ran.err);
+    }
+}
+
+#[test]
+fn a_patch_of_the_manager_changes_the_defaults() {
+    let folder = Folder::new();
+    folder.run(COMMANDS[0]).ok();
+    let kustomization = "config/default/kustomization.yaml";
+    let text = folder.tree()[kustomization].clone();
+    let patch = "patches:\n- patch: |-\n    apiVersion: apps/v1\n    kind: Deployment\n    metadata:\n      name: controller-manager\n    \
+                 spec:\n      replicas: 3\n      template:\n        spec:\n          containers:\n          - name: manager\n            env:\n            \
+                 - name: COLOR\n              value: red\n";
+    folder.write(kustomization, &format!("{text}{patch}"));
+    let ran = folder.run("helm").ok();
+    assert!(!ran.err.contains("patch"), "{}", ran.err);
+    let values = &folder.tree()[VALUES];
+    for expected in ["\nreplicas: 3\n", "\nenv:\n- name: COLOR\n  value: red\n"] {
+        assert!(values.contains(expected), "{values}");
+    }
+}
+
+#[test]
+fn manifests_that_cannot_be_read_are_named() {
+    for (path, text, expected) in [
+        (
+            "config/manager/manager.yaml",
+            "a: [",
+            "cannot parse config/manager/manager.yaml",
+        ),
+        (
+            "config/manager/manager.yaml",
+            "a: 1\n",
+            "expected objects with `kind`",
+        ),
+        (
+            "config/manager/kustomization.yaml",
+            "resources: []\n",
+            "found no Deployment in config/",
+        ),
+        (
+            "config/rbac/kustomization.yaml",
+            "resources:\n- gone.yaml\n",
+            "config/rbac/gone.yaml does not exist",
+        ),
+        (
+            "config/manager/kustomization.yaml",
+            "resources:\n- ../manager\n- ../rbac\n",
+            "found no Deployment",
+        ),
+        (
+            ".rbuilder/chart.txt",
+            "a\n x\n<<<<<<< HEAD\n",
+            ".rbuilder/chart.txt:3 has a conflict of git",
+        ),
+        (
+            ".rbuilder/chart.txt",
+            "../../x\n y\n",
+            "is not a path within the project",
+        ),
+    ] {
+        let folder = Folder::new();
+        folder.run(COMMANDS[0]).ok();
+        folder.write(path, text);
+        let before = folder.tree();
+        let ran = folder.run("helm --manifests=false");
+        assert!(ran.code == 1 && ran.err.contains(expected), "{path}: {}", ran.err);
+        assert_eq!(folder.tree(), before);
+    }
+}
