@@ -140,6 +140,25 @@ pub(crate) fn ensure_kubectl() -> Result<Option<PathBuf>> {
     Ok(Some(folder))
 }
 
+/// Finds or builds Helm, in the version of tools/helm; returns the program.
+///
+/// # Errors
+///
+/// Go is missing, or the build failed.
+pub(crate) fn ensure_helm() -> Result<PathBuf> {
+    let version = required_version("helm", "helm.sh/helm/v3")?;
+    let folder = cache_folder()?.join(format!("rbuilder/helm/{version}-{}-{}", go_os(), go_arch()));
+    let binary = folder.join("helm");
+    if !binary.is_file() {
+        fs_err::create_dir_all(&folder)?;
+        eprintln!("building Helm {version}; this takes a minute or two, once");
+        // Without its version Helm takes itself for the oldest of its major version, and refuses charts that need a newer one.
+        let flags = format!("-s -w -X helm.sh/helm/v3/internal/version.version=v{version}");
+        go_build_package("helm", "helm.sh/helm/v3/cmd/helm", &flags, &binary)?;
+    }
+    Ok(binary)
+}
+
 /// The folder of a module that says in its go.mod what to build.
 fn module_folder(module: &str) -> PathBuf {
     repo::root().join("tools").join(module)
@@ -337,5 +356,6 @@ mod tests {
         check("kwok", "sigs.k8s.io/kwok");
         check("etcd", "go.etcd.io/etcd/server/v3");
         check("kubectl", "k8s.io/kubectl");
+        check("helm", "helm.sh/helm/v3");
     }
 }

@@ -1,6 +1,6 @@
 //! The cluster of tasks that need one: etcd, kube-apiserver and stand-ins for some controllers, or the controllers.
 //!
-//! It is `runtime/examples/control_plane.rs`, run as a process.
+//! It is `runtime/examples/control_plane.rs`, or for servers alone `control-plane/examples/servers.rs`, run as a process.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -36,11 +36,24 @@ impl ControlPlane {
         Self::start_with(assets, Some("nodes"))
     }
 
+    /// Starts etcd and kube-apiserver alone, without compiling the library.
+    ///
+    /// # Errors
+    ///
+    /// As [`start`](Self::start).
+    pub(crate) fn start_servers(assets: &Path) -> Result<Self> {
+        let line = "cargo run --quiet --package rbuilder-control-plane --example servers";
+        Self::run(Cmd::new(line), assets)
+    }
+
     fn start_with(assets: &Path, argument: Option<&str>) -> Result<Self> {
         let line =
             "cargo run --quiet --package rbuilder-runtime --features envtest --example control_plane --";
-        let (mut command, _) = Cmd::new(line)
-            .args(argument)
+        Self::run(Cmd::new(line).args(argument), assets)
+    }
+
+    fn run(command: Cmd, assets: &Path) -> Result<Self> {
+        let (mut command, _) = command
             .dir(repo::root())
             .env("KUBEBUILDER_ASSETS", assets)
             .into_parts();

@@ -17,6 +17,7 @@ mod docs;
 mod e2e;
 mod examples;
 mod formats;
+mod helm;
 mod image;
 mod kubectl;
 mod library;
@@ -73,6 +74,8 @@ enum Task {
     Examples(examples::Args),
     /// Record which strings the API server accepts for each format (needs Go)
     Formats(formats::Args),
+    /// Compare the charts of scaffolds with what kustomize renders, and install, upgrade and uninstall one by Helm (needs Go)
+    Helm(helm::Args),
     /// Build the image of a scaffold with Buildah, and run its manager (needs Linux and root)
     Image(image::Args),
     /// Run the targets of a scaffold's Makefile with stand-ins for the programs that they call
@@ -124,6 +127,7 @@ fn run(task: &Task) -> anyhow::Result<()> {
         Task::E2e => e2e::check_end_to_end(),
         Task::Examples(args) => examples::update_projects(args),
         Task::Formats(args) => formats::record_verdicts(args),
+        Task::Helm(args) => helm::check_charts(args),
         Task::Image(args) => image::check_image(args),
         Task::Makefile => makefile::check_makefile(),
         Task::Library => library::check_sources(),

@@ -1,0 +1,21 @@
+//! etcd and kube-apiserver, until standard input ends. Prints the path of a kubeconfig.
+//!
+//! ```sh
+//! KUBEBUILDER_ASSETS=$(cargo xtask assets) cargo run --package rbuilder-control-plane --example servers
+//! ```
+
+// A program may print: its reader is who runs it.
+#![allow(clippy::disallowed_macros)]
+
+use std::error::Error;
+
+use rbuilder_control_plane::{Assets, Cancel, ControlPlane, Settings};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let control_plane =
+        ControlPlane::start(&Assets::find(None)?, &Settings::from_env()?, &Cancel::default())?;
+    println!("{}", control_plane.kubeconfig_path().display());
+    // Nothing is expected on standard input but its end.
+    let _ = std::io::stdin().lines().count();
+    Ok(control_plane.stop()?)
+}

@@ -1,0 +1,450 @@
+//! `cargo xtask helm`: the charts of scaffolds are what kustomize renders, and Helm installs, upgrades and uninstalls them.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use anyhow::{Context as _, Result, anyhow, bail, ensure};
+use serde_json::Value;
+
+use crate::control_plane::ControlPlane;
+use crate::kubectl::Kubectl;
+use crate::sh::Cmd;
+use crate::{assets, repo};
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Only find or build Helm
+    #[arg(long)]
+    build: bool,
+    /// Only compare, without an API server
+    #[arg(long)]
+    offline: bool,
+}
+
+/// A scaffold, and the features that its chart is compared with.
+struct Case {
+    commands: &'static [&'static str],
+    /// Flags of `edit` and the values that do the same. The chart is made before all of them.
+    variants: &'static [(&'static str, &'static str)],
+}
+
+const INIT: &str = "init --domain example.com --project-name shop --library path";
+const CUP: &str = "create api --group cache --version v1 --kind Cup";
+const SHELF: &str = "create api --group cache --version v1 --kind Shelf --namespaced=false";
+
+const CASES: &[Case] = &[
+    Case {
+        commands: &[INIT],
+        variants: &[("--disable metrics", "metrics.enabled=false")],
+    },
+    Case {
+        commands: &[
+            INIT,
+            CUP,
+            SHELF,
+            "create api --group cache --version v2 --kind Cup",
+            "create webhook --group cache --version v1 --kind Cup --defaulting --validation --conversion --spoke v2",
+        ],
+        variants: &[
+            ("--enable prometheus", "metrics.serviceMonitor.enabled=true"),
+            ("--enable network-policy", "networkPolicy.enabled=true"),
+            ("--enable cert-manager", "webhooks.certManager.enabled=true"),
+        ],
+    },
+    Case {
+        commands: &[
+            "init --domain example.com --project-name shop --library path --namespaced --multigroup",
+            CUP,
+            SHELF,
+            "create webhook --group cache --version v1 --kind Cup --validation",
+        ],
+        variants: &[
+            ("--enable cert-manager", "webhooks.certManager.enabled=true"),
+            (
+                "--disable cert-manager,webhooks",
+                "webhooks.enabled=false,webhooks.certManager.enabled=false",
+            ),
+        ],
+    },
+];
+
+/// Where a chart differs from what kustomize renders, on purpose.
+const DIFFERENCES: &[(Difference, &str)] = &[
+    (
+        Difference::Kind("Namespace"),
+        "Helm creates it, with `--create-namespace`",
+    ),
+    (
+        Difference::Label("app.kubernetes.io/name"),
+        "all objects have it, and the name can be overridden",
+    ),
+    (
+        Difference::Label("app.kubernetes.io/managed-by"),
+        "Helm manages them",
+    ),
+    (
+        Difference::Label("app.kubernetes.io/instance"),
+        "two releases do not select each other's pods",
+    ),
+    (
+        Difference::Label("app.kubernetes.io/version"),
+        "that of the chart",
+    ),
+    (Difference::Label("helm.sh/chart"), "that of the chart"),
+    (
+        Difference::Annotation("helm.sh/resource-policy"),
+        "`helm uninstall` keeps CRDs and their objects",
+    ),
+    (
+        Difference::Text("shop-webhook-server-cert", "webhook-server-cert"),
+        "two releases do not share a certificate",
+    ),
+    (Difference::Variable("WEBHOOK_CERT_SECRET"), "its Secret"),
+];
+
+enum Difference {
+    Kind(&'static str),
+    Label(&'static str),
+    Annotation(&'static str),
+    Text(&'static str, &'static str),
+    Variable(&'static str),
+}
+
+/// Checks the charts.
+pub(crate) fn check_charts(args: &Args) -> Result<()> {
+    let helm = Helm(assets::ensure_helm()?);
+    if args.build {
+        return Ok(());
+    }
+    let bin = repo::build_rbuilder()?;
+    let folder = tempfile::Builder::new().prefix("rbuilder-helm-").tempdir()?;
+    let mut projects = Vec::new();
+    for (number, case) in CASES.iter().enumerate() {
+        let project = folder.path().join(format!("project-{number}"));
+        compare_charts(&helm, &bin, &project, case)
+            .with_context(|| format!("the chart of {:?} differs", case.commands))?;
+        projects.push(project);
+    }
+    println!("{} charts are what kustomize renders", projects.len());
+    if args.offline {
+        return Ok(());
+    }
+    let control_plane = ControlPlane::start_servers(&assets::ensure_assets()?)?;
+    let cluster = Cluster {
+        helm: &helm,
+        kubeconfig: Path::new(control_plane.kubeconfig()),
+        kubectl: Kubectl::find(Path::new(control_plane.kubeconfig()))?,
+    };
+    cluster.follow_release(&bin, &projects[1])?;
+    println!("Helm installs, upgrades and uninstalls a chart");
+    Ok(())
+}
+
+/// Makes a project and its chart, and compares the chart with each variant of the project.
+fn compare_charts(helm: &Helm, bin: &Path, project: &Path, case: &Case) -> Result<()> {
+    fs_err::create_dir(project)?;
+    let run = |line: &str| repo::rbuilder_command(bin, project, line)?.read();
+    for line in case.commands {
+        run(line)?;
+    }
+    write_braces(project)?;
+    run("helm")?;
+    let again = run("helm")?;
+    ensure!(
+        again.starts_with("unchanged"),
+        "a second run changes the chart:\n{again}"
+    );
+    let chart = project.join("charts/shop");
+    helm.command("lint --strict").arg(&chart).read()?;
+    compare_objects(&helm.render(&chart, "shop", "")?, &kustomize(project)?)?;
+    let mut values = Vec::new();
+    for (flags, value) in case.variants {
+        run(&format!("edit {flags}"))?;
+        values.push(*value);
+        let rendered = helm.render(&chart, "shop", &values.join(","))?;
+        compare_objects(&rendered, &kustomize(project)?).with_context(|| format!("after `edit {flags}`"))?;
+    }
+    run("helm")?;
+    compare_objects(&helm.render(&chart, "shop", "")?, &kustomize(project)?)?;
+    check_second_release(helm, &chart)
+}
+
+/// Puts braces, which open actions of templates, into the description of a field.
+fn write_braces(project: &Path) -> Result<()> {
+    for path in ["src/api/v1/cup.rs", "src/api/cache/v1/cup.rs"].map(|path| project.join(path)) {
+        if path.is_file() {
+            let text = fs_err::read_to_string(&path)?;
+            let braces = "/// CupSpec, as `{{ .Values.cup }}` and {{{ }}}, defines";
+            ensure!(
+                text.contains("/// CupSpec defines"),
+                "{} has other words",
+                path.display()
+            );
+            fs_err::write(&path, text.replace("/// CupSpec defines", braces))?;
+        }
+    }
+    Ok(())
+}
+
+/// Checks that another release in the same namespace has other objects, and selects its own pods.
+fn check_second_release(helm: &Helm, chart: &Path) -> Result<()> {
+    let (first, second) = (
+        helm.render(chart, "a", "")?,
+        helm.render(chart, "b", "crds.enabled=false")?,
+    );
+    for object in &second {
+        let id = identify(object);
+        ensure!(
+            !first.iter().any(|other| identify(other) == id),
+            "both releases have {id}"
+        );
+    }
+    let deployment = second.iter().find(|object| object["kind"] == "Deployment");
+    let deployment = deployment.context("the chart has no Deployment")?;
+    let instance = &deployment["spec"]["selector"]["matchLabels"]["app.kubernetes.io/instance"];
+    ensure!(instance == "b", "the Deployment selects pods of {instance}");
+    let long = helm.render(chart, &"a".repeat(53), "")?;
+    let names = long
+        .iter()
+        .filter(|object| object["kind"] == "Service")
+        .map(|object| &object["metadata"]["name"]);
+    for name in names {
+        let name = name.as_str().unwrap_or_default();
+        ensure!(name.len() <= 63, "`{name}` is no name of a Service");
+    }
+    Ok(())
+}
+
+struct Helm(PathBuf);
+
+impl Helm {
+    fn command(&self, line: &str) -> Cmd {
+        Cmd::program(&self.0).shown_as("helm").words(line)
+    }
+
+    /// Renders a chart with values as `--set` takes them.
+    fn render(&self, chart: &Path, release: &str, values: &str) -> Result<Vec<Value>> {
+        let line = format!("template {release} --namespace shop-system --set");
+        parse(&self.command(&line).arg(values).arg(chart).read()?)
+    }
+}
+
+fn kustomize(project: &Path) -> Result<Vec<Value>> {
+    let kubectl = Kubectl::find(Path::new("/dev/null"))?;
+    parse(
+        &kubectl
+            .command("kustomize")?
+            .arg(project.join("config/default"))
+            .read()?,
+    )
+}
+
+fn parse(text: &str) -> Result<Vec<Value>> {
+    let documents: Vec<Value> = serde_saphyr::from_multiple(text).map_err(|error| anyhow!("{error}"))?;
+    Ok(documents
+        .into_iter()
+        .filter(|document| !document.is_null())
+        .collect())
+}
+
+fn identify(object: &Value) -> String {
+    let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
+    let metadata = &object["metadata"];
+    format!(
+        "{} {}/{}",
+        text(&object["kind"]),
+        text(&metadata["namespace"]),
+        text(&metadata["name"])
+    )
+}
+
+/// Compares two sets of objects but for the differences that are meant.
+fn compare_objects(chart: &[Value], kustomize: &[Value]) -> Result<()> {
+    let index = |objects: &[Value]| -> BTreeMap<String, Value> {
+        let mut objects = objects.to_vec();
+        objects.retain_mut(strip);
+        objects
+            .into_iter()
+            .map(|object| (identify(&object), object))
+            .collect()
+    };
+    let (chart, kustomize) = (index(chart), index(kustomize));
+    let ids: Vec<&String> = kustomize.keys().chain(chart.keys()).collect();
+    for id in ids {
+        match (chart.get(id), kustomize.get(id)) {
+            (Some(chart), Some(kustomize)) if chart == kustomize => {}
+            (Some(chart), Some(kustomize)) => {
+                let (before, after) = (format!("{kustomize:#}\n"), format!("{chart:#}\n"));
+                let diff = similar::TextDiff::from_lines(before.as_str(), after.as_str());
+                bail!("{id}:\n{}", diff.unified_diff().header("kustomize", "chart"));
+            }
+            (None, _) => bail!("{id} is not in the chart"),
+            (_, None) => bail!("{id} is not in what kustomize renders"),
+        }
+    }
+    Ok(())
+}
+
+/// Removes the meant differences from an object, and the order of lists that merge by name. Returns false if there is no
+/// such object in one of the sets.
+fn strip(object: &mut Value) -> bool {
+    let mut is_kept = true;
+    for (difference, _) in DIFFERENCES {
+        if let Difference::Kind(kind) = difference {
+            is_kept &= object["kind"] != **kind;
+        }
+    }
+    strip_value(object);
+    is_kept
+}
+
+fn strip_value(value: &mut Value) {
+    match value {
+        Value::Object(map) => {
+            for (key, value) in map.iter_mut() {
+                for (difference, _) in DIFFERENCES {
+                    match (difference, value.as_object_mut()) {
+                        (Difference::Label(label), Some(labels))
+                            if ["labels", "matchLabels", "selector"].contains(&key.as_str()) =>
+                        {
+                            labels.remove(*label);
+                        }
+                        (Difference::Annotation(name), Some(annotations)) if key == "annotations" => {
+                            annotations.remove(*name);
+                        }
+                        _ => {}
+                    }
+                }
+                strip_value(value);
+            }
+            let is_empty = |value: &Value| value.as_object().is_some_and(serde_json::Map::is_empty);
+            map.retain(|key, value| !(["labels", "annotations"].contains(&key.as_str()) && is_empty(value)));
+        }
+        Value::Array(items) => {
+            let is_removed = |item: &Value| {
+                let is_it = |(difference, _): &(Difference, _)| matches!(difference, Difference::Variable(name) if item["name"] == **name);
+                DIFFERENCES.iter().any(is_it)
+            };
+            items.retain(|item| !is_removed(item));
+            items.iter_mut().for_each(strip_value);
+            if items.iter().all(|item| item["name"].is_string()) {
+                items.sort_by_key(|item| item["name"].to_string());
+            }
+        }
+        Value::String(text) => {
+            for (difference, _) in DIFFERENCES {
+                if let Difference::Text(chart, kustomize) = difference {
+                    *text = text.replace(chart, kustomize);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// A cluster that a chart is installed into.
+struct Cluster<'a> {
+    helm: &'a Helm,
+    kubeconfig: &'a Path,
+    kubectl: Kubectl,
+}
+
+impl Cluster<'_> {
+    /// Installs a chart, upgrades it to a further version of its CRDs, and uninstalls it.
+    fn follow_release(&self, bin: &Path, project: &Path) -> Result<()> {
+        let chart = project.join("charts/shop");
+        // There is no cert-manager, and no Prometheus Operator.
+        let values = "webhooks.certManager.enabled=false,metrics.serviceMonitor.enabled=false";
+        let install = format!("install shop --namespace shop-system --create-namespace --set {values}");
+        self.run(&install, Some(&chart))?;
+        self.check_objects()?;
+
+        // The types change; the CRD of the cluster follows.
+        let path = project.join("src/api/v1/shelf.rs");
+        let text = fs_err::read_to_string(&path)?;
+        let start = text
+            .find("pub struct ShelfSpec {")
+            .context("the type of the kind")?;
+        let at = start + text[start..].find('\n').context("a line end")? + 1;
+        fs_err::write(
+            &path,
+            format!(
+                "{}    /// color of the shelf.\n    pub color: Option<String>,\n{}",
+                &text[..at],
+                &text[at..]
+            ),
+        )?;
+        repo::rbuilder_command(bin, project, "helm")?.read()?;
+        self.run(
+            &format!("upgrade shop --namespace shop-system --set {values},replicas=2"),
+            Some(&chart),
+        )?;
+        self.check_objects()?;
+        let color = "get crd shelves.cache.example.com -o jsonpath={.spec.versions[0].schema.openAPIV3Schema.properties.spec.properties.color.type}";
+        ensure!(self.kubectl(color)? == "string", "the CRD was not upgraded");
+        let replicas = "get deployment shop-controller-manager -n shop-system -o jsonpath={.spec.replicas}";
+        ensure!(self.kubectl(replicas)? == "2", "the Deployment was not upgraded");
+
+        self.run("uninstall shop --namespace shop-system", None)?;
+        let kept =
+            "get crd,clusterrole,mutatingwebhookconfiguration -l app.kubernetes.io/instance=shop -o name";
+        let kept = self.kubectl(kept)?;
+        ensure!(
+            kept.lines()
+                .all(|name| name.starts_with("customresourcedefinition"))
+                && kept.lines().count() == 2,
+            "uninstalled, there are:\n{kept}"
+        );
+
+        // The release takes its CRDs back, and removes them when asked to.
+        self.run(&format!("{install},crds.keep=false"), Some(&chart))?;
+        self.run("uninstall shop --namespace shop-system", None)?;
+        let left = self.kubectl("get crd -o name")?;
+        ensure!(
+            left.is_empty(),
+            "uninstalled without `crds.keep`, there are:\n{left}"
+        );
+        Ok(())
+    }
+
+    /// Runs Helm; the API server must not warn.
+    fn run(&self, line: &str, chart: Option<&Path>) -> Result<()> {
+        println!("helm {line}");
+        let (mut command, shown) = self
+            .helm
+            .command(line)
+            .args(chart)
+            .env("KUBECONFIG", self.kubeconfig)
+            .into_parts();
+        let ran = command.stdin(Stdio::null()).output()?;
+        let said = String::from_utf8_lossy(&ran.stderr);
+        ensure!(ran.status.success(), "`{shown}` failed:\n{said}");
+        ensure!(
+            !said.to_lowercase().contains("warning"),
+            "`{shown}` was warned:\n{said}"
+        );
+        Ok(())
+    }
+
+    fn kubectl(&self, line: &str) -> Result<String> {
+        self.kubectl.command(line)?.read()
+    }
+
+    /// Checks that every object of the release is in the cluster.
+    fn check_objects(&self) -> Result<()> {
+        let manifest = self.helm.command("get manifest shop --namespace shop-system");
+        let objects = parse(&manifest.env("KUBECONFIG", self.kubeconfig).read()?)?;
+        for object in &objects {
+            let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+            let (kind, name) = (text(&object["kind"]), text(&object["metadata"]["name"]));
+            self.kubectl(&format!("get {kind} {name} --namespace shop-system -o name"))?;
+        }
+        ensure!(
+            objects.len() > 20,
+            "the release has {} objects only",
+            objects.len()
+        );
+        Ok(())
+    }
+}
