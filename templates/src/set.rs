@@ -20,8 +20,9 @@ pub struct TemplateError {
 /// The templates of one version of rbuilder.
 pub struct TemplateSet {
     templates: Cow<'static, [Template]>,
-    /// The parsed templates. An error in the current set is a bug in this crate and makes every test of a command fail.
-    engine: OnceLock<Result<Tera, (String, tera::Error)>>,
+    /// Each template, parsed when it is first rendered: a command needs a few of them. An error in the current set is a bug
+    /// in this crate and makes every test of a command fail.
+    engines: Vec<OnceLock<Result<Tera, tera::Error>>>,
 }
 
 /// The set of this version.
@@ -30,10 +31,9 @@ static CURRENT: LazyLock<TemplateSet> = LazyLock::new(|| TemplateSet::new(TEMPLA
 impl TemplateSet {
     /// Creates a set of these rows.
     pub fn new(templates: impl Into<Cow<'static, [Template]>>) -> TemplateSet {
-        TemplateSet {
-            templates: templates.into(),
-            engine: OnceLock::new(),
-        }
+        let templates = templates.into();
+        let engines = templates.iter().map(|_| OnceLock::new()).collect();
+        TemplateSet { templates, engines }
     }
 
     /// Returns the templates of this version.
@@ -52,26 +52,16 @@ impl TemplateSet {
         is_wanted: impl Fn(&Template) -> bool,
         context: &Context,
     ) -> Result<Vec<Rendered>, TemplateError> {
-        let engine = self.engine.get_or_init(|| parse_templates(&self.templates));
-        let engine = engine.as_ref().map_err(|(template, source)| TemplateError {
-            template: template.clone(),
-            source: tera::Error::message(source.to_string()),
-        })?;
-        let wanted = self.templates.iter().filter(|template| is_wanted(template));
-        let files = wanted.map(|template| {
-            let rendered = |name: &str| {
-                engine.render(name, context).map_err(|source| TemplateError {
+        let all = self.templates.iter().zip(&self.engines);
+        all.filter(|(template, _)| is_wanted(template))
+            .map(|(template, engine)| {
+                let engine = engine.get_or_init(|| parse_template(template));
+                render_template(template, engine.as_ref(), context).map_err(|source| TemplateError {
                     template: template.name.to_string(),
                     source,
                 })
-            };
-            Ok(Rendered {
-                path: rendered(&destination_name(template))?,
-                text: rendered(&template.name)?,
-                on_exists: template.on_exists,
             })
-        });
-        files.collect()
+            .collect()
     }
 }
 
@@ -95,22 +85,48 @@ impl Debug for TemplateSet {
     }
 }
 
-fn parse_templates(templates: &[Template]) -> Result<Tera, (String, tera::Error)> {
+/// The name in the engine of the text of a template.
+const TEXT: &str = "text";
+
+/// The name in the engine of the destination of a template, which is a template as well.
+const DESTINATION: &str = "destination";
+
+/// Parses a template into an engine of its own, as no template includes another: an engine works through everything that
+/// it has whenever something is added.
+fn parse_template(template: &Template) -> Result<Tera, tera::Error> {
     let mut engine = Tera::new();
     engine.autoescape_on(Vec::<&str>::new());
-    for template in templates {
-        let failed = |error| (template.name.to_string(), error);
-        engine
-            .add_raw_template(&template.name, &template.text)
-            .map_err(failed)?;
-        engine
-            .add_raw_template(&destination_name(template), &template.destination)
-            .map_err(failed)?;
-    }
+    engine.add_raw_templates([(TEXT, &template.text), (DESTINATION, &template.destination)])?;
     Ok(engine)
 }
 
-/// Returns the template name of a destination, which is a template as well; no file has such a name.
-fn destination_name(template: &Template) -> String {
-    format!("destination of {}", template.name)
+fn render_template(
+    template: &Template,
+    engine: Result<&Tera, &tera::Error>,
+    context: &Context,
+) -> Result<Rendered, tera::Error> {
+    let engine = engine.map_err(|error| tera::Error::message(error.to_string()))?;
+    Ok(Rendered {
+        path: engine.render(DESTINATION, context)?,
+        text: engine.render(TEXT, context)?,
+        on_exists: template.on_exists,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::TEMPLATES;
+
+    #[test]
+    fn an_error_names_the_template_that_is_wrong() {
+        let mut templates: Vec<Template> = TEMPLATES.iter().take(3).cloned().collect();
+        templates[1].text = "{{ project".into();
+        let wrong = templates[1].name.to_string();
+        let set = TemplateSet::new(templates);
+        let Err(error) = set.render(|template| template.name == wrong, &Context::new()) else {
+            panic!("`{wrong}` was rendered");
+        };
+        assert_eq!(error.to_string(), format!("cannot render the template `{wrong}`"));
+    }
 }
