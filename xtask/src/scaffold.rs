@@ -39,6 +39,9 @@ enum Tested {
     LastCommand,
 }
 
+/// The commands and the files that a project is made of.
+type Made = (&'static [&'static str], &'static [(&'static str, &'static str)]);
+
 /// A project after its last command.
 struct Finished {
     name: &'static str,
@@ -222,8 +225,9 @@ pub(crate) fn walk_journeys(args: &Args) -> Result<()> {
     std::thread::scope(|scope| {
         let (sender, finished) = mpsc::channel::<Finished>();
         let end = scope.spawn(move || finished.iter().try_for_each(|project| project.test()));
+        let mut checked = BTreeSet::new();
         let walked = journeys.into_iter().try_for_each(|journey| {
-            let project = walk(journey, &bin, args.fresh)?;
+            let project = walk(journey, &mut checked, &bin, args.fresh)?;
             // Nobody receives it after a failure of the other thread, which is reported below.
             sender.send(project).context("an earlier project failed")
         });
@@ -233,7 +237,13 @@ pub(crate) fn walk_journeys(args: &Args) -> Result<()> {
     })
 }
 
-fn walk(journey: &Journey, bin: &Path, fresh: bool) -> Result<Finished> {
+/// Walks a journey, and checks each project that is not among those `checked`, but for its name.
+fn walk(
+    journey: &'static Journey,
+    checked: &mut BTreeSet<Made>,
+    bin: &Path,
+    fresh: bool,
+) -> Result<Finished> {
     let parent = tempfile::Builder::new().prefix("rbuilder-scaffold-").tempdir()?;
     let folder = parent.path().join(journey.name);
     fs_err::create_dir(&folder)?;
@@ -248,6 +258,11 @@ fn walk(journey: &Journey, bin: &Path, fresh: bool) -> Result<Finished> {
             for (path, text) in journey.files {
                 fs_err::write(folder.join(path), text)?;
             }
+        }
+        let files = if done == 0 { &[] } else { journey.files };
+        if !checked.insert((&journey.commands[..=done], files)) && done < last {
+            println!("a journey before this one has made and checked the same project");
+            continue;
         }
         check(&folder, bin)?;
         if done < last && journey.tested == Tested::EachCommand {
