@@ -4,6 +4,7 @@
 //! [`plan::apply`] writes, only [`tree`] reads, only [`shell`] prints. The store of `rbuilder envtest`, which belongs to no
 //! project, is read and written by the module of that name.
 
+mod api_docs;
 mod chart;
 mod cluster;
 pub mod commands;

@@ -8,6 +8,7 @@ mod delete;
 mod deploy;
 #[cfg(feature = "control-plane")]
 mod dev;
+mod docs;
 mod doctor;
 mod edit;
 #[cfg(feature = "control-plane")]
@@ -77,6 +78,7 @@ pub fn run(cli: Cli, shell: &mut Shell) -> Result<u8> {
         Command::Doctor(flags) => doctor::run(&dir, &flags, shell),
         Command::Manifests(flags) => manifests::run(&dir, &flags, shell),
         Command::Helm(flags) => helm::run(&dir, &flags, shell),
+        Command::Docs(flags) => docs::run(&dir, &flags, shell),
         Command::Install(flags) => install::install(&dir, &flags, shell),
         Command::Uninstall(flags) => install::uninstall(&dir, &flags, shell),
         Command::Deploy(flags) => deploy::deploy(&dir, &flags, shell),
@@ -102,7 +104,10 @@ fn enter_project(dir: PathBuf, command: &Command, shell: &mut Shell) -> PathBuf 
         | Command::Update(_)
         | Command::Helm(_)
         | Command::Doctor(_) => Search::PastPackages,
+        // Files on the command line are relative to the directory in which it was typed.
+        Command::Docs(flags) if !flags.files.is_empty() => Search::Nowhere,
         Command::Manifests(_)
+        | Command::Docs(_)
         | Command::Install(_)
         | Command::Uninstall(_)
         | Command::Deploy(_)

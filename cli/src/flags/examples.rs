@@ -64,6 +64,12 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         ("Show what would change in it", "rbuilder helm --dry-run"),
         ("Fail in CI if it is not up to date", "rbuilder helm --check"),
     ]),
+    ("docs", &[
+        ("Write the API reference of a project to docs/api.html", "rbuilder docs"),
+        ("Write it as Markdown", "rbuilder docs --file docs/api.md"),
+        ("Fail in CI if it is not up to date", "rbuilder docs --check"),
+        ("Document the CRDs of any project", "rbuilder docs --file api.html config/crd/bases"),
+    ]),
     ("install", &[
         ("Install the CRDs into the cluster of a context", "rbuilder install --context kind-dev"),
     ]),

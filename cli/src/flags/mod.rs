@@ -2,6 +2,7 @@
 
 mod cluster;
 mod delete;
+mod docs;
 mod doctor;
 mod edit;
 #[cfg(feature = "control-plane")]
@@ -23,6 +24,7 @@ pub use cluster::{
     ClusterFlags, DeleteFlags, DeployFlags, DevFlags, GenerationFlags, InstallCrdsFlags, RunFlags,
 };
 pub use delete::{Delete, DeleteApiFlags, DeleteControllerFlags, DeleteKindFlags, DeleteWebhookFlags};
+pub use docs::{DocsFlags, PageFormat};
 pub use doctor::DoctorFlags;
 pub use edit::{EditFlags, Feature, SettingFlags};
 #[cfg(feature = "control-plane")]
@@ -83,6 +85,8 @@ pub enum Command {
     Manifests(Box<ManifestsFlags>),
     /// Make a Helm chart of the manifests in config/, keeping what you have changed in it
     Helm(HelmFlags),
+    /// Generate the API reference of the project's kinds, or of any CRDs, as an HTML page or Markdown
+    Docs(Box<DocsFlags>),
     /// Install the CRDs into a cluster
     Install(InstallCrdsFlags),
     /// Delete the CRDs and all custom resources from a cluster
@@ -132,6 +136,7 @@ impl Command {
             Command::Doctor(_) => "doctor",
             Command::Manifests(_) => "manifests",
             Command::Helm(_) => "helm",
+            Command::Docs(_) => "docs",
             Command::Install(_) => "install",
             Command::Uninstall(_) => "uninstall",
             Command::Deploy(_) => "deploy",
@@ -161,6 +166,7 @@ impl Command {
             Command::Doctor(flags) => flags.output,
             Command::Manifests(flags) => flags.plan.output,
             Command::Helm(flags) => flags.plan.output,
+            Command::Docs(flags) => flags.plan.output,
             Command::Install(_)
             | Command::Uninstall(_)
             | Command::Deploy(_)

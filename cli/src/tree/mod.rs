@@ -7,6 +7,7 @@
 
 mod area;
 mod find;
+mod given;
 mod portable;
 #[cfg(feature = "control-plane")]
 mod snapshot;
@@ -28,6 +29,7 @@ use crate::hash::mixed_64;
 
 pub(crate) use area::find_repository;
 pub(crate) use find::{Search, find_project_above, is_own_above};
+pub(crate) use given::read_given_file;
 pub(crate) use portable::{typed_path, with_slashes, without_verbatim_prefix};
 #[cfg(feature = "control-plane")]
 pub(crate) use snapshot::{Snapshot, watched_folders};

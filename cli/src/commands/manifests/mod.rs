@@ -16,7 +16,7 @@ use rbuilder_generator::{
 use serde_json::{Value, json};
 
 use super::{Outcome, decide, decide_and_apply, execute, kubernetes, show_outcome};
-use crate::flags::{GenerationFlags, ManifestsFlags, MessageFormat, Only, Output};
+use crate::flags::{GenerationFlags, ManifestsFlags, MessageFormat, Only, Output, SourceFlags};
 use crate::plan::{Plan, render_diff, render_json};
 use crate::project::{FILE, Project, Resource};
 use crate::report;
@@ -73,6 +73,7 @@ impl Request {
             ..Request::default()
         };
         let (source, target) = (&flags.source, &flags.target);
+        request.select(source);
         let options = &mut request.options;
         if !flags.only.is_empty() {
             options
@@ -80,14 +81,6 @@ impl Request {
                 .retain(|product| flags.only.contains(&only(*product)));
         }
         options.keep_going = flags.keep_going;
-        options.packages.clone_from(&source.packages);
-        options.examples.clone_from(&source.examples);
-        options.kinds.clone_from(&source.kinds);
-        options.skip_kinds.clone_from(&source.skip_kinds);
-        options.features.clone_from(&source.features);
-        options.all_features = source.all_features;
-        options.no_default_features = source.no_default_features;
-        options.kubernetes = source.kubernetes;
         options.role_name.clone_from(&target.role_name);
         options.max_description_length = target.max_description_length;
         options.embedded_object_meta = target.embedded_object_meta;
@@ -98,6 +91,29 @@ impl Request {
         request.layout.prunes &= source.kinds.is_empty() && source.skip_kinds.is_empty();
         request.layout.is_partial = !source.packages.is_empty() || !source.examples.is_empty();
         Ok(request)
+    }
+
+    /// Creates the request for all manifests of some source, for a command that writes none of them.
+    pub(super) fn for_source(source: &SourceFlags, shell: &Shell) -> Request {
+        let mut request = Request {
+            color: shell.color(),
+            ..Request::default()
+        };
+        request.select(source);
+        request
+    }
+
+    /// Selects the source.
+    fn select(&mut self, source: &SourceFlags) {
+        let options = &mut self.options;
+        options.packages.clone_from(&source.packages);
+        options.examples.clone_from(&source.examples);
+        options.kinds.clone_from(&source.kinds);
+        options.skip_kinds.clone_from(&source.skip_kinds);
+        options.features.clone_from(&source.features);
+        options.all_features = source.all_features;
+        options.no_default_features = source.no_default_features;
+        options.kubernetes = source.kubernetes;
     }
 
     fn makes(&self, product: Product) -> bool {
@@ -119,12 +135,7 @@ pub(super) fn run(dir: &Path, flags: &ManifestsFlags, shell: &mut Shell) -> Resu
     }
     let request = Request::new(flags, shell)?;
     if flags.stdout {
-        let (_, (files, found)) = decide(dir, shell, &mut |tree| {
-            let mut files = Vec::new();
-            let sources = sources(&Plan::default(), tree)?;
-            let found = read(&sources, &request, &mut |file| files.push(file))?;
-            Ok((files, found))
-        })?;
+        let (_, (files, found)) = decide(dir, shell, &mut |tree| collect_manifests(tree, &request))?;
         print(&files, &found, flags.plan.output, shell);
         return Ok(found.exit_code());
     }
@@ -176,6 +187,20 @@ pub(super) fn generate(dir: &Path, shell: &mut Shell) -> Result<Vec<String>> {
         shell.summary(&outcome.plan, false);
     }
     Ok(outcome.plan.changes().keys().cloned().collect())
+}
+
+/// Returns the manifests that the source gives, with warnings and notes.
+///
+/// # Errors
+/// Fails as [`add_to_plan`] does.
+pub(super) fn collect_manifests(
+    tree: &Tree,
+    request: &Request,
+) -> Result<(Vec<OutputFile>, RenderedDiagnostics)> {
+    let mut files = Vec::new();
+    let sources = sources(&Plan::default(), tree)?;
+    let found = read(&sources, request, &mut |file| files.push(file))?;
+    Ok((files, found))
 }
 
 fn report_stale(outcome: &Outcome, flags: &ManifestsFlags, shell: &mut Shell) {

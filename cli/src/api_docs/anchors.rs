@@ -1,0 +1,53 @@
+//! Addresses within a page: `memcached.v1alpha1.spec.size`, as `kubectl explain` names fields, with the version.
+//!
+//! They depend on the kind, the version and the names of fields only, so links to a page keep working when other fields,
+//! kinds or versions come and go.
+
+use super::model::{Kind, Version};
+
+/// Returns the anchor of a version of a kind.
+pub(super) fn version_anchor(kind: &Kind, version: &Version) -> String {
+    let mut anchor = String::new();
+    push_part(&mut anchor, &kind.anchor, true);
+    push_field(&mut anchor, &version.name);
+    anchor
+}
+
+/// Adds the name of a field to the anchor of the object that it is in.
+pub(super) fn push_field(anchor: &mut String, name: &str) {
+    anchor.push('.');
+    push_part(anchor, name, false);
+}
+
+/// Adds a name. What a fragment of a URL cannot have, and a `.` within a name, is written as `~` and its code, so that two
+/// fields never have the same anchor.
+fn push_part(anchor: &mut String, name: &str, keeps_dots: bool) {
+    for c in name.chars() {
+        match c {
+            c if c.is_ascii_alphanumeric() || matches!(c, '-' | '_') => anchor.push(c),
+            '.' if keeps_dots => anchor.push(c),
+            c => anchor.push_str(&format!("~{:x}", u32::from(c))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_have_anchors_of_their_own() {
+        for (name, expected) in [
+            ("size", "a.size"),
+            ("max-size", "a.max-size"),
+            ("a.b", "a.a~2eb"),
+            ("$ref", "a.~24ref"),
+            ("\"><script>", "a.~22~3e~3cscript~3e"),
+            ("naïve", "a.na~efve"),
+        ] {
+            let mut anchor = "a".to_owned();
+            push_field(&mut anchor, name);
+            assert_eq!(anchor, expected);
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! What a schema says of a value beside its fields: the name of its type, and its constraints in words.
+
+use rbuilder_schema::{ListType, MapType, Schema, SchemaType};
+use serde_json::Value;
+
+/// A constraint: a phrase, and the code that it is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Fact {
+    pub(super) label: String,
+    /// Empty if the phrase says all.
+    pub(super) code: String,
+}
+
+/// Returns the type of a value as Go's documentation writes it: `[]string`, `map[string]object`, `integer (int32)`.
+pub(super) fn type_name(schema: &Schema) -> String {
+    if schema.int_or_string {
+        return "integer or string".into();
+    }
+    match (schema.schema_type, &schema.items, &schema.additional_properties) {
+        (Some(SchemaType::Array), Some(items), _) => format!("[]{}", type_name(items)),
+        (Some(SchemaType::Array), None, _) => "[]any".into(),
+        (Some(SchemaType::Object), _, Some(values)) => format!("map[string]{}", type_name(values)),
+        (Some(named), _, _) => named.as_str().into(),
+        (None, ..) => "any".into(),
+    }
+}
+
+/// Returns the schema whose fields a value has: that of the items of a list and of the values of a map, however deep.
+pub(super) fn innermost(schema: &Schema) -> &Schema {
+    let mut inner = schema;
+    while let Some(next) = inner.items.as_ref().or(inner.additional_properties.as_ref()) {
+        inner = next;
+    }
+    inner
+}
+
+/// Returns the schemas of a value, of its items or map values, and so on, each with the words for it.
+pub(super) fn layers(schema: &Schema) -> Vec<(String, &Schema)> {
+    let mut layers = vec![(String::new(), schema)];
+    let mut current = schema;
+    loop {
+        let (next, word) = match (&current.items, &current.additional_properties) {
+            (Some(items), _) => (items, "each item"),
+            (None, Some(values)) => (values, "each value"),
+            (None, None) => return layers,
+        };
+        let above = &layers[layers.len() - 1].0;
+        let place = if above.is_empty() {
+            word.to_owned()
+        } else {
+            format!("{word} of {above}")
+        };
+        layers.push((place, next));
+        current = next;
+    }
+}
+
+/// Returns the constraints of a value, those of its items included, in the order in which a reader wants them.
+pub(super) fn collect_facts(schema: &Schema) -> Vec<Fact> {
+    let mut facts = Vec::new();
+    for (place, layer) in layers(schema) {
+        let start = facts.len();
+        // The format of the value itself stands with its type.
+        if !place.is_empty() {
+            facts.extend(layer.format.as_ref().map(|format| Fact {
+                label: "format".into(),
+                code: format.to_string(),
+            }));
+        }
+        add_bounds(layer, &mut facts);
+        add_topology(layer, &mut facts);
+        add_alternatives(layer, &mut facts);
+        if !place.is_empty() {
+            for fact in &mut facts[start..] {
+                fact.label = format!("{place}: {}", fact.label);
+            }
+        }
+    }
+    facts
+}
+
+fn add_bounds(schema: &Schema, facts: &mut Vec<Fact>) {
+    let mut add = |label: &str, code: Option<String>| {
+        facts.extend(code.map(|code| Fact {
+            label: label.into(),
+            code,
+        }));
+    };
+    let number = |number: &Option<serde_json::Number>| number.as_ref().map(ToString::to_string);
+    let count = |count: Option<u64>| count.map(|count| count.to_string());
+    let (above, least) = if schema.exclusive_minimum {
+        ("greater than", "")
+    } else {
+        ("", "minimum")
+    };
+    add(&format!("{above}{least}"), number(&schema.minimum));
+    let (below, most) = if schema.exclusive_maximum {
+        ("less than", "")
+    } else {
+        ("", "maximum")
+    };
+    add(&format!("{below}{most}"), number(&schema.maximum));
+    add("multiple of", number(&schema.multiple_of));
+    add("min length", count(schema.min_length));
+    add("max length", count(schema.max_length));
+    add("pattern", schema.pattern.as_ref().map(ToString::to_string));
+    add("min items", count(schema.min_items));
+    add("max items", count(schema.max_items));
+    add("min properties", count(schema.min_properties));
+    add("max properties", count(schema.max_properties));
+    add("example", schema.example.as_ref().map(ToString::to_string));
+}
+
+/// Adds how server-side apply merges the value, and what is kept of it.
+fn add_topology(schema: &Schema, facts: &mut Vec<Fact>) {
+    let mut add = |label: &str, code: String| {
+        facts.push(Fact {
+            label: label.into(),
+            code,
+        })
+    };
+    match schema.list_type {
+        Some(ListType::Map) => add("items merge by", schema.list_map_keys.join(", ")),
+        Some(ListType::Set) => add("items are unique", String::new()),
+        Some(ListType::Atomic) | None => {}
+    }
+    match (schema.list_type, schema.map_type) {
+        (Some(ListType::Atomic), _) | (_, Some(MapType::Atomic)) => add("replaced as a whole", String::new()),
+        _ => {}
+    }
+    if schema.nullable {
+        add("can be", "null".into());
+    }
+    if schema.embedded_resource {
+        add("a complete Kubernetes object", String::new());
+    }
+    if schema.preserve_unknown_fields {
+        add("any other fields are kept", String::new());
+    }
+}
+
+fn add_alternatives(schema: &Schema, facts: &mut Vec<Fact>) {
+    for (label, branches) in [
+        ("exactly one of", &schema.one_of),
+        ("at least one of", &schema.any_of),
+        ("all of", &schema.all_of),
+    ] {
+        let is_idiom = schema.int_or_string && label != "exactly one of";
+        if !branches.is_empty() && !is_idiom {
+            let branches: Vec<String> = branches.iter().map(branch).collect();
+            facts.push(Fact {
+                label: label.into(),
+                code: branches.join(" | "),
+            });
+        }
+    }
+    if let Some(not) = &schema.not {
+        facts.push(Fact {
+            label: "none of".into(),
+            code: branch(not),
+        });
+    }
+}
+
+/// Returns a value validation in short: the fields that it requires, or its JSON.
+fn branch(schema: &Schema) -> String {
+    let required: Vec<&str> = schema.required.iter().map(AsRef::as_ref).collect();
+    let rest = Schema {
+        required: Default::default(),
+        ..schema.clone()
+    };
+    if !required.is_empty() && rest == Schema::default() {
+        return required.join(" + ");
+    }
+    serde_json::to_string(schema).unwrap_or_default()
+}
+
+/// Returns a value as it is written in YAML on one line.
+pub(super) fn inline_value(value: &Value) -> String {
+    match value {
+        Value::String(text) if is_plain(text) => text.clone(),
+        value => value.to_string(),
+    }
+}
+
+/// Returns whether a string can be shown without quotes and still be taken for a string.
+fn is_plain(text: &str) -> bool {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | ':');
+    text.starts_with(|c: char| c.is_ascii_alphabetic())
+        && text.chars().all(is_word)
+        && !text.ends_with(':')
+        && !matches!(text, "true" | "false" | "null")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn schema(value: Value) -> Schema {
+        serde_json::from_value(value).expect("a schema")
+    }
+
+    #[test]
+    fn types_have_names() {
+        for (value, expected) in [
+            (json!({ "type": "integer", "format": "int32" }), "integer"),
+            (json!({ "x-kubernetes-int-or-string": true }), "integer or string"),
+            (json!({ "x-kubernetes-preserve-unknown-fields": true }), "any"),
+            (
+                json!({ "type": "array", "items": { "type": "array", "items": { "type": "string" } } }),
+                "[][]string",
+            ),
+            (json!({ "type": "array" }), "[]any"),
+            (
+                json!({ "type": "object", "additionalProperties": { "type": "object" } }),
+                "map[string]object",
+            ),
+        ] {
+            assert_eq!(type_name(&schema(value)), expected);
+        }
+    }
+
+    #[track_caller]
+    fn check(value: Value, expected: &[&str]) {
+        let facts = collect_facts(&schema(value));
+        let facts: Vec<String> = facts
+            .iter()
+            .map(|fact| format!("{} {}", fact.label, fact.code))
+            .collect();
+        let facts: Vec<&str> = facts.iter().map(|fact| fact.trim()).collect();
+        assert_eq!(facts, expected);
+    }
+
+    #[test]
+    fn constraints_have_words() {
+        check(
+            json!({ "type": "integer", "minimum": 1, "maximum": 5, "exclusiveMaximum": true, "format": "int32" }),
+            &["minimum 1", "less than 5"],
+        );
+        check(
+            json!({ "type": "array", "maxItems": 3, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name", "port"],
+                    "items": { "type": "string", "pattern": "^a|b$" } }),
+            &[
+                "max items 3",
+                "items merge by name, port",
+                "each item: pattern ^a|b$",
+            ],
+        );
+        check(
+            json!({ "type": "object", "oneOf": [{ "required": ["a"] }, { "required": ["b", "c"] }] }),
+            &["exactly one of a | b + c"],
+        );
+        check(
+            json!({ "x-kubernetes-int-or-string": true, "anyOf": [{ "type": "integer" }, { "type": "string" }] }),
+            &[],
+        );
+    }
+
+    #[test]
+    fn strings_are_quoted_where_they_could_be_something_else() {
+        for (value, expected) in [
+            (json!("Always"), "Always"),
+            (json!("true"), "\"true\""),
+            (json!(true), "true"),
+            (json!("1"), "\"1\""),
+            (json!(""), "\"\""),
+            (json!("a b"), "\"a b\""),
+            (json!({ "a": [1] }), "{\"a\":[1]}"),
+        ] {
+            assert_eq!(inline_value(&value), expected);
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! Manifests to a [`Reference`].
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::{Context as _, Result, bail};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use super::model::{Kind, Reference, Role, Version};
+use crate::project::names::version_rank;
+
+/// The objects of a page, collected from manifests.
+#[derive(Debug, Default)]
+pub(crate) struct Manifests {
+    /// Definitions by group and kind; a later one of the same name replaces an earlier one.
+    definitions: BTreeMap<(String, String), Spec>,
+    roles: BTreeMap<(String, String, String), Role>,
+    /// Other objects: API version, kind and text.
+    objects: Vec<(String, String, String)>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Definition {
+    spec: Spec,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Spec {
+    group: String,
+    names: Names,
+    scope: String,
+    versions: Vec<Version>,
+    conversion: Conversion,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Names {
+    kind: String,
+    plural: String,
+    short_names: Vec<String>,
+    categories: Vec<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Conversion {
+    strategy: String,
+}
+
+/// The fields that say what an object is.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Head {
+    api_version: Option<String>,
+    kind: Option<String>,
+}
+
+/// What `kubectl get --output yaml` prints of several objects.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct List {
+    items: Vec<Listed>,
+}
+
+/// An object of a list.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "kind")]
+enum Listed {
+    CustomResourceDefinition(Box<ListedDefinition>),
+    Role(Role),
+    ClusterRole(Role),
+    #[serde(other)]
+    Other,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct ListedDefinition {
+    api_version: String,
+    spec: Spec,
+}
+
+impl Manifests {
+    /// Adds the objects of a file with any number of YAML documents.
+    ///
+    /// # Errors
+    /// Fails, with the path and the document, if one is not valid YAML, or if a definition has another form than that of
+    /// `apiextensions.k8s.io/v1`.
+    pub(crate) fn add(&mut self, path: &str, text: &str) -> Result<()> {
+        for (line, document) in split_documents(text) {
+            self.add_document(document)
+                .with_context(|| format!("cannot read the object at {path}:{line}"))?;
+        }
+        Ok(())
+    }
+
+    fn add_document(&mut self, text: &str) -> Result<()> {
+        let head = match scan_head(text) {
+            Some(head) => head,
+            None if is_blank(text) => return Ok(()),
+            None => parse::<Option<Head>>(text)?.unwrap_or_default(),
+        };
+        let (Some(api_version), Some(kind)) = (head.api_version, head.kind) else {
+            return Ok(());
+        };
+        match (group_of(&api_version), kind.as_str()) {
+            ("apiextensions.k8s.io", "CustomResourceDefinition") => {
+                check_definition_version(&api_version)?;
+                self.add_definition(parse_deep(text)?);
+            }
+            ("rbac.authorization.k8s.io", "Role" | "ClusterRole") => self.add_role(parse(text)?),
+            ("", "List") => self.add_list(parse_deep(text)?)?,
+            _ => self.objects.push((api_version, kind, text.trim().to_owned())),
+        }
+        Ok(())
+    }
+
+    fn add_list(&mut self, list: List) -> Result<()> {
+        for item in list.items {
+            match item {
+                Listed::CustomResourceDefinition(listed) => {
+                    check_definition_version(&listed.api_version)?;
+                    self.add_definition(Definition { spec: listed.spec });
+                }
+                Listed::Role(role) => self.add_role(Role {
+                    kind: "Role".into(),
+                    ..role
+                }),
+                Listed::ClusterRole(role) => self.add_role(Role {
+                    kind: "ClusterRole".into(),
+                    ..role
+                }),
+                Listed::Other => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn add_definition(&mut self, definition: Definition) {
+        let spec = definition.spec;
+        self.definitions
+            .insert((spec.group.clone(), spec.names.kind.clone()), spec);
+    }
+
+    fn add_role(&mut self, role: Role) {
+        let metadata = &role.metadata;
+        let key = (
+            role.kind.clone(),
+            metadata.namespace.clone(),
+            metadata.name.clone(),
+        );
+        self.roles.insert(key, role);
+    }
+
+    /// Returns the content of the page. Objects of other kinds than the defined ones are left out.
+    pub(crate) fn into_reference(self, title: String) -> Reference {
+        let mut names = BTreeSet::new();
+        let mut shared = BTreeSet::new();
+        for (_, kind) in self.definitions.keys() {
+            if !names.insert(kind.to_lowercase()) {
+                shared.insert(kind.to_lowercase());
+            }
+        }
+        let objects = self.objects;
+        let kinds = self.definitions.into_values().map(|spec| {
+            let mut kind = make_kind(spec);
+            if shared.contains(&kind.anchor) {
+                kind.anchor = format!("{}.{}", kind.anchor, kind.group);
+            }
+            let is_of_kind =
+                |api_version: &str, name: &str| group_of(api_version) == kind.group && name == kind.name;
+            let samples = objects
+                .iter()
+                .filter(|(api_version, name, _)| is_of_kind(api_version, name));
+            kind.samples = samples.map(|(_, _, text)| text.clone()).collect();
+            kind
+        });
+        Reference {
+            title,
+            kinds: kinds.collect(),
+            roles: self.roles.into_values().collect(),
+        }
+    }
+}
+
+fn make_kind(spec: Spec) -> Kind {
+    let mut versions = spec.versions;
+    versions.sort_by_key(|version| std::cmp::Reverse(version_rank(&version.name)));
+    Kind {
+        anchor: spec.names.kind.to_lowercase(),
+        group: spec.group,
+        name: spec.names.kind,
+        plural: spec.names.plural,
+        short_names: spec.names.short_names,
+        categories: spec.names.categories,
+        is_namespaced: spec.scope == "Namespaced",
+        is_converted: spec.conversion.strategy == "Webhook",
+        versions,
+        samples: Vec::new(),
+    }
+}
+
+fn check_definition_version(api_version: &str) -> Result<()> {
+    if api_version != "apiextensions.k8s.io/v1" {
+        bail!("expected a definition of `apiextensions.k8s.io/v1`, found `{api_version}`");
+    }
+    Ok(())
+}
+
+/// Most maps and lists within each other in a manifest. A field takes two, and published definitions have fields 38 deep,
+/// which is more than the parser takes by default.
+const MOST_DEPTH: usize = 128;
+
+/// Bytes of stack for reading an object that deep: a schema takes some 20 KiB for each level in a debug build, more than the
+/// main thread of every system has.
+const STACK: usize = 32 << 20;
+
+fn parse<T: DeserializeOwned>(text: &str) -> Result<T> {
+    let options = serde_saphyr::options! {
+        budget: serde_saphyr::budget! {
+            max_depth: MOST_DEPTH,
+            flow_nesting_limit: MOST_DEPTH,
+        },
+    };
+    Ok(serde_saphyr::from_str_with_options(text, options)?)
+}
+
+/// Parses an object that can be deep, on a thread with a stack for it.
+fn parse_deep<T: DeserializeOwned + Send>(text: &str) -> Result<T> {
+    std::thread::scope(|scope| {
+        let builder = std::thread::Builder::new().stack_size(STACK);
+        let thread = builder
+            .spawn_scoped(scope, || parse(text))
+            .context("cannot start a thread")?;
+        thread.join().unwrap_or_else(|_| bail!("reading it failed"))
+    })
+}
+
+/// Returns the group of an API version, which is empty for the core group.
+fn group_of(api_version: &str) -> &str {
+    api_version.split_once('/').map_or("", |(group, _)| group)
+}
+
+/// Returns the documents of a YAML stream, each with the number of its first line. A document ends at a line that begins
+/// with `---`, whatever it is in: YAML allows the marker in no scalar.
+fn split_documents(text: &str) -> Vec<(usize, &str)> {
+    let mut documents = Vec::new();
+    let (mut start, mut first_line, mut offset) = (0, 1, 0);
+    for (number, line) in text.split_inclusive('\n').enumerate() {
+        if line == "---" || line.starts_with("---") && line[3..].starts_with([' ', '\t', '\r', '\n']) {
+            documents.push((first_line, &text[start..offset]));
+            // The marker can be followed by a comment, or by the document itself.
+            let rest = line[3..].trim_start();
+            let skip = if rest.starts_with('#') { line.len() } else { 3 };
+            (start, first_line) = (offset + skip, number + 1);
+        }
+        offset += line.len();
+    }
+    documents.push((first_line, &text[start..]));
+    documents.retain(|(_, document)| !is_blank(document));
+    documents
+}
+
+/// Returns whether a document has comments only.
+fn is_blank(text: &str) -> bool {
+    let is_content = |line: &&str| !line.is_empty() && !line.starts_with('#');
+    !text.lines().map(str::trim).any(|line| is_content(&line))
+}
+
+/// Returns the head of an object in block style without parsing the rest of it.
+fn scan_head(text: &str) -> Option<Head> {
+    let value_of = |key: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(key))?;
+        let value = line.split(" #").next().unwrap_or(line).trim();
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '/' | '-');
+        (!value.is_empty() && value.chars().all(is_plain)).then(|| value.to_owned())
+    };
+    Some(Head {
+        api_version: Some(value_of("apiVersion: ")?),
+        kind: Some(value_of("kind: ")?),
+    })
+}

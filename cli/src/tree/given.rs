@@ -1,0 +1,50 @@
+//! Files that the user names on the command line, wherever they are. Unlike those of a project they may be links.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use fs_err as fs;
+
+use super::{LARGEST, with_slashes};
+use crate::disk::{read_bounded, too_large};
+
+/// Returns the text of a file, or of the files in a directory whose names `is_wanted` accepts, sorted, each with its path
+/// for messages.
+///
+/// # Errors
+/// Fails if the path does not exist, or if a file is not valid UTF-8 of at most 64 MiB.
+pub(crate) fn read_given_file(path: &Path, is_wanted: fn(&str) -> bool) -> Result<Vec<(String, String)>> {
+    let shown = shown(path);
+    let metadata = fs::metadata(path).with_context(|| format!("cannot read {shown}"))?;
+    if !metadata.is_dir() {
+        return Ok(vec![(shown, read_text(path)?)]);
+    }
+    let mut files = Vec::new();
+    for entry in fs::read_dir(path)? {
+        let path = entry?.path();
+        let is_file = fs::metadata(&path).is_ok_and(|metadata| metadata.is_file());
+        if is_file && path.to_str().is_some_and(is_wanted) {
+            files.push(path);
+        }
+    }
+    files.sort();
+    files
+        .iter()
+        .map(|path| Ok((self::shown(path), read_text(path)?)))
+        .collect()
+}
+
+fn read_text(path: &Path) -> Result<String> {
+    let shown = shown(path);
+    let file = fs::File::open(path)?;
+    let Some(bytes) = read_bounded(file.into_parts().0, LARGEST)? else {
+        bail!("{shown} is not a regular file, or it {}", too_large(LARGEST));
+    };
+    String::from_utf8(bytes).with_context(|| format!("{shown} is not valid UTF-8"))
+}
+
+/// Returns the path for messages.
+fn shown(path: &Path) -> String {
+    let shown = with_slashes(&path.display().to_string());
+    shown.strip_prefix("./").unwrap_or(&shown).to_owned()
+}
