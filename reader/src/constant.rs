@@ -35,6 +35,10 @@ pub(crate) fn evaluate_expr<'a>(expr: &Expr<'a>) -> Result<Value, Unknown<'a>> {
         }
         ExprKind::Call(..)
         | ExprKind::Method(..)
+        | ExprKind::Associated(..)
+        | ExprKind::Field(..)
+        | ExprKind::Index(..)
+        | ExprKind::Macro(..)
         | ExprKind::Tuple(_)
         | ExprKind::Struct(_)
         | ExprKind::Not(_)

@@ -4,17 +4,28 @@ use serde_json::Value;
 
 use crate::constant::{self, Unknown};
 use crate::token::{Cursor, Delimiter, Kind, MAX_DEPTH, warn_too_deep};
-use crate::{Diagnostic, Span, args, types};
+use crate::{Diagnostic, Span, TypeRef, args, types};
 
 /// An expression.
 #[derive(Clone, Debug)]
 pub struct Expr<'a> {
     /// The form of the expression.
     pub kind: ExprKind<'a>,
+    /// The type arguments that are written in a path, or behind the name of a method.
+    pub generic: Generic,
     /// Its place.
     pub span: Span,
     /// The expression as written.
     pub text: &'a str,
+}
+
+/// The types that are written in a path.
+#[derive(Clone, Debug, Default)]
+pub struct Generic {
+    /// Those behind the last name: `A` and `B` in `f::<A, B>`.
+    pub arguments: Vec<TypeRef>,
+    /// The type in front of the last name, where it has arguments: `Vec::<T>` in `Vec::<T>::new`.
+    pub owner: Option<Box<TypeRef>>,
 }
 
 /// The forms of expressions. Parentheses, `&` and `*` in front are passed over.
@@ -24,10 +35,18 @@ pub enum ExprKind<'a> {
     Literal(Value),
     /// `a::b::C`: names without `r#` (a leading `::` is an empty first one), type arguments left out.
     Path(Vec<&'a str>),
+    /// `<T as Trait>::name`.
+    Associated(TypeRef, &'a str),
     /// `f(a, b)`.
     Call(Box<Expr<'a>>, Vec<Expr<'a>>),
     /// `x.name(a, b)`.
     Method(Box<Expr<'a>>, &'a str, Vec<Expr<'a>>),
+    /// `x.name`.
+    Field(Box<Expr<'a>>, &'a str),
+    /// `x[i]`.
+    Index(Box<Expr<'a>>, Box<Expr<'a>>),
+    /// `a::name!(…)`, except `vec!`: the names of the path, and what stands within the delimiters.
+    Macro(Vec<&'a str>, Cursor<'a>),
     /// `[a, b]` and `vec![a, b]`.
     Array(Vec<Expr<'a>>),
     /// `(a, b)`.
@@ -97,16 +116,30 @@ impl<'a> Expr<'a> {
         if start.is_end() || start.is_punct(b',') {
             return Err(start.expected("an expression"));
         }
-        let kind = match comparison(cursor, 0) {
-            Ok(Some(expr)) if cursor.is_end() || cursor.is_punct(b',') => expr.kind,
-            Err(error) if !error.is_error() => return Err(error),
+        match comparison(cursor, 0) {
+            Ok(Some(expr)) if cursor.is_end() || cursor.is_punct(b',') => Ok(expr),
+            Err(error) if !error.is_error() => Err(error),
             _ => {
                 *cursor = start;
                 pass_expr(cursor);
-                ExprKind::Other
+                Ok(made(ExprKind::Other, start, *cursor))
             }
-        };
-        Ok(made(kind, start, *cursor))
+        }
+    }
+
+    /// Reads a literal, a name or an expression in parentheses, and calls behind it.
+    ///
+    /// # Errors
+    ///
+    /// If none is next.
+    pub(crate) fn read_operand(cursor: &mut Cursor<'a>) -> Result<Self, Diagnostic> {
+        let start = *cursor;
+        operand(cursor, 0)?.ok_or_else(|| start.expected("an expression"))
+    }
+
+    /// Everything from one place to another, as an expression of no known form.
+    pub(crate) fn other(start: Cursor<'a>, behind: Cursor<'a>) -> Self {
+        made(ExprKind::Other, start, behind)
     }
 
     /// Evaluates arithmetic on literals and on the bounds of std's integers.
@@ -123,6 +156,7 @@ fn made<'a>(kind: ExprKind<'a>, start: Cursor<'a>, behind: Cursor<'a>) -> Expr<'
     let span = behind.span_since(start);
     Expr {
         kind,
+        generic: Generic::default(),
         span,
         text: start.text_of(span),
     }
@@ -144,7 +178,7 @@ pub(crate) fn pass_expr(cursor: &mut Cursor<'_>) {
 }
 
 /// An operation, or two of them compared.
-fn comparison<'a>(cursor: &mut Cursor<'a>, depth: usize) -> Result<Option<Expr<'a>>, Diagnostic> {
+pub(crate) fn comparison<'a>(cursor: &mut Cursor<'a>, depth: usize) -> Result<Option<Expr<'a>>, Diagnostic> {
     let start = *cursor;
     let Some(left) = operation(cursor, 0, depth)? else {
         return Ok(None);
@@ -216,33 +250,46 @@ fn check_depth(cursor: Cursor<'_>, depth: usize) -> Result<(), Diagnostic> {
 fn operand<'a>(cursor: &mut Cursor<'a>, depth: usize) -> Result<Option<Expr<'a>>, Diagnostic> {
     check_depth(*cursor, depth)?;
     let start = *cursor;
-    let Some(kind) = atom(cursor, depth)? else {
+    let mut generic = Generic::default();
+    let Some(kind) = atom(cursor, &mut generic, depth)? else {
         return Ok(None);
     };
     let mut expr = made(kind, start, *cursor);
+    expr.generic = generic;
     let mut length = depth;
     loop {
         length += 1;
         check_depth(*cursor, length)?;
+        let mut arguments = Vec::new();
         let kind = if cursor.is_group(Delimiter::Paren) {
             let Some(arguments) = list(cursor, depth)? else {
                 return Ok(None);
             };
             ExprKind::Call(Box::new(expr), arguments)
+        } else if let Some(mut inner) = cursor.group(Delimiter::Bracket) {
+            match operation(&mut inner, 0, depth + 1)? {
+                Some(index) if inner.is_end() => ExprKind::Index(Box::new(expr), Box::new(index)),
+                _ => return Ok(None),
+            }
         } else if cursor.is_punct(b'.') && !cursor.is_pair(b'.', b'.') {
             cursor.skip();
             let Some(name) = cursor.any_ident() else {
                 return Ok(None);
             };
-            pass_arguments(cursor);
-            let Some(arguments) = list(cursor, depth)? else {
-                return Ok(None);
-            };
-            ExprKind::Method(Box::new(expr), name.text, arguments)
+            arguments = read_arguments(cursor);
+            if cursor.is_group(Delimiter::Paren) {
+                let Some(list) = list(cursor, depth)? else {
+                    return Ok(None);
+                };
+                ExprKind::Method(Box::new(expr), name.text, list)
+            } else {
+                ExprKind::Field(Box::new(expr), name.text)
+            }
         } else {
             return Ok(Some(expr));
         };
         expr = made(kind, start, *cursor);
+        expr.generic.arguments = arguments;
     }
 }
 
@@ -257,13 +304,42 @@ fn pass_arguments(cursor: &mut Cursor<'_>) -> bool {
     found
 }
 
-fn atom<'a>(cursor: &mut Cursor<'a>, depth: usize) -> Result<Option<ExprKind<'a>>, Diagnostic> {
+/// Reads `::<A, B>`, if it is next; nothing for arguments that are not all types.
+fn read_arguments(cursor: &mut Cursor<'_>) -> Vec<TypeRef> {
+    let mut inner = *cursor;
+    if !pass_arguments(cursor) {
+        return Vec::new();
+    }
+    inner.eat_pair(b':', b':');
+    inner.eat(b'<');
+    let mut types = Vec::new();
+    while !inner.eat(b'>') {
+        let Ok(ty) = TypeRef::read(&mut inner) else {
+            return Vec::new();
+        };
+        types.push(ty);
+        if !inner.eat(b',') && !inner.is_punct(b'>') {
+            return Vec::new();
+        }
+    }
+    types
+}
+
+fn atom<'a>(
+    cursor: &mut Cursor<'a>,
+    generic: &mut Generic,
+    depth: usize,
+) -> Result<Option<ExprKind<'a>>, Diagnostic> {
     match cursor.kind() {
         Kind::Punct(b'&' | b'*') => {
             cursor.skip();
             cursor.eat_word("mut");
-            Ok(operand(cursor, depth + 1)?.map(|expr| expr.kind))
+            Ok(operand(cursor, depth + 1)?.map(|expr| {
+                *generic = expr.generic;
+                expr.kind
+            }))
         }
+        Kind::Punct(b'<') => Ok(qualified(cursor)),
         Kind::Punct(b'!') => {
             cursor.skip();
             let operand = operand(cursor, depth + 1)?;
@@ -300,12 +376,28 @@ fn atom<'a>(cursor: &mut Cursor<'a>, depth: usize) -> Result<Option<ExprKind<'a>
             }
             Ok(Some(ExprKind::Literal(Value::Bool(value))))
         }
-        Kind::Ident | Kind::RawIdent | Kind::Punct(b':') => path(cursor, depth),
+        Kind::Ident | Kind::RawIdent | Kind::Punct(b':') => path(cursor, generic, depth),
         _ => Ok(None),
     }
 }
 
-fn path<'a>(cursor: &mut Cursor<'a>, depth: usize) -> Result<Option<ExprKind<'a>>, Diagnostic> {
+/// Reads `<T as Trait>::name`.
+fn qualified<'a>(cursor: &mut Cursor<'a>) -> Option<ExprKind<'a>> {
+    cursor.eat(b'<');
+    let ty = TypeRef::read(cursor).ok()?;
+    if cursor.eat_word("as") {
+        types::pass_type(cursor);
+    }
+    let name = (cursor.eat(b'>') && cursor.eat_pair(b':', b':')).then(|| cursor.any_ident())?;
+    Some(ExprKind::Associated(ty, name?.text))
+}
+
+fn path<'a>(
+    cursor: &mut Cursor<'a>,
+    generic: &mut Generic,
+    depth: usize,
+) -> Result<Option<ExprKind<'a>>, Diagnostic> {
+    let start = *cursor;
     let mut names = Vec::with_capacity(2);
     if cursor.eat_pair(b':', b':') {
         names.push("");
@@ -320,14 +412,24 @@ fn path<'a>(cursor: &mut Cursor<'a>, depth: usize) -> Result<Option<ExprKind<'a>
             return Ok(None);
         };
         names.push(ident.text);
-        pass_arguments(cursor);
+        let arguments = read_arguments(cursor);
+        let end = cursor.previous_span();
         if !cursor.eat_pair(b':', b':') {
+            generic.arguments = arguments;
             break;
         }
+        generic.owner = None;
+        if !arguments.is_empty() {
+            let span = start.span().to(end);
+            generic.owner = TypeRef::parse(start.text_of(span), span).map(Box::new);
+        }
     }
-    if cursor.is_punct(b'!') && names == ["vec"] {
+    if cursor.is_punct(b'!') && !cursor.is_pair(b'!', b'=') {
         cursor.skip();
-        return Ok(list(cursor, depth)?.map(ExprKind::Array));
+        if names == ["vec"] {
+            return Ok(list(cursor, depth)?.map(ExprKind::Array));
+        }
+        return Ok(cursor.any_group().map(|body| ExprKind::Macro(names, body)));
     }
     if cursor.is_group(Delimiter::Brace) {
         return fields(names, cursor, depth);
@@ -427,6 +529,10 @@ mod tests {
             ExprKind::Method(receiver, name, args) => {
                 format!("{}.{name}({})", shown(receiver), list(args))
             }
+            ExprKind::Associated(ty, name) => format!("<{}>::{name}", shown_type(ty)),
+            ExprKind::Field(receiver, name) => format!("{}.{name}", shown(receiver)),
+            ExprKind::Index(receiver, index) => format!("{}[{}]", shown(receiver), shown(index)),
+            ExprKind::Macro(names, body) => format!("{}!({})", names.join("::"), body.text()),
             ExprKind::Array(items) => format!("[{}]", list(items)),
             ExprKind::Tuple(items) => format!("({})", list(items)),
             ExprKind::Struct(made) => {
@@ -450,6 +556,17 @@ mod tests {
         }
     }
 
+    fn shown_type(ty: &TypeRef) -> String {
+        match &ty.kind {
+            crate::TypeKind::Path(segments, args) if args.is_empty() => segments.join("::"),
+            crate::TypeKind::Path(segments, args) => {
+                let args: Vec<_> = args.iter().map(shown_type).collect();
+                format!("{}<{}>", segments.join("::"), args.join(", "))
+            }
+            other => format!("{other:?}"),
+        }
+    }
+
     fn check(text: &str, expected: &str) {
         let tokens = lex(text).expect("tokens");
         let mut cursor = tokens.cursor();
@@ -461,6 +578,23 @@ mod tests {
     }
 
     #[test]
+    fn types_in_paths() {
+        let tokens = lex("m::Map::<A, Vec<B>>::f::<C>(g).h::<D>()").expect("tokens");
+        let expr = Expr::read(&mut tokens.cursor()).expect("an expression");
+        let shown_types = |types: &[TypeRef]| types.iter().map(shown_type).collect::<Vec<_>>().join(", ");
+        assert_eq!(shown_types(&expr.generic.arguments), "D");
+        let ExprKind::Method(call, ..) = &expr.kind else {
+            panic!("a method")
+        };
+        let ExprKind::Call(path, _) = &call.kind else {
+            panic!("a call")
+        };
+        assert_eq!(shown_types(&path.generic.arguments), "C");
+        let owner = path.generic.owner.as_deref().map(shown_type);
+        assert_eq!(owner.as_deref(), Some("m::Map<A, Vec<B>>"));
+    }
+
+    #[test]
     fn forms() {
         check("1", "1");
         check("-1.5, next", "-1.5");
@@ -468,6 +602,12 @@ mod tests {
         check("\"a\\n\"", "\"a\\n\"");
         check("'c'", "\"c\"");
         check("::a::r#type::C", "::a::type::C");
+        check("<Vec<String> as JsonSchema>::f(g)", "<Vec<String>>::f(g)");
+        check("<a::T>::f()", "<a::T>::f()");
+        check("Map::<A, Vec<B>>::f(g)", "Map::f(g)");
+        check("a.b.c(1)[\"d\"].e", "a.b.c(1)[\"d\"].e");
+        check("s::json!({\"a\": 1}).x()", "s::json!({).x()");
+        check("a != b", "(a != b)");
         check("Vec::<u8>::new()", "Vec::new()");
         check(
             "Rule::new(\"x\").message(\"m\").reason(Reason::FieldValueInvalid)",
@@ -515,9 +655,7 @@ mod tests {
             "|| 1",
             "if a { 1 } else { 2 }",
             "a as u8",
-            "a.b",
             "a?",
-            "concat!(\"a\", \"b\")",
             "..",
             "b\"x\"",
             "[0; 4]",

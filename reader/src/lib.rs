@@ -36,20 +36,24 @@
 
 mod args;
 mod attribute;
+mod block;
 pub mod cfg;
 mod constant;
 mod derives;
 mod expr;
 pub mod grammar;
+mod json;
 mod span;
 pub mod token;
 mod types;
 
 pub use args::{Arg, ArgValue, Literal};
 pub use attribute::{Attribute, Form, read_string};
+pub use block::{Statement, read_block};
 pub use constant::Unknown;
 pub use derives::{has_derive, read_derives};
-pub use expr::{Expr, ExprKind, Operator, StructExpr};
+pub use expr::{Expr, ExprKind, Generic, Operator, StructExpr};
+pub use json::Json;
 pub use span::Span;
 pub use types::{TypeKind, TypeRef, is_path};
 

@@ -37,6 +37,15 @@ impl Span {
         self.start as usize..self.end as usize
     }
 
+    /// Returns the place in a text that has this many bytes more in front.
+    #[must_use]
+    pub fn shifted(self, bytes: u32) -> Span {
+        Span {
+            start: self.start.saturating_add(bytes),
+            end: self.end.saturating_add(bytes),
+        }
+    }
+
     /// Returns true if an offset lies within.
     pub fn contains(self, offset: u32) -> bool {
         self.start <= offset && offset < self.end

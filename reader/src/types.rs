@@ -47,6 +47,15 @@ impl TypeRef {
     }
 }
 
+impl TypeRef {
+    /// Returns the type with another place, which each part of it has too.
+    #[must_use]
+    pub fn placed_at(mut self, span: Span) -> Self {
+        place_within(&mut self, span);
+        self
+    }
+}
+
 /// Returns true if a string holds a path without type arguments, and nothing else.
 pub fn is_path(text: &str) -> bool {
     let Ok(tokens) = lex(text) else { return false };

@@ -1,7 +1,8 @@
 //! Functions: the parts of a signature.
 
+use super::generics::{GenericKind, Generics};
 use super::pass_header;
-use crate::token::{Cursor, Delimiter, Ident, Kind};
+use crate::token::{Cursor, Delimiter, Ident, Kind, lex};
 use crate::{Diagnostic, Span, TypeRef, attribute, types};
 
 /// A function as declared.
@@ -21,6 +22,8 @@ pub struct Function<'a> {
     pub signature: Span,
     /// The text between the braces, of which there are no tokens; `None` where there are no braces.
     pub body: Option<&'a str>,
+    /// The byte at which the body begins.
+    pub body_start: u32,
     inputs: Cursor<'a>,
 }
 
@@ -36,6 +39,25 @@ pub struct Parameter {
 }
 
 impl Function<'_> {
+    /// Returns the names of the type parameters.
+    pub fn type_parameters(&self) -> Vec<String> {
+        let Some(span) = self.generics else {
+            return Vec::new();
+        };
+        let tokens = lex(self.inputs.text_of(span));
+        let generics = tokens.and_then(|tokens| {
+            let names = Generics::read(&mut tokens.cursor())?.list.into_iter();
+            let types = names.filter(|parameter| parameter.kind == GenericKind::Type);
+            Ok(types.map(|parameter| parameter.ident.text.to_owned()).collect())
+        });
+        generics.unwrap_or_default()
+    }
+
+    /// Returns the text of `-> Type`; nothing where there is none.
+    pub fn output_text(&self) -> &str {
+        self.output.map_or("", |span| self.inputs.text_of(span))
+    }
+
     /// Reads the parameters.
     ///
     /// # Errors
@@ -86,15 +108,18 @@ pub(super) fn read_function<'a>(
     }
     pass_header(cursor);
     let signature = cursor.span_since(start);
+    let body_start = cursor.span().end;
     let body = if cursor.eat(b';') {
         None
     } else {
-        let open = *cursor;
         if cursor.group(Delimiter::Brace).is_none() {
             return Err(cursor.expected("`{` or `;`"));
         }
-        let (start, end) = (open.span().end, cursor.previous_span().start);
-        Some(cursor.text_of(Span { start, end }))
+        let end = cursor.previous_span().start;
+        Some(cursor.text_of(Span {
+            start: body_start,
+            end,
+        }))
     };
     Ok(Function {
         ident,
@@ -104,6 +129,7 @@ pub(super) fn read_function<'a>(
         output,
         signature,
         body,
+        body_start,
         inputs,
     })
 }

@@ -1,0 +1,103 @@
+//! Parts of variables, and what is written to them.
+
+use rbuilder_reader::{Expr, ExprKind};
+use serde_json::{Map, Value};
+
+use super::{Function, Read, Variable, legacy};
+
+/// Methods that lead to the value that they are called on.
+const SAME: &[&str] = &[
+    "as_array_mut",
+    "as_mut",
+    "as_object",
+    "as_object_mut",
+    "ensure_object",
+    "expect",
+    "get_or_insert_default",
+    "get_or_insert_with",
+    "into_object",
+    "unwrap",
+];
+
+impl Function<'_> {
+    /// The variable and the keys in it that an expression refers to.
+    pub(super) fn find_part(&self, expr: &Expr<'_>) -> Option<(String, Vec<String>)> {
+        match &expr.kind {
+            ExprKind::Path(names) => {
+                let [name] = names.as_slice() else { return None };
+                match self.variables.get(*name)? {
+                    Variable::Part(of, path) => Some((of.clone(), path.clone())),
+                    Variable::Value(_) => Some(((*name).to_owned(), Vec::new())),
+                    Variable::Unknown => None,
+                }
+            }
+            ExprKind::Field(inner, field) => {
+                let (of, mut path) = self.find_part(inner)?;
+                if !legacy::is_flattened(field) {
+                    path.push(legacy::key(field));
+                }
+                Some((of, path))
+            }
+            ExprKind::Index(inner, index) => {
+                let (of, mut path) = self.find_part(inner)?;
+                path.push(literal_text(index)?);
+                Some((of, path))
+            }
+            ExprKind::Method(inner, "get_mut", args) => {
+                let (of, mut path) = self.find_part(inner)?;
+                path.push(literal_text(args.first()?)?);
+                Some((of, path))
+            }
+            ExprKind::Method(inner, name, _) if SAME.contains(name) || legacy::is_accessor(name) => {
+                self.find_part(inner)
+            }
+            _ => None,
+        }
+    }
+
+    /// The value of a part; nothing where there is none.
+    pub(super) fn get(&self, of: &str, path: &[String]) -> Option<&Value> {
+        let Variable::Value(value) = self.variables.get(of)? else {
+            return None;
+        };
+        path.iter().try_fold(value, |value, key| value.get(key))
+    }
+
+    /// The place of a part, which is made where there is none.
+    pub(super) fn part(&mut self, of: &str, path: &[String]) -> Option<&mut Value> {
+        let Variable::Value(value) = self.variables.get_mut(of)? else {
+            return None;
+        };
+        path.iter().try_fold(value, |value, key| {
+            if value.is_null() {
+                *value = Value::Object(Map::new());
+            }
+            Some(value.as_object_mut()?.entry(key.clone()).or_insert(Value::Null))
+        })
+    }
+
+    /// `target = value`.
+    pub(super) fn assign(&mut self, target: &Expr<'_>, value: Value) -> Read<()> {
+        let merges = matches!(&target.kind, ExprKind::Field(_, field) if legacy::is_flattened(field));
+        let part = self.find_part(target);
+        let place = part.and_then(|(of, path)| self.part(&of, &path));
+        match (place, value) {
+            (Some(Value::Object(fields)), Value::Object(value)) if merges => fields.extend(value),
+            (Some(_), Value::Null) if merges => {}
+            (Some(place), value) if !merges => *place = legacy::whole_number(value),
+            _ => return self.unread(target.span, format!("`{}` is no part of a schema", target.text)),
+        }
+        Ok(())
+    }
+}
+
+/// A string that is written out.
+pub(super) fn literal_text(expr: &Expr<'_>) -> Option<String> {
+    match &expr.kind {
+        ExprKind::Literal(Value::String(text)) => Some(text.clone()),
+        ExprKind::Method(inner, "to_string" | "to_owned" | "into", args) if args.is_empty() => {
+            literal_text(inner)
+        }
+        _ => None,
+    }
+}

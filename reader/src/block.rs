@@ -1,0 +1,157 @@
+//! Bodies of functions, as far as they are statements without control flow.
+
+use crate::expr::{Expr, comparison};
+use crate::token::{Cursor, Kind};
+use crate::{Diagnostic, types};
+
+/// A statement.
+#[derive(Clone, Debug)]
+pub enum Statement<'a> {
+    /// `let mut name: Type = value;`.
+    Let(&'a str, Expr<'a>),
+    /// `target = value;`.
+    Assign(Expr<'a>, Expr<'a>),
+    /// `value;`.
+    Expr(Expr<'a>),
+    /// The value of the block: its last expression, or what `return` has.
+    Result(Expr<'a>),
+    /// `use path;`.
+    Use,
+    /// Anything else, by its first word.
+    Other(Cursor<'a>),
+}
+
+/// Reads the statements of a body, up to the first that is not one of the forms above.
+///
+/// # Errors
+///
+/// If an expression is nested deeper than [`MAX_DEPTH`](crate::token::MAX_DEPTH).
+pub fn read_block(mut cursor: Cursor<'_>) -> Result<Vec<Statement<'_>>, Diagnostic> {
+    let mut statements = Vec::new();
+    while !cursor.is_end() {
+        let start = cursor;
+        let Some(statement) = statement(&mut cursor)? else {
+            statements.push(Statement::Other(start));
+            break;
+        };
+        let is_last = matches!(statement, Statement::Result(_));
+        statements.push(statement);
+        if is_last {
+            break;
+        }
+    }
+    Ok(statements)
+}
+
+fn statement<'a>(cursor: &mut Cursor<'a>) -> Result<Option<Statement<'a>>, Diagnostic> {
+    if cursor.eat_word("use") {
+        while !cursor.is_end() && !cursor.eat(b';') {
+            cursor.skip();
+        }
+        return Ok(Some(Statement::Use));
+    }
+    if cursor.eat_word("let") {
+        return binding(cursor);
+    }
+    let returns = cursor.eat_word("return");
+    let Some(value) = comparison(cursor, 0)? else {
+        return Ok(None);
+    };
+    if cursor.is_end() {
+        return Ok(Some(Statement::Result(value)));
+    }
+    if !returns && cursor.is_punct(b'=') && !cursor.is_pair(b'=', b'=') {
+        cursor.skip();
+        let assigned = comparison(cursor, 0)?.filter(|_| cursor.is_punct(b';'));
+        cursor.skip();
+        return Ok(assigned.map(|assigned| Statement::Assign(value, assigned)));
+    }
+    if !cursor.eat(b';') {
+        return Ok(None);
+    }
+    Ok(Some(if returns {
+        Statement::Result(value)
+    } else {
+        Statement::Expr(value)
+    }))
+}
+
+/// Reads `mut name: Type = value;`.
+fn binding<'a>(cursor: &mut Cursor<'a>) -> Result<Option<Statement<'a>>, Diagnostic> {
+    cursor.eat_word("mut");
+    if cursor.kind() == Kind::Open(crate::token::Delimiter::Paren) {
+        return Ok(None);
+    }
+    let Some(name) = cursor.any_ident() else {
+        return Ok(None);
+    };
+    if cursor.is_punct(b':') && !cursor.is_pair(b':', b':') {
+        cursor.skip();
+        types::pass_type(cursor);
+    }
+    if !cursor.eat(b'=') {
+        return Ok(None);
+    }
+    let start = *cursor;
+    let value = match comparison(cursor, 0)? {
+        Some(value) if cursor.is_punct(b';') => value,
+        _ => {
+            // What the name stands for may not matter.
+            *cursor = start;
+            while !cursor.is_end() && !cursor.is_punct(b';') {
+                cursor.skip();
+            }
+            Expr::other(start, *cursor)
+        }
+    };
+    Ok(cursor.eat(b';').then_some(Statement::Let(name.text, value)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::token::lex;
+
+    fn check(body: &str, expected: &[&str]) {
+        let tokens = lex(body).expect("tokens");
+        let found: Vec<String> = read_block(tokens.cursor())
+            .expect("statements")
+            .iter()
+            .map(|statement| match statement {
+                Statement::Let(name, value) => format!("let {name} = {}", value.text),
+                Statement::Assign(target, value) => format!("{} = {}", target.text, value.text),
+                Statement::Expr(value) => format!("{};", value.text),
+                Statement::Result(value) => format!("-> {}", value.text),
+                Statement::Use => "use".to_owned(),
+                Statement::Other(at) => format!("other {}", at.text()),
+            })
+            .collect();
+        assert_eq!(found, expected, "{body}");
+    }
+
+    #[test]
+    fn statements() {
+        check("1", &["-> 1"]);
+        check("return f(1);", &["-> f(1)"]);
+        check(
+            "let mut s: a::S<T> = f::<T>(g).into(); s.x = Some(1); s.y.insert(\"k\", json!({}),); s",
+            &[
+                "let s = f::<T>(g).into()",
+                "s.x = Some(1)",
+                "s.y.insert(\"k\", json!({}),);",
+                "-> s",
+            ],
+        );
+        check(
+            "use a::{b, c}; b! { {\"x\": 1} }",
+            &["use", "-> b! { {\"x\": 1} }"],
+        );
+        check(
+            "let f = |x| x.y; let g = 1; g",
+            &["let f = |x| x.y", "let g = 1", "-> g"],
+        );
+        check("let x = 1; if x { y } z", &["let x = 1", "other if"]);
+        check("for x in y {} z", &["other for"]);
+        check("let (a, b) = c; a", &["other let"]);
+    }
+}
