@@ -46,11 +46,17 @@ fn read(source: &Source, session: &mut Session) -> Result<TokenStream, Diagnosti
     let methods = match container(&attrs, item, session) {
         Some(Ok((container, model))) => {
             let slots = session.take_slot_types();
-            let slots: Vec<TokenStream> = slots.iter().map(|slot| slot_tokens(slot, source)).collect();
-            let defaults = default_tokens(&root, &model, &slots, source);
+            let types: Vec<TokenStream> = slots.iter().map(|slot| slot_tokens(slot, source)).collect();
+            let defaults = default_tokens(&root, &model, &types, source);
+            let slots: Vec<TokenStream> = slots
+                .iter()
+                .zip(&types)
+                .map(|(slot, ty)| slot_schema(&root, slot, ty))
+                .collect();
             let mut methods = json_schema(&root, &body(&root, &container, &slots, defaults));
-            if model.container.transparent {
-                methods.extend(is_option(&root, &slots));
+            // What a function returns is never an option to schemars.
+            if model.container.transparent && model.schema_functions.is_empty() {
+                methods.extend(is_option(&root, &types));
             }
             methods
         }
@@ -76,6 +82,19 @@ fn slot_tokens(slot: &SlotType, source: &Source) -> TokenStream {
     match slot {
         SlotType::Written(span) => source.tokens(*span),
         SlotType::Text(text) => text.parse().unwrap_or_default(),
+        SlotType::Function(_, Some(span)) => source.tokens(*span),
+        SlotType::Function(_, None) => quote!(Self),
+    }
+}
+
+/// The expression that makes the schema of a slot.
+fn slot_schema(root: &TokenStream, slot: &SlotType, ty: &TokenStream) -> TokenStream {
+    match slot {
+        SlotType::Function(path, _) => {
+            let path: TokenStream = path.parse().unwrap_or_default();
+            quote!(#root::__private::slot_of(|generator| #path(generator)))
+        }
+        SlotType::Written(_) | SlotType::Text(_) => type_schema(root, ty),
     }
 }
 
@@ -86,7 +105,6 @@ fn body(
     defaults: Option<TokenStream>,
 ) -> TokenStream {
     let container = Literal::string(container);
-    let slots = slots.iter().map(|ty| slot(root, ty));
     match defaults {
         None => quote! {
             #root::__private::json_schema::<Self>(
@@ -105,7 +123,7 @@ fn body(
 }
 
 /// The schema of a type that the container mentions.
-fn slot(root: &TokenStream, ty: &TokenStream) -> TokenStream {
+fn type_schema(root: &TokenStream, ty: &TokenStream) -> TokenStream {
     match byte_string::replace_byte_string(ty.clone(), &quote!(#root::__private::Bytes)) {
         None => quote!(#root::__private::slot::<#ty>()),
         Some(replaced) => quote!({

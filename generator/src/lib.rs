@@ -8,6 +8,7 @@ mod collect;
 mod crd;
 mod defaults;
 mod gap;
+mod handwritten;
 mod kinds;
 mod kubernetes_kinds;
 mod kubernetes_types;

@@ -144,6 +144,8 @@ pub(crate) struct TypeItem {
     pub(crate) derives_default: bool,
     /// True if `CrdSchema` gives it its schema.
     pub(crate) is_ours: bool,
+    /// True if any derive gives it a schema.
+    pub(crate) derives_schema: bool,
     /// Why no CRD is written for it, where it is a kind.
     pub(crate) skipped: Option<Skipped>,
 }
@@ -210,10 +212,14 @@ pub(crate) struct ValueItem {
     pub(crate) is_function: bool,
     /// The name of its one parameter.
     pub(crate) parameter: Option<String>,
+    /// The type parameters of a function that returns a schema.
+    pub(crate) type_parameters: Vec<String>,
     /// The type that `Self` stands for.
     pub(crate) self_type: Option<TypeRef>,
     /// The body of the function, or the value of the constant, as written.
     pub(crate) body: Box<str>,
+    /// The byte of the file at which the body begins.
+    pub(crate) start: u32,
 }
 
 /// A function or a constant of a type.

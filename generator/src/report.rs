@@ -39,6 +39,13 @@ struct Entry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ErrorId(usize);
 
+/// The state of a report before an attempt.
+pub(crate) struct Attempt {
+    diagnostics: usize,
+    errors: usize,
+    held_back: BTreeSet<Concern>,
+}
+
 /// The diagnostics of a run, and the files they are about.
 #[derive(Debug)]
 pub(crate) struct Report {
@@ -109,6 +116,22 @@ impl Report {
     /// Returns true if an error concerns this, or everything.
     pub(crate) fn holds_back(&self, concern: Concern) -> bool {
         self.held_back.contains(&concern) || self.held_back.contains(&Concern::Run)
+    }
+
+    /// Begins an attempt that need not succeed, whose diagnostics can be [forgotten](Report::forget).
+    pub(crate) fn begin_attempt(&self) -> Attempt {
+        Attempt {
+            diagnostics: self.list.len(),
+            errors: self.log.len(),
+            held_back: self.held_back.clone(),
+        }
+    }
+
+    /// Forgets the diagnostics since an attempt began.
+    pub(crate) fn forget(&mut self, attempt: Attempt) {
+        self.list.truncate(attempt.diagnostics);
+        self.log.truncate(attempt.errors);
+        self.held_back = attempt.held_back;
     }
 
     /// Returns true if an error with this message has been reported within a part of a file.

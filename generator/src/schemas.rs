@@ -1,6 +1,7 @@
 //! Resolved types to schemas: one for each item and its arguments, made once.
 
 use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use rbuilder_reader::{Span, TypeKind, TypeRef};
@@ -8,14 +9,17 @@ use rbuilder_schema::{
     Assembled, Schema, SchemaType, Site, Slot, array_of, array_of_length, assemble_with_defaults,
     dropped_object_meta, fill_object_meta, is_bare, known, map_of, or_null, set_of, whole_object_meta,
 };
-use rbuilder_syntax::{AbsentField, Type};
+use rbuilder_syntax::{AbsentField, SchemaFunction, Type};
 use serde_json::Value;
 
-use crate::defaults::{self, Associated, Evaluator};
-use crate::package::{Direction, ModuleId, Package, TypeId};
-use crate::place::Place;
+use crate::defaults::{self, Evaluator};
+use crate::handwritten::{self, SchemaReader};
+use crate::package::{Direction, ModuleId, Package, TypeId, ValueId};
+use crate::place::{FileId, Place};
 use crate::report::{ErrorId, Report};
-use crate::resolve::{Bindings, Resolver, Scope, Target, Ty, lookup_path};
+use crate::resolve::{
+    Associated, Bindings, Owner, Resolver, Scope, Target, Ty, find_schema_function, lookup_path,
+};
 use crate::serde_forms;
 
 /// An item with its type arguments.
@@ -42,22 +46,35 @@ pub(crate) struct Schemas<'a> {
     by_hand: BTreeMap<TypeId, Vec<Direction>>,
     /// The schemas of types by module and by how they are written there: most fields repeat a few types.
     spelled: HashMap<ModuleId, HashMap<String, Made<Slot>>>,
+    /// The same for types whose schema a function of the program makes.
+    written: BTreeMap<(ValueId, Vec<Ty>), Made<Option<Arc<Schema>>>>,
     /// The items being made, outermost first.
     open: Vec<Instance>,
-    /// The functions and constants of types.
-    associated: Associated,
+    /// The functions whose schema is being made.
+    open_functions: Vec<(ValueId, Vec<Ty>)>,
 }
 
 impl<'a> Schemas<'a> {
     pub(crate) fn new(package: &'a Package, report: &'a mut Report) -> Self {
+        let associated = Rc::new(defaults::index_associated(package));
         Schemas {
             by_hand: by_hand(package),
-            resolver: Resolver::new(package, report),
+            resolver: Resolver::new(package, associated, report),
             made: BTreeMap::new(),
             spelled: HashMap::new(),
+            written: BTreeMap::new(),
             open: Vec::new(),
-            associated: defaults::index_associated(package),
+            open_functions: Vec::new(),
         }
+    }
+
+    pub(crate) fn associated(&self) -> &Associated {
+        &self.resolver.associated
+    }
+
+    /// A type as written in some place.
+    pub(crate) fn resolve(&mut self, ty: &TypeRef, scope: Scope<'_>) -> Option<Ty> {
+        self.resolver.resolve(ty, scope)
     }
 
     pub(crate) fn package(&self) -> &'a Package {
@@ -76,7 +93,7 @@ impl<'a> Schemas<'a> {
     }
 
     /// The schema of a type as written beside an item.
-    pub(crate) fn written(&mut self, id: TypeId, ty: &TypeRef) -> Option<Slot> {
+    pub(crate) fn beside(&mut self, id: TypeId, ty: &TypeRef) -> Option<Slot> {
         let item = self.package().item(id);
         let scope = Scope {
             file: item.file,
@@ -138,7 +155,7 @@ impl<'a> Schemas<'a> {
     }
 
     /// The schema of a type, and whether a field of it may be absent.
-    fn value(&mut self, ty: &Ty, place: Place) -> Option<Slot> {
+    pub(crate) fn value(&mut self, ty: &Ty, place: Place) -> Option<Slot> {
         let plain = |schema: Schema| Slot {
             schema: schema.into(),
             optional: false,
@@ -150,6 +167,10 @@ impl<'a> Schemas<'a> {
                 ..self.value(inner, place)?
             },
             Ty::Item(id, args) => self.instance(&(*id, args.clone()), place)?,
+            Ty::Written(function, args) => Slot {
+                schema: self.written(*function, args, place)?,
+                optional: false,
+            },
             Ty::Known(path) => Slot {
                 schema: known(path)?,
                 optional: false,
@@ -178,6 +199,62 @@ impl<'a> Schemas<'a> {
                 })
             }
         })
+    }
+
+    /// The schema of a type with an `impl JsonSchema` that is written by hand.
+    pub(crate) fn written(&mut self, function: ValueId, args: &[Ty], place: Place) -> Option<Arc<Schema>> {
+        let key = (function, args.to_vec());
+        if let Some(made) = self.written.get(&key) {
+            self.resolver.report.charge(&made.errors);
+            return made.result.clone();
+        }
+        if self.open_functions.contains(&key) || self.open_functions.len() >= MAX_DEPTH {
+            let help = "put `#[kube(schemaless, preserve_unknown_fields)]` on the field that refers to it: the schema of a CRD cannot be recursive";
+            return self.error(place, "the schema of this type contains itself", help);
+        }
+        let errors = self.report().error_count();
+        self.open_functions.push(key.clone());
+        let value = SchemaReader::new(self).of_type(function, args);
+        self.open_functions.pop();
+        let made = value.and_then(|value| {
+            self.structural(&value, handwritten::place_of(&self.package().values[function.0]))
+        });
+        let made = made.map(Arc::new);
+        let errors = self.report().errors_since(errors);
+        let result = made.clone();
+        self.written.insert(key, Made { result, errors });
+        made
+    }
+
+    /// The schema that the function of `schema_with` returns.
+    fn of_function(&mut self, id: TypeId, function: &SchemaFunction, bindings: &Bindings) -> Option<Slot> {
+        let place = Place {
+            file: self.package().item(id).file,
+            span: function.span,
+        };
+        if self.open_functions.len() >= MAX_DEPTH {
+            return self.error(place, "the schemas of functions are nested too deeply", "");
+        }
+        self.open_functions.push((ValueId(usize::MAX), Vec::new()));
+        let value = SchemaReader::new(self).of_path(id, &function.path, bindings, place);
+        self.open_functions.pop();
+        let schema = self.structural(&value?, (place.file, place.span))?;
+        Some(Slot {
+            schema: schema.into(),
+            optional: false,
+        })
+    }
+
+    /// Reads what a function returns as a structural schema.
+    fn structural(&mut self, value: &Value, (file, span): (FileId, Span)) -> Option<Schema> {
+        match handwritten::structural_schema(value) {
+            Ok(schema) => Some(schema),
+            Err(reason) => {
+                let message = format!("the schema that this function returns is not structural: {reason}");
+                let help = "change the function, or name a type with the same form where the schema is used: `#[schemars(with = \"String\")]`";
+                self.error(Place { file, span }, message, help)
+            }
+        }
     }
 
     fn kubernetes(&mut self, path: &str) -> Option<Arc<Schema>> {
@@ -244,9 +321,27 @@ impl<'a> Schemas<'a> {
                 optional: false,
             });
         }
+        if !item.derives_schema
+            && let Some(function) = find_schema_function(self.associated(), Owner::Type(*id))
+        {
+            let place = Place {
+                file: item.file,
+                span: model.span,
+            };
+            return self.written(function, args, place).map(|schema| Slot {
+                schema,
+                optional: false,
+            });
+        }
         self.check_serde(*id, model)?;
         // Every slot is tried, so that one mistake does not hide the next.
-        let slots: Vec<Option<Slot>> = model.slots.iter().map(|ty| self.slot(ty, scope)).collect();
+        let slots = model.slots.iter().enumerate().map(|(position, ty)| {
+            match model.schema_functions.get(&position) {
+                Some(function) => self.of_function(*id, function, &bindings),
+                None => self.slot(ty, scope),
+            }
+        });
+        let slots: Vec<Option<Slot>> = slots.collect();
         let mut slots: Vec<Slot> = slots.into_iter().collect::<Option<_>>()?;
         if !item.is_ours {
             self.keep_object_meta(model, scope, &mut slots);
@@ -314,7 +409,8 @@ impl<'a> Schemas<'a> {
         if fields.is_empty() || !takes_defaults {
             return Vec::new();
         }
-        let mut evaluator = Evaluator::new(&mut self.resolver, &self.associated);
+        let associated = Rc::clone(&self.resolver.associated);
+        let mut evaluator = Evaluator::new(&mut self.resolver, &associated);
         let values = evaluator.absent_values(id, args, &fields);
         for (field, (_, value)) in fields.iter().zip(&values) {
             if value.is_none() {

@@ -111,10 +111,7 @@ fn truths_may_stand_in_quotes() {
 fn a_schema_from_code_is_an_error_unless_a_marker_states_it() {
     let manual = ", kind = \"Test\", schema = \"manual\"";
     let (message, help) = only_error(&source(manual, ""));
-    assert_eq!(
-        message,
-        "`Test` has a handwritten `impl JsonSchema`, which is not read"
-    );
+    assert_eq!(message, "cannot find the `impl JsonSchema` of `Test`");
     assert_eq!(
         help.as_deref(),
         Some(

@@ -114,7 +114,12 @@ const TRAPS: &[Trap] = &[
     ),
     (23, "`from`, `try_from`, `into`", &[Handled, Error, Warning], from),
     (24, "`remote`, `getter`", &[Error, Escape], remote),
-    (25, "`JsonSchema` by hand", &[Error, Escape], json_schema_by_hand),
+    (
+        25,
+        "`JsonSchema` by hand",
+        &[Handled, Error, Escape],
+        json_schema_by_hand,
+    ),
     (
         26,
         "`Serialize` and `Deserialize` by hand",
@@ -798,7 +803,17 @@ fn remote() {
 fn json_schema_by_hand() {
     let by_hand = "#[derive(Serialize, Deserialize)] pub struct S { x: bool } \
                    impl JsonSchema for S { fn json_schema(g: &mut G) -> Schema { made(g) } }";
-    refused("a: S", by_hand, "does not derive a schema", "schema = {");
+    refused(
+        "a: S",
+        by_hand,
+        "cannot read the schema that this function returns",
+        "#[schemars(with = \"String\")]",
+    );
+    handled(
+        "a: S",
+        "pub struct S; impl JsonSchema for S { fn json_schema(g: &mut G) -> Schema { g.subschema_for::<String>() } }",
+        object(json!({"a": text()})),
+    );
     escaped(
         "#[kube(schema = { \"type\": \"string\" })] a: S",
         by_hand,

@@ -21,6 +21,14 @@ pub fn slot<T: JsonSchema + ?Sized>() -> Slot {
     rbuilder_schema::private::slot_with::<T>(&|path| KUBERNETES.schema(path))
 }
 
+/// Returns the schema that a function of the program returns.
+///
+/// # Panics
+/// When that schema is not structural.
+pub fn slot_of(function: impl FnOnce(&mut SchemaGenerator) -> schemars::Schema) -> Slot {
+    rbuilder_schema::private::slot_of(function, &|path| KUBERNETES.schema(path))
+}
+
 /// Replaces `k8s_openapi::ByteString`, which does not implement `JsonSchema`.
 pub struct Bytes;
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::build::{any, any_object, array_of, int_or_string, map_of, of_type, or_null, set_of};
+use crate::build::{allow_null, any, any_object, array_of, int_or_string, map_of, of_type, or_null, set_of};
 use crate::known::{self, known};
 use crate::{FORMATS, Schema, SchemaType, compare_numbers, refused};
 
@@ -16,6 +16,23 @@ pub(crate) const OWN: &str = "x-rbuilder";
 
 /// Why a type has no structural schema.
 pub(crate) type Refusal = String;
+
+/// Reads a schema as schemars writes it, in which parts that [`mark_structural`] made are taken as they are.
+///
+/// # Errors
+/// The reason, a phrase, if it has no structural form.
+pub fn read_json_schema(value: &Value) -> Result<Schema, String> {
+    import_schema(value, &Map::new(), &|_| None)
+}
+
+/// Writes a structural schema so that it can be a part of one that [`read_json_schema`] reads.
+pub fn mark_structural(schema: &Schema) -> Value {
+    let mut value = serde_json::to_value(schema).unwrap_or_default();
+    if let Value::Object(map) = &mut value {
+        map.insert(OWN.to_owned(), Value::Bool(true));
+    }
+    value
+}
 
 /// Schemas of Kubernetes' types by their Rust path, where the reader has them.
 pub(crate) type Kubernetes<'d> = &'d dyn Fn(&str) -> Option<Arc<Schema>>;
@@ -53,9 +70,7 @@ impl Import<'_> {
             return serde_json::from_value(Value::Object(map)).map_err(|error| error.to_string());
         }
         let mut schema = self.body(&map)?;
-        if let Some(description) = map.get("description").and_then(Value::as_str) {
-            schema.description = Some(description.into());
-        }
+        keep_words(&map, &mut schema);
         Ok(schema)
     }
 
@@ -76,6 +91,11 @@ impl Import<'_> {
         }
         if map.get("x-kubernetes-int-or-string") == Some(&Value::Bool(true)) {
             return Ok(int_or_string());
+        }
+        if SHAPE_KEYS.iter().any(|key| map.contains_key(*key)) {
+            let mut schema = self.typed(map)?;
+            self.combine(map, &mut schema)?;
+            return Ok(schema);
         }
         for key in ["anyOf", "oneOf"] {
             if let Some(Value::Array(parts)) = map.get(key) {
@@ -147,8 +167,60 @@ impl Import<'_> {
         Err("it has alternatives of different types".into())
     }
 
+    /// Adds what is said about a value beside its type: parts that constrain it, and parts that are objects, whose
+    /// fields are fields of the whole.
+    fn combine(&mut self, map: &Map<String, Value>, schema: &mut Schema) -> Result<(), Refusal> {
+        for key in ["allOf", "anyOf", "oneOf"] {
+            let Some(Value::Array(parts)) = map.get(key) else {
+                continue;
+            };
+            let mut kept = Vec::new();
+            for part in parts {
+                if is_constraint(part) {
+                    kept.push(Schema::from_literal(part).map_err(|_| "a part of it is not a schema")?);
+                    continue;
+                }
+                let part = self.schema(part)?;
+                if part.schema_type != Some(SchemaType::Object)
+                    || schema.schema_type != Some(SchemaType::Object)
+                {
+                    return Err(format!("the parts of its `{key}` have types of their own"));
+                }
+                for (name, property) in part.properties {
+                    match schema.properties.get(&name) {
+                        Some(other) if *other != property => {
+                            return Err(format!("its alternatives define `{name}` differently"));
+                        }
+                        _ => schema.properties.insert(name, property),
+                    };
+                }
+                kept.push(Schema {
+                    required: part.required,
+                    ..Schema::default()
+                });
+            }
+            // A part that says nothing holds for every value.
+            let is_empty = kept.iter().all(|part| *part == Schema::default());
+            match key {
+                _ if is_empty => {}
+                "allOf" => schema.all_of = kept,
+                "anyOf" => schema.any_of = kept,
+                _ => schema.one_of = kept,
+            }
+        }
+        if let Some(not) = map.get("not").filter(|not| is_constraint(not))
+            && schema.not.is_none()
+        {
+            schema.not = Schema::from_literal(not).ok().map(Arc::new);
+        }
+        Ok(())
+    }
+
     fn typed(&mut self, map: &Map<String, Value>) -> Result<Schema, Refusal> {
         let Some(schema_type) = map.get("type") else {
+            if SHAPE_KEYS.iter().any(|key| map.contains_key(*key)) {
+                return Err("it has no `type`, which the API server requires".into());
+            }
             return untyped(map);
         };
         let mut schema = match schema_type.as_str() {
@@ -219,6 +291,65 @@ impl Import<'_> {
         schema.min_properties = count("minProperties");
         schema.max_properties = count("maxProperties");
         Ok(schema)
+    }
+}
+
+/// The keys that say the type of a value.
+const SHAPE_KEYS: &[&str] = &["type", "properties", "items", "additionalProperties"];
+
+/// The keys that a part of `allOf`, `anyOf`, `oneOf` and `not` may have in a structural schema.
+const CONSTRAINT_KEYS: &[&str] = &[
+    "allOf",
+    "anyOf",
+    "enum",
+    "exclusiveMaximum",
+    "exclusiveMinimum",
+    "format",
+    "items",
+    "maxItems",
+    "maxLength",
+    "maxProperties",
+    "maximum",
+    "minItems",
+    "minLength",
+    "minProperties",
+    "minimum",
+    "multipleOf",
+    "not",
+    "oneOf",
+    "pattern",
+    "properties",
+    "required",
+];
+
+/// Returns whether a part constrains values without saying their type.
+fn is_constraint(part: &Value) -> bool {
+    let all = |parts: Option<&Value>| {
+        let parts = parts.and_then(Value::as_array);
+        parts.is_none_or(|parts| parts.iter().all(is_constraint))
+    };
+    let one = |part: Option<&Value>| part.is_none_or(is_constraint);
+    let Value::Object(map) = part else { return false };
+    let fields = map.get("properties").and_then(Value::as_object);
+    map.keys().all(|key| CONSTRAINT_KEYS.contains(&key.as_str()))
+        && ["allOf", "anyOf", "oneOf"].iter().all(|key| all(map.get(*key)))
+        && ["items", "not"].iter().all(|key| one(map.get(*key)))
+        && fields.is_none_or(|fields| fields.values().all(is_constraint))
+        && ["exclusiveMinimum", "exclusiveMaximum"]
+            .iter()
+            .all(|key| map.get(*key).is_none_or(Value::is_boolean))
+}
+
+/// Keeps what is said to readers, and about a value that is absent.
+fn keep_words(map: &Map<String, Value>, schema: &mut Schema) {
+    let text = |key: &str| map.get(key).and_then(Value::as_str).map(Arc::from);
+    schema.description = text("description").or(schema.description.take());
+    schema.title = text("title").or(schema.title.take());
+    let value = |key: &str| map.get(key).filter(|value| !value.is_null()).cloned();
+    schema.default = value("default").or(schema.default.take());
+    schema.example = value("example").or(schema.example.take());
+    if map.get("nullable") == Some(&Value::Bool(true)) {
+        allow_null(schema);
     }
 }
 

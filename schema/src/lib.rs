@@ -18,7 +18,6 @@ mod container;
 mod enumeration;
 mod field_path;
 mod format;
-#[cfg(feature = "schemars")]
 mod import;
 mod known;
 #[cfg(feature = "schemars")]
@@ -50,6 +49,7 @@ pub use cel_name::{cel_name, is_cel_word};
 pub use container::{Container, Content, Field, Presence, Shape, Slot, Tagging, Variant};
 pub use field_path::{PathEnd, find_field, is_open, member};
 pub use format::{FORMATS, accepts_format, example_of_format, format_type};
+pub use import::{mark_structural, read_json_schema};
 pub use known::{is_known, known};
 #[cfg(feature = "schemars")]
 pub use kube_quirks::undo_kube_quirks;

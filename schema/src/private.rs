@@ -167,6 +167,26 @@ impl<T: ?Sized> Unserialized for &Held<'_, T> {
     }
 }
 
+/// The schema that a function of the program returns, with the schemas of Kubernetes' own types from `kubernetes`.
+///
+/// # Panics
+/// When that schema has no structural form.
+pub fn slot_of(
+    function: impl FnOnce(&mut schemars::SchemaGenerator) -> schemars::Schema,
+    kubernetes: &dyn Fn(&str) -> Option<Arc<Schema>>,
+) -> Slot {
+    let mut generator = SchemaSettings::draft2020_12().into_generator();
+    let schema = function(&mut generator);
+    let definitions = generator.take_definitions(true);
+    match import_schema(schema.as_value(), &definitions, kubernetes) {
+        Ok(schema) => Slot {
+            schema: schema.into(),
+            optional: false,
+        },
+        Err(reason) => panic!("a function of `schema_with` returns no structural schema: {reason}"),
+    }
+}
+
 /// Returns whether a field of the type may be absent.
 pub fn is_option<T: JsonSchema + ?Sized>() -> bool {
     T::_schemars_private_is_option()

@@ -43,7 +43,7 @@ pub use mark::{MarkKind, lex_file};
 pub use marker::pattern_problem;
 pub use model::{
     AbsentField, AbsentValue, Conversion, CustomResource, DefaultSource, FieldValue, OneWay, PrintColumn,
-    RbacRule, Scale, SchemaMode, Type,
+    RbacRule, Scale, SchemaFunction, SchemaMode, Type,
 };
 pub use printer_column::check_printer_columns;
 pub use rbac::{RBAC, RBAC_ARGS, RbacArg, parse_rbac, parse_rbac_attribute, rbac_attributes};

@@ -1,5 +1,7 @@
 //! The model of one item, unresolved: owned values and [`Span`]s, no tokens beyond this point.
 
+use std::collections::BTreeMap;
+
 use rbuilder_reader::{Span, TypeRef};
 use rbuilder_schema::{Container, Content, Field, Shape, Site};
 
@@ -20,6 +22,8 @@ pub struct Type {
     pub container: Container,
     /// The types that the container mentions, as written.
     pub slots: Vec<TypeRef>,
+    /// The functions of schemars that give the schemas of some slots, by the position of the slot.
+    pub schema_functions: BTreeMap<usize, SchemaFunction>,
     /// The place of each `Site` of the container: fields of a struct, or variants of an enum.
     pub sites: Vec<Span>,
     /// For each variant, where each of its named fields is.
@@ -42,6 +46,15 @@ pub struct Type {
     pub repr: Option<String>,
     /// The position of the variant with `#[default]`.
     pub default_variant: Option<usize>,
+}
+
+/// A function of the program that returns a schema: `#[schemars(schema_with = "path")]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SchemaFunction {
+    /// Its path as written, which may have type arguments.
+    pub path: String,
+    /// The place of the path.
+    pub span: Span,
 }
 
 /// A field whose default counts for the schema.

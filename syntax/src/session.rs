@@ -27,6 +27,8 @@ pub enum SlotType {
     Written(Span),
     /// This text, which stands in a marker or stands in for the type.
     Text(String),
+    /// The result of the function of this path is the schema; the type, where there is one, is in this place.
+    Function(String, Option<Span>),
 }
 
 impl Session {

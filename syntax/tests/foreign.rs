@@ -267,7 +267,7 @@ fn extensions() {
 #[test]
 fn what_would_have_to_be_run_is_refused_unless_a_marker_says_it() {
     refused(
-        "#[schemars(schema_with = \"f\")]",
+        "#[schemars(schema_with = f)]",
         "the schema that this function returns is unknown",
     );
     refused(

@@ -8,13 +8,15 @@ use rbuilder_syntax::{DefaultSource, Type};
 
 use super::Collector;
 use crate::package::{AliasId, ModuleId, TypeId, ValueId};
-use crate::resolve::{Found, ValueTarget, find_item, find_value};
+use crate::resolve::{Found, Owner, SCHEMA_FUNCTION, ValueTarget, find_item, find_owner, find_value};
 
-/// A type or an alias whose mentions have to be followed.
+/// An item whose mentions have to be followed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Item {
     Type(TypeId),
     Alias(AliasId),
+    /// A function that returns a schema.
+    Function(ValueId),
 }
 
 impl Collector<'_> {
@@ -39,11 +41,67 @@ impl Collector<'_> {
             let (module, types) = self.mentions(item);
             let mut found = Vec::new();
             types.iter().for_each(|ty| self.follow(ty, module, &mut found));
-            if let Item::Type(id) = item {
-                self.follow_defaults(id);
+            match item {
+                Item::Type(id) => {
+                    self.follow_defaults(id);
+                    self.follow_schema_functions(id, &mut found);
+                }
+                Item::Function(id) => self.follow_body(id, &mut found),
+                Item::Alias(_) => {}
             }
             open.extend(found.into_iter().filter(|item| seen.insert(*item)));
         }
+    }
+
+    /// Finds the functions that a type has its schema from, or that of some of its fields.
+    fn follow_schema_functions(&mut self, id: TypeId, found: &mut Vec<Item>) {
+        let item = &self.package.types[id.0];
+        let module = item.module;
+        let functions = item
+            .model
+            .iter()
+            .flat_map(|model| model.schema_functions.values());
+        let named: Vec<String> = functions.map(|function| function.path.clone()).collect();
+        found.extend(self.schema_function(&Owner::Type(id)));
+        found.extend(self.schema_function(&Owner::Root(id)));
+        for path in named {
+            self.follow_paths(&path, module, found);
+        }
+    }
+
+    /// Reads what the body of a function names.
+    fn follow_body(&mut self, id: ValueId, found: &mut Vec<Item>) {
+        let value = &self.package.values[id.0];
+        let (module, body) = (value.module, value.body.clone());
+        self.follow_paths(&body, module, found);
+    }
+
+    fn follow_paths(&mut self, text: &str, module: ModuleId, found: &mut Vec<Item>) {
+        for path in paths(text) {
+            if path.len() > 1 {
+                found.extend(self.find(&path[..path.len() - 1], module));
+            }
+            found.extend(self.find(&path, module));
+            if let Some(ValueTarget::Value(id)) = find_value(&self.package, module, &path) {
+                found.push(Item::Function(id));
+            }
+        }
+    }
+
+    /// The function of a handwritten `impl JsonSchema`.
+    fn schema_function(&self, owner: &Owner) -> Option<Item> {
+        let functions = self.package.associated.iter();
+        let mut functions = functions.filter(|function| {
+            function.name == SCHEMA_FUNCTION && function.of_trait.as_deref() == Some("JsonSchema")
+        });
+        let is_of = |ty: &TypeRef, module| match &ty.kind {
+            TypeKind::Path(segments, _) => {
+                find_owner(&self.package, module, segments).as_ref() == Some(owner)
+            }
+            _ => false,
+        };
+        let found = functions.find(|function| is_of(&function.self_type, function.module))?;
+        Some(Item::Function(found.value))
     }
 
     /// Reads the modules that the functions of defaults are in, and those of what they name.
@@ -96,6 +154,7 @@ impl Collector<'_> {
                 let types = defaults.chain([&alias.target]).cloned().collect();
                 (alias.module, types)
             }
+            Item::Function(id) => (self.package.values[id.0].module, Vec::new()),
             Item::Type(id) => {
                 let item = self.package.item(id);
                 let Some(model) = &item.model else {
@@ -138,6 +197,7 @@ impl Collector<'_> {
                 Found::Unread(module) => self.read_module(module),
                 Found::Type(id) => return Some(Item::Type(id)),
                 Found::Alias(id) => return Some(Item::Alias(id)),
+                Found::Opaque(owner) => return self.schema_function(&owner),
                 Found::Other => return None,
             }
         }

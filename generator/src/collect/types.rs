@@ -84,6 +84,9 @@ impl FileReader<'_, '_> {
             serde: attributes::serde_derives(attrs),
             derives_default: has_derive(attrs, "Default"),
             is_ours: has_derive(attrs, "CrdSchema"),
+            derives_schema: std::iter::once(&"CrdSchema")
+                .chain(THEIRS)
+                .any(|name| has_derive(attrs, name)),
             skipped,
         });
         self.name(module, ident, Name::Type(id));

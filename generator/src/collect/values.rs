@@ -1,4 +1,4 @@
-//! Functions and constants that may be a single value, for defaults.
+//! Functions and constants that may be a single value, for defaults and schemas.
 
 use rbuilder_reader::grammar::{Constant, Function, Implementation};
 
@@ -7,6 +7,9 @@ use crate::package::{Associated, ModuleId, ValueId, ValueItem};
 
 /// The longest body that is kept, in bytes: a value that people write out is shorter.
 const MAX_BODY: usize = 4096;
+
+/// The same for a function that returns a schema.
+const MAX_SCHEMA: usize = 1 << 16;
 
 impl FileReader<'_, '_> {
     /// Keeps a function without parameters, or a test of one value.
@@ -27,7 +30,21 @@ impl FileReader<'_, '_> {
             Ok([only]) => only.name.clone(),
             _ => return,
         };
-        self.add_value(function.ident.text, body, true, parameter, around, module);
+        let returns_schema = function.output_text().ends_with("Schema");
+        let value = Found {
+            name: function.ident.text,
+            body,
+            start: function.body_start,
+            is_function: true,
+            parameter,
+            type_parameters: if returns_schema {
+                function.type_parameters()
+            } else {
+                Vec::new()
+            },
+            longest: if returns_schema { MAX_SCHEMA } else { MAX_BODY },
+        };
+        self.add_value(value, around, module);
     }
 
     pub(super) fn constant_value(
@@ -41,22 +58,24 @@ impl FileReader<'_, '_> {
             while !end.is_end() && !end.is_punct(b';') {
                 end.skip();
             }
-            let text = value.text_of(end.span_since(value));
-            self.add_value(constant.ident.text, text, false, None, around, module);
+            let span = end.span_since(value);
+            let value = Found {
+                name: constant.ident.text,
+                body: value.text_of(span),
+                start: span.start,
+                is_function: false,
+                parameter: None,
+                type_parameters: Vec::new(),
+                longest: MAX_BODY,
+            };
+            self.add_value(value, around, module);
         }
     }
 
-    fn add_value(
-        &mut self,
-        name: &str,
-        body: &str,
-        is_function: bool,
-        parameter: Option<String>,
-        around: Option<&Implementation<'_>>,
-        module: ModuleId,
-    ) {
+    fn add_value(&mut self, value: Found<'_>, around: Option<&Implementation<'_>>, module: ModuleId) {
+        let name = value.name;
         // Which of two that depend on the build is meant is not known.
-        if !self.pending.is_empty() || body.len() > MAX_BODY {
+        if !self.pending.is_empty() || value.body.len() > value.longest {
             return;
         }
         let Ok(self_type) = around.map(Implementation::self_type).transpose() else {
@@ -79,10 +98,25 @@ impl FileReader<'_, '_> {
         package.values.push(ValueItem {
             file: self.id,
             module,
-            is_function,
-            parameter,
+            is_function: value.is_function,
+            parameter: value.parameter,
+            type_parameters: value.type_parameters,
             self_type,
-            body: body.into(),
+            body: value.body.into(),
+            start: value.start,
         });
     }
+}
+
+/// A function or constant as it was found.
+struct Found<'f> {
+    name: &'f str,
+    body: &'f str,
+    /// The byte at which the body begins.
+    start: u32,
+    is_function: bool,
+    parameter: Option<String>,
+    type_parameters: Vec<String>,
+    /// The longest body that is kept, in bytes.
+    longest: usize,
 }

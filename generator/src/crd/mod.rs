@@ -10,6 +10,7 @@ mod storage;
 mod summary;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use rbuilder_reader::Span;
 use rbuilder_schema::Schema;
@@ -20,6 +21,7 @@ use crate::kinds::Kind;
 use crate::package::{Package, TypeId};
 use crate::place::Place;
 use crate::report::{Concern, Report};
+use crate::resolve::{Owner, find_schema_function};
 use crate::schemas::Schemas;
 use crate::yaml::{self, Entries};
 use crate::{Options, OutputFile};
@@ -127,15 +129,22 @@ fn version<'a>(
         file: item.file,
         span: resource.span,
     };
-    if !item.is_rewritten {
-        check_schema_mode(id, resource, schemas);
-    }
-    let spec = schemas.item(id, place);
-    let status = match &resource.status {
-        Some(ty) => schemas.written(id, ty).map(Some),
-        None => Some(None),
+    let whole = if item.is_rewritten {
+        None
+    } else {
+        handwritten_schema(id, resource, schemas)
     };
-    let mut schema = root::root_schema(resource, &spec?, status?.map(|slot| slot.schema));
+    let mut schema = match whole {
+        Some(whole) => root::complete_root(resource, Schema::clone(&*whole?)),
+        None => {
+            let spec = schemas.item(id, place);
+            let status = match &resource.status {
+                Some(ty) => schemas.beside(id, ty).map(Some),
+                None => Some(None),
+            };
+            root::root_schema(resource, &spec?, status?.map(|slot| slot.schema))
+        }
+    };
     root::apply_options(&mut schema, options);
     let version = Version {
         resource,
@@ -150,26 +159,33 @@ fn version<'a>(
     Some(version)
 }
 
-/// A schema that the program has from code cannot be written without running it.
-fn check_schema_mode(id: TypeId, resource: &CustomResource, schemas: &mut Schemas<'_>) {
+/// The schema of a whole kind that the program has from code: `schema = "manual"` with an `impl JsonSchema`. Nothing for
+/// another kind; nothing within for one whose schema cannot be read, which has been reported.
+#[allow(clippy::option_option)] // as the sentence says
+fn handwritten_schema(
+    id: TypeId,
+    resource: &CustomResource,
+    schemas: &mut Schemas<'_>,
+) -> Option<Option<Arc<Schema>>> {
     let package = schemas.package();
     let item = package.item(id);
     let container = item.model.as_ref().map(|model| &model.container);
     let is_stated =
         container.is_some_and(|container| container.markers.schema.is_some() || container.transparent);
     if resource.schema_mode != SchemaMode::Manual || is_stated {
-        return;
+        return None;
     }
-    let message = format!(
-        "`{}` has a handwritten `impl JsonSchema`, which is not read",
-        resource.kind
-    );
-    let help = "remove `schema = \"manual\"`, or write the schema of the spec: `#[crd(schema = { \"type\": \"object\" })]`";
     let place = Place {
         file: item.file,
         span: resource.schema_span,
     };
+    if let Some(function) = find_schema_function(schemas.associated(), Owner::Root(id)) {
+        return Some(schemas.written(function, &[], place));
+    }
+    let message = format!("cannot find the `impl JsonSchema` of `{}`", resource.kind);
+    let help = "remove `schema = \"manual\"`, or write the schema of the spec: `#[crd(schema = { \"type\": \"object\" })]`";
     schemas.report().error(place, message, help);
+    Some(None)
 }
 
 fn file(versions: &[Version<'_>], options: &Options) -> OutputFile {

@@ -35,19 +35,7 @@ pub(super) fn root_schema(
         Some(doc) => Some(doc.as_str().into()),
         None => spec.description.clone(),
     };
-    let text = |description: &str| Schema {
-        description: Some(description.into()),
-        schema_type: Some(SchemaType::String),
-        ..Schema::default()
-    };
-    root.properties
-        .insert("apiVersion".into(), text(API_VERSION).into());
-    root.properties.insert("kind".into(), text(KIND).into());
-    let metadata = Schema {
-        schema_type: Some(SchemaType::Object),
-        ..Schema::default()
-    };
-    root.properties.insert("metadata".into(), metadata.into());
+    add_object_fields(&mut root);
     if !resource.no_spec {
         root.properties.insert("spec".into(), Arc::clone(spec));
         root.required.insert("spec".into());
@@ -57,6 +45,38 @@ pub(super) fn root_schema(
     }
     root.validations.extend(resource.validations.iter().cloned());
     root
+}
+
+/// The schema of the object from one that the program gives for the whole of it.
+pub(super) fn complete_root(resource: &CustomResource, mut root: Schema) -> Schema {
+    if let Some(doc) = &resource.doc {
+        root.description = Some(doc.as_str().into());
+    }
+    add_object_fields(&mut root);
+    root.validations.extend(resource.validations.iter().cloned());
+    root
+}
+
+/// Adds the fields that every object has, where they are not there.
+fn add_object_fields(root: &mut Schema) {
+    let text = |description: &str| Schema {
+        description: Some(description.into()),
+        schema_type: Some(SchemaType::String),
+        ..Schema::default()
+    };
+    let metadata = Schema {
+        schema_type: Some(SchemaType::Object),
+        ..Schema::default()
+    };
+    for (name, schema) in [
+        ("apiVersion", text(API_VERSION)),
+        ("kind", text(KIND)),
+        ("metadata", metadata),
+    ] {
+        root.properties
+            .entry(name.into())
+            .or_insert_with(|| schema.into());
+    }
 }
 
 /// Applies the options that concern the schema of every kind.

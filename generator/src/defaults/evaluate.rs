@@ -101,7 +101,13 @@ impl<'a> Evaluator<'_, 'a> {
                 leaf::literal(&calculate(&left, *operator, &right)?, ty)
             }
             ExprKind::Not(inner) => self.value(inner, ty, frame)?.as_bool().map(|flag| (!flag).into()),
-            ExprKind::Tuple(_) | ExprKind::Equals(..) | ExprKind::Other => None,
+            ExprKind::Associated(..)
+            | ExprKind::Field(..)
+            | ExprKind::Index(..)
+            | ExprKind::Macro(..)
+            | ExprKind::Tuple(_)
+            | ExprKind::Equals(..)
+            | ExprKind::Other => None,
         }
     }
 
@@ -442,14 +448,14 @@ fn converts_text(function: &Expr<'_>) -> bool {
 }
 
 /// `u16::MAX` and the like.
-fn bound(names: &[&str]) -> Option<Value> {
+pub(crate) fn bound(names: &[&str]) -> Option<Value> {
     let text = names.join("::");
     let tokens = lex(&text).ok()?;
     Expr::read(&mut tokens.cursor()).ok()?.value().ok()
 }
 
 /// Arithmetic on two integers.
-fn calculate(left: &Value, operator: Operator, right: &Value) -> Option<Value> {
+pub(crate) fn calculate(left: &Value, operator: Operator, right: &Value) -> Option<Value> {
     let integer = |value: &Value| {
         let signed = value.as_i64().map(i128::from);
         signed.or_else(|| value.as_u64().map(i128::from))

@@ -9,18 +9,15 @@ mod leaf;
 mod object;
 mod predicate;
 
-use std::collections::BTreeMap;
+pub(crate) use evaluate::{bound, calculate};
 
 use rbuilder_reader::TypeKind;
 use rbuilder_schema::Site;
 use rbuilder_syntax::{AbsentField, DefaultSource, Type};
 use serde_json::Value;
 
-use crate::package::{Package, TypeId, ValueId};
-use crate::resolve::{Bindings, Owner, Resolver, Scope, Ty, find_owner};
-
-/// Functions and constants of types, by type and name; those of `Default` are named `default`.
-pub(crate) type Associated = BTreeMap<(Owner, String), ValueId>;
+use crate::package::{Package, TypeId};
+use crate::resolve::{Associated, Bindings, Owner, Resolver, SCHEMA_FUNCTION, Scope, Ty, find_owner};
 
 /// Functions that call functions, and values within values; no honest default is this deep.
 const MAX_DEPTH: usize = 32;
@@ -28,18 +25,28 @@ const MAX_DEPTH: usize = 32;
 /// The functions and constants of the types of a run.
 pub(crate) fn index_associated(package: &Package) -> Associated {
     let mut index = Associated::new();
+    let mut doubtful = Vec::new();
     for item in &package.associated {
         let TypeKind::Path(segments, _) = &item.self_type.kind else {
             continue;
         };
-        // `default` of another trait is another function.
-        let is_other = item.of_trait.as_deref().is_some_and(|name| name != "Default");
-        if is_other && item.name == "default" {
-            continue;
+        let of_trait = item.of_trait.as_deref();
+        // A function of the same name of another trait is another function.
+        let is_other = match item.name.as_str() {
+            "default" => of_trait.is_some_and(|name| name != "Default"),
+            SCHEMA_FUNCTION => of_trait != Some("JsonSchema"),
+            _ => false,
+        };
+        if !is_other && let Some(owner) = find_owner(package, item.module, segments) {
+            let key = (owner, item.name.clone());
+            // One type can implement the trait for several sets of arguments.
+            if index.insert(key.clone(), item.value).is_some() && item.name == SCHEMA_FUNCTION {
+                doubtful.push(key);
+            }
         }
-        if let Some(owner) = find_owner(package, item.module, segments) {
-            index.insert((owner, item.name.clone()), item.value);
-        }
+    }
+    for key in doubtful {
+        index.remove(&key);
     }
     index
 }
@@ -139,7 +146,9 @@ impl<'e, 'a> Evaluator<'e, 'a> {
     }
 
     fn absent_value(&mut self, id: TypeId, args: &[Ty], field: &AbsentField<'_>) -> Option<Value> {
-        let ty = self.type_of(id, args, field.field.slot)?;
+        let Some(ty) = self.type_of(id, args, field.field.slot) else {
+            return self.absent_option(id, field);
+        };
         let value = match &field.value.source {
             DefaultSource::Function(path) => {
                 self.in_type(id, args, |this, frame| this.call_path(path, &ty, frame))?
@@ -153,11 +162,30 @@ impl<'e, 'a> Evaluator<'e, 'a> {
         Some(if is_skipped { Value::Null } else { value })
     }
 
+    /// `null` for an `Option` of a type that is not known.
+    fn absent_option(&self, id: TypeId, field: &AbsentField<'_>) -> Option<Value> {
+        let model = self.package().item(id).model.as_ref()?;
+        let TypeKind::Path(segments, _) = &model.slots.get(field.field.slot)?.kind else {
+            return None;
+        };
+        let is_option = segments.last().is_some_and(|name| name == "Option");
+        (is_option && field.value.source == DefaultSource::Type).then_some(Value::Null)
+    }
+
     /// The type of a slot of an item.
     fn type_of(&mut self, id: TypeId, args: &[Ty], slot: usize) -> Option<Ty> {
         let model = self.package().item(id).model.as_ref()?;
         let ty = model.slots.get(slot)?;
-        self.in_type(id, args, |this, frame| this.resolver.resolve(ty, frame.scope))
+        let is_stated = model.schema_functions.contains_key(&slot);
+        self.in_type(id, args, |this, frame| {
+            let attempt = this.resolver.report.begin_attempt();
+            let resolved = this.resolver.resolve(ty, frame.scope);
+            // Where a function gives the schema, the type need not have one.
+            if is_stated && resolved.is_none() {
+                this.resolver.report.forget(attempt);
+            }
+            resolved
+        })
     }
 
     /// Evaluates something in the place of an item.

@@ -16,7 +16,8 @@ pub(crate) enum Target {
     Root(TypeId),
     Alias(AliasId),
     Module,
-    Opaque,
+    /// A type without a schema of its own.
+    Opaque(Owner),
     /// A path into another crate, by its canonical name.
     External(String),
     /// Perhaps an item of a part of the source whose items are unknown.
@@ -37,7 +38,7 @@ pub(crate) fn lookup_path(package: &Package, module: ModuleId, segments: &[Strin
         Some(Step::Type(id)) => Target::Type(id),
         Some(Step::Root(id)) => Target::Root(id),
         Some(Step::Alias(id)) => Target::Alias(id),
-        Some(Step::Opaque(..)) => Target::Opaque,
+        Some(Step::Opaque(module, name)) => Target::Opaque(Owner::Opaque(module, name)),
         Some(Step::External(path)) => Target::External(external::canonical_path(&path)),
         None => match search.find_macro() {
             Some(gap) => Target::Hidden(gap),
@@ -47,12 +48,14 @@ pub(crate) fn lookup_path(package: &Package, module: ModuleId, segments: &[Strin
 }
 
 /// The step that is missing before a path can be followed to its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
     /// This module has to be read first.
     Unread(ModuleId),
     Type(TypeId),
     Alias(AliasId),
+    /// A type without a schema of its own.
+    Opaque(Owner),
     /// It ends elsewhere, or nowhere.
     Other,
 }
@@ -66,6 +69,7 @@ pub(crate) fn find_item(package: &Package, module: ModuleId, segments: &[String]
         (Some(id), _) => Found::Unread(id),
         (None, Some(Step::Type(id))) => Found::Type(id),
         (None, Some(Step::Alias(id))) => Found::Alias(id),
+        (None, Some(Step::Opaque(module, name))) => Found::Opaque(Owner::Opaque(module, name)),
         (None, _) => Found::Other,
     }
 }
@@ -87,6 +91,8 @@ pub(crate) enum ValueTarget {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Owner {
     Type(TypeId),
+    /// The object that kube makes of this spec.
+    Root(TypeId),
     /// A type without a schema, by its module and name.
     Opaque(ModuleId, String),
 }
@@ -204,6 +210,7 @@ impl<'a> Search<'a> {
     fn owner(&mut self, step: Step, depth: usize) -> Option<Owner> {
         match step {
             Step::Type(id) => Some(Owner::Type(id)),
+            Step::Root(id) => Some(Owner::Root(id)),
             Step::Opaque(module, name) => Some(Owner::Opaque(module, name)),
             Step::Alias(id) if depth < MAX_DEPTH => {
                 let alias = self.package.alias(id);

@@ -7,11 +7,12 @@ mod external;
 mod lookup;
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use rbuilder_reader::{TypeKind, TypeRef};
 use rbuilder_schema::ESCAPE;
 
-use crate::package::{AliasId, ModuleId, Package, TypeId};
+use crate::package::{AliasId, ModuleId, Package, TypeId, ValueId};
 use crate::place::{FileId, Place};
 use crate::report::Report;
 
@@ -33,7 +34,20 @@ pub(crate) enum Ty {
     Set(Box<Ty>),
     Map(Box<Ty>, Box<Ty>),
     Array(Box<Ty>, u64),
+    /// A type whose schema this function of its `impl JsonSchema` makes, with its type arguments.
+    Written(ValueId, Vec<Ty>),
 }
+
+/// Functions and constants of types, by type and name; those of `Default` are named `default`.
+pub(crate) type Associated = BTreeMap<(Owner, String), ValueId>;
+
+/// The function by which a type gives its own schema: that of `impl JsonSchema`.
+pub(crate) fn find_schema_function(associated: &Associated, owner: Owner) -> Option<ValueId> {
+    associated.get(&(owner, SCHEMA_FUNCTION.to_owned())).copied()
+}
+
+/// The function of schemars' trait.
+pub(crate) const SCHEMA_FUNCTION: &str = "json_schema";
 
 /// The type parameters in scope, by name.
 pub(crate) type Bindings = BTreeMap<String, Ty>;
@@ -53,14 +67,17 @@ const MAX_ALIASES: usize = 64;
 pub(crate) struct Resolver<'a> {
     pub(crate) package: &'a Package,
     pub(crate) report: &'a mut Report,
+    /// The functions and constants of types.
+    pub(crate) associated: Rc<Associated>,
     aliases: usize,
 }
 
 impl<'a> Resolver<'a> {
-    pub(crate) fn new(package: &'a Package, report: &'a mut Report) -> Self {
+    pub(crate) fn new(package: &'a Package, associated: Rc<Associated>, report: &'a mut Report) -> Self {
         Resolver {
             package,
             report,
+            associated,
             aliases: 0,
         }
     }
@@ -127,7 +144,13 @@ impl<'a> Resolver<'a> {
                     &help,
                 )
             }
-            Target::Opaque => self.error(
+            Target::Opaque(owner)
+                if let Some(function) = find_schema_function(&self.associated, owner.clone()) =>
+            {
+                let args: Vec<Option<Ty>> = args.iter().map(|arg| self.resolve(arg, scope)).collect();
+                Some(Ty::Written(function, args.into_iter().collect::<Option<_>>()?))
+            }
+            Target::Opaque(_) => self.error(
                 place,
                 format!("`{written}` does not derive a schema"),
                 &format!("add `CrdSchema` to its derives, or {ESCAPE}"),

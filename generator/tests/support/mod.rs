@@ -53,6 +53,11 @@ pub(crate) type Said = (String, String);
 
 /// The schema of `spec` of the only kind; or what is said against it.
 pub(crate) fn spec_of(files: &[(&str, &str)]) -> Result<Value, Vec<Said>> {
+    whole_of(files).map(|schema| schema["properties"]["spec"].clone())
+}
+
+/// The schema of the only kind; or what is said against it.
+pub(crate) fn whole_of(files: &[(&str, &str)]) -> Result<Value, Vec<Said>> {
     let generated = run(files);
     let errors: Vec<_> = generated
         .diagnostics
@@ -72,8 +77,7 @@ pub(crate) fn spec_of(files: &[(&str, &str)]) -> Result<Value, Vec<Said>> {
         return Err(vec![(format!("{} kinds were found", crds.len()), String::new())]);
     };
     let crd: Value = serde_saphyr::from_str(&crd.text).expect("YAML");
-    let schema = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
-    Ok(schema["properties"]["spec"].clone())
+    Ok(crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone())
 }
 
 /// The schema of `spec` of a kind with these fields.

@@ -296,6 +296,55 @@ pub struct Overrides {
     pub newtype: NewtypeOf,
     #[kube(schemaless, preserve_unknown_fields)]
     pub tree: Vec<Tree>,
+    #[serde(default)]
+    #[schemars(schema_with = "ports")]
+    pub ports: Vec<u16>,
+    #[schemars(schema_with = "at_least_one::<Part>")]
+    pub parts: Option<Vec<Part>>,
+    pub color: Option<Color>,
+    pub shade: Shade,
+}
+
+fn ports(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({
+        "type": "array",
+        "items": { "type": "integer", "format": "int32", "minimum": 1 },
+        "x-kubernetes-list-type": "set",
+        "maxItems": MOST_PORTS,
+    })
+}
+
+const MOST_PORTS: u8 = 8;
+
+fn at_least_one<T: schemars::JsonSchema>(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    let mut schema = Vec::<T>::json_schema(generator);
+    schema.insert("minItems".to_owned(), 1.into());
+    schema.insert("description".to_owned(), "One part at least.".into());
+    schema
+}
+
+/// A type with a schema that is written by hand.
+#[derive(Serialize, Deserialize, Clone, Debug)]
+pub struct Color(String);
+
+impl schemars::JsonSchema for Color {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Color".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "string", "pattern": "^#[0-9a-f]{6}$", "title": "A color" })
+    }
+}
+
+/// The same for a whole type, by a function.
+#[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]
+#[schemars(schema_with = "shade")]
+pub struct Shade(Color, u8);
+
+fn shade(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    let color = generator.subschema_for::<Color>();
+    schemars::json_schema!({ "type": "array", "items": color, "maxItems": 2 })
 }
 
 #[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]

@@ -62,17 +62,21 @@ impl Reader<'_, '_> {
             check_retyped(&Kind::of(&field.ty), &read, place.span, self.session);
         }
         let stated = read.schema_type.is_some() || read.markers.schemaless || read.markers.schema.is_some();
-        let stated = stated || attrs.opaque.is_some();
+        let is_opaque = stated || attrs.opaque.is_some();
+        let stated = is_opaque || read.schema_function.is_some();
         let absent = self.absent_value(&attrs, rules, &field.ty, &read.markers);
         let value = FieldValue {
-            absent: absent.filter(|_| !stated),
+            absent: absent.filter(|_| !is_opaque),
             skip_if: attrs.skip_if.as_ref().map(|(path, _)| path.clone()),
             is_unwritten: attrs.input_only.is_some(),
-            is_opaque: stated,
+            is_opaque,
         };
+        // To schemars what a function returns is no option; serde still reads one.
+        let is_shown_optional =
+            read.schema_function.is_some() && attrs.shown_default.is_some() && marker::is_option(&field.ty);
         let slot = self.slot(field.ty, &attrs, &read);
         let presence = match &attrs {
-            _ if has_default || attrs.output_only => Presence::Defaulted,
+            _ if has_default || attrs.output_only || is_shown_optional => Presence::Defaulted,
             _ if attrs.read_by_function => Presence::Required,
             _ => Presence::ByType,
         };

@@ -6,6 +6,8 @@ mod retype;
 mod slot;
 mod variant;
 
+use std::collections::BTreeMap;
+
 use rbuilder_reader::grammar::{Body, FieldItem, Fields, GenericKind, Generics, TypeItem};
 use rbuilder_reader::{Attribute, Span, TypeKind, TypeRef, has_derive};
 use rbuilder_schema::{Container, Field, Markers, Shape};
@@ -15,7 +17,8 @@ use crate::names::Case;
 use crate::serde_attrs::{ContainerAttrs, Directions, Foreign};
 use crate::session::SlotType;
 use crate::{
-    DefaultSource, Diagnostic, FieldValue, OneWay, Session, Type, custom_resource, docs, serde_attrs, suggest,
+    DefaultSource, Diagnostic, FieldValue, OneWay, SchemaFunction, Session, Type, custom_resource, docs,
+    serde_attrs, suggest,
 };
 use default::Defaults;
 use field::ReadFields;
@@ -46,6 +49,7 @@ pub fn parse_type(attrs: &[Attribute<'_>], item: TypeItem<'_>, session: &mut Ses
         defaults: Defaults::Serde,
         type_parameters,
         slots: Vec::new(),
+        schema_functions: BTreeMap::new(),
         sites: Vec::new(),
         variant_sites: Vec::new(),
         values: Vec::new(),
@@ -60,9 +64,9 @@ pub fn parse_type(attrs: &[Attribute<'_>], item: TypeItem<'_>, session: &mut Ses
     let read = marker::parse_container(attrs, is_root, kind(&body), reader.session);
     let mut markers = read.markers;
     reader.defaults = Defaults::choose(read.serde_defaults, attrs, reader.session);
-    let stand_in = read.schema_type.is_some() || serde.stands_for.is_some();
-    let one_way = match read.schema_type {
-        None if markers.schema.is_none() => one_way(attrs, &serde, &body),
+    let stand_in = read.schema_type.is_some() || read.schema_function.is_some() || serde.stands_for.is_some();
+    let one_way = match (&read.schema_type, &read.schema_function) {
+        (None, None) if markers.schema.is_none() => one_way(attrs, &serde, &body),
         _ => None,
     };
     let is_struct = matches!(body, Body::Struct(_));
@@ -70,6 +74,10 @@ pub fn parse_type(attrs: &[Attribute<'_>], item: TypeItem<'_>, session: &mut Ses
         // The type itself is not looked at.
         _ if markers.schema.is_some() => Shape::default(),
         Some((slot, text)) => Shape::Transparent(reader.add_slot(slot, || SlotType::Text(text))),
+        None if let Some(function) = read.schema_function => {
+            let stand_in = TypeRef::parse("::std::string::String", span)?;
+            Shape::Transparent(reader.add_function(stand_in, None, function))
+        }
         None => reader.shape(body, &serde, span, &mut markers)?,
     };
     check_one_of(&read.one_of_fields, &shape, reader.session);
@@ -78,6 +86,7 @@ pub fn parse_type(attrs: &[Attribute<'_>], item: TypeItem<'_>, session: &mut Ses
     }
     let Reader {
         slots,
+        schema_functions,
         sites,
         variant_sites,
         values,
@@ -105,6 +114,7 @@ pub fn parse_type(attrs: &[Attribute<'_>], item: TypeItem<'_>, session: &mut Ses
         generics,
         container,
         slots,
+        schema_functions,
         sites,
         variant_sites,
         custom_resource,
@@ -159,6 +169,8 @@ struct Reader<'s, 'a> {
     /// The attributes of the item.
     attrs: &'s [Attribute<'a>],
     slots: Vec<TypeRef>,
+    /// The functions that give the schemas of some slots.
+    schema_functions: BTreeMap<usize, SchemaFunction>,
     /// The defaults of serde that the schema has.
     defaults: Defaults,
     /// The names of the item's type parameters.

@@ -4,6 +4,7 @@ use rbuilder_reader::{Span, TypeRef};
 use rbuilder_schema::ESCAPE;
 
 use super::Reader;
+use crate::SchemaFunction;
 use crate::marker;
 use crate::serde_attrs::FieldAttrs;
 use crate::session::SlotType;
@@ -28,6 +29,10 @@ impl Reader<'_, '_> {
         if read.markers.schemaless || read.markers.schema.is_some() {
             return self.schemaless(&ty);
         }
+        if let Some(function) = &read.schema_function {
+            let span = ty.span;
+            return self.add_function(ty, Some(span), function.clone());
+        }
         if let Some(at) = attrs.opaque {
             self.session.error_help(
                 at,
@@ -50,6 +55,18 @@ impl Reader<'_, '_> {
         };
         let slot = TypeRef::parse(stand_in, ty.span).unwrap_or_else(|| ty.clone());
         self.add_slot(slot, || SlotType::Text(stand_in.to_owned()))
+    }
+
+    /// A slot of a type whose schema a function returns.
+    pub(super) fn add_function(
+        &mut self,
+        ty: TypeRef,
+        written: Option<Span>,
+        function: SchemaFunction,
+    ) -> usize {
+        let slot = self.add_slot(ty, || SlotType::Function(function.path.clone(), written));
+        self.schema_functions.insert(slot, function);
+        slot
     }
 
     pub(super) fn add_slot(&mut self, slot: TypeRef, ty: impl FnOnce() -> SlotType) -> usize {

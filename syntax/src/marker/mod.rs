@@ -24,7 +24,7 @@ use rbuilder_schema::{Markers, Pattern};
 use crate::args::{self, Arg};
 use crate::custom_resource::CRD_KEYS;
 use crate::table::{Row, Seen, Target, read_args};
-use crate::{Session, suggest};
+use crate::{SchemaFunction, Session, suggest};
 
 pub(crate) use cel::read_cel_rule;
 pub use constraint::{CONSTRAINTS, Constraint, Subject};
@@ -127,6 +127,8 @@ struct Reading {
     one_of_fields: Vec<(String, Span)>,
     /// The type that `schema_type` names, and how it is written.
     schema_type: Option<(TypeRef, String)>,
+    /// The function that `schema_with` names.
+    schema_function: Option<SchemaFunction>,
     /// The value of `serde_defaults`.
     serde_defaults: Option<bool>,
     /// True if something could not be read: a marker that seems to be missing may be that.
@@ -142,6 +144,7 @@ impl Reading {
             seen: Seen::default(),
             one_of_fields: Vec::new(),
             schema_type: None,
+            schema_function: None,
             serde_defaults: None,
             is_incomplete: false,
         }
@@ -250,6 +253,8 @@ pub(crate) struct ContainerMarkers {
     pub(crate) one_of_fields: Vec<(String, Span)>,
     /// The type that `schema_type` names, and how it is written.
     pub(crate) schema_type: Option<(TypeRef, String)>,
+    /// The function that `schema_with` names.
+    pub(crate) schema_function: Option<SchemaFunction>,
     /// The value of `serde_defaults`.
     pub(crate) serde_defaults: Option<bool>,
 }
@@ -260,6 +265,8 @@ pub(crate) struct FieldMarkers {
     pub(crate) markers: Markers,
     /// The type that `schema_type` names, and how it is written.
     pub(crate) schema_type: Option<(TypeRef, String)>,
+    /// The function that `schema_with` names.
+    pub(crate) schema_function: Option<SchemaFunction>,
 }
 
 /// Reads the markers on a type. On a kind, `#[kube(…)]` holds kube's own keys, so only `#[crd(…)]` is read.
@@ -284,6 +291,7 @@ pub(crate) fn parse_container(
         markers: reading.markers,
         one_of_fields: reading.one_of_fields,
         schema_type: reading.schema_type,
+        schema_function: reading.schema_function,
         serde_defaults: reading.serde_defaults,
     }
 }
@@ -305,6 +313,7 @@ pub(crate) fn parse_field(
     FieldMarkers {
         markers: reading.markers,
         schema_type: reading.schema_type,
+        schema_function: reading.schema_function,
     }
 }
 

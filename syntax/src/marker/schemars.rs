@@ -4,12 +4,13 @@
 //! the derive and for the generator. The keys that serde knows too are read with serde's (`serde_attrs`). What schemars would have to run
 //! code for is an error, unless a marker of ours says what comes out.
 
+use rbuilder_reader::token::lex;
 use rbuilder_reader::{Attribute, Expr, ExprKind, Span};
 use serde_json::{Map, Value};
 
 use super::{Kind, Place, Reading, x_kube};
 use crate::args::{self, Arg, ArgValue, Literal, ReadArg as _};
-use crate::{Session, suggest};
+use crate::{SchemaFunction, Session, suggest};
 
 /// The owner of an attribute: each has keys that the others do not.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -95,7 +96,12 @@ pub(super) fn read_attribute(attr: &Attribute<'_>, reading: &mut Reading, sessio
     };
     let mut markers = Vec::new();
     for arg in args {
-        translate(arg, owner, &reading.kind, reading, &mut markers, session);
+        match schema_function(&arg) {
+            Some(function) if owner == Owner::Schemars && reading.place != Place::Variant => {
+                reading.schema_function = Some(function);
+            }
+            _ => translate(arg, owner, &reading.kind, reading, &mut markers, session),
+        }
     }
     if owner == Owner::Validator {
         // The same constraint may be written for each tool that checks it; schemars' is the one that counts.
@@ -103,6 +109,19 @@ pub(super) fn read_attribute(attr: &Attribute<'_>, reading: &mut Reading, sessio
         markers.retain(|marker| marker.name == "validation" || !reading.is_read(marker.name));
     }
     reading.read(&markers, session);
+}
+
+/// The function that `schema_with = "path"` names.
+fn schema_function(arg: &Arg<'_>) -> Option<SchemaFunction> {
+    let literal = arg.literal().filter(|_| arg.name == "schema_with")?;
+    let path = literal.value.as_str()?;
+    let tokens = lex(path).ok()?;
+    let mut cursor = tokens.cursor();
+    let is_path = Expr::read(&mut cursor).is_ok_and(|expr| matches!(expr.kind, ExprKind::Path(_)));
+    (is_path && cursor.is_end()).then(|| SchemaFunction {
+        path: path.to_owned(),
+        span: literal.span,
+    })
 }
 
 /// Takes out the constraints that have been read already.

@@ -35,3 +35,11 @@ impl JsonSchema for ByHand {
 }
 
 fn main() {}
+
+fn conditions(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    let mut schema = generator.subschema_for::<Vec<String>>();
+    if cfg!(feature = "strict") {
+        schema.insert("maxItems".into(), 8.into());
+    }
+    schema
+}
