@@ -1,8 +1,9 @@
 //! The state of one parse beside its result: diagnostics, and the types that the derive needs back.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rbuilder_reader::Span;
+use serde_json::Value;
 
 use crate::{Diagnostic, Diagnostics};
 
@@ -18,6 +19,10 @@ pub struct Session {
     pub(crate) is_incomplete: bool,
     /// Regular expressions that were found good: many fields share one.
     good_patterns: BTreeSet<String>,
+    /// Values of the program's constants, by path as written in attributes.
+    constants: BTreeMap<String, Value>,
+    /// The constants that attributes name, of which there is no value.
+    missing_constants: BTreeSet<String>,
 }
 
 /// The type of a slot, for the derive to write into its code.
@@ -38,6 +43,29 @@ impl Session {
             slot_types: Some(Vec::new()),
             ..Session::default()
         }
+    }
+
+    /// A session that knows the values of constants, by path as written in attributes of schemars and validators; of a
+    /// regular expression, the value is its pattern.
+    pub fn with_constants(constants: BTreeMap<String, Value>) -> Self {
+        Session {
+            constants,
+            ..Session::default()
+        }
+    }
+
+    /// Returns the constants that were needed and not known, and forgets them.
+    pub fn take_missing_constants(&mut self) -> BTreeSet<String> {
+        std::mem::take(&mut self.missing_constants)
+    }
+
+    /// The value of a constant; one that is not known is noted.
+    pub(crate) fn constant(&mut self, path: &str) -> Option<Value> {
+        let value = self.constants.get(path).cloned();
+        if value.is_none() {
+            self.missing_constants.insert(path.to_owned());
+        }
+        value
     }
 
     /// Returns true if the item comes from the derive, which sees the markers of the item and not its derives.

@@ -8,7 +8,7 @@ use rbuilder_syntax::{Diagnostic, Diagnostics, Session, check_conditions, descri
 
 use super::path::{self, Location};
 use super::seen_marks::SeenMarks;
-use super::{Collector, Content, OpenFile, attributes, include, merges};
+use super::{Collector, Content, OpenFile, attributes, constants, include, merges};
 use crate::gap::{Gap, GapId, GapSort};
 use crate::package::{ModuleId, Name};
 use crate::place::FileId;
@@ -208,6 +208,7 @@ impl<'c> FileReader<'c, '_> {
             self.seen_marks.note(item.span);
             return Ok(());
         }
+        let whole = constants::whole_span(&item);
         let attrs = item.attrs;
         let item_text = &self.text[item.span.range()];
         self.rules(&attrs);
@@ -215,7 +216,7 @@ impl<'c> FileReader<'c, '_> {
             self.misplaced_webhooks(&attrs);
         }
         match item.kind {
-            ItemKind::Type(item) => self.type_item(item, &attrs, module, item_text),
+            ItemKind::Type(item) => self.type_item(item, &attrs, module, item_text, whole),
             ItemKind::Trait(ident, content) => {
                 self.name(module, ident, Name::Opaque);
                 return self.members(Items::new(content, Some(self.cfg)), None, module);
@@ -242,6 +243,10 @@ impl<'c> FileReader<'c, '_> {
                 return self.module(ident, content, &attrs, module, location, item_text);
             }
             ItemKind::Macro(mac) if include::is_include(&mac) => self.include(&mac, module, Content::Items),
+            ItemKind::Macro(mac) if mac.path.last() == Some(&"lazy_static") => {
+                self.lazy_statics(mac.body, module);
+                self.macros.push((module, mac.span));
+            }
             ItemKind::Macro(mac) => self.macros.push((module, mac.span)),
             ItemKind::Other => {}
         }

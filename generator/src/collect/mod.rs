@@ -2,6 +2,7 @@
 //! `rbuilder-syntax` for each item on the way, and holds itself to having seen every marker token.
 
 mod attributes;
+mod constants;
 mod file;
 mod gaps;
 mod handler;
@@ -68,6 +69,7 @@ pub(crate) fn collect_packages(
         declared: BTreeMap::new(),
         wanted: Vec::new(),
         files: Vec::new(),
+        deferred: Vec::new(),
         seen: BTreeSet::new(),
         report,
     };
@@ -82,6 +84,7 @@ pub(crate) fn collect_packages(
         collector.read_module(module);
     }
     collector.reach();
+    collector.resolve_constants();
     collector.report_types();
     collector.report.set_concern(outer);
     Collected {
@@ -124,6 +127,8 @@ struct Collector<'a> {
     wanted: Vec<ModuleId>,
     /// Files of the module being read.
     files: Vec<OpenFile>,
+    /// Items that name constants in attributes.
+    deferred: Vec<constants::Deferred>,
     /// Files that some target reads.
     seen: BTreeSet<String>,
     report: &'a mut Report,

@@ -7,7 +7,7 @@ use rbuilder_reader::{TypeKind, TypeRef};
 use rbuilder_syntax::{DefaultSource, Type};
 
 use super::Collector;
-use crate::package::{AliasId, ModuleId, TypeId, ValueId};
+use crate::package::{AliasId, ModuleId, Package, TypeId, ValueId};
 use crate::resolve::{Found, Owner, SCHEMA_FUNCTION, ValueTarget, find_item, find_owner, find_value};
 
 /// An item whose mentions have to be followed.
@@ -94,13 +94,8 @@ impl Collector<'_> {
         let mut functions = functions.filter(|function| {
             function.name == SCHEMA_FUNCTION && function.of_trait.as_deref() == Some("JsonSchema")
         });
-        let is_of = |ty: &TypeRef, module| match &ty.kind {
-            TypeKind::Path(segments, _) => {
-                find_owner(&self.package, module, segments).as_ref() == Some(owner)
-            }
-            _ => false,
-        };
-        let found = functions.find(|function| is_of(&function.self_type, function.module))?;
+        let found = functions
+            .find(|function| is_owner(&self.package, &function.self_type, function.module, owner))?;
         Some(Item::Function(found.value))
     }
 
@@ -201,6 +196,14 @@ impl Collector<'_> {
                 Found::Other => return None,
             }
         }
+    }
+}
+
+/// Returns whether a type as written in a module is this one.
+pub(super) fn is_owner(package: &Package, ty: &TypeRef, module: ModuleId, owner: &Owner) -> bool {
+    match &ty.kind {
+        TypeKind::Path(segments, _) => find_owner(package, module, segments).as_ref() == Some(owner),
+        _ => false,
     }
 }
 

@@ -1,10 +1,11 @@
 //! Structs, enums and aliases of a file, and implementations of serde's traits.
 
 use rbuilder_reader::grammar::{Alias as AliasItem, Body, GenericKind, Implementation, TypeItem};
-use rbuilder_reader::{Attribute, has_derive};
+use rbuilder_reader::{Attribute, Span, has_derive};
 use rbuilder_syntax::{Diagnostic, SchemaMode, Type, parse_type};
 
 use super::attributes;
+use super::constants::Deferred;
 use super::file::FileReader;
 use crate::package::{
     Alias, AliasId, ByHand, Direction, ModuleId, Name, Skipped, TypeId, TypeItem as PackageType,
@@ -36,6 +37,7 @@ impl FileReader<'_, '_> {
         attrs: &[Attribute<'_>],
         module: ModuleId,
         text: &str,
+        whole: Span,
     ) {
         let ident = item.ident;
         // Of an item in such a module the module's macro makes kinds.
@@ -55,12 +57,29 @@ impl FileReader<'_, '_> {
             .clone()
             .into_iter()
             .for_each(|pending| self.session.report(pending));
+        let mut said = std::mem::take(&mut self.session.diagnostics).into_vec();
+        let before = said.len();
         let model = parse_type(attrs, item, &mut self.session);
-        let said = std::mem::replace(&mut self.session.diagnostics, earlier).into_vec();
+        said.extend(std::mem::replace(&mut self.session.diagnostics, earlier).into_vec());
+        let mut constants = self.session.take_missing_constants();
+        // The compiler does not hand the values of constants to our derive.
+        if has_derive(attrs, "CrdSchema") {
+            constants.clear();
+        }
         let skipped = self.skipped(model.as_ref(), attrs, module);
         // A type with schemars' derive alone may have nothing to do with an API, and of a kind that is not written
         // only what others use has to be right.
         let is_checked = ours && !self.is_foreign && skipped.is_none();
+        if !constants.is_empty() {
+            self.collector.deferred.push(Deferred {
+                id: TypeId(self.collector.package.types.len()),
+                text: self.text[whole.range()].to_owned(),
+                start: whole.start,
+                cfg: self.collector.cfg_of(module),
+                constants,
+                said: before..said.len(),
+            });
+        }
         let id = TypeId(self.collector.package.types.len());
         let resource = model.as_ref().and_then(|model| model.custom_resource.as_ref());
         if resource.is_none() && is_checked && has_derive(attrs, "CustomResource") {

@@ -1,6 +1,7 @@
 //! Functions and constants that may be a single value, for defaults and schemas.
 
 use rbuilder_reader::grammar::{Constant, Function, Implementation};
+use rbuilder_reader::token::Cursor;
 
 use super::file::FileReader;
 use crate::package::{Associated, ModuleId, ValueId, ValueItem};
@@ -69,6 +70,37 @@ impl FileReader<'_, '_> {
                 longest: MAX_BODY,
             };
             self.add_value(value, around, module);
+        }
+    }
+
+    /// Keeps what `lazy_static! { static ref NAME: Type = value; }` declares.
+    pub(super) fn lazy_statics(&mut self, mut body: Cursor<'_>, module: ModuleId) {
+        while !body.is_end() {
+            let declared = body.eat_word("static") && body.eat_word("ref");
+            let Some(name) = body.any_ident().filter(|_| declared) else {
+                // An attribute, a visibility, or what is no declaration.
+                body.skip();
+                continue;
+            };
+            while !(body.is_end() || body.is_punct(b'=') || body.is_punct(b';')) {
+                body.skip();
+            }
+            body.eat(b'=');
+            let start = body;
+            while !(body.is_end() || body.is_punct(b';')) {
+                body.skip();
+            }
+            let span = body.span_since(start);
+            let value = Found {
+                name: name.text,
+                body: start.text_of(span),
+                start: span.start,
+                is_function: false,
+                parameter: None,
+                type_parameters: Vec::new(),
+                longest: MAX_BODY,
+            };
+            self.add_value(value, None, module);
         }
     }
 

@@ -317,7 +317,7 @@ fn ports(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
 const MOST_PORTS: u8 = 8;
 
 fn at_least_one<T: schemars::JsonSchema>(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-    let mut schema = Vec::<T>::json_schema(generator);
+    let mut schema = <Vec<T> as schemars::JsonSchema>::json_schema(generator);
     schema.insert("minItems".to_owned(), 1.into());
     schema.insert("description".to_owned(), "One part at least.".into());
     schema
@@ -340,7 +340,7 @@ impl schemars::JsonSchema for Color {
 /// The same for a whole type, by a function.
 #[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]
 #[schemars(schema_with = "shade")]
-pub struct Shade(Color, u8);
+pub struct Shade(Vec<Color>);
 
 fn shade(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
     let color = generator.subschema_for::<Color>();

@@ -5,7 +5,7 @@
 //! code for is an error, unless a marker of ours says what comes out.
 
 use rbuilder_reader::token::lex;
-use rbuilder_reader::{Attribute, Expr, ExprKind, Span};
+use rbuilder_reader::{Attribute, Expr, ExprKind, Span, is_path};
 use serde_json::{Map, Value};
 
 use super::{Kind, Place, Reading, x_kube};
@@ -323,13 +323,13 @@ fn length<'a>(arg: Arg<'a>, kind: &Kind, session: &mut Session) -> Option<Arg<'a
 /// `regex(pattern = "…")`, garde's `pattern("…")`, or validator's `regex(path = …)`, which names a value.
 fn pattern<'a>(arg: Arg<'a>, reading: &Reading, session: &mut Session) -> Option<Arg<'a>> {
     let written = match &arg.value {
-        ArgValue::List(args) => args
-            .iter()
-            .find(|inner| inner.name.is_empty() || inner.name == "pattern")
-            .and_then(|inner| literal(&inner.value)),
-        // `regex = "…"` names a value as well.
+        ArgValue::List(args) => args.iter().find_map(|inner| match inner.name {
+            "" | "pattern" => literal(&inner.value).or_else(|| named_pattern(&inner.value, session)),
+            "path" => named_pattern(&inner.value, session),
+            _ => None,
+        }),
         ArgValue::Literal(literal) if arg.name == "pattern" => Some(literal.value.clone()),
-        _ => None,
+        value => named_pattern(value, session),
     };
     match written {
         Some(text @ Value::String(_)) => Some(constraint("pattern", arg.span, text)),
@@ -338,11 +338,28 @@ fn pattern<'a>(arg: Arg<'a>, reading: &Reading, session: &mut Session) -> Option
                 session.error_help(
                     arg.span,
                     "expected a string literal for the pattern",
-                    "write `#[schemars(regex(pattern = \"…\"))]`",
+                    "write `#[schemars(regex(pattern = \"…\"))]`, or name a static with `Regex::new(\"…\")`",
                 );
             }
             None
         }
+    }
+}
+
+/// The pattern of the regular expression, or of the string, that a path names.
+fn named_pattern(value: &ArgValue<'_>, session: &mut Session) -> Option<Value> {
+    match value {
+        ArgValue::Literal(literal) => named_constant(literal.value.as_str()?, session),
+        ArgValue::Expr(expr) => match &expr.kind {
+            ExprKind::Path(names) => session.constant(&names.join("::")),
+            // A function that returns it.
+            ExprKind::Call(function, args) if args.is_empty() => match &function.kind {
+                ExprKind::Path(names) => session.constant(&names.join("::")),
+                _ => None,
+            },
+            _ => None,
+        },
+        ArgValue::Flag | ArgValue::List(_) => None,
     }
 }
 
@@ -403,19 +420,25 @@ fn number(arg: &Arg<'_>, session: &mut Session) -> Option<Value> {
     let value = match &arg.value {
         ArgValue::Literal(literal) if literal.value.is_number() => return Some(literal.value.clone()),
         // schemars 0.8 took numbers in quotes.
-        ArgValue::Literal(literal) => literal
-            .value
-            .as_str()
-            .and_then(|text| text.parse::<i128>().ok())
-            .and_then(integer),
-        ArgValue::Expr(expr) => calculate(expr).and_then(integer),
+        ArgValue::Literal(literal) => literal.value.as_str().and_then(|text| {
+            let number = text.parse::<i128>().ok();
+            number
+                .or_else(|| whole(&named_constant(text, session)?))
+                .and_then(integer)
+        }),
+        ArgValue::Expr(expr) => match &expr.kind {
+            ExprKind::Path(names) if constant(names).is_none() => {
+                session.constant(&names.join("::")).filter(Value::is_number)
+            }
+            _ => calculate(expr, session).and_then(integer),
+        },
         _ => None,
     };
     if value.is_none() {
         session.error_help(
             arg.value_span(),
             format!("expected a literal number for `{}`", arg.name),
-            "write the number: rbuilder evaluates literals, arithmetic and constants such as `u16::MAX`",
+            "write the number, or a constant whose value is written out as literals and arithmetic",
         );
     }
     value
@@ -426,15 +449,27 @@ fn integer(value: i128) -> Option<Value> {
     small.or_else(|_| u64::try_from(value).map(Value::from)).ok()
 }
 
-fn calculate(expr: &Expr<'_>) -> Option<i128> {
+/// The value of a constant that is named in a string, as before schemars 1.
+fn named_constant(text: &str, session: &mut Session) -> Option<Value> {
+    is_path(text).then(|| session.constant(text))?
+}
+
+fn whole(value: &Value) -> Option<i128> {
+    let signed = value.as_i64().map(i128::from);
+    signed.or_else(|| value.as_u64().map(i128::from))
+}
+
+fn calculate(expr: &Expr<'_>, session: &mut Session) -> Option<i128> {
     match &expr.kind {
-        ExprKind::Literal(value) => value
-            .as_i64()
-            .map(i128::from)
-            .or_else(|| value.as_u64().map(i128::from)),
-        ExprKind::Path(names) => constant(names),
-        ExprKind::Negative(inner) => calculate(inner)?.checked_neg(),
-        ExprKind::Binary(left, operator, right) => operator.apply(calculate(left)?, calculate(right)?),
+        ExprKind::Literal(value) => whole(value),
+        ExprKind::Path(names) => match constant(names) {
+            Some(bound) => Some(bound),
+            None => whole(&session.constant(&names.join("::"))?),
+        },
+        ExprKind::Negative(inner) => calculate(inner, session)?.checked_neg(),
+        ExprKind::Binary(left, operator, right) => {
+            operator.apply(calculate(left, session)?, calculate(right, session)?)
+        }
         _ => None,
     }
 }
@@ -529,7 +564,8 @@ fn extend<'a>(arg: &Arg<'a>, kind: &Kind, markers: &mut Vec<Arg<'a>>, session: &
     };
     for extension in arg.list(session).into_iter().flatten() {
         let (key, span) = (extension.name, extension.span);
-        let Some(value) = literal(&extension.value) else {
+        let named = |session: &mut Session| named_pattern(&extension.value, session);
+        let Some(value) = literal(&extension.value).or_else(|| named(session)) else {
             session.error_help(
                 extension.value_span(),
                 format!("expected a literal for `{key}`"),

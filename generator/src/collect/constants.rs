@@ -1,0 +1,191 @@
+//! Constants in attributes of schemars and validators: `range(max = MAX)`, `regex(path = *NAME)`.
+//!
+//! Where an item is read, the constant may not have been. So an item that names one is read again in the end, with the
+//! values that the source says; what it says wrong is reported then.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::rc::Rc;
+
+use rbuilder_reader::cfg::Cfg;
+use rbuilder_reader::grammar::{Item, ItemKind, Items};
+use rbuilder_reader::token::{Cursor, LiteralKind, lex, text_value};
+use rbuilder_reader::{Expr, ExprKind, Span};
+use rbuilder_syntax::{Session, parse_type};
+use serde_json::Value;
+
+use super::Collector;
+use crate::defaults::{bound, calculate};
+use crate::package::{ModuleId, TypeId, ValueId};
+use crate::resolve::{ValueTarget, find_value};
+
+/// Constants that name constants; no honest value is this deep.
+const MAX_DEPTH: usize = 32;
+
+/// The bytes at most that are written again to read items, all of them together.
+const MAX_BYTES: usize = 256 << 20;
+
+/// An item that names constants.
+pub(super) struct Deferred {
+    pub(super) id: TypeId,
+    /// The item as written, with its attributes, and where it begins.
+    pub(super) text: String,
+    pub(super) start: u32,
+    pub(super) cfg: Rc<Cfg>,
+    /// The constants, by path as written.
+    pub(super) constants: BTreeSet<String>,
+    /// The diagnostics of the first reading, among those that the type has.
+    pub(super) said: Range<usize>,
+}
+
+impl Collector<'_> {
+    /// Reads the items again that name constants.
+    pub(super) fn resolve_constants(&mut self) {
+        let mut left = MAX_BYTES;
+        for deferred in std::mem::take(&mut self.deferred) {
+            let bytes = deferred.start as usize + deferred.text.len();
+            let Some(rest) = left.checked_sub(bytes) else {
+                return;
+            };
+            left = rest;
+            if let Some(said) = self.read_again(&deferred) {
+                let known = &mut self.package.types[deferred.id.0].reserved;
+                known.splice(deferred.said, said);
+            }
+        }
+    }
+
+    /// Reads an item with the values of its constants; returns what is said of it.
+    fn read_again(&mut self, deferred: &Deferred) -> Option<Vec<rbuilder_syntax::Diagnostic>> {
+        let module = self.package.item(deferred.id).module;
+        let mut known = BTreeMap::new();
+        for path in &deferred.constants {
+            let names: Vec<&str> = path.split("::").map(str::trim).collect();
+            if let Some(value) = self.constant(module, &names, 0) {
+                known.insert(path.clone(), value);
+            }
+        }
+        if known.is_empty() {
+            return None;
+        }
+        // The item stands where it stands in its file, so that its places are those of the file.
+        let mut text = " ".repeat(deferred.start as usize);
+        text.push_str(&deferred.text);
+        let tokens = lex(&text).ok()?;
+        let mut items = Items::new(tokens.cursor(), Some(&deferred.cfg));
+        let Item {
+            attrs,
+            kind: ItemKind::Type(item),
+            ..
+        } = items.read().ok()??
+        else {
+            return None;
+        };
+        let mut session = Session::with_constants(known);
+        let model = parse_type(&attrs, item, &mut session);
+        self.package.types[deferred.id.0].model = model;
+        Some(session.diagnostics.into_vec())
+    }
+
+    /// The value of a constant, or the pattern of a regular expression.
+    fn constant(&self, module: ModuleId, names: &[&str], depth: usize) -> Option<Value> {
+        let segments: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        let id = match find_value(&self.package, module, &segments) {
+            Some(ValueTarget::Value(id)) => id,
+            Some(ValueTarget::Of(owner, name)) => {
+                let mut known = self.package.associated.iter();
+                let found = known.find(|known| {
+                    known.name == name
+                        && super::reach::is_owner(&self.package, &known.self_type, known.module, &owner)
+                });
+                found?.value
+            }
+            _ => return bound(names),
+        };
+        self.value_of(id, depth)
+    }
+
+    fn value_of(&self, id: ValueId, depth: usize) -> Option<Value> {
+        if depth > MAX_DEPTH {
+            return None;
+        }
+        let value = &self.package.values[id.0];
+        let tokens = lex(&value.body).ok()?;
+        let mut cursor = tokens.cursor();
+        let expr = Expr::read(&mut cursor).ok();
+        let read = expr
+            .filter(|_| cursor.is_end())
+            .and_then(|expr| self.evaluate(&expr, value.module, depth));
+        read.or_else(|| find_pattern(tokens.cursor()).map(Value::String))
+    }
+
+    fn evaluate(&self, expr: &Expr<'_>, module: ModuleId, depth: usize) -> Option<Value> {
+        match &expr.kind {
+            ExprKind::Literal(value) => Some(value.clone()),
+            ExprKind::Path(names) => self.constant(module, names, depth + 1),
+            ExprKind::Negative(inner) => calculate(
+                &0.into(),
+                rbuilder_reader::Operator::Sub,
+                &self.evaluate(inner, module, depth)?,
+            ),
+            ExprKind::Binary(left, operator, right) => {
+                let (left, right) = (
+                    self.evaluate(left, module, depth)?,
+                    self.evaluate(right, module, depth)?,
+                );
+                calculate(&left, *operator, &right)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The pattern in the only `Regex::new("…")` of an expression.
+fn find_pattern(cursor: Cursor<'_>) -> Option<String> {
+    let mut found = Vec::new();
+    add_patterns(cursor, &mut found);
+    match found.as_slice() {
+        [Some(only)] => Some(only.clone()),
+        _ => None,
+    }
+}
+
+fn add_patterns(mut cursor: Cursor<'_>, found: &mut Vec<Option<String>>) {
+    while !cursor.is_end() {
+        let mut ahead = cursor;
+        if ahead.eat_word("Regex") && ahead.eat_pair(b':', b':') && ahead.eat_word("new") {
+            cursor = ahead;
+            if let Some(mut args) = cursor.any_group() {
+                let literal = args.literal().filter(|(kind, _)| *kind == LiteralKind::Text);
+                let is_only = args.is_end() || args.is_punct(b',');
+                let text = literal.filter(|_| is_only).and_then(|(_, text)| text_value(text));
+                found.push(text.map(std::borrow::Cow::into_owned));
+            }
+        } else if let Some(inner) = ahead_group(&mut cursor) {
+            add_patterns(inner, found);
+        }
+    }
+}
+
+/// Passes one token, or a group, whose content is returned.
+fn ahead_group<'a>(cursor: &mut Cursor<'a>) -> Option<Cursor<'a>> {
+    let inner = cursor.any_group();
+    if inner.is_none() {
+        cursor.skip();
+    }
+    inner
+}
+
+/// The place of an item with the attributes in front of it.
+pub(super) fn whole_span(item: &Item<'_>) -> Span {
+    let [front, _] = item.written;
+    let start = if front.start < front.end {
+        front.start.min(item.span.start)
+    } else {
+        item.span.start
+    };
+    Span {
+        start,
+        end: item.span.end,
+    }
+}
