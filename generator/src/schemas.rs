@@ -508,6 +508,11 @@ impl<'a> Schemas<'a> {
         let help = "describe its JSON on the type: `#[crd(schema_type = \"String\")]` names a type with the same form, `#[crd(schema = { … })]` gives the schema itself";
         let derives = item.serde;
         if let Some(other) = derives.other {
+            let numbers = model.numbers.as_ref().filter(|_| other.ends_with("_repr"));
+            let of_numbers = numbers.map(|numbers| {
+                format!("describe its JSON on the type: `#[crd(schema = {{ \"type\": \"integer\", \"enum\": {numbers:?} }})]`")
+            });
+            let help = of_numbers.as_deref().unwrap_or(help);
             let message =
                 format!("`{other}` serializes the type in a form that differs from its fields and variants");
             return self.error(place, message, help);

@@ -38,7 +38,7 @@ const ITEMS: &str = r##"
         /// A name.
         #[allow(unused)]
         pub(crate) static ref NAME: Regex = Regex::new("^n+$").unwrap();
-        static ref LAST: Regex = Regex::new("^l$").unwrap();
+        static ref LAST: Regex = Regex::new(concat!("^l", r"$",)).unwrap();
     }
     fn number() -> &'static Regex {
         static NUMBER: OnceLock<Regex> = OnceLock::new();

@@ -249,3 +249,23 @@ fn metadata_is_whole_where_kube_has_it() {
         ]
     );
 }
+
+/// Where a program turns the schema of a kind off, it may set another one.
+#[test]
+fn a_schema_that_the_program_does_not_have() {
+    let said = warnings_of(&theirs("JsonSchema", ", schema = \"disabled\"", "a: String", ""));
+    let expected =
+        "`Test::crd()` has no schema because of `schema = \"disabled\"`; this CRD has the schema of the type";
+    assert_eq!(said, [expected]);
+    let ours = theirs("CrdSchema", ", schema = \"disabled\"", "a: String", "");
+    assert_eq!(warnings_of(&ours), [""; 0]);
+}
+
+fn warnings_of(source: &str) -> Vec<String> {
+    let made = run(&[("src/lib.rs", source)]);
+    let warnings = made
+        .diagnostics
+        .iter()
+        .filter(|said| said.severity == Severity::Warning);
+    warnings.map(|said| said.message.clone()).collect()
+}

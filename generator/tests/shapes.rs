@@ -282,7 +282,12 @@ fn what_a_crd_cannot_hold() {
         "is a tuple",
         "name the fields",
     );
-    refused("a: E", &item("", "enum E {}"), "at least one variant", "");
+    refused(
+        "a: E",
+        &item("", "enum E {}"),
+        "at least one variant",
+        "#[serde(skip)]",
+    );
     refused("a: PhantomData<i32>", "", "`null` in JSON", "#[serde(skip)]");
     refused(
         "a: Duration",

@@ -156,15 +156,33 @@ fn add_patterns(mut cursor: Cursor<'_>, found: &mut Vec<Option<String>>) {
         if ahead.eat_word("Regex") && ahead.eat_pair(b':', b':') && ahead.eat_word("new") {
             cursor = ahead;
             if let Some(mut args) = cursor.any_group() {
-                let literal = args.literal().filter(|(kind, _)| *kind == LiteralKind::Text);
-                let is_only = args.is_end() || args.is_punct(b',');
-                let text = literal.filter(|_| is_only).and_then(|(_, text)| text_value(text));
-                found.push(text.map(std::borrow::Cow::into_owned));
+                found.push(read_text(&mut args));
             }
         } else if let Some(inner) = ahead_group(&mut cursor) {
             add_patterns(inner, found);
         }
     }
+}
+
+/// Reads a string literal, or several in `concat!`, where nothing else follows.
+fn read_text(args: &mut Cursor<'_>) -> Option<String> {
+    let mut text = String::new();
+    if args.eat_word("concat") && args.eat(b'!') {
+        let mut parts = args.any_group()?;
+        while !parts.is_end() {
+            text.push_str(&literal_text(&mut parts)?);
+            parts.eat(b',');
+        }
+    } else {
+        text = literal_text(args)?;
+    }
+    args.eat(b',');
+    args.is_end().then_some(text)
+}
+
+fn literal_text(cursor: &mut Cursor<'_>) -> Option<String> {
+    let (_, text) = cursor.literal().filter(|(kind, _)| *kind == LiteralKind::Text)?;
+    text_value(text).map(std::borrow::Cow::into_owned)
 }
 
 /// Passes one token, or a group, whose content is returned.

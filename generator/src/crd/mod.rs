@@ -129,6 +129,7 @@ fn version<'a>(
         file: item.file,
         span: resource.span,
     };
+    check_disabled_schema(id, resource, schemas);
     let whole = if item.is_rewritten {
         None
     } else {
@@ -157,6 +158,24 @@ fn version<'a>(
     check::check_metadata(&version, schemas);
     rules::check_rules(&version, schemas);
     Some(version)
+}
+
+/// Warns of a kind whose program has no schema of it, or another one than is written here.
+fn check_disabled_schema(id: TypeId, resource: &CustomResource, schemas: &mut Schemas<'_>) {
+    let item = schemas.package().item(id);
+    if resource.schema_mode != SchemaMode::Disabled || item.is_ours {
+        return;
+    }
+    let place = Place {
+        file: item.file,
+        span: resource.schema_span,
+    };
+    let message = format!(
+        "`{kind}::crd()` has no schema because of `schema = \"disabled\"`; this CRD has the schema of the type",
+        kind = resource.kind
+    );
+    let help = "remove `schema = \"disabled\"`; if the program sets another schema, skip the kind: `skip = [\"…\"]` below `[package.metadata.rbuilder]` in Cargo.toml";
+    schemas.report().warning(place, message, help);
 }
 
 /// The schema of a whole kind that the program has from code: `schema = "manual"` with an `impl JsonSchema`. Nothing for

@@ -50,10 +50,9 @@ pub(crate) fn enum_schema(
     diagnostics: &mut Vec<Diagnostic<Site>>,
 ) -> Schema {
     if variants.is_empty() {
-        diagnostics.push(Diagnostic::error(
-            Site::Container,
-            "an enum needs at least one variant",
-        ));
+        let help = "add a variant, or put `#[serde(skip)]` on the fields of this type: it has no values";
+        let error = Diagnostic::error(Site::Container, "an enum needs at least one variant");
+        diagnostics.push(error.help(help));
         return Schema::default();
     }
     let mut none = AbsentValues::default();
