@@ -25,6 +25,9 @@ use crate::serde_forms;
 /// An item with its type arguments.
 type Instance = (TypeId, Vec<Ty>);
 
+/// A function that returns a schema, with the type arguments of the type that it is of.
+type Call = (ValueId, Vec<Ty>);
+
 /// Arguments can grow on every round (`struct P<T> { next: P<Vec<T>> }`); no honest type is this deep.
 const MAX_DEPTH: usize = 64;
 
@@ -47,11 +50,11 @@ pub(crate) struct Schemas<'a> {
     /// The schemas of types by module and by how they are written there: most fields repeat a few types.
     spelled: HashMap<ModuleId, HashMap<String, Made<Slot>>>,
     /// The same for types whose schema a function of the program makes.
-    written: BTreeMap<(ValueId, Vec<Ty>), Made<Option<Arc<Schema>>>>,
+    written: BTreeMap<Call, Made<Option<Arc<Schema>>>>,
     /// The items being made, outermost first.
     open: Vec<Instance>,
     /// The functions whose schema is being made.
-    open_functions: Vec<(ValueId, Vec<Ty>)>,
+    open_functions: Vec<Call>,
 }
 
 impl<'a> Schemas<'a> {

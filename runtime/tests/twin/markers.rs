@@ -298,7 +298,7 @@ pub struct Overrides {
     pub tree: Vec<Tree>,
     #[serde(default)]
     #[schemars(schema_with = "ports")]
-    pub ports: Vec<u16>,
+    pub ports: Vec<i32>,
     #[schemars(schema_with = "at_least_one::<Part>")]
     pub parts: Option<Vec<Part>>,
     pub color: Option<Color>,
