@@ -103,6 +103,7 @@ fn bad_input_is_refused_with_one_error_and_nothing_is_written() {
         ),
         (API, "rbuilder init"),
         ("manifests", "no Cargo.toml"),
+        ("adopt", "no Cargo.toml"),
     ] {
         refused(&empty, command, expected);
     }

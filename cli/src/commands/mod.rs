@@ -1,5 +1,6 @@
 //! Commands, one file each: flags → request → plan. This module holds the code that they share.
 
+mod adopt;
 mod adopted;
 mod completion;
 mod create_api;
@@ -79,6 +80,7 @@ pub fn run(cli: Cli, shell: &mut Shell) -> Result<u8> {
         Command::Manifests(flags) => manifests::run(&dir, &flags, shell),
         Command::Helm(flags) => helm::run(&dir, &flags, shell),
         Command::Docs(flags) => docs::run(&dir, &flags, shell),
+        Command::Adopt(flags) => adopt::run(&dir, &flags, shell),
         Command::Install(flags) => install::install(&dir, &flags, shell),
         Command::Uninstall(flags) => install::uninstall(&dir, &flags, shell),
         Command::Deploy(flags) => deploy::deploy(&dir, &flags, shell),
@@ -108,6 +110,7 @@ fn enter_project(dir: PathBuf, command: &Command, shell: &mut Shell) -> PathBuf 
         Command::Docs(flags) if !flags.files.is_empty() => Search::Nowhere,
         Command::Manifests(_)
         | Command::Docs(_)
+        | Command::Adopt(_)
         | Command::Install(_)
         | Command::Uninstall(_)
         | Command::Deploy(_)

@@ -5,6 +5,7 @@ pub mod kustomization;
 pub mod library;
 pub mod merge;
 pub mod rust;
+pub mod selection;
 pub mod version;
 pub mod workspace;
 

@@ -53,6 +53,10 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         ("Show where the project gets the library from", "rbuilder library"),
         ("Get the library from a git repository", "rbuilder library --set git --url https://example.com/rbuilder.git --rev 0123456789012345678901234567890123456789"),
     ]),
+    ("adopt", &[
+        ("Show which kinds of a repository can be generated, and what would be written to Cargo.toml", "rbuilder adopt --dry-run"),
+        ("Get the table as a document for programs", "rbuilder adopt --dry-run --output json"),
+    ]),
     ("manifests", &[
         ("Generate the manifests of a project", "rbuilder manifests"),
         ("Fail in CI if they are not up to date", "rbuilder manifests --check"),

@@ -91,15 +91,10 @@ fn role_name(name: &str) -> Result<String, String> {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Manifests")]
 pub struct TargetFlags {
-    /// Output directory, relative to the project directory
-    #[arg(
-        long,
-        visible_alias = "output-dir",
-        value_name = "DIR",
-        default_value = "config"
-    )]
-    pub config_dir: String,
-    /// Output directory for CRDs [default: `crd/bases` in --config-dir]
+    /// Output directory, relative to the project directory [default: config]
+    #[arg(long, visible_alias = "output-dir", value_name = "DIR")]
+    pub config_dir: Option<String>,
+    /// Output directory for CRDs [default: `crd-dir` in Cargo.toml, or `crd/bases` in --config-dir]
     #[arg(long, value_name = "DIR")]
     pub crd_dir: Option<String>,
     /// Output directory for roles [default: `rbac` in --config-dir]

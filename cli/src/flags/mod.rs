@@ -1,5 +1,6 @@
 //! The command line: commands and flags, parsed but not checked any further. Commands turn flags into requests.
 
+mod adopt;
 mod cluster;
 mod delete;
 mod docs;
@@ -20,6 +21,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub use adopt::AdoptFlags;
 pub use cluster::{
     ClusterFlags, DeleteFlags, DeployFlags, DevFlags, GenerationFlags, InstallCrdsFlags, RunFlags,
 };
@@ -87,6 +89,9 @@ pub enum Command {
     Helm(HelmFlags),
     /// Generate the API reference of the project's kinds, or of any CRDs, as an HTML page or Markdown
     Docs(Box<DocsFlags>),
+    /// Examine the kinds of a kube-rs package or workspace, compare their CRDs with the committed ones, and make `manifests`
+    /// write them where they lie
+    Adopt(AdoptFlags),
     /// Install the CRDs into a cluster
     Install(InstallCrdsFlags),
     /// Delete the CRDs and all custom resources from a cluster
@@ -137,6 +142,7 @@ impl Command {
             Command::Manifests(_) => "manifests",
             Command::Helm(_) => "helm",
             Command::Docs(_) => "docs",
+            Command::Adopt(_) => "adopt",
             Command::Install(_) => "install",
             Command::Uninstall(_) => "uninstall",
             Command::Deploy(_) => "deploy",
@@ -167,6 +173,7 @@ impl Command {
             Command::Manifests(flags) => flags.plan.output,
             Command::Helm(flags) => flags.plan.output,
             Command::Docs(flags) => flags.plan.output,
+            Command::Adopt(flags) => flags.plan.output,
             Command::Install(_)
             | Command::Uninstall(_)
             | Command::Deploy(_)

@@ -13,6 +13,7 @@ mod portable;
 mod snapshot;
 mod sources;
 mod viewpoint;
+mod yaml;
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
@@ -185,6 +186,28 @@ impl Tree {
     /// Fails as [`list`](Self::list) does.
     pub fn list_folders(&self, folder: &str) -> Result<Vec<String>> {
         self.list_sort(folder, Sort::Folder)
+    }
+
+    /// Returns the regular files and the directories in a directory; the empty path is the project directory.
+    fn list_both(&self, folder: &str) -> Result<(Vec<String>, Vec<String>)> {
+        if !folder.is_empty() {
+            return Ok((self.list(folder)?, self.list_folders(folder)?));
+        }
+        let Some(root) = self.folder()? else {
+            return Ok((Vec::new(), Vec::new()));
+        };
+        let (mut files, mut folders) = (Vec::new(), Vec::new());
+        for (name, sort) in root.names().with_context(|| cannot_message("read", "."))? {
+            let Some(name) = name.to_str() else { continue };
+            match sort {
+                Sort::File => files.push(name.to_owned()),
+                Sort::Folder => folders.push(name.to_owned()),
+                _ => {}
+            }
+        }
+        files.sort();
+        folders.sort();
+        Ok((files, folders))
     }
 
     fn list_sort(&self, folder: &str, asked: Sort) -> Result<Vec<String>> {

@@ -7,8 +7,16 @@ use super::file::{File, table_at};
 use crate::Diagnostic;
 use std::ops::Range;
 
-/// The keys of the table.
-const KEYS: &[&str] = &["only", "skip", "serde-defaults"];
+/// The keys of the table. What follows `serde-defaults` says where the command writes, which it reads itself.
+const KEYS: &[&str] = &[
+    "only",
+    "skip",
+    "serde-defaults",
+    "crd-dir",
+    "crd-file",
+    "crd-files",
+    "keep-going",
+];
 
 /// The kinds that a manifest selects, and what their schemas have.
 #[derive(Clone, Debug)]

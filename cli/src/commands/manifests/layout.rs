@@ -1,11 +1,14 @@
 //! The paths of manifests, and the removal of stale ones.
 
+use std::collections::BTreeMap;
+
 use anyhow::{Context, Result};
 use rbuilder_generator::{OutputFile, Product};
 use serde_json::{Value, json};
 
 use super::Request;
 use super::replaced::check_replaced;
+use super::settings::{DEFAULT_FILE, Settings};
 use crate::commands::webhooks;
 use crate::edit::{Unrecognised, kustomization};
 use crate::flags::TargetFlags;
@@ -14,10 +17,17 @@ use crate::project::{FILE, Project};
 use crate::tree::{Tree, check_relative, typed_path};
 
 /// Output directories, relative to the project directory.
+#[derive(Clone)]
 pub(in crate::commands) struct Layout {
     /// Directory in which kustomizations are looked for.
     config: String,
     crds: String,
+    /// Name of the file of a CRD, with `{group}` and `{plural}`.
+    crd_file: String,
+    /// The files of CRDs that lie elsewhere, by the name of the CRD.
+    crd_files: BTreeMap<String, String>,
+    /// True if a flag says where CRDs are written.
+    is_typed: bool,
     roles: String,
     webhooks: String,
     /// True if CRDs of kinds that no longer exist are removed.
@@ -37,6 +47,9 @@ impl Layout {
         Layout {
             config: config.to_owned(),
             crds: format!("{config}/crd/bases"),
+            crd_file: DEFAULT_FILE.to_owned(),
+            crd_files: BTreeMap::new(),
+            is_typed: false,
             roles: format!("{config}/rbac"),
             webhooks: format!("{config}/webhook"),
             prunes: true,
@@ -46,7 +59,9 @@ impl Layout {
 
     /// Returns the layout that the flags request.
     pub(super) fn new(flags: &TargetFlags) -> Result<Layout> {
-        let mut layout = Layout::within(&folder("--config-dir", &flags.config_dir)?);
+        let config = flags.config_dir.as_deref().unwrap_or("config");
+        let mut layout = Layout::within(&folder("--config-dir", config)?);
+        layout.is_typed = flags.config_dir.is_some() || flags.crd_dir.is_some();
         for (flag, wanted, place) in [
             ("--crd-dir", &flags.crd_dir, &mut layout.crds),
             ("--rbac-dir", &flags.rbac_dir, &mut layout.roles),
@@ -60,13 +75,44 @@ impl Layout {
         Ok(layout)
     }
 
+    /// Takes over what `Cargo.toml` says, unless a flag says where CRDs are written.
+    pub(super) fn apply_settings(&mut self, settings: &Settings) {
+        if self.is_typed {
+            return;
+        }
+        if let Some(folder) = &settings.crd_dir {
+            self.crds.clone_from(folder);
+        }
+        if let Some(name) = &settings.crd_file {
+            self.crd_file.clone_from(name);
+        }
+        self.crd_files.clone_from(&settings.crd_files);
+    }
+
+    /// Returns the path of a CRD from that of its manifest.
+    fn crd_path(&self, manifest: &str) -> String {
+        let (group, plural) = manifest
+            .strip_suffix(".yaml")
+            .and_then(|name| name.split_once('_'))
+            .unwrap_or(("", manifest));
+        match self.crd_files.get(&format!("{plural}.{group}")) {
+            Some(path) => path.clone(),
+            None => {
+                let name = self
+                    .crd_file
+                    .replace("{group}", group)
+                    .replace("{plural}", plural);
+                format!("{}/{name}", self.crds)
+            }
+        }
+    }
+
     /// Returns the path of a manifest.
     fn path(&self, manifest: &str) -> String {
-        for (prefix, folder) in [
-            ("crd/bases/", &self.crds),
-            ("rbac/", &self.roles),
-            ("webhook/", &self.webhooks),
-        ] {
+        if let Some(name) = manifest.strip_prefix("crd/bases/") {
+            return self.crd_path(name);
+        }
+        for (prefix, folder) in [("rbac/", &self.roles), ("webhook/", &self.webhooks)] {
             if let Some(name) = manifest.strip_prefix(prefix) {
                 return format!("{folder}/{name}");
             }
@@ -76,10 +122,13 @@ impl Layout {
 
     /// Returns whether a path is that of a CRD.
     pub(super) fn holds_crd(&self, path: &str) -> bool {
+        if self.crd_files.values().any(|file| file == path) {
+            return true;
+        }
         let name = path
             .strip_prefix(&self.crds)
             .and_then(|rest| rest.strip_prefix('/'));
-        name.is_some_and(|name| !name.contains('/') && name.ends_with(".yaml") && !self.is_role(path))
+        name.is_some_and(|name| !name.contains('/') && is_yaml(name) && !self.is_role(path))
     }
 
     /// Returns whether a path is that of the roles.
@@ -191,7 +240,7 @@ impl Generated {
 fn prune(plan: &mut Plan, tree: &Tree, layout: &Layout, crds: &[String]) -> Result<Vec<String>> {
     let mut stale = Vec::new();
     for path in tree.list(&layout.crds)? {
-        if !path.ends_with(".yaml") || crds.contains(&path) {
+        if !is_yaml(&path) || crds.contains(&path) {
             continue;
         }
         if tree.read(&path)?.is_some_and(|text| is_ours(&text)) {
@@ -200,6 +249,10 @@ fn prune(plan: &mut Plan, tree: &Tree, layout: &Layout, crds: &[String]) -> Resu
         }
     }
     Ok(stale)
+}
+
+fn is_yaml(name: &str) -> bool {
+    name.ends_with(".yaml") || name.ends_with(".yml")
 }
 
 /// Returns whether a CRD was generated by rbuilder.

@@ -5,6 +5,7 @@ mod layout;
 mod loss;
 mod permissions;
 mod replaced;
+mod settings;
 mod stored;
 
 use std::path::Path;
@@ -26,9 +27,11 @@ use crate::tree::{Tree, TreeSources};
 use held_back::{HeldBack, count_asked, count_readable};
 use layout::{Generated, Layout};
 use loss::find_losses;
+pub(super) use settings::{DEFAULT_FILE, Settings};
 use stored::find_unreadable;
 
 /// A request to generate manifests.
+#[derive(Clone)]
 pub(super) struct Request {
     pub(super) layout: Layout,
     pub(super) options: Options,
@@ -116,6 +119,26 @@ impl Request {
         options.kubernetes = source.kubernetes;
     }
 
+    /// Returns a request that examines a repository: as much as can be generated.
+    pub(super) fn of_everything() -> Request {
+        let mut request = Request::default();
+        request.options.keep_going = true;
+        request.options.products = vec![Product::Crds];
+        request
+    }
+
+    /// Adds the settings in the project's `Cargo.toml`, before which flags go.
+    ///
+    /// # Errors
+    /// Fails if they are not valid.
+    fn with_settings(&self, tree: &Tree) -> Result<Request> {
+        let settings = Settings::read(tree)?;
+        let mut request = self.clone();
+        request.options.keep_going |= settings.keep_going;
+        request.layout.apply_settings(&settings);
+        Ok(request)
+    }
+
     fn makes(&self, product: Product) -> bool {
         self.options.products.contains(&product)
     }
@@ -135,7 +158,9 @@ pub(super) fn run(dir: &Path, flags: &ManifestsFlags, shell: &mut Shell) -> Resu
     }
     let request = Request::new(flags, shell)?;
     if flags.stdout {
-        let (_, (files, found)) = decide(dir, shell, &mut |tree| collect_manifests(tree, &request))?;
+        let (_, (files, found)) = decide(dir, shell, &mut |tree| {
+            collect_manifests(tree, &request.with_settings(tree)?)
+        })?;
         print(&files, &found, flags.plan.output, shell);
         return Ok(found.exit_code());
     }
@@ -249,6 +274,7 @@ fn print(files: &[OutputFile], found: &RenderedDiagnostics, output: Output, shel
 /// # Errors
 /// Fails with all errors in the source, each with its place.
 pub(super) fn add_to_plan(plan: &mut Plan, tree: &Tree, request: &Request) -> Result<RenderedDiagnostics> {
+    let request = &request.with_settings(tree)?;
     let sources = sources(plan, tree)?;
     let options = options(&sources, request)?;
     // Each manifest is compared as soon as it is generated, and kept only if it differs, to save memory.
@@ -279,6 +305,21 @@ pub(super) fn add_to_plan(plan: &mut Plan, tree: &Tree, request: &Request) -> Re
         }
     }
     render_findings(&found, &sources, request)
+}
+
+/// Generates the manifests of a tree without a plan, and hands each over. Returns the source and what was found.
+///
+/// # Errors
+/// Fails in a directory without `Cargo.toml`.
+pub(super) fn generate_in_memory(
+    tree: &Tree,
+    request: &Request,
+    each: &mut dyn FnMut(OutputFile),
+) -> Result<(TreeSources, Findings)> {
+    let sources = sources(&Plan::default(), tree)?;
+    let options = options(&sources, request)?;
+    let found = generate_each(&sources, &options, each);
+    Ok((sources, found))
 }
 
 /// Adds errors about losses, and removes the warnings in the same files, which say less.

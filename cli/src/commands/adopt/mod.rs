@@ -1,0 +1,180 @@
+//! `rbuilder adopt`: which kinds of a repository can be generated, how their CRDs differ from those that are committed, and
+//! the settings with which `rbuilder manifests` writes them where they lie.
+
+mod committed;
+mod compare;
+mod placement;
+mod survey;
+mod table;
+mod template;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::{Result, anyhow, bail};
+
+use super::manifests::{self, Request};
+use super::{Outcome, decide, decide_and_apply};
+use crate::edit::Obstacle;
+use crate::edit::selection::{OutputSettings, Skip, has_only, set_output, skip_kinds};
+use crate::flags::{AdoptFlags, Output};
+use crate::plan::{Plan, render_diff, render_json};
+use crate::project::FILE;
+use crate::shell::Shell;
+use crate::tree::Tree;
+
+use placement::{Placed, Placement, find_placement};
+use survey::{KindState, Survey, SurveyedKind, examine};
+
+const MANIFEST: &str = "Cargo.toml";
+
+pub(super) fn run(dir: &Path, flags: &AdoptFlags, shell: &mut Shell) -> Result<u8> {
+    let mut survey = None;
+    let make = &mut |tree: &Tree| {
+        let (plan, found) = plan_adopt(tree)?;
+        survey = Some(found);
+        Ok(Outcome {
+            plan,
+            ..Outcome::default()
+        })
+    };
+    let outcome = if flags.plan.dry_run {
+        decide(dir, shell, make)?.1
+    } else {
+        decide_and_apply(dir, shell, make)?
+    };
+    let survey = survey.ok_or_else(|| anyhow!("the repository was not examined"))?;
+    if flags.plan.output == Output::Json {
+        let mut answer = render_json(&outcome.plan, "adopt", !flags.plan.dry_run);
+        for (key, value) in table::to_json(&survey).as_object().into_iter().flatten() {
+            answer[key] = value.clone();
+        }
+        shell.out(&format!("{answer:#}\n"));
+        return Ok(0);
+    }
+    shell.report(&table::render(&survey));
+    if flags.plan.dry_run && !outcome.plan.is_empty() {
+        shell.diff(&render_diff(&outcome.plan));
+        shell.note("dry run: no files were written\n");
+    }
+    shell.summary(&outcome.plan, !flags.plan.dry_run);
+    if survey
+        .kinds
+        .iter()
+        .any(|kind| matches!(kind.state, KindState::Readable(_)))
+    {
+        shell.note("Next: run `rbuilder manifests --dry-run`, which shows what would change in the CRDs\n");
+    }
+    Ok(0)
+}
+
+/// Returns the changes that `adopt` makes, and what it found.
+///
+/// # Errors
+/// Fails in a directory without a package, in a project with PROJECT, and if a `Cargo.toml` cannot be edited.
+fn plan_adopt(tree: &Tree) -> Result<(Plan, Survey)> {
+    if tree.read(FILE)?.is_some() {
+        bail!(
+            "this directory has a PROJECT file, so `rbuilder manifests` writes to config/: run `rbuilder manifests --check`"
+        );
+    }
+    let request = Request::of_everything();
+    let survey = examine(tree, &request)?;
+    let mut plan = Plan::default();
+    if survey.kinds.is_empty() {
+        return Ok((plan, survey));
+    }
+    let skips = choose_skips(tree, &survey)?;
+    let skipped: Vec<String> = skips.values().flatten().map(|skip| skip.kind.clone()).collect();
+    let placement = place(&survey);
+    let settings = OutputSettings {
+        crd_dir: placement.folder.as_deref(),
+        crd_file: placement.file.as_deref(),
+        crd_files: Some(&placement.files),
+        keep_going: has_errors(tree, &request, skipped)?,
+    };
+    edit(&mut plan, tree, MANIFEST, |text| set_output(text, &settings))?;
+    for (folder, skips) in &skips {
+        let path = match folder.as_str() {
+            "" => MANIFEST.to_owned(),
+            folder => format!("{folder}/{MANIFEST}"),
+        };
+        edit(&mut plan, tree, &path, |text| skip_kinds(text, skips))?;
+    }
+    Ok((plan, survey))
+}
+
+/// Returns whether the kinds that are left have errors, or the source elsewhere.
+fn has_errors(tree: &Tree, request: &Request, skipped: Vec<String>) -> Result<bool> {
+    let mut request = request.clone();
+    request.options.skip_kinds.extend(skipped);
+    let (_, found) = manifests::generate_in_memory(tree, &request, &mut drop)?;
+    Ok(found.diagnostics.iter().any(|found| found.is_error()))
+}
+
+/// The kinds that rbuilder does not write, by the folder of their package: those that cannot be read, and those whose CRD is
+/// in a file with something else. A package that lists its kinds with `only` keeps its list.
+fn choose_skips(tree: &Tree, survey: &Survey) -> Result<BTreeMap<String, Vec<Skip>>> {
+    let mut skips: BTreeMap<String, Vec<Skip>> = BTreeMap::new();
+    for kind in survey.kinds.iter().filter(|kind| !kind.summary.group.is_empty()) {
+        let reason = match &kind.state {
+            KindState::Skipped(_) => continue,
+            KindState::Unreadable(reasons) => match reasons.first() {
+                Some(reason) => reason.text.clone(),
+                None => continue,
+            },
+            KindState::Readable(_) => match kind.obstacle() {
+                Some(obstacle) => obstacle,
+                None => continue,
+            },
+        };
+        let folder = &kind.summary.package;
+        let path = if folder.is_empty() {
+            MANIFEST.to_owned()
+        } else {
+            format!("{folder}/{MANIFEST}")
+        };
+        if tree.read(&path)?.is_none_or(|text| has_only(&text)) {
+            continue;
+        }
+        skips.entry(folder.clone()).or_default().push(Skip {
+            kind: format!("{}.{}", kind.summary.kind, kind.summary.group),
+            reason,
+        });
+    }
+    Ok(skips)
+}
+
+/// Where the CRDs that rbuilder writes lie.
+fn place(survey: &Survey) -> Placement {
+    let is_written =
+        |kind: &&SurveyedKind| matches!(kind.state, KindState::Readable(_)) && kind.obstacle().is_none();
+    let placed: Vec<Placed<'_>> = survey
+        .kinds
+        .iter()
+        .filter(is_written)
+        .map(|kind| Placed {
+            group: &kind.summary.group,
+            plural: &kind.summary.plural,
+            path: kind.committed.first().map(|file| file.path.as_str()),
+        })
+        .collect();
+    find_placement(&placed)
+}
+
+fn edit(
+    plan: &mut Plan,
+    tree: &Tree,
+    path: &str,
+    change: impl FnOnce(&str) -> Result<String, Obstacle>,
+) -> Result<()> {
+    let Some(text) = plan.read(tree, path)? else {
+        bail!("{path} does not exist");
+    };
+    let lines = "[package.metadata.rbuilder]";
+    let edited = change(&text).map_err(|obstacle| obstacle.in_file(path, lines))?;
+    if edited != text {
+        plan.edit(tree, path, &edited)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,187 @@
+//! The kinds of a repository, each with the CRD that is committed for it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::Result;
+use rbuilder_generator::{Findings, KindOutcome, KindSummary, Sources};
+use serde_json::Value;
+
+use super::committed::{CommittedCrd, CommittedCrds, find_committed};
+use super::compare::Comparison;
+use crate::commands::manifests::{self, Request};
+use crate::report;
+use crate::tree::{Tree, TreeSources};
+
+/// The kinds of a repository and its CRDs.
+pub(super) struct Survey {
+    pub(super) kinds: Vec<SurveyedKind>,
+    /// Names of committed CRDs that are of none of the kinds, each with its file.
+    pub(super) others: Vec<(String, String)>,
+    /// Errors that concern no kind, each with its place.
+    pub(super) errors: Vec<String>,
+}
+
+/// A kind with the CRD that is committed for it.
+pub(super) struct SurveyedKind {
+    pub(super) summary: KindSummary,
+    pub(super) state: KindState,
+    /// The files that hold its CRD, the one to write first.
+    pub(super) committed: Vec<CommittedCrd>,
+    /// True if it is probably another project's: CRDs of other groups are committed, and none of this one.
+    pub(super) is_doubtful: bool,
+}
+
+impl SurveyedKind {
+    /// Why rbuilder does not write the CRD of a readable kind.
+    pub(super) fn obstacle(&self) -> Option<String> {
+        let file = self.committed.first();
+        if let Some((file, obstacle)) = file.and_then(|file| Some((file, file.obstacle()?))) {
+            return Some(format!(
+                "{obstacle} ({}): move the CRD to a file of its own, remove the kind from `skip`, and run `rbuilder adopt` again",
+                file.path
+            ));
+        }
+        self.is_doubtful.then(|| {
+            format!(
+                "no CRD of the group `{}` is committed, so the kind is probably another project's: if it is yours, remove it from `skip`",
+                self.summary.group
+            )
+        })
+    }
+}
+
+/// What can be done with a kind.
+pub(super) enum KindState {
+    /// Its CRD can be generated. With the differences from the committed one, if that could be read.
+    Readable(Option<Comparison>),
+    /// It is another project's or not selected: the reason.
+    Skipped(String),
+    /// It cannot be read.
+    Unreadable(Vec<Reason>),
+}
+
+/// An error that holds a kind back.
+pub(super) struct Reason {
+    /// The place and the message.
+    pub(super) text: String,
+    /// The smallest change that corrects it.
+    pub(super) help: Option<String>,
+}
+
+/// Examines the repository.
+///
+/// # Errors
+/// Fails if there is no `Cargo.toml`, or if a folder cannot be read.
+pub(super) fn examine(tree: &Tree, request: &Request) -> Result<Survey> {
+    let mut committed = find_committed(tree)?;
+    let mut comparisons: BTreeMap<String, Comparison> = BTreeMap::new();
+    // Each CRD is compared as soon as it is generated, and then forgotten, to save memory.
+    let (sources, found) = manifests::generate_in_memory(tree, request, &mut |file| {
+        if let Some(comparison) = compare(tree, &committed, &file.text) {
+            comparisons.insert(file.path, comparison);
+        }
+    })?;
+    let mut kinds: Vec<SurveyedKind> = found
+        .kinds
+        .iter()
+        .map(|summary| {
+            let name = format!("{}.{}", summary.plural, summary.group);
+            let committed = take_committed(&mut committed, summary, &name);
+            SurveyedKind {
+                state: state(summary, &found, &sources, &mut comparisons),
+                committed,
+                summary: summary.clone(),
+                is_doubtful: false,
+            }
+        })
+        .collect();
+    mark_doubtful(&mut kinds);
+    let others = committed.into_iter();
+    Ok(Survey {
+        kinds,
+        others: others
+            .filter_map(|(name, files)| Some((name, files.first()?.path.clone())))
+            .collect(),
+        errors: list_other_errors(&found, &sources),
+    })
+}
+
+/// Marks the readable kinds of groups of which no CRD is committed, if there are CRDs of other groups.
+fn mark_doubtful(kinds: &mut [SurveyedKind]) {
+    let committed = kinds.iter().filter(|kind| !kind.committed.is_empty());
+    let groups: BTreeSet<String> = committed.map(|kind| kind.summary.group.clone()).collect();
+    if groups.is_empty() {
+        return;
+    }
+    for kind in kinds {
+        let is_readable = matches!(kind.state, KindState::Readable(_));
+        kind.is_doubtful = is_readable && !groups.contains(&kind.summary.group);
+    }
+}
+
+/// The CRDs of a kind. A plural that the source does not say can have been changed in the committed CRD.
+fn take_committed(committed: &mut CommittedCrds, summary: &KindSummary, name: &str) -> Vec<CommittedCrd> {
+    if let Some(files) = committed.remove(name) {
+        return files;
+    }
+    let found = find_by_kind(committed, &summary.group, &summary.kind);
+    found.and_then(|name| committed.remove(&name)).unwrap_or_default()
+}
+
+/// The name of the committed CRD of a kind.
+fn find_by_kind(committed: &CommittedCrds, group: &str, kind: &str) -> Option<String> {
+    let mut crds = committed.iter();
+    let found = crds.find(|(_, files)| files.iter().any(|file| file.is_of(group, kind)));
+    found.map(|(name, _)| name.clone())
+}
+
+/// Compares a generated CRD with the committed one, if there is one that can be read.
+fn compare(tree: &Tree, committed: &CommittedCrds, generated: &str) -> Option<Comparison> {
+    let new: Value = serde_saphyr::from_str(generated).ok()?;
+    let name = new["metadata"]["name"].as_str()?.to_owned();
+    let (group, kind) = (
+        new["spec"]["group"].as_str()?,
+        new["spec"]["names"]["kind"].as_str()?,
+    );
+    let name = if committed.contains_key(&name) {
+        name
+    } else {
+        find_by_kind(committed, group, kind)?
+    };
+    let old = committed.get(&name)?.first()?.read_crd(tree, &name)?;
+    Some(Comparison::of(&old, &new))
+}
+
+fn state(
+    summary: &KindSummary,
+    found: &Findings,
+    sources: &TreeSources,
+    comparisons: &mut BTreeMap<String, Comparison>,
+) -> KindState {
+    match &summary.outcome {
+        KindOutcome::Skipped { reason } => KindState::Skipped(reason.clone()),
+        KindOutcome::HeldBack { errors } => {
+            let errors = errors.iter().map(|at| &found.diagnostics[*at]);
+            let reason = |error: &rbuilder_generator::Diagnostic| Reason {
+                text: format!("{}: {}", report::locate(error, sources), error.message),
+                help: error.help.clone(),
+            };
+            KindState::Unreadable(errors.map(reason).collect())
+        }
+        KindOutcome::Readable { path } => KindState::Readable(comparisons.remove(path)),
+    }
+}
+
+fn list_other_errors(found: &Findings, sources: &dyn Sources) -> Vec<String> {
+    let is_of_kind = |position: usize| {
+        found.kinds.iter().any(|kind| match &kind.outcome {
+            KindOutcome::HeldBack { errors } => errors.contains(&position),
+            _ => false,
+        })
+    };
+    let errors = found.diagnostics.iter().enumerate();
+    errors
+        .filter(|(position, error)| error.is_error() && !is_of_kind(*position))
+        .map(|(_, error)| format!("{}: {}", report::locate(error, sources), error.message))
+        .collect()
+}

@@ -1,0 +1,175 @@
+//! The table of kinds, for people and for programs.
+
+use serde_json::{Value, json};
+
+use super::compare::Verdict;
+use super::survey::{KindState, Survey, SurveyedKind};
+
+/// Differences and errors of a kind to show; the others are counted.
+const MOST_SHOWN: usize = 5;
+
+/// Returns the table as text: a line for each kind, with what there is to know below it.
+pub(super) fn render(survey: &Survey) -> String {
+    let rows: Vec<[String; 4]> = survey.kinds.iter().map(columns).collect();
+    let width = |column: usize| {
+        rows.iter()
+            .map(|row| row[column].chars().count())
+            .max()
+            .unwrap_or(0)
+    };
+    let (kind, version, verdict) = (width(0), width(1), width(2));
+    let mut text = String::new();
+    for (row, surveyed) in rows.iter().zip(&survey.kinds) {
+        let [one, two, three, four] = row;
+        let line = format!("{one:kind$}  {two:version$}  {three:verdict$}  {four}");
+        text.push_str(line.trim_end());
+        text.push('\n');
+        for detail in details(surveyed) {
+            text.push_str(&format!("    {detail}\n"));
+        }
+    }
+    for (title, lines) in [
+        ("errors outside of kinds:", survey.errors.clone()),
+        (
+            "committed CRDs of no kind in the source:",
+            survey
+                .others
+                .iter()
+                .map(|(name, path)| format!("{name} in {path}"))
+                .collect(),
+        ),
+    ] {
+        if !lines.is_empty() {
+            text.push_str(&format!("\n{title}\n"));
+            cut(lines)
+                .iter()
+                .for_each(|line| text.push_str(&format!("    {line}\n")));
+        }
+    }
+    let readable = survey
+        .kinds
+        .iter()
+        .filter(|kind| matches!(kind.state, KindState::Readable(_)));
+    let count = match survey.kinds.len() {
+        1 => "1 kind".to_owned(),
+        kinds => format!("{kinds} kinds"),
+    };
+    text.push_str(&format!("\n{count}, {} readable\n", readable.count()));
+    text
+}
+
+/// The kind, its versions, the verdict, and the file of its CRD.
+fn columns(kind: &SurveyedKind) -> [String; 4] {
+    let summary = &kind.summary;
+    let version = if summary.group.is_empty() {
+        String::new()
+    } else {
+        format!("{}/{}", summary.group, summary.versions.join(","))
+    };
+    let file = match kind.committed.first() {
+        Some(file) => file.path.clone(),
+        None => "no CRD is committed".to_owned(),
+    };
+    [summary.kind.clone(), version, verdict(kind).to_owned(), file]
+}
+
+/// The verdict in a word.
+pub(super) fn verdict(kind: &SurveyedKind) -> &'static str {
+    match &kind.state {
+        KindState::Skipped(_) => "skipped",
+        KindState::Unreadable(_) => "unreadable",
+        KindState::Readable(Some(comparison)) => comparison.verdict().word(),
+        KindState::Readable(None) => "readable",
+    }
+}
+
+/// The lines below a kind.
+fn details(kind: &SurveyedKind) -> Vec<String> {
+    let mut lines = match &kind.state {
+        KindState::Skipped(reason) => vec![reason.clone()],
+        KindState::Unreadable(reasons) => {
+            let mut lines = Vec::new();
+            let shown = &reasons[..reasons.len().min(MOST_SHOWN)];
+            for (at, reason) in shown.iter().enumerate() {
+                lines.push(reason.text.clone());
+                // The same advice is given once.
+                let is_repeated = shown.get(at + 1).is_some_and(|next| next.help == reason.help);
+                let help = reason.help.as_ref().filter(|_| !is_repeated);
+                lines.extend(help.map(|help| format!("  help: {help}")));
+            }
+            let more = reasons.len().saturating_sub(MOST_SHOWN);
+            lines.extend((more > 0).then(|| format!("and {more} more errors")));
+            lines
+        }
+        KindState::Readable(Some(comparison)) => cut(comparison.words()),
+        KindState::Readable(None) => Vec::new(),
+    };
+    if let Some(obstacle) = kind
+        .obstacle()
+        .filter(|_| matches!(kind.state, KindState::Readable(_)))
+    {
+        lines.push(format!("not written: {obstacle}"));
+    }
+    if kind.committed.first().is_some_and(|file| file.is_template)
+        && matches!(kind.state, KindState::Readable(Some(_)))
+    {
+        lines.push("compared without what Helm fills in".to_owned());
+    }
+    lines.extend(
+        kind.committed
+            .iter()
+            .skip(1)
+            .map(|file| format!("also in {}", file.path)),
+    );
+    lines
+}
+
+fn cut(lines: Vec<String>) -> Vec<String> {
+    let more = lines.len().saturating_sub(MOST_SHOWN);
+    let mut shown: Vec<String> = lines.into_iter().take(MOST_SHOWN).collect();
+    shown.extend((more > 0).then(|| format!("and {more} more")));
+    shown
+}
+
+/// Returns the table as JSON, with all differences.
+pub(super) fn to_json(survey: &Survey) -> Value {
+    let kinds: Vec<Value> = survey.kinds.iter().map(kind_to_json).collect();
+    let others: Vec<Value> = survey
+        .others
+        .iter()
+        .map(|(name, path)| json!({ "name": name, "path": path }))
+        .collect();
+    json!({ "kinds": kinds, "otherCrds": others, "otherErrors": survey.errors })
+}
+
+fn kind_to_json(kind: &SurveyedKind) -> Value {
+    let summary = &kind.summary;
+    let files: Vec<Value> = kind
+        .committed
+        .iter()
+        .map(|file| json!({ "path": file.path, "obstacle": file.obstacle() }))
+        .collect();
+    let mut row = json!({
+        "kind": summary.kind,
+        "group": summary.group,
+        "plural": summary.plural,
+        "versions": summary.versions,
+        "package": summary.package,
+        "verdict": verdict(kind),
+        "committed": files,
+    });
+    match &kind.state {
+        KindState::Skipped(reason) => row["reason"] = reason.as_str().into(),
+        KindState::Unreadable(reasons) => {
+            row["errors"] = reasons
+                .iter()
+                .map(|reason| json!({ "message": reason.text, "help": reason.help }))
+                .collect();
+        }
+        KindState::Readable(Some(comparison)) if comparison.verdict() != Verdict::Same => {
+            row["differences"] = comparison.words().into();
+        }
+        KindState::Readable(_) => {}
+    }
+    row
+}

@@ -1,0 +1,160 @@
+//! Where the manifests of a project without PROJECT lie: `[package.metadata.rbuilder]` or `[workspace.metadata.rbuilder]` in
+//! the `Cargo.toml` of the project directory, as `rbuilder adopt` writes them.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result, bail};
+use toml_edit::{Document, Item, TableLike};
+
+use crate::tree::{Tree, check_relative};
+
+/// Keys of the table in a workspace; those in a package are checked with the generator's.
+const KEYS: [&str; 4] = ["crd-dir", "crd-file", "crd-files", "keep-going"];
+
+/// The settings of the output in a `Cargo.toml`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(in crate::commands) struct Settings {
+    /// Directory of the CRDs.
+    pub(in crate::commands) crd_dir: Option<String>,
+    /// Name of the file of a CRD, with `{group}` and `{plural}`.
+    pub(in crate::commands) crd_file: Option<String>,
+    /// The files of CRDs that lie elsewhere, by the name of the CRD: `cups.example.com`.
+    pub(in crate::commands) crd_files: BTreeMap<String, String>,
+    /// True if errors hold back only what they concern.
+    pub(in crate::commands) keep_going: bool,
+}
+
+/// Name of a CRD's file without a setting.
+pub(in crate::commands) const DEFAULT_FILE: &str = "{group}_{plural}.yaml";
+
+impl Settings {
+    /// Reads the settings of the project; none without a `Cargo.toml`.
+    ///
+    /// # Errors
+    /// Fails if a value is not of its form, or leads out of the project.
+    pub(in crate::commands) fn read(tree: &Tree) -> Result<Settings> {
+        let text = tree.read("Cargo.toml")?;
+        match text.as_deref().map(Document::parse) {
+            Some(Ok(document)) => Settings::of(document.as_table()),
+            // The generator says what is wrong with it.
+            Some(Err(_)) | None => Ok(Settings::default()),
+        }
+    }
+
+    fn of(document: &dyn TableLike) -> Result<Settings> {
+        let mut settings = Settings::default();
+        for part in ["workspace", "package"] {
+            let own = document
+                .get(part)
+                .and_then(|part| part.get("metadata"))
+                .and_then(|metadata| metadata.get("rbuilder"));
+            let Some(own) = own.and_then(Item::as_table_like) else {
+                continue;
+            };
+            if part == "workspace"
+                && let Some((key, _)) = own.iter().find(|(key, _)| !KEYS.contains(key))
+            {
+                bail!(
+                    "unknown key `{key}` in `[workspace.metadata.rbuilder]` of Cargo.toml: expected {}",
+                    KEYS.map(|key| format!("`{key}`")).join(", ")
+                );
+            }
+            settings
+                .add(own)
+                .with_context(|| format!("failed to read `[{part}.metadata.rbuilder]` in Cargo.toml"))?;
+        }
+        Ok(settings)
+    }
+
+    fn add(&mut self, own: &dyn TableLike) -> Result<()> {
+        if let Some(item) = own.get("crd-dir") {
+            let folder = string(item, "crd-dir")?.trim_end_matches('/');
+            check_relative(folder).context("`crd-dir` must be a directory within the project")?;
+            self.crd_dir = Some(folder.to_owned());
+        }
+        if let Some(item) = own.get("crd-file") {
+            let name = string(item, "crd-file")?;
+            if name.contains('/') || !name.contains("{plural}") || !is_yaml(name) {
+                bail!(
+                    "`crd-file` must be a file name with `{{plural}}` that ends in .yaml or .yml; found `{name}`"
+                );
+            }
+            self.crd_file = Some(name.to_owned());
+        }
+        if let Some(item) = own.get("crd-files") {
+            let Some(files) = item.as_table_like() else {
+                bail!("`crd-files` must be a table of paths by the names of CRDs");
+            };
+            for (crd, item) in files.iter() {
+                let path = string(item, "crd-files")?;
+                check_relative(path)
+                    .with_context(|| format!("the file of `{crd}` must be within the project"))?;
+                if !is_yaml(path) {
+                    bail!("the file of `{crd}` must end in .yaml or .yml; found `{path}`");
+                }
+                if let Some((other, _)) = self.crd_files.iter().find(|(_, known)| *known == path) {
+                    bail!("`{crd}` and `{other}` have the same file, `{path}`");
+                }
+                self.crd_files.insert(crd.to_owned(), path.to_owned());
+            }
+        }
+        if let Some(item) = own.get("keep-going") {
+            let Some(keep_going) = item.as_bool() else {
+                bail!("`keep-going` must be `true` or `false`");
+            };
+            self.keep_going = keep_going;
+        }
+        Ok(())
+    }
+}
+
+fn string<'a>(item: &'a Item, key: &str) -> Result<&'a str> {
+    match item.as_str() {
+        Some(text) => Ok(text),
+        None => bail!("`{key}` must be a string"),
+    }
+}
+
+fn is_yaml(name: &str) -> bool {
+    name.ends_with(".yaml") || name.ends_with(".yml")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Settings> {
+        Settings::of(Document::parse(text).expect("TOML").as_table())
+    }
+
+    #[test]
+    fn settings_of_packages_and_workspaces() {
+        let settings = read(
+            "[workspace.metadata.rbuilder]\ncrd-dir = \"charts/crds/\"\n[package.metadata.rbuilder]\nskip = []\nkeep-going = true\ncrd-file = \"{plural}.yml\"\n[package.metadata.rbuilder.crd-files]\n\"cups.x.io\" = \"deploy/cup.yaml\"\n",
+        )
+        .expect("settings");
+        assert_eq!(settings.crd_dir.as_deref(), Some("charts/crds"));
+        assert_eq!(settings.crd_file.as_deref(), Some("{plural}.yml"));
+        assert_eq!(settings.crd_files["cups.x.io"], "deploy/cup.yaml");
+        assert!(settings.keep_going);
+    }
+
+    #[test]
+    fn what_leads_out_or_has_another_form_is_refused() {
+        for (line, part) in [
+            ("crd-dir = \"../x\"", "within the project"),
+            ("crd-dir = \"/etc\"", "within the project"),
+            ("crd-dir = 1", "must be a string"),
+            ("crd-file = \"a.yaml\"", "`{plural}`"),
+            ("crd-file = \"a/{plural}.yaml\"", "file name"),
+            ("crd-files = { a = \"../a.yaml\" }", "within the project"),
+            ("crd-files = { a = \"a.rs\" }", ".yaml"),
+            ("crd-files = { a = \"a.yaml\", b = \"a.yaml\" }", "same file"),
+            ("keep-going = 1", "`true` or `false`"),
+            ("only = []", "unknown key `only`"),
+        ] {
+            let error = read(&format!("[workspace.metadata.rbuilder]\n{line}\n")).expect_err(line);
+            assert!(format!("{error:#}").contains(part), "{error:#}");
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! The YAML files of a project, wherever they lie.
+
+use anyhow::Result;
+
+use super::Tree;
+
+/// Depth of folders, and number of folders, at most. No project for people has more.
+const MAX_DEPTH: usize = 24;
+const MAX_FOLDERS: usize = 20_000;
+
+/// Folders that hold what other programs wrote.
+const PASSED_OVER: [&str; 4] = ["target", "node_modules", "vendor", "dist"];
+
+impl Tree {
+    /// Returns the paths of all files that end in `.yaml`, `.yml`, `.tpl` or `.json`, sorted. Hidden folders, links and
+    /// folders that others write are passed over.
+    ///
+    /// # Errors
+    /// Fails if a folder cannot be read.
+    pub(crate) fn find_yaml(&self) -> Result<Vec<String>> {
+        let mut found = Vec::new();
+        let mut open = vec![(String::new(), 0)];
+        let mut seen = 0;
+        while let Some((folder, depth)) = open.pop() {
+            let (files, folders) = self.list_both(&folder)?;
+            found.extend(files.into_iter().filter(|path| is_yaml(path)));
+            seen += 1;
+            if depth >= MAX_DEPTH || seen >= MAX_FOLDERS {
+                continue;
+            }
+            let inner = folders.into_iter().filter(|path| {
+                let name = path.rsplit('/').next().unwrap_or(path);
+                !name.starts_with('.') && !PASSED_OVER.contains(&name)
+            });
+            open.extend(inner.map(|path| (path, depth + 1)));
+        }
+        found.sort();
+        Ok(found)
+    }
+}
+
+fn is_yaml(path: &str) -> bool {
+    [".yaml", ".yml", ".tpl", ".json"]
+        .iter()
+        .any(|ending| path.ends_with(ending))
+}

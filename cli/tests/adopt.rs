@@ -1,0 +1,274 @@
+//! `rbuilder adopt`: what is said of the kinds of a repository, and what `manifests` does after it.
+
+// The test's own files are what it is about.
+#![allow(clippy::disallowed_methods)]
+
+#[path = "support/mod.rs"]
+mod support;
+
+use serde_json::Value;
+use support::Folder;
+
+fn kind(kind: &str, group: &str, field: &str) -> String {
+    format!(
+        "#[derive(kube::CustomResource, schemars::JsonSchema)]\n\
+         #[kube(group = \"{group}\", version = \"v1\", kind = \"{kind}\", namespaced)]\n\
+         pub struct {kind}Spec {{\n    {field},\n}}\n"
+    )
+}
+
+/// A package with these kinds, each in a module, and files.
+fn package(kinds: &[(&str, &str)], files: &[(&str, &str)]) -> Folder {
+    let folder = Folder::new();
+    folder.write(
+        "Cargo.toml",
+        "[package]\nname = \"cafe\"\nedition = \"2024\"\n\n[dependencies]\nkube = \"3\"\nschemars = \"1\"\n",
+    );
+    let mut lib = String::new();
+    for (name, field) in kinds {
+        let module = name.to_lowercase();
+        lib.push_str(&format!("mod {module};\n"));
+        folder.write(&format!("src/{module}.rs"), &kind(name, "x.io", field));
+    }
+    folder.write("src/lib.rs", &lib);
+    files.iter().for_each(|(path, text)| folder.write(path, text));
+    folder
+}
+
+/// A CRD whose spec has these properties.
+fn crd(kind: &str, properties: &str) -> String {
+    let plural = format!("{}s", kind.to_lowercase());
+    format!(
+        "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata:\n  name: {plural}.x.io\nspec:\n  \
+         group: x.io\n  scope: Namespaced\n  names: {{kind: {kind}, plural: {plural}, singular: {}}}\n  versions:\n  - \
+         name: v1\n    served: true\n    storage: true\n    schema:\n      openAPIV3Schema:\n        type: object\n        \
+         required: [spec]\n        properties:\n          spec:\n            type: object\n            required: [size]\n            \
+         properties: {properties}\n",
+        kind.to_lowercase()
+    )
+}
+
+const SIZE: &str = "{size: {type: integer, format: int32}}";
+
+/// Checks the parts of the table, and that a second run changes nothing.
+#[track_caller]
+fn check(folder: &Folder, said: &[&str]) {
+    let before = folder.tree();
+    let shown = folder.run("adopt --dry-run").ok();
+    assert_eq!(folder.tree(), before);
+    let ran = folder.run("adopt").ok();
+    for part in said {
+        assert!(
+            ran.out.contains(part),
+            "{part:?} is missing in\n{}{}",
+            ran.out,
+            ran.err
+        );
+        assert!(shown.out.contains(part), "{part:?} is missing in\n{}", shown.out);
+    }
+    let after = folder.tree();
+    folder.run("adopt").ok();
+    assert_eq!(folder.tree(), after, "the second run");
+}
+
+#[test]
+fn crds_are_written_where_they_lie() {
+    let folder = package(
+        &[
+            ("Cup", "pub size: i32"),
+            ("Pot", "pub size: u8"),
+            ("Can", "pub size: i32"),
+            ("Jar", "pub size: i32"),
+        ],
+        &[
+            ("charts/cafe/crds/cups.yaml", &crd("Cup", SIZE)),
+            ("charts/cafe/crds/pots.yaml", &crd("Pot", SIZE)),
+            (
+                "deploy/can-definition.yaml",
+                &crd("Can", "{size: {type: integer}, old: {type: string}}"),
+            ),
+        ],
+    );
+    check(
+        &folder,
+        &[
+            "Cup  x.io/v1  same      charts/cafe/crds/cups.yaml\n",
+            "Pot  x.io/v1  narrower  charts/cafe/crds/pots.yaml\n    `.spec.size`: maximum 255; it was none\n",
+            "Can  x.io/v1  narrower  deploy/can-definition.yaml\n    `.spec.old` is missing",
+            "Jar  x.io/v1  readable  no CRD is committed\n",
+            "4 kinds, 4 readable",
+        ],
+    );
+    let manifest = folder.tree()["Cargo.toml"].clone();
+    let own = "[package.metadata.rbuilder]\ncrd-dir = \"charts/cafe/crds\"\ncrd-file = \"{plural}.yaml\"\ncrd-files = { \"cans.x.io\" = \"deploy/can-definition.yaml\" }\n";
+    assert!(manifest.contains(own), "{manifest}");
+    folder.run("manifests").ok();
+    let tree = folder.tree();
+    assert!(tree["charts/cafe/crds/pots.yaml"].contains("maximum: 255"));
+    assert!(tree["charts/cafe/crds/jars.yaml"].contains("kind: Jar"));
+    assert!(!tree["deploy/can-definition.yaml"].contains("old"));
+    assert!(
+        !tree.keys().any(|path| path.starts_with("config/")),
+        "{:?}",
+        tree.keys()
+    );
+    folder.run("manifests --check").ok();
+    // A flag goes before the settings.
+    folder.run("manifests --crd-dir elsewhere").ok();
+    assert!(folder.tree().contains_key("elsewhere/x.io_cans.yaml"));
+}
+
+#[test]
+fn a_crd_in_a_file_with_something_else_is_never_written_beside_it() {
+    let pair = format!("{}---\nkind: Role\n", crd("Pot", SIZE));
+    let template = format!("{{{{- if .Values.crds }}}}\n{}{{{{- end }}}}\n", crd("Can", SIZE));
+    let folder = package(
+        &[
+            ("Cup", "pub size: i32"),
+            ("Pot", "pub size: i32"),
+            ("Can", "pub size: i32"),
+        ],
+        &[
+            ("crds/cups.yaml", &crd("Cup", SIZE)),
+            ("deploy/all.yaml", &pair),
+            ("charts/cafe/templates/crd.yaml", &template),
+        ],
+    );
+    check(
+        &folder,
+        &[
+            "it has another object (deploy/all.yaml)",
+            "Helm fills in parts of it",
+        ],
+    );
+    let before = folder.tree();
+    folder.run("manifests").ok();
+    folder.run("manifests --check").ok();
+    let after = folder.tree();
+    let changed: Vec<&String> = after
+        .keys()
+        .filter(|path| before.get(*path) != after.get(*path))
+        .collect();
+    assert_eq!(changed, ["crds/cups.yaml"]);
+}
+
+#[test]
+fn kinds_that_cannot_be_read_are_skipped_with_the_reason() {
+    let folder = package(
+        &[("Cup", "pub size: i32"), ("Pot", "pub size: (u8, u8)")],
+        &[
+            ("crds/cups.yaml", &crd("Cup", SIZE)),
+            ("crds/pots.yaml", &crd("Pot", SIZE)),
+        ],
+    );
+    check(
+        &folder,
+        &[
+            "unreadable",
+            "src/pot.rs:4:15: a tuple has no structural schema",
+            "  help: use a struct",
+        ],
+    );
+    let manifest = folder.tree()["Cargo.toml"].clone();
+    assert!(manifest.contains("    # src/pot.rs:4:15: a tuple"), "{manifest}");
+    assert!(!manifest.contains("keep-going"), "{manifest}");
+    let pots = folder.tree()["crds/pots.yaml"].clone();
+    folder.run("manifests").ok();
+    folder.run("manifests --check").ok();
+    assert_eq!(folder.tree()["crds/pots.yaml"], pots);
+}
+
+#[test]
+fn errors_outside_of_kinds_keep_going() {
+    let folder = package(&[("Cup", "pub size: i32")], &[]);
+    let hidden = kind("Pot", "x.io", "pub size: i32");
+    let lib = format!("mod cup;\nhidden! {{\n{hidden}}}\n");
+    folder.write("src/lib.rs", &lib);
+    check(
+        &folder,
+        &["errors outside of kinds:\n    src/lib.rs:3:16: this kind is inside a macro"],
+    );
+    assert!(folder.tree()["Cargo.toml"].contains("keep-going = true"));
+    let ran = folder.run("manifests");
+    assert_eq!(ran.code, 1);
+    assert!(folder.tree().contains_key("config/crd/bases/x.io_cups.yaml"));
+}
+
+#[test]
+fn kinds_of_others_are_not_written() {
+    let folder = package(
+        &[("Cup", "pub size: i32")],
+        &[("crds/cups.yaml", &crd("Cup", SIZE))],
+    );
+    let lib = format!("mod cup;\n{}", kind("Cloud", "iam.example.com", "pub a: i32"));
+    folder.write("src/lib.rs", &lib);
+    check(&folder, &["no CRD of the group `iam.example.com` is committed"]);
+    folder.run("manifests").ok();
+    assert!(!folder.tree().keys().any(|path| path.contains("cloud")));
+}
+
+#[test]
+fn a_workspace_has_its_settings_in_its_own_table() {
+    let folder = Folder::new();
+    folder.write("Cargo.toml", "[workspace]\nmembers = [\"api\"]\n");
+    folder.write(
+        "api/Cargo.toml",
+        "[package]\nname = \"api\"\nedition = \"2024\"\n",
+    );
+    let lib = format!(
+        "{}{}",
+        kind("Cup", "x.io", "pub size: i32"),
+        kind("Pot", "x.io", "pub a: (i32, i32)")
+    );
+    folder.write("api/src/lib.rs", &lib);
+    folder.write("crds/cups.yaml", &crd("Cup", SIZE));
+    check(&folder, &["2 kinds, 1 readable"]);
+    let tree = folder.tree();
+    assert!(tree["Cargo.toml"].contains("[workspace.metadata.rbuilder]\ncrd-dir = \"crds\"\n"));
+    assert!(tree["api/Cargo.toml"].contains("\"Pot.x.io\","));
+    folder.run("manifests").ok();
+    folder.run("manifests --check").ok();
+    assert!(folder.tree()["crds/cups.yaml"].contains("rbuilder.dev/version"));
+}
+
+#[test]
+fn the_table_is_a_document_too() {
+    let folder = package(&[("Cup", "pub size: u8")], &[("crd.yaml", &crd("Cup", SIZE))]);
+    let ran = folder.run("adopt --dry-run --output json").ok();
+    let table: Value = serde_json::from_str(&ran.out).expect("JSON");
+    let cup = &table["kinds"][0];
+    assert_eq!(cup["verdict"], "narrower");
+    assert_eq!(cup["committed"][0]["path"], "crd.yaml");
+    assert!(
+        cup["differences"][0]
+            .as_str()
+            .expect("words")
+            .contains("maximum 255")
+    );
+}
+
+#[test]
+fn a_project_has_no_need_of_it() {
+    let folder = package(&[("Cup", "pub size: i32")], &[("PROJECT", "version: \"3\"\n")]);
+    let ran = folder.run("adopt");
+    assert_eq!(ran.code, 1);
+    assert!(ran.err.contains("PROJECT"), "{}", ran.err);
+}
+
+#[test]
+fn settings_do_not_lead_out_of_the_project() {
+    for line in [
+        "crd-dir = \"../out\"",
+        "crd-files = { \"cups.x.io\" = \"/tmp/a.yaml\" }",
+    ] {
+        let folder = package(&[("Cup", "pub size: i32")], &[]);
+        let text = folder.tree()["Cargo.toml"].clone();
+        folder.write(
+            "Cargo.toml",
+            &format!("{text}\n[package.metadata.rbuilder]\n{line}\n"),
+        );
+        let ran = folder.run("manifests");
+        assert_eq!(ran.code, 1, "{line}");
+        assert!(ran.err.contains("within the project"), "{}", ran.err);
+    }
+}
