@@ -266,7 +266,7 @@ fn messages_for_editors_are_lines_of_json_in_rustcs_form() {
     assert_eq!(lines.len(), 3, "{}", ran.out);
     assert_eq!(
         lines[2]["message"],
-        "found 2 errors in the source; no files were written"
+        "found 2 errors in the source; no files were written: pass `--keep-going` to generate the manifests of the kinds without errors (1 of 2)"
     );
     let message = &lines[0];
     assert_eq!(message["$message_type"], "diagnostic");

@@ -62,7 +62,7 @@ fn readable_kinds_are_written_and_others_left_as_they_are() {
     folder.write("src/pot.rs", &kind("Pot", "pub size: Unknown"));
     // Its kind is gone, but which kinds there are is known only without errors.
     folder.write("src/can.rs", "");
-    let refused = "no files were written: 1 of 2 kinds have none; pass `--keep-going`";
+    let refused = "no files were written: pass `--keep-going` to generate the manifests of the kinds without errors (1 of 2)";
     check(&folder, "manifests", &[refused], &[]);
     let summary = [
         "found 1 error in the source; these manifests were left as they are: 1 of 2 kinds",

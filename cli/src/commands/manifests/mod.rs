@@ -448,7 +448,7 @@ fn source_errors(found: &Findings, sources: &TreeSources, request: &Request) -> 
     let readable = count_readable(&found.kinds);
     let advice = match request.advice {
         "" if readable > 0 && !request.options.keep_going => format!(
-            "{readable} of {} kinds have none; pass `--keep-going` to generate their manifests",
+            "pass `--keep-going` to generate the manifests of the kinds without errors ({readable} of {})",
             count_asked(&found.kinds)
         ),
         advice => advice.to_owned(),
