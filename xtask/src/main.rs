@@ -26,6 +26,7 @@ mod mutations;
 mod oracle;
 mod packages;
 mod patterns;
+mod pictures;
 mod project;
 mod release;
 mod scaffold;
@@ -88,6 +89,8 @@ enum Task {
     Oracle(oracle::Args),
     /// Record which patterns Go's regexp compiles, and what they match (needs Go)
     Patterns(patterns::Args),
+    /// Make the pictures of the guide from their diagrams and from the figures in its tables
+    Pictures(pictures::Args),
     /// Check that the version can be published: names, changelog, packages, a scaffold that gets the library from them
     Release(release::Args),
     /// Scaffold projects outside the tree and build, lint and test them as their users would
@@ -134,6 +137,7 @@ fn run(task: &Task) -> anyhow::Result<()> {
         Task::Mutations(args) => mutations::record_answers(args),
         Task::Oracle(args) => oracle::record_manifests(args),
         Task::Patterns(args) => patterns::record_verdicts(args),
+        Task::Pictures(args) => pictures::update_pictures(args),
         Task::Release(args) => release::check_release(args),
         Task::Scaffold(args) => scaffold::walk_journeys(args),
         Task::Templates(args) => templates::record_templates(args),

@@ -1,0 +1,86 @@
+//! `cargo xtask pictures`: makes the pictures of the guide from text.
+//!
+//! A diagram is a file in docs/pictures/ in the language of Pikchr, whose first line is a comment with its title. A plot is
+//! a row of [`PLOTS`](plot::PLOTS), drawn from the figures in a table of a page. Both become SVG files in that folder.
+
+mod plot;
+mod theme;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, anyhow};
+use pikchr::{Pikchr, PikchrFlags};
+
+use crate::committed::update_file;
+use crate::repo;
+
+const FOLDER: &str = "docs/pictures";
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Change nothing; fail when a picture is stale
+    #[arg(long)]
+    check: bool,
+}
+
+/// Makes the pictures again; writes or compares them.
+pub(crate) fn update_pictures(args: &Args) -> Result<()> {
+    for path in list_diagrams()? {
+        let source = fs_err::read_to_string(&path)?;
+        let name = path.file_stem().context("a diagram has no name")?;
+        update_picture(&name.to_string_lossy(), &source, args.check)?;
+    }
+    for plot in plot::PLOTS {
+        let page = fs_err::read_to_string(repo::root().join(plot.page))?;
+        let source = plot
+            .draw(&page)
+            .with_context(|| format!("cannot draw {} from {}", plot.name, plot.page))?;
+        update_picture(plot.name, &source, args.check)?;
+    }
+    Ok(())
+}
+
+fn list_diagrams() -> Result<Vec<PathBuf>> {
+    let entries = fs_err::read_dir(repo::root().join(FOLDER))?;
+    let mut paths: Vec<_> = entries
+        .map(|entry| entry.map(|entry| entry.path()))
+        .collect::<Result<_, _>>()?;
+    paths.retain(|path| path.extension() == Some(Path::new("pikchr").as_os_str()));
+    paths.sort();
+    Ok(paths)
+}
+
+fn update_picture(name: &str, source: &str, is_check: bool) -> Result<()> {
+    let picture = draw(source).with_context(|| format!("cannot draw {name}"))?;
+    let path = format!("{FOLDER}/{name}.svg");
+    update_file(&path, picture.as_bytes(), is_check, "pictures")
+}
+
+/// Returns a diagram as SVG in the colors of the guide.
+fn draw(source: &str) -> Result<String> {
+    let title = source
+        .lines()
+        .next()
+        .and_then(|line| line.strip_prefix("// "))
+        .context("expected `// ` and the title in the first line")?;
+    let picture = Pikchr::render(source, None, PikchrFlags::default()).map_err(|error| anyhow!(error))?;
+    theme::apply_theme(picture.rendered(), title)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_diagram_needs_a_title() {
+        assert!(draw("box \"a\"").is_err());
+        let picture = draw("// A box\nbox \"a\"").unwrap();
+        assert!(picture.contains("<title>A box</title>"), "{picture}");
+    }
+
+    #[test]
+    fn a_mistake_in_a_diagram_is_an_error() {
+        let error = draw("// A box\nbax \"a\"").unwrap_err();
+        assert!(error.to_string().contains("syntax error"), "{error}");
+    }
+}
