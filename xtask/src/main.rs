@@ -7,6 +7,7 @@
 mod assets;
 mod bench;
 mod bench_operator;
+mod book;
 mod catalogue;
 mod cel;
 mod ci;
@@ -59,6 +60,8 @@ enum Task {
     Bench(bench::Args),
     /// Measure an operator on a real API server, beside the same operator in Go
     BenchOperator(bench_operator::Args),
+    /// Build the guide as a book with mdBook
+    Book,
     /// Make the catalogue of Kubernetes' own types from its OpenAPI documents (needs Go)
     Catalogue(catalogue::Args),
     /// Record kube-apiserver's verdicts on CEL rules and its cost estimates (needs Go)
@@ -122,6 +125,7 @@ fn run(task: &Task) -> anyhow::Result<()> {
         Task::Assets => assets::print_folder(),
         Task::Bench(args) => bench::measure_manifests(args),
         Task::BenchOperator(args) => bench_operator::measure_operators(args),
+        Task::Book => book::build_book(),
         Task::Catalogue(args) => catalogue::make_catalogue(args),
         Task::Cel(args) => cel::record_verdicts(args),
         Task::Ci(args) => ci::run_steps(args),

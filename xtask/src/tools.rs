@@ -74,6 +74,13 @@ pub(crate) const KUSTOMIZE: Tool = Tool {
     source: Source::Go("sigs.k8s.io/kustomize/kustomize/v5"),
 };
 
+/// Builds the guide as a book.
+pub(crate) const MDBOOK: Tool = Tool {
+    name: "mdbook",
+    version: "0.5.4",
+    source: Source::Crate(None),
+};
+
 /// Returns the program's binary; installs it where it is missing.
 ///
 /// # Errors

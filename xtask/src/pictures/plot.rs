@@ -82,10 +82,10 @@ pub(super) const PLOTS: &[Plot] = &[
 /// The length of the longest bar, in inches.
 const LONGEST: f64 = 4.0;
 
-/// The room for labels before the bars, in inches.
+/// The width of the labels before the bars, in inches.
 const LABELS: f64 = 2.0;
 
-/// The room for figures after the longest bar, in inches.
+/// The width of the figure after the longest bar, in inches.
 const FIGURES: f64 = 0.8;
 
 impl Plot {

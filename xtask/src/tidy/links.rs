@@ -1,0 +1,228 @@
+//! Links of the documents: each leads to a file of the repository and to a heading there, and each page of the guide is in
+//! its two lists.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{File, extension};
+
+/// The lists of the pages of the guide: the one that people read in the repository, and that of the book.
+const LISTS: [&str; 2] = ["docs/README.md", "docs/SUMMARY.md"];
+
+/// Returns a complaint for each link in these files that leads to none of the paths or headings, and for each page that a list
+/// lacks.
+pub(super) fn check_links(paths: &BTreeSet<&str>, files: &[File<'_>]) -> Vec<String> {
+    let pages = files
+        .iter()
+        .filter(|file| extension(file.path) == "md" && !file.path.starts_with("templates/"));
+    let headings: BTreeMap<&str, BTreeSet<String>> = pages
+        .clone()
+        .map(|page| (page.path, anchors(page.text)))
+        .collect();
+    let mut complaints: Vec<_> = pages
+        .flat_map(|page| {
+            let headings = &headings;
+            links(page.text).into_iter().filter_map(move |(line, target)| {
+                let what = check_target(page.path, &target, paths, headings)?;
+                Some(format!("{}:{line}: {what}", page.path))
+            })
+        })
+        .collect();
+    for list in LISTS {
+        let Some(file) = files.iter().find(|file| file.path == list) else {
+            continue;
+        };
+        let listed: BTreeSet<String> = links(file.text)
+            .into_iter()
+            .map(|(_, target)| format!("docs/{target}"))
+            .collect();
+        let lacking = paths
+            .iter()
+            .filter(|path| is_page(path) && !listed.contains(**path));
+        complaints.extend(lacking.map(|path| format!("{list}: expected a link to {path}")));
+    }
+    complaints
+}
+
+fn is_page(path: &str) -> bool {
+    let name = path.strip_prefix("docs/").unwrap_or_default();
+    name.ends_with(".md") && !name.contains('/') && !LISTS.contains(&path)
+}
+
+/// Returns what is wrong with the target of a link in a page.
+fn check_target(
+    page: &str,
+    target: &str,
+    paths: &BTreeSet<&str>,
+    headings: &BTreeMap<&str, BTreeSet<String>>,
+) -> Option<String> {
+    if target.contains("://") || target.starts_with("mailto:") {
+        return None;
+    }
+    let (path, anchor) = target.split_once('#').unwrap_or((target, ""));
+    let path = match path {
+        "" => page.to_owned(),
+        _ => join(page, path),
+    };
+    let is_folder = || paths.iter().any(|known| known.starts_with(&format!("{path}/")));
+    if !paths.contains(path.as_str()) && !is_folder() {
+        return Some(format!("the link leads to `{path}`, which does not exist"));
+    }
+    let is_known = headings
+        .get(path.as_str())
+        .is_none_or(|anchors| anchor.is_empty() || anchors.contains(anchor));
+    (!is_known).then(|| format!("`{path}` has no heading for `#{anchor}`"))
+}
+
+/// Returns the path of a relative link from a page.
+fn join(page: &str, link: &str) -> String {
+    let mut parts: Vec<&str> = page.split('/').collect();
+    parts.pop();
+    for part in link.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop();
+            }
+            _ => parts.push(part),
+        }
+    }
+    parts.join("/")
+}
+
+/// Returns the targets of the links in a page, with their lines. Code has none.
+fn links(text: &str) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    for (number, line) in prose(text) {
+        let line = without_code(line);
+        let mut rest = line.as_str();
+        while let Some(place) = rest.find("](") {
+            rest = &rest[place + 2..];
+            let target: String = rest.chars().take_while(|c| !matches!(c, ')' | ' ')).collect();
+            found.push((number, target));
+        }
+        // A definition: `[name]: target`.
+        if let Some((_, target)) = line
+            .strip_prefix('[')
+            .and_then(|definition| definition.split_once("]: "))
+        {
+            found.push((number, target.trim().to_owned()));
+        }
+    }
+    found
+}
+
+/// Returns the anchors of a page's headings, as GitHub and mdBook make them.
+fn anchors(text: &str) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for (_, line) in prose(text) {
+        let title = line.trim_start_matches('#');
+        if title.len() == line.len() || !title.starts_with(' ') {
+            continue;
+        }
+        let kept = title
+            .trim()
+            .chars()
+            .filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+        let anchor: String = kept
+            .map(|c| if c == ' ' { '-' } else { c })
+            .flat_map(char::to_lowercase)
+            .collect();
+        let first = anchor.clone();
+        let again = (1..).map(|number| format!("{first}-{number}"));
+        let free = std::iter::once(anchor)
+            .chain(again)
+            .find(|anchor| !found.contains(anchor));
+        found.extend(free);
+    }
+    found
+}
+
+/// Returns the lines of a page that are in no block of code, with their numbers.
+fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut fence = None;
+    text.lines().enumerate().filter_map(move |(index, line)| {
+        let marks = line.trim_start().chars().take_while(|c| *c == '`').count();
+        match fence {
+            Some(opened) if marks >= opened => fence = None,
+            None if marks >= 3 => fence = Some(marks),
+            None => return Some((index + 1, line)),
+            Some(_) => {}
+        }
+        None
+    })
+}
+
+/// Returns a line without what is between backticks.
+fn without_code(line: &str) -> String {
+    line.split('`').step_by(2).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(page: &str, expected: &[&str]) {
+        let other = "# Other\n\n## `init --bin`, and more\n\n## Twice\n\n## Twice\n";
+        let files = [
+            File {
+                path: "docs/page.md",
+                text: page,
+            },
+            File {
+                path: "docs/other.md",
+                text: other,
+            },
+            File {
+                path: "cli/src/main.rs",
+                text: "",
+            },
+        ];
+        let paths = files.iter().map(|file| file.path).collect();
+        assert_eq!(check_links(&paths, &files), expected, "{page}");
+    }
+
+    #[test]
+    fn links_lead_somewhere() {
+        check("[a](other.md), [b](../cli/src), [c](https://kube.rs)", &[]);
+        check(
+            "[a](other.md#init---bin-and-more) [b](other.md#twice-1) [c](#page)\n# Page",
+            &[],
+        );
+        check(
+            "\n[a](gone.md)",
+            &["docs/page.md:2: the link leads to `docs/gone.md`, which does not exist"],
+        );
+        check(
+            "[a](other.md#twice-2)",
+            &["docs/page.md:1: `docs/other.md` has no heading for `#twice-2`"],
+        );
+        check(
+            "[a][b]\n\n[b]: gone.md",
+            &["docs/page.md:3: the link leads to `docs/gone.md`, which does not exist"],
+        );
+        check("`[a](gone.md)`\n```md\n[a](gone.md)\n```", &[]);
+    }
+
+    #[test]
+    fn each_page_is_listed() {
+        let files = [
+            File {
+                path: "docs/README.md",
+                text: "[a](page.md)",
+            },
+            File {
+                path: "docs/SUMMARY.md",
+                text: "",
+            },
+            File {
+                path: "docs/page.md",
+                text: "",
+            },
+        ];
+        let paths = files.iter().map(|file| file.path).collect();
+        assert_eq!(
+            check_links(&paths, &files),
+            ["docs/SUMMARY.md: expected a link to docs/page.md"]
+        );
+    }
+}
