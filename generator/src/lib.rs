@@ -3,6 +3,7 @@
 //! This crate reads no file, no clock and no environment: text comes in through [`Sources`], text goes out as
 //! [`OutputFile`]s. Broken user code is ordinary input: it makes diagnostics, never a panic.
 
+mod advice;
 mod cargo;
 mod collect;
 mod crd;

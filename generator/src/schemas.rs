@@ -12,6 +12,7 @@ use rbuilder_schema::{
 use rbuilder_syntax::{AbsentField, SchemaFunction, Type};
 use serde_json::Value;
 
+use crate::advice;
 use crate::defaults::{self, Evaluator};
 use crate::handwritten::{self, SchemaReader};
 use crate::package::{Direction, ModuleId, Package, TypeId, ValueId};
@@ -103,7 +104,10 @@ impl<'a> Schemas<'a> {
             module: item.module,
             bindings: &Bindings::new(),
         };
-        self.slot(ty, scope)
+        let outer = std::mem::replace(&mut self.resolver.is_ours, item.is_ours);
+        let slot = self.slot(ty, scope);
+        self.resolver.is_ours = outer;
+        slot
     }
 
     /// Reports what is wrong with an item itself.
@@ -298,7 +302,10 @@ impl<'a> Schemas<'a> {
         }
         let errors = self.report().error_count();
         self.open.push(instance.clone());
+        let item = self.package().item(instance.0);
+        let outer = std::mem::replace(&mut self.resolver.is_ours, item.is_ours);
         let result = self.make(instance);
+        self.resolver.is_ours = outer;
         self.open.pop();
         let made = Made {
             result: result.clone(),
@@ -354,7 +361,12 @@ impl<'a> Schemas<'a> {
                 file: item.file,
                 span: span_of(model, &site),
             };
-            self.report().warning(place, warning.message, &warning.help);
+            let help = if item.is_ours {
+                &warning.help
+            } else {
+                &warning.help_of_schemars
+            };
+            self.report().warning(place, warning.message, help);
         }
         self.check_one_way(model, scope)?;
         let absent = self.absent_values(*id, args, model);
@@ -613,7 +625,8 @@ impl<'a> Schemas<'a> {
     }
 
     fn error<T>(&mut self, place: Place, message: impl Into<String>, help: &str) -> Option<T> {
-        self.report().error(place, message, help);
+        let help = advice::for_type(help, self.resolver.is_ours);
+        self.report().error(place, message, &help);
         None
     }
 }

@@ -8,6 +8,8 @@ use crate::resolve::Ty;
 pub(crate) struct Doubt {
     pub(crate) message: String,
     pub(crate) help: String,
+    /// The same for a type without `derive(CrdSchema)`.
+    pub(crate) help_of_schemars: String,
 }
 
 /// The form in which serde reads the keys of a map of this type of key.
@@ -41,24 +43,33 @@ pub(crate) fn find_doubts(container: &Container, slots: &[Slot]) -> Vec<(Site, D
 }
 
 fn any_key(form: &str) -> Doubt {
-    let rule = match form {
-        "integers" => "validation(pattern = \"^[0-9]{1,9}$\")",
-        "`true` and `false`" => "validation(enum = [\"true\", \"false\"])",
-        "single characters" => "validation(min_length = 1, max_length = 1)",
-        _ => "validation(pattern = \"…\")",
+    let (rule, condition) = match form {
+        "integers" => (
+            "validation(pattern = \"^[0-9]{1,9}$\")",
+            "key.matches('^[0-9]{1,9}$')",
+        ),
+        "`true` and `false`" => (
+            "validation(enum = [\"true\", \"false\"])",
+            "key in ['true', 'false']",
+        ),
+        "single characters" => ("validation(min_length = 1, max_length = 1)", "size(key) == 1"),
+        _ => ("validation(pattern = \"…\")", "key.matches('…')"),
     };
     Doubt {
         message: format!(
             "serde accepts only {form} as keys of this map, but the API server accepts any string"
         ),
         help: format!("restrict the keys: `#[kube(keys({rule}), validation(max_properties = 64))]`"),
+        help_of_schemars: format!(
+            "restrict the keys: `#[schemars(extend(\"maxProperties\" = 64, \"x-kubernetes-validations\" = [{{ \"rule\": \"self.all(key, {condition})\" }}]))]`"
+        ),
     }
 }
 
 /// The form of the keys of a map, or of one in its values or items, that no marker speaks of.
 fn unheld_keys(schema: &Schema, markers: Option<&Markers>) -> Option<&'static str> {
     if let Some(form) = schema.keys.0
-        && markers.is_none_or(|markers| markers.keys.is_none())
+        && markers.is_none_or(|markers| markers.keys.is_none() && !has_rule_on_keys(markers))
     {
         return Some(form);
     }
@@ -69,6 +80,11 @@ fn unheld_keys(schema: &Schema, markers: Option<&Markers>) -> Option<&'static st
         unheld_keys(part.as_deref()?, markers)
     };
     inside(&schema.items, items).or_else(|| inside(&schema.additional_properties, values))
+}
+
+/// Returns whether a rule asks each key.
+fn has_rule_on_keys(markers: &Markers) -> bool {
+    markers.cel.iter().any(|rule| rule.rule.contains("self.all("))
 }
 
 /// The names of the fields of a struct on the wire, in order; nothing for what is no struct.

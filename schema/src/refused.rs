@@ -1,7 +1,7 @@
 //! Leaf types that serde writes in a form no CRD should have, and the ways out.
 
 /// Help, in both front ends, for a type whose representation on the wire cannot be read.
-pub const ESCAPE: &str = "describe its JSON: `#[kube(schema_type = \"String\")]` names a type with the same form, \
+pub const ESCAPE: &str = "describe its JSON: `#[kube(schema_type = \"String\")]` names a type with the same form, which is an `Option` if the field may be absent, \
                           `#[kube(schema = { … })]` gives the schema itself, `#[kube(schemaless)]` uses only the other \
                           markers of the field";
 

@@ -290,7 +290,7 @@ fn shapes_without_a_schema_are_explained() {
         "#[serde(with = \"w\")]",
         "Foreign",
         &[
-            "with: cannot determine the JSON that this function serializes | describe its JSON: `#[kube(schema_type = \"String\")]` names a type with the same form, `#[kube(schema = { … })]` gives the schema itself, `#[kube(schemaless)]` uses only the other markers of the field",
+            "with: cannot determine the JSON that this function serializes | describe its JSON: `#[kube(schema_type = \"String\")]` names a type with the same form, which is an `Option` if the field may be absent, `#[kube(schema = { … })]` gives the schema itself, `#[kube(schemaless)]` uses only the other markers of the field",
         ],
     );
 }

@@ -15,6 +15,7 @@ use rbuilder_syntax::{Session, parse_type};
 use serde_json::Value;
 
 use super::Collector;
+use crate::advice;
 use crate::defaults::{bound, calculate};
 use crate::package::{ModuleId, TypeId, ValueId};
 use crate::resolve::{ValueTarget, find_value};
@@ -84,7 +85,11 @@ impl Collector<'_> {
         let mut session = Session::with_constants(known);
         let model = parse_type(&attrs, item, &mut session);
         self.package.types[deferred.id.0].model = model;
-        Some(session.diagnostics.into_vec())
+        let mut said = session.diagnostics.into_vec();
+        for diagnostic in &mut said {
+            diagnostic.help = diagnostic.help.take().map(|help| advice::for_type(&help, false));
+        }
+        Some(said)
     }
 
     /// The value of a constant, or the pattern of a regular expression.

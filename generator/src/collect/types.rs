@@ -7,6 +7,7 @@ use rbuilder_syntax::{Diagnostic, SchemaMode, Type, parse_type};
 use super::attributes;
 use super::constants::Deferred;
 use super::file::FileReader;
+use crate::advice;
 use crate::package::{
     Alias, AliasId, ByHand, Direction, ModuleId, Name, Skipped, TypeId, TypeItem as PackageType,
 };
@@ -91,6 +92,13 @@ impl FileReader<'_, '_> {
                 .names
                 .insert(root, Name::Root(id));
         }
+        let is_ours = has_derive(attrs, "CrdSchema");
+        for diagnostic in &mut said {
+            diagnostic.help = diagnostic
+                .help
+                .take()
+                .map(|help| advice::for_type(&help, is_ours));
+        }
         self.collector.package.types.push(PackageType {
             file: self.id,
             module,
@@ -102,7 +110,7 @@ impl FileReader<'_, '_> {
             kind_struct: has_derive(attrs, "CustomResource").then(|| ident.text.to_owned()),
             serde: attributes::serde_derives(attrs),
             derives_default: has_derive(attrs, "Default"),
-            is_ours: has_derive(attrs, "CrdSchema"),
+            is_ours,
             derives_schema: std::iter::once(&"CrdSchema")
                 .chain(THEIRS)
                 .any(|name| has_derive(attrs, name)),

@@ -17,6 +17,7 @@ use rbuilder_schema::Schema;
 use rbuilder_syntax::{Conversion, CustomResource, SchemaMode};
 use serde_json::{Value, json};
 
+use crate::advice;
 use crate::kinds::Kind;
 use crate::package::{Package, TypeId};
 use crate::place::Place;
@@ -31,6 +32,8 @@ pub(crate) struct Version<'a> {
     resource: &'a CustomResource,
     place: Place,
     schema: Schema,
+    /// True if its type has `derive(CrdSchema)`.
+    is_ours: bool,
     /// True for the version in which objects are stored.
     is_stored: bool,
 }
@@ -151,6 +154,7 @@ fn version<'a>(
         resource,
         place,
         schema,
+        is_ours: item.is_ours,
         is_stored: resource.storage,
     };
     check::check_version(&version, schemas);
@@ -203,7 +207,8 @@ fn handwritten_schema(
     }
     let message = format!("cannot find the `impl JsonSchema` of `{}`", resource.kind);
     let help = "remove `schema = \"manual\"`, or write the schema of the spec: `#[crd(schema = { \"type\": \"object\" })]`";
-    schemas.report().error(place, message, help);
+    let help = advice::for_type(help, item.is_ours);
+    schemas.report().error(place, message, &help);
     Some(None)
 }
 

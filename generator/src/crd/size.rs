@@ -38,9 +38,13 @@ pub(super) fn check_size(versions: &[Version<'_>], file: &OutputFile, schemas: &
             )
         }
     };
-    let cure = match size > STORED {
-        true => "add `#[crd(max_description_length = 0)]`, or make large fields `schemaless`",
-        false => "apply it with `kubectl apply --server-side`, or add `#[crd(max_description_length = 0)]`",
+    let cure = match (size > STORED, version.is_ours) {
+        (true, true) => "add `#[crd(max_description_length = 0)]`, or make large fields `schemaless`",
+        (false, true) => {
+            "apply it with `kubectl apply --server-side`, or add `#[crd(max_description_length = 0)]`"
+        }
+        (true, false) => "pass `--max-description-length 0`",
+        (false, false) => "apply it with `kubectl apply --server-side`, or pass `--max-description-length 0`",
     };
     let help = format!("{cure}; most of it is {}", heaviest(fields).join(", "));
     schemas.report().warning(version.place, message, &help);

@@ -12,6 +12,7 @@ use std::rc::Rc;
 use rbuilder_reader::{TypeKind, TypeRef};
 use rbuilder_schema::ESCAPE;
 
+use crate::advice;
 use crate::package::{AliasId, ModuleId, Package, TypeId, ValueId};
 use crate::place::{FileId, Place};
 use crate::report::Report;
@@ -69,6 +70,8 @@ pub(crate) struct Resolver<'a> {
     pub(crate) report: &'a mut Report,
     /// The functions and constants of types.
     pub(crate) associated: Rc<Associated>,
+    /// True if the type whose parts are resolved has `derive(CrdSchema)`: what advice is given.
+    pub(crate) is_ours: bool,
     aliases: usize,
 }
 
@@ -78,6 +81,7 @@ impl<'a> Resolver<'a> {
             package,
             report,
             associated,
+            is_ours: true,
             aliases: 0,
         }
     }
@@ -322,7 +326,8 @@ impl<'a> Resolver<'a> {
     }
 
     fn error<T>(&mut self, place: Place, message: impl Into<String>, help: &str) -> Option<T> {
-        self.report.error(place, message, help);
+        let help = advice::for_type(help, self.is_ours);
+        self.report.error(place, message, &help);
         None
     }
 }
