@@ -5,6 +5,7 @@
 //! project, is read and written by the module of that name.
 
 mod api_docs;
+mod bundle;
 mod chart;
 mod cluster;
 pub mod commands;

@@ -45,9 +45,11 @@ const LONGEST: Duration = Duration::from_secs(60);
 const SECRET: &str = "hunter2";
 
 /// Command lines; one that only reads is marked.
-const COMMANDS: [(&str, bool); 16] = [
+const COMMANDS: [(&str, bool); 18] = [
     ("manifests", false),
     ("manifests", false),
+    ("helm", false),
+    ("bundle", false),
     ("manifests --check", true),
     ("manifests --stdout", true),
     ("manifests --dry-run", true),

@@ -36,6 +36,7 @@ pub use kubernetes_kinds::{KubernetesKind, explain_unknown_kind, find_kubernetes
 pub use rbuilder_catalogue::{Minor, versions};
 pub use rbuilder_diagnostic::Severity;
 pub use rbuilder_syntax::MarkKind;
+pub use rbuilder_syntax::kubernetes::BuiltinKind;
 pub use rbuilder_syntax::{Webhook, WebhookKind};
 pub use selection::ProjectKinds;
 pub use sources::{SourceSet, Sources};

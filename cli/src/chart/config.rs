@@ -20,22 +20,22 @@ const DEEPEST: usize = 16;
 
 /// A feature that a value of the chart turns on and off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Feature {
+pub(crate) struct Feature {
     /// Directory of its component.
-    pub(super) folder: &'static str,
+    pub(crate) folder: &'static str,
     /// The value that turns it on.
-    pub(super) value: &'static str,
+    pub(crate) value: &'static str,
     /// Conditions under which its objects and patches are there, all of them.
     conditions: &'static [Condition],
 }
 
 /// A condition on a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Condition {
+pub(crate) struct Condition {
     /// Path of the value: `metrics.enabled`.
-    pub(super) value: &'static str,
+    pub(crate) value: &'static str,
     /// True if the value is to be true.
-    pub(super) is_true: bool,
+    pub(crate) is_true: bool,
 }
 
 const fn on(value: &'static str) -> Condition {
@@ -44,7 +44,7 @@ const fn on(value: &'static str) -> Condition {
 
 impl Condition {
     /// Returns the opposite.
-    pub(super) fn inverse(self) -> Condition {
+    pub(crate) fn inverse(self) -> Condition {
         Condition {
             is_true: !self.is_true,
             ..self
@@ -55,11 +55,11 @@ impl Condition {
 const METRICS: &str = "metrics.enabled";
 const MONITOR: &str = "metrics.serviceMonitor.enabled";
 const POLICIES: &str = "networkPolicy.enabled";
-pub(super) const WEBHOOKS: &str = "webhooks.enabled";
-pub(super) const CERTIFICATES: &str = "webhooks.certManager.enabled";
+pub(crate) const WEBHOOKS: &str = "webhooks.enabled";
+pub(crate) const CERTIFICATES: &str = "webhooks.certManager.enabled";
 
 /// The features, in the order in which their patches apply.
-pub(super) const FEATURES: &[Feature] = &[
+pub(crate) const FEATURES: &[Feature] = &[
     Feature {
         folder: "config/metrics",
         value: METRICS,
@@ -102,42 +102,42 @@ const NAMES: &str = "config/webhook/names";
 
 /// An object of `config/`.
 #[derive(Clone, Debug)]
-pub(super) struct Object {
+pub(crate) struct Object {
     /// Path of its file.
-    pub(super) path: String,
+    pub(crate) path: String,
     /// The object, with the patches that always apply.
-    pub(super) value: Value,
+    pub(crate) value: Value,
     /// Conditions under which it is there, all of them.
-    pub(super) conditions: Vec<Condition>,
+    pub(crate) conditions: Vec<Condition>,
     /// Patches that apply under conditions.
-    pub(super) patches: Vec<(Vec<Condition>, Value)>,
+    pub(crate) patches: Vec<(Vec<Condition>, Value)>,
 }
 
 impl Object {
     /// Returns the kind.
-    pub(super) fn kind(&self) -> &str {
+    pub(crate) fn kind(&self) -> &str {
         self.value["kind"].as_str().unwrap_or_default()
     }
 
     /// Returns the name, without the prefix that kustomize adds.
-    pub(super) fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         self.value["metadata"]["name"].as_str().unwrap_or_default()
     }
 }
 
 /// What `config/` deploys.
 #[derive(Debug, Default)]
-pub(super) struct Config {
+pub(crate) struct Config {
     /// The objects in the order of their files.
-    pub(super) objects: Vec<Object>,
+    pub(crate) objects: Vec<Object>,
     /// The namespace that kustomize sets.
-    pub(super) namespace: String,
+    pub(crate) namespace: String,
     /// The features that the project has.
-    pub(super) features: Vec<Feature>,
+    pub(crate) features: Vec<Feature>,
     /// Those of them that are on.
-    pub(super) enabled: BTreeSet<&'static str>,
+    pub(crate) enabled: BTreeSet<&'static str>,
     /// What kustomize would do and the chart does not: message and help.
-    pub(super) warnings: Vec<(String, String)>,
+    pub(crate) warnings: Vec<(String, String)>,
 }
 
 impl Config {
@@ -145,7 +145,7 @@ impl Config {
     ///
     /// # Errors
     /// Fails if a file cannot be read, or is not YAML.
-    pub(super) fn read(plan: &Plan, tree: &Tree) -> Result<Config> {
+    pub(crate) fn read(plan: &Plan, tree: &Tree) -> Result<Config> {
         let mut reader = Reader {
             plan,
             tree,
@@ -173,8 +173,30 @@ impl Config {
         Ok(reader.config)
     }
 
+    /// Reads the objects that the kustomization of samples lists; none without one.
+    ///
+    /// # Errors
+    /// Fails as [`read`](Self::read) does.
+    pub(crate) fn read_samples(plan: &Plan, tree: &Tree) -> Result<Vec<Value>> {
+        const SAMPLES: &str = "config/samples";
+        let mut reader = Reader {
+            plan,
+            tree,
+            config: Config::default(),
+            visited: BTreeSet::new(),
+        };
+        if reader.read_kustomization(SAMPLES)?.is_some() {
+            reader.add(SAMPLES, &[], 1)?;
+        }
+        let objects = reader.config.objects.into_iter();
+        Ok(objects
+            .map(|object| object.value)
+            .filter(|value| !value.is_null())
+            .collect())
+    }
+
     /// Returns whether the project has a feature.
-    pub(super) fn has(&self, value: &str) -> bool {
+    pub(crate) fn has(&self, value: &str) -> bool {
         self.features.iter().any(|feature| feature.value == value)
     }
 }

@@ -21,7 +21,7 @@ const CERTIFICATE_SECRET: &str = "WEBHOOK_CERT_SECRET";
 ///
 /// # Errors
 /// Fails if there is none, or if none of several is the manager's.
-pub(super) fn find_manager(config: &Config) -> Result<&Object> {
+pub(crate) fn find_manager(config: &Config) -> Result<&Object> {
     let all: Vec<&Object> = config
         .objects
         .iter()

@@ -4,12 +4,12 @@
 //! edit them. A component of `config/` becomes a condition on a value, a directory of `config/` one of `templates/`. Nothing here
 //! reads the chart that is there; `commands/helm` merges.
 
-mod config;
+pub(crate) mod config;
 mod deployment;
 mod documents;
-mod references;
-mod strategic;
-mod template;
+pub(crate) mod references;
+pub(crate) mod strategic;
+pub(crate) mod template;
 mod values;
 
 use std::collections::BTreeMap;
@@ -18,7 +18,8 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use self::config::{CERTIFICATES, Config, Object, WEBHOOKS};
-use self::deployment::{Manager, find_manager};
+use self::deployment::Manager;
+pub(crate) use self::deployment::find_manager;
 use self::documents::Documents;
 use self::references::References;
 use self::values::Setting;

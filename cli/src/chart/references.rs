@@ -9,13 +9,13 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use super::config::{Config, Object};
-use super::template::{Node, Part, escape};
+use super::template::{Node, Part, escape, quote};
 
 /// Placeholder of the namespace in scaffolds.
 const SYSTEM: &str = "system";
 /// Labels that the chart sets.
-pub(super) const NAME_LABEL: &str = "app.kubernetes.io/name";
-pub(super) const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
+pub(crate) const NAME_LABEL: &str = "app.kubernetes.io/name";
+pub(crate) const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 
 /// Fields whose string is the name of an object of a kind.
 const NAME_FIELDS: &[(&str, &str)] = &[
@@ -48,9 +48,8 @@ const INJECTIONS: &[&str] = &[
 
 /// The objects of a chart, and how templates name them.
 #[derive(Clone, Debug)]
-pub(super) struct References {
-    /// Name of the chart, a prefix of its named templates.
-    chart: String,
+pub(crate) struct References {
+    style: Style,
     /// Kind and name of each object.
     names: BTreeSet<(String, String)>,
     /// Namespaces that stand for that of the release.
@@ -59,12 +58,28 @@ pub(super) struct References {
     pod_labels: Map<String, Value>,
     /// Name of the manager's service account.
     service_account: String,
-    /// Variable that holds the root of the values: `.`, or `$` in a loop.
-    root: &'static str,
+}
+
+/// The way in which names are written.
+#[derive(Clone, Debug)]
+enum Style {
+    /// As expressions of templates.
+    Template {
+        /// Name of the chart, a prefix of its named templates.
+        chart: String,
+        /// Variable that holds the root of the values: `.`, or `$` in a loop.
+        root: &'static str,
+    },
+    /// As kustomize writes them.
+    Plain {
+        /// Name of the project, which is the prefix of names.
+        prefix: String,
+        namespace: String,
+    },
 }
 
 impl References {
-    pub(super) fn new(chart: &str, config: &Config, manager: &Object) -> References {
+    pub(crate) fn new(chart: &str, config: &Config, manager: &Object) -> References {
         let mut names: BTreeSet<(String, String)> = config
             .objects
             .iter()
@@ -77,67 +92,110 @@ impl References {
         let pod = &manager.value["spec"]["template"];
         let account = pod["spec"]["serviceAccountName"].as_str().unwrap_or("default");
         References {
-            chart: chart.to_owned(),
+            style: Style::Template {
+                chart: chart.to_owned(),
+                root: ".",
+            },
             names,
             namespaces: [SYSTEM.to_owned(), config.namespace.clone()],
             pod_labels: pod["metadata"]["labels"].as_object().cloned().unwrap_or_default(),
             service_account: account.to_owned(),
-            root: ".",
         }
     }
 
-    /// Returns the same for the body of a loop, in which `.` is something else.
-    pub(super) fn in_loop(&self) -> References {
+    /// Returns the same for names as kustomize writes them.
+    pub(crate) fn plain(&self, prefix: &str) -> References {
+        let prefix = prefix.to_owned();
+        let namespace = self.namespaces[1].clone();
         References {
-            root: "$",
+            style: Style::Plain { prefix, namespace },
             ..self.clone()
         }
     }
 
-    /// Returns the path of a value: `.Values.replicas`.
-    pub(super) fn value(&self, path: &str) -> String {
-        match self.root {
-            "." => format!(".Values.{path}"),
-            root => format!("{root}.Values.{path}"),
+    /// Returns the same for the body of a loop, in which `.` is something else.
+    pub(crate) fn in_loop(&self) -> References {
+        let mut inner = self.clone();
+        if let Style::Template { root, .. } = &mut inner.style {
+            *root = "$";
+        }
+        inner
+    }
+
+    fn root(&self) -> &'static str {
+        match self.style {
+            Style::Template { root, .. } => root,
+            Style::Plain { .. } => ".",
         }
     }
 
+    /// Returns the path of a value: `.Values.replicas`.
+    pub(crate) fn value(&self, path: &str) -> String {
+        format!("{}.Values.{path}", self.root().trim_end_matches('.'))
+    }
+
     /// Returns an expression for a named template of the chart.
-    pub(super) fn include(&self, name: &str) -> String {
-        format!("include \"{}.{name}\" {}", self.chart, self.root)
+    pub(crate) fn include(&self, name: &str) -> String {
+        match &self.style {
+            Style::Template { chart, root } => format!("include \"{chart}.{name}\" {root}"),
+            Style::Plain { prefix, .. } => quote(prefix),
+        }
     }
 
     /// Returns the name of an object in this release.
-    pub(super) fn name(&self, name: &str) -> String {
-        format!("{{{{ {} }}}}-{}", self.include("fullname"), escape(name))
+    pub(crate) fn name(&self, name: &str) -> String {
+        match &self.style {
+            Style::Template { .. } => format!("{{{{ {} }}}}-{}", self.include("fullname"), escape(name)),
+            Style::Plain { prefix, .. } => format!("{prefix}-{name}"),
+        }
     }
 
     /// Returns the namespace of the release as a string of YAML.
-    pub(super) fn namespace(&self) -> String {
-        format!("{{{{ {} | quote }}}}", self.release_namespace())
+    pub(crate) fn namespace(&self) -> String {
+        match &self.style {
+            Style::Template { .. } => {
+                format!(
+                    "{{{{ {}.Release.Namespace | quote }}}}",
+                    self.root().trim_end_matches('.')
+                )
+            }
+            Style::Plain { namespace, .. } => namespace.clone(),
+        }
     }
 
+    /// Returns the namespace of the release as a part of a string.
     fn release_namespace(&self) -> String {
-        format!("{}.Release.Namespace", self.root.trim_end_matches('.'))
+        match &self.style {
+            Style::Template { .. } => {
+                format!(
+                    "{{{{ {}.Release.Namespace }}}}",
+                    self.root().trim_end_matches('.')
+                )
+            }
+            Style::Plain { namespace, .. } => namespace.clone(),
+        }
     }
 
     /// Returns the name of the manager's service account.
-    pub(super) fn account(&self) -> Node {
-        Node::Text(format!("{{{{ {} }}}}", self.include("serviceAccountName")))
+    pub(crate) fn account(&self) -> Node {
+        Node::Text(match self.style {
+            Style::Template { .. } => format!("{{{{ {} }}}}", self.include("serviceAccountName")),
+            Style::Plain { .. } => self.name(&self.service_account),
+        })
     }
 
     /// Returns whether a name is that of the manager's service account.
-    pub(super) fn is_account(&self, name: &str) -> bool {
+    pub(crate) fn is_account(&self, name: &str) -> bool {
         name == self.service_account
     }
 
     /// Returns whether the set has an object.
-    pub(super) fn has(&self, kind: &str, name: &str) -> bool {
+    pub(crate) fn has(&self, kind: &str, name: &str) -> bool {
         self.names.contains(&(kind.to_owned(), name.to_owned()))
     }
 
     /// Returns the Secrets that are named in manifests and in no manifest.
-    pub(super) fn secrets(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn secrets(&self) -> impl Iterator<Item = &str> {
         let secrets = self.names.iter().filter(|(kind, _)| kind == "Secret");
         secrets.map(|(_, name)| name.as_str())
     }
@@ -151,13 +209,13 @@ impl References {
     }
 
     /// Returns a value of an object with its references replaced.
-    pub(super) fn replace(&self, kind: &str, value: &Value) -> Node {
+    pub(crate) fn replace(&self, kind: &str, value: &Value) -> Node {
         let replaced = self.rewrite(kind, value, &mut Vec::new());
         replaced.unwrap_or_else(|| Node::Value(value.clone()))
     }
 
     /// Returns the field of an object with its references replaced.
-    pub(super) fn replace_field(&self, kind: &str, key: &str, value: &Value) -> Node {
+    pub(crate) fn replace_field(&self, kind: &str, key: &str, value: &Value) -> Node {
         let mut keys = vec![key];
         let replaced = self.rewrite_field(kind, &Map::new(), value, &mut keys);
         replaced.unwrap_or_else(|| Node::Value(value.clone()))
@@ -249,7 +307,7 @@ impl References {
         let (_, name) = text.split_once('/')?;
         let is_known = self.has("Secret", name) || self.has("Certificate", name);
         let namespace = self.release_namespace();
-        is_known.then(|| Node::Text(format!("{{{{ {namespace} }}}}/{}", self.name(name))))
+        is_known.then(|| Node::Text(format!("{namespace}/{}", self.name(name))))
     }
 
     fn rewrite_list(
@@ -277,13 +335,7 @@ impl References {
         let (service, namespace, rest) = (parts.next()?, parts.next()?, parts.next()?);
         let is_own = self.has("Service", service) && self.namespaces.iter().any(|own| own == namespace);
         let release = self.release_namespace();
-        is_own.then(|| {
-            Node::Text(format!(
-                "{}.{{{{ {release} }}}}.{}",
-                self.name(service),
-                escape(rest)
-            ))
-        })
+        is_own.then(|| Node::Text(format!("{}.{release}.{}", self.name(service), escape(rest))))
     }
 
     /// Returns the name of an object that a rule of a role names.
@@ -297,7 +349,8 @@ impl References {
 
     /// Returns a selector of the manager's pods, or of objects with their labels; `None` for other selectors.
     fn selector(&self, labels: &Map<String, Value>) -> Option<Node> {
-        let is_manager = !labels.is_empty()
+        let is_manager = matches!(self.style, Style::Template { .. })
+            && !labels.is_empty()
             && labels
                 .iter()
                 .all(|(key, value)| self.pod_labels.get(key) == Some(value));
@@ -305,7 +358,7 @@ impl References {
     }
 
     /// Returns labels of pods with those by which the chart selects.
-    pub(super) fn pod_selector(&self, labels: &Map<String, Value>) -> Node {
+    pub(crate) fn pod_selector(&self, labels: &Map<String, Value>) -> Node {
         let others = labels
             .iter()
             .filter(|(key, _)| ![NAME_LABEL, MANAGED_BY].contains(&key.as_str()));

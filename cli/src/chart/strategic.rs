@@ -14,12 +14,12 @@ const KEYS: &[(&str, &str)] = &[
 ];
 
 /// Returns the key by which a list merges; `None` if a patch replaces it.
-pub(super) fn merge_key(field: &str) -> Option<&'static str> {
+pub(crate) fn merge_key(field: &str) -> Option<&'static str> {
     KEYS.iter().find(|(name, _)| *name == field).map(|(_, key)| *key)
 }
 
 /// Merges a patch into an object.
-pub(super) fn merge(base: &mut Value, patch: &Value) {
+pub(crate) fn merge(base: &mut Value, patch: &Value) {
     let Some(patch) = patch.as_object() else {
         *base = patch.clone();
         return;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 /// A value of a template.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Node {
+pub(crate) enum Node {
     /// A literal.
     Value(Value),
     /// Text with expressions, which renders to one YAML scalar.
@@ -22,7 +22,7 @@ pub(super) enum Node {
 
 /// A part of a map or a list.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Part {
+pub(crate) enum Part {
     /// An entry of a map.
     Field(String, Node),
     /// An item of a list.
@@ -37,19 +37,47 @@ pub(super) enum Part {
 
 impl Part {
     /// Returns a field that is there only if the value at a path is not empty, with that value.
-    pub(super) fn of_values(key: &str, path: &str) -> Part {
+    pub(crate) fn of_values(key: &str, path: &str) -> Part {
         let lines = Node::Map(vec![Part::Lines("toYaml .".into())]);
         Part::Block(format!("with {path}"), vec![Part::Field(key.into(), lines)])
     }
 
     /// Returns the items of a list at a path.
-    pub(super) fn items_of_values(path: &str) -> Part {
+    pub(crate) fn items_of_values(path: &str) -> Part {
         Part::Block(format!("with {path}"), vec![Part::Lines("toYaml .".into())])
     }
 }
 
+impl Node {
+    /// Returns the value of a tree without control structures, whose text has no expressions.
+    pub(crate) fn into_value(self) -> Value {
+        match self {
+            Node::Value(value) => value,
+            Node::Text(text) => Value::String(text),
+            Node::Map(parts) => parts.into_iter().filter_map(Part::into_field).collect(),
+            Node::List(parts) => parts.into_iter().filter_map(Part::into_item).collect(),
+        }
+    }
+}
+
+impl Part {
+    fn into_field(self) -> Option<(String, Value)> {
+        match self {
+            Part::Field(key, node) => Some((key, node.into_value())),
+            _ => None,
+        }
+    }
+
+    fn into_item(self) -> Option<Value> {
+        match self {
+            Part::Item(node) => Some(node.into_value()),
+            _ => None,
+        }
+    }
+}
+
 /// Prints the parts of a document.
-pub(super) fn print_document(parts: &[Part]) -> String {
+pub(crate) fn print_document(parts: &[Part]) -> String {
     let mut out = String::new();
     print_parts(&mut out, parts, 0);
     out
@@ -58,12 +86,12 @@ pub(super) fn print_document(parts: &[Part]) -> String {
 /// Returns literal text in a form that a template prints as it is.
 ///
 /// Only `{{` opens an action. `{{{` is printed as an action and the third brace.
-pub(super) fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     text.replace("{{", "{{ \"{{\" }}")
 }
 
 /// Returns a string as a literal in an action.
-pub(super) fn quote(text: &str) -> String {
+pub(crate) fn quote(text: &str) -> String {
     Value::from(text).to_string()
 }
 

@@ -2,6 +2,7 @@
 
 mod adopt;
 mod adopted;
+mod bundle;
 mod completion;
 mod create_api;
 mod create_webhook;
@@ -16,6 +17,7 @@ mod edit;
 mod envtest;
 mod features;
 mod foreign_kind;
+mod generated_merge;
 mod helm;
 mod init;
 mod install;
@@ -51,6 +53,7 @@ use crate::tree::{Changed, Search, Tree, Viewpoint, find_project_above};
 #[cfg(not(feature = "control-plane"))]
 use without_control_plane::{dev, envtest};
 
+pub use bundle::plan_bundle;
 pub use create_api::plan_create_api;
 pub use create_webhook::plan_create_webhook;
 pub use delete::{plan_delete_api, plan_delete_controller, plan_delete_webhook};
@@ -81,6 +84,7 @@ pub fn run(cli: Cli, shell: &mut Shell) -> Result<u8> {
         Command::Helm(flags) => helm::run(&dir, &flags, shell),
         Command::Docs(flags) => docs::run(&dir, &flags, shell),
         Command::Adopt(flags) => adopt::run(&dir, &flags, shell),
+        Command::Bundle(flags) => bundle::run(&dir, &flags, shell),
         Command::Install(flags) => install::install(&dir, &flags, shell),
         Command::Uninstall(flags) => install::uninstall(&dir, &flags, shell),
         Command::Deploy(flags) => deploy::deploy(&dir, &flags, shell),
@@ -105,6 +109,7 @@ fn enter_project(dir: PathBuf, command: &Command, shell: &mut Shell) -> PathBuf 
         | Command::Library(_)
         | Command::Update(_)
         | Command::Helm(_)
+        | Command::Bundle(_)
         | Command::Doctor(_) => Search::PastPackages,
         // Files on the command line are relative to the directory in which it was typed.
         Command::Docs(flags) if !flags.files.is_empty() => Search::Nowhere,

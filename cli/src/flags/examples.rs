@@ -74,6 +74,10 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         ("Fail in CI if it is not up to date", "rbuilder docs --check"),
         ("Document the CRDs of any project", "rbuilder docs --file api.html config/crd/bases"),
     ]),
+    ("bundle", &[
+        ("Make a bundle with the version in Cargo.toml", "rbuilder bundle --image registry.example.com/shop:v0.1.0"),
+        ("Make the bundle of a later version", "rbuilder bundle --version 0.2.0 --replaces 0.1.0 --image registry.example.com/shop:v0.2.0"),
+    ]),
     ("install", &[
         ("Install the CRDs into the cluster of a context", "rbuilder install --context kind-dev"),
     ]),

@@ -1,6 +1,7 @@
 //! The command line: commands and flags, parsed but not checked any further. Commands turn flags into requests.
 
 mod adopt;
+mod bundle;
 mod cluster;
 mod delete;
 mod docs;
@@ -22,6 +23,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use adopt::AdoptFlags;
+pub use bundle::BundleFlags;
+pub(crate) use bundle::is_version;
 pub use cluster::{
     ClusterFlags, DeleteFlags, DeployFlags, DevFlags, GenerationFlags, InstallCrdsFlags, RunFlags,
 };
@@ -92,6 +95,8 @@ pub enum Command {
     /// Examine the kinds of a kube-rs package or workspace, compare their CRDs with the committed ones, and make `manifests`
     /// write them where they lie
     Adopt(AdoptFlags),
+    /// Make a bundle and a catalog for the Operator Lifecycle Manager, keeping what you have changed in them
+    Bundle(BundleFlags),
     /// Install the CRDs into a cluster
     Install(InstallCrdsFlags),
     /// Delete the CRDs and all custom resources from a cluster
@@ -143,6 +148,7 @@ impl Command {
             Command::Helm(_) => "helm",
             Command::Docs(_) => "docs",
             Command::Adopt(_) => "adopt",
+            Command::Bundle(_) => "bundle",
             Command::Install(_) => "install",
             Command::Uninstall(_) => "uninstall",
             Command::Deploy(_) => "deploy",
@@ -174,6 +180,7 @@ impl Command {
             Command::Helm(flags) => flags.plan.output,
             Command::Docs(flags) => flags.plan.output,
             Command::Adopt(flags) => flags.plan.output,
+            Command::Bundle(flags) => flags.plan.output,
             Command::Install(_)
             | Command::Uninstall(_)
             | Command::Deploy(_)

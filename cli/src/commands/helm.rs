@@ -1,33 +1,29 @@
 //! `rbuilder helm`: makes a Helm chart of the manifests in `config/`, and merges it with the one that is there.
 
-mod merge;
-
 use std::path::Path;
 
 use anyhow::{Result, anyhow};
 
+use super::generated_merge::{GeneratedMerge, Product};
 use super::{Outcome, decide, execute, scaffold, show_outcome};
 use crate::chart::{ChartOptions, make_chart};
-use crate::flags::{HelmFlags, Output};
+use crate::flags::{HelmFlags, Output, PlanFlags};
 use crate::plan::{Plan, render_diff, render_json};
 use crate::shell::Shell;
 use crate::tree::Tree;
 
-use merge::ChartMerge;
+const CHART: Product = Product {
+    noun: "chart",
+    command: "helm",
+    base: ".rbuilder/chart.txt",
+};
 
 pub(super) fn run(dir: &Path, flags: &HelmFlags, shell: &mut Shell) -> Result<u8> {
     let make = &mut |tree: &Tree| plan_helm(tree, flags);
-    if !flags.check {
-        return execute("helm", dir, flags.plan, shell, make);
+    match flags.check {
+        true => check(CHART, dir, flags.plan.output, shell, make),
+        false => execute("helm", dir, flags.plan, shell, make),
     }
-    let (_, outcome) = decide(dir, shell, make)?;
-    outcome.plan.check_conflicts()?;
-    if outcome.plan.is_empty() {
-        show_outcome("helm", &outcome, flags.plan, shell);
-        return Ok(0);
-    }
-    report_stale(&outcome, flags.plan.output, shell);
-    Ok(1)
 }
 
 /// Returns the changes that make or update the chart. Its exit code is 1 if there are conflicts.
@@ -47,24 +43,50 @@ pub fn plan_helm(tree: &Tree, flags: &HelmFlags) -> Result<Outcome> {
         is_ours: context.manager,
     };
     let chart = make_chart(&plan, tree, &options)?;
-    let mut merge = ChartMerge::new(&options.folder, chart.files, flags.force);
+    let folder = &options.folder;
+    let files = chart
+        .files
+        .into_iter()
+        .map(|(path, text)| (format!("{folder}/{path}"), text));
+    let mut merge = GeneratedMerge::new(CHART, files.collect(), flags.force);
     merge.add_to(&mut plan, tree)?;
     merge.check(flags.no_conflicts)?;
     let mut outcome = found.into_outcome(plan);
     for (message, help) in chart.warnings {
         outcome.warn(&message, &help);
     }
-    merge.report(&mut outcome);
+    let next = format!("set the image in {folder}/values.yaml");
+    merge.report(&mut outcome, &next, &format!("helm lint --strict {folder}"));
     Ok(outcome)
 }
 
-fn report_stale(outcome: &Outcome, output: Output, shell: &mut Shell) {
+/// Runs a command that makes a product with `--check`: shows what would change, and fails if anything would.
+pub(super) fn check(
+    product: Product,
+    dir: &Path,
+    output: Output,
+    shell: &mut Shell,
+    make: &mut dyn FnMut(&Tree) -> Result<Outcome>,
+) -> Result<u8> {
+    let Product { noun, command, .. } = product;
+    let (_, outcome) = decide(dir, shell, make)?;
+    outcome.plan.check_conflicts()?;
+    if outcome.plan.is_empty() {
+        let flags = PlanFlags {
+            dry_run: true,
+            output,
+        };
+        show_outcome(command, &outcome, flags, shell);
+        return Ok(0);
+    }
     shell.message(&outcome.warnings);
     if output == Output::Json {
-        let mut answer = render_json(&outcome.plan, "helm", false);
+        let mut answer = render_json(&outcome.plan, command, false);
         answer["diagnostics"] = outcome.diagnostics.clone().into();
-        return shell.out(&format!("{answer:#}\n"));
+        shell.out(&format!("{answer:#}\n"));
+    } else {
+        shell.diff(&render_diff(&outcome.plan));
+        shell.error(&anyhow!("the {noun} is not up to date: run `rbuilder {command}`"));
     }
-    shell.diff(&render_diff(&outcome.plan));
-    shell.error(&anyhow!("the chart is not up to date: run `rbuilder helm`"));
+    Ok(1)
 }

@@ -1,0 +1,258 @@
+//! The ClusterServiceVersion: what the Operator Lifecycle Manager creates, and what people read of it.
+
+use std::collections::BTreeSet;
+
+use rbuilder_generator::{BuiltinKind, find_kubernetes_kind};
+use serde_json::{Value, json};
+
+use super::descriptors::{describe_fields, split_humps};
+use super::webhooks::define_webhooks;
+use super::{BundleOptions, Deployed};
+
+/// Oldest Kubernetes whose API server has all that CRDs use, such as CEL.
+const MIN_KUBERNETES: &str = "1.29.0";
+
+/// Makes the ClusterServiceVersion.
+pub(super) fn make_csv(
+    deployed: &Deployed,
+    options: &BundleOptions,
+    icon: &str,
+    warnings: &mut Vec<(String, String)>,
+) -> Value {
+    let display_name = split_humps(&options.name);
+    let owned = owned_crds(deployed);
+    let examples = examples(deployed, &owned);
+    let mut install = json!({ "deployments": [{
+        "name": deployed.manager["metadata"]["name"],
+        "label": deployed.manager["metadata"]["labels"],
+        "spec": deployed.manager["spec"],
+    }] });
+    for (key, kind) in [
+        ("clusterPermissions", "ClusterRoleBinding"),
+        ("permissions", "RoleBinding"),
+    ] {
+        let permissions = permissions(deployed, kind);
+        if !permissions.is_empty() {
+            install[key] = json!(permissions);
+        }
+    }
+    let mut csv = json!({
+        "apiVersion": "operators.coreos.com/v1alpha1",
+        "kind": "ClusterServiceVersion",
+        "metadata": {
+            "name": options.csv_name(&options.version),
+            "namespace": "placeholder",
+            "annotations": {
+                "alm-examples": format!("{:#}", json!(examples)),
+                "capabilities": "Basic Install",
+                "containerImage": manager_image(deployed),
+                "operators.operatorframework.io/builder": concat!("rbuilder-v", env!("CARGO_PKG_VERSION")),
+                "operators.operatorframework.io/project_layout": "rust.rbuilder.dev/v1",
+            },
+        },
+        "spec": {
+            "customresourcedefinitions": { "owned": owned },
+            "description": format!("{display_name} manages {}.", list_kinds(&owned)),
+            "displayName": display_name,
+            "icon": [{ "base64data": icon, "mediatype": "image/svg+xml" }],
+            "install": { "strategy": "deployment", "spec": install },
+            "installModes": install_modes(deployed, options),
+            "keywords": [options.name],
+            "maturity": "alpha",
+            "minKubeVersion": MIN_KUBERNETES,
+            "provider": { "name": options.provider },
+            "relatedImages": related_images(deployed),
+            "version": options.version,
+        },
+    });
+    let webhooks = define_webhooks(deployed, warnings);
+    if !webhooks.is_empty() {
+        csv["spec"]["webhookdefinitions"] = json!(webhooks);
+    }
+    if let Some(version) = &options.replaces {
+        csv["spec"]["replaces"] = json!(options.csv_name(version));
+    }
+    if !options.skips.is_empty() {
+        let skips: Vec<String> = options
+            .skips
+            .iter()
+            .map(|version| options.csv_name(version))
+            .collect();
+        csv["spec"]["skips"] = json!(skips);
+    }
+    csv
+}
+
+fn crds(deployed: &Deployed) -> impl Iterator<Item = &Value> {
+    deployed
+        .objects
+        .iter()
+        .filter(|object| object["kind"] == "CustomResourceDefinition")
+}
+
+/// Returns an entry for each served version of each kind.
+fn owned_crds(deployed: &Deployed) -> Vec<Value> {
+    let resources = managed_kinds(deployed);
+    let mut owned = Vec::new();
+    for crd in crds(deployed) {
+        let spec = &crd["spec"];
+        let kind = spec["names"]["kind"].as_str().unwrap_or_default();
+        for version in spec["versions"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter(|version| version["served"] == true)
+        {
+            let schema = &version["schema"]["openAPIV3Schema"];
+            let mut resources = resources.clone();
+            resources
+                .push(json!({ "kind": kind, "name": crd["metadata"]["name"], "version": version["name"] }));
+            let description = schema["description"].as_str().filter(|text| !text.is_empty());
+            let mut entry = json!({
+                "name": crd["metadata"]["name"],
+                "version": version["name"],
+                "kind": kind,
+                "displayName": split_humps(kind),
+                "description": description.map_or_else(|| format!("{kind} of group {}", spec["group"].as_str().unwrap_or_default()), str::to_owned),
+                "resources": resources,
+            });
+            for (key, part) in [("specDescriptors", "spec"), ("statusDescriptors", "status")] {
+                let descriptors = describe_fields(schema, part);
+                if !descriptors.is_empty() {
+                    entry[key] = json!(descriptors);
+                }
+            }
+            owned.push(entry);
+        }
+    }
+    owned
+}
+
+/// Returns the kinds of Kubernetes that the manager may create.
+fn managed_kinds(deployed: &Deployed) -> Vec<Value> {
+    let roles = deployed.objects.iter().filter(|object| is_manager_role(object));
+    let mut found = BTreeSet::new();
+    for rule in roles.flat_map(|role| role["rules"].as_array().into_iter().flatten()) {
+        let has = |key: &str, value: &str| {
+            rule[key]
+                .as_array()
+                .is_some_and(|items| items.iter().any(|item| item == value))
+        };
+        if !has("verbs", "create") && !has("verbs", "*") {
+            continue;
+        }
+        let kinds = BuiltinKind::all()
+            .filter(|kind| has("apiGroups", kind.group()) && has("resources", kind.plural()));
+        found.extend(kinds.filter_map(|kind| Some((kind.kind(), preferred_version(&kind)?))));
+    }
+    let entry = |(kind, version): (&str, &str)| json!({ "kind": kind, "name": "", "version": version });
+    found.into_iter().map(entry).collect()
+}
+
+/// Returns the newest stable version of a kind.
+fn preferred_version(kind: &BuiltinKind) -> Option<&'static str> {
+    let find = |version: &str| find_kubernetes_kind(None, kind.group(), version, kind.kind());
+    ["v1", "v2"]
+        .into_iter()
+        .find(|version| find(version).is_some_and(|found| found.is_preferred))
+}
+
+fn is_manager_role(object: &Value) -> bool {
+    let name = object["metadata"]["name"].as_str().unwrap_or_default();
+    ["Role", "ClusterRole"].iter().any(|kind| object["kind"] == *kind) && name.ends_with("-manager-role")
+}
+
+/// Returns the samples of owned kinds.
+fn examples<'a>(deployed: &'a Deployed, owned: &[Value]) -> Vec<&'a Value> {
+    let is_owned = |sample: &&Value| {
+        let api_version = sample["apiVersion"].as_str().unwrap_or_default();
+        let (group, version) = api_version.split_once('/').unwrap_or_default();
+        owned.iter().any(|owned| {
+            let name = owned["name"].as_str().unwrap_or_default();
+            owned["kind"] == sample["kind"]
+                && owned["version"] == version
+                && name.split_once('.').is_some_and(|(_, known)| known == group)
+        })
+    };
+    deployed.samples.iter().filter(is_owned).collect()
+}
+
+/// Returns the rules that bindings of a kind grant to the manager's service account.
+fn permissions(deployed: &Deployed, kind: &str) -> Vec<Value> {
+    let account = &deployed.manager["spec"]["template"]["spec"]["serviceAccountName"];
+    let mut rules = Vec::new();
+    for binding in deployed.objects.iter().filter(|object| object["kind"] == kind) {
+        let mut subjects = binding["subjects"].as_array().into_iter().flatten();
+        if !subjects.any(|subject| subject["kind"] == "ServiceAccount" && subject["name"] == *account) {
+            continue;
+        }
+        let role = deployed
+            .objects
+            .iter()
+            .find(|object| is_referred(object, binding));
+        rules.extend(
+            role.and_then(|role| role["rules"].as_array())
+                .into_iter()
+                .flatten()
+                .cloned(),
+        );
+    }
+    match rules.is_empty() {
+        true => Vec::new(),
+        false => vec![json!({ "serviceAccountName": account, "rules": rules })],
+    }
+}
+
+/// Returns whether a binding is about a role.
+pub(super) fn is_referred(role: &Value, binding: &Value) -> bool {
+    role["kind"] == binding["roleRef"]["kind"] && role["metadata"]["name"] == binding["roleRef"]["name"]
+}
+
+/// Returns which namespaces an installation may watch. With a conversion there can be one installation only.
+fn install_modes(deployed: &Deployed, options: &BundleOptions) -> Value {
+    let converts = crds(deployed).any(|crd| crd["spec"]["conversion"]["strategy"] == "Webhook");
+    let few = options.is_ours && !converts;
+    let modes = [
+        ("OwnNamespace", few),
+        ("SingleNamespace", few),
+        ("MultiNamespace", few),
+        ("AllNamespaces", !options.is_namespaced || converts),
+    ];
+    modes
+        .into_iter()
+        .map(|(mode, supported)| json!({ "type": mode, "supported": supported }))
+        .collect()
+}
+
+fn containers(deployed: &Deployed) -> impl Iterator<Item = &Value> {
+    let pod = &deployed.manager["spec"]["template"]["spec"];
+    pod["containers"].as_array().into_iter().flatten()
+}
+
+fn manager_image(deployed: &Deployed) -> Value {
+    let manager = containers(deployed).find(|container| container["name"] == "manager");
+    manager
+        .or_else(|| containers(deployed).next())
+        .map_or(Value::Null, |container| container["image"].clone())
+}
+
+/// Returns the images that an installation pulls, so that catalogs can be mirrored.
+fn related_images(deployed: &Deployed) -> Vec<Value> {
+    let mut images = Vec::new();
+    for container in containers(deployed) {
+        images.push(json!({ "name": container["name"], "image": container["image"] }));
+        for variable in container["env"].as_array().into_iter().flatten() {
+            let name = variable["name"].as_str().unwrap_or_default();
+            if let Some(name) = name.strip_prefix("RELATED_IMAGE_") {
+                let name = name.to_lowercase().replace('_', "-");
+                images.push(json!({ "name": name, "image": variable["value"] }));
+            }
+        }
+    }
+    images
+}
+
+fn list_kinds(owned: &[Value]) -> String {
+    let kinds: BTreeSet<&str> = owned.iter().filter_map(|owned| owned["kind"].as_str()).collect();
+    kinds.into_iter().collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,89 @@
+//! The Deployment of the manager as the Operator Lifecycle Manager creates it.
+
+use serde_json::{Value, json};
+
+use super::BundleOptions;
+use crate::chart::config::{Condition, Object};
+use crate::chart::references::References;
+use crate::chart::strategic;
+
+/// Variable of the namespaces to watch.
+const WATCH_NAMESPACE: &str = "WATCH_NAMESPACE";
+
+/// Returns the Deployment with the patches of the features that are on.
+pub(super) fn resolve_manager(
+    object: &Object,
+    references: &References,
+    holds: &dyn Fn(&Condition) -> bool,
+    options: &BundleOptions,
+) -> Value {
+    let mut value = object.value.clone();
+    for (conditions, patch) in &object.patches {
+        if conditions.iter().all(holds) && patch["kind"] == value["kind"] {
+            strategic::merge(&mut value, patch);
+        }
+    }
+    let pod = &mut value["spec"]["template"]["spec"];
+    remove_certificate(pod, references);
+    let containers = pod["containers"]
+        .as_array_mut()
+        .map(Vec::as_mut_slice)
+        .unwrap_or_default();
+    let at = containers
+        .iter()
+        .position(|container| container["name"] == "manager")
+        .unwrap_or(0);
+    if let Some(container) = containers.get_mut(at) {
+        if let Some(image) = &options.image {
+            container["image"] = json!(image);
+        }
+        if options.is_ours {
+            watch_targets(container);
+        }
+    }
+    let mut value = references.replace("Deployment", &value).into_value();
+    value["metadata"]["name"] = json!(references.name(object.name()));
+    value
+}
+
+/// Removes the volume of the certificate: the lifecycle manager mounts its own in the same place.
+fn remove_certificate(pod: &mut Value, references: &References) {
+    let secrets: Vec<&str> = references.secrets().collect();
+    let is_certificate = |volume: &Value| {
+        volume["secret"]["secretName"]
+            .as_str()
+            .is_some_and(|name| secrets.contains(&name))
+    };
+    let mut names = Vec::new();
+    retain(pod, "volumes", |volume| {
+        if is_certificate(volume) {
+            names.push(volume["name"].clone());
+        }
+        !is_certificate(volume)
+    });
+    for container in pod["containers"].as_array_mut().into_iter().flatten() {
+        retain(container, "volumeMounts", |mount| !names.contains(&mount["name"]));
+    }
+}
+
+/// Retains items of a list, and removes a list without items.
+fn retain(object: &mut Value, key: &str, keep: impl FnMut(&Value) -> bool) {
+    let Some(map) = object.as_object_mut() else { return };
+    if let Some(Value::Array(items)) = map.get_mut(key) {
+        items.retain(keep);
+        if items.is_empty() {
+            map.remove(key);
+        }
+    }
+}
+
+/// Lets the manager watch the namespaces that an OperatorGroup selects; the variable is empty for all of them.
+fn watch_targets(container: &mut Value) {
+    retain(container, "env", |variable| variable["name"] != WATCH_NAMESPACE);
+    let targets = json!({ "fieldRef": { "fieldPath": "metadata.annotations['olm.targetNamespaces']" } });
+    let variable = json!({ "name": WATCH_NAMESPACE, "valueFrom": targets });
+    match container["env"].as_array_mut() {
+        Some(variables) => variables.push(variable),
+        None => container["env"] = json!([variable]),
+    }
+}

@@ -1,0 +1,358 @@
+//! A bundle for the Operator Lifecycle Manager and a catalog with it, as files.
+//!
+//! The bundle is made of the manifests in `config/`, read as for a chart, with the names that kustomize gives them. The lifecycle
+//! manager creates the Deployment, the service account, the permissions and the webhooks itself, from the
+//! ClusterServiceVersion; the other objects are files of their own.
+
+mod base64;
+mod catalog;
+mod csv;
+mod deployment;
+mod descriptors;
+mod webhooks;
+
+use std::collections::BTreeMap;
+
+use anyhow::{Result, bail};
+use rbuilder_generator::yaml;
+use serde_json::{Value, json};
+
+use crate::chart::config::{CERTIFICATES, Condition, Config, Object};
+use crate::chart::find_manager;
+use crate::chart::references::References;
+use crate::plan::Plan;
+use crate::tree::Tree;
+
+/// Directory of the bundle.
+pub(crate) const FOLDER: &str = "bundle";
+/// Icon of a project without one: a hexagon.
+const ICON: &str = include_str!("icon.svg");
+
+/// What the bundle takes from PROJECT, Cargo.toml and flags.
+#[derive(Clone, Debug)]
+pub(crate) struct BundleOptions {
+    /// Name of the project and of the package.
+    pub(crate) name: String,
+    /// Provider of the operator.
+    pub(crate) provider: String,
+    /// Version of the operator, in the form of semver.
+    pub(crate) version: String,
+    /// Image of the manager; `None` for that of the manifests.
+    pub(crate) image: Option<String>,
+    /// Image of the bundle, to which the catalog refers.
+    pub(crate) bundle_image: String,
+    /// Channels, the first of which is the default.
+    pub(crate) channels: Vec<String>,
+    /// Version that this one replaces.
+    pub(crate) replaces: Option<String>,
+    /// Versions that an upgrade to this one skips.
+    pub(crate) skips: Vec<String>,
+    /// Path of an SVG icon in the project.
+    pub(crate) icon: Option<String>,
+    /// True if the manager watches its own namespace only.
+    pub(crate) is_namespaced: bool,
+    /// True if the manager is rbuilder's, with its variables.
+    pub(crate) is_ours: bool,
+}
+
+impl BundleOptions {
+    /// Returns the name of a version of the operator.
+    fn csv_name(&self, version: &str) -> String {
+        format!("{}.v{version}", self.name)
+    }
+}
+
+/// A bundle.
+#[derive(Debug, Default)]
+pub(crate) struct Bundle {
+    /// Text of each file by its path in the project.
+    pub(crate) files: BTreeMap<String, String>,
+    /// What `config/` deploys and the bundle does not: message and help.
+    pub(crate) warnings: Vec<(String, String)>,
+}
+
+/// The objects that are deployed, with the names that kustomize gives them.
+struct Deployed {
+    objects: Vec<Value>,
+    manager: Value,
+    /// Objects of `config/samples`.
+    samples: Vec<Value>,
+}
+
+/// Makes the bundle of a project as it is after a plan.
+///
+/// # Errors
+/// Fails if `config/` cannot be read, or if it has no manager or no CRD.
+pub(crate) fn make_bundle(plan: &Plan, tree: &Tree, options: &BundleOptions) -> Result<Bundle> {
+    let config = Config::read(plan, tree)?;
+    let mut bundle = Bundle {
+        warnings: config.warnings.clone(),
+        ..Bundle::default()
+    };
+    let deployed = resolve_objects(plan, tree, &config, options)?;
+    if !deployed
+        .objects
+        .iter()
+        .any(|object| object["kind"] == "CustomResourceDefinition")
+    {
+        bail!(
+            "the project has no CRD: create an API with `rbuilder create api`, and run `rbuilder manifests`"
+        );
+    }
+    let icon = match &options.icon {
+        Some(path) => match plan.read(tree, path)? {
+            Some(text) if text.contains("<svg") => text,
+            Some(_) => bail!("expected an SVG image in {path}"),
+            None => bail!("{path} does not exist"),
+        },
+        None => ICON.to_owned(),
+    };
+    let csv = csv::make_csv(
+        &deployed,
+        options,
+        &base64::encode(icon.as_bytes()),
+        &mut bundle.warnings,
+    );
+    let path = format!("{FOLDER}/manifests/{}.clusterserviceversion.yaml", options.name);
+    bundle.files.insert(path, yaml::to_string(&csv));
+    for object in deployed
+        .objects
+        .iter()
+        .filter(|object| !deployed.is_in_csv(object))
+    {
+        add_manifest(&mut bundle, object);
+    }
+    for (path, value) in metadata_files(options) {
+        bundle.files.insert(path, yaml::to_string(&value));
+    }
+    bundle
+        .files
+        .insert("bundle.Dockerfile".into(), dockerfile(options));
+    let catalog = catalog::print_catalog(&csv, &deployed.objects, options, &base64::encode(icon.as_bytes()));
+    bundle
+        .files
+        .insert(format!("catalog/{}/catalog.yaml", options.name), catalog);
+    Ok(bundle)
+}
+
+/// Returns the objects of the features that are on. Webhooks are those that cert-manager would serve: certificates are files that the lifecycle
+/// manager mounts.
+fn resolve_objects(plan: &Plan, tree: &Tree, config: &Config, options: &BundleOptions) -> Result<Deployed> {
+    let manager = find_manager(config)?;
+    let references = References::new(&options.name, config, manager).plain(&options.name);
+    let holds = |condition: &Condition| {
+        let is_on = match condition.value {
+            CERTIFICATES => true,
+            value => config.enabled.contains(value),
+        };
+        is_on == condition.is_true
+    };
+    let is_there = |object: &&Object| {
+        object.conditions.iter().all(holds) && !object.path.starts_with("config/certmanager/")
+    };
+    let mut objects = Vec::new();
+    for object in config
+        .objects
+        .iter()
+        .filter(is_there)
+        .filter(|object| !std::ptr::eq(*object, manager))
+    {
+        let mut value = references.replace(object.kind(), &object.value).into_value();
+        if object.kind() != "CustomResourceDefinition" {
+            value["metadata"]["name"] = json!(references.name(object.name()));
+        }
+        objects.push(value);
+    }
+    let manager = deployment::resolve_manager(manager, &references, &holds, options);
+    let samples = Config::read_samples(plan, tree)?;
+    Ok(Deployed {
+        objects,
+        manager,
+        samples,
+    })
+}
+
+/// Kinds that the ClusterServiceVersion has.
+const IN_CSV: &[&str] = &[
+    "Namespace",
+    "Deployment",
+    "MutatingWebhookConfiguration",
+    "ValidatingWebhookConfiguration",
+];
+/// Kinds that the lifecycle manager creates from files.
+const IN_FILES: &[&str] = &[
+    "CustomResourceDefinition",
+    "ClusterRole",
+    "ClusterRoleBinding",
+    "Role",
+    "RoleBinding",
+    "ServiceAccount",
+    "Service",
+    "ConfigMap",
+    "Secret",
+    "ServiceMonitor",
+    "PrometheusRule",
+    "PodDisruptionBudget",
+    "PriorityClass",
+    "NetworkPolicy",
+];
+
+impl Deployed {
+    /// Returns whether the ClusterServiceVersion has an object, or what stands for it: the lifecycle manager creates the
+    /// service account of the manager, what binds it to roles, and the Services of webhooks.
+    fn is_in_csv(&self, object: &Value) -> bool {
+        let kind = object["kind"].as_str().unwrap_or_default();
+        let name = &object["metadata"]["name"];
+        match kind {
+            "ServiceAccount" => *name == self.manager["spec"]["template"]["spec"]["serviceAccountName"],
+            "Service" => webhooks::service_names(&self.objects).contains(name),
+            "RoleBinding" | "ClusterRoleBinding" => self.binds_manager(object),
+            "Role" | "ClusterRole" => {
+                let bindings = self
+                    .objects
+                    .iter()
+                    .filter(|binding| csv::is_referred(object, binding));
+                let mut bindings = bindings.peekable();
+                bindings.peek().is_some() && bindings.all(|binding| self.binds_manager(binding))
+            }
+            kind => IN_CSV.contains(&kind),
+        }
+    }
+
+    /// Returns whether a binding is for the manager and nobody else.
+    fn binds_manager(&self, binding: &Value) -> bool {
+        let account = &self.manager["spec"]["template"]["spec"]["serviceAccountName"];
+        let is_manager = |subject: &Value| subject["kind"] == "ServiceAccount" && subject["name"] == *account;
+        binding["subjects"]
+            .as_array()
+            .is_some_and(|subjects| subjects.iter().all(is_manager))
+    }
+}
+
+/// Adds the file of an object.
+fn add_manifest(bundle: &mut Bundle, object: &Value) {
+    let kind = object["kind"].as_str().unwrap_or_default();
+    let name = object["metadata"]["name"].as_str().unwrap_or_default();
+    if !IN_FILES.contains(&kind) {
+        bundle.warnings.push((
+            format!(
+                "{kind} `{name}` is not part of the bundle: the Operator Lifecycle Manager does not create it"
+            ),
+            "let the manager create it, or tell your users to".to_owned(),
+        ));
+        return;
+    }
+    let mut object = object.clone();
+    if let Some(metadata) = object["metadata"].as_object_mut() {
+        metadata.remove("namespace");
+    }
+    let api_version = object["apiVersion"]
+        .as_str()
+        .unwrap_or_default()
+        .replace('/', "_");
+    let file = match kind {
+        "CustomResourceDefinition" => {
+            let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+            format!(
+                "{}_{}",
+                text(&object["spec"]["group"]),
+                text(&object["spec"]["names"]["plural"])
+            )
+        }
+        kind => format!("{name}_{api_version}_{}", kind.to_lowercase()),
+    };
+    let path = format!("{FOLDER}/manifests/{}.yaml", file.replace(':', "-"));
+    bundle.files.insert(path, yaml::to_string(&object));
+}
+
+/// Labels of a bundle, in its metadata and of its image.
+fn labels(options: &BundleOptions) -> Vec<(&'static str, String)> {
+    vec![
+        (
+            "operators.operatorframework.io.bundle.mediatype.v1",
+            "registry+v1".into(),
+        ),
+        (
+            "operators.operatorframework.io.bundle.manifests.v1",
+            "manifests/".into(),
+        ),
+        (
+            "operators.operatorframework.io.bundle.metadata.v1",
+            "metadata/".into(),
+        ),
+        (
+            "operators.operatorframework.io.bundle.package.v1",
+            options.name.clone(),
+        ),
+        (
+            "operators.operatorframework.io.bundle.channels.v1",
+            options.channels.join(","),
+        ),
+        (
+            "operators.operatorframework.io.bundle.channel.default.v1",
+            options.channels.first().cloned().unwrap_or_default(),
+        ),
+        (
+            "operators.operatorframework.io.metrics.project_layout",
+            "rust.rbuilder.dev/v1".into(),
+        ),
+        (
+            "operators.operatorframework.io.test.mediatype.v1",
+            "scorecard+v1".into(),
+        ),
+        (
+            "operators.operatorframework.io.test.config.v1",
+            "tests/scorecard/".into(),
+        ),
+    ]
+}
+
+fn dockerfile(options: &BundleOptions) -> String {
+    let labels = labels(options).into_iter();
+    let labels: String = labels
+        .map(|(key, value)| format!("LABEL {key}={value}\n"))
+        .collect();
+    format!(
+        "FROM scratch\n\n{labels}\nCOPY {FOLDER}/manifests /manifests/\nCOPY {FOLDER}/metadata /metadata/\nCOPY {FOLDER}/tests/scorecard /tests/scorecard/\n"
+    )
+}
+
+/// Image of the tests of scorecard.
+const SCORECARD: &str = "quay.io/operator-framework/scorecard-test:v1.41.1";
+
+fn metadata_files(options: &BundleOptions) -> Vec<(String, Value)> {
+    let annotations: Value = labels(options)
+        .into_iter()
+        .map(|(key, value)| (key.to_owned(), json!(value)))
+        .collect();
+    let test = |suite: &str, name: &str| {
+        json!({
+            "entrypoint": ["scorecard-test", name],
+            "image": SCORECARD,
+            "labels": { "suite": suite, "test": format!("{name}-test") },
+            "storage": { "spec": { "mountPath": {} } },
+        })
+    };
+    let tests = json!([
+        test("basic", "basic-check-spec"),
+        test("olm", "olm-bundle-validation"),
+        test("olm", "olm-crds-have-validation"),
+        test("olm", "olm-crds-have-resources"),
+        test("olm", "olm-spec-descriptors"),
+        test("olm", "olm-status-descriptors"),
+    ]);
+    let scorecard = json!({
+        "apiVersion": "scorecard.operatorframework.io/v1alpha3",
+        "kind": "Configuration",
+        "metadata": { "name": "config" },
+        "stages": [{ "parallel": true, "tests": tests }],
+        "storage": { "spec": { "mountPath": {} } },
+    });
+    vec![
+        (
+            format!("{FOLDER}/metadata/annotations.yaml"),
+            json!({ "annotations": annotations }),
+        ),
+        (format!("{FOLDER}/tests/scorecard/config.yaml"), scorecard),
+    ]
+}

@@ -1,0 +1,96 @@
+//! Webhooks in a ClusterServiceVersion.
+
+use serde_json::{Value, json};
+
+use super::Deployed;
+
+/// Fields that are the same in a webhook of a configuration.
+const SAME: &[&str] = &[
+    "admissionReviewVersions",
+    "failurePolicy",
+    "matchPolicy",
+    "objectSelector",
+    "reinvocationPolicy",
+    "rules",
+    "sideEffects",
+    "timeoutSeconds",
+];
+/// Fields that there is nothing for.
+const LOST: &[&str] = &["namespaceSelector", "matchConditions"];
+
+/// Returns the definitions of all webhooks.
+pub(super) fn define_webhooks(deployed: &Deployed, warnings: &mut Vec<(String, String)>) -> Vec<Value> {
+    let mut definitions = Vec::new();
+    for object in &deployed.objects {
+        let kind = match object["kind"].as_str() {
+            Some("MutatingWebhookConfiguration") => "MutatingAdmissionWebhook",
+            Some("ValidatingWebhookConfiguration") => "ValidatingAdmissionWebhook",
+            Some("CustomResourceDefinition") if object["spec"]["conversion"]["strategy"] == "Webhook" => {
+                definitions.push(define_conversion(deployed, object));
+                continue;
+            }
+            _ => continue,
+        };
+        for webhook in object["webhooks"].as_array().into_iter().flatten() {
+            for field in LOST.iter().filter(|field| webhook.get(**field).is_some()) {
+                warnings.push((
+                    format!("`{field}` of webhook `{}` is not part of the bundle: the Operator Lifecycle Manager has no such field", webhook["name"].as_str().unwrap_or_default()),
+                    "check the same in the handler".to_owned(),
+                ));
+            }
+            let mut definition = define(deployed, &webhook["clientConfig"]["service"]);
+            definition["type"] = json!(kind);
+            definition["generateName"] = webhook["name"].clone();
+            for field in SAME {
+                if let Some(value) = webhook.get(*field) {
+                    definition[*field] = value.clone();
+                }
+            }
+            definitions.push(definition);
+        }
+    }
+    definitions
+}
+
+fn define_conversion(deployed: &Deployed, crd: &Value) -> Value {
+    let webhook = &crd["spec"]["conversion"]["webhook"];
+    let mut definition = define(deployed, &webhook["clientConfig"]["service"]);
+    let plural = crd["spec"]["names"]["plural"].as_str().unwrap_or_default();
+    definition["type"] = json!("ConversionWebhook");
+    definition["generateName"] = json!(format!("c{plural}.kb.io"));
+    definition["admissionReviewVersions"] = webhook["conversionReviewVersions"].clone();
+    definition["sideEffects"] = json!("None");
+    definition["conversionCRDs"] = json!([crd["metadata"]["name"]]);
+    definition
+}
+
+/// Returns what follows from the Service of a webhook.
+fn define(deployed: &Deployed, service: &Value) -> Value {
+    let is_it =
+        |object: &&Value| object["kind"] == "Service" && object["metadata"]["name"] == service["name"];
+    let found = deployed.objects.iter().find(is_it);
+    let port = found.map_or(Value::Null, |found| found["spec"]["ports"][0].clone());
+    json!({
+        "deploymentName": deployed.manager["metadata"]["name"],
+        "containerPort": service.get("port").or(port.get("port")).cloned().unwrap_or(json!(443)),
+        "targetPort": port.get("targetPort").cloned().unwrap_or(json!(9443)),
+        "webhookPath": service["path"],
+    })
+}
+
+/// Returns the names of the Services of webhooks, which the lifecycle manager creates.
+pub(super) fn service_names(objects: &[Value]) -> Vec<Value> {
+    let of_object = |object: &Value| -> Vec<Value> {
+        let webhooks = object["webhooks"].as_array().into_iter().flatten();
+        let mut names: Vec<Value> = webhooks
+            .map(|webhook| webhook["clientConfig"]["service"]["name"].clone())
+            .collect();
+        names.push(object["spec"]["conversion"]["webhook"]["clientConfig"]["service"]["name"].clone());
+        names
+    };
+    objects
+        .iter()
+        .flat_map(of_object)
+        .filter(|name| !name.is_null())
+        .collect()
+}

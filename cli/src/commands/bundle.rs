@@ -1,0 +1,88 @@
+//! `rbuilder bundle`: makes a bundle and a catalog for the Operator Lifecycle Manager, and merges them with those that are there.
+
+use std::path::Path;
+
+use anyhow::Result;
+
+use super::generated_merge::{GeneratedMerge, Product};
+use super::{Outcome, execute, helm, scaffold};
+use crate::bundle::{BundleOptions, FOLDER, make_bundle};
+use crate::flags::{BundleFlags, is_version};
+use crate::plan::Plan;
+use crate::shell::Shell;
+use crate::tree::{Tree, typed_path};
+
+const BUNDLE: Product = Product {
+    noun: "bundle",
+    command: "bundle",
+    base: ".rbuilder/bundle.txt",
+};
+
+pub(super) fn run(dir: &Path, flags: &BundleFlags, shell: &mut Shell) -> Result<u8> {
+    let make = &mut |tree: &Tree| plan_bundle(tree, flags);
+    match flags.check {
+        true => helm::check(BUNDLE, dir, flags.plan.output, shell, make),
+        false => execute("bundle", dir, flags.plan, shell, make),
+    }
+}
+
+/// Returns the changes that make or update the bundle. Its exit code is 1 if there are conflicts.
+///
+/// # Errors
+/// Fails if the source has errors, if `config/` cannot be read or has no CRD, if conflicts of an earlier run are unresolved,
+/// or with `--no-conflicts` if there are any.
+pub fn plan_bundle(tree: &Tree, flags: &BundleFlags) -> Result<Outcome> {
+    let project = scaffold::require_project(tree)?;
+    let context = scaffold::project_context(&project);
+    let mut plan = Plan::default();
+    let found = scaffold::add_manifests(&mut plan, tree, flags.manifests)?;
+    let version = match &flags.version {
+        Some(version) => version.clone(),
+        None => read_version(&plan, tree)?.unwrap_or_else(|| "0.1.0".to_owned()),
+    };
+    let bundle_image = flags.bundle_image.clone();
+    let options = BundleOptions {
+        bundle_image: bundle_image.unwrap_or_else(|| format!("{}-bundle:v{version}", context.name)),
+        provider: match context.owner.as_str() {
+            "" => context.name.clone(),
+            owner => owner.to_owned(),
+        },
+        name: context.name,
+        version,
+        image: flags.image.clone(),
+        channels: flags.channels.clone(),
+        replaces: flags.replaces.clone(),
+        skips: flags.skips.clone(),
+        icon: flags.icon.as_deref().map(typed_path),
+        is_namespaced: context.namespaced,
+        is_ours: context.manager,
+    };
+    let bundle = make_bundle(&plan, tree, &options)?;
+    let mut merge = GeneratedMerge::new(BUNDLE, bundle.files, flags.force);
+    merge.add_to(&mut plan, tree)?;
+    merge.check(flags.no_conflicts)?;
+    let mut outcome = found.into_outcome(plan);
+    for (message, help) in bundle.warnings {
+        outcome.warn(&message, &help);
+    }
+    let next = format!(
+        "describe the operator in {FOLDER}/manifests/{}.clusterserviceversion.yaml",
+        options.name
+    );
+    merge.report(
+        &mut outcome,
+        &next,
+        &format!("operator-sdk bundle validate ./{FOLDER}"),
+    );
+    Ok(outcome)
+}
+
+/// Reads the version of the package, if it is one that bundles can have.
+fn read_version(plan: &Plan, tree: &Tree) -> Result<Option<String>> {
+    let text = plan.read(tree, "Cargo.toml")?.unwrap_or_default();
+    let manifest = text.parse::<toml_edit::DocumentMut>().unwrap_or_default();
+    let version = manifest
+        .get("package")
+        .and_then(|package| package.get("version")?.as_str());
+    Ok(version.filter(|version| is_version(version)).map(str::to_owned))
+}
