@@ -159,6 +159,23 @@ pub(crate) fn ensure_helm() -> Result<PathBuf> {
     Ok(binary)
 }
 
+/// Finds or builds the validators of bundles, in the version of tools/bundle; returns the program.
+///
+/// # Errors
+///
+/// Go is missing, or the build failed.
+pub(crate) fn ensure_bundle_validators() -> Result<PathBuf> {
+    let version = required_version("bundle", "github.com/operator-framework/api")?;
+    let folder = cache_folder()?.join(format!("rbuilder/bundle/{version}-{}-{}", go_os(), go_arch()));
+    let binary = folder.join("bundle");
+    if !binary.is_file() {
+        fs_err::create_dir_all(&folder)?;
+        eprintln!("building the validators of bundles {version}; this takes a minute or two, once");
+        go_build("bundle", "-s -w", &binary)?;
+    }
+    Ok(binary)
+}
+
 /// The folder of a module that says in its go.mod what to build.
 fn module_folder(module: &str) -> PathBuf {
     repo::root().join("tools").join(module)
@@ -357,5 +374,6 @@ mod tests {
         check("etcd", "go.etcd.io/etcd/server/v3");
         check("kubectl", "k8s.io/kubectl");
         check("helm", "helm.sh/helm/v3");
+        check("bundle", "github.com/operator-framework/api");
     }
 }

@@ -23,8 +23,8 @@ pub(crate) struct Args {
 }
 
 /// A scaffold, and the features that its chart is compared with.
-struct Case {
-    commands: &'static [&'static str],
+pub(crate) struct Case {
+    pub(crate) commands: &'static [&'static str],
     /// Flags of `edit` and the values that do the same. The chart is made before all of them.
     variants: &'static [(&'static str, &'static str)],
 }
@@ -33,7 +33,7 @@ const INIT: &str = "init --domain example.com --project-name shop --library path
 const CUP: &str = "create api --group cache --version v1 --kind Cup";
 const SHELF: &str = "create api --group cache --version v1 --kind Shelf --namespaced=false";
 
-const CASES: &[Case] = &[
+pub(crate) const CASES: &[Case] = &[
     Case {
         commands: &[INIT],
         variants: &[("--disable metrics", "metrics.enabled=false")],

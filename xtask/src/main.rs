@@ -8,6 +8,7 @@ mod assets;
 mod bench;
 mod bench_operator;
 mod book;
+mod bundle;
 mod catalogue;
 mod cel;
 mod ci;
@@ -62,6 +63,8 @@ enum Task {
     BenchOperator(bench_operator::Args),
     /// Build the guide as a book with mdBook
     Book,
+    /// Validate the bundles of scaffolds for the Operator Lifecycle Manager (needs Go)
+    Bundle(bundle::Args),
     /// Make the catalogue of Kubernetes' own types from its OpenAPI documents (needs Go)
     Catalogue(catalogue::Args),
     /// Record kube-apiserver's verdicts on CEL rules and its cost estimates (needs Go)
@@ -126,6 +129,7 @@ fn run(task: &Task) -> anyhow::Result<()> {
         Task::Bench(args) => bench::measure_manifests(args),
         Task::BenchOperator(args) => bench_operator::measure_operators(args),
         Task::Book => book::build_book(),
+        Task::Bundle(args) => bundle::check_bundles(args),
         Task::Catalogue(args) => catalogue::make_catalogue(args),
         Task::Cel(args) => cel::record_verdicts(args),
         Task::Ci(args) => ci::run_steps(args),

@@ -118,6 +118,7 @@ const STEPS: &[Step] = &[
     step("cel", "the API server judges CEL rules as recorded", Go, Lines(&["xtask cel --check"])),
     step("catalogue", "the catalogue is what Kubernetes publishes", Go, Lines(&["xtask catalogue --check"])),
     step("helm-program", "Helm is there", Go, Lines(&["xtask helm --build"])),
+    step("bundle-program", "the validators of bundles are there", Go, Lines(&["xtask bundle --build"])),
     step("bench-go", "the measured operator in Go builds", Go, Call(steps::check_go_bench)),
     step("e2e", "the end-to-end test of a scaffold passes, and fails without a manager", Cargo, WithServer("xtask e2e")),
     step("examples", "the examples have no warning, and their programs pass their tests", Cargo, Call(steps::build_examples)),
@@ -125,6 +126,7 @@ const STEPS: &[Step] = &[
     step("scaffold", "scaffolds compile and pass their tests after each command", Cargo, WithServer("xtask scaffold")),
     step("makefile", "the targets of a scaffold's Makefile do what they say", Cargo, Lines(&["xtask makefile"])),
     step("helm", "charts are what kustomize renders, and Helm installs them", Cargo, WithServer("xtask helm")).after("helm-program"),
+    step("bundle", "bundles pass the validators of operator-framework", Cargo, Lines(&["xtask bundle"])).after("bundle-program"),
     step("bench-rust", "the measured operator in Rust builds", Cargo, Call(steps::check_rust_bench)),
     // Its projects have the names of examples, whose programs cargo would put theirs in the place of.
     step("tutorials", "the tutorials work when pasted", Cargo, WithServer("xtask tutorials")).after("example-tests"),

@@ -1,0 +1,71 @@
+//! `cargo xtask bundle`: the bundles of scaffolds pass the validators of operator-framework, as `operator-sdk bundle validate` runs
+//! them.
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result, ensure};
+
+use crate::helm::CASES;
+use crate::sh::Cmd;
+use crate::{assets, repo};
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Only find or build the validators
+    #[arg(long)]
+    build: bool,
+}
+
+/// Flags of `bundle` for a release and for the one after it.
+const RELEASES: &[&str] = &[
+    "bundle --version 0.1.0 --image example.com/shop:v0.1.0",
+    "bundle --version 0.3.0 --replaces 0.1.0 --skips 0.2.0 --channels stable,candidate --image example.com/shop:v0.3.0",
+];
+
+/// Validates the bundles of the scaffolds that have kinds.
+pub(crate) fn check_bundles(args: &Args) -> Result<()> {
+    let validators = assets::ensure_bundle_validators()?;
+    if args.build {
+        return Ok(());
+    }
+    let bin = repo::build_rbuilder()?;
+    let folder = tempfile::Builder::new().prefix("rbuilder-bundle-").tempdir()?;
+    let with_kinds = CASES.iter().filter(|case| case.commands.len() > 1);
+    for (number, case) in with_kinds.enumerate() {
+        let project = folder.path().join(format!("project-{number}"));
+        fs_err::create_dir(&project)?;
+        for line in case.commands {
+            repo::rbuilder_command(&bin, &project, line)?.read()?;
+        }
+        for line in RELEASES {
+            check_release(&validators, &bin, &project, line)
+                .with_context(|| format!("`rbuilder {line}` after {:?}", case.commands))?;
+        }
+    }
+    println!("the bundles are valid");
+    Ok(())
+}
+
+fn check_release(validators: &Path, bin: &Path, project: &Path, line: &str) -> Result<()> {
+    repo::rbuilder_command(bin, project, line)?.read()?;
+    let again = repo::rbuilder_command(bin, project, line)?.read()?;
+    ensure!(
+        again.starts_with("unchanged"),
+        "a second run changes the bundle:\n{again}"
+    );
+    // What they find goes to standard output.
+    let found = Cmd::program(validators)
+        .shown_as("validators")
+        .arg(project.join("bundle"));
+    found.run()?;
+    let csv = project.join("bundle/manifests/shop.clusterserviceversion.yaml");
+    let text = fs_err::read_to_string(&csv)?;
+    fs_err::write(
+        &csv,
+        text.replace("minKubeVersion: 1.29.0", "minKubeVersion: \"1.29\""),
+    )?;
+    let broken = Cmd::program(validators).arg(project.join("bundle")).succeeds();
+    fs_err::write(&csv, text)?;
+    ensure!(!broken, "the validators pass a bundle that is wrong");
+    Ok(())
+}
