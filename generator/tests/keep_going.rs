@@ -316,6 +316,11 @@ fn a_macro_has_one_error_without_consequences() {
                      #[derive(JsonSchema)]\npub struct Part {}\n}\n";
     let message = "this macro generates kinds, which rbuilder does not read; it does not expand macros";
     assert_eq!(errors(stackable), [format!("1: {message}")]);
+    let with_derive = stackable.replace(
+        "derive(JsonSchema)]\npub struct Cup",
+        "derive(CustomResource, JsonSchema)]\n#[kube(kind = 3)]\npub struct Cup",
+    );
+    assert_eq!(errors(&with_derive), [format!("1: {message}")]);
     let plain = "#[versioned(version(name = \"v1alpha1\"), k8s(group = \"cafe.io\"))]\n#[derive(JsonSchema)]\npub struct CupSpec { size: i32 }\n";
     assert_eq!(errors(plain), [format!("1: {message}")]);
     // Nobody needs it.

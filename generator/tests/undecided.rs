@@ -83,6 +83,13 @@ fn conditions_of_files_matter_where_a_kind_needs_them() {
         &[("src/lib.rs", &included("a: Part,")), ("src/part.in", PART)],
         &[UNDECIDED],
     );
+    let inner = |field| format!("mod part;\n{}", cup(field));
+    let part = format!("#![cfg(tokio_unstable)]\n{PART}");
+    check(&[("src/lib.rs", &inner("a: i32,")), ("src/part.rs", &part)], &[]);
+    check(
+        &[("src/lib.rs", &inner("a: part::Part,")), ("src/part.rs", &part)],
+        &["error in src/part.rs: cannot evaluate this `cfg`"],
+    );
     // Each type in such a module is in doubt, not only the first.
     let two = format!(
         "#[cfg(tokio_unstable)] mod m {{ {} {PART} }}\n",

@@ -113,7 +113,7 @@ pub(super) struct FileReader<'c, 'a> {
     /// The macros that stand for items, and the modules that they are in.
     pub(super) macros: Vec<(ModuleId, Span)>,
     /// The attribute macro on a module around the items.
-    pub(super) rewritten: Option<Span>,
+    pub(super) rewritten: Option<Diagnostic>,
     /// Diagnostics about the conditions of the item being read and of those around it, held back until one turns out
     /// to matter.
     pub(super) pending: Vec<Diagnostic>,
@@ -127,9 +127,7 @@ impl<'c> FileReader<'c, '_> {
             active,
             conditions,
         } = items.read_inner_attributes()?;
-        for diagnostic in check_conditions(&conditions) {
-            self.session.report(diagnostic);
-        }
+        self.pending.extend(check_conditions(&conditions));
         attrs.iter().for_each(|attr| self.seen_marks.note(attr.span()));
         if !active {
             self.seen_marks.note(tokens.span());

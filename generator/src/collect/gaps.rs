@@ -40,11 +40,7 @@ impl FileReader<'_, '_> {
     /// Notes that an attribute macro may change items, and reports it if it is known to make kinds of them.
     pub(super) fn add_rewritten(&mut self, attr: &Attribute<'_>, text: &str, modules: &[ModuleId]) {
         let hides_kind = makes_kinds(attr, text);
-        let reason = if hides_kind {
-            generated_kinds(attr.span())
-        } else {
-            rewritten_module(attr.span())
-        };
+        let reason = describe_rewritten(attr, text);
         if hides_kind && !self.is_foreign {
             self.session.report(reason.clone());
         }
@@ -99,6 +95,15 @@ impl FileReader<'_, '_> {
 fn unread_macro(span: Span) -> Diagnostic {
     let message = "this macro may define types that a kind needs; rbuilder does not expand macros";
     Diagnostic::error(span, message).help("write the types outside of the macro")
+}
+
+/// The error about a macro around items.
+pub(super) fn describe_rewritten(attr: &Attribute<'_>, text: &str) -> Diagnostic {
+    if makes_kinds(attr, text) {
+        generated_kinds(attr.span())
+    } else {
+        rewritten_module(attr.span())
+    }
 }
 
 pub(super) fn generated_kinds(span: Span) -> Diagnostic {

@@ -92,8 +92,8 @@ impl FileReader<'_, '_> {
 
     /// Says that what is in a module with an attribute macro may be moved, renamed or copied.
     pub(super) fn refuse_rewritten_module(&mut self) {
-        if let Some(span) = self.rewritten {
-            self.session.report(rewritten_module(span));
+        if let Some(reason) = self.rewritten.clone() {
+            self.session.report(reason);
         }
     }
 }

@@ -6,8 +6,8 @@ use rbuilder_reader::{Attribute, Span};
 use rbuilder_syntax::Diagnostic;
 
 use super::file::FileReader;
+use super::gaps::describe_rewritten;
 use super::include::{self, Included};
-use super::markers::rewritten_module;
 use super::path::{self, Location};
 use super::{Content, Declared, Doubt, MAX_MODULES, OpenFile, attributes, writes_markers};
 use crate::gap::Gap;
@@ -34,19 +34,19 @@ impl<'c> FileReader<'c, '_> {
         self.name(parent, ident, Name::Module(id));
         let written = path::path_attribute(attrs);
         let macros = attrs.iter().find(|attr| !attributes::is_harmless(attr));
-        let rewritten = macros.map(Attribute::span);
+        let rewritten = macros.map(|attr| describe_rewritten(attr, text));
         if let Some(attr) = macros {
             self.add_rewritten(attr, text, &[parent, id]);
         }
         let Some(content) = content else {
-            if let Some(span) = rewritten.filter(|_| !self.is_foreign) {
-                self.session.report(rewritten_module(span));
+            if let Some(reason) = rewritten.filter(|_| !self.is_foreign) {
+                self.session.report(reason);
             }
             self.module_file(ident, id, location, written);
             return Ok(());
         };
-        let outer = self.rewritten;
-        self.rewritten = rewritten.or(outer);
+        let outer = self.rewritten.clone();
+        self.rewritten = rewritten.or_else(|| outer.clone());
         let name = written.as_deref().unwrap_or(ident.text);
         let folder = path::join(&location.folder, name);
         let location = Location {

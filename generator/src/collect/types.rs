@@ -61,10 +61,12 @@ impl FileReader<'_, '_> {
         let mut said = std::mem::take(&mut self.session.diagnostics).into_vec();
         let before = said.len();
         let model = parse_type(attrs, item, &mut self.session);
-        said.extend(std::mem::replace(&mut self.session.diagnostics, earlier).into_vec());
+        let found = std::mem::replace(&mut self.session.diagnostics, earlier).into_vec();
+        // What is wrong with a type that a macro may change follows from the macro.
+        said.extend(found.into_iter().filter(|_| !is_rewritten));
         let mut constants = self.session.take_missing_constants();
         // The compiler does not hand the values of constants to our derive.
-        if has_derive(attrs, "CrdSchema") {
+        if has_derive(attrs, "CrdSchema") || is_rewritten {
             constants.clear();
         }
         let skipped = self.skipped(model.as_ref(), attrs, module);

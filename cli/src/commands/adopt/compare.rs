@@ -189,6 +189,11 @@ impl Comparison {
             return self.compare_types(before, after, at);
         }
         match (keeps(before), keeps(after)) {
+            (true, false) if after["additionalProperties"].is_object() => {
+                let values = &after["additionalProperties"]["type"];
+                let name = values.as_str().unwrap_or("any type");
+                self.add(Direction::Less, format!("`{at}.*`: only type {name} is accepted"));
+            }
             (true, false) => self.add(
                 Direction::Less,
                 format!("`{at}`: unknown fields are dropped; they were kept"),
@@ -363,7 +368,8 @@ impl Comparison {
     fn compare_alternatives(&mut self, before: &Value, after: &Value, at: &str) {
         for key in ["oneOf", "anyOf", "allOf", "not"] {
             let (old, new) = (without_words(&before[key]), without_words(&after[key]));
-            if old == new {
+            // `x-kubernetes-int-or-string` says the same.
+            if old == new || key == "anyOf" && is_int_or_string(before) && is_int_or_string(after) {
                 continue;
             }
             match (old.is_null(), new.is_null()) {
@@ -425,6 +431,14 @@ impl Comparison {
             }
         }
     }
+}
+
+/// Returns true if the API server takes an integer or a string, whatever else is said.
+fn is_int_or_string(schema: &Value) -> bool {
+    let alternatives = without_words(&schema["anyOf"]);
+    let is_plain = alternatives.is_null()
+        || alternatives == serde_json::json!([{ "type": "integer" }, { "type": "string" }]);
+    schema["x-kubernetes-int-or-string"] == Value::Bool(true) && is_plain
 }
 
 /// An object without a field, as people write it.
@@ -607,6 +621,12 @@ mod tests {
                 "`.spec.a`: unknown fields are dropped; they were kept",
             ),
             (
+                json!({ "x-kubernetes-preserve-unknown-fields": true }),
+                json!({ "additionalProperties": { "type": "string" } }),
+                Verdict::Narrower,
+                "`.spec.a.*`: only type string is accepted",
+            ),
+            (
                 json!({ "items": { "nullable": true } }),
                 json!({ "items": {} }),
                 Verdict::Narrower,
@@ -621,6 +641,17 @@ mod tests {
         ] {
             check(field(before), field(after), verdict, &[words]);
         }
+    }
+
+    #[test]
+    fn an_integer_or_a_string_is_said_in_two_ways() {
+        let both = json!([{ "type": "integer" }, { "type": "string" }]);
+        check(
+            json!({ "x-kubernetes-int-or-string": true }),
+            json!({ "x-kubernetes-int-or-string": true, "anyOf": both }),
+            Verdict::Same,
+            &[],
+        );
     }
 
     #[test]
