@@ -220,6 +220,29 @@ fn presence_and_defaults() {
     );
 }
 
+/// Of another type only schemars knows: the default is that of the field's own.
+#[test]
+fn defaults_beside_with() {
+    let text = format!(
+        "{PRELUDE}#[derive(CustomResource, JsonSchema, Serialize, Deserialize, Clone, Debug)]
+        #[kube(group = \"g.example.com\", version = \"v1\", kind = \"Test\")]
+        pub struct TestSpec {{
+            #[serde(default)] #[schemars(with = \"Vec<Word>\")] a: Vec<String>,
+            #[serde(default)] #[schemars(with = \"String\")] b: Mode,
+            #[serde(default)] #[schemars(with = \"Option<String>\")] c: Option<serde::Unknown>,
+            #[serde(default, with = \"m\")] #[schemars(with = \"String\")] d: Mode,
+        }}
+        #[derive(JsonSchema)] struct Word(#[schemars(length(min = 1))] String);
+        #[derive(JsonSchema, Serialize, Deserialize, Default)] enum Mode {{ #[default] Fast, Slow }}"
+    );
+    let found = spec_of(&[("src/lib.rs", &text)]).expect("a schema");
+    assert_eq!(
+        found["properties"],
+        json!({"a": {"type": "array", "items": {"type": "string", "minLength": 1}, "default": []},
+               "b": {"type": "string", "default": "Fast"}, "c": {"type": "string"}, "d": {"type": "string"}})
+    );
+}
+
 #[test]
 fn a_whole_kind() {
     let source = |body: &str| {

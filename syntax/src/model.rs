@@ -22,6 +22,8 @@ pub struct Type {
     pub container: Container,
     /// The types that the container mentions, as written.
     pub slots: Vec<TypeRef>,
+    /// The types of the values of some slots, where only schemars is told of the type of the slot.
+    pub value_types: BTreeMap<usize, TypeRef>,
     /// The functions of schemars that give the schemas of some slots, by the position of the slot.
     pub schema_functions: BTreeMap<usize, SchemaFunction>,
     /// The place of each `Site` of the container: fields of a struct, or variants of an enum.
@@ -85,6 +87,14 @@ impl AbsentField<'_> {
 }
 
 impl Type {
+    /// The type of the values of a slot, and true if the schema is not that of this type.
+    pub fn value_type(&self, slot: usize) -> Option<(&TypeRef, bool)> {
+        match self.value_types.get(&slot) {
+            Some(ty) => Some((ty, true)),
+            None => Some((self.slots.get(slot)?, self.schema_functions.contains_key(&slot))),
+        }
+    }
+
     /// The fields whose default counts for the schema, in source order.
     pub fn absent_fields(&self) -> Vec<AbsentField<'_>> {
         let mut found = Vec::new();

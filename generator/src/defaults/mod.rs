@@ -165,7 +165,7 @@ impl<'e, 'a> Evaluator<'e, 'a> {
     /// `null` for an `Option` of a type that is not known.
     fn absent_option(&self, id: TypeId, field: &AbsentField<'_>) -> Option<Value> {
         let model = self.package().item(id).model.as_ref()?;
-        let TypeKind::Path(segments, _) = &model.slots.get(field.field.slot)?.kind else {
+        let TypeKind::Path(segments, _) = &model.value_type(field.field.slot)?.0.kind else {
             return None;
         };
         let is_option = segments.last().is_some_and(|name| name == "Option");
@@ -175,17 +175,19 @@ impl<'e, 'a> Evaluator<'e, 'a> {
     /// The type of a slot of an item.
     fn type_of(&mut self, id: TypeId, args: &[Ty], slot: usize) -> Option<Ty> {
         let model = self.package().item(id).model.as_ref()?;
-        let ty = model.slots.get(slot)?;
-        let is_stated = model.schema_functions.contains_key(&slot);
-        self.in_type(id, args, |this, frame| {
-            let attempt = this.resolver.report.begin_attempt();
-            let resolved = this.resolver.resolve(ty, frame.scope);
-            // Where a function gives the schema, the type need not have one.
-            if is_stated && resolved.is_none() {
-                this.resolver.report.forget(attempt);
-            }
-            resolved
-        })
+        self.in_type(id, args, |this, frame| this.value_type(model, slot, frame))
+    }
+
+    /// The type of the values of a slot of a model.
+    fn value_type(&mut self, model: &Type, slot: usize, frame: Frame<'_>) -> Option<Ty> {
+        let (ty, is_stated) = model.value_type(slot)?;
+        let attempt = self.resolver.report.begin_attempt();
+        let resolved = self.resolver.resolve(ty, frame.scope);
+        // Where the schema is not that of the type, the type need not have one.
+        if is_stated && resolved.is_none() {
+            self.resolver.report.forget(attempt);
+        }
+        resolved
     }
 
     /// Evaluates something in the place of an item.

@@ -133,9 +133,7 @@ impl<'a> Evaluator<'_, 'a> {
             if said.is_unwritten {
                 continue;
             }
-            let ty = self
-                .resolver
-                .resolve(model.slots.get(field.slot)?, of_type.scope)?;
+            let ty = self.value_type(model, field.slot, of_type)?;
             let value = match (given.get(field.ident.as_str()), rest) {
                 (Some(expr), _) => self.value(expr, &ty, at)?,
                 (None, Rest::Zero) => self.zero(&ty)?,

@@ -1,7 +1,7 @@
 //! Fields of structs and of variants.
 
 use rbuilder_reader::grammar::FieldItem;
-use rbuilder_reader::{Span, TypeRef};
+use rbuilder_reader::{Span, TypeRef, has_derive};
 use rbuilder_schema::{Field, Markers, Presence};
 
 use super::retype::{check_retyped, may_retype};
@@ -62,8 +62,11 @@ impl Reader<'_, '_> {
             check_retyped(&Kind::of(&field.ty), &read, place.span, self.session);
         }
         let stated = read.schema_type.is_some() || read.markers.schemaless || read.markers.schema.is_some();
-        let is_opaque = stated || attrs.opaque.is_some();
-        let stated = is_opaque || read.schema_function.is_some();
+        // serde writes and reads the value all the same, unless it is told of it too.
+        let is_ours = self.session.is_of_derive() || has_derive(self.attrs, "CrdSchema");
+        let value_type = (read.is_with && attrs.opaque.is_none() && !is_ours).then(|| field.ty.clone());
+        let is_opaque = (stated || attrs.opaque.is_some()) && value_type.is_none();
+        let stated = stated || attrs.opaque.is_some() || read.schema_function.is_some();
         let absent = self.absent_value(&attrs, rules, &field.ty, &read.markers);
         let value = FieldValue {
             absent: absent.filter(|_| !is_opaque),
@@ -75,6 +78,9 @@ impl Reader<'_, '_> {
         let is_shown_optional =
             read.schema_function.is_some() && attrs.shown_default.is_some() && marker::is_option(&field.ty);
         let slot = self.slot(field.ty, &attrs, &read);
+        if let Some(value_type) = value_type {
+            self.value_types.insert(slot, value_type);
+        }
         let presence = match &attrs {
             _ if has_default || attrs.output_only || is_shown_optional => Presence::Defaulted,
             _ if attrs.read_by_function => Presence::Required,

@@ -50,6 +50,7 @@ pub fn parse_type(attrs: &[Attribute<'_>], item: TypeItem<'_>, session: &mut Ses
         type_parameters,
         slots: Vec::new(),
         schema_functions: BTreeMap::new(),
+        value_types: BTreeMap::new(),
         sites: Vec::new(),
         variant_sites: Vec::new(),
         values: Vec::new(),
@@ -87,6 +88,7 @@ pub fn parse_type(attrs: &[Attribute<'_>], item: TypeItem<'_>, session: &mut Ses
     let Reader {
         slots,
         schema_functions,
+        value_types,
         sites,
         variant_sites,
         values,
@@ -114,6 +116,7 @@ pub fn parse_type(attrs: &[Attribute<'_>], item: TypeItem<'_>, session: &mut Ses
         generics,
         container,
         slots,
+        value_types,
         schema_functions,
         sites,
         variant_sites,
@@ -171,6 +174,8 @@ struct Reader<'s, 'a> {
     slots: Vec<TypeRef>,
     /// The functions that give the schemas of some slots.
     schema_functions: BTreeMap<usize, SchemaFunction>,
+    /// The types of the values of some slots.
+    value_types: BTreeMap<usize, TypeRef>,
     /// The defaults of serde that the schema has.
     defaults: Defaults,
     /// The names of the item's type parameters.

@@ -129,6 +129,8 @@ struct Reading {
     schema_type: Option<(TypeRef, String)>,
     /// The function that `schema_with` names.
     schema_function: Option<SchemaFunction>,
+    /// True if schemars is told of another type, of which serde knows nothing.
+    is_with: bool,
     /// The value of `serde_defaults`.
     serde_defaults: Option<bool>,
     /// True if something could not be read: a marker that seems to be missing may be that.
@@ -145,6 +147,7 @@ impl Reading {
             one_of_fields: Vec::new(),
             schema_type: None,
             schema_function: None,
+            is_with: false,
             serde_defaults: None,
             is_incomplete: false,
         }
@@ -267,6 +270,8 @@ pub(crate) struct FieldMarkers {
     pub(crate) schema_type: Option<(TypeRef, String)>,
     /// The function that `schema_with` names.
     pub(crate) schema_function: Option<SchemaFunction>,
+    /// True if schemars is told of another type, of which serde knows nothing.
+    pub(crate) is_with: bool,
 }
 
 /// Reads the markers on a type. On a kind, `#[kube(…)]` holds kube's own keys, so only `#[crd(…)]` is read.
@@ -314,6 +319,7 @@ pub(crate) fn parse_field(
         markers: reading.markers,
         schema_type: reading.schema_type,
         schema_function: reading.schema_function,
+        is_with: reading.is_with,
     }
 }
 

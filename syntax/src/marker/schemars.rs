@@ -96,6 +96,7 @@ pub(super) fn read_attribute(attr: &Attribute<'_>, reading: &mut Reading, sessio
     };
     let mut markers = Vec::new();
     for arg in args {
+        reading.is_with |= owner == Owner::Schemars && arg.name == "with" && reading.place == Place::Field;
         match schema_function(&arg) {
             Some(function) if owner == Owner::Schemars && reading.place != Place::Variant => {
                 reading.schema_function = Some(function);
