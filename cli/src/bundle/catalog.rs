@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::BundleOptions;
 
 /// Prints the catalog: the package, its channels and the bundle.
-pub(super) fn print_catalog(csv: &Value, _: &[Value], options: &BundleOptions, icon: &str) -> String {
+pub(super) fn print_catalog(csv: &Value, options: &BundleOptions, icon: &str) -> String {
     let spec = &csv["spec"];
     let name = &csv["metadata"]["name"];
     let mut documents = vec![json!({

@@ -128,7 +128,7 @@ pub(crate) fn make_bundle(plan: &Plan, tree: &Tree, options: &BundleOptions) -> 
     bundle
         .files
         .insert("bundle.Dockerfile".into(), dockerfile(options));
-    let catalog = catalog::print_catalog(&csv, &deployed.objects, options, &base64::encode(icon.as_bytes()));
+    let catalog = catalog::print_catalog(&csv, options, &base64::encode(icon.as_bytes()));
     bundle
         .files
         .insert(format!("catalog/{}/catalog.yaml", options.name), catalog);

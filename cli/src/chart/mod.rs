@@ -79,7 +79,7 @@ pub(crate) fn make_chart(plan: &Plan, tree: &Tree, options: &ChartOptions) -> Re
     }
     let mut settings = settings_before(&config, options);
     settings.append(&mut manager.settings);
-    settings.extend(settings_after(&config, options));
+    settings.extend(settings_after(&config));
     chart.warnings.clone_from(&config.warnings);
     chart.warnings.append(&mut manager.warnings);
     for (path, text) in fixed_files(&config, deployment, options) {
@@ -263,7 +263,7 @@ fn settings_before(config: &Config, options: &ChartOptions) -> Vec<Setting> {
 }
 
 /// Returns the settings that come after those of the Deployment.
-fn settings_after(config: &Config, _: &ChartOptions) -> Vec<Setting> {
+fn settings_after(config: &Config) -> Vec<Setting> {
     let mut settings = Vec::new();
     let is_on = |value: &str| json!(config.enabled.contains(value));
     let feature = |path, about| Setting::new(path, is_on(path), values::flag(), about);
