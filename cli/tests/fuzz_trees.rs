@@ -45,7 +45,10 @@ const LONGEST: Duration = Duration::from_secs(60);
 const SECRET: &str = "hunter2";
 
 /// Command lines; one that only reads is marked.
-const COMMANDS: [(&str, bool); 18] = [
+const COMMANDS: [(&str, bool); 21] = [
+    ("docs", false),
+    ("docs --check", true),
+    ("docs --stdout", true),
     ("manifests", false),
     ("manifests", false),
     ("helm", false),

@@ -38,6 +38,7 @@ fn shows_nothing(folder: &Folder, outside: &Outside, at: &str, what: &str, code:
         "manifests --dry-run",
         "manifests --stdout",
         "manifests",
+        "docs --stdout",
     ] {
         let started = Instant::now();
         let ran = folder.inside(at).run(line);

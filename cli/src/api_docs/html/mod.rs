@@ -18,7 +18,7 @@ const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("search.js");
 
 /// Hashes of the style and the script for the content security policy. A test compares them.
-const STYLE_HASH: &str = "sha256-P4vjybLTBsZFqip6SCp4Gti/0Y2465yN1y0Rcpc1enI=";
+const STYLE_HASH: &str = "sha256-48cvdt/h305llSZr8mtMWRPdRcXbXcEHc1mf6Tey7Zk=";
 const SCRIPT_HASH: &str = "sha256-hzBa5IbHVLULkkxXiWHNYWWhoO2ouWOPqrt+eUAzo6c=";
 
 /// Returns the page.
