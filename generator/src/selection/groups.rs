@@ -3,6 +3,12 @@
 /// A group, the project it belongs to, and the repository that holds its CRDs.
 type Row = (&'static str, &'static str, &'static str);
 
+/// Ends of groups, of projects that have a group for each service.
+const FAMILIES: [(&str, &str); 2] = [
+    (".cnrm.cloud.google.com", "Config Connector"),
+    (".services.k8s.aws", "AWS Controllers for Kubernetes"),
+];
+
 /// Sorted by group. A group is listed when its CRDs are published by a project that is not written in Rust, so that a
 /// Rust type of it can be nothing but a binding; a project that owns a listed group all the same says so in PROJECT or
 /// in `[package.metadata.rbuilder]`.
@@ -209,6 +215,11 @@ const GROUPS: &[Row] = &[
     ),
     ("velero.io", "Velero", "vmware-tanzu/velero"),
     (
+        "vpcresources.k8s.aws",
+        "Amazon VPC Resource Controller",
+        "aws/amazon-vpc-resource-controller-k8s",
+    ),
+    (
         "wgpolicyk8s.io",
         "Policy Report API",
         "kubernetes-sigs/wg-policy-prototypes",
@@ -217,8 +228,11 @@ const GROUPS: &[Row] = &[
 
 /// The project that a group belongs to, where it is known.
 pub(super) fn owner_of(group: &str) -> Option<&'static str> {
-    let row = GROUPS.binary_search_by(|(known, ..)| (*known).cmp(group)).ok()?;
-    Some(GROUPS[row].1)
+    if let Ok(row) = GROUPS.binary_search_by(|(known, ..)| (*known).cmp(group)) {
+        return Some(GROUPS[row].1);
+    }
+    let family = FAMILIES.iter().find(|(suffix, ..)| group.ends_with(suffix));
+    family.map(|(_, owner)| *owner)
 }
 
 #[cfg(test)]
@@ -235,5 +249,11 @@ mod tests {
         );
         assert_eq!(owner_of("monitoring.coreos.com"), Some("Prometheus Operator"));
         assert_eq!(owner_of("coreos.com"), None);
+        assert_eq!(owner_of("iam.cnrm.cloud.google.com"), Some("Config Connector"));
+        assert_eq!(
+            owner_of("eks.services.k8s.aws"),
+            Some("AWS Controllers for Kubernetes")
+        );
+        assert_eq!(owner_of("services.k8s.aws"), None);
     }
 }
