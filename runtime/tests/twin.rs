@@ -81,6 +81,7 @@ fn compiled_kinds() -> Vec<CustomResourceDefinition> {
         kinds::forms::Form::crd(),
         kinds::leaves::Leaf::crd(),
         kinds::markers::Marked::crd(),
+        kinds::markers::Published::crd(),
         kinds::names::Naming::crd(),
         kinds::presence::Absence::crd(),
         kinds::shapes::Shape::crd(),

@@ -1,11 +1,8 @@
 //! A schema written out in source, as JSON: the way out where nothing else can say what is on the wire.
 
-use std::sync::Arc;
-
 use rbuilder_diagnostic::Diagnostic;
 use serde_json::{Map, Number, Value};
 
-use crate::build::allow_null;
 use crate::satisfy::{find_contradiction, find_repeated};
 use crate::validate::{check_default, fits_constraints, is_type_of};
 use crate::{ListType, Schema, SchemaType, format_type};
@@ -70,77 +67,70 @@ pub enum SchemaError {
 }
 
 impl Schema {
-    /// Reads a schema from JSON, as it stands in a manifest.
+    /// Reads a schema from JSON, as it stands in a manifest, and keeps it as it is.
     ///
     /// # Errors
     /// When a key is unknown or its value of the wrong type. Whether the schema is structural is for
     /// [`check_structural`](crate::check_structural) to say.
     pub fn from_literal(value: &Value) -> Result<Schema, SchemaError> {
         check_keys(value, String::new())?;
-        let mut schema: Schema = serde_json::from_value(value.clone())
-            .map_err(|error| SchemaError::Malformed(error.to_string(), String::new()))?;
-        allow_nulls(&mut schema);
-        Ok(schema)
-    }
-}
-
-/// Writes an `enum` of a nullable value so that `null` is accepted.
-fn allow_nulls(schema: &mut Schema) {
-    let parts = schema.properties.values_mut();
-    let parts = parts
-        .chain(&mut schema.items)
-        .chain(&mut schema.additional_properties);
-    for part in parts {
-        allow_nulls(Arc::make_mut(part));
-    }
-    if schema.nullable && !schema.enumeration.is_empty() {
-        allow_null(schema);
+        serde_json::from_value(value.clone())
+            .map_err(|error| SchemaError::Malformed(error.to_string(), String::new()))
     }
 }
 
 /// Checks a schema that is written out: that each constraint is about values of its type and none contradicts another,
-/// and that values in it fit. Structure is for [`check_structural`](crate::check_structural) to check, and patterns for
-/// who reads the literal.
+/// and that values in it fit. What the API server accepts all the same is a warning: who writes a schema out may have to
+/// repeat one that is published. Structure is for [`check_structural`](crate::check_structural) to check, and patterns
+/// for who reads the literal.
 pub fn check_literal(schema: &Schema) -> Vec<Diagnostic<String>> {
     let mut diagnostics = Vec::new();
     visit(schema, &mut String::new(), &mut |schema, path| {
-        let mut error = |message: String, help: Option<&str>| {
-            diagnostics.push(Diagnostic::error(path.to_owned(), message).maybe_help(help.map(str::to_owned)));
-        };
         for (key, noun) in misplaced(schema) {
             let this = schema.schema_type.map_or("a value of any type", SchemaType::noun);
-            error(
-                format!("`{key}` applies to {noun}; this value is {this}"),
-                Some("remove it"),
-            );
+            let message = format!("`{key}` applies to {noun}; this value is {this}");
+            diagnostics.push(Diagnostic::warning(path.to_owned(), message).help("remove it"));
         }
+        let mut warn = |message: String, help: Option<&str>| {
+            let diagnostic = Diagnostic::warning(path.to_owned(), message);
+            diagnostics.push(diagnostic.maybe_help(help.map(str::to_owned)));
+        };
         for value in &schema.enumeration {
             if value.is_null() && !schema.nullable {
-                error(
+                warn(
                     "`enum` contains `null`, but the value is not nullable".into(),
                     Some("add `\"nullable\": true`"),
                 );
             } else if let Err(reason) =
                 is_type_of(value, schema).and_then(|()| fits_constraints(value, schema))
             {
-                error(format!("`enum` value can never be valid: {reason}"), None);
+                warn(format!("`enum` value can never be valid: {reason}"), None);
             }
         }
+        if schema.nullable && !schema.enumeration.is_empty() {
+            warn(
+                "`null` is rejected: the API server finds it in no `enum`".into(),
+                Some("move the `enum` below `allOf`, where it does not apply to `null`"),
+            );
+        }
         if let Some(value) = find_repeated(&schema.enumeration) {
-            error(format!("duplicate `enum` value {value}"), None);
+            warn(format!("duplicate `enum` value {value}"), None);
         }
         if let Some(contradiction) = find_contradiction(schema) {
-            error(contradiction, None);
+            warn(contradiction, None);
         }
         for (message, help) in unfinished(schema) {
-            error(message.into(), Some(help));
+            diagnostics.push(Diagnostic::error(path.to_owned(), message).help(help));
         }
         if let Some(Err(reason)) = schema
             .default
             .as_ref()
             .map(|default| check_default(default, schema))
         {
-            error(format!("invalid default: {reason}"), None);
+            diagnostics.push(Diagnostic::error(
+                path.to_owned(),
+                format!("invalid default: {reason}"),
+            ));
         }
     });
     diagnostics

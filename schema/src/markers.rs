@@ -66,6 +66,9 @@ pub struct Markers {
     /// `title = "…"`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
+    /// `description = "…"`; empty to remove the description of the type.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
     /// `external_docs(url = "…", description = "…")`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub external_docs: Option<ExternalDocs>,
@@ -111,6 +114,7 @@ impl Markers {
             schemaless: self.schemaless || other.schemaless,
             schema: self.schema.or(other.schema),
             title: self.title.or(other.title),
+            description: self.description.or(other.description),
             external_docs: self.external_docs.or(other.external_docs),
             embedded_object_meta: self.embedded_object_meta || other.embedded_object_meta,
             max_description_length: self.max_description_length.or(other.max_description_length),

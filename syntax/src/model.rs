@@ -197,6 +197,12 @@ pub struct CustomResource {
     pub namespaced: bool,
     /// The fields stand at the root of the object, with no `spec` between.
     pub no_spec: bool,
+    /// `#[crd(optional_spec)]`: the API server accepts objects without a spec.
+    pub optional_spec: bool,
+    /// `#[crd(root_schema = { … })]`: keys of the schema of the whole object, beside those that every kind has.
+    pub root_schema: Option<Box<rbuilder_schema::Schema>>,
+    /// `#[crd(status_subresource = …)]`; nothing where the type of the status decides.
+    pub status_subresource: Option<bool>,
     /// The type of the status, as written.
     pub status: Option<TypeRef>,
     pub scale: Option<Scale>,
@@ -236,6 +242,11 @@ pub enum SchemaMode {
 }
 
 impl CustomResource {
+    /// Returns whether the status is a subresource.
+    pub fn has_status_subresource(&self) -> bool {
+        self.status_subresource.unwrap_or(self.status.is_some())
+    }
+
     /// Returns the singular under which the program knows the resource: kube-derive's where none is written.
     pub fn singular_name(&self) -> String {
         self.singular

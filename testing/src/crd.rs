@@ -22,7 +22,8 @@ pub fn assert_crd_matches(crd: &CustomResourceDefinition, manifest: &str) {
 ///
 /// What kube adds to `crd()` and the API server does not need is ignored: title and description of the root, `nullable`
 /// on an optional status, the missing description of a status with alternatives, and integers printed as floats. So is
-/// what only the manifest has: annotations, the list kind, and the properties `apiVersion`, `kind` and `metadata`.
+/// what only the manifest has: annotations, the list kind, and the properties `apiVersion`, `kind` and `metadata`; and
+/// whether the spec is required, which it always is for kube.
 pub fn crd_differences(crd: &CustomResourceDefinition, manifest: &str) -> Vec<String> {
     let manifest: Value = match serde_saphyr::from_str(manifest) {
         Ok(manifest) => manifest,
@@ -85,6 +86,17 @@ fn names(crd: &Value) -> Value {
 fn comparable_version(version: &Value) -> Value {
     let mut version = version.clone();
     undo_kube_quirks(&mut version);
+    // kube's types have a spec always; `optional_spec` is for the manifest.
+    if let Some(root) = version
+        .pointer_mut("/schema/openAPIV3Schema")
+        .and_then(Value::as_object_mut)
+        && let Some(required) = root.get_mut("required").and_then(Value::as_array_mut)
+    {
+        required.retain(|name| name != "spec");
+        if required.is_empty() {
+            root.remove("required");
+        }
+    }
     let properties = version.pointer_mut("/schema/openAPIV3Schema/properties");
     if let Some(properties) = properties.and_then(Value::as_object_mut) {
         for key in ["apiVersion", "kind", "metadata"] {

@@ -134,7 +134,7 @@ fn check_scale(version: &Version<'_>, scale: &Scale, schemas: &mut Schemas<'_>) 
         let help = "use the JSON names of the fields; an autoscaler finds nothing at this path";
         error(version, scale.span, problem, help, schemas);
     }
-    if version.resource.status.is_none() {
+    if !version.resource.has_status_subresource() {
         let help = "add `status = \"…\"`: the scale subresource reports the replica count of the status";
         error(
             version,

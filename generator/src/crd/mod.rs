@@ -356,7 +356,7 @@ fn column_value(column: &rbuilder_syntax::PrintColumn) -> Value {
 
 fn subresources(resource: &CustomResource) -> Value {
     let mut value = json!({});
-    if resource.status.is_some() {
+    if resource.has_status_subresource() {
         value["status"] = json!({});
     }
     if let Some(scale) = &resource.scale {

@@ -38,13 +38,52 @@ pub(super) fn root_schema(
     add_object_fields(&mut root);
     if !resource.no_spec {
         root.properties.insert("spec".into(), Arc::clone(spec));
-        root.required.insert("spec".into());
+        if !resource.optional_spec {
+            root.required.insert("spec".into());
+        }
     }
     if let Some(status) = status {
         root.properties.insert("status".into(), status);
     }
     root.validations.extend(resource.validations.iter().cloned());
-    root
+    match &resource.root_schema {
+        Some(keys) => merge_keys(root, keys),
+        None => root,
+    }
+}
+
+/// Adds the keys that `root_schema` sets: fields and required fields beside those that are there, everything else in
+/// place of it.
+fn merge_keys(mut root: Schema, keys: &Schema) -> Schema {
+    let own = std::mem::take(&mut root.properties);
+    let keys_of_fields = keys.properties.iter();
+    let added = keys_of_fields.map(|(name, field)| (Arc::clone(name), Arc::clone(field)));
+    let required = std::mem::take(&mut root.required);
+    let mut merged = Schema {
+        properties: own.into_iter().chain(added).collect(),
+        required: required
+            .into_iter()
+            .chain(keys.required.iter().cloned())
+            .collect(),
+        description: keys.description.clone().or(root.description),
+        title: keys.title.clone().or(root.title),
+        all_of: first_filled(&keys.all_of, root.all_of),
+        any_of: first_filled(&keys.any_of, root.any_of),
+        one_of: first_filled(&keys.one_of, root.one_of),
+        not: keys.not.clone().or(root.not),
+        validations: [root.validations, keys.validations.clone()].concat(),
+        preserve_unknown_fields: keys.preserve_unknown_fields || root.preserve_unknown_fields,
+        min_properties: keys.min_properties.or(root.min_properties),
+        max_properties: keys.max_properties.or(root.max_properties),
+        map_type: keys.map_type.or(root.map_type),
+        ..root
+    };
+    merged.description.take_if(|text| text.is_empty());
+    merged
+}
+
+fn first_filled(first: &[Schema], second: Vec<Schema>) -> Vec<Schema> {
+    if first.is_empty() { second } else { first.to_vec() }
 }
 
 /// The schema of the object from one that the program gives for the whole of it.

@@ -100,6 +100,7 @@ pub struct FlatFields {
     scale = r#"{"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"}"#,
     deprecated
 )]
+#[crd(status_subresource = true)]
 pub struct PolicySpec {
     pub size: i32,
 }

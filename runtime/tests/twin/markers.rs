@@ -347,6 +347,38 @@ fn shade(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
     schemars::json_schema!({ "type": "array", "items": color, "maxItems": 2 })
 }
 
+/// A kind as others publish theirs. Objects that its schema accepts need not be such that the program reads them: kube's
+/// types have a spec always.
+#[derive(CustomResource, CrdSchema, Serialize, Deserialize, Clone, Debug)]
+#[kube(group = "twin.example.com", version = "v1", kind = "Published")]
+#[crd(
+    optional_spec,
+    root_schema = { "properties": { "metadata": { "type": "object", "properties": { "name": { "type": "string", "maxLength": 99 } } } } }
+)]
+pub struct PublishedSpec {
+    /// Not this.
+    #[crd(
+        description = "TODO: this, which a doc comment cannot have.",
+        items(description = "")
+    )]
+    pub described: Option<Vec<Alternatives>>,
+    #[crd(items(schema = { "type": "integer" }))]
+    pub unformatted: Option<Vec<i64>>,
+}
+
+/// Alternatives.
+#[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]
+#[kube(validation(
+    all_of = [{ "properties": { "left": { "maxLength": 9 } } }],
+    any_of = [{ "required": ["left"] }, { "required": ["right"] }],
+    one_of = [{ "required": ["left"] }, { "required": ["right"] }],
+    not = { "required": ["left", "right"] }
+))]
+pub struct Alternatives {
+    pub left: Option<String>,
+    pub right: Option<String>,
+}
+
 #[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]
 pub struct NewtypeOf(#[kube(schema_type = "Vec<String>", validation(max_items = 2))] pub serde_json::Value);
 

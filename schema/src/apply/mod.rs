@@ -46,6 +46,7 @@ pub(crate) fn apply_markers(markers: &Markers, schema: &mut Schema, diagnostics:
         schemaless: _,
         schema: literal,
         title,
+        description,
         external_docs,
         embedded_object_meta,
         max_description_length,
@@ -88,6 +89,8 @@ pub(crate) fn apply_markers(markers: &Markers, schema: &mut Schema, diagnostics:
         let diagnostic = Diagnostic::error((), "expected an embedded object with `metadata`, found none");
         diagnostics.push(diagnostic.help("remove `embedded_object_meta`"));
     }
+    override_text(&mut schema.description, description.as_deref());
+    schema.description.take_if(|text| text.is_empty());
     if let Some(most) = max_description_length {
         shorten_descriptions(schema, *most);
     }
@@ -104,7 +107,8 @@ pub(crate) fn apply_markers(markers: &Markers, schema: &mut Schema, diagnostics:
     if schema.default == Some(Value::Null) {
         schema.default = None;
     }
-    if schema.nullable && !schema.enumeration.is_empty() {
+    // A schema that is written out is kept as it is.
+    if schema.nullable && !schema.enumeration.is_empty() && literal.is_none() {
         allow_null(schema);
     }
 }

@@ -194,6 +194,27 @@ pub const CRD_KEYS: &[ContainerKey] = &[
         metadata::add_pair(arg, &mut parts.made.labels, session);
     }),
     ArgRow::once(
+        "optional_spec",
+        "The API server accepts objects without a spec, which kube's types do not: the CRD says less than the program needs.",
+        |arg, parts, session| {
+            parts.made.optional_spec = arg.boolean(session).unwrap_or_default();
+        },
+    ),
+    ArgRow::once(
+        "root_schema",
+        "Keys of the schema of the whole object, as in a manifest: `{ \"properties\": { \"metadata\": { … } } }`.",
+        |arg, parts, session| {
+            parts.made.root_schema = marker::read_partial_schema(arg, session).map(Box::new);
+        },
+    ),
+    ArgRow::once(
+        "status_subresource",
+        "Whether the status is a subresource [default: true if it has a type].",
+        |arg, parts, session| {
+            parts.made.status_subresource = arg.boolean(session);
+        },
+    ),
+    ArgRow::once(
         "conversion",
         "Conversion webhook: `strategy`, `service_name`, `service_namespace`, `service_port`, \
          `path`, `url`, `ca_bundle`, `review_versions`; without arguments, as scaffolded by kubebuilder.",

@@ -83,6 +83,9 @@ fn empty(span: Span) -> CustomResource {
         categories: Vec::new(),
         namespaced: false,
         no_spec: false,
+        optional_spec: false,
+        root_schema: None,
+        status_subresource: None,
         status: None,
         scale: None,
         print_columns: Vec::new(),
@@ -173,7 +176,7 @@ fn finish(draft: Draft<Parts>, ident: Ident<'_>, session: &mut Session) -> Optio
             }
         }
     }
-    if made.scale.is_some() && made.status.is_none() {
+    if made.scale.is_some() && !made.has_status_subresource() {
         let help = "add `status = \"…\"` with the type of the status";
         session.error_help(at("scale"), "`scale` has no effect without a status", help);
     }

@@ -1,4 +1,4 @@
-//! `title` and `external_docs`: words for readers.
+//! `title`, `description` and `external_docs`: words for readers.
 
 use rbuilder_schema::ExternalDocs;
 
@@ -15,6 +15,14 @@ pub(super) const MARKERS: &[Marker] = &[
         places: ANYWHERE,
         repeatable: false,
         read: |arg, reading, session| reading.markers.title = arg.text(session),
+    },
+    Marker {
+        name: "description",
+        form: "description = \"…\"",
+        doc: "Description, instead of the doc comment; an empty string removes it.",
+        places: ANYWHERE,
+        repeatable: false,
+        read: |arg, reading, session| reading.markers.description = arg.text(session),
     },
     Marker {
         name: "max_description_length",

@@ -169,6 +169,30 @@ pub const CONSTRAINTS: &[Constraint] = &[
         },
     ),
     row(
+        "all_of",
+        Subject::Any,
+        "Schemas that must all hold, as in a manifest: `[{ \"required\": [\"a\"] }]`.",
+        |arg, to, session| raw::read_alternatives("allOf", arg, to, session),
+    ),
+    row(
+        "any_of",
+        Subject::Any,
+        "Schemas of which at least one must hold.",
+        |arg, to, session| raw::read_alternatives("anyOf", arg, to, session),
+    ),
+    row(
+        "one_of",
+        Subject::Any,
+        "Schemas of which exactly one must hold.",
+        |arg, to, session| raw::read_alternatives("oneOf", arg, to, session),
+    ),
+    row(
+        "not",
+        Subject::Any,
+        "Schema that must not hold.",
+        |arg, to, session| raw::read_alternatives("not", arg, to, session),
+    ),
+    row(
         "format",
         Subject::Any,
         "Format that the API server validates, such as `date-time`.",
@@ -213,8 +237,8 @@ fn read_foreign(arg: &Arg<'_>, reading: &mut Reading, session: &mut Session) {
         // What schemars' `length` becomes where the spelling of the type does not say what is counted.
         "min_size" => validation.min_size = arg.count(session),
         "max_size" => validation.max_size = arg.count(session),
-        // What schemars' `extend` says by the words of OpenAPI, and no marker says.
-        "allOf" | "anyOf" | "oneOf" | "not" => raw::read_alternatives(arg, validation, session),
+        // What schemars' `extend` says by the words of OpenAPI.
+        key @ ("allOf" | "anyOf" | "oneOf") => raw::read_alternatives(key, arg, validation, session),
         name => {
             let help = match name {
                 "unique_items" => {

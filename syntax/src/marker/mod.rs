@@ -29,6 +29,7 @@ use crate::{SchemaFunction, Session, suggest};
 pub(crate) use cel::read_cel_rule;
 pub use constraint::{CONSTRAINTS, Constraint, Subject};
 pub(crate) use kind::{Kind, is_option};
+pub(crate) use raw::read_partial_schema;
 pub(crate) use schemars::{is_required_elsewhere, schemars_description};
 
 /// Why the API server cannot use a regular expression, which it reads as Go's RE2 does; nothing if it can.

@@ -13,7 +13,7 @@ pub(super) const MARKERS: &[Marker] = &[Marker {
     name: "schema",
     form: "schema = { \"type\": \"string\", … }",
     doc: "Schema as in a manifest; ignores the Rust type.",
-    places: &[Place::Type, Place::Field, Place::Newtype],
+    places: &[Place::Type, Place::Field, Place::Newtype, Place::Value],
     repeatable: false,
     read,
 }];
@@ -37,6 +37,14 @@ fn read(arg: &Arg, reading: &mut Reading, session: &mut Session) {
     reading.markers.schema = Some(schema.into());
 }
 
+/// Reads a part of a schema: whether the whole is structural is judged when it is complete.
+pub(crate) fn read_partial_schema(arg: &Arg, session: &mut Session) -> Option<Schema> {
+    let value = arg.any(session)?;
+    let schema = schema_of(&value, arg, session)?;
+    check_patterns(&schema, arg, session);
+    Some(schema)
+}
+
 /// Reads a schema as it stands in a manifest; what cannot be read is reported.
 fn schema_of(value: &Value, arg: &Arg, session: &mut Session) -> Option<Schema> {
     match Schema::from_literal(value) {
@@ -57,10 +65,10 @@ fn schema_of(value: &Value, arg: &Arg, session: &mut Session) -> Option<Schema> 
     }
 }
 
-/// Reads the alternatives of `extend("oneOf" = [{ "required": ["a"] }, …])`.
-pub(super) fn read_alternatives(arg: &Arg, validation: &mut Validation, session: &mut Session) {
+/// Reads the alternatives of `validation(one_of = [{ "required": ["a"] }, …])`, under their key in a manifest.
+pub(super) fn read_alternatives(key: &str, arg: &Arg, validation: &mut Validation, session: &mut Session) {
     let Some(value) = arg.any(session) else { return };
-    let Some(new) = schema_of(&json!({ arg.name: value }), arg, session) else {
+    let Some(new) = schema_of(&json!({ key: value }), arg, session) else {
         return;
     };
     check_patterns(&new, arg, session);

@@ -76,6 +76,38 @@ pub struct MarkedSpec {
     pub free: Anything,
     #[kube(schema_type = "String", validation(format = "uuid"))]
     pub id: Opaque,
+    /// TODO: a description that a doc comment cannot have.
+    #[kube(description = "TODO: a description that a doc comment cannot have.", items(description = "One of them."))]
+    pub described: Vec<Alternatives>,
+    #[kube(items(schema = { "type": "integer" }))]
+    pub unformatted: Vec<i64>,
+    #[kube(description = "")]
+    pub silent: Alternatives,
+}
+
+/// Alternatives.
+#[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]
+#[kube(validation(
+    all_of = [{ "properties": { "left": { "maxLength": 9 } } }],
+    any_of = [{ "required": ["left"] }, { "required": ["right"] }],
+    one_of = [{ "required": ["left"] }, { "required": ["right"] }],
+    not = { "required": ["left", "right"] }
+))]
+pub struct Alternatives {
+    pub left: Option<String>,
+    pub right: Option<String>,
+}
+
+/// A kind whose definition says more than kube's keys can.
+#[derive(CustomResource, CrdSchema, Serialize, Deserialize, Clone, Debug)]
+#[kube(group = "example.com", version = "v1", kind = "Optional")]
+#[crd(
+    optional_spec,
+    status_subresource = true,
+    root_schema = { "properties": { "metadata": { "type": "object", "properties": { "name": { "type": "string", "maxLength": 20 } } } }, "required": ["metadata"] }
+)]
+pub struct OptionalSpec {
+    pub size: Option<i32>,
 }
 
 /// A list by another name.
