@@ -23,6 +23,7 @@ pub(super) fn test_command(context: &Context<'_>) -> Result<()> {
     let packages = [
         "cli",
         "generator",
+        "importer",
         "templates",
         "syntax",
         "schema",

@@ -1,0 +1,418 @@
+//! A CustomResourceDefinition as it is published, read into what the printer needs; what it says beyond that is reported.
+
+use std::collections::BTreeMap;
+
+use rbuilder_diagnostic::Diagnostic;
+use rbuilder_schema::{SCHEMA_KEYS, Schema, compare_numbers};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+/// The depth of schemas that are read. The deepest published one has 38; the generator reads 64.
+const MAX_DEPTH: usize = 60;
+
+/// A definition of one kind.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Definition {
+    pub(crate) group: String,
+    pub(crate) names: Names,
+    pub(crate) is_namespaced: bool,
+    pub(crate) annotations: BTreeMap<String, String>,
+    pub(crate) labels: BTreeMap<String, String>,
+    pub(crate) conversion: Option<Conversion>,
+    pub(crate) versions: Vec<Version>,
+}
+
+/// `spec.names`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(crate) struct Names {
+    pub(crate) kind: String,
+    pub(crate) plural: String,
+    pub(crate) singular: String,
+    pub(crate) list_kind: String,
+    pub(crate) short_names: Vec<String>,
+    pub(crate) categories: Vec<String>,
+}
+
+/// One item of `spec.versions`.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Version {
+    pub(crate) name: String,
+    pub(crate) is_served: bool,
+    pub(crate) is_stored: bool,
+    /// The warning of a deprecated version, which may be the API server's own.
+    pub(crate) deprecated: Option<Option<String>>,
+    pub(crate) columns: Vec<Column>,
+    pub(crate) selectable: Vec<String>,
+    pub(crate) has_status: bool,
+    pub(crate) scale: Option<Scale>,
+    pub(crate) schema: Schema,
+}
+
+/// One item of `additionalPrinterColumns`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(crate) struct Column {
+    pub(crate) name: String,
+    #[serde(rename = "type")]
+    pub(crate) column_type: String,
+    pub(crate) json_path: String,
+    pub(crate) description: String,
+    pub(crate) format: String,
+    pub(crate) priority: i32,
+}
+
+/// `subresources.scale`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(crate) struct Scale {
+    pub(crate) spec_replicas_path: String,
+    pub(crate) status_replicas_path: String,
+    pub(crate) label_selector_path: Option<String>,
+}
+
+/// `spec.conversion` of the strategy `Webhook`.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Conversion {
+    pub(crate) service: Option<Service>,
+    pub(crate) url: Option<String>,
+    pub(crate) ca_bundle: Option<String>,
+    pub(crate) review_versions: Vec<String>,
+}
+
+/// The Service of a conversion webhook.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Service {
+    pub(crate) name: String,
+    pub(crate) namespace: String,
+    pub(crate) path: Option<String>,
+    pub(crate) port: Option<u16>,
+}
+
+/// Returns whether a document is a CustomResourceDefinition of any version.
+pub fn is_definition(document: &Value) -> bool {
+    document["kind"] == "CustomResourceDefinition"
+}
+
+impl Definition {
+    /// Reads a definition. What has no counterpart in Rust source is a warning, by its path.
+    ///
+    /// # Errors
+    /// When it is not one of `apiextensions.k8s.io/v1`, has no names, or a version without a schema that can be read.
+    pub(crate) fn read(
+        document: &Value,
+        diagnostics: &mut Vec<Diagnostic<String>>,
+    ) -> Result<Definition, Diagnostic<String>> {
+        let at = document["metadata"]["name"]
+            .as_str()
+            .unwrap_or("the definition")
+            .to_owned();
+        let error = |message: &str| Diagnostic::error(at.clone(), message);
+        if document["apiVersion"] != "apiextensions.k8s.io/v1" {
+            let found = document["apiVersion"].as_str().unwrap_or("none");
+            let error = error(&format!(
+                "expected the API version `apiextensions.k8s.io/v1`, found `{found}`"
+            ));
+            return Err(error.help("convert it first: `v1beta1` has not been served since Kubernetes 1.22"));
+        }
+        let spec = &document["spec"];
+        let names: Names =
+            read(&spec["names"]).map_err(|reason| error(&format!("invalid names: {reason}")))?;
+        let group = spec["group"].as_str().unwrap_or_default().to_owned();
+        if group.is_empty() || names.kind.is_empty() || names.plural.is_empty() {
+            return Err(error(
+                "expected `group`, `names.kind` and `names.plural` in `spec`",
+            ));
+        }
+        let mut definition = Definition {
+            is_namespaced: spec["scope"] != "Cluster",
+            annotations: own_annotations(read(&document["metadata"]["annotations"]).unwrap_or_default()),
+            labels: read(&document["metadata"]["labels"]).unwrap_or_default(),
+            conversion: conversion(&spec["conversion"]),
+            group,
+            names,
+            versions: Vec::new(),
+        };
+        let versions = spec["versions"].as_array().map_or(&[][..], Vec::as_slice);
+        for version in versions {
+            let version = Version::read(version, &at, diagnostics)?;
+            definition.versions.push(version);
+        }
+        if definition.versions.is_empty() {
+            return Err(error("expected at least one version"));
+        }
+        for list in [
+            &mut definition.names.short_names,
+            &mut definition.names.categories,
+        ] {
+            let mut seen = Vec::new();
+            list.retain(|name| {
+                !seen.contains(name) && {
+                    seen.push(name.clone());
+                    true
+                }
+            });
+        }
+        definition.versions.sort_by(|a, b| a.name.cmp(&b.name));
+        let expected = format!("{}List", definition.names.kind);
+        let list_kind = &definition.names.list_kind;
+        if !list_kind.is_empty() && *list_kind != expected {
+            diagnostics.push(Diagnostic::warning(
+                at,
+                format!("the list kind `{list_kind}` becomes `{expected}`"),
+            ));
+        }
+        Ok(definition)
+    }
+}
+
+impl Version {
+    fn read(
+        version: &Value,
+        definition: &str,
+        diagnostics: &mut Vec<Diagnostic<String>>,
+    ) -> Result<Version, Diagnostic<String>> {
+        let name = version["name"].as_str().unwrap_or_default().to_owned();
+        let at = format!("{definition}, version {name}");
+        let error = |message: String| Diagnostic::error(at.clone(), message);
+        let Some(schema) = version["schema"].get("openAPIV3Schema") else {
+            return Err(error("expected a schema at `schema.openAPIV3Schema`".into()));
+        };
+        let mut schema = schema.clone();
+        let mut lost = Vec::new();
+        clean(&mut schema, &mut String::new(), 0, &mut lost);
+        let warnings = lost
+            .into_iter()
+            .map(|(path, what)| Diagnostic::warning(format!("{at}: {path}"), what));
+        diagnostics.extend(warnings);
+        let schema =
+            Schema::deserialize(schema).map_err(|reason| error(format!("invalid schema: {reason}")))?;
+        let part = |key: &str| &version[key];
+        let subresources = part("subresources");
+        let columns = read_list(part("additionalPrinterColumns"))
+            .map_err(|reason| error(format!("invalid column: {reason}")))?;
+        let fields: Vec<Value> = read_list(part("selectableFields")).unwrap_or_default();
+        let selectable = fields.iter().filter_map(|field| field["jsonPath"].as_str());
+        Ok(Version {
+            is_served: part("served") != &Value::Bool(false),
+            is_stored: part("storage") != &Value::Bool(false),
+            deprecated: (part("deprecated") == &Value::Bool(true))
+                .then(|| part("deprecationWarning").as_str().map(str::to_owned)),
+            columns,
+            selectable: selectable.map(str::to_owned).collect(),
+            has_status: subresources.get("status").is_some_and(|status| !status.is_null()),
+            scale: read(&subresources["scale"]).ok().flatten(),
+            schema,
+            name,
+        })
+    }
+}
+
+fn conversion(value: &Value) -> Option<Conversion> {
+    if value["strategy"] != "Webhook" {
+        return None;
+    }
+    let webhook = &value["webhook"];
+    let client = &webhook["clientConfig"];
+    let text = |key: &str| {
+        client[key]
+            .as_str()
+            .filter(|text| !text.is_empty())
+            .map(str::to_owned)
+    };
+    Some(Conversion {
+        service: read(&client["service"]).ok().flatten(),
+        url: text("url"),
+        ca_bundle: text("caBundle"),
+        review_versions: read_list(&webhook["conversionReviewVersions"]).unwrap_or_default(),
+    })
+}
+
+/// Annotations that say by which tool and with which command the definition was made are not those of its author.
+fn own_annotations(annotations: BTreeMap<String, String>) -> BTreeMap<String, String> {
+    const OF_TOOLS: &[&str] = &[
+        "controller-gen.kubebuilder.io/version",
+        "kubectl.kubernetes.io/last-applied-configuration",
+        "rbuilder.dev/version",
+    ];
+    let mut annotations = annotations;
+    annotations.retain(|key, _| !OF_TOOLS.contains(&key.as_str()));
+    annotations
+}
+
+/// Reads a value; an absent one is the default.
+fn read<T: Default + for<'de> Deserialize<'de>>(value: &Value) -> Result<T, serde_json::Error> {
+    if value.is_null() {
+        Ok(T::default())
+    } else {
+        T::deserialize(value)
+    }
+}
+
+fn read_list<T: for<'de> Deserialize<'de>>(value: &Value) -> Result<Vec<T>, serde_json::Error> {
+    read(value)
+}
+
+/// What `clean` notes: the path of a schema and what became of it.
+type Lost = Vec<(String, String)>;
+
+/// Takes out of a schema what means nothing, so that two schemas that mean the same are equal, and what the API server
+/// refuses today, which is noted with its path.
+fn clean(schema: &mut Value, path: &mut String, depth: usize, lost: &mut Lost) {
+    let Value::Object(keys) = schema else { return };
+    if depth > MAX_DEPTH {
+        let message = format!("nested more than {MAX_DEPTH} deep: content below is kept without validation");
+        lost.push((path.clone(), message));
+        *schema = serde_json::json!({ KEEPS_UNKNOWN: true });
+        return;
+    }
+    clean_keys(keys, path, lost);
+    if depth == 0 && !keys.contains_key("type") {
+        keys.insert("type".into(), "object".into());
+    }
+    let has_type = ["type", "x-kubernetes-int-or-string", KEEPS_UNKNOWN]
+        .iter()
+        .any(|key| keys.contains_key(*key));
+    if !has_type {
+        lost.push((
+            path.clone(),
+            "the schema has no type, so any content is kept".into(),
+        ));
+        keys.insert(KEEPS_UNKNOWN.into(), Value::Bool(true));
+    }
+    each_part(
+        keys,
+        path,
+        &mut |part, path, is_alternative| match is_alternative {
+            true => clean_alternative(part, path, depth + 1, lost),
+            false => clean(part, path, depth + 1, lost),
+        },
+    );
+}
+
+const KEEPS_UNKNOWN: &str = "x-kubernetes-preserve-unknown-fields";
+
+/// Cleans a member of `allOf` and the like, which constrains values and describes none.
+fn clean_alternative(schema: &mut Value, path: &mut String, depth: usize, lost: &mut Lost) {
+    const REFUSED: &[&str] = &[
+        "additionalProperties",
+        "default",
+        "description",
+        "nullable",
+        "title",
+        "type",
+    ];
+    let Value::Object(keys) = schema else { return };
+    clean_keys(keys, path, lost);
+    keys.retain(|key, _| {
+        let is_refused = REFUSED.contains(&key.as_str()) || key.starts_with("x-kubernetes-");
+        if is_refused {
+            lost.push((
+                path.clone(),
+                format!("`{key}` is left out: the API server rejects it here"),
+            ));
+        }
+        !is_refused
+    });
+    if depth <= MAX_DEPTH {
+        each_part(keys, path, &mut |part, path, _| {
+            clean_alternative(part, path, depth + 1, lost)
+        });
+    }
+}
+
+fn clean_keys(keys: &mut Map<String, Value>, path: &str, lost: &mut Lost) {
+    keys.retain(|key, value| !means_nothing(key, value));
+    match keys.get("additionalProperties") {
+        Some(Value::Bool(true)) => {
+            keys.remove("additionalProperties");
+            keys.insert(KEEPS_UNKNOWN.into(), Value::Bool(true));
+            lost.push((
+                path.to_owned(),
+                format!("`additionalProperties: true` becomes `{KEEPS_UNKNOWN}`"),
+            ));
+        }
+        Some(Value::Bool(false)) => drop(keys.remove("additionalProperties")),
+        _ => {}
+    }
+    keys.retain(|key, _| {
+        let is_known = SCHEMA_KEYS.contains(&key.as_str());
+        if !is_known {
+            lost.push((
+                path.to_owned(),
+                format!("`{key}` is left out: the API server drops it"),
+            ));
+        }
+        is_known
+    });
+    whole_numbers(keys);
+}
+
+/// Calls a function with each schema in another: the schema, its path, and whether it is an alternative. The two that say
+/// that a value is an integer or a string are part of its type.
+fn each_part(
+    keys: &mut Map<String, Value>,
+    path: &mut String,
+    look: &mut dyn FnMut(&mut Value, &mut String, bool),
+) {
+    let length = path.len();
+    let mut inner = |step: &str, schema: &mut Value, is_alternative: bool| {
+        path.push_str(step);
+        look(schema, path, is_alternative);
+        path.truncate(length);
+    };
+    for (key, step, is_alternative) in [
+        ("items", "[]", false),
+        ("additionalProperties", ".*", false),
+        ("not", ".not", true),
+    ] {
+        if let Some(part) = keys.get_mut(key) {
+            inner(step, part, is_alternative);
+        }
+    }
+    let either = serde_json::json!([{ "type": "integer" }, { "type": "string" }]);
+    for key in ["allOf", "anyOf", "oneOf"] {
+        let parts = keys
+            .get_mut(key)
+            .filter(|parts| key != "anyOf" || **parts != either);
+        for part in parts.and_then(Value::as_array_mut).into_iter().flatten() {
+            inner(&format!(".{key}"), part, true);
+        }
+    }
+    if let Some(properties) = keys.get_mut("properties").and_then(Value::as_object_mut) {
+        for (name, property) in properties {
+            inner(&format!(".{name}"), property, false);
+        }
+    }
+}
+
+/// Returns whether a key is written with the value that it has without being written.
+fn means_nothing(key: &str, value: &Value) -> bool {
+    match value {
+        Value::Null => key != "default" && key != "example",
+        Value::Bool(false) => !matches!(key, "default" | "example" | "additionalProperties"),
+        Value::Array(items) => items.is_empty() && !matches!(key, "default" | "example"),
+        Value::Object(keys) => keys.is_empty() && key == "properties",
+        Value::String(text) => {
+            text.is_empty() && matches!(key, "description" | "title" | "format" | "pattern")
+        }
+        Value::Bool(true) | Value::Number(_) => false,
+    }
+}
+
+/// Writes `1.0` as `1` where both mean the same.
+fn whole_numbers(keys: &mut Map<String, Value>) {
+    for key in ["minimum", "maximum", "multipleOf"] {
+        if let Some(Value::Number(number)) = keys.get_mut(key)
+            && let Some(float) = number.as_f64()
+            && float.fract() == 0.0
+            && float.abs() < 9e15
+        {
+            let whole = serde_json::Number::from(float as i64);
+            if compare_numbers(&whole, number).is_eq() {
+                *number = whole;
+            }
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! Markers by which a Rust type has a wanted schema.
+//!
+//! What markers do to a schema is not predicted here: the builder that both front ends use is asked. Where it does not give
+//! the wanted schema, the schema itself is written into the source.
+
+use std::sync::Arc;
+
+use rbuilder_diagnostic::Diagnostic;
+use rbuilder_schema::{
+    Container, Markers, Schema, Shape, Slot, Topology, Validation, assemble, check_literal, check_structural,
+};
+
+/// Markers that do not give the wanted schema.
+pub(crate) struct Misfit {
+    /// Those that come closest.
+    pub(crate) markers: Markers,
+    /// What they do not say.
+    pub(crate) reason: String,
+}
+
+/// Returns the markers that give `own`, the schema of a Rust type, the keys of `wanted`.
+///
+/// # Errors
+/// When there are none.
+pub(crate) fn fit(wanted: &Schema, own: &Arc<Schema>) -> Result<Markers, Box<Misfit>> {
+    if *wanted == **own {
+        return Ok(Markers::default());
+    }
+    let markers = difference(wanted, own);
+    if apply(&markers, own).is_some_and(|made| made == *wanted) {
+        return Ok(markers);
+    }
+    let markers = literal(wanted, own);
+    match apply(&markers, own) {
+        Some(made) if made == *wanted && problem(wanted).is_none() => Ok(markers),
+        made => {
+            let reason = problem(wanted).unwrap_or_else(|| match made {
+                Some(made) => first_difference(wanted, &made),
+                None => "the schema is not accepted".to_owned(),
+            });
+            Err(Box::new(Misfit { markers, reason }))
+        }
+    }
+}
+
+/// Why a schema cannot be written out in source.
+fn problem(schema: &Schema) -> Option<String> {
+    let diagnostics = check_structural(schema).into_iter().chain(check_literal(schema));
+    let error = diagnostics.into_iter().find(Diagnostic::is_error)?;
+    Some(match error.place.as_str() {
+        "" => error.message,
+        place => format!("{place}: {}", error.message),
+    })
+}
+
+/// The first key in which two schemas differ.
+fn first_difference(wanted: &Schema, made: &Schema) -> String {
+    let json = |schema: &Schema| serde_json::to_value(schema).unwrap_or_default();
+    let (wanted, made) = (json(wanted), json(made));
+    let keys = wanted
+        .as_object()
+        .into_iter()
+        .chain(made.as_object())
+        .flat_map(|keys| keys.keys());
+    let mut differ = keys.filter(|key| wanted.get(*key) != made.get(*key));
+    format!("`{}` cannot be written", differ.next().map_or("", String::as_str))
+}
+
+/// The schema of a value with markers on it.
+pub(crate) fn apply(markers: &Markers, own: &Arc<Schema>) -> Option<Schema> {
+    let container = Container {
+        shape: Shape::Transparent(0),
+        markers: markers.clone(),
+        ..Container::default()
+    };
+    let slot = Slot {
+        schema: Arc::clone(own),
+        optional: false,
+    };
+    assemble(&container, &[slot]).ok()
+}
+
+/// The schema itself as a marker.
+pub(crate) fn literal(wanted: &Schema, own: &Schema) -> Markers {
+    let schema = Schema {
+        description: None,
+        ..wanted.clone()
+    };
+    Markers {
+        schema: Some(Box::new(schema)),
+        description: described(wanted, own),
+        ..Markers::default()
+    }
+}
+
+fn described(wanted: &Schema, own: &Schema) -> Option<String> {
+    let differs = wanted.description != own.description;
+    differs.then(|| wanted.description.as_deref().unwrap_or_default().to_owned())
+}
+
+/// Each key in which two schemas differ, as the marker that sets it.
+fn difference(wanted: &Schema, own: &Schema) -> Markers {
+    let differs_in_alternatives = wanted.all_of != own.all_of
+        || wanted.any_of != own.any_of
+        || wanted.one_of != own.one_of
+        || wanted.not != own.not;
+    let alternatives = differs_in_alternatives.then(|| {
+        Box::new(Schema {
+            all_of: wanted.all_of.clone(),
+            any_of: wanted.any_of.clone(),
+            one_of: wanted.one_of.clone(),
+            not: wanted.not.clone(),
+            ..Schema::default()
+        })
+    });
+    let enumeration = if wanted.enumeration == own.enumeration {
+        Vec::new()
+    } else {
+        wanted.enumeration.clone()
+    };
+    let validation = Validation {
+        minimum: changed(&wanted.minimum, &own.minimum),
+        maximum: changed(&wanted.maximum, &own.maximum),
+        exclusive_minimum: wanted.exclusive_minimum && !own.exclusive_minimum,
+        exclusive_maximum: wanted.exclusive_maximum && !own.exclusive_maximum,
+        multiple_of: changed(&wanted.multiple_of, &own.multiple_of),
+        min_length: changed(&wanted.min_length, &own.min_length),
+        max_length: changed(&wanted.max_length, &own.max_length),
+        pattern: changed(&wanted.pattern, &own.pattern).map(|text| text.to_string()),
+        min_items: changed(&wanted.min_items, &own.min_items),
+        max_items: changed(&wanted.max_items, &own.max_items),
+        min_properties: changed(&wanted.min_properties, &own.min_properties),
+        max_properties: changed(&wanted.max_properties, &own.max_properties),
+        min_size: None,
+        max_size: None,
+        enumeration,
+        alternatives,
+        format: changed(&wanted.format, &own.format).map(|text| text.to_string()),
+        schema_type: None,
+    };
+    let topology = Topology {
+        list_type: changed(&wanted.list_type, &own.list_type),
+        list_map_keys: if wanted.list_map_keys == own.list_map_keys {
+            Vec::new()
+        } else {
+            wanted.list_map_keys.clone()
+        },
+        map_type: changed(&wanted.map_type, &own.map_type),
+    };
+    let before = wanted.validations.len().saturating_sub(own.validations.len());
+    Markers {
+        validation,
+        items: inner(&wanted.items, &own.items),
+        values: inner(&wanted.additional_properties, &own.additional_properties),
+        cel: wanted.validations[..before].to_vec(),
+        default: changed(&wanted.default, &own.default),
+        example: changed(&wanted.example, &own.example),
+        nullable: wanted.nullable && !own.nullable,
+        topology,
+        embedded_resource: wanted.embedded_resource && !own.embedded_resource,
+        preserve_unknown_fields: wanted.preserve_unknown_fields && !own.preserve_unknown_fields,
+        title: changed(&wanted.title, &own.title).map(|text| text.to_string()),
+        description: described(wanted, own),
+        external_docs: changed(&wanted.external_docs, &own.external_docs).map(|docs| *docs),
+        ..Markers::default()
+    }
+}
+
+fn changed<T: Clone + PartialEq>(wanted: &Option<T>, own: &Option<T>) -> Option<T> {
+    if wanted == own { None } else { wanted.clone() }
+}
+
+fn inner(wanted: &Option<Arc<Schema>>, own: &Option<Arc<Schema>>) -> Option<Box<Markers>> {
+    let (wanted, own) = (wanted.as_ref()?, own.as_ref()?);
+    let markers = fit(wanted, own).unwrap_or_else(|misfit| misfit.markers);
+    (markers != Markers::default()).then(|| Box::new(markers))
+}

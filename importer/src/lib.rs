@@ -1,0 +1,39 @@
+//! CustomResourceDefinitions to Rust types that lose nothing: `rbuilder manifests` makes the same definitions of them.
+//!
+//! ```text
+//! documents ─▶ definitions ─▶ shapes, one type each ─▶ names ─▶ markers ─▶ source text
+//! ```
+//!
+//! The markers of a field are found by asking the builder of `rbuilder-schema`, which makes the manifests, for the schema
+//! that it would have; where it is another than the one in the definition, the schema itself is written into the source.
+//! What cannot be kept even so is a warning.
+//!
+//! This crate reads no file: documents come in as JSON values, source goes out as text.
+
+mod classes;
+mod definition;
+mod file;
+mod fit;
+mod kind;
+mod layout;
+mod naming;
+mod print;
+mod recognize;
+mod structs;
+mod words;
+
+use serde_json::Value;
+
+pub use definition::is_definition;
+pub use layout::{Imported, ModuleFolder, SourceFile};
+pub use rbuilder_catalogue::Minor;
+
+/// An error or a warning about a place in a definition: its name, the version, and the path of a field.
+pub type Diagnostic = rbuilder_diagnostic::Diagnostic<String>;
+
+/// Writes the types of all versions of the definitions. Documents that are no definitions are passed over.
+///
+/// `minor` is the Kubernetes whose types k8s-openapi has in the program.
+pub fn import_definitions(documents: &[Value], minor: Minor) -> Imported {
+    layout::import(documents, minor)
+}

@@ -1,0 +1,151 @@
+//! Names of types: the last key on the path to a type, and as little more of the path as no other type of the file has.
+//!
+//! A field `ingress` at `spec.solvers[].http01.ingress` makes `Ingress`. If another type would be called this as well, the
+//! nearest key on its path that is not on the other's stands before it, `Http01Ingress`; or two of them; or, where keys do
+//! not tell the types apart, as many as it takes from the end of the path. A type in several places is named for the key
+//! that most of them have. Names depend on the schema of the one version alone, so they stay when another definition is
+//! added to a folder.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::classes::{Class, Classes};
+
+/// Names that would hide those that generated code uses.
+const TAKEN: &[&str] = &[
+    "BTreeMap",
+    "Box",
+    "Clone",
+    "Copy",
+    "CrdSchema",
+    "CustomResource",
+    "Debug",
+    "Default",
+    "Deserialize",
+    "Drop",
+    "Eq",
+    "Err",
+    "Fn",
+    "From",
+    "Into",
+    "Iterator",
+    "None",
+    "Ok",
+    "Option",
+    "PartialEq",
+    "Result",
+    "Self",
+    "Send",
+    "Serialize",
+    "Some",
+    "String",
+    "Sync",
+    "ToString",
+    "Vec",
+];
+
+/// Gives every type of a version its name. `taken` has further names that no type may have.
+pub(crate) fn name_classes(classes: &mut Classes<'_>, taken: &[String]) {
+    let mut given: BTreeSet<String> = TAKEN.iter().map(|name| (*name).to_owned()).collect();
+    given.extend(taken.iter().cloned());
+    let open: Vec<usize> = (0..classes.list.len())
+        .filter(|id| !classes.list[*id].is_root)
+        .collect();
+    let paths: Vec<Vec<String>> = open.iter().map(|id| naming_path(&classes.list[*id])).collect();
+    let mut groups: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (at, path) in paths.iter().enumerate() {
+        groups
+            .entry(path.last().map_or("", String::as_str))
+            .or_default()
+            .push(at);
+    }
+    // Short names first, so that they are not taken by longer ones.
+    let (single, several): (Vec<_>, Vec<_>) = groups.into_values().partition(|group| group.len() == 1);
+    for group in single.into_iter().chain(several) {
+        for at in &group {
+            let others: Vec<&[String]> = group
+                .iter()
+                .filter(|other| *other != at)
+                .map(|other| paths[*other].as_slice())
+                .collect();
+            let candidates = candidates(&paths[*at], &others);
+            let name = candidates
+                .into_iter()
+                .find(|name| is_name(name) && !given.contains(name));
+            let mut name = name.unwrap_or_else(|| format!("{}Value", paths[*at].concat()));
+            while given.contains(&name) {
+                name.push_str("Alt");
+            }
+            given.insert(name.clone());
+            classes.list[open[*at]].name = name;
+        }
+    }
+}
+
+/// The names that a type may have, the best first: its key, with one or two keys that tell it from the others of the
+/// group, and the ends of its path.
+fn candidates(path: &[String], others: &[&[String]]) -> Vec<String> {
+    let Some((last, before)) = path.split_last() else {
+        return Vec::new();
+    };
+    let mut names = Vec::new();
+    if others.is_empty() {
+        names.push(last.clone());
+    }
+    let tells = |keys: &[&String]| {
+        !others
+            .iter()
+            .any(|other| keys.iter().all(|key| other.contains(key)))
+    };
+    let nearest: Vec<&String> = before.iter().rev().collect();
+    names.extend(
+        nearest
+            .iter()
+            .filter(|key| tells(&[key]))
+            .map(|key| joined(&[key, last])),
+    );
+    for (at, near) in nearest.iter().enumerate() {
+        let far = nearest.iter().skip(at + 1).filter(|far| tells(&[near, far]));
+        names.extend(far.map(|far| joined(&[far, near, last])));
+    }
+    names.extend((2..=path.len()).map(|length| {
+        let end: Vec<&String> = path[path.len() - length..].iter().collect();
+        joined(&end)
+    }));
+    names
+}
+
+/// The keys as one name; a key that begins with all before it is not said twice.
+fn joined(keys: &[&String]) -> String {
+    keys.iter()
+        .fold(String::new(), |name, key| match key.starts_with(name.as_str()) {
+            true => (*key).clone(),
+            false => name + key,
+        })
+}
+
+fn is_name(name: &str) -> bool {
+    name.starts_with(|first: char| first.is_ascii_alphabetic())
+}
+
+/// The path that names a type: of the places with its most frequent key, the one with the shortest path, and of these the
+/// first.
+fn naming_path(class: &Class) -> Vec<String> {
+    let is_empty_struct = class.schema.properties.is_empty() && class.schema.enumeration.is_empty();
+    if is_empty_struct && class.uses.len() > 1 {
+        return vec!["Empty".into()];
+    }
+    let key = |at: usize| class.uses[at].path.last();
+    let mut counts: BTreeMap<&String, usize> = BTreeMap::new();
+    for name in (0..class.uses.len()).filter_map(key) {
+        *counts.entry(name).or_default() += 1;
+    }
+    let count = |at: usize| {
+        key(at)
+            .and_then(|key| counts.get(key))
+            .copied()
+            .unwrap_or_default()
+    };
+    let best = (0..class.uses.len()).min_by_key(|at| (Reverse(count(*at)), class.uses[*at].path.len(), *at));
+    best.map(|at| class.uses[at].path.clone()).unwrap_or_default()
+}

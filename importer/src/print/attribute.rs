@@ -1,0 +1,124 @@
+//! Attributes, in rustfmt's layout.
+//!
+//! rustfmt formats an attribute whose arguments are names, literals and lists of these, and leaves any other as it is. So a
+//! value that is an array, a map or a negative number makes the layout of its attribute ours; it is the same then.
+
+use super::WIDTH;
+
+/// The width that rustfmt gives to several arguments on one line (`attr_fn_like_width`).
+const ARGUMENTS: usize = 70;
+
+/// One argument of an attribute.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Meta {
+    /// `name`, `name = value` or a value, complete.
+    Text(String),
+    /// `name(…)`.
+    List(String, Vec<Meta>),
+}
+
+impl Meta {
+    /// `name`.
+    pub(crate) fn word(name: &str) -> Meta {
+        Meta::Text(name.to_owned())
+    }
+
+    /// `name = value`, with the value as it stands in source.
+    pub(crate) fn assign(name: &str, value: impl std::fmt::Display) -> Meta {
+        Meta::Text(format!("{name} = {value}"))
+    }
+
+    /// `name(…)`.
+    pub(crate) fn list(name: &str, items: Vec<Meta>) -> Meta {
+        Meta::List(name.to_owned(), items)
+    }
+
+    fn one_line(&self) -> String {
+        match self {
+            Meta::Text(text) => text.clone(),
+            Meta::List(name, items) => format!("{name}({})", joined(items)),
+        }
+    }
+}
+
+fn joined(items: &[Meta]) -> String {
+    let items: Vec<_> = items.iter().map(Meta::one_line).collect();
+    items.join(", ")
+}
+
+/// Prints `#[name(…)]`, indented.
+pub(crate) fn print_attribute(name: &str, items: Vec<Meta>, indent: usize) -> String {
+    let margin = " ".repeat(indent);
+    let whole = Meta::List(name.to_owned(), items);
+    format!("{margin}#[{}]\n", print(&whole, indent, indent + 2, 1))
+}
+
+/// Prints an argument that begins at `column` of a line with this indent; `after` follows it on its last line.
+fn print(meta: &Meta, indent: usize, column: usize, after: usize) -> String {
+    let Meta::List(name, items) = meta else {
+        return meta.one_line();
+    };
+    let line = meta.one_line();
+    let width = line.chars().count();
+    let fits = column + width + after <= WIDTH - 2 || items.is_empty();
+    match items.as_slice() {
+        _ if fits && (items.len() < 2 || joined(items).chars().count() <= ARGUMENTS) && all_fit(items) => {
+            line
+        }
+        // A list that is alone goes on in the line of its parent.
+        [only @ Meta::List(..)] => {
+            let start = column + name.chars().count() + 1;
+            format!("{name}({})", print(only, indent, start, after + 1))
+        }
+        _ => {
+            let inner = indent + 4;
+            let margin = " ".repeat(inner);
+            let lines: Vec<_> = items
+                .iter()
+                .map(|item| format!("{margin}{}", print(item, inner, inner, 1)))
+                .collect();
+            format!("{name}(\n{}\n{})", lines.join(",\n"), " ".repeat(indent))
+        }
+    }
+}
+
+/// Returns whether every list among the arguments, and in these, is short enough for one line.
+fn all_fit(items: &[Meta]) -> bool {
+    items.iter().all(|item| match item {
+        Meta::Text(_) => true,
+        Meta::List(_, inner) => {
+            (inner.len() < 2 || joined(inner).chars().count() <= ARGUMENTS) && all_fit(inner)
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn layout() {
+        let text = |length: usize| Meta::assign("pattern", format!("{:?}", "a".repeat(length - 12)));
+        let validation = |length: usize| vec![Meta::list("validation", vec![text(length)])];
+        let check = |items: Vec<Meta>, expected: &str| {
+            assert_eq!(print_attribute("crd", items, 0), expected);
+        };
+        let long = |length: usize| "a".repeat(length - 12);
+        check(
+            validation(75),
+            &format!("#[crd(validation(pattern = \"{}\"))]\n", long(75)),
+        );
+        check(
+            validation(80),
+            &format!("#[crd(validation(\n    pattern = \"{}\"\n))]\n", long(80)),
+        );
+        let several = vec![Meta::list("items", validation(56)), Meta::word("nullable")];
+        check(
+            several,
+            &format!(
+                "#[crd(\n    items(validation(pattern = \"{}\")),\n    nullable\n)]\n",
+                long(56)
+            ),
+        );
+    }
+}

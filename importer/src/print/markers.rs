@@ -1,0 +1,167 @@
+//! Markers as they are written.
+
+use rbuilder_schema::{Cel, Markers, Schema, Validation};
+use serde_json::Value;
+
+use crate::classes::Ty;
+
+use super::{Meta, literal, string_literal};
+
+/// The arguments of `#[crd(…)]` for markers, without the rules, which stand in attributes of their own.
+pub(crate) fn marker_args(markers: &Markers, ty: Option<&Ty>) -> Vec<Meta> {
+    let mut args = Vec::new();
+    if let Some(schema) = &markers.schema {
+        args.push(Meta::assign("schema", schema_literal(schema)));
+    }
+    let validation = validation_args(&markers.validation);
+    if !validation.is_empty() {
+        args.push(Meta::list("validation", validation));
+    }
+    for (name, inner) in [("items", &markers.items), ("values", &markers.values)] {
+        if let Some(inner) = inner {
+            let mut nested = marker_args(inner, ty.and_then(Ty::part));
+            nested.extend(inner.cel.iter().map(rule_arg));
+            args.push(Meta::list(name, nested));
+        }
+    }
+    for (name, value) in [("default", &markers.default), ("example", &markers.example)] {
+        args.extend(value.as_ref().map(|value| Meta::assign(name, literal(value))));
+    }
+    match markers.optional {
+        Some(true) => args.push(Meta::word("optional")),
+        Some(false) => args.push(Meta::word("required")),
+        None => {}
+    }
+    let topology = &markers.topology;
+    if let Some(list_type) = topology.list_type {
+        args.push(Meta::assign("list_type", string_literal(list_type.as_str())));
+    }
+    if !topology.list_map_keys.is_empty() {
+        let keys = Value::from(topology.list_map_keys.clone());
+        args.push(Meta::assign("list_map_keys", literal(&keys)));
+    }
+    if let Some(map_type) = topology.map_type {
+        let name = if ty.is_some_and(Ty::is_map) {
+            "map_type"
+        } else {
+            "struct_type"
+        };
+        args.push(Meta::assign(name, string_literal(map_type.as_str())));
+    }
+    let flags = [
+        ("nullable", markers.nullable),
+        ("embedded_resource", markers.embedded_resource),
+        ("preserve_unknown_fields", markers.preserve_unknown_fields),
+    ];
+    args.extend(
+        flags
+            .into_iter()
+            .filter(|(_, is_set)| *is_set)
+            .map(|(name, _)| Meta::word(name)),
+    );
+    for (name, text) in [("title", &markers.title), ("description", &markers.description)] {
+        args.extend(text.as_ref().map(|text| Meta::assign(name, string_literal(text))));
+    }
+    if let Some(docs) = &markers.external_docs {
+        let mut parts = vec![Meta::assign("url", string_literal(&docs.url))];
+        parts.extend(
+            docs.description
+                .as_ref()
+                .map(|text| Meta::assign("description", string_literal(text))),
+        );
+        args.push(Meta::list("external_docs", parts));
+    }
+    args
+}
+
+/// `cel(rule = "…", message = "…")`.
+pub(crate) fn rule_arg(cel: &Cel) -> Meta {
+    let mut args = vec![Meta::assign("rule", string_literal(&cel.rule))];
+    let texts = [
+        ("message", &cel.message),
+        ("message_expression", &cel.message_expression),
+        ("field_path", &cel.field_path),
+    ];
+    for (name, text) in texts {
+        args.extend(text.as_ref().map(|text| Meta::assign(name, string_literal(text))));
+    }
+    args.extend(
+        cel.reason
+            .map(|reason| Meta::assign("reason", string_literal(reason.as_str()))),
+    );
+    args.extend(
+        cel.optional_old_self
+            .map(|is_optional| Meta::assign("optional_old_self", is_optional)),
+    );
+    Meta::list("cel", args)
+}
+
+/// A schema as it stands in a manifest.
+fn schema_literal(schema: &Schema) -> String {
+    literal(&serde_json::to_value(schema).unwrap_or_default())
+}
+
+fn validation_args(validation: &Validation) -> Vec<Meta> {
+    let mut args = Vec::new();
+    let numbers = [
+        ("minimum", &validation.minimum),
+        ("maximum", &validation.maximum),
+        ("multiple_of", &validation.multiple_of),
+    ];
+    args.extend(
+        numbers
+            .into_iter()
+            .filter_map(|(name, number)| Some(Meta::assign(name, number.as_ref()?))),
+    );
+    let flags = [
+        ("exclusive_minimum", validation.exclusive_minimum),
+        ("exclusive_maximum", validation.exclusive_maximum),
+    ];
+    args.extend(
+        flags
+            .into_iter()
+            .filter(|(_, is_set)| *is_set)
+            .map(|(name, _)| Meta::word(name)),
+    );
+    let counts = [
+        ("min_length", validation.min_length),
+        ("max_length", validation.max_length),
+        ("min_items", validation.min_items),
+        ("max_items", validation.max_items),
+        ("min_properties", validation.min_properties),
+        ("max_properties", validation.max_properties),
+    ];
+    args.extend(
+        counts
+            .into_iter()
+            .filter_map(|(name, count)| Some(Meta::assign(name, count?))),
+    );
+    for (name, text) in [("pattern", &validation.pattern), ("format", &validation.format)] {
+        args.extend(text.as_ref().map(|text| Meta::assign(name, string_literal(text))));
+    }
+    if !validation.enumeration.is_empty() {
+        args.push(Meta::assign(
+            "enum",
+            literal(&Value::from(validation.enumeration.clone())),
+        ));
+    }
+    let Some(alternatives) = &validation.alternatives else {
+        return args;
+    };
+    let lists = [
+        ("all_of", &alternatives.all_of),
+        ("any_of", &alternatives.any_of),
+        ("one_of", &alternatives.one_of),
+    ];
+    for (name, parts) in lists.into_iter().filter(|(_, parts)| !parts.is_empty()) {
+        let parts: Vec<_> = parts.iter().map(schema_literal).collect();
+        args.push(Meta::assign(name, format!("[{}]", parts.join(", "))));
+    }
+    args.extend(
+        alternatives
+            .not
+            .as_ref()
+            .map(|not| Meta::assign("not", schema_literal(not))),
+    );
+    args
+}

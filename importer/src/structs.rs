@@ -1,0 +1,298 @@
+//! Classes to finished types: each field with the markers that give it its schema.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rbuilder_schema::{
+    Container, Field, Markers, Presence, Schema, SchemaType, Shape, Site, Slot, any_object, array_of,
+    assemble, known, map_of, of_type, or_null,
+};
+
+use crate::classes::{Body, Class, Classes, Ty};
+use crate::fit::{fit, literal};
+use crate::recognize::ANY_OBJECT;
+use crate::words::{camel_case, field_name};
+
+/// A type, ready to be printed.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    /// The fields of a struct.
+    pub(crate) fields: Vec<FieldText>,
+    /// Set if a struct keeps fields that the schema does not name.
+    pub(crate) keeps_unknown: bool,
+    /// Markers on the type.
+    pub(crate) markers: Markers,
+    /// The schema of the type.
+    pub(crate) own: Arc<Schema>,
+    /// Set if the type can have `Default`.
+    pub(crate) has_default: bool,
+    /// What could not be kept, each with the name of the field; empty for the type itself.
+    pub(crate) lost: Vec<(String, String)>,
+}
+
+/// A field, ready to be printed.
+#[derive(Debug)]
+pub(crate) struct FieldText {
+    /// Without `r#`.
+    pub(crate) ident: String,
+    pub(crate) wire: Arc<str>,
+    pub(crate) ty: Ty,
+    /// Set if the type is an `Option`.
+    pub(crate) is_option: bool,
+    /// Set if the field may be absent.
+    pub(crate) is_optional: bool,
+    pub(crate) doc: Option<String>,
+    pub(crate) markers: Markers,
+}
+
+/// Finishes all classes of a version, by position.
+pub(crate) fn finish(classes: &Classes<'_>) -> BTreeMap<usize, Finished> {
+    let mut finished = BTreeMap::new();
+    for id in 0..classes.list.len() {
+        finish_class(classes, id, &mut finished);
+    }
+    finished
+}
+
+fn finish_class(classes: &Classes<'_>, id: usize, finished: &mut BTreeMap<usize, Finished>) {
+    if finished.contains_key(&id) {
+        return;
+    }
+    let class = &classes.list[id];
+    let made = match &class.body {
+        Body::Enum(_) => finish_enum(class),
+        Body::Struct(members) => {
+            for member in members {
+                member
+                    .ty
+                    .each_class(&mut |inner| finish_class(classes, inner, finished));
+            }
+            finish_struct(class, finished)
+        }
+    };
+    finished.insert(id, made);
+}
+
+fn finish_enum(class: &Class) -> Finished {
+    let own = Schema {
+        description: class.doc.clone(),
+        ..Schema::clone(&class.schema)
+    };
+    Finished {
+        fields: Vec::new(),
+        keeps_unknown: false,
+        markers: Markers {
+            description: undocumented(class.doc.as_deref()),
+            ..Markers::default()
+        },
+        own: own.into(),
+        has_default: false,
+        lost: Vec::new(),
+    }
+}
+
+fn finish_struct(class: &Class, finished: &BTreeMap<usize, Finished>) -> Finished {
+    let Body::Struct(members) = &class.body else {
+        return finish_enum(class);
+    };
+    let mut lost = Vec::new();
+    let mut taken: Vec<String> = Vec::new();
+    let mut fields: Vec<FieldText> = Vec::new();
+    let mut slots = Vec::new();
+    for member in members {
+        let own = own_schema(&member.ty, finished);
+        let doc = member
+            .schema
+            .description
+            .as_deref()
+            .filter(|text| is_doc_comment(text));
+        let is_optional = !class.schema.required.contains(&member.wire);
+        let is_any = member.ty == Ty::Leaf("serde_json::Value");
+        let is_option = is_optional || (member.schema.nullable && !is_any);
+        let base = with_description(&own, doc);
+        let mut markers = fit(&member.schema, &base).unwrap_or_else(|misfit| {
+            lost.push((member.wire.to_string(), misfit.reason));
+            misfit.markers
+        });
+        markers.optional = (is_option && !is_optional).then_some(false);
+        let mut ident = field_name(&member.wire);
+        while taken.contains(&ident) {
+            ident.push('_');
+        }
+        taken.push(ident.clone());
+        slots.push(Slot {
+            schema: own,
+            optional: is_option,
+        });
+        fields.push(FieldText {
+            ident,
+            wire: Arc::clone(&member.wire),
+            ty: member.ty.clone(),
+            is_option,
+            is_optional,
+            doc: doc.map(str::to_owned),
+            markers,
+        });
+    }
+    let keeps_unknown = class.schema.preserve_unknown_fields;
+    if keeps_unknown {
+        slots.push(Slot {
+            schema: any_object().into(),
+            optional: false,
+        });
+    }
+    let assembled = assemble_fields(members, &mut fields, &slots, keeps_unknown);
+    let doc = class.doc.as_deref().filter(|text| is_doc_comment(text));
+    let base = with_description(&Arc::new(assembled), doc);
+    let wanted = Schema {
+        description: class.doc.clone(),
+        ..Schema::clone(&class.schema)
+    };
+    let markers = fit(&wanted, &base).unwrap_or_else(|misfit| {
+        lost.push((String::new(), misfit.reason));
+        Markers::default()
+    });
+    let has_default = fields
+        .iter()
+        .all(|field| field.is_option || can_default(&field.ty, finished));
+    let own = crate::fit::apply(&markers, &base).unwrap_or(wanted);
+    Finished {
+        fields,
+        keeps_unknown,
+        markers,
+        own: own.into(),
+        has_default,
+        lost,
+    }
+}
+
+/// The schema of the fields as both front ends assemble it. A field that they refuse has its schema written out instead.
+fn assemble_fields(
+    members: &[crate::classes::Member],
+    fields: &mut [FieldText],
+    slots: &[Slot],
+    keeps_unknown: bool,
+) -> Schema {
+    for _ in 0..2 {
+        let mut list: Vec<Field> = fields
+            .iter()
+            .enumerate()
+            .map(|(slot, field)| container_field(field, slot))
+            .collect();
+        if keeps_unknown {
+            list.push(flattened(fields.len()));
+        }
+        let container = Container {
+            shape: Shape::Object(list),
+            ..Container::default()
+        };
+        match assemble(&container, slots) {
+            Ok(schema) => return schema,
+            Err(diagnostics) => {
+                for diagnostic in diagnostics {
+                    if let Site::Field(at) = diagnostic.place
+                        && let (Some(field), Some(member), Some(slot)) =
+                            (fields.get_mut(at), members.get(at), slots.get(at))
+                    {
+                        let base = with_description(&slot.schema, field.doc.as_deref());
+                        let optional = field.markers.optional;
+                        field.markers = literal(&member.schema, &base);
+                        field.markers.optional = optional;
+                    }
+                }
+            }
+        }
+    }
+    of_type(SchemaType::Object)
+}
+
+fn container_field(field: &FieldText, slot: usize) -> Field {
+    Field {
+        ident: field.ident.clone(),
+        name: field.wire.to_string(),
+        description: field.doc.clone(),
+        slot,
+        flatten: false,
+        presence: Presence::ByType,
+        stated: field.markers.schema.is_some(),
+        markers: field.markers.clone(),
+    }
+}
+
+fn flattened(slot: usize) -> Field {
+    Field {
+        ident: "other".into(),
+        name: "other".into(),
+        description: None,
+        slot,
+        flatten: true,
+        presence: Presence::ByType,
+        stated: false,
+        markers: Markers::default(),
+    }
+}
+
+/// The schema of a type alone.
+fn own_schema(ty: &Ty, finished: &BTreeMap<usize, Finished>) -> Arc<Schema> {
+    match ty {
+        Ty::Leaf("String") => of_type(SchemaType::String).into(),
+        Ty::Leaf(ANY_OBJECT) => any_object().into(),
+        Ty::Leaf(path) => known(path).unwrap_or_default(),
+        Ty::Kubernetes(_, schema) => Arc::clone(schema),
+        Ty::Class(id) => finished
+            .get(id)
+            .map(|class| Arc::clone(&class.own))
+            .unwrap_or_default(),
+        Ty::List(items) => array_of(own_schema(items, finished)).into(),
+        Ty::Map(values) => map_of(&of_type(SchemaType::String), own_schema(values, finished)).into(),
+        Ty::Nullable(inner) => or_null(own_schema(inner, finished)),
+    }
+}
+
+/// Returns whether a type is known to have `Default`.
+fn can_default(ty: &Ty, finished: &BTreeMap<usize, Finished>) -> bool {
+    match ty {
+        Ty::Class(id) => finished.get(id).is_some_and(|class| class.has_default),
+        Ty::Leaf(path) => !path.starts_with("k8s_openapi::"),
+        Ty::Kubernetes(..) => false,
+        Ty::List(_) | Ty::Map(_) | Ty::Nullable(_) => true,
+    }
+}
+
+fn with_description(own: &Arc<Schema>, doc: Option<&str>) -> Arc<Schema> {
+    match doc {
+        Some(doc) if own.description.as_deref() != Some(doc) => Arc::new(Schema {
+            description: Some(doc.into()),
+            ..Schema::clone(own)
+        }),
+        _ => Arc::clone(own),
+    }
+}
+
+fn undocumented(text: Option<&str>) -> Option<String> {
+    text.filter(|text| !is_doc_comment(text)).map(str::to_owned)
+}
+
+/// Returns whether a doc comment of these lines makes this description, by the rules of `rbuilder-syntax`.
+pub(crate) fn is_doc_comment(text: &str) -> bool {
+    let is_lost = |line: &str| {
+        let start = line.trim_start();
+        line != line.trim_end()
+            || line.starts_with("TODO")
+            || line.starts_with("---")
+            || start.starts_with('+')
+    };
+    // rustc refuses these in comments.
+    let turns_text = |letter: char| matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    !text.is_empty()
+        && text == text.trim()
+        && !text.starts_with("# ")
+        && !text.contains(['\r', '\0'])
+        && !text.contains(turns_text)
+        && !text.split('\n').any(is_lost)
+}
+
+/// Returns whether `rename_all = "camelCase"` names a field.
+pub(crate) fn is_camel_case(field: &FieldText) -> bool {
+    camel_case(&field.ident) == *field.wire
+}

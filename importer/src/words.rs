@@ -1,0 +1,230 @@
+//! Names on the wire to names in Rust.
+
+/// Words that Rust reserves and that a raw identifier can use.
+const RAW: &[&str] = &[
+    "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "do", "dyn", "else",
+    "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop", "macro",
+    "match", "mod", "move", "mut", "override", "priv", "pub", "ref", "return", "static", "struct", "trait",
+    "true", "try", "type", "typeof", "unsafe", "unsized", "use", "virtual", "where", "while", "yield",
+];
+
+/// Words that have no raw form.
+const NEVER: &[&str] = &["self", "Self", "super", "crate", "_", ""];
+
+/// Spellings that the rules below would split in the middle of a word.
+const WHOLE: &[(&str, &str)] = &[
+    ("IPv", "Ipv"),
+    ("OAuth", "Oauth"),
+    ("GitHub", "Github"),
+    ("GitLab", "Gitlab"),
+];
+
+/// The words of a name, in lower case: `podCIDRs` is `pod`, `cidrs`.
+pub(crate) fn split_words(name: &str) -> Vec<String> {
+    let mut name = name.to_owned();
+    for (from, to) in WHOLE {
+        name = name.replace(from, to);
+    }
+    let letters: Vec<char> = name.chars().collect();
+    let mut words = vec![String::new()];
+    for (at, letter) in letters.iter().enumerate() {
+        if !letter.is_ascii_alphanumeric() {
+            words.push(String::new());
+            continue;
+        }
+        if letter.is_ascii_uppercase() && begins_word(&letters, at) {
+            words.push(String::new());
+        }
+        if let Some(word) = words.last_mut() {
+            word.push(letter.to_ascii_lowercase());
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+/// Returns whether an upper-case letter begins a word: after a small one, or where an abbreviation ends before it.
+fn begins_word(letters: &[char], at: usize) -> bool {
+    let before = at.checked_sub(1).and_then(|before| letters.get(before));
+    let Some(before) = before else { return false };
+    if before.is_ascii_lowercase() || before.is_ascii_digit() {
+        return true;
+    }
+    // The plural of an abbreviation, `CIDRs`, is one word.
+    let is_plural = letters.get(at + 1) == Some(&'s')
+        && letters.get(at + 2).is_none_or(|next| !next.is_ascii_lowercase());
+    before.is_ascii_uppercase() && !is_plural && letters.get(at + 1).is_some_and(char::is_ascii_lowercase)
+}
+
+/// The name of a field, without `r#`: `podCIDRs` is `pod_cidrs`.
+pub(crate) fn field_name(wire: &str) -> String {
+    let name = split_words(wire).join("_");
+    if name.starts_with(|first: char| first.is_ascii_digit()) {
+        return format!("_{name}");
+    }
+    match name.as_str() {
+        name if NEVER.contains(&name) => format!("{name}_value"),
+        _ => name,
+    }
+}
+
+/// A name as it is written in source: `r#type`.
+pub(crate) fn identifier(name: &str) -> String {
+    if RAW.contains(&name) {
+        format!("r#{name}")
+    } else {
+        name.to_owned()
+    }
+}
+
+/// The name of a type or variant: `podCIDRs` is `PodCidrs`. Empty if nothing of the name is left.
+pub(crate) fn type_name(wire: &str) -> String {
+    split_words(wire).iter().map(|word| capitalized(word)).collect()
+}
+
+/// The name of a file and module.
+pub(crate) fn module_name(kind: &str) -> String {
+    let name = kind.to_ascii_lowercase();
+    match name.as_str() {
+        "mod" | "lib" | "main" | "shared" => format!("{name}_kind"),
+        name if NEVER.contains(&name) => format!("{name}_kind"),
+        _ => name,
+    }
+}
+
+/// The path segment of a group or version: `cert-manager.io` is `cert_manager_io`.
+pub(crate) fn folder_name(text: &str) -> String {
+    let name: String = text
+        .chars()
+        .map(|letter| {
+            if letter.is_ascii_alphanumeric() {
+                letter.to_ascii_lowercase()
+            } else {
+                '_'
+            }
+        })
+        .collect();
+    if name.starts_with(|first: char| first.is_ascii_digit()) {
+        format!("_{name}")
+    } else {
+        name
+    }
+}
+
+fn capitalized(word: &str) -> String {
+    let mut letters = word.chars();
+    let first = letters.next().map(|first| first.to_ascii_uppercase());
+    first.into_iter().chain(letters).collect()
+}
+
+/// The singular of a word that names a list or a map: `policies` is `policy`. A word that only looks like a plural stays.
+pub(crate) fn singular(name: &str) -> String {
+    const NO_PLURALS: &[&str] = &[
+        "series",
+        "status",
+        "https",
+        "kubernetes",
+        "redis",
+        "nats",
+        "alias",
+        "canvas",
+        "ingress",
+    ];
+    let lower = name.to_ascii_lowercase();
+    let cut = |end: usize| name.get(..name.len() - end).unwrap_or(name).to_owned();
+    if name.len() < 4 || NO_PLURALS.iter().any(|word| lower.ends_with(word)) {
+        return name.to_owned();
+    }
+    match lower.as_str() {
+        word if word.ends_with("ies") => cut(3) + "y",
+        word if ["sses", "ches", "shes", "xes"]
+            .iter()
+            .any(|end| word.ends_with(end)) =>
+        {
+            cut(2)
+        }
+        word if ["ss", "us", "is"].iter().any(|end| word.ends_with(end)) => name.to_owned(),
+        word if word.ends_with('s') => cut(1),
+        _ => name.to_owned(),
+    }
+}
+
+/// The wire name that serde's `camelCase` makes of a field name.
+pub(crate) fn camel_case(field: &str) -> String {
+    let mut words = field.split('_').filter(|word| !word.is_empty());
+    let first = words.next().unwrap_or_default().to_owned();
+    first + &words.map(capitalized).collect::<String>()
+}
+
+/// A rule of serde for the names of variants, with the name that it makes of one.
+pub(crate) type VariantRule = (&'static str, fn(&str) -> String);
+
+/// The rules of serde for the names of variants.
+pub(crate) const VARIANT_RULES: &[VariantRule] = &[
+    ("camelCase", |name| {
+        let mut letters = name.chars();
+        let first = letters.next().map(|first| first.to_ascii_lowercase());
+        first.into_iter().chain(letters).collect()
+    }),
+    ("lowercase", |name| name.to_ascii_lowercase()),
+    ("UPPERCASE", |name| name.to_ascii_uppercase()),
+    ("snake_case", |name| snake_of(name, '_')),
+    ("SCREAMING_SNAKE_CASE", |name| {
+        snake_of(name, '_').to_ascii_uppercase()
+    }),
+    ("kebab-case", |name| snake_of(name, '-')),
+];
+
+/// serde puts the mark before every upper-case letter.
+fn snake_of(name: &str, mark: char) -> String {
+    let mut made = String::new();
+    for (at, letter) in name.char_indices() {
+        if at > 0 && letter.is_ascii_uppercase() {
+            made.push(mark);
+        }
+        made.push(letter.to_ascii_lowercase());
+    }
+    made
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_in_rust() {
+        for (wire, field, of_type) in [
+            ("podCIDRs", "pod_cidrs", "PodCidrs"),
+            ("http01", "http01", "Http01"),
+            ("secretTemplate", "secret_template", "SecretTemplate"),
+            ("URLPath", "url_path", "UrlPath"),
+            ("IPv6Address", "ipv6_address", "Ipv6Address"),
+            ("x-b3.trace", "x_b3_trace", "XB3Trace"),
+            ("self", "self_value", "Self"),
+            ("3scale", "_3scale", "3scale"),
+            ("$ref", "ref", "Ref"),
+        ] {
+            assert_eq!(field_name(wire), field, "{wire}");
+            assert_eq!(type_name(wire), of_type, "{wire}");
+        }
+        assert_eq!(identifier("type"), "r#type");
+        assert_eq!(camel_case("pod_cidrs"), "podCidrs");
+    }
+
+    #[test]
+    fn singulars() {
+        for (plural, expected) in [
+            ("containers", "container"),
+            ("policies", "policy"),
+            ("ingresses", "ingress"),
+            ("matches", "match"),
+            ("status", "status"),
+            ("conditions", "condition"),
+            ("env", "env"),
+            ("dns", "dns"),
+            ("addresses", "address"),
+        ] {
+            assert_eq!(singular(plural), expected);
+        }
+    }
+}

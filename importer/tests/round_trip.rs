@@ -1,0 +1,409 @@
+//! Definitions become Rust and come back the same: our own manifests, and schemas at random.
+
+#![allow(clippy::disallowed_methods)] // reads the manifests of this repository
+
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use proptest::prelude::*;
+use rbuilder_importer::{Minor, import_definitions, is_definition};
+use serde_json::{Map, Value, json};
+use support::RoundTrip;
+
+/// What does not come back: an error of either side, a difference, a warning that something was lost.
+fn check(documents: &[Value]) -> Result<(), String> {
+    let trip = RoundTrip::of(documents);
+    let lost = trip
+        .imported
+        .diagnostics
+        .iter()
+        .map(|found| format!("{}: {}", found.place, found.message));
+    let errors = trip
+        .messages
+        .iter()
+        .filter(|message| message.starts_with("error"))
+        .cloned();
+    let found: Vec<String> = lost
+        .chain(errors)
+        .chain(trip.differences.iter().cloned())
+        .collect();
+    if found.is_empty() {
+        return Ok(());
+    }
+    let files: String = trip
+        .imported
+        .files
+        .iter()
+        .map(|file| format!("// {}\n{}", file.path, file.text))
+        .collect();
+    Err(format!("{}\n{files}", found.join("\n")))
+}
+
+#[test]
+fn manifests_of_this_repository() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("the repository");
+    let mut files = Vec::new();
+    for folder in [
+        "generator/tests/cases",
+        "testdata/oracle",
+        "examples",
+        "runtime/tests",
+    ] {
+        find_manifests(&root.join(folder), &mut files);
+    }
+    assert!(files.len() > 40, "the manifests are missing: {}", files.len());
+    let mut wrong = Vec::new();
+    let mut count = 0;
+    for path in files {
+        let text = fs::read_to_string(&path).expect("a manifest");
+        let Ok(documents) = serde_saphyr::from_multiple::<Value>(&text) else {
+            continue;
+        };
+        for document in documents.into_iter().filter(is_definition) {
+            // The API server rejects it: controller-gen writes it all the same.
+            if text.contains("uniqueItems: true") {
+                continue;
+            }
+            count += 1;
+            if let Err(found) = check(std::slice::from_ref(&document)) {
+                wrong.push(format!(
+                    "{}: {}",
+                    path.display(),
+                    found.lines().take(6).collect::<Vec<_>>().join("\n")
+                ));
+            }
+        }
+    }
+    assert!(count > 40, "{count} definitions");
+    assert!(
+        wrong.is_empty(),
+        "{} of {count}:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
+}
+
+fn find_manifests(folder: &Path, files: &mut Vec<PathBuf>) {
+    let mut entries: Vec<PathBuf> = fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path())
+        .collect();
+    entries.sort();
+    for path in entries {
+        if path.is_dir() && path.file_name().is_none_or(|name| name != "target") {
+            find_manifests(&path, files);
+        } else if path.extension().is_some_and(|end| end == "yaml") && path.to_string_lossy().contains("crd")
+        {
+            files.push(path);
+        }
+    }
+}
+
+/// A definition with these versions, of which the first is stored.
+fn definition(kind: &str, versions: &[(&str, Value)]) -> Value {
+    let versions: Vec<Value> = versions
+        .iter()
+        .enumerate()
+        .map(|(at, (name, schema))| {
+            json!({
+                "name": name, "served": true, "storage": at == 0, "subresources": { "status": {} },
+                "schema": { "openAPIV3Schema": schema },
+            })
+        })
+        .collect();
+    let plural = format!("{}s", kind.to_lowercase());
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": { "name": format!("{plural}.example.com") },
+        "spec": {
+            "group": "example.com", "scope": "Namespaced",
+            "names": { "kind": kind, "plural": plural, "singular": kind.to_lowercase(), "listKind": format!("{kind}List") },
+            "versions": versions,
+        },
+    })
+}
+
+fn object(properties: Value) -> Value {
+    json!({ "type": "object", "properties": properties })
+}
+
+/// A whole object with these properties.
+fn root(properties: Value) -> Value {
+    let mut root = object(properties);
+    for (name, of_type) in [
+        ("apiVersion", "string"),
+        ("kind", "string"),
+        ("metadata", "object"),
+    ] {
+        root["properties"][name] = json!({ "type": of_type });
+    }
+    root
+}
+
+#[track_caller]
+fn check_root(schema: Value) {
+    if let Err(found) = check(&[definition("Gadget", &[("v1", schema)])]) {
+        panic!("{found}");
+    }
+}
+
+#[test]
+fn roots_of_every_form() {
+    let status = object(json!({ "ready": { "type": "boolean" } }));
+    let spec = object(json!({ "size": { "type": "integer", "format": "int32" } }));
+    check_root(root(json!({ "spec": spec, "status": status })));
+    let mut required = root(json!({ "spec": spec, "status": status }));
+    required["required"] = json!(["metadata", "spec"]);
+    required["description"] = "A gadget.".into();
+    check_root(required.clone());
+    // The spec is described, the object is not; and its name is bounded.
+    required["properties"]["spec"]["description"] = "What is wanted.".into();
+    required["description"].take();
+    required["properties"]["metadata"]["properties"] =
+        json!({ "name": { "type": "string", "maxLength": 20 } });
+    required["x-kubernetes-validations"] = json!([
+        { "rule": "self.spec.size > 0" },
+        { "rule": "self.metadata.name != 'x'", "message": "not \"x\"", "reason": "FieldValueInvalid" },
+    ]);
+    check_root(required);
+    // No spec, and a field beside it.
+    check_root(root(
+        json!({ "data": { "type": "object", "additionalProperties": { "type": "string" } } }),
+    ));
+    check_root(root(
+        json!({ "spec": spec, "extra": { "type": "string" }, "status": status }),
+    ));
+    // A spec that is no struct, and a status that is none.
+    check_root(root(
+        json!({ "spec": { "type": "object", "additionalProperties": { "type": "string" } } }),
+    ));
+    check_root(root(
+        json!({ "spec": spec, "status": { "type": "string", "enum": ["a", "b"] } }),
+    ));
+    // Anything goes.
+    check_root(json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true }));
+    check_root(root(
+        json!({ "spec": { "type": "object", "x-kubernetes-preserve-unknown-fields": true } }),
+    ));
+}
+
+#[test]
+fn what_rust_cannot_say() {
+    let cases = json!({
+        "unformatted": { "type": "integer", "minimum": 0 },
+        "listOfUnformatted": { "type": "array", "items": { "type": "number" } },
+        "nullableEnum": { "type": "string", "nullable": true, "enum": ["a", "b", null] },
+        "strangeEnum": { "type": "string", "enum": ["==", "!=", "", "1"] },
+        "sameInPascalCase": { "type": "string", "enum": ["any", "Any"] },
+        "numbers": { "type": "integer", "enum": [1, 2] },
+        "either": { "x-kubernetes-int-or-string": true },
+        "some": { "type": "object", "properties": { "a": { "type": "string" }, "b": { "type": "string" } },
+            "oneOf": [{ "required": ["a"] }, { "required": ["b"] }], "not": { "required": ["a", "b"] } },
+        "open": { "type": "object", "properties": { "a": { "type": "string" } },
+            "x-kubernetes-preserve-unknown-fields": true },
+        "host_aliases": { "type": "string" },
+        "hostAliases": { "type": "string" },
+        "self": { "type": "string" },
+        "$ref": { "type": "string", "description": "TODO: one line\n+kubebuilder:marker\n--- and trailing " },
+        "x.y/z": { "type": "array", "items": { "type": "array", "items": { "type": "string", "description": "" } } },
+        "described": { "type": "array", "items": { "type": "object", "properties": { "a": { "type": "string" } } } },
+        "describedToo": { "type": "object", "description": "Here.", "properties": { "a": { "type": "string" } } },
+        "defaulted": { "type": "object", "default": { "a": -1 }, "required": ["a"],
+            "properties": { "a": { "type": "integer", "format": "int64", "default": -1 } } },
+        "nullItems": { "type": "array", "items": { "type": "string", "nullable": true } },
+        "requiredNull": { "type": "string", "nullable": true },
+        "embedded": { "type": "object", "x-kubernetes-embedded-resource": true,
+            "x-kubernetes-preserve-unknown-fields": true },
+        "wrongFormat": { "type": "array", "format": "ip", "items": { "type": "string" } },
+    });
+    let mut spec = object(cases);
+    spec["required"] = json!(["requiredNull", "self"]);
+    check_root(root(json!({ "spec": spec })));
+}
+
+#[test]
+fn what_is_refused() {
+    let errors = |document: Value| -> Vec<String> {
+        let imported = import_definitions(&[document], Minor::LATEST);
+        assert!(imported.files.is_empty());
+        imported
+            .diagnostics
+            .into_iter()
+            .map(|found| found.message)
+            .collect()
+    };
+    let mut old = definition("Gadget", &[("v1", root(json!({})))]);
+    old["apiVersion"] = "apiextensions.k8s.io/v1beta1".into();
+    assert_eq!(
+        errors(old),
+        ["expected the API version `apiextensions.k8s.io/v1`, found `apiextensions.k8s.io/v1beta1`"]
+    );
+    let mut unnamed = definition("Gadget", &[("v1", root(json!({})))]);
+    unnamed["spec"]["names"]["plural"] = "".into();
+    assert_eq!(
+        errors(unnamed),
+        ["expected `group`, `names.kind` and `names.plural` in `spec`"]
+    );
+    let wrong = definition("Gadget", &[("v1", json!({ "type": "text" }))]);
+    assert!(errors(wrong)[0].starts_with("invalid schema: unknown variant `text`"));
+}
+
+/// A type is named by the end of its path, and keeps its name when another definition is added.
+#[test]
+fn names_are_short_and_stable() {
+    let reference = |name: &str| object(json!({ name: { "type": "string" } }));
+    let one = root(json!({ "spec": object(json!({
+        "backend": object(json!({ "tls": reference("a") })),
+        "frontend": object(json!({ "tls": reference("b"), "podCIDRs": { "type": "array", "items": reference("c") } })),
+    })) }));
+    let first = definition("Gadget", &[("v1", one)]);
+    let second = definition(
+        "Widget",
+        &[(
+            "v1",
+            root(json!({ "spec": object(json!({ "tls": reference("d") })) })),
+        )],
+    );
+    let alone = import_definitions(std::slice::from_ref(&first), Minor::LATEST);
+    let both = import_definitions(&[second, first], Minor::LATEST);
+    let text = &alone.files[0].text;
+    for name in ["Backend", "BackendTls", "Frontend", "FrontendTls", "PodCidr"] {
+        assert!(
+            text.contains(&format!("pub struct {name} {{")),
+            "{name} in\n{text}"
+        );
+    }
+    assert_eq!(both.files[0], alone.files[0]);
+    assert_eq!(
+        both.folders[1].text,
+        "//! Version v1 of the example.com API group.\n\npub mod gadget;\npub mod widget;\n"
+    );
+}
+
+/// A schema of a value, with constraints that do not contradict each other.
+fn value_schema() -> impl Strategy<Value = Value> {
+    let text = prop_oneof![
+        Just(json!({})),
+        Just(json!({ "minLength": 1, "maxLength": 63 })),
+        Just(json!({ "pattern": "^[a-z]+(\\.\"x\")?$" })),
+        Just(json!({ "format": "date-time" })),
+        Just(json!({ "format": "byte", "nullable": true })),
+        Just(json!({ "enum": ["A", "b-c", ""] })),
+        Just(json!({ "default": "it's", "example": "\\" })),
+        Just(json!({ "x-kubernetes-validations": [{ "rule": "self != 'x'", "message": "m" }] })),
+    ]
+    .prop_map(|keys| with("string", keys));
+    let number = prop_oneof![
+        Just(with(
+            "integer",
+            json!({ "format": "int32", "minimum": -1, "maximum": 5, "exclusiveMaximum": true })
+        )),
+        Just(with(
+            "integer",
+            json!({ "format": "int64", "default": 3, "multipleOf": 3 })
+        )),
+        Just(with("integer", json!({}))),
+        Just(with("number", json!({ "format": "double", "minimum": 0.5 }))),
+        Just(with("boolean", json!({ "default": false }))),
+        Just(
+            json!({ "x-kubernetes-int-or-string": true, "anyOf": [{ "type": "integer" }, { "type": "string" }] })
+        ),
+        Just(json!({ "x-kubernetes-preserve-unknown-fields": true })),
+    ];
+    let leaf = prop_oneof![text, number];
+    leaf.prop_recursive(5, 60, 5, |inner| {
+        let name = prop_oneof![
+            Just("name"),
+            Just("podCIDR"),
+            Just("type"),
+            Just("x-y"),
+            Just("URL"),
+            Just("snake_case"),
+            Just("Self"),
+            Just("0"),
+        ];
+        let fields = prop::collection::btree_map(name, (inner.clone(), any::<bool>()), 0..5);
+        let structs = (fields, 0..5usize).prop_map(|(fields, extra)| {
+            let required: Vec<&str> = fields
+                .iter()
+                .filter(|(_, (_, is))| *is)
+                .map(|(name, _)| *name)
+                .collect();
+            let properties: Map<String, Value> = fields
+                .iter()
+                .map(|(name, (schema, _))| (name.to_string(), schema.clone()))
+                .collect();
+            let mut schema = with("object", json!({}));
+            if !properties.is_empty() {
+                schema["properties"] = properties.into();
+            }
+            if !required.is_empty() {
+                schema["required"] = json!(required);
+            }
+            match extra {
+                0 => schema["x-kubernetes-preserve-unknown-fields"] = true.into(),
+                1 if !required.is_empty() => schema["anyOf"] = json!([{ "required": [required[0]] }]),
+                2 => schema["x-kubernetes-map-type"] = "atomic".into(),
+                3 => schema["maxProperties"] = 9.into(),
+                _ => {}
+            }
+            schema
+        });
+        let lists = (inner.clone(), any::<bool>()).prop_map(|(items, is_atomic)| {
+            let keys = if is_atomic {
+                json!({ "x-kubernetes-list-type": "atomic", "maxItems": 4 })
+            } else {
+                json!({})
+            };
+            let mut schema = with("array", keys);
+            schema["items"] = items;
+            schema
+        });
+        let maps = inner.prop_map(|values| {
+            let mut schema = with("object", json!({}));
+            schema["additionalProperties"] = values;
+            schema
+        });
+        prop_oneof![3 => structs, 1 => lists, 1 => maps]
+    })
+    .prop_flat_map(|schema| {
+        let description = prop_oneof![
+            3 => Just(None),
+            2 => Just(Some("What it is.\nMore of it.\n\n  - a list")),
+            1 => Just(Some("TODO ---")),
+            1 => Just(Some(" indented \"quotes\" \\ and tabs\t")),
+        ];
+        description.prop_map(move |text| {
+            let mut schema = schema.clone();
+            if let Some(text) = text {
+                schema["description"] = text.into();
+            }
+            schema
+        })
+    })
+}
+
+fn with(schema_type: &str, keys: Value) -> Value {
+    let mut schema = keys;
+    schema["type"] = schema_type.into();
+    schema
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn schemas_at_random(spec in value_schema(), status in value_schema(), other in value_schema()) {
+        let schema = root(json!({ "spec": spec, "status": status, "other": other }));
+        let (first, second) = (root(json!({ "spec": other })), schema);
+        if let Err(found) = check(&[definition("Gadget", &[("v1", first), ("v2", second)])]) {
+            prop_assert!(false, "{}", found);
+        }
+    }
+}
