@@ -30,6 +30,7 @@ mod reference;
 mod run;
 mod scaffold;
 mod scaffold_merge;
+mod types;
 mod update;
 mod version;
 mod webhooks;
@@ -75,6 +76,7 @@ pub fn run(cli: Cli, shell: &mut Shell) -> Result<u8> {
         Command::Init(flags) => init::run(&dir, &flags, shell),
         Command::Create(Create::Api(flags)) => create_api::run(&dir, &flags, shell),
         Command::Create(Create::Webhook(flags)) => create_webhook::run(&dir, &flags, shell),
+        Command::Types(flags) => types::run(&dir, &flags, shell),
         Command::Delete(command) => delete::run(&dir, &command, shell),
         Command::Edit(flags) => edit::run(&dir, &flags, shell),
         Command::Library(flags) => library::run(&dir, &flags, shell),
@@ -124,6 +126,7 @@ fn enter_project(dir: PathBuf, command: &Command, shell: &mut Shell) -> PathBuf 
         | Command::Run(_)
         | Command::Envtest(_) => Search::UpToPackage,
         Command::Init(_)
+        | Command::Types(_)
         | Command::Completion { .. }
         | Command::Version
         | Command::Man { .. }

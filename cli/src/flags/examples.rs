@@ -25,6 +25,11 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         ("Scaffold a webhook for a kind of Kubernetes", "rbuilder create webhook --group core --version v1 --kind Pod --defaulting"),
         ("Scaffold a conversion between versions", "rbuilder create webhook --group cache --version v1alpha1 --kind Memcached --conversion --spoke v1beta1"),
     ]),
+    ("types", &[
+        ("Generate the types of a CRD", "rbuilder types crd.yaml"),
+        ("Generate the types of all CRDs in a directory, in one tree of modules", "rbuilder types crds/ --into src/api"),
+        ("Print the types of a CRD in a cluster", "kubectl get crd certificates.cert-manager.io --output yaml | rbuilder types - --stdout"),
+    ]),
     ("delete api", &[
         ("Show what would be deleted", "rbuilder delete api --group cache --version v1alpha1 --kind Memcached --dry-run"),
         ("Delete files that you have changed as well", "rbuilder delete api --group cache --version v1alpha1 --kind Memcached --force"),

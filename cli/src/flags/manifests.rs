@@ -72,7 +72,7 @@ pub struct SourceFlags {
 }
 
 /// Parses a supported Kubernetes version.
-fn kubernetes(version: &str) -> Result<Minor, String> {
+pub(super) fn kubernetes(version: &str) -> Result<Minor, String> {
     Minor::from_version(version).ok_or_else(|| {
         let all: Vec<String> = Minor::all().map(|minor| minor.to_string()).collect();
         format!("supported Kubernetes versions are {}", all.join(", "))

@@ -13,6 +13,7 @@ mod examples;
 mod helm;
 mod library;
 mod manifests;
+mod types;
 mod update;
 #[cfg(not(feature = "control-plane"))]
 mod without_control_plane;
@@ -40,6 +41,7 @@ pub use examples::{EXAMPLES, command};
 pub use helm::HelmFlags;
 pub use library::{InitLibraryFlags, LibraryFlags, LibraryForm, LibrarySource};
 pub use manifests::{ManifestsFlags, MessageFormat, Only, SourceFlags, TargetFlags};
+pub use types::TypesFlags;
 pub use update::{MergeFlags, UpdateFlags};
 #[cfg(not(feature = "control-plane"))]
 pub use without_control_plane::Envtest;
@@ -75,6 +77,8 @@ pub enum Command {
     /// Scaffold a Kubernetes API or webhook
     #[command(subcommand)]
     Create(Create),
+    /// Generate Rust types from CRDs, from which `manifests` generates the same CRDs
+    Types(TypesFlags),
     /// Delete an API, a controller or webhooks that were scaffolded
     #[command(subcommand)]
     Delete(Delete),
@@ -137,6 +141,7 @@ impl Command {
             Command::Init(_) => "init",
             Command::Create(Create::Api(_)) => "create api",
             Command::Create(Create::Webhook(_)) => "create webhook",
+            Command::Types(_) => "types",
             Command::Delete(Delete::Api(_)) => "delete api",
             Command::Delete(Delete::Controller(_)) => "delete controller",
             Command::Delete(Delete::Webhook(_)) => "delete webhook",
@@ -169,6 +174,7 @@ impl Command {
             Command::Init(flags) => flags.plan.output,
             Command::Create(Create::Api(flags)) => flags.plan.output,
             Command::Create(Create::Webhook(flags)) => flags.plan.output,
+            Command::Types(flags) => flags.plan.output,
             Command::Delete(Delete::Api(flags)) => flags.kind.plan.output,
             Command::Delete(Delete::Controller(flags)) => flags.kind.plan.output,
             Command::Delete(Delete::Webhook(flags)) => flags.kind.plan.output,

@@ -34,7 +34,7 @@ pub(crate) fn read_given_file(path: &Path, is_wanted: fn(&str) -> bool) -> Resul
         .collect()
 }
 
-fn read_text(path: &Path) -> Result<String> {
+pub(super) fn read_text(path: &Path) -> Result<String> {
     let shown = shown(path);
     let file = fs::File::open(path)?;
     let Some(bytes) = read_bounded(file.into_parts().0, LARGEST)? else {

@@ -1,0 +1,190 @@
+//! `rbuilder types`: generates Rust types from CRDs, from which `manifests` generates the same CRDs.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, anyhow, bail};
+use rbuilder_importer::{Diagnostic, Imported, Minor, ModuleFolder, import_definitions, is_definition};
+use serde_json::{Value, json};
+
+use super::create_api::edit_file;
+use super::{Outcome, execute, kubernetes};
+use crate::edit::rust;
+use crate::flags::{Output, TypesFlags};
+use crate::plan::Plan;
+use crate::shell::Shell;
+use crate::tree::{InputFile, Tree, check_relative, read_inputs, typed_path};
+
+pub(super) fn run(dir: &Path, flags: &TypesFlags, shell: &mut Shell) -> Result<u8> {
+    let mut warnings = Vec::new();
+    let documents = read_definitions(dir, &flags.files, &mut warnings)?;
+    if flags.stdout {
+        let imported = import(&documents, find_minor(&Tree::new(dir), flags))?;
+        print(&imported, &warnings, flags.plan.output, shell);
+        return Ok(0);
+    }
+    execute("types", dir, flags.plan, shell, &mut |tree| {
+        plan_types(tree, flags, &documents, &warnings)
+    })
+}
+
+/// Returns the changes that `types` makes.
+///
+/// # Errors
+/// Fails if a definition cannot be read, or if a file that declares modules cannot be edited.
+fn plan_types(tree: &Tree, flags: &TypesFlags, documents: &[Value], warnings: &[String]) -> Result<Outcome> {
+    let imported = import(documents, find_minor(tree, flags))?;
+    let folder = typed_path(&flags.into.to_string_lossy());
+    let folder = folder.trim_end_matches('/');
+    check_relative(folder)?;
+    let mut plan = Plan::default();
+    for file in &imported.files {
+        plan.put_owned(tree, &format!("{folder}/{}", file.path), &file.text, flags.force)?;
+    }
+    for modules in &imported.folders {
+        add_modules(&mut plan, tree, folder, modules)?;
+    }
+    let mut outcome = Outcome {
+        plan,
+        ..Outcome::default()
+    };
+    for warning in warnings {
+        outcome.warn(warning, "pass the files with definitions only");
+    }
+    for diagnostic in &imported.diagnostics {
+        outcome.warn(&message(diagnostic), help(diagnostic));
+    }
+    Ok(outcome.with_next(&next_steps(folder)))
+}
+
+/// Declares modules in the `mod.rs` of their folder, which may have others.
+fn add_modules(plan: &mut Plan, tree: &Tree, folder: &str, modules: &ModuleFolder) -> Result<()> {
+    let path = match modules.path.as_str() {
+        "" => format!("{folder}/mod.rs"),
+        below => format!("{folder}/{below}/mod.rs"),
+    };
+    if plan.read(tree, &path)?.is_none() {
+        return plan.replace(tree, &path, &modules.text);
+    }
+    for name in &modules.modules {
+        edit_file(plan, tree, &path, &format!("pub mod {name};"), |text| {
+            rust::add_module(text, name, true)
+        })?;
+    }
+    Ok(())
+}
+
+fn import(documents: &[Value], minor: Minor) -> Result<Imported> {
+    let imported = import_definitions(documents, minor);
+    let errors: Vec<String> = imported
+        .diagnostics
+        .iter()
+        .filter(|found| found.is_error())
+        .map(message)
+        .collect();
+    match errors.as_slice() {
+        [] => Ok(imported),
+        errors => Err(anyhow!(
+            "cannot import the definitions:\n  {}",
+            errors.join("\n  ")
+        )),
+    }
+}
+
+fn find_minor(tree: &Tree, flags: &TypesFlags) -> Minor {
+    flags
+        .kubernetes
+        .unwrap_or_else(|| kubernetes::find_project_minor(tree))
+}
+
+/// Reads the definitions in files, in the order of the files. What is no YAML is an error in a file that is named, and a
+/// warning in a directory, where templates of charts may stand beside definitions.
+fn read_definitions(dir: &Path, files: &[PathBuf], warnings: &mut Vec<String>) -> Result<Vec<Value>> {
+    let mut definitions = Vec::new();
+    for typed in files {
+        for file in read_inputs(dir, typed)? {
+            if !file.text.contains("CustomResourceDefinition") {
+                continue;
+            }
+            match parse(&file) {
+                Ok(documents) => {
+                    definitions.extend(documents.into_iter().flat_map(items).filter(is_definition))
+                }
+                Err(reason) if file.is_named => bail!("cannot parse {}: {reason}", file.path),
+                Err(reason) => warnings.push(format!("skipping {}: {reason}", file.path)),
+            }
+        }
+    }
+    if definitions.is_empty() {
+        let names: Vec<_> = files.iter().map(|file| file.display().to_string()).collect();
+        bail!("no CustomResourceDefinition in {}", names.join(", "));
+    }
+    Ok(definitions)
+}
+
+fn parse(file: &InputFile) -> Result<Vec<Value>, String> {
+    serde_saphyr::from_multiple::<Value>(&file.text).map_err(|error| {
+        let text = error.to_string();
+        text.lines().next().unwrap_or_default().to_owned()
+    })
+}
+
+/// The objects in a list, as `kubectl get` prints it, or the object itself.
+fn items(document: Value) -> Vec<Value> {
+    match document {
+        Value::Object(mut keys) if keys.get("items").is_some_and(Value::is_array) => {
+            match keys.remove("items") {
+                Some(Value::Array(items)) => items,
+                _ => Vec::new(),
+            }
+        }
+        document => vec![document],
+    }
+}
+
+fn print(imported: &Imported, warnings: &[String], output: Output, shell: &mut Shell) {
+    if output == Output::Json {
+        let files: Vec<Value> = imported
+            .files
+            .iter()
+            .map(|file| json!({ "path": file.path, "content": file.text }))
+            .collect();
+        let found: Vec<String> = warnings
+            .iter()
+            .cloned()
+            .chain(imported.diagnostics.iter().map(message))
+            .collect();
+        let answer = json!({ "command": "types", "files": files, "diagnostics": found });
+        return shell.out(&format!("{answer:#}\n"));
+    }
+    for warning in warnings {
+        shell.warning(warning);
+    }
+    for diagnostic in &imported.diagnostics {
+        shell.warning(&message(diagnostic));
+    }
+    for file in &imported.files {
+        if imported.files.len() > 1 {
+            shell.out(&format!("// {}\n", file.path));
+        }
+        shell.out(&file.text);
+    }
+}
+
+fn message(diagnostic: &Diagnostic) -> String {
+    format!("{}: {}", diagnostic.place, diagnostic.message)
+}
+
+fn help(diagnostic: &Diagnostic) -> &str {
+    diagnostic
+        .help
+        .as_deref()
+        .unwrap_or("compare the definition with the one that `rbuilder manifests` generates")
+}
+
+fn next_steps(folder: &str) -> String {
+    let module = folder.rsplit('/').next().unwrap_or(folder);
+    format!(
+        "Next: declare `pub mod {module};` beside {folder}, unless it is, then run:\n  cargo check\nTo generate their CRDs as well, \
+         add the kinds to `only` in `[package.metadata.rbuilder]`.\n"
+    )
+}
