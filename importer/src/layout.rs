@@ -38,7 +38,7 @@ pub struct Imported {
     pub files: Vec<SourceFile>,
     /// The folders that declare them as modules, by path.
     pub folders: Vec<ModuleFolder>,
-    /// What is wrong, and what could not be kept.
+    /// Errors, and a warning for each thing that could not be kept.
     pub diagnostics: Vec<Diagnostic>,
 }
 

@@ -26,7 +26,7 @@ pub(crate) struct Finished {
     pub(crate) own: Arc<Schema>,
     /// Set if the type can have `Default`.
     pub(crate) has_default: bool,
-    /// What could not be kept, each with the name of the field; empty for the type itself.
+    /// The parts that could not be kept, each with the name of the field; empty for the type itself.
     pub(crate) lost: Vec<(String, String)>,
 }
 

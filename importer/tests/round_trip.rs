@@ -12,7 +12,7 @@ use rbuilder_importer::{Minor, import_definitions, is_definition};
 use serde_json::{Map, Value, json};
 use support::RoundTrip;
 
-/// What does not come back: an error of either side, a difference, a warning that something was lost.
+/// Fails with everything that does not come back: an error of either side, a difference, a warning that something was lost.
 fn check(documents: &[Value]) -> Result<(), String> {
     let trip = RoundTrip::of(documents);
     let lost = trip

@@ -18,12 +18,12 @@ serde = "1"
 serde_json = "1"
 "#;
 
-/// What comes of definitions that were imported and generated again.
+/// The result of definitions that were imported and generated again.
 #[derive(Default)]
 pub struct RoundTrip {
     /// The source.
     pub imported: Imported,
-    /// What the generator says of it, errors first.
+    /// The diagnostics of the generator, errors first.
     pub messages: Vec<String>,
     /// Each path at which a definition differs from the first one, with both values.
     pub differences: Vec<String>,
