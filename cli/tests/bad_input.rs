@@ -209,7 +209,7 @@ fn what_is_not_known_and_not_needed() {
     let ran = folder.run("manifests").ok();
     assert!(
         ran.err.contains(
-            "warning: the file of the module `proto`, which the build script generates, does not exist"
+            "warning: the file of the module `proto` does not exist; the build script may generate it"
         ),
         "{}",
         ran.err

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, bail};
+use rbuilder_generator::Sources;
 use toml_edit::{Document, Item, TableLike};
 
 use crate::tree::{Tree, check_relative};
@@ -33,7 +34,8 @@ impl Settings {
     /// # Errors
     /// Fails if a value is not of its form, or leads out of the project.
     pub(in crate::commands) fn read(tree: &Tree) -> Result<Settings> {
-        let text = tree.read("Cargo.toml")?;
+        // As source, because it may be a link.
+        let text = tree.sources([]).text("Cargo.toml").ok().flatten();
         match text.as_deref().map(Document::parse) {
             Some(Ok(document)) => Settings::of(document.as_table()),
             // The generator says what is wrong with it.
