@@ -28,7 +28,7 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     ("types", &[
         ("Generate the types of a CRD", "rbuilder types crd.yaml"),
         ("Generate the types of all CRDs in a directory, in one tree of modules", "rbuilder types crds/ --into src/api"),
-        ("Print the types of a CRD in a cluster", "kubectl get crd certificates.cert-manager.io --output yaml | rbuilder types - --stdout"),
+        ("Print the types of the CRDs on the standard input, as `kubectl get crd --output yaml` prints them", "rbuilder types - --stdout"),
     ]),
     ("delete api", &[
         ("Show what would be deleted", "rbuilder delete api --group cache --version v1alpha1 --kind Memcached --dry-run"),
