@@ -25,7 +25,9 @@ fn generated(files: &[(&str, &str)]) -> Generated {
 
 /// Returns the configurations generated from a package.
 fn configurations(files: &[(&str, &str)]) -> Vec<Value> {
-    let Generated { files, diagnostics } = generated(files);
+    let Generated {
+        files, diagnostics, ..
+    } = generated(files);
     assert_eq!(diagnostics, []);
     let manifests = files
         .iter()
