@@ -13,7 +13,7 @@ pub struct BundleFlags {
     /// Image of the manager [default: that of config/manager]
     #[arg(long, value_name = "IMAGE")]
     pub image: Option<String>,
-    /// Image of the bundle, to which the catalog refers [default: `<project>-bundle:v<version>`]
+    /// Image of the bundle, to which the catalog refers; `<project>-bundle:v<version>` by default
     #[arg(long, value_name = "IMAGE")]
     pub bundle_image: Option<String>,
     /// Channels of the catalog, separated by commas; the first is the default
