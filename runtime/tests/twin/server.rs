@@ -260,7 +260,7 @@ async fn marked(env: &Environment) {
                 "object": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"a": "b"}},
                 "loose": {"a": 1}, "numberOrText": "a", "pod": {"containers": []},
                 "looksLike": {"colour": "red", "beside": {"size": 1}}, "asNumber": 1, "newtype": ["a"], "tree": [],
-                "shade": ["#00ff00"],
+                "parts": [{"a": 1}], "shade": ["#00ff00"],
             },
             "small": 2, "letter": "b",
             "template": {"metadata": {"labels": {"a": "b"}}, "meta": {}},
