@@ -4,8 +4,8 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use super::generated_merge::{GeneratedMerge, Product};
-use super::{Outcome, execute, helm, scaffold};
+use super::generated_merge::{GeneratedMerge, Product, check_product};
+use super::{Outcome, execute, scaffold};
 use crate::bundle::{BundleOptions, FOLDER, make_bundle};
 use crate::flags::{BundleFlags, is_version};
 use crate::plan::Plan;
@@ -21,7 +21,7 @@ const BUNDLE: Product = Product {
 pub(super) fn run(dir: &Path, flags: &BundleFlags, shell: &mut Shell) -> Result<u8> {
     let make = &mut |tree: &Tree| plan_bundle(tree, flags);
     match flags.check {
-        true => helm::check(BUNDLE, dir, flags.plan.output, shell, make),
+        true => check_product(BUNDLE, dir, flags.plan.output, shell, make),
         false => execute("bundle", dir, flags.plan, shell, make),
     }
 }

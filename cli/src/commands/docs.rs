@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, bail};
 
+use super::check::check_up_to_date;
 use super::manifests::{RenderedDiagnostics, Request, collect_manifests};
-use super::{Outcome, decide, execute, show_outcome};
+use super::{decide, execute};
 use crate::api_docs::{MARK, Manifests, render_html, render_markdown};
-use crate::flags::{DocsFlags, Output, PageFormat};
-use crate::plan::{Plan, render_diff, render_json};
+use crate::flags::{DocsFlags, PageFormat};
+use crate::plan::Plan;
 use crate::project::Project;
 use crate::shell::Shell;
 use crate::tree::{Tree, read_given_file, typed_path};
@@ -39,26 +40,8 @@ pub(super) fn run(dir: &Path, flags: &DocsFlags, shell: &mut Shell) -> Result<u8
     if !flags.check {
         return execute("docs", dir, flags.plan, shell, make);
     }
-    let (_, outcome) = decide(dir, shell, make)?;
-    if !outcome.plan.is_empty() {
-        report_stale(&outcome, flags, shell);
-        return Ok(1);
-    }
-    show_outcome("docs", &outcome, flags.plan, shell);
-    Ok(0)
-}
-
-fn report_stale(outcome: &Outcome, flags: &DocsFlags, shell: &mut Shell) {
-    shell.message(&outcome.warnings);
-    if flags.plan.output == Output::Json {
-        let mut answer = render_json(&outcome.plan, "docs", false);
-        answer["diagnostics"] = outcome.diagnostics.clone().into();
-        return shell.out(&format!("{answer:#}\n"));
-    }
-    shell.diff(&render_diff(&outcome.plan));
-    shell.error(&anyhow!(
-        "the API reference is not up to date: run `rbuilder docs` with the same arguments"
-    ));
+    let stale = "the API reference is not up to date: run `rbuilder docs` with the same arguments";
+    check_up_to_date("docs", stale, dir, flags.plan, shell, make)
 }
 
 /// Returns the format that the flags ask for.

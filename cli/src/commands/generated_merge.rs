@@ -6,13 +6,17 @@
 //! in the files.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use anyhow::{Result, bail};
 
+use super::check::check_up_to_date;
 use crate::commands::Outcome;
 use crate::commands::scaffold_merge::{ConflictPlace, add_conflicts, refuse_conflicts};
 use crate::edit::merge::{Labels, find_markers, merge_scaffold};
+use crate::flags::{Output, PlanFlags};
 use crate::plan::Plan;
+use crate::shell::Shell;
 use crate::tree::Tree;
 
 /// A product of a command.
@@ -24,6 +28,27 @@ pub(super) struct Product {
     pub(super) command: &'static str,
     /// Path of the base.
     pub(super) base: &'static str,
+}
+
+/// Runs a command that makes a product with `--check`. A file that somebody else wrote is an error, not a stale one.
+pub(super) fn check_product(
+    product: Product,
+    dir: &Path,
+    output: Output,
+    shell: &mut Shell,
+    make: &mut dyn FnMut(&Tree) -> Result<Outcome>,
+) -> Result<u8> {
+    let Product { noun, command, .. } = product;
+    let stale = format!("the {noun} is not up to date: run `rbuilder {command}`");
+    let flags = PlanFlags {
+        dry_run: true,
+        output,
+    };
+    check_up_to_date(command, &stale, dir, flags, shell, &mut |tree| {
+        let outcome = make(tree)?;
+        outcome.plan.check_conflicts()?;
+        Ok(outcome)
+    })
 }
 
 /// A merge of a product into a project.

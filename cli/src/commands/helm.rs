@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 
-use super::generated_merge::{GeneratedMerge, Product};
-use super::{Outcome, decide, execute, scaffold, show_outcome};
+use super::generated_merge::{GeneratedMerge, Product, check_product};
+use super::{Outcome, execute, scaffold};
 use crate::chart::{ChartOptions, make_chart};
-use crate::flags::{HelmFlags, Output, PlanFlags};
-use crate::plan::{Plan, render_diff, render_json};
+use crate::flags::HelmFlags;
+use crate::plan::Plan;
 use crate::shell::Shell;
 use crate::tree::Tree;
 
@@ -21,7 +21,7 @@ const CHART: Product = Product {
 pub(super) fn run(dir: &Path, flags: &HelmFlags, shell: &mut Shell) -> Result<u8> {
     let make = &mut |tree: &Tree| plan_helm(tree, flags);
     match flags.check {
-        true => check(CHART, dir, flags.plan.output, shell, make),
+        true => check_product(CHART, dir, flags.plan.output, shell, make),
         false => execute("helm", dir, flags.plan, shell, make),
     }
 }
@@ -58,35 +58,4 @@ pub fn plan_helm(tree: &Tree, flags: &HelmFlags) -> Result<Outcome> {
     let next = format!("set the image in {folder}/values.yaml");
     merge.report(&mut outcome, &next, &format!("helm lint --strict {folder}"));
     Ok(outcome)
-}
-
-/// Runs a command that makes a product with `--check`: shows what would change, and fails if anything would.
-pub(super) fn check(
-    product: Product,
-    dir: &Path,
-    output: Output,
-    shell: &mut Shell,
-    make: &mut dyn FnMut(&Tree) -> Result<Outcome>,
-) -> Result<u8> {
-    let Product { noun, command, .. } = product;
-    let (_, outcome) = decide(dir, shell, make)?;
-    outcome.plan.check_conflicts()?;
-    if outcome.plan.is_empty() {
-        let flags = PlanFlags {
-            dry_run: true,
-            output,
-        };
-        show_outcome(command, &outcome, flags, shell);
-        return Ok(0);
-    }
-    shell.message(&outcome.warnings);
-    if output == Output::Json {
-        let mut answer = render_json(&outcome.plan, command, false);
-        answer["diagnostics"] = outcome.diagnostics.clone().into();
-        shell.out(&format!("{answer:#}\n"));
-    } else {
-        shell.diff(&render_diff(&outcome.plan));
-        shell.error(&anyhow!("the {noun} is not up to date: run `rbuilder {command}`"));
-    }
-    Ok(1)
 }

@@ -3,6 +3,7 @@
 mod adopt;
 mod adopted;
 mod bundle;
+mod check;
 mod completion;
 mod create_api;
 mod create_webhook;

@@ -16,9 +16,10 @@ use rbuilder_generator::{
 };
 use serde_json::{Value, json};
 
-use super::{Outcome, decide, decide_and_apply, execute, kubernetes, show_outcome};
+use super::check::check_up_to_date;
+use super::{Outcome, decide, decide_and_apply, execute, kubernetes};
 use crate::flags::{GenerationFlags, ManifestsFlags, MessageFormat, Only, Output, SourceFlags};
-use crate::plan::{Plan, render_diff, render_json};
+use crate::plan::Plan;
 use crate::project::{FILE, Project, Resource};
 use crate::report;
 use crate::shell::Shell;
@@ -172,14 +173,8 @@ pub(super) fn run(dir: &Path, flags: &ManifestsFlags, shell: &mut Shell) -> Resu
     if !flags.check {
         return execute("manifests", dir, flags.plan, shell, make);
     }
-    let (_, outcome) = decide(dir, shell, make)?;
-    if !outcome.plan.is_empty() {
-        report_stale(&outcome, flags, shell);
-        return Ok(1);
-    }
-    outcome.plan.check_conflicts()?;
-    show_outcome("manifests", &outcome, flags.plan, shell);
-    Ok(outcome.exit_code)
+    let stale = "the manifests are not up to date: run `rbuilder manifests`";
+    check_up_to_date("manifests", stale, dir, flags.plan, shell, make)
 }
 
 /// Generates the manifests unless the flags say not to.
@@ -226,25 +221,6 @@ pub(super) fn collect_manifests(
     let sources = sources(&Plan::default(), tree)?;
     let found = read(&sources, request, &mut |file| files.push(file))?;
     Ok((files, found))
-}
-
-fn report_stale(outcome: &Outcome, flags: &ManifestsFlags, shell: &mut Shell) {
-    shell.message(&outcome.warnings);
-    if flags.plan.output == Output::Json {
-        let mut answer = render_json(&outcome.plan, "manifests", false);
-        answer["diagnostics"] = Value::Array(outcome.diagnostics.clone());
-        if let Some(failure) = &outcome.failure {
-            answer["error"] = format!("{failure:#}").into();
-        }
-        return shell.out(&format!("{answer:#}\n"));
-    }
-    shell.diff(&render_diff(&outcome.plan));
-    shell.error(&anyhow!(
-        "the manifests are not up to date: run `rbuilder manifests`"
-    ));
-    if let Some(failure) = &outcome.failure {
-        shell.error(failure);
-    }
 }
 
 /// Prints the manifests.
