@@ -5,6 +5,7 @@
 //! project, is read and written by the module of that name.
 
 mod api_docs;
+mod base64;
 mod bundle;
 mod chart;
 mod cluster;
@@ -21,6 +22,7 @@ pub mod project;
 mod report;
 pub mod shell;
 pub mod tree;
+mod yaml_stream;
 
 use std::ffi::OsString;
 

@@ -8,6 +8,7 @@ use serde::de::DeserializeOwned;
 
 use super::model::{Kind, Reference, Role, Version};
 use crate::project::names::version_rank;
+use crate::yaml_stream::split_documents;
 
 /// The objects of a page, collected from manifests.
 #[derive(Debug, Default)]
@@ -100,7 +101,6 @@ impl Manifests {
     fn add_document(&mut self, text: &str) -> Result<()> {
         let head = match scan_head(text) {
             Some(head) => head,
-            None if is_blank(text) => return Ok(()),
             None => parse::<Option<Head>>(text)?.unwrap_or_default(),
         };
         let (Some(api_version), Some(kind)) = (head.api_version, head.kind) else {
@@ -242,32 +242,6 @@ fn parse_deep<T: DeserializeOwned + Send>(text: &str) -> Result<T> {
 /// Returns the group of an API version, which is empty for the core group.
 fn group_of(api_version: &str) -> &str {
     api_version.split_once('/').map_or("", |(group, _)| group)
-}
-
-/// Returns the documents of a YAML stream, each with the number of its first line. A document ends at a line that begins
-/// with `---`, whatever it is in: YAML allows the marker in no scalar.
-fn split_documents(text: &str) -> Vec<(usize, &str)> {
-    let mut documents = Vec::new();
-    let (mut start, mut first_line, mut offset) = (0, 1, 0);
-    for (number, line) in text.split_inclusive('\n').enumerate() {
-        if line == "---" || line.starts_with("---") && line[3..].starts_with([' ', '\t', '\r', '\n']) {
-            documents.push((first_line, &text[start..offset]));
-            // The marker can be followed by a comment, or by the document itself.
-            let rest = line[3..].trim_start();
-            let skip = if rest.starts_with('#') { line.len() } else { 3 };
-            (start, first_line) = (offset + skip, number + 1);
-        }
-        offset += line.len();
-    }
-    documents.push((first_line, &text[start..]));
-    documents.retain(|(_, document)| !is_blank(document));
-    documents
-}
-
-/// Returns whether a document has comments only.
-fn is_blank(text: &str) -> bool {
-    let is_content = |line: &&str| !line.is_empty() && !line.starts_with('#');
-    !text.lines().map(str::trim).any(|line| is_content(&line))
 }
 
 /// Returns the head of an object in block style without parsing the rest of it.

@@ -4,7 +4,6 @@
 //! manager creates the Deployment, the service account, the permissions and the webhooks itself, from the
 //! ClusterServiceVersion; the other objects are files of their own.
 
-mod base64;
 mod catalog;
 mod csv;
 mod deployment;
@@ -17,6 +16,7 @@ use anyhow::{Result, bail};
 use rbuilder_generator::yaml;
 use serde_json::{Value, json};
 
+use crate::base64;
 use crate::chart::config::{CERTIFICATES, Condition, Config, Object};
 use crate::chart::find_manager;
 use crate::chart::references::References;

@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 use super::strategic;
 use crate::plan::Plan;
 use crate::tree::Tree;
+use crate::yaml_stream;
 
 /// The kustomization that is deployed.
 const ROOT: &str = "config/default";
@@ -502,12 +503,7 @@ fn resolve(folder: &str, entry: &str) -> Option<String> {
 }
 
 fn parse_documents(path: &str, text: &str) -> Result<Vec<Value>> {
-    let documents: Vec<Value> =
-        serde_saphyr::from_multiple(text).map_err(|error| anyhow!("cannot parse {path}: {error}"))?;
-    Ok(documents
-        .into_iter()
-        .filter(|document| !document.is_null())
-        .collect())
+    yaml_stream::parse_documents(text).map_err(|error| anyhow!("cannot parse {path}: {error}"))
 }
 
 /// Parses the objects of a file.

@@ -13,17 +13,15 @@ pub(crate) use process::{POLL_INTERVAL, Reach, terminate, wait_for};
 use anyhow::{Result, anyhow};
 use serde_json::Value;
 
+use crate::yaml_stream;
+
 /// Parses the documents that kustomize renders.
 ///
 /// # Errors
 /// Fails if the text is not YAML.
 pub(crate) fn parse_documents(text: &str) -> Result<Vec<Value>> {
-    let documents: Vec<Value> = serde_saphyr::from_multiple(text)
-        .map_err(|error| anyhow!("cannot parse the output of `kubectl kustomize`: {error}"))?;
-    Ok(documents
-        .into_iter()
-        .filter(|document| !document.is_null())
-        .collect())
+    yaml_stream::parse_documents(text)
+        .map_err(|error| anyhow!("cannot parse the output of `kubectl kustomize`: {error}"))
 }
 
 /// Returns objects as one document that kubectl takes.

@@ -303,25 +303,9 @@ mod tests {
             let digest = ring::digest::digest(&ring::digest::SHA256, text.as_bytes());
             assert_eq!(
                 hash,
-                format!("sha256-{}", base64(digest.as_ref())),
+                format!("sha256-{}", crate::base64::encode(digest.as_ref())),
                 "write this hash"
             );
         }
-    }
-
-    #[cfg(feature = "control-plane")]
-    fn base64(bytes: &[u8]) -> String {
-        const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-        let mut text = String::new();
-        for chunk in bytes.chunks(3) {
-            let bits =
-                chunk.iter().fold(0, |bits, byte| bits << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
-            for digit in 0..=chunk.len() {
-                text.push(char::from(DIGITS[(bits >> (18 - 6 * digit)) as usize & 63]));
-            }
-            text.push_str(&"="[..0]);
-            text.push_str(&"==="[..3 - chunk.len()]);
-        }
-        text
     }
 }

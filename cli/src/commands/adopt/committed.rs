@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::template::{is_template, strip_template};
 use crate::tree::Tree;
+use crate::yaml_stream::{is_yaml, split_documents};
 
 /// A CRD in a file of the repository.
 #[derive(Debug)]
@@ -40,8 +41,7 @@ impl CommittedCrd {
 
     /// Returns true if a generated CRD can take the place of the whole file.
     pub(super) fn is_replaceable(&self) -> bool {
-        let is_yaml = self.path.ends_with(".yaml") || self.path.ends_with(".yml");
-        self.others == 0 && !self.is_template && !self.is_listed && self.kind.is_some() && is_yaml
+        self.others == 0 && !self.is_template && !self.is_listed && self.kind.is_some() && is_yaml(&self.path)
     }
 
     /// Why rbuilder cannot write the file; nothing if it can.
@@ -137,7 +137,7 @@ fn read_objects(text: &str) -> (Vec<(Value, bool)>, Vec<Option<String>>) {
     };
     let mut objects = Vec::new();
     let mut broken = Vec::new();
-    for document in split_documents(&text) {
+    for (_, document) in split_documents(&text) {
         match serde_saphyr::from_str::<Value>(document) {
             Ok(value) => add_objects(value, &mut objects),
             Err(_) => broken.push(find_name(document)),
@@ -151,26 +151,6 @@ fn crd_name(object: &Value) -> Option<String> {
     let spec = &object["spec"];
     let (plural, group) = (spec["names"]["plural"].as_str()?, spec["group"].as_str()?);
     (object["kind"] == "CustomResourceDefinition").then(|| format!("{plural}.{group}"))
-}
-
-/// The documents of a text, which are read one by one: one that is not valid does not hide the others.
-fn split_documents(text: &str) -> Vec<&str> {
-    let mut documents = Vec::new();
-    let mut start = 0;
-    let mut at = 0;
-    for line in text.split_inclusive('\n') {
-        if line.starts_with("---") {
-            documents.push(&text[start..at]);
-            start = at + line.len();
-        }
-        at += line.len();
-    }
-    documents.push(&text[start..]);
-    documents.retain(|document| {
-        let mut lines = document.lines().map(str::trim);
-        lines.any(|line| !line.is_empty() && !line.starts_with('#'))
-    });
-    documents
 }
 
 /// Adds an object, or those of a `List`.

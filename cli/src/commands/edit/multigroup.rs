@@ -20,6 +20,7 @@ use crate::edit::{Obstacle, kustomization};
 use crate::plan::FileMove;
 use crate::project::{FILE, Project, ScaffoldedFiles, names};
 use crate::tree::Tree;
+use crate::yaml_stream::is_yaml;
 
 /// Files by path.
 type Files = BTreeMap<String, String>;
@@ -272,8 +273,7 @@ impl LayoutChange {
         let mut folders = vec!["config".to_owned()];
         while let Some(folder) = folders.pop() {
             folders.extend(tree.list_folders(&folder)?);
-            let is_manifest = |path: &String| path.ends_with(".yaml") || path.ends_with(".yml");
-            for path in tree.list(&folder)?.into_iter().filter(is_manifest) {
+            for path in tree.list(&folder)?.into_iter().filter(|path| is_yaml(path)) {
                 if self.fate(&path) != FileFate::Stays {
                     continue;
                 }

@@ -8,6 +8,7 @@ use rbuilder_generator::Sources;
 use toml_edit::{Document, Item, TableLike};
 
 use crate::tree::{Tree, check_relative};
+use crate::yaml_stream::is_yaml;
 
 /// Keys of the table in a workspace; those in a package are checked with the generator's.
 const KEYS: [&str; 4] = ["crd-dir", "crd-file", "crd-files", "keep-going"];
@@ -115,10 +116,6 @@ fn string<'a>(item: &'a Item, key: &str) -> Result<&'a str> {
         Some(text) => Ok(text),
         None => bail!("`{key}` must be a string"),
     }
-}
-
-fn is_yaml(name: &str) -> bool {
-    name.ends_with(".yaml") || name.ends_with(".yml")
 }
 
 #[cfg(test)]
