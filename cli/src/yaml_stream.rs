@@ -17,8 +17,8 @@ pub(crate) fn parse_documents(text: &str) -> Result<Vec<Value>, serde_saphyr::Er
     Ok(documents)
 }
 
-/// Returns the documents of a stream, each with the number of the line of its marker, so that they can be parsed one by one. A document ends at a line that begins
-/// with `---`, whatever it is in: YAML allows the marker in no scalar.
+/// Returns the documents of a stream, each with the number of the line of its marker, so that they can be parsed one by one.
+/// A document ends at a line that begins with `---`, whatever it is in: YAML allows the marker in no scalar.
 pub(crate) fn split_documents(text: &str) -> Vec<(usize, &str)> {
     let mut documents = Vec::new();
     let (mut start, mut first_line, mut offset) = (0, 1, 0);

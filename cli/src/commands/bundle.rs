@@ -20,9 +20,9 @@ const BUNDLE: Product = Product {
 
 pub(super) fn run(dir: &Path, flags: &BundleFlags, shell: &mut Shell) -> Result<u8> {
     let make = &mut |tree: &Tree| plan_bundle(tree, flags);
-    match flags.check {
-        true => check_product(BUNDLE, dir, flags.plan.output, shell, make),
-        false => execute("bundle", dir, flags.plan, shell, make),
+    match flags.product.check {
+        true => check_product(BUNDLE, dir, flags.product.plan.output, shell, make),
+        false => execute("bundle", dir, flags.product.plan, shell, make),
     }
 }
 
@@ -35,7 +35,7 @@ pub fn plan_bundle(tree: &Tree, flags: &BundleFlags) -> Result<Outcome> {
     let project = scaffold::require_project(tree)?;
     let context = scaffold::project_context(&project);
     let mut plan = Plan::default();
-    let found = scaffold::add_manifests(&mut plan, tree, flags.manifests)?;
+    let found = scaffold::add_manifests(&mut plan, tree, flags.product.manifests)?;
     let version = match &flags.version {
         Some(version) => version.clone(),
         None => read_version(&plan, tree)?.unwrap_or_else(|| "0.1.0".to_owned()),
@@ -58,9 +58,9 @@ pub fn plan_bundle(tree: &Tree, flags: &BundleFlags) -> Result<Outcome> {
         is_ours: context.manager,
     };
     let bundle = make_bundle(&plan, tree, &options)?;
-    let mut merge = GeneratedMerge::new(BUNDLE, bundle.files, flags.force);
+    let mut merge = GeneratedMerge::new(BUNDLE, bundle.files, flags.product.force);
     merge.add_to(&mut plan, tree)?;
-    merge.check(flags.no_conflicts)?;
+    merge.check(flags.product.no_conflicts)?;
     let mut outcome = found.into_outcome(plan);
     for (message, help) in bundle.warnings {
         outcome.warn(&message, &help);

@@ -7,7 +7,7 @@ use anyhow::Result;
 use super::generated_merge::{GeneratedMerge, Product, check_product};
 use super::{Outcome, execute, scaffold};
 use crate::chart::{ChartOptions, make_chart};
-use crate::flags::HelmFlags;
+use crate::flags::ProductFlags;
 use crate::plan::Plan;
 use crate::shell::Shell;
 use crate::tree::Tree;
@@ -18,7 +18,7 @@ const CHART: Product = Product {
     base: ".rbuilder/chart.txt",
 };
 
-pub(super) fn run(dir: &Path, flags: &HelmFlags, shell: &mut Shell) -> Result<u8> {
+pub(super) fn run(dir: &Path, flags: &ProductFlags, shell: &mut Shell) -> Result<u8> {
     let make = &mut |tree: &Tree| plan_helm(tree, flags);
     match flags.check {
         true => check_product(CHART, dir, flags.plan.output, shell, make),
@@ -31,7 +31,7 @@ pub(super) fn run(dir: &Path, flags: &HelmFlags, shell: &mut Shell) -> Result<u8
 /// # Errors
 /// Fails if the source has errors, if `config/` cannot be read, if conflicts of an earlier run are unresolved, or with
 /// `--no-conflicts` if there are any.
-pub fn plan_helm(tree: &Tree, flags: &HelmFlags) -> Result<Outcome> {
+pub fn plan_helm(tree: &Tree, flags: &ProductFlags) -> Result<Outcome> {
     let project = scaffold::require_project(tree)?;
     let context = scaffold::project_context(&project);
     let mut plan = Plan::default();

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::PlanFlags;
+use super::ProductFlags;
 
 /// Flags of `bundle`.
 #[derive(Clone, Debug, Args)]
@@ -28,21 +28,9 @@ pub struct BundleFlags {
     /// SVG image in the project that catalogs show [default: a hexagon]
     #[arg(long, value_name = "FILE")]
     pub icon: Option<String>,
-    /// Fail with the differences if the bundle is not up to date, without writing any file
-    #[arg(long, conflicts_with_all = ["dry_run", "force"])]
-    pub check: bool,
-    /// Fail without writing any file if a change of the bundle conflicts with one of yours
-    #[arg(long)]
-    pub no_conflicts: bool,
-    /// Generate the manifests first
-    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "true", value_name = "BOOL", action = clap::ArgAction::Set)]
-    pub manifests: bool,
-    /// Overwrite files that rbuilder did not write, on its first run
-    #[arg(long)]
-    pub force: bool,
     #[command(flatten)]
     #[allow(missing_docs)] // its fields say it
-    pub plan: PlanFlags,
+    pub product: ProductFlags,
 }
 
 /// Checks that a version has the form of semver.

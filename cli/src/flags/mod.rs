@@ -10,9 +10,9 @@ mod edit;
 #[cfg(feature = "control-plane")]
 mod envtest;
 mod examples;
-mod helm;
 mod library;
 mod manifests;
+mod product;
 mod types;
 mod update;
 #[cfg(not(feature = "control-plane"))]
@@ -38,9 +38,9 @@ pub use envtest::{
     Envtest, IndexFlags, InstallFlags, ListFlags, PathFlags, RemoveFlags, Selector, StoreFlags,
 };
 pub use examples::{EXAMPLES, command};
-pub use helm::HelmFlags;
 pub use library::{InitLibraryFlags, LibraryFlags, LibraryForm, LibrarySource};
 pub use manifests::{ManifestsFlags, MessageFormat, Only, SourceFlags, TargetFlags};
+pub use product::ProductFlags;
 pub use types::TypesFlags;
 pub use update::{MergeFlags, UpdateFlags};
 #[cfg(not(feature = "control-plane"))]
@@ -93,7 +93,7 @@ pub enum Command {
     /// Generate CRDs, RBAC roles and webhook configurations from the markers in the source
     Manifests(Box<ManifestsFlags>),
     /// Make a Helm chart of the manifests in config/, keeping what you have changed in it
-    Helm(HelmFlags),
+    Helm(ProductFlags),
     /// Generate the API reference of the project's kinds, or of any CRDs, as an HTML page or Markdown
     Docs(Box<DocsFlags>),
     /// Examine the kinds of a kube-rs package or workspace, compare their CRDs with the committed ones, and make `manifests`
@@ -186,7 +186,7 @@ impl Command {
             Command::Helm(flags) => flags.plan.output,
             Command::Docs(flags) => flags.plan.output,
             Command::Adopt(flags) => flags.plan.output,
-            Command::Bundle(flags) => flags.plan.output,
+            Command::Bundle(flags) => flags.product.plan.output,
             Command::Install(_)
             | Command::Uninstall(_)
             | Command::Deploy(_)

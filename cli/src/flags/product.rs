@@ -1,22 +1,22 @@
-//! Flags of `helm`.
+//! Flags of commands that make a product of the manifests: a chart or a bundle.
 
 use clap::Args;
 
 use super::PlanFlags;
 
-/// Flags of `helm`.
+/// Flags of a command that makes a product of the manifests and merges it with the files that are there.
 #[derive(Clone, Copy, Debug, Args)]
-pub struct HelmFlags {
-    /// Fail with the differences if the chart is not up to date, without writing any file
+pub struct ProductFlags {
+    /// Fail with the differences if the files are not up to date, without writing any file
     #[arg(long, conflicts_with_all = ["dry_run", "force"])]
     pub check: bool,
-    /// Fail without writing any file if a change of the chart conflicts with one of yours
+    /// Fail without writing any file if a generated change conflicts with one of yours
     #[arg(long)]
     pub no_conflicts: bool,
     /// Generate the manifests first
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "true", value_name = "BOOL", action = clap::ArgAction::Set)]
     pub manifests: bool,
-    /// Overwrite files of the chart that rbuilder did not write, on its first run
+    /// Overwrite files that rbuilder did not write, on its first run
     #[arg(long)]
     pub force: bool,
     #[command(flatten)]
