@@ -21,11 +21,11 @@ pub struct KindSummary {
     pub place: FileRange,
     /// The folder of its package.
     pub package: String,
-    /// What became of it.
+    /// The outcome.
     pub outcome: KindOutcome,
 }
 
-/// What became of a kind.
+/// The outcome of a run for a kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KindOutcome {
     /// Its CRD can be made. It is, unless an error elsewhere holds back everything.
@@ -56,7 +56,7 @@ pub(crate) struct Kind {
     pub(crate) state: State,
 }
 
-/// What is known of a kind when the others have not been made.
+/// A kind before its outcome is known, which depends on the others.
 pub(crate) enum State {
     Skipped(Skipped),
     /// A CRD is to be made. An error may concern the kind by this position.

@@ -13,7 +13,7 @@ use crate::{Diagnostic, FileRange};
 /// A diagnostic about a place of the files that have been read.
 pub(crate) type PlacedDiagnostic = rbuilder_diagnostic::Diagnostic<Place>;
 
-/// What a diagnostic concerns.
+/// The part of a run that a diagnostic concerns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Concern {
     /// All outputs: the run cannot be trusted.
@@ -51,11 +51,11 @@ pub(crate) struct Attempt {
 pub(crate) struct Report {
     pub(crate) files: Files,
     list: Vec<Entry>,
-    /// What is concerned by diagnostics that are added now.
+    /// The part that diagnostics concern which are added now.
     concern: Concern,
     /// The errors in the order in which they were added or charged.
     log: Vec<ErrorId>,
-    /// What errors concern.
+    /// The parts that errors concern.
     held_back: BTreeSet<Concern>,
 }
 

@@ -254,7 +254,7 @@ fn read_list<T: for<'de> Deserialize<'de>>(value: &Value) -> Result<Vec<T>, serd
     read(value)
 }
 
-/// What `clean` notes: the path of a schema and what became of it.
+/// A note of `clean`: the path of a schema and what became of it.
 type Lost = Vec<(String, String)>;
 
 /// Takes out of a schema what means nothing, so that two schemas that mean the same are equal, and what the API server

@@ -56,7 +56,7 @@ impl<'a> Module<'a> {
         }
     }
 
-    /// What could not be kept: the type and field, and the reason.
+    /// Returns the losses: the type and field, and the reason.
     pub(crate) fn lost(&self) -> impl Iterator<Item = (String, &str)> {
         self.finished.iter().flat_map(|(id, finished)| {
             let name = &self.classes.list[*id].name;

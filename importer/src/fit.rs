@@ -1,6 +1,6 @@
 //! Markers by which a Rust type has a wanted schema.
 //!
-//! What markers do to a schema is not predicted here: the builder that both front ends use is asked. Where it does not give
+//! The effect of markers on a schema is not predicted here: the builder that both front ends use is asked. Where it does not give
 //! the wanted schema, the schema itself is written into the source.
 
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use rbuilder_schema::{
 pub(crate) struct Misfit {
     /// Those that come closest.
     pub(crate) markers: Markers,
-    /// What they do not say.
+    /// The reason why they do not.
     pub(crate) reason: String,
 }
 
@@ -43,7 +43,7 @@ pub(crate) fn fit(wanted: &Schema, own: &Arc<Schema>) -> Result<Markers, Box<Mis
     }
 }
 
-/// Why a schema cannot be written out in source.
+/// The reason why a schema cannot be written out in source.
 fn problem(schema: &Schema) -> Option<String> {
     let diagnostics = check_structural(schema).into_iter().chain(check_literal(schema));
     let error = diagnostics.into_iter().find(Diagnostic::is_error)?;

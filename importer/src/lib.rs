@@ -6,7 +6,7 @@
 //!
 //! The markers of a field are found by asking the builder of `rbuilder-schema`, which makes the manifests, for the schema
 //! that it would have; where it is another than the one in the definition, the schema itself is written into the source.
-//! What cannot be kept even so is a warning.
+//! A part that cannot be kept even so is a warning.
 //!
 //! This crate reads no file: documents come in as JSON values, source goes out as text.
 

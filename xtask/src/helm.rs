@@ -69,7 +69,7 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// Where a chart differs from what kustomize renders, on purpose.
+/// Differences of a chart from what kustomize renders, on purpose.
 const DIFFERENCES: &[(Difference, &str)] = &[
     (
         Difference::Kind("Namespace"),

@@ -1,4 +1,4 @@
-//! What a schema says of a value beside its fields: the name of its type, and its constraints in words.
+//! The facts about a value beside its fields: the name of its type, and its constraints in words.
 
 use rbuilder_schema::{ListType, MapType, Schema, SchemaType};
 use serde_json::Value;

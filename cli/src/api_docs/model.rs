@@ -1,4 +1,4 @@
-//! What a page is about: kinds with their versions, samples, and roles.
+//! The content of a page: kinds with their versions, samples, and roles.
 
 use rbuilder_schema::Schema;
 use serde::Deserialize;

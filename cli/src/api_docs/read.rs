@@ -59,7 +59,7 @@ struct Head {
     kind: Option<String>,
 }
 
-/// What `kubectl get --output yaml` prints of several objects.
+/// A list as `kubectl get --output yaml` prints several objects.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct List {

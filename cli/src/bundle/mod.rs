@@ -28,7 +28,7 @@ pub(crate) const FOLDER: &str = "bundle";
 /// Icon of a project without one: a hexagon.
 const ICON: &str = include_str!("icon.svg");
 
-/// What the bundle takes from PROJECT, Cargo.toml and flags.
+/// The settings of a bundle from PROJECT, Cargo.toml and flags.
 #[derive(Clone, Debug)]
 pub(crate) struct BundleOptions {
     /// Name of the project and of the package.
@@ -67,7 +67,7 @@ impl BundleOptions {
 pub(crate) struct Bundle {
     /// Text of each file by its path in the project.
     pub(crate) files: BTreeMap<String, String>,
-    /// What `config/` deploys and the bundle does not: message and help.
+    /// Warnings of what `config/` deploys and the bundle does not: message and help.
     pub(crate) warnings: Vec<(String, String)>,
 }
 

@@ -126,7 +126,7 @@ impl Object {
     }
 }
 
-/// What `config/` deploys.
+/// The content of `config/`: what it deploys, and what can be turned on and off.
 #[derive(Debug, Default)]
 pub(crate) struct Config {
     /// The objects in the order of their files.
@@ -137,7 +137,7 @@ pub(crate) struct Config {
     pub(crate) features: Vec<Feature>,
     /// Those of them that are on.
     pub(crate) enabled: BTreeSet<&'static str>,
-    /// What kustomize would do and the chart does not: message and help.
+    /// Warnings of what kustomize would do and the chart does not: message and help.
     pub(crate) warnings: Vec<(String, String)>,
 }
 

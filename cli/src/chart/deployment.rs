@@ -55,7 +55,7 @@ pub(super) struct Manager<'a> {
     references: &'a References,
     /// The settings that it has become, in the order of the table.
     pub(super) settings: Vec<Setting>,
-    /// What patches say and the template does not.
+    /// Warnings of what patches say and the template does not: message and help.
     pub(super) warnings: Vec<(String, String)>,
     /// True for a manager of rbuilder's, whose variables are known.
     is_ours: bool,

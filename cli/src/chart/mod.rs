@@ -29,7 +29,7 @@ use crate::tree::Tree;
 /// Longest name of a Service, in bytes.
 const LABEL: usize = 63;
 
-/// What the chart takes from PROJECT.
+/// The settings of a chart from PROJECT.
 #[derive(Clone, Debug)]
 pub(crate) struct ChartOptions {
     /// Name of the project and of the chart.
@@ -47,7 +47,7 @@ pub(crate) struct ChartOptions {
 pub(crate) struct Chart {
     /// Text of each file by its path in the chart.
     pub(crate) files: BTreeMap<String, String>,
-    /// What `config/` deploys and the chart does not: message and help.
+    /// Warnings of what `config/` deploys and the chart does not: message and help.
     pub(crate) warnings: Vec<(String, String)>,
 }
 

@@ -15,7 +15,7 @@ pub struct Skip {
     pub reason: String,
 }
 
-/// Where CRDs are written.
+/// The folder and the files that CRDs are written to.
 #[derive(Clone, Debug, Default)]
 pub struct OutputSettings<'a> {
     /// The directory.

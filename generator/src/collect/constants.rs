@@ -1,6 +1,6 @@
 //! Constants in attributes of schemars and validators: `range(max = MAX)`, `regex(path = *NAME)`.
 //!
-//! Where an item is read, the constant may not have been. So an item that names one is read again in the end, with the
+//! The constant may not have been read when the item is. So an item that names one is read again in the end, with the
 //! values that the source says; what it says wrong is reported then.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -44,7 +44,7 @@ impl CommittedCrd {
         self.others == 0 && !self.is_template && !self.is_listed && self.kind.is_some() && is_yaml(&self.path)
     }
 
-    /// Why rbuilder cannot write the file; nothing if it can.
+    /// Returns the reason why rbuilder cannot write the file; `None` if it can.
     pub(super) fn obstacle(&self) -> Option<String> {
         if self.is_template {
             Some("Helm fills in parts of it".to_owned())

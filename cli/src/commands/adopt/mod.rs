@@ -145,7 +145,7 @@ fn choose_skips(tree: &Tree, survey: &Survey) -> Result<BTreeMap<String, Vec<Ski
     Ok(skips)
 }
 
-/// Where the CRDs that rbuilder writes lie.
+/// The folders and files of the CRDs that rbuilder writes.
 fn place(survey: &Survey) -> Placement {
     let is_written =
         |kind: &&SurveyedKind| matches!(kind.state, KindState::Readable(_)) && kind.obstacle().is_none();

@@ -1,4 +1,4 @@
-//! Where the CRDs of a repository lie: the folder and the pattern of most, and the files of the others.
+//! The places of the CRDs of a repository: the folder and the pattern of most, and the files of the others.
 
 use std::collections::BTreeMap;
 

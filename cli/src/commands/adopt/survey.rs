@@ -32,7 +32,7 @@ pub(super) struct SurveyedKind {
 }
 
 impl SurveyedKind {
-    /// Why rbuilder does not write the CRD of a readable kind.
+    /// The reason why rbuilder does not write the CRD of a readable kind.
     pub(super) fn obstacle(&self) -> Option<String> {
         let file = self.committed.first();
         if let Some((file, obstacle)) = file.and_then(|file| Some((file, file.obstacle()?))) {
@@ -50,7 +50,7 @@ impl SurveyedKind {
     }
 }
 
-/// What can be done with a kind.
+/// The verdict on a kind.
 pub(super) enum KindState {
     /// Its CRD can be generated. With the differences from the committed one, if that could be read.
     Readable(Option<Comparison>),

@@ -1,4 +1,4 @@
-//! Where the manifests of a project without PROJECT lie: `[package.metadata.rbuilder]` or `[workspace.metadata.rbuilder]` in
+//! The places of the manifests of a project without PROJECT: `[package.metadata.rbuilder]` or `[workspace.metadata.rbuilder]` in
 //! the `Cargo.toml` of the project directory, as `rbuilder adopt` writes them.
 
 use std::collections::BTreeMap;
