@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use rbuilder_schema::{Schema, SchemaType};
 
-use crate::recognize::{ANY_OBJECT, KubernetesTypes, leaf};
+use crate::recognize::{ANY_OBJECT, KubernetesTypes, leaf, without_field_keys};
 use crate::words::{singular, type_name};
 
 /// A type in Rust.
@@ -249,17 +249,11 @@ fn is_open(schema: &Schema) -> bool {
 /// A schema without what a field says of its value.
 fn shape(schema: &Schema) -> Schema {
     Schema {
-        description: None,
-        default: None,
-        example: None,
-        title: None,
-        external_docs: None,
-        nullable: false,
         map_type: None,
         min_properties: None,
         max_properties: None,
         embedded_resource: false,
-        ..schema.clone()
+        ..without_field_keys(schema)
     }
 }
 

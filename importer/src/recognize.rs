@@ -42,10 +42,10 @@ impl KubernetesTypes {
     /// is most like the name of the field.
     pub(crate) fn find(&self, schema: &Schema, field: &str) -> Option<(&str, Arc<Schema>)> {
         let candidates = self.by_fields.get(&fields(schema))?;
-        let wanted = plain(schema);
+        let wanted = without_field_keys(schema);
         let equal = candidates
             .iter()
-            .filter(|candidate| plain(&candidate.schema) == wanted);
+            .filter(|candidate| without_field_keys(&candidate.schema) == wanted);
         let field = field.to_ascii_lowercase();
         let likeness = |path: &str| {
             let name = path.rsplit("::").next().unwrap_or_default().to_ascii_lowercase();
@@ -71,8 +71,8 @@ fn fields(schema: &Schema) -> Vec<Arc<str>> {
     schema.properties.keys().map(Arc::clone).collect()
 }
 
-/// A schema without what a field can say differently from its type.
-fn plain(schema: &Schema) -> Schema {
+/// Returns a schema without what a field can say differently from its type.
+pub(crate) fn without_field_keys(schema: &Schema) -> Schema {
     Schema {
         description: None,
         default: None,

@@ -79,15 +79,7 @@ fn push_names(page: &mut String, kind: &Kind, version: Option<&Version>) {
     if !kind.categories.is_empty() {
         item("Categories", codes(kind.categories.iter()));
     }
-    item(
-        "Scope",
-        if kind.is_namespaced {
-            "namespaced"
-        } else {
-            "cluster"
-        }
-        .into(),
-    );
+    item("Scope", kind.scope().into());
     if let Some(version) = version {
         if version.subresources.status.is_some() {
             item("Subresource", code("status"));

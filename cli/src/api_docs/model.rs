@@ -34,6 +34,14 @@ pub(crate) struct Kind {
 }
 
 impl Kind {
+    /// Returns the scope in words.
+    pub(crate) fn scope(&self) -> &'static str {
+        match self.is_namespaced {
+            true => "namespaced",
+            false => "cluster",
+        }
+    }
+
     /// Returns the version that stands for the kind: the one that clients prefer.
     pub(crate) fn preferred(&self) -> Option<&Version> {
         let is_served = |version: &&Version| version.served;

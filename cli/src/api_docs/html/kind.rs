@@ -52,15 +52,7 @@ fn push_facts(page: &mut String, kind: &Kind, version: Option<&Version>) {
     if !kind.categories.is_empty() {
         facts.push(("Categories", codes(kind.categories.iter())));
     }
-    facts.push((
-        "Scope",
-        if kind.is_namespaced {
-            "namespaced"
-        } else {
-            "cluster"
-        }
-        .into(),
-    ));
+    facts.push(("Scope", kind.scope().into()));
     if let Some(version) = version {
         let mut subresources = Vec::new();
         if version.subresources.status.is_some() {
