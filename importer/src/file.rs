@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::Diagnostic;
 use crate::classes::{Body, Class, Classes, Ty};
 use crate::definition::{Definition, Version};
 use crate::kind::{Root, crd_args, kube_args, rule_args};
@@ -56,17 +57,19 @@ impl<'a> Module<'a> {
         }
     }
 
-    /// Returns the losses: the type and field, and the reason.
-    pub(crate) fn lost(&self) -> impl Iterator<Item = (String, &str)> {
-        self.finished.iter().flat_map(|(id, finished)| {
-            let name = &self.classes.list[*id].name;
+    /// Returns a warning for each thing that could not be kept.
+    pub(crate) fn warnings(&self) -> impl Iterator<Item = Diagnostic> {
+        let Definition { group, names, .. } = self.definition;
+        let place = format!("{}.{group}, version {}", names.plural, self.version.name);
+        self.finished.iter().flat_map(move |(id, finished)| {
+            let name = self.classes.list[*id].name.clone();
+            let place = place.clone();
             finished.lost.iter().map(move |(field, reason)| {
-                let place = if field.is_empty() {
-                    name.clone()
-                } else {
-                    format!("{name}.{field}")
+                let at = match field.as_str() {
+                    "" => format!("{place}: {name}"),
+                    field => format!("{place}: {name}.{field}"),
                 };
-                (place, reason.as_str())
+                Diagnostic::warning(at, reason.as_str())
             })
         })
     }

@@ -74,13 +74,7 @@ pub(crate) fn import(documents: &[Value], minor: Minor) -> Imported {
             let steps: Vec<String> = group.into_iter().chain([folder_name(&version.name)]).collect();
             register(&steps, definition, &version.name, &mut folders);
             let folder = steps.join("/");
-            let place = format!(
-                "{}.{}, version {}",
-                definition.names.plural, definition.group, version.name
-            );
-            let lost = module.lost();
-            diagnostics
-                .extend(lost.map(|(at, reason)| Diagnostic::warning(format!("{place}: {at}"), reason)));
+            diagnostics.extend(module.warnings());
             folders
                 .entry(folder.clone())
                 .or_default()

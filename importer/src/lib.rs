@@ -19,6 +19,8 @@ mod layout;
 mod naming;
 mod print;
 mod recognize;
+mod sample;
+mod single;
 mod structs;
 mod words;
 
@@ -27,6 +29,7 @@ use serde_json::Value;
 pub use definition::is_definition;
 pub use layout::{Imported, ModuleFolder, SourceFile};
 pub use rbuilder_catalogue::Minor;
+pub use single::{ImportedKind, ImportedVersion, import_kind};
 
 /// An error or a warning about a place in a definition: its name, the version, and the path of a field.
 pub type Diagnostic = rbuilder_diagnostic::Diagnostic<String>;

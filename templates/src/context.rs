@@ -133,6 +133,8 @@ pub struct ApiContext {
     pub namespaced: bool,
     /// True if the command scaffolds the API types.
     pub resource: bool,
+    /// True if the types come from a CRD: their names are in a module of their own, and the controller has no example.
+    pub imported: bool,
     /// True if the command scaffolds a controller.
     pub controller: bool,
     /// True if the controller has no example of what it could do: that of a kind of others, and each further one.

@@ -285,6 +285,7 @@ mod tests {
             role_prefix: "cronjob".into(),
             namespaced: flag,
             resource: true,
+            imported: flag,
             controller: true,
             bare: flag,
             controller_name: "cronjob".into(),

@@ -55,8 +55,10 @@ pub enum When {
     PlainTypes,
     /// API types of an image are requested.
     ImageTypes,
-    /// API types are requested, and no controller that runs an image.
+    /// API types are requested, and no controller that runs an image or is for the types of a CRD.
     PlainTest,
+    /// API types of a CRD are requested, and a controller.
+    ImportedTest,
     /// API types are requested, and a controller that runs an image.
     ImageTest,
     /// A controller is requested that is the author's to write.
@@ -103,7 +105,8 @@ impl When {
             When::ResourceInGroup => resource && in_group,
             When::PlainTypes => resource && !image,
             When::ImageTypes => resource && image,
-            When::PlainTest => resource && !(image && has(|api| !api.bare)),
+            When::PlainTest => resource && !(image && has(|api| !api.bare)) && !has(|api| api.imported),
+            When::ImportedTest => resource && has(|api| api.imported),
             When::ImageTest => resource && image && has(|api| !api.bare),
             When::PlainController => !image && has(|api| !api.bare),
             When::ImageController => image && has(|api| !api.bare),
@@ -155,6 +158,7 @@ templates! {
     CreateApi Resource Owned "api/editor_role.yaml.tera" => "config/rbac/{{ api.role_prefix | replace(from=\"-\", to=\"_\") }}_editor_role.yaml",
     CreateApi ForeignController Owned "api/foreign_test.rs.tera" => "tests/{{ api.test_module }}.rs",
     CreateApi ResourceInGroup Shared "api/group_mod.rs.tera" => "src/api/{{ api.api_path | split(pat=\"::\") | nth(n=1) }}/mod.rs",
+    CreateApi ImportedTest Owned "api/imported_test.rs.tera" => "tests/{{ api.test_module }}.rs",
     CreateApi PlainTypes Owned "api/sample.yaml.tera" => "{{ api.sample_file }}",
     CreateApi PlainTest Owned "api/test.rs.tera" => "tests/{{ api.test_module }}.rs",
     CreateApi PlainTypes Owned "api/types.rs.tera" => "src/{{ api.api_path | replace(from=\"::\", to=\"/\") }}/{{ api.module }}.rs",

@@ -9,7 +9,7 @@ use std::path::Path;
 use anyhow::{Result, anyhow, bail};
 use rbuilder_templates::{ApiContext, OnExists, Rendered, WebhookContext};
 
-use super::create_api::{ApiPlaces, BINDING, shown_version};
+use super::create_api::{ApiPlaces, BINDING, reexported_names, shown_version};
 use super::create_webhook::{StorageChange, find_types, webhook_context};
 use super::{Outcome, execute, features, foreign_kind, scaffold};
 use crate::edit::{Obstacle, dependency, kustomization, rust, version::Definition};
@@ -292,7 +292,7 @@ impl<'a> Removal<'a> {
         let parts: Vec<&str> = api.api_path.split("::").collect();
         let version = format!("src/{}/mod.rs", parts.join("/"));
         self.cut(&version, |text| {
-            let text = rust::remove_reexport(text, &api.reexport)?;
+            let text = rust::remove_reexport(text, &api.reexport, reexported_names(&api))?;
             rust::remove_module(&text, &api.module)
         })?;
         self.remove_bare_modules(&parts)

@@ -56,7 +56,7 @@ use crate::tree::{Changed, Search, Tree, Viewpoint, find_project_above};
 use without_control_plane::{dev, envtest};
 
 pub use bundle::plan_bundle;
-pub use create_api::plan_create_api;
+pub use create_api::{plan_create_api, plan_create_api_from_crd};
 pub use create_webhook::plan_create_webhook;
 pub use delete::{plan_delete_api, plan_delete_controller, plan_delete_webhook};
 pub use edit::plan_edit;
@@ -72,10 +72,11 @@ pub use update::{plan_update, run_update};
 /// # Errors
 /// Fails with the reason and a remedy. No file has been written then.
 pub fn run(cli: Cli, shell: &mut Shell) -> Result<u8> {
+    let typed_in = cli.dir.clone();
     let dir = enter_project(cli.dir, &cli.command, shell);
     match cli.command {
         Command::Init(flags) => init::run(&dir, &flags, shell),
-        Command::Create(Create::Api(flags)) => create_api::run(&dir, &flags, shell),
+        Command::Create(Create::Api(flags)) => create_api::run(&dir, &typed_in, &flags, shell),
         Command::Create(Create::Webhook(flags)) => create_webhook::run(&dir, &flags, shell),
         Command::Types(flags) => types::run(&dir, &flags, shell),
         Command::Delete(command) => delete::run(&dir, &command, shell),

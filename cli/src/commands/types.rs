@@ -98,7 +98,11 @@ fn find_minor(tree: &Tree, flags: &TypesFlags) -> Minor {
 
 /// Reads the definitions in files, in the order of the files. What is no YAML is an error in a file that is named, and a
 /// warning in a directory, where templates of charts may stand beside definitions.
-fn read_definitions(dir: &Path, files: &[PathBuf], warnings: &mut Vec<String>) -> Result<Vec<Value>> {
+pub(super) fn read_definitions(
+    dir: &Path,
+    files: &[PathBuf],
+    warnings: &mut Vec<String>,
+) -> Result<Vec<Value>> {
     let mut definitions = Vec::new();
     for typed in files {
         for file in read_inputs(dir, typed)? {
@@ -170,11 +174,11 @@ fn print(imported: &Imported, warnings: &[String], output: Output, shell: &mut S
     }
 }
 
-fn message(diagnostic: &Diagnostic) -> String {
+pub(super) fn message(diagnostic: &Diagnostic) -> String {
     format!("{}: {}", diagnostic.place, diagnostic.message)
 }
 
-fn help(diagnostic: &Diagnostic) -> &str {
+pub(super) fn help(diagnostic: &Diagnostic) -> &str {
     diagnostic
         .help
         .as_deref()

@@ -325,11 +325,25 @@ pub struct ApiFlags {
     #[arg(long, default_value = "", hide_default_value = true)]
     pub group: String,
     /// API version, such as `v1alpha1`
-    #[arg(long)]
+    #[arg(
+        long,
+        required_unless_present = "from_crd",
+        default_value = "",
+        hide_default_value = true
+    )]
     pub version: String,
     /// Kind in upper camel case, such as `Memcached`
-    #[arg(long)]
+    #[arg(
+        long,
+        required_unless_present = "from_crd",
+        default_value = "",
+        hide_default_value = true
+    )]
     pub kind: String,
+    /// File with a CRD, or `-` for the standard input: scaffold its kind in all its versions, with its types; several CRDs
+    /// need `--kind`
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["name", "path"])]
+    pub from_crd: Option<PathBuf>,
     /// Resource name: the lowercase plural of the kind [default: the English plural]
     #[arg(long)]
     pub plural: Option<String>,

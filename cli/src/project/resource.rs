@@ -150,6 +150,9 @@ pub struct Api {
     /// True if the kind is namespaced.
     #[serde(default)]
     pub namespaced: bool,
+    /// True if the types were generated from a CRD. kubebuilder has no such key.
+    #[serde(default)]
+    pub imported: bool,
 }
 
 impl Resource {
@@ -176,6 +179,11 @@ impl Resource {
     /// Returns whether the types of the kind are not this project's.
     pub fn is_foreign(&self) -> bool {
         self.core || self.external
+    }
+
+    /// Returns whether the types of the kind were generated from a CRD.
+    pub fn is_imported(&self) -> bool {
+        self.api.as_ref().is_some_and(|api| api.imported)
     }
 
     /// Returns whether objects of the kind are in namespaces.
@@ -285,6 +293,7 @@ impl Resource {
         if let Some(own) = &self.api {
             set(&mut api, "crdVersion", json!(own.crd_version));
             set(&mut api, "namespaced", json!(own.namespaced));
+            set(&mut api, "imported", json!(own.imported));
         }
         insert_if(&mut all, "api", self.api.is_some(), api);
         let mut webhooks = object_at(&all, "webhooks");

@@ -184,7 +184,7 @@ pub(super) fn warn_unconverted(project: &Project, resource: &Resource, outcome: 
 }
 
 /// Returns the path of the API types.
-pub(super) fn types_path(api: &ApiContext) -> String {
+pub(in crate::commands) fn types_path(api: &ApiContext) -> String {
     format!("src/{}/{}.rs", api.api_path.replace("::", "/"), api.module)
 }
 

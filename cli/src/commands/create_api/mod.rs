@@ -1,6 +1,7 @@
 //! `rbuilder create api`: scaffolds a kind and its controller, and registers both in the project.
 
 mod further;
+mod imported;
 mod places;
 mod request;
 
@@ -8,28 +9,41 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
+use rbuilder_importer::ImportedVersion;
 use rbuilder_templates::{ApiContext, Rendered};
 
+pub use self::imported::plan_create_api_from_crd;
 pub(super) use self::places::ApiPlaces;
 
-use self::further::types_path;
+pub(super) use self::further::types_path;
+
+use self::further::CopiedParts;
 use self::request::Request;
 use super::adopted::{Parts, check_places};
 use super::{Outcome, execute, foreign_kind, owners, scaffold};
 use crate::edit::{Obstacle, dependency, kustomization, rust};
 use crate::flags::{ApiFlags, Output};
 use crate::plan::Plan;
-use crate::project::{Image, names};
+use crate::project::{Image, Project, names};
 use crate::shell::Shell;
 use crate::tree::Tree;
 
 /// The binding of the manager to the ClusterRole, in a project whose manager is restricted to a namespace.
 pub(super) const BINDING: &str = "config/rbac/cluster_role_binding.yaml";
 
-pub(super) fn run(dir: &Path, flags: &ApiFlags, shell: &mut Shell) -> Result<u8> {
-    check_flags(flags)?;
-    check_image_flags(flags)?;
+/// Runs the command in a project. Paths of files on the command line are relative to `typed_in`.
+pub(super) fn run(dir: &Path, typed_in: &Path, flags: &ApiFlags, shell: &mut Shell) -> Result<u8> {
     let mut flags = flags.clone();
+    if flags.from_crd.is_some() {
+        let definition = imported::read_definition(typed_in, &flags)?;
+        flags.resource = flags.resource.or(Some(true));
+        ask(&mut flags, shell);
+        return execute("create api", dir, flags.plan, shell, &mut |tree| {
+            plan_create_api_from_crd(tree, &flags, &definition)
+        });
+    }
+    check_flags(&flags)?;
+    check_image_flags(&flags)?;
     ask(&mut flags, shell);
     execute("create api", dir, flags.plan, shell, &mut |tree| {
         plan_create_api(tree, &flags)
@@ -59,69 +73,161 @@ fn ask(flags: &mut ApiFlags, shell: &mut Shell) {
 /// # Errors
 /// Fails if a name is invalid or taken, if files conflict, or if a file cannot be edited.
 pub fn plan_create_api(tree: &Tree, flags: &ApiFlags) -> Result<Outcome> {
-    check_flags(flags)?;
-    let mut project = scaffold::require_project(tree)?;
-    let mut request = Request::new(&project, tree, flags)?;
-    let taken = request.read_previous(&project, tree, flags)?;
-    request.check_free_names(&project, tree)?;
-    let parts = Parts {
-        types: request.types,
-        controller: request.controller.is_some(),
-        webhooks: false,
-    };
-    check_places(tree, &project, parts)?;
-    let context = scaffold::project_context(&project);
-    let mut api = request.context(&project);
-    api.kube_arguments.clone_from(&taken.arguments);
-    if read_crate_names(tree)?.contains(&api.module) {
-        api.reexport = format!("self::{}", api.module);
-    }
-    if let Some(name) = taken.sample_name() {
-        api.sample_name = name.to_owned();
-    }
-    let mut files = rbuilder_templates::api_files(&context, &api)?;
-    taken.replace(&mut files, &api);
+    plan_version(tree, flags, Types::Scaffolded)
+}
 
-    let mut plan = Plan::default();
-    for file in &files {
-        check_module_place(tree, &file.path)?;
+/// Returns the changes of `create api` for a version whose types come from a CRD that is not at hand: with the types and
+/// the sample of the templates in their place.
+pub(super) fn plan_create_api_without_crd(tree: &Tree, flags: &ApiFlags) -> Result<Outcome> {
+    plan_version(tree, flags, Types::OfUnknownCrd)
+}
+
+fn plan_version(tree: &Tree, flags: &ApiFlags, types: Types<'_>) -> Result<Outcome> {
+    check_flags(flags)?;
+    let mut creation = Creation::new(tree)?;
+    creation.add_version(flags, types)?;
+    creation.finish(flags.manifests)
+}
+
+/// The origin of a version's types.
+#[derive(Clone, Copy)]
+enum Types<'a> {
+    /// The version before it, or else the template.
+    Scaffolded,
+    /// A CRD.
+    OfCrd(&'a ImportedVersion),
+    /// A CRD that is not at hand.
+    OfUnknownCrd,
+}
+
+/// The versions of kinds that a command scaffolds, while they are added to the plan.
+struct Creation<'a> {
+    tree: &'a Tree,
+    plan: Plan,
+    /// The project, with the versions that have been added.
+    project: Project,
+    added: Vec<Added>,
+}
+
+/// A version that has been added.
+struct Added {
+    request: Request,
+    api: ApiContext,
+    files: Vec<Rendered>,
+    taken: CopiedParts,
+}
+
+impl<'a> Creation<'a> {
+    fn new(tree: &'a Tree) -> Result<Self> {
+        Ok(Creation {
+            tree,
+            plan: Plan::default(),
+            project: scaffold::require_project(tree)?,
+            added: Vec::new(),
+        })
     }
-    owners::check_file_owners(&project, &request.resource, &files)?;
-    let wanted = if request.further && !flags.force {
-        further::keep_existing_files(&mut plan, tree, &files, &api, request.known)?
-    } else {
-        files.clone()
-    };
-    scaffold::add_files(&mut plan, tree, &mut project, &wanted, flags.force)?;
-    plan.check_conflicts()?;
-    foreign_kind::add_crate(&mut plan, tree, &request.resource)?;
-    add_lines(&mut plan, tree, &files, &api)?;
-    project.add_resource(request.resource.clone());
-    project.write(&mut plan, tree)?;
-    let found = scaffold::add_manifests(&mut plan, tree, flags.manifests)?;
-    let mut outcome = found
-        .into_outcome(plan)
-        .with_next(&next_steps(&api, project.test_command()));
-    taken.warn(&api, &mut outcome);
-    if request.types {
-        further::warn_unconverted(&project, &request.resource, &mut outcome);
+
+    /// Adds the files of a version.
+    fn add_version(&mut self, flags: &ApiFlags, types: Types<'_>) -> Result<()> {
+        let tree = self.tree;
+        let is_imported = !matches!(types, Types::Scaffolded);
+        let mut request = Request::new(&self.project, tree, flags, is_imported)?;
+        let taken = match types {
+            Types::Scaffolded => request.read_previous(&self.project, tree, flags)?,
+            Types::OfCrd(_) | Types::OfUnknownCrd => CopiedParts::default(),
+        };
+        request.check_free_names(&self.project, tree)?;
+        let parts = Parts {
+            types: request.types,
+            controller: request.controller.is_some(),
+            webhooks: false,
+        };
+        check_places(tree, &self.project, parts)?;
+        let context = scaffold::project_context(&self.project);
+        let mut api = request.context(&self.project);
+        api.kube_arguments.clone_from(&taken.arguments);
+        if read_crate_names(tree)?.contains(&api.module) {
+            api.reexport = format!("self::{}", api.module);
+        }
+        if let Some(name) = taken.sample_name() {
+            api.sample_name = name.to_owned();
+        }
+        let mut files = rbuilder_templates::api_files(&context, &api)?;
+        match types {
+            Types::Scaffolded => taken.replace(&mut files, &api),
+            Types::OfCrd(version) => imported::replace_files(&mut files, &context, &api, version),
+            Types::OfUnknownCrd => {}
+        }
+        for file in &files {
+            check_module_place(tree, &file.path)?;
+        }
+        owners::check_file_owners(&self.project, &request.resource, &files)?;
+        let wanted = if request.further && !flags.force {
+            let is_kept = request.known && !is_imported;
+            further::keep_existing_files(&mut self.plan, tree, &files, &api, is_kept)?
+        } else {
+            files.clone()
+        };
+        scaffold::add_files(&mut self.plan, tree, &mut self.project, &wanted, flags.force)?;
+        self.project.add_resource(request.resource.clone());
+        self.added.push(Added {
+            request,
+            api,
+            files,
+            taken,
+        });
+        Ok(())
     }
-    Ok(outcome)
+
+    /// Registers what has been added, and generates the manifests if they are requested.
+    fn finish(mut self, has_manifests: bool) -> Result<Outcome> {
+        self.plan.check_conflicts()?;
+        for added in &self.added {
+            foreign_kind::add_crate(&mut self.plan, self.tree, &added.request.resource)?;
+            add_lines(&mut self.plan, self.tree, &added.files, &added.api)?;
+        }
+        self.project.write(&mut self.plan, self.tree)?;
+        let found = scaffold::add_manifests(&mut self.plan, self.tree, has_manifests)?;
+        let next = next_steps(&self.added, self.project.test_command());
+        let mut outcome = found.into_outcome(self.plan).with_next(&next);
+        for Added {
+            request, api, taken, ..
+        } in &self.added
+        {
+            taken.warn(api, &mut outcome);
+            if request.types {
+                further::warn_unconverted(&self.project, &request.resource, &mut outcome);
+            }
+        }
+        Ok(outcome)
+    }
 }
 
 /// Returns the next steps: the files to edit, and the command that builds and tests them.
-fn next_steps(api: &ApiContext, test_command: &str) -> String {
+fn next_steps(added: &[Added], test_command: &str) -> String {
     let mut files = Vec::new();
-    if api.resource {
-        files.push(types_path(api));
+    for Added { api, .. } in added {
+        // What comes from a CRD is complete.
+        if api.resource && !api.imported {
+            files.push(types_path(api));
+        }
+        if api.controller {
+            files.push(format!("src/{}.rs", api.controller_path.replace("::", "/")));
+        }
     }
-    if api.controller {
-        files.push(format!("src/{}.rs", api.controller_path.replace("::", "/")));
+    if files.is_empty() {
+        return format!("Next: run:\n  {test_command}\n");
     }
     format!(
         "Next: edit {}, then run:\n  {test_command}\n",
         files.join(" and ")
     )
+}
+
+/// Returns the names that the module of a version re-exports from that of a kind: all, or the kind alone if the others may
+/// be those of another kind as well.
+pub(super) fn reexported_names(api: &ApiContext) -> &str {
+    if api.imported { &api.kind } else { "*" }
 }
 
 /// Checks that a module `a/mod.rs` to write does not exist as `a.rs`: Rust rejects both at once.
@@ -186,12 +292,16 @@ fn add_lines(plan: &mut Plan, tree: &Tree, files: &[Rendered], api: &ApiContext)
         let parts: Vec<&str> = api.api_path.split("::").collect();
         add_modules(plan, tree, &parts)?;
         let version = format!("src/{}/mod.rs", parts.join("/"));
+        let names = reexported_names(api);
         edit_file(
             plan,
             tree,
             &version,
-            &format!("mod {};\npub use {}::*;", api.module, api.reexport),
-            |text| rust::add_reexport(&rust::add_module(text, &api.module, false)?, &api.reexport),
+            &format!("mod {};\npub use {}::{names};", api.module, api.reexport),
+            |text| {
+                let text = rust::add_module(text, &api.module, api.imported)?;
+                rust::add_reexport(&text, &api.reexport, names)
+            },
         )?;
         for file in files {
             let Some((folder @ ("config/samples" | "config/rbac"), name)) = file.path.rsplit_once('/') else {

@@ -186,6 +186,7 @@ impl<'a> ApiPlaces<'a> {
             role_prefix,
             namespaced: self.namespaced,
             resource: self.types,
+            imported: self.resource.is_imported(),
             controller: self.controller.is_some(),
             bare: controller.is_bare,
             controller_chain: controller.chain,
@@ -251,7 +252,7 @@ impl<'a> ApiPlaces<'a> {
         let name = self.controller.clone().unwrap_or_else(|| default.clone());
         let names = resource.controller_names();
         let is_first = names.first().is_none_or(|first| *first == name);
-        let is_bare = resource.is_foreign() || !is_first;
+        let is_bare = resource.is_foreign() || resource.is_imported() || !is_first;
         let mut calls = Vec::new();
         // Kinds of the same name in several groups would have controllers of the same name.
         let mut shown = name.clone();

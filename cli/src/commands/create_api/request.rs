@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 use rbuilder_templates::ApiContext;
 
-use super::further::{self, CopiedParts};
+use super::further::{CopiedParts, find_newest_version};
 use super::places::{ApiPlaces, controller_module, controller_path};
 use super::shown_version;
 use crate::commands::foreign_kind::{self, KindFlags, find_foreign_kind};
@@ -31,10 +31,16 @@ pub(super) struct Request {
 }
 
 impl Request {
-    pub(super) fn new(project: &Project, tree: &Tree, flags: &ApiFlags) -> Result<Request> {
+    /// Reads the request of one version; `is_imported` is true if its types come from a CRD.
+    pub(super) fn new(
+        project: &Project,
+        tree: &Tree,
+        flags: &ApiFlags,
+        is_imported: bool,
+    ) -> Result<Request> {
         match find_foreign(project, tree, flags)? {
             Some(resource) => Request::for_foreign(project, flags, resource),
-            None => Request::for_own(project, tree, flags),
+            None => Request::for_own(project, tree, flags, is_imported),
         }
     }
 
@@ -82,7 +88,7 @@ impl Request {
         })
     }
 
-    fn for_own(project: &Project, tree: &Tree, flags: &ApiFlags) -> Result<Request> {
+    fn for_own(project: &Project, tree: &Tree, flags: &ApiFlags, is_imported: bool) -> Result<Request> {
         let known = &project.known;
         scaffold::check_names([names::check_domain(&known.domain)])?;
         let group = names::check_group(&flags.group, &known.domain);
@@ -168,9 +174,13 @@ impl Request {
             (asked, known) => asked.or(known).unwrap_or(true),
         };
         if types || is_scaffolded {
+            // A further version is a copy of the newest.
+            let scaffolded = own.copied().filter(|own| own.api.is_some());
+            let template = scaffolded.or_else(|| find_newest_version(&family, &resource.version));
             resource.api = Some(Api {
                 crd_version: "v1".into(),
                 namespaced,
+                imported: is_imported || template.is_some_and(Resource::is_imported),
             });
         }
         let mut name = None;
@@ -198,7 +208,7 @@ impl Request {
             .filter(|_| is_scaffolded)
             .map(|own| ApiPlaces::of(project, own));
         let further = !stored || own_places.is_some_and(|places| places.further);
-        let before = further::find_newest_version(&family, &resource.version).filter(|_| further && types);
+        let before = find_newest_version(&family, &resource.version).filter(|_| further && types);
         Ok(Request {
             before: before.cloned(),
             resource,

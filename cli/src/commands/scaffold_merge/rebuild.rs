@@ -1,11 +1,11 @@
 //! The scaffold of a project, rebuilt from PROJECT alone: the commands that made it, run again on a tree in memory.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context as _, Result};
 use rbuilder_templates::Release;
 
-use crate::commands::create_api::{ApiPlaces, edit_file};
+use crate::commands::create_api::{ApiPlaces, edit_file, plan_create_api_without_crd, types_path};
 use crate::commands::scaffold::require_project;
 use crate::commands::{init, plan_create_api, plan_create_webhook, webhooks};
 use crate::edit::kustomization;
@@ -40,7 +40,11 @@ pub(in crate::commands) fn rebuild_scaffold(
     let resources = &project.known.resources;
     for resource in resources {
         for flags in api_flags(resource) {
-            tree = apply_step(tree, |tree| Ok(plan_create_api(tree, &flags)?.plan))
+            let plan_api = match resource.is_imported() {
+                true => plan_create_api_without_crd,
+                false => plan_create_api,
+            };
+            tree = apply_step(tree, |tree| Ok(plan_api(tree, &flags)?.plan))
                 .and_then(|tree| apply_step(tree, list_manifests))
                 .with_context(|| cannot_rebuild(resource))?;
         }
@@ -53,7 +57,9 @@ pub(in crate::commands) fn rebuild_scaffold(
         }
     }
     let stand_ins = init::render_stand_ins(project)?;
+    let imported = files_of_crds(project);
     let mut files = tree.into_files();
+    files.retain(|path, _| !imported.contains(path));
     files.retain(|path, _| stand_ins.iter().all(|file| file.path != *path));
     let record = ScaffoldedFiles::parse(files.get(RECORD).map_or("", String::as_str));
     files.retain(|path, _| ![FILE, RECORD, ATTRIBUTES].contains(&path.as_str()));
@@ -125,6 +131,17 @@ fn list_manifests(tree: &Tree) -> Result<Plan> {
     Ok(plan)
 }
 
+/// Returns the files whose text comes from a CRD, so that no template changes them.
+fn files_of_crds(project: &Project) -> BTreeSet<String> {
+    let resources = project.known.resources.iter();
+    let imported = resources.filter(|resource| resource.is_imported());
+    let files = imported.flat_map(|resource| {
+        let api = ApiPlaces::of(project, resource).context();
+        [types_path(&api), api.sample_file]
+    });
+    files.collect()
+}
+
 fn cannot_rebuild(resource: &Resource) -> String {
     format!(
         "cannot rebuild the scaffold of kind `{}` of {}/{} in {FILE}",
@@ -164,6 +181,7 @@ fn api_flags_of(resource: &Resource, controller: Option<&String>, has_types: boo
         namespaced: resource.api.as_ref().map(|api| api.namespaced),
         resource: Some(has_types),
         controller: Some(controller.is_some()),
+        from_crd: None,
         controller_name: controller.filter(|_| !resource.controllers.is_empty()).cloned(),
         external: ExternalFlags::default(),
         image: match has_types {

@@ -65,12 +65,12 @@ fn wrong_place(module: &ItemMod, name: &str) -> Option<String> {
         .then(|| format!("the attribute `path` of `mod {name}` refers to the file `{path}`"))
 }
 
-/// Adds `pub use path::*;` in order among the re-exports, unless it or a re-export of a single name of the module
-/// exists. The path is the name of a module, after `self::` if a crate has the same name.
+/// Adds `pub use path::names;` in order among the re-exports, unless it or another re-export of names of the module
+/// exists. The path is the name of a module, after `self::` if a crate has the same name; `names` is `*` or one name.
 ///
 /// # Errors
 /// Fails if the file does not parse.
-pub fn add_reexport(text: &str, path: &str) -> Result<String, Obstacle> {
+pub fn add_reexport(text: &str, path: &str, names: &str) -> Result<String, Obstacle> {
     let source = Source::parse(text)?;
     let name = path.trim_start_matches("self::");
     let exported = |item: &Item| match item {
@@ -89,7 +89,7 @@ pub fn add_reexport(text: &str, path: &str) -> Result<String, Obstacle> {
     {
         return Ok(text.to_owned());
     }
-    let line = format!("pub use {path}::*;\n");
+    let line = format!("pub use {path}::{names};\n");
     let single = |item: &Item| exported(item).and_then(|names| names.into_iter().next());
     let alike = |item: &Item| single(item).filter(|_| is_from_self(item) == (name != path));
     if let Some(edited) = insert_in_order(&source, alike, name, &line) {

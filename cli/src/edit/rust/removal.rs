@@ -41,14 +41,14 @@ pub fn remove_module(text: &str, name: &str) -> Result<String, Obstacle> {
     })
 }
 
-/// Removes `pub use path::*;`, if it exists.
+/// Removes `pub use path::names;`, if it exists; `names` is `*` or one name.
 ///
 /// # Errors
 /// Fails if the file does not parse, or exports the names of the module in another way.
-pub fn remove_reexport(text: &str, path: &str) -> Result<String, Obstacle> {
+pub fn remove_reexport(text: &str, path: &str, names: &str) -> Result<String, Obstacle> {
     let source = Source::parse(text)?;
     let name = path.trim_start_matches("self::");
-    let wanted = [format!("{name} :: *"), format!("self :: {name} :: *")];
+    let wanted = [format!("{name} :: {names}"), format!("self :: {name} :: {names}")];
     for item in &source.file.items {
         let Item::Use(import) = item else { continue };
         if !matches!(import.vis, Visibility::Public(_)) || !has_ident(&import.tree.to_token_stream(), name) {
@@ -410,16 +410,16 @@ mod tests {
         for before in ["mod a;\n", "mod a;\n\npub use a::*;\n", "mod m;\n"] {
             check(
                 before,
-                |text| add_reexport(text, "m"),
-                |text| remove_reexport(text, "m"),
+                |text| add_reexport(text, "m", "*"),
+                |text| remove_reexport(text, "m", "*"),
             );
             check(
                 before,
-                |text| add_reexport(text, "self::m"),
-                |text| remove_reexport(text, "self::m"),
+                |text| add_reexport(text, "self::m", "*"),
+                |text| remove_reexport(text, "self::m", "*"),
             );
         }
-        assert!(remove_reexport("mod m;\npub use m::{A, B};\n", "m").is_err());
+        assert!(remove_reexport("mod m;\npub use m::{A, B};\n", "m", "*").is_err());
     }
 
     #[test]

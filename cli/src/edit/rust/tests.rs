@@ -44,7 +44,7 @@ fn a_module_stands_among_the_others() {
 
 #[test]
 fn a_reexport_stands_among_the_others() {
-    let edit = |text: &str| add_reexport(text, "mug");
+    let edit = |text: &str| add_reexport(text, "mug", "*");
     check(edit, "mod mug;\n", "mod mug;\n\npub use mug::*;\n");
     check(
         edit,
@@ -57,7 +57,7 @@ fn a_reexport_stands_among_the_others() {
         "mod mug;\npub use self::mug::Mug;\n",
     );
     check(
-        |text: &str| add_reexport(text, "self::mug"),
+        |text: &str| add_reexport(text, "self::mug", "*"),
         "mod cup;\nmod mug;\n\npub use cup::*;\n",
         "mod cup;\nmod mug;\n\npub use self::mug::*;\npub use cup::*;\n",
     );
@@ -482,7 +482,7 @@ proptest::proptest! {
         };
         let edits: [Edit<'_>; 6] = [
             &|text| add_module(text, "b", true),
-            &|text| add_reexport(text, "b"),
+            &|text| add_reexport(text, "b", "*"),
             &|text| add_registration(text, "controller", "mug::controller()"),
             &register_webhooks,
             &|text| add_conversion(text, "K"),

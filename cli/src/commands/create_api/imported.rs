@@ -1,0 +1,194 @@
+//! `create api --from-crd`: a kind that comes from its CRD, with all its versions.
+
+use std::cmp::Reverse;
+use std::path::Path;
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use rbuilder_importer::{ImportedKind, ImportedVersion, import_kind};
+use rbuilder_templates::{ApiContext, ProjectContext, Rendered};
+use serde_json::{Value, json};
+
+use super::further::types_path;
+use super::{Creation, Types, check_flags};
+use crate::commands::types::{help, message, read_definitions};
+use crate::commands::{Outcome, kubernetes};
+use crate::flags::ApiFlags;
+use crate::project::names;
+use crate::tree::Tree;
+
+/// Reads the CRD that the flags name. Paths are relative to `dir`.
+///
+/// # Errors
+/// Fails if the file has no CRD, or several of which the flags name none.
+pub(super) fn read_definition(dir: &Path, flags: &ApiFlags) -> Result<Value> {
+    let file = flags.from_crd.clone().unwrap_or_default();
+    let shown = file.display();
+    let mut skipped = Vec::new();
+    let mut documents = read_definitions(dir, std::slice::from_ref(&file), &mut skipped)?;
+    let kind_of = |document: &Value| {
+        document["spec"]["names"]["kind"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned()
+    };
+    let kinds: Vec<String> = documents.iter().map(kind_of).collect();
+    let list = kinds.join("`, `");
+    if !flags.kind.is_empty() {
+        documents.retain(|document| kind_of(document) == flags.kind);
+    }
+    match (documents.len(), documents.pop()) {
+        (1, Some(document)) => Ok(document),
+        (0, _) => bail!("{shown} has no CRD of the kind `{}`: it has `{list}`", flags.kind),
+        _ if flags.kind.is_empty() => {
+            bail!("{shown} has several CRDs: pass one of the kinds `{list}` with `--kind`")
+        }
+        _ => bail!(
+            "{shown} has several CRDs of the kind `{}`: pass a file with one of them",
+            flags.kind
+        ),
+    }
+}
+
+/// Returns the changes that `create api --from-crd` makes: those of `create api` for each version, with the types of the
+/// CRD and a sample that its schema accepts. The version in which objects are stored comes first, and has the controller.
+///
+/// # Errors
+/// Fails if a flag contradicts the CRD, and as [`plan_create_api`](super::plan_create_api) does.
+pub fn plan_create_api_from_crd(tree: &Tree, flags: &ApiFlags, document: &Value) -> Result<Outcome> {
+    let mut creation = Creation::new(tree)?;
+    let kind = import(document, tree)?;
+    check_against(flags, &kind)?;
+    let group = creation.own_group(&kind.group)?;
+    let mut versions: Vec<&ImportedVersion> = kind.versions.iter().collect();
+    versions.sort_by_key(|version| Reverse((version.is_stored, names::version_rank(&version.name))));
+    for (at, version) in versions.into_iter().enumerate() {
+        let is_first = at == 0;
+        let flags = ApiFlags {
+            group: group.clone(),
+            version: version.name.clone(),
+            kind: kind.kind.clone(),
+            plural: Some(kind.plural.clone()),
+            namespaced: Some(kind.is_namespaced),
+            resource: Some(true),
+            controller: if is_first { flags.controller } else { Some(false) },
+            controller_name: flags.controller_name.clone().filter(|_| is_first),
+            ..flags.clone()
+        };
+        check_flags(&flags)?;
+        creation.add_version(&flags, Types::OfCrd(version))?;
+    }
+    let mut outcome = creation.finish(flags.manifests)?;
+    for diagnostic in &kind.warnings {
+        outcome.warn(&message(diagnostic), help(diagnostic));
+    }
+    if kind.is_converted {
+        outcome.warn(
+            &format!("the CRD of `{}` is converted by the webhook of its present operator", kind.kind),
+            "run `rbuilder create webhook --conversion`, and replace `conversion(…)` above the struct of the kind by `conversion`",
+        );
+    }
+    Ok(outcome)
+}
+
+fn import(document: &Value, tree: &Tree) -> Result<ImportedKind> {
+    import_kind(document, kubernetes::find_project_minor(tree)).map_err(|found| {
+        let errors = found.iter().filter(|found| found.is_error()).map(message);
+        anyhow!(
+            "cannot import the CRD:\n  {}",
+            errors.collect::<Vec<_>>().join("\n  ")
+        )
+    })
+}
+
+/// Checks that no flag contradicts the CRD.
+fn check_against(flags: &ApiFlags, kind: &ImportedKind) -> Result<()> {
+    let ImportedKind {
+        group,
+        kind: name,
+        plural,
+        ..
+    } = kind;
+    if !flags.group.is_empty() && *group != flags.group && !group.starts_with(&format!("{}.", flags.group)) {
+        bail!(
+            "the CRD of `{name}` has the group `{group}`, not `{}`: omit `--group`",
+            flags.group
+        );
+    }
+    if !flags.version.is_empty() && kind.versions.iter().any(|version| version.name != flags.version) {
+        let versions: Vec<&str> = kind
+            .versions
+            .iter()
+            .map(|version| version.name.as_str())
+            .collect();
+        bail!(
+            "the CRD of `{name}` has the versions `{}`, and all of them are scaffolded: omit `--version`",
+            versions.join("`, `")
+        );
+    }
+    if let Some(asked) = flags.plural.as_ref().filter(|asked| *asked != plural) {
+        bail!("the CRD of `{name}` has the plural `{plural}`, not `{asked}`: omit `--plural`");
+    }
+    if flags.namespaced.is_some_and(|asked| asked != kind.is_namespaced) {
+        let scope = if kind.is_namespaced {
+            "namespaced"
+        } else {
+            "cluster-scoped"
+        };
+        bail!("the CRD of `{name}` is {scope}: omit `--namespaced`");
+    }
+    if flags.resource == Some(false) {
+        bail!("`--from-crd` generates API types: omit `--resource=false`");
+    }
+    Ok(())
+}
+
+impl Creation<'_> {
+    /// Returns the group of a CRD as the project has it: without the domain.
+    fn own_group(&self, group: &str) -> Result<String> {
+        let domain = &self.project.known.domain;
+        if group == domain {
+            return Ok(String::new());
+        }
+        let own = group
+            .strip_suffix(domain.as_str())
+            .and_then(|rest| rest.strip_suffix('.'));
+        let parent = group.split_once('.').map_or(group, |(_, parent)| parent);
+        own.map(str::to_owned).with_context(|| {
+            format!(
+                "the CRD has the group `{group}`, which is not in the domain `{domain}` of the project: initialize a project with `rbuilder init --domain {parent}`"
+            )
+        })
+    }
+}
+
+/// Replaces the templates of types and sample with those of the CRD.
+pub(super) fn replace_files(
+    files: &mut [Rendered],
+    project: &ProjectContext,
+    api: &ApiContext,
+    version: &ImportedVersion,
+) {
+    let types = types_path(api);
+    for file in files {
+        if file.path == types {
+            file.text = format!("{}{}", project.rust_header, version.text);
+        } else if file.path == api.sample_file {
+            file.text = print_sample(project, api, version);
+        }
+    }
+}
+
+/// Returns the sample as YAML, with the labels that samples have.
+fn print_sample(project: &ProjectContext, api: &ApiContext, version: &ImportedVersion) -> String {
+    let mut object = version.sample.clone();
+    object.insert("apiVersion".into(), json!(api.api_version));
+    object.insert("kind".into(), json!(api.kind));
+    let labels =
+        json!({ "app.kubernetes.io/name": project.name, "app.kubernetes.io/managed-by": "kustomize" });
+    object.insert(
+        "metadata".into(),
+        json!({ "labels": labels, "name": api.sample_name }),
+    );
+    let text = rbuilder_generator::yaml::to_string(&Value::Object(object));
+    text.strip_prefix("---\n").unwrap_or(&text).to_owned()
+}

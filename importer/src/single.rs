@@ -1,0 +1,101 @@
+//! One kind for a project that has files of its own for it: the source of each version, and a sample.
+
+use std::sync::Arc;
+
+use rbuilder_catalogue::Minor;
+use rbuilder_schema::Schema;
+use serde_json::{Map, Value};
+
+use crate::Diagnostic;
+use crate::definition::{Definition, Version};
+use crate::file::Module;
+use crate::recognize::KubernetesTypes;
+use crate::sample::sample_value;
+
+/// A kind, with the source of its types.
+#[derive(Clone, Debug)]
+pub struct ImportedKind {
+    /// The API group: `shop.example.com`.
+    pub group: String,
+    /// The kind: `Gadget`.
+    pub kind: String,
+    /// The resource name: `gadgets`.
+    pub plural: String,
+    /// True if objects are in namespaces.
+    pub is_namespaced: bool,
+    /// True if a webhook converts objects between versions.
+    pub is_converted: bool,
+    /// The versions, by name.
+    pub versions: Vec<ImportedVersion>,
+    /// A warning for each thing that could not be kept.
+    pub warnings: Vec<Diagnostic>,
+}
+
+/// A version of a kind.
+#[derive(Clone, Debug)]
+pub struct ImportedVersion {
+    /// The name: `v1alpha1`.
+    pub name: String,
+    /// True for the version in which objects are stored.
+    pub is_stored: bool,
+    /// The source of its types.
+    pub text: String,
+    /// The fields of an object that the schema accepts, beside `apiVersion`, `kind` and `metadata`.
+    pub sample: Map<String, Value>,
+}
+
+/// Writes the types of all versions of a definition.
+///
+/// `minor` is the Kubernetes whose types k8s-openapi has in the program.
+///
+/// # Errors
+/// Fails with what is wrong with the definition.
+pub fn import_kind(document: &Value, minor: Minor) -> Result<ImportedKind, Vec<Diagnostic>> {
+    let mut found = Vec::new();
+    let definition = match Definition::read(document, &mut found) {
+        Ok(definition) if !found.iter().any(Diagnostic::is_error) => definition,
+        Ok(_) => return Err(found),
+        Err(error) => {
+            found.push(error);
+            return Err(found);
+        }
+    };
+    let kubernetes = KubernetesTypes::new(minor);
+    let mut versions = Vec::new();
+    for version in &definition.versions {
+        let module = Module::new(&definition, version, &kubernetes);
+        found.extend(module.warnings());
+        versions.push(ImportedVersion {
+            name: version.name.clone(),
+            is_stored: version.is_stored,
+            text: module.print(),
+            sample: sample_of(version),
+        });
+    }
+    Ok(ImportedKind {
+        group: definition.group.clone(),
+        kind: definition.names.kind.clone(),
+        plural: definition.names.plural.clone(),
+        is_namespaced: definition.is_namespaced,
+        is_converted: definition.conversion.is_some(),
+        versions,
+        warnings: found,
+    })
+}
+
+/// An object of a version, without what every object has and without its status. The spec is there even if it is
+/// optional, because kube's types have one.
+fn sample_of(version: &Version) -> Map<String, Value> {
+    let mut schema: Schema = version.schema.clone();
+    for name in ["apiVersion", "kind", "metadata", "status"] {
+        schema.properties.remove(name);
+        schema.required.remove(name);
+    }
+    if schema.properties.contains_key("spec") {
+        schema.required.insert(Arc::from("spec"));
+    }
+    match sample_value(&schema, "") {
+        Value::Object(fields) => fields,
+        _ => Map::new(),
+    }
+}
