@@ -1,8 +1,10 @@
 //! Imports the definitions below a folder, generates them again, and counts what is lost.
 //!
 //! ```text
-//! cargo run --release -p rbuilder-importer --example survey -- FOLDER [--out DIR] [--verbose]
+//! cargo run --release -p rbuilder-importer --example survey -- FOLDER [--together] [--out DIR] [--verbose]
 //! ```
+//!
+//! With `--together`, the definitions in each folder of FOLDER are imported as those of one project, and share types.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros)] // reads files and prints, as a program does
 
@@ -17,82 +19,135 @@ use rbuilder_importer::is_definition;
 use serde_json::Value;
 use support::RoundTrip;
 
+/// The counts of all definitions.
+#[derive(Default)]
+struct Counts {
+    total: usize,
+    equal: usize,
+    differ: usize,
+    refused: usize,
+    types: usize,
+    shared: usize,
+    reasons: BTreeMap<String, usize>,
+}
+
 fn main() {
     let mut args = std::env::args().skip(1);
     let folder = PathBuf::from(args.next().expect("a folder"));
-    let (mut out, mut is_verbose) = (None, false);
+    let (mut out, mut is_verbose, mut is_together) = (None, false, false);
     while let Some(arg) = args.next() {
         match arg.as_str() {
             "--out" => out = args.next().map(PathBuf::from),
             "--verbose" => is_verbose = true,
+            "--together" => is_together = true,
             other => panic!("unknown argument {other}"),
         }
     }
     let mut files = Vec::new();
     find(&folder, &mut files);
     files.sort();
-    let (mut total, mut equal, mut refused) = (0, 0, 0);
-    let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
+    let mut groups: BTreeMap<String, Vec<Value>> = BTreeMap::new();
     for path in files {
         let text = std::fs::read_to_string(&path).unwrap_or_default();
         let Ok(documents) = serde_saphyr::from_multiple::<Value>(&text) else {
             continue;
         };
+        let below = path.strip_prefix(&folder).unwrap_or(&path);
         for document in documents.into_iter().filter(is_definition) {
-            total += 1;
-            let document = complete(document);
-            let trip = RoundTrip::of(std::slice::from_ref(&document));
-            let name = format!(
-                "{} {}",
-                path.strip_prefix(&folder).unwrap_or(&path).display(),
-                document["metadata"]["name"]
-            );
-            if let Some(out) = &out {
-                for file in &trip.imported.files {
-                    let at = out.join(total.to_string()).join(&file.path);
-                    std::fs::create_dir_all(at.parent().expect("a folder")).expect("a folder");
-                    std::fs::write(at, &file.text).expect("a file");
-                }
-            }
-            let errors: Vec<_> = trip
-                .imported
-                .diagnostics
-                .iter()
-                .filter(|found| found.is_error())
-                .collect();
-            let has_errors =
-                !errors.is_empty() || trip.messages.iter().any(|message| message.starts_with("error"));
-            if has_errors {
-                refused += 1;
-                for error in errors {
-                    println!("REFUSED {name}: {}: {}", error.place, error.message);
-                }
-                for message in trip
-                    .messages
-                    .iter()
-                    .filter(|message| message.starts_with("error"))
-                    .take(3)
-                {
-                    println!("REFUSED {name}: {message}");
-                }
-            } else if trip.differences.is_empty() {
-                equal += 1;
-            } else {
-                for difference in trip.differences.iter().take(if is_verbose { 1000 } else { 3 }) {
-                    println!("DIFFERS {name}: {difference}");
-                }
-            }
-            for diagnostic in &trip.imported.diagnostics {
-                *reasons.entry(diagnostic.message.clone()).or_default() += 1;
-            }
+            let name = document["metadata"]["name"].as_str().unwrap_or_default();
+            let group = match (is_together, below.iter().next()) {
+                (true, Some(project)) => project.to_string_lossy().into_owned(),
+                _ => format!("{} {name}", below.display()),
+            };
+            groups.entry(group).or_default().push(complete(document));
         }
     }
-    println!(
-        "{total} definitions: {equal} equal, {} differ, {refused} refused",
-        total - equal - refused
-    );
-    for (reason, count) in reasons {
-        println!("{count:6}  {reason}");
+    let mut counts = Counts::default();
+    for (at, (name, documents)) in groups.iter().enumerate() {
+        let trip = RoundTrip::of(documents);
+        if let Some(out) = &out {
+            let place = if is_together { name.clone() } else { at.to_string() };
+            write(&out.join(place), &trip);
+        }
+        counts.add(name, documents, &trip, if is_verbose { 1000 } else { 3 });
+    }
+    counts.print();
+}
+
+impl Counts {
+    fn add(&mut self, name: &str, documents: &[Value], trip: &RoundTrip, most: usize) {
+        let found = &trip.imported.diagnostics;
+        let errors = found
+            .iter()
+            .filter(|found| found.is_error())
+            .map(|error| format!("{}: {}", error.place, error.message));
+        let messages = trip
+            .messages
+            .iter()
+            .filter(|message| message.starts_with("error"))
+            .cloned();
+        let errors: Vec<String> = errors.chain(messages).collect();
+        self.total += documents.len();
+        for error in errors.iter().take(most) {
+            println!("REFUSED {name}: {error}");
+        }
+        for difference in trip.differences.iter().take(most) {
+            println!("DIFFERS {name}: {difference}");
+        }
+        for document in documents {
+            let crd = document["metadata"]["name"].as_str().unwrap_or_default();
+            let differs = trip.differences.iter().any(|difference| difference.contains(crd));
+            match (errors.is_empty(), differs) {
+                (false, _) => self.refused += 1,
+                (true, true) => self.differ += 1,
+                (true, false) => self.equal += 1,
+            }
+        }
+        for file in &trip.imported.files {
+            let types = file.text.matches("\npub struct ").count() + file.text.matches("\npub enum ").count();
+            self.types += types;
+            if file.path.ends_with("shared.rs") {
+                self.shared += types;
+            }
+        }
+        for diagnostic in found {
+            *self.reasons.entry(diagnostic.message.clone()).or_default() += 1;
+        }
+    }
+
+    fn print(&self) {
+        let Counts {
+            total,
+            equal,
+            differ,
+            refused,
+            types,
+            shared,
+            reasons,
+        } = self;
+        println!("{total} definitions: {equal} equal, {differ} differ, {refused} refused");
+        println!("{types} types, {shared} of them shared");
+        for (reason, count) in reasons {
+            println!("{count:6}  {reason}");
+        }
+    }
+}
+
+/// Writes the tree of modules.
+fn write(folder: &Path, trip: &RoundTrip) {
+    let put = |path: &str, text: &str| {
+        let at = folder.join(path);
+        std::fs::create_dir_all(at.parent().expect("a folder")).expect("a folder");
+        std::fs::write(at, text).expect("a file");
+    };
+    for file in &trip.imported.files {
+        put(&file.path, &file.text);
+    }
+    for modules in &trip.imported.folders {
+        put(
+            format!("{}/mod.rs", modules.path).trim_start_matches('/'),
+            &modules.text,
+        );
     }
 }
 

@@ -58,7 +58,7 @@ pub(crate) struct Member {
 }
 
 /// A place that has a type.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Use {
     /// The names on the way to it, as parts of type names, from the kind on.
     pub(crate) path: Vec<String>,

@@ -5,9 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use crate::Diagnostic;
+use crate::classes::{Classes, Use};
 use crate::definition::{Definition, is_definition};
 use crate::file::Module;
 use crate::recognize::KubernetesTypes;
+use crate::shared_file::{SharedFile, module_path};
+use crate::sharing::{SharedType, find_shared};
 use crate::words::{folder_name, module_name};
 use rbuilder_catalogue::Minor;
 
@@ -42,7 +45,7 @@ pub struct Imported {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-pub(crate) fn import(documents: &[Value], minor: Minor) -> Imported {
+pub(crate) fn import(documents: &[Value], minor: Minor, shares: bool) -> Imported {
     let mut diagnostics = Vec::new();
     let mut definitions: Vec<Definition> = Vec::new();
     for document in documents.iter().filter(|document| is_definition(document)) {
@@ -64,24 +67,36 @@ pub(crate) fn import(documents: &[Value], minor: Minor) -> Imported {
         .iter()
         .map(|definition| definition.group.as_str())
         .collect();
-    let mut files = BTreeMap::new();
     let mut folders: BTreeMap<String, Folder> = BTreeMap::new();
+    let mut modules = Vec::new();
+    let mut places = Vec::new();
     for definition in &definitions {
         for version in &definition.versions {
-            let module = Module::new(definition, version, &kubernetes);
+            modules.push(Module::new(definition, version, &kubernetes));
             let group = (groups.len() > 1).then(|| folder_name(&definition.group));
-            let name = module_name(&definition.names.kind);
             let steps: Vec<String> = group.into_iter().chain([folder_name(&version.name)]).collect();
             register(&steps, definition, &version.name, &mut folders);
-            let folder = steps.join("/");
-            diagnostics.extend(module.warnings());
-            folders
-                .entry(folder.clone())
-                .or_default()
-                .modules
-                .insert(name.clone());
-            files.insert(format!("{folder}/{name}.rs"), module.print());
+            places.push((steps.join("/"), module_name(&definition.names.kind)));
         }
+    }
+    let shared = if shares {
+        share(&mut modules, &places)
+    } else {
+        Vec::new()
+    };
+    let mut files = BTreeMap::new();
+    for (module, (folder, name)) in modules.iter_mut().zip(&places) {
+        module.finish();
+        diagnostics.extend(module.warnings());
+        declare(&mut folders, folder, name);
+        files.insert(format!("{folder}/{name}.rs"), module.print());
+    }
+    let shared_folders: BTreeSet<&str> = shared.iter().map(|shared| shared.folder.as_str()).collect();
+    for folder in shared_folders {
+        declare(&mut folders, folder, SHARED);
+        let path = format!("{folder}/{SHARED}.rs");
+        let text = SharedFile::new(folder, &modules, &shared).print();
+        files.insert(path.trim_start_matches('/').to_owned(), text);
     }
     let files = files.into_iter().map(|(path, text)| SourceFile { path, text });
     let folders = folders.into_iter().map(|(path, folder)| ModuleFolder {
@@ -94,6 +109,37 @@ pub(crate) fn import(documents: &[Value], minor: Minor) -> Imported {
         folders: folders.collect(),
         diagnostics,
     }
+}
+
+/// The module of types that several files have.
+const SHARED: &str = "shared";
+
+/// Takes the types that several files have out of these.
+fn share(modules: &mut [Module<'_>], places: &[(String, String)]) -> Vec<SharedType> {
+    let files: Vec<(&str, &Classes<'_>)> = modules
+        .iter()
+        .zip(places)
+        .map(|(module, (folder, _))| (folder.as_str(), &module.classes))
+        .collect();
+    let found = find_shared(&files);
+    for shared in &found {
+        // Which places have the type decides what it is described by, so each file has to know of all.
+        let uses = shared.uses().iter();
+        let uses: Vec<Use> = uses
+            .flat_map(|(file, id)| modules[*file].classes.list[*id].uses.clone())
+            .collect();
+        for (file, id) in shared.uses() {
+            let path = module_path(&places[*file].0, &shared.folder);
+            modules[*file].classes.list[*id].uses.clone_from(&uses);
+            modules[*file].share(*id, &path);
+        }
+    }
+    found
+}
+
+fn declare(folders: &mut BTreeMap<String, Folder>, folder: &str, module: &str) {
+    let folder = folders.entry(folder.to_owned()).or_default();
+    folder.modules.insert(module.to_owned());
 }
 
 fn check_twice(definitions: &[Definition], diagnostics: &mut Vec<Diagnostic>) {

@@ -20,7 +20,10 @@ mod naming;
 mod print;
 mod recognize;
 mod sample;
+mod shared_file;
+mod sharing;
 mod single;
+mod source;
 mod structs;
 mod words;
 
@@ -36,7 +39,8 @@ pub type Diagnostic = rbuilder_diagnostic::Diagnostic<String>;
 
 /// Writes the types of all versions of the definitions. Documents that are no definitions are passed over.
 ///
-/// `minor` is the Kubernetes whose types k8s-openapi has in the program.
-pub fn import_definitions(documents: &[Value], minor: Minor) -> Imported {
-    layout::import(documents, minor)
+/// `minor` is the Kubernetes whose types k8s-openapi has in the program. Types that several files have are written once if
+/// `shares` is set, in a module `shared` of the folder above them; otherwise each file stands alone.
+pub fn import_definitions(documents: &[Value], minor: Minor, shares: bool) -> Imported {
+    layout::import(documents, minor, shares)
 }

@@ -293,9 +293,13 @@ fn whole_number(schema: &Schema) -> i64 {
 }
 
 fn number(schema: &Schema) -> Value {
-    let whole = Value::from(whole_number(schema));
+    let near = whole_number(schema);
+    let whole = Value::from(near);
     let of = |number: &Option<Number>| number.as_ref().and_then(Number::as_f64);
-    if validate(&whole, schema).is_ok() {
+    // The API server would cut the fraction of a bound that it compares a whole number with.
+    let is_within = of(&schema.minimum).is_none_or(|least| least <= near as f64)
+        && of(&schema.maximum).is_none_or(|most| near as f64 <= most);
+    if is_within && validate(&whole, schema).is_ok() {
         return whole;
     }
     match (of(&schema.minimum), of(&schema.maximum)) {

@@ -63,7 +63,8 @@ pub fn import_kind(document: &Value, minor: Minor) -> Result<ImportedKind, Vec<D
     let kubernetes = KubernetesTypes::new(minor);
     let mut versions = Vec::new();
     for version in &definition.versions {
-        let module = Module::new(&definition, version, &kubernetes);
+        let mut module = Module::new(&definition, version, &kubernetes);
+        module.finish();
         found.extend(module.warnings());
         versions.push(ImportedVersion {
             name: version.name.clone(),

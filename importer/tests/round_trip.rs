@@ -230,7 +230,7 @@ fn what_rust_cannot_say() {
 #[test]
 fn what_is_refused() {
     let errors = |document: Value| -> Vec<String> {
-        let imported = import_definitions(&[document], Minor::LATEST);
+        let imported = import_definitions(&[document], Minor::LATEST, true);
         assert!(imported.files.is_empty());
         imported
             .diagnostics
@@ -270,8 +270,8 @@ fn names_are_short_and_stable() {
             root(json!({ "spec": object(json!({ "tls": reference("d") })) })),
         )],
     );
-    let alone = import_definitions(std::slice::from_ref(&first), Minor::LATEST);
-    let both = import_definitions(&[second, first], Minor::LATEST);
+    let alone = import_definitions(std::slice::from_ref(&first), Minor::LATEST, true);
+    let both = import_definitions(&[second, first], Minor::LATEST, true);
     let text = &alone.files[0].text;
     for name in ["Backend", "BackendTls", "Frontend", "FrontendTls", "PodCidr"] {
         assert!(
@@ -284,6 +284,93 @@ fn names_are_short_and_stable() {
         both.folders[1].text,
         "//! Version v1 of the example.com API group.\n\npub mod gadget;\npub mod widget;\n"
     );
+}
+
+/// A type that several files have stands in the deepest folder above them, and each file has it under its name.
+#[test]
+fn types_are_shared_in_the_folder_above() {
+    let text = json!({ "type": "string" });
+    let list = |item: Value| json!({ "type": "array", "items": item });
+    let port = object(json!({ "name": text, "number": { "type": "integer", "format": "int32" } }));
+    let backend = object(json!({ "host": text, "ports": list(port.clone()) }));
+    let spec = |own: &str| {
+        root(json!({ "spec": object(json!({
+            "backend": backend, "ports": list(port.clone()), own: text,
+            "mode": { "type": "string", "enum": ["fast", own] },
+        })) }))
+    };
+    let other = root(json!({ "spec": object(json!({ "ports": list(port.clone()) })) }));
+    let documents = [
+        definition("Gadget", &[("v1", spec("a")), ("v2", other)]),
+        definition("Widget", &[("v1", spec("b"))]),
+    ];
+    check(&documents).expect("a round trip");
+    let imported = import_definitions(&documents, Minor::LATEST, true);
+    let text = |path: &str| {
+        let file = imported.files.iter().find(|file| file.path == path);
+        file.map_or("", |file| &file.text)
+    };
+    for (path, lines) in [
+        ("shared.rs", &["pub struct Port {"][..]),
+        (
+            "v1/shared.rs",
+            &["use super::super::shared::Port;\n", "pub struct Backend {"],
+        ),
+        ("v2/gadget.rs", &["\n\npub use super::super::shared::Port;\n\n"]),
+        (
+            "v1/gadget.rs",
+            &[
+                "\n\npub use super::super::shared::Port;\npub use super::shared::Backend;\n\n",
+                "pub enum Mode {",
+            ],
+        ),
+        ("v1/widget.rs", &["pub enum Mode {"]),
+    ] {
+        for line in lines {
+            assert!(text(path).contains(line), "{line} in {path}:\n{}", text(path));
+        }
+    }
+    let modules: Vec<String> = imported
+        .folders
+        .iter()
+        .map(|folder| folder.modules.join(" "))
+        .collect();
+    assert_eq!(modules, ["shared v1 v2", "gadget shared widget", "gadget"]);
+    let alone = import_definitions(&documents, Minor::LATEST, false);
+    assert!(
+        alone
+            .files
+            .iter()
+            .all(|file| !file.path.contains("shared") && !file.text.contains("super"))
+    );
+}
+
+/// Two types of one name cannot stand in one module: the one that more files have does.
+#[test]
+fn the_type_of_more_files_is_shared() {
+    let kind = |name: &str, key: &str| {
+        let inner = object(json!({ key: { "type": "string" } }));
+        definition(
+            name,
+            &[("v1", root(json!({ "spec": object(json!({ "tls": inner })) })))],
+        )
+    };
+    let documents = [
+        kind("A", "x"),
+        kind("B", "x"),
+        kind("C", "y"),
+        kind("D", "y"),
+        kind("E", "y"),
+    ];
+    check(&documents).expect("a round trip");
+    let imported = import_definitions(&documents, Minor::LATEST, true);
+    let owners: Vec<&str> = imported
+        .files
+        .iter()
+        .filter(|file| file.text.contains("pub struct Tls {"))
+        .map(|file| file.path.as_str())
+        .collect();
+    assert_eq!(owners, ["v1/a.rs", "v1/b.rs", "v1/shared.rs"]);
 }
 
 /// A schema of a value, with constraints that do not contradict each other.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow, bail};
-use rbuilder_importer::{Diagnostic, Imported, Minor, ModuleFolder, import_definitions, is_definition};
+use rbuilder_importer::{Diagnostic, Imported, ModuleFolder, import_definitions, is_definition};
 use serde_json::{Value, json};
 
 use super::create_api::edit_file;
@@ -18,7 +18,7 @@ pub(super) fn run(dir: &Path, flags: &TypesFlags, shell: &mut Shell) -> Result<u
     let mut warnings = Vec::new();
     let documents = read_definitions(dir, &flags.files, &mut warnings)?;
     if flags.stdout {
-        let imported = import(&documents, find_minor(&Tree::new(dir), flags))?;
+        let imported = import(&documents, &Tree::new(dir), flags)?;
         print(&imported, &warnings, flags.plan.output, shell);
         return Ok(0);
     }
@@ -32,7 +32,7 @@ pub(super) fn run(dir: &Path, flags: &TypesFlags, shell: &mut Shell) -> Result<u
 /// # Errors
 /// Fails if a definition cannot be read, or if a file that declares modules cannot be edited.
 fn plan_types(tree: &Tree, flags: &TypesFlags, documents: &[Value], warnings: &[String]) -> Result<Outcome> {
-    let imported = import(documents, find_minor(tree, flags))?;
+    let imported = import(documents, tree, flags)?;
     let folder = typed_path(&flags.into.to_string_lossy());
     let folder = folder.trim_end_matches('/');
     check_relative(folder)?;
@@ -73,8 +73,11 @@ fn add_modules(plan: &mut Plan, tree: &Tree, folder: &str, modules: &ModuleFolde
     Ok(())
 }
 
-fn import(documents: &[Value], minor: Minor) -> Result<Imported> {
-    let imported = import_definitions(documents, minor);
+fn import(documents: &[Value], tree: &Tree, flags: &TypesFlags) -> Result<Imported> {
+    let minor = flags
+        .kubernetes
+        .unwrap_or_else(|| kubernetes::find_project_minor(tree));
+    let imported = import_definitions(documents, minor, flags.share);
     let errors: Vec<String> = imported
         .diagnostics
         .iter()
@@ -88,12 +91,6 @@ fn import(documents: &[Value], minor: Minor) -> Result<Imported> {
             errors.join("\n  ")
         )),
     }
-}
-
-fn find_minor(tree: &Tree, flags: &TypesFlags) -> Minor {
-    flags
-        .kubernetes
-        .unwrap_or_else(|| kubernetes::find_project_minor(tree))
 }
 
 /// Reads the definitions in files, in the order of the files. What is no YAML is an error in a file that is named, and a

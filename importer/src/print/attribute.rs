@@ -49,18 +49,21 @@ fn joined(items: &[Meta]) -> String {
 /// Prints `#[name(…)]`, indented.
 pub(crate) fn print_attribute(name: &str, items: Vec<Meta>, indent: usize) -> String {
     let margin = " ".repeat(indent);
+    // rustfmt keeps one column free at a field, and one for each list in a list.
+    let end = WIDTH - usize::from(indent > 0);
     let whole = Meta::List(name.to_owned(), items);
-    format!("{margin}#[{}]\n", print(&whole, indent, indent + 2, 1))
+    format!("{margin}#[{}]\n", print(&whole, indent, indent + 2, end - 1))
 }
 
-/// Prints an argument that begins at `column` of a line with this indent; `after` follows it on its last line.
-fn print(meta: &Meta, indent: usize, column: usize, after: usize) -> String {
+/// Prints an argument that begins at `column` of a line with this indent, and ends before the column `end` if it is one
+/// line.
+fn print(meta: &Meta, indent: usize, column: usize, end: usize) -> String {
     let Meta::List(name, items) = meta else {
         return meta.one_line();
     };
     let line = meta.one_line();
     let width = line.chars().count();
-    let fits = column + width + after <= WIDTH - 2 || items.is_empty();
+    let fits = column + width + nesting(items) <= end || items.is_empty();
     match items.as_slice() {
         _ if fits && (items.len() < 2 || joined(items).chars().count() <= ARGUMENTS) && all_fit(items) => {
             line
@@ -68,18 +71,27 @@ fn print(meta: &Meta, indent: usize, column: usize, after: usize) -> String {
         // A list that is alone goes on in the line of its parent.
         [only @ Meta::List(..)] => {
             let start = column + name.chars().count() + 1;
-            format!("{name}({})", print(only, indent, start, after + 1))
+            format!("{name}({})", print(only, indent, start, end - 2))
         }
         _ => {
             let inner = indent + 4;
             let margin = " ".repeat(inner);
             let lines: Vec<_> = items
                 .iter()
-                .map(|item| format!("{margin}{}", print(item, inner, inner, 1)))
+                .map(|item| format!("{margin}{}", print(item, inner, inner, WIDTH - 2)))
                 .collect();
             format!("{name}(\n{}\n{})", lines.join(",\n"), " ".repeat(indent))
         }
     }
+}
+
+/// The number of lists in each other among the arguments.
+fn nesting(items: &[Meta]) -> usize {
+    let depths = items.iter().map(|item| match item {
+        Meta::Text(_) => 0,
+        Meta::List(_, inner) => 1 + nesting(inner),
+    });
+    depths.max().unwrap_or(0)
 }
 
 /// Returns whether every list among the arguments, and in these, is short enough for one line.
@@ -109,9 +121,19 @@ mod tests {
             &format!("#[crd(validation(pattern = \"{}\"))]\n", long(75)),
         );
         check(
+            validation(79),
+            &format!("#[crd(validation(pattern = \"{}\"))]\n", long(79)),
+        );
+        check(
             validation(80),
             &format!("#[crd(validation(\n    pattern = \"{}\"\n))]\n", long(80)),
         );
+        let at_field = |length| print_attribute("crd", validation(length), 4);
+        assert_eq!(
+            at_field(74),
+            format!("    #[crd(validation(pattern = \"{}\"))]\n", long(74))
+        );
+        assert!(at_field(75).contains("validation(\n"));
         let several = vec![Meta::list("items", validation(56)), Meta::word("nullable")];
         check(
             several,

@@ -31,7 +31,7 @@ pub struct RoundTrip {
 
 impl RoundTrip {
     pub fn of(documents: &[Value]) -> RoundTrip {
-        let imported = import_definitions(documents, Minor::LATEST);
+        let imported = import_definitions(documents, Minor::LATEST, true);
         let mut sources = SourceSet::default();
         sources.insert("Cargo.toml", CARGO_TOML);
         sources.insert("src/lib.rs", "pub mod api;\n");

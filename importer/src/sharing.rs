@@ -1,0 +1,161 @@
+//! Types that several files have: each is written once, in a module `shared` above them.
+//!
+//! A type is shared if several files have it under the same name with the same schema, and so do all types that it mentions.
+//! It stands in the file `shared.rs` of the deepest folder that is above all of them. If two types would have the same name
+//! there, the one that more files have is shared, then the one that comes first, and the other stays in its files.
+//!
+//! Names are given before, by each file alone, and a file re-exports the shared types that it has: adding a definition to a
+//! folder may move a type, but what it was called by stays valid.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::classes::{Body, Class, Classes};
+
+/// A type in the module `shared` of a folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SharedType {
+    /// The folder, by its path below the folder of the types.
+    pub(crate) folder: String,
+    /// The first file that has it, and its position there.
+    pub(crate) first: (usize, usize),
+    /// The position of each file that has it, with that of the type there.
+    uses: Vec<(usize, usize)>,
+}
+
+/// Finds the types that files share. `files` has the folder and the types of each file, which have their names.
+pub(crate) fn find_shared(files: &[(&str, &Classes<'_>)]) -> Vec<SharedType> {
+    let mut found: BTreeMap<usize, SharedType> = BTreeMap::new();
+    let mut identities = Identities::default();
+    for (file, (folder, classes)) in files.iter().enumerate() {
+        let of_file = identities.of_file(classes);
+        for (id, identity) in of_file.into_iter().enumerate() {
+            if classes.list[id].is_root {
+                continue;
+            }
+            let shared = found.entry(identity).or_insert_with(|| SharedType {
+                folder: (*folder).to_owned(),
+                first: (file, id),
+                uses: Vec::new(),
+            });
+            shared.folder = common_folder(&shared.folder, folder).to_owned();
+            shared.uses.push((file, id));
+        }
+    }
+    found.retain(|_, shared| shared.uses.len() > 1);
+    let name = |shared: &SharedType| files[shared.first.0].1.list[shared.first.1].name.as_str();
+    let mut by_rank: Vec<(usize, &SharedType)> = found
+        .iter()
+        .map(|(identity, shared)| (*identity, shared))
+        .collect();
+    by_rank.sort_by_key(|(_, shared)| (Reverse(shared.uses.len()), shared.first));
+    let mut taken = BTreeSet::new();
+    let mut kept: BTreeSet<usize> = by_rank
+        .into_iter()
+        .filter(|(_, shared)| taken.insert((shared.folder.as_str(), name(shared))))
+        .map(|(identity, _)| identity)
+        .collect();
+    // A shared type mentions shared types only.
+    loop {
+        let is_closed = |identity: &usize| identities.parts[*identity].iter().all(|part| kept.contains(part));
+        let (closed, open): (BTreeSet<usize>, BTreeSet<usize>) = kept.iter().copied().partition(is_closed);
+        kept = closed;
+        if open.is_empty() {
+            break;
+        }
+    }
+    found.retain(|identity, _| kept.contains(identity));
+    let mut shared: Vec<SharedType> = found.into_values().collect();
+    shared.sort_by(|a, b| (&a.folder, name(a)).cmp(&(&b.folder, name(b))));
+    shared
+}
+
+impl SharedType {
+    /// Returns each file that has it, with its position there.
+    pub(crate) fn uses(&self) -> &[(usize, usize)] {
+        &self.uses
+    }
+}
+
+/// The deepest folder above both.
+fn common_folder<'a>(one: &'a str, other: &str) -> &'a str {
+    let mut end = 0;
+    for (step, other) in one.split('/').zip(other.split('/')) {
+        if step != other {
+            break;
+        }
+        end += step.len() + 1;
+    }
+    one.get(..end.saturating_sub(1)).unwrap_or(one)
+}
+
+/// Numbers of types that are equal: by name, by schema, and by the types that they mention.
+#[derive(Default)]
+struct Identities {
+    known: BTreeMap<(String, String, Vec<usize>), usize>,
+    /// The types that each mentions.
+    parts: Vec<Vec<usize>>,
+}
+
+impl Identities {
+    /// Returns the number of each type of a file.
+    fn of_file(&mut self, classes: &Classes<'_>) -> Vec<usize> {
+        let mut numbers = vec![None; classes.list.len()];
+        for id in 0..classes.list.len() {
+            self.number(classes, id, &mut numbers);
+        }
+        numbers.into_iter().flatten().collect()
+    }
+
+    fn number(&mut self, classes: &Classes<'_>, id: usize, numbers: &mut [Option<usize>]) -> usize {
+        if let Some(number) = numbers[id] {
+            return number;
+        }
+        let class = &classes.list[id];
+        let mut parts = Vec::new();
+        for part in mentioned(class) {
+            parts.push(self.number(classes, part, numbers));
+        }
+        let schema = serde_json::to_string(&class.schema).unwrap_or_default();
+        let next = self.known.len();
+        let number = *self
+            .known
+            .entry((class.name.clone(), schema, parts.clone()))
+            .or_insert(next);
+        if number == next {
+            self.parts.push(parts);
+        }
+        numbers[id] = Some(number);
+        number
+    }
+}
+
+/// The types that the fields of a type mention, in their order.
+pub(crate) fn mentioned(class: &Class) -> Vec<usize> {
+    let mut parts = Vec::new();
+    if let Body::Struct(members) = &class.body {
+        for member in members {
+            member.ty.each_class(&mut |id| parts.push(id));
+        }
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_deepest_folder_above_both() {
+        for (one, other, expected) in [
+            ("v1", "v1", "v1"),
+            ("v1", "v2", ""),
+            ("shop/v1", "shop/v2", "shop"),
+            ("shop/v1", "shops/v1", ""),
+            ("shop", "shop/v1", "shop"),
+            ("", "v1", ""),
+        ] {
+            assert_eq!(common_folder(one, other), expected, "{one} {other}");
+        }
+    }
+}
