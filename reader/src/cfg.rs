@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use crate::attribute::{Attribute, Form};
-use crate::token::Cursor;
+use crate::token::{Cursor, lex};
 use crate::{Diagnostic, Span, attribute};
 
 /// The build that `cfg(…)` asks about: a release build for Linux on a machine of 64 bits.
@@ -50,6 +50,13 @@ impl Cfg {
             active &= keep(attr, attrs, self, conditions);
         }
         active
+    }
+
+    /// Evaluates a predicate, such as `any(windows, feature = "a")`. Returns `None` if it asks about something that the source
+    /// does not tell, or is not a predicate.
+    pub fn evaluate(&self, predicate: &str) -> Option<bool> {
+        let tokens = lex(predicate).ok()?;
+        self.holds(&mut tokens.cursor()).ok()?
     }
 
     /// Evaluates the predicate that is next; `None` if it asks about something that the source does not tell.
@@ -191,9 +198,7 @@ mod tests {
 
     fn check(predicate: &str, expected: Option<bool>) {
         let cfg = Cfg::with_features(["a".to_owned()]);
-        let tokens = lex(predicate).expect("tokens");
-        let holds = cfg.holds(&mut tokens.cursor()).expect("a predicate");
-        assert_eq!(holds, expected, "{predicate}");
+        assert_eq!(cfg.evaluate(predicate), expected, "{predicate}");
     }
 
     #[test]
