@@ -25,6 +25,15 @@ fn for_schemars(help: &str) -> String {
     help
 }
 
+/// The advice about a file in the folder of a published package.
+pub(crate) fn for_published(folder: &str) -> String {
+    let package = folder.rsplit('/').next().unwrap_or(folder);
+    format!(
+        "`{package}` is a published package: describe the JSON on the field of yours that leads here, with `#[schemars(with = \"…\")]`, or \
+         `#[kube(schema_type = \"…\")]` under `derive(CrdSchema)`"
+    )
+}
+
 /// A type with the same form, for fields.
 const SAME_FORM: &str = "describe its JSON: `#[schemars(with = \"String\")]` names a type with the same form, which is an `Option` if the field may be absent; \
                          `#[schemars(schema_with = \"function\")]` names a function that returns the schema";

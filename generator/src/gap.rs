@@ -77,7 +77,7 @@ impl Gap {
 }
 
 /// The words of a text: names, keywords and numbers, wherever they stand.
-fn words(text: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn words(text: &str) -> impl Iterator<Item = &str> {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     text.split(move |c| !is_part(c)).filter(|word| !word.is_empty())
 }

@@ -39,7 +39,7 @@ pub use rbuilder_syntax::MarkKind;
 pub use rbuilder_syntax::kubernetes::BuiltinKind;
 pub use rbuilder_syntax::{Webhook, WebhookKind};
 pub use selection::ProjectKinds;
-pub use sources::{SourceSet, Sources};
+pub use sources::{Archive, ArchiveError, REGISTRY, SourceSet, Sources};
 pub use survey::{LeftOut, Standing, StandingMarker, find_standing_markers};
 
 use kubernetes_types::KubernetesTypes;
@@ -238,8 +238,15 @@ fn manifests(
     let choice = k8s_openapi.choose(options.kubernetes);
     let kubernetes = KubernetesTypes::new(choice, k8s_openapi.place);
     let build = collect::Build::Asked;
-    let mut collected =
-        collect::collect_packages(sources, manifests.packages, kubernetes, build, options, report);
+    let mut collected = collect::collect_packages(
+        sources,
+        manifests.packages,
+        Some(manifests.published),
+        kubernetes,
+        build,
+        options,
+        report,
+    );
     orphan::warn_of_orphans(sources, options, &collected, report);
     let package = &mut collected.package;
     origin::name_files(package);

@@ -51,6 +51,8 @@ pub(crate) struct Package {
     pub(crate) values: Vec<ValueItem>,
     /// Those of them that belong to a type.
     pub(crate) associated: Vec<Associated>,
+    /// Those of them by which types give their own schemas, by number.
+    pub(crate) schema_functions: Vec<usize>,
     /// The kinds that `merge_crds` is called for, with the version that it is told to store.
     pub(crate) merges: Vec<(String, String)>,
     pub(crate) rules: Vec<PlacedRule>,
@@ -68,10 +70,31 @@ pub(crate) struct Package {
 /// The crate that a name in source stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Dependency {
-    /// A path crate, which is a package of the run.
+    /// A package of the run: a path crate, or one of a registry that has been read.
     Package(PackageId),
-    /// A crate whose source is not at hand, by its name.
+    /// A crate whose types are built in, by its name.
     Other(String),
+    /// A package of a registry or of git that has not been read.
+    Locked(LockedDependency),
+}
+
+/// A dependency whose source is read when a kind needs a type of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LockedDependency {
+    /// Its key in the manifest.
+    pub(crate) key: String,
+    /// The name of the crate.
+    pub(crate) name: String,
+    /// Why it could not be read, where that was tried.
+    pub(crate) obstacle: Option<Obstacle>,
+}
+
+/// The reason why a dependency cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Obstacle {
+    /// A phrase that names the package.
+    pub(crate) reason: String,
+    pub(crate) help: String,
 }
 
 /// A Cargo package.
@@ -85,6 +108,8 @@ pub(crate) struct Member {
     pub(crate) dependencies: BTreeMap<String, Dependency>,
     /// True if serde's defaults are defaults of the schemas that other derives than ours make.
     pub(crate) takes_serde_defaults: bool,
+    /// True for a package of a registry or of git, which nobody can edit.
+    pub(crate) is_published: bool,
     /// True where the paths of imports begin at the root of the crate, as in edition 2015.
     pub(crate) is_2015: bool,
 }
@@ -212,7 +237,9 @@ pub(crate) struct ValueItem {
     pub(crate) is_function: bool,
     /// The name of its one parameter.
     pub(crate) parameter: Option<String>,
-    /// The type parameters of a function that returns a schema.
+    /// True for a function that returns a schema.
+    pub(crate) returns_schema: bool,
+    /// The type parameters of such a function.
     pub(crate) type_parameters: Vec<String>,
     /// The type that `Self` stands for.
     pub(crate) self_type: Option<TypeRef>,

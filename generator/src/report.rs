@@ -8,7 +8,8 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use crate::place::{FileId, Files, Place};
-use crate::{Diagnostic, FileRange};
+use crate::sources::is_within;
+use crate::{Diagnostic, FileRange, advice};
 
 /// A diagnostic about a place of the files that have been read.
 pub(crate) type PlacedDiagnostic = rbuilder_diagnostic::Diagnostic<Place>;
@@ -50,6 +51,8 @@ pub(crate) struct Attempt {
 #[derive(Debug)]
 pub(crate) struct Report {
     pub(crate) files: Files,
+    /// The folders of packages that nobody can edit.
+    sealed: Vec<String>,
     list: Vec<Entry>,
     /// The part that diagnostics concern which are added now.
     concern: Concern,
@@ -63,6 +66,7 @@ impl Default for Report {
     fn default() -> Self {
         Report {
             files: Files::default(),
+            sealed: Vec::new(),
             list: Vec::new(),
             concern: Concern::Run,
             log: Vec::new(),
@@ -72,7 +76,29 @@ impl Default for Report {
 }
 
 impl Report {
+    /// Notes that nobody can edit the files in a folder: advice is about the field that leads there.
+    pub(crate) fn seal(&mut self, folder: &str) {
+        self.sealed.push(folder.to_owned());
+    }
+
+    /// Returns whether a file is in such a folder.
+    pub(crate) fn is_sealed(&self, path: &str) -> bool {
+        self.find_sealed(path).is_some()
+    }
+
+    fn find_sealed(&self, path: &str) -> Option<&str> {
+        let mut folders = self.sealed.iter();
+        folders.find(|folder| is_within(folder, path)).map(String::as_str)
+    }
+
     pub(crate) fn push(&mut self, diagnostic: Diagnostic) {
+        let help = self
+            .find_sealed(&diagnostic.place.path)
+            .map(advice::for_published);
+        let diagnostic = match help {
+            Some(help) => diagnostic.help(help),
+            None => diagnostic,
+        };
         let id = ErrorId(self.list.len());
         let is_error = diagnostic.is_error();
         self.list.push(Entry {

@@ -28,6 +28,39 @@ pub trait Sources: Sync {
     /// # Errors
     /// When the folder cannot be read: the reason, a phrase.
     fn folders(&self, folder: &str) -> Result<Vec<String>, String>;
+
+    /// Makes the text files of a package of a registry available below a folder, which begins with [`REGISTRY`]. Other
+    /// questions about such a folder are about the archive alone, never about the disk.
+    ///
+    /// # Errors
+    /// When there is no archive with this checksum, or it cannot be read.
+    fn open_archive(&self, folder: &str, archive: &Archive<'_>) -> Result<(), ArchiveError>;
+}
+
+/// The folder that the packages of registries seem to be in. Where they come from is not a matter of their paths: an
+/// archive with the checksum is the same wherever it lies.
+pub const REGISTRY: &str = "<registry>";
+
+/// The published archive of a package, as `Cargo.lock` names it.
+#[derive(Clone, Copy, Debug)]
+pub struct Archive<'a> {
+    /// Name of the package, of letters, digits, `-` and `_`.
+    pub name: &'a str,
+    /// Its version, without `/`.
+    pub version: &'a str,
+    /// SHA-256 of the archive, in hexadecimal digits.
+    pub checksum: &'a str,
+}
+
+/// The reason why an archive is not available.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ArchiveError {
+    /// It is not on this machine.
+    Absent,
+    /// There is one, at this place, with another checksum.
+    OtherChecksum(String),
+    /// It cannot be read: the reason, a phrase.
+    Unreadable(String),
 }
 
 /// Text held in memory: `Cargo.toml`s and Rust files by path.
@@ -84,6 +117,14 @@ impl Sources for SourceSet {
             .collect();
         Ok(names.into_iter().map(str::to_owned).collect())
     }
+
+    /// An archive is there if one of its files is.
+    fn open_archive(&self, folder: &str, _: &Archive<'_>) -> Result<(), ArchiveError> {
+        match self.below(folder).next() {
+            Some(_) => Ok(()),
+            None => Err(ArchiveError::Absent),
+        }
+    }
 }
 
 /// The path from a folder to a file below it.
@@ -99,8 +140,20 @@ pub(crate) fn is_within(folder: &str, path: &str) -> bool {
     within(folder, path).is_some()
 }
 
-/// `folder/name`, without `.` and, where something stands before it, without `..`.
+/// `folder/name`, without `.` and, where something stands before it, without `..`. The folder of an archive is a root, as
+/// `/` is: no path leads out of it.
 pub(crate) fn join(folder: &str, name: &str) -> String {
+    if let Some(inner) = within(REGISTRY, folder) {
+        let (package, below) = inner.split_once('/').unwrap_or((inner, ""));
+        let below = if name.starts_with('/') { "" } else { below };
+        let path = normalize(&format!("{below}/{name}"));
+        let path = path.trim_start_matches('/').trim_start_matches("../");
+        let is_root = matches!(path, "" | "..");
+        return match is_root {
+            true => format!("{REGISTRY}/{package}"),
+            false => format!("{REGISTRY}/{package}/{path}"),
+        };
+    }
     if name.starts_with('/') || folder.is_empty() {
         return normalize(name);
     }
@@ -145,6 +198,19 @@ mod tests {
             ("../core", "../../x", "../../x"),
             ("api", "/abs/x", "/abs/x"),
             ("/abs/x", "../y", "/abs/y"),
+            (
+                "<registry>/a-1.0.0",
+                "src/lib.rs",
+                "<registry>/a-1.0.0/src/lib.rs",
+            ),
+            ("<registry>/a-1.0.0/src", "../b.rs", "<registry>/a-1.0.0/b.rs"),
+            (
+                "<registry>/a-1.0.0/src",
+                "../../../etc/x",
+                "<registry>/a-1.0.0/etc/x",
+            ),
+            ("<registry>/a-1.0.0/src", "/etc/x", "<registry>/a-1.0.0/etc/x"),
+            ("<registry>/a-1.0.0/src", "..", "<registry>/a-1.0.0"),
         ] {
             assert_eq!(join(folder, name), expected);
         }

@@ -143,7 +143,17 @@ fn collect_build(sources: &dyn Sources, options: &Options, build: Build) -> (Col
     let packages =
         cargo::read_manifests(sources, options, &mut report).map_or_else(Vec::new, |read| read.packages);
     let kubernetes = KubernetesTypes::default();
-    let collected = collect_packages(sources, packages, kubernetes, build, options, &mut report);
+    // The markers of other projects are not the project's.
+    let published = None;
+    let collected = collect_packages(
+        sources,
+        packages,
+        published,
+        kubernetes,
+        build,
+        options,
+        &mut report,
+    );
     (collected, report.files)
 }
 

@@ -5,6 +5,7 @@
 
 #![allow(clippy::disallowed_methods)] // this is the module that reads
 
+mod archives;
 mod area;
 mod find;
 mod given;
@@ -13,6 +14,7 @@ mod portable;
 #[cfg(feature = "control-plane")]
 mod snapshot;
 mod sources;
+mod tarball;
 mod viewpoint;
 mod yaml;
 

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use fs_err as fs;
-use rbuilder_generator::Sources;
+use rbuilder_generator::{Archive, ArchiveError, Sources};
 use walkdir::WalkDir;
 
+use super::archives::{Archives, is_archived};
 use super::area::{Area, is_absent};
 use super::{Changed, Tree};
 
@@ -23,13 +24,14 @@ pub struct TreeSources {
 #[derive(Debug)]
 pub(super) struct SourceTexts {
     area: Area,
+    archives: Archives,
     /// Files whose text is from the plan.
     planned: Vec<String>,
     texts: Mutex<BTreeMap<String, Text>>,
 }
 
 /// The text of a file; `None` if it does not exist, or the reason why it cannot be read.
-type Text = Result<Option<Arc<str>>, String>;
+pub(super) type Text = Result<Option<Arc<str>>, String>;
 
 impl Tree {
     /// Returns the source with the planned changes: texts by path, or `None` for deleted files.
@@ -40,6 +42,7 @@ impl Tree {
             .collect();
         let known = Arc::new(SourceTexts {
             area: Area::new(self.root.clone()),
+            archives: Archives::default(),
             planned: texts.keys().cloned().collect(),
             texts: Mutex::new(texts),
         });
@@ -80,6 +83,10 @@ impl TreeSources {
 
 impl Sources for TreeSources {
     fn text(&self, path: &str) -> Text {
+        // The content of an archive follows from its checksum: it cannot change.
+        if is_archived(path) {
+            return self.known.archives.text(path);
+        }
         let known = self
             .known
             .texts
@@ -96,6 +103,9 @@ impl Sources for TreeSources {
     }
 
     fn rust_files(&self, folder: &str) -> Result<Vec<String>, String> {
+        if is_archived(folder) {
+            return Ok(Vec::new());
+        }
         let start = self.root.join(folder);
         let walk = WalkDir::new(&start).follow_links(true).sort_by_file_name();
         let belongs = |entry: &walkdir::DirEntry| {
@@ -135,7 +145,14 @@ impl Sources for TreeSources {
         Ok(found)
     }
 
+    fn open_archive(&self, folder: &str, archive: &Archive<'_>) -> Result<(), ArchiveError> {
+        self.known.archives.open(folder, archive)
+    }
+
     fn folders(&self, folder: &str) -> Result<Vec<String>, String> {
+        if is_archived(folder) {
+            return Ok(Vec::new());
+        }
         let folder = self.root.join(folder);
         if !self.known.area.admits_folder(&folder) {
             return Ok(Vec::new());

@@ -16,6 +16,7 @@
 use std::borrow::Cow;
 use std::path::{Component, Path, PathBuf};
 
+use super::archives::is_archived;
 use crate::shell::color_sequence;
 
 /// The directory below a project that paths in messages are relative to.
@@ -41,7 +42,7 @@ impl Viewpoint {
 
     /// Returns the path of a file of the project, relative to the viewpoint.
     pub(crate) fn show_path(&self, path: &str) -> String {
-        if is_absolute(path) {
+        if is_absolute(path) || is_archived(path) {
             return path.to_owned();
         }
         let folder_end = path.len() - path.trim_end_matches('/').len();

@@ -10,14 +10,16 @@ use std::rc::Rc;
 
 use toml_edit::{Item, TableLike};
 
+use rbuilder_reader::cfg::Cfg;
+
 use super::file::{File, Files, bool_at, string_at, strings_at, table_at};
+use super::lock::LockId;
 use super::manifest::{K8sOpenapi, Manifest};
 use super::metadata::Selection;
 use super::targets;
 use super::workspace;
 use crate::Diagnostic;
-use crate::package::{Dependency, PackageId};
-use crate::report::Report;
+use crate::package::{Dependency, LockedDependency, PackageId};
 use crate::resolve;
 use crate::sources::{Sources, join};
 
@@ -26,46 +28,55 @@ pub(super) type Index = usize;
 
 /// The packages met so far.
 pub(super) struct Graph<'a> {
-    sources: &'a dyn Sources,
-    report: &'a mut Report,
-    nodes: Vec<Node>,
+    pub(super) sources: &'a dyn Sources,
+    /// The mistakes found in manifests.
+    pub(super) problems: Vec<Diagnostic>,
+    pub(super) nodes: Vec<Node>,
     by_folder: BTreeMap<String, Index>,
     pub(super) files: Files<'a>,
     /// Features turned on and not followed yet.
-    open: Vec<(Index, String)>,
+    pub(super) open: Vec<(Index, String)>,
 }
 
-struct Node {
-    file: Rc<File>,
+pub(super) struct Node {
+    pub(super) file: Rc<File>,
+    /// Its number in `Cargo.lock`, for a package of a registry or of git.
+    pub(super) locked: Option<LockId>,
     root: Option<Rc<File>>,
     features: BTreeSet<String>,
     /// By key: what the manifest says of each dependency.
-    wanted: BTreeMap<String, Wanted>,
+    pub(super) wanted: BTreeMap<String, Wanted>,
     library: Option<targets::Library>,
 }
 
 /// A dependency as the manifest and its workspace have it.
-struct Wanted {
+pub(super) struct Wanted {
     /// The name of the package behind the key.
-    package: String,
+    pub(super) package: String,
     renamed: bool,
     /// The folder of a path crate.
     folder: Option<String>,
+    /// The versions that are admitted.
+    pub(super) requirement: Option<String>,
+    /// True if it is from a registry or from git, and its types are not built in.
+    pub(super) is_locked: bool,
+    /// True if it is for other targets than Linux.
+    pub(super) is_elsewhere: bool,
     optional: bool,
     /// Features asked for, `default` among them unless it is turned off.
-    features: BTreeSet<String>,
+    pub(super) features: BTreeSet<String>,
     /// The bytes of the manifest that write it.
     at: Option<Range<usize>>,
-    on: bool,
-    /// The package, once the dependency is on.
-    index: Option<Index>,
+    pub(super) on: bool,
+    /// The package, once the dependency is on, and read.
+    pub(super) index: Option<Index>,
 }
 
 impl<'a> Graph<'a> {
-    pub(super) fn new(sources: &'a dyn Sources, report: &'a mut Report) -> Self {
+    pub(super) fn new(sources: &'a dyn Sources) -> Self {
         Graph {
             sources,
-            report,
+            problems: Vec::new(),
             nodes: Vec::new(),
             by_folder: BTreeMap::new(),
             files: Files::new(sources),
@@ -83,16 +94,47 @@ impl<'a> Graph<'a> {
         let file = self.said(file)??;
         file.table("package")?;
         let root = self.root(&file);
-        let index = self.nodes.len();
-        self.by_folder.insert(folder.to_owned(), index);
-        let library = targets::find_library(&file, self.sources).filter(|_| !targets::is_proc_macro(&file));
-        self.nodes.push(Node {
+        let library = targets::find_library(&file, self.sources);
+        Some(self.add_node(Node {
             wanted: wanted(&file, root.as_deref(), with_dev),
+            library: library.filter(|_| !targets::is_proc_macro(&file)),
             file,
+            locked: None,
             root,
             features: BTreeSet::new(),
-            library,
-        });
+        }))
+    }
+
+    /// The package that a registry or git has published, with its dependencies and no feature on. Its manifest is complete in
+    /// itself, and leads nowhere else on the disk.
+    pub(super) fn add_locked(&mut self, folder: &str, id: LockId) -> Result<Index, Diagnostic> {
+        if let Some(index) = self.by_folder.get(folder) {
+            return Ok(*index);
+        }
+        let missing = || super::file::manifest_error(folder, 0..0, "it has no `Cargo.toml` with a package");
+        let file = self.files.get(folder)?.ok_or_else(missing)?;
+        file.table("package").ok_or_else(missing)?;
+        let is_proc_macro = targets::is_proc_macro(&file);
+        // What a procedural macro depends on is compiled for the host, with features of its own.
+        let mut wanted = match is_proc_macro {
+            true => BTreeMap::new(),
+            false => wanted(&file, None, false),
+        };
+        wanted.values_mut().for_each(|wanted| wanted.folder = None);
+        Ok(self.add_node(Node {
+            wanted,
+            library: (!is_proc_macro).then(|| targets::library_of(&file)),
+            file,
+            locked: Some(id),
+            root: None,
+            features: BTreeSet::new(),
+        }))
+    }
+
+    fn add_node(&mut self, node: Node) -> Index {
+        let index = self.nodes.len();
+        self.by_folder.insert(node.file.folder.clone(), index);
+        self.nodes.push(node);
         let required: Vec<String> = self.nodes[index]
             .wanted
             .iter()
@@ -100,7 +142,7 @@ impl<'a> Graph<'a> {
             .map(|(key, _)| key.clone())
             .collect();
         required.iter().for_each(|key| self.enable(index, key));
-        Some(index)
+        index
     }
 
     /// The workspace that a package inherits from; looked for only where it does.
@@ -116,19 +158,24 @@ impl<'a> Graph<'a> {
         if found.is_none() {
             let help = "set `package.workspace` to its directory, or replace the inherited keys with values";
             let message = "the manifest inherits from a workspace, but no parent directory has one";
-            self.report.push(file.error(None, message, help));
+            self.problems.push(file.error(None, message, help));
         }
         found
     }
 
     fn said<T>(&mut self, result: Result<T, Diagnostic>) -> Option<T> {
-        result.map_err(|problem| self.report.push(problem)).ok()
+        result.map_err(|problem| self.problems.push(problem)).ok()
     }
 
     /// Turns features of a package on, with all they turn on.
     pub(super) fn activate(&mut self, index: Index, features: impl IntoIterator<Item = String>) {
         self.open
             .extend(features.into_iter().map(|feature| (index, feature)));
+        self.follow_open();
+    }
+
+    /// Follows the features that are turned on.
+    pub(super) fn follow_open(&mut self) {
         while let Some((index, feature)) = self.open.pop() {
             if self.nodes[index].features.insert(feature.clone()) {
                 self.follow(index, &feature);
@@ -223,25 +270,37 @@ impl<'a> Graph<'a> {
             return;
         };
         let Some(target) = self.add(&folder, false) else {
-            if !self.report.has_errors() {
+            if self.problems.is_empty() {
                 let node = &self.nodes[index];
                 let range = node.wanted[key].at.clone().unwrap_or(0..0);
                 let message = format!("no `Cargo.toml` for the path dependency `{key}` in `{folder}`");
-                self.report
-                    .push(super::file::manifest_error(&node.file.path, range, message));
+                let problem = super::file::manifest_error(&node.file.path, range, message);
+                self.problems.push(problem);
             }
             return;
         };
         let Some(wanted) = self.nodes[index].wanted.get_mut(key) else {
             return;
         };
-        wanted.index = Some(target);
-        let features: Vec<_> = wanted
-            .features
-            .iter()
-            .map(|feature| (target, feature.clone()))
-            .collect();
-        self.open.extend(features);
+        wanted.connect(target, &mut self.open);
+    }
+
+    /// Has a dependency that is on lead to a package.
+    pub(super) fn connect(&mut self, index: Index, key: &str, target: Index) {
+        if let Some(wanted) = self.nodes[index].wanted.get_mut(key) {
+            wanted.connect(target, &mut self.open);
+        }
+    }
+
+    /// The version of a package, which it may have from its workspace.
+    pub(super) fn version(&self, index: Index) -> Option<&str> {
+        let node = &self.nodes[index];
+        let own = node.file.table("package")?.get("version")?;
+        if workspace::is_inherited(own) {
+            let of_workspace = table_at(node.root.as_ref()?.table("workspace")?, "package")?;
+            return string_at(of_workspace, "version");
+        }
+        own.as_str()
     }
 
     /// The features of k8s-openapi that the packages ask for. A library leaves the choice to the programs that use it
@@ -260,32 +319,47 @@ impl<'a> Graph<'a> {
         found
     }
 
-    /// Returns the part of each package that the later stages need.
-    pub(super) fn finish(self) -> Vec<Manifest> {
-        let libraries: Vec<Option<String>> = self
-            .nodes
-            .iter()
-            .map(|node| node.library.as_ref().map(|library| library.name.clone()))
-            .collect();
-        self.nodes
-            .into_iter()
+    /// Returns the parts of the packages from `first` on that the later stages need.
+    pub(super) fn manifests(&self, first: Index) -> Vec<Manifest> {
+        let nodes = self.nodes[first..].iter();
+        nodes
             .map(|node| {
-                let dependencies = node
-                    .wanted
-                    .iter()
-                    .map(|(key, wanted)| wanted.named(key, &libraries));
+                let dependencies = node.wanted.iter().map(|(key, wanted)| self.named(key, wanted));
                 Manifest {
                     dependencies: dependencies.collect(),
                     is_2015: is_2015(&node.file, node.root.as_deref()),
                     folder: node.file.folder.clone(),
-                    library: node.library,
-                    features: node.features,
+                    library: node.library.clone(),
+                    features: node.features.clone(),
                     roots: Vec::new(),
                     selected: false,
+                    is_published: node.locked.is_some(),
                     selection: Selection::default(),
                 }
             })
             .collect()
+    }
+
+    /// The name of a dependency in source, and the crate behind it.
+    fn named(&self, key: &str, wanted: &Wanted) -> (String, Dependency) {
+        let library = wanted
+            .index
+            .and_then(|index| Some((index, self.nodes[index].library.as_ref()?)));
+        let dependency = match library {
+            Some((index, _)) => Dependency::Package(PackageId(index)),
+            None if wanted.is_locked => Dependency::Locked(LockedDependency {
+                key: key.to_owned(),
+                name: resolve::crate_name(&wanted.package),
+                obstacle: None,
+            }),
+            None => Dependency::Other(resolve::crate_name(&wanted.package)),
+        };
+        let name = match library {
+            _ if wanted.renamed => key.replace('-', "_"),
+            Some((_, library)) => library.name.clone(),
+            None => resolve::crate_name(&wanted.package),
+        };
+        (name, dependency)
     }
 }
 
@@ -299,40 +373,41 @@ fn add_k8s_openapi(found: &mut K8sOpenapi, file: &File, wanted: &BTreeMap<String
 }
 
 impl Wanted {
-    /// The name in source, and the crate behind it.
-    fn named(&self, key: &str, libraries: &[Option<String>]) -> (String, Dependency) {
-        let library = self
-            .index
-            .and_then(|index| Some((index, libraries[index].as_ref()?)));
-        let dependency = match library {
-            Some((index, _)) => Dependency::Package(PackageId(index)),
-            None => Dependency::Other(resolve::crate_name(&self.package)),
-        };
-        let name = match library {
-            _ if self.renamed => key.replace('-', "_"),
-            Some((_, library)) => library.clone(),
-            None => resolve::crate_name(&self.package),
-        };
-        (name, dependency)
+    fn connect(&mut self, target: Index, open: &mut Vec<(Index, String)>) {
+        self.index = Some(target);
+        open.extend(self.features.iter().map(|feature| (target, feature.clone())));
     }
 }
 
 fn wanted(file: &File, root: Option<&File>, with_dev: bool) -> BTreeMap<String, Wanted> {
     let mut found = BTreeMap::new();
     let platforms = file.table("target").into_iter().flat_map(TableLike::iter);
-    let tables = std::iter::once(file.root() as &dyn TableLike)
-        .chain(platforms.filter_map(|(_, platform)| platform.as_table_like()));
-    for holder in tables {
+    let platforms =
+        platforms.filter_map(|(target, table)| Some((!may_be_linux(target), table.as_table_like()?)));
+    let tables = std::iter::once((false, file.root() as &dyn TableLike)).chain(platforms);
+    for (is_elsewhere, holder) in tables {
         let keys = [Some("dependencies"), with_dev.then_some("dev-dependencies")];
         for dependencies in keys.into_iter().flatten().filter_map(|key| table_at(holder, key)) {
             for (key, item) in dependencies.iter() {
-                found
-                    .entry(key.to_owned())
-                    .or_insert_with(|| dependency(key, item, file, root));
+                found.entry(key.to_owned()).or_insert_with(|| Wanted {
+                    is_elsewhere,
+                    ..dependency(key, item, file, root)
+                });
             }
         }
     }
     found
+}
+
+/// Returns whether the key of a `[target.…]` table, a `cfg(…)` or the name of a target, may be about Linux.
+fn may_be_linux(target: &str) -> bool {
+    let predicate = target
+        .strip_prefix("cfg(")
+        .and_then(|rest| rest.strip_suffix(')'));
+    match predicate {
+        Some(predicate) => Cfg::default().evaluate(predicate) != Some(false),
+        None => target.contains("linux"),
+    }
 }
 
 fn dependency(key: &str, item: &Item, file: &File, root: Option<&File>) -> Wanted {
@@ -351,7 +426,11 @@ fn dependency(key: &str, item: &Item, file: &File, root: Option<&File>) -> Wante
     let name = package.unwrap_or(key);
     let path = spec.and_then(|spec| string_at(spec, "path"));
     // What has a known schema is not read: a checkout of `kube` says no more than its name does.
-    let path = path.filter(|_| !resolve::is_known_crate(&resolve::crate_name(name)));
+    let is_known = resolve::is_known_crate(&resolve::crate_name(name));
+    let path = path.filter(|_| !is_known);
+    let requirement = source
+        .and_then(Item::as_str)
+        .or_else(|| string_at(spec?, "version"));
     let tables = [own.filter(|_| inherits), spec].into_iter().flatten();
     let asked = tables.flat_map(|table| strings_at(table, "features"));
     let default = |table: Option<&dyn TableLike>| {
@@ -364,6 +443,9 @@ fn dependency(key: &str, item: &Item, file: &File, root: Option<&File>) -> Wante
         package: name.to_owned(),
         renamed: package.is_some(),
         folder: path.map(|path| join(home, path)),
+        requirement: requirement.map(str::to_owned),
+        is_locked: path.is_none() && !is_known,
+        is_elsewhere: false,
         optional: own.and_then(|own| bool_at(own, "optional")) == Some(true),
         features: asked
             .map(str::to_owned)

@@ -6,14 +6,15 @@ use std::ops::Range;
 use rbuilder_catalogue::{Minor, versions};
 
 use super::metadata::Selection;
+use super::published::Published;
 use super::targets::Library;
 use crate::package::Dependency;
 
 /// All manifests of a run.
-#[derive(Debug)]
-pub(crate) struct Manifests {
+pub(crate) struct Manifests<'a> {
     pub(crate) packages: Vec<Manifest>,
     pub(crate) k8s_openapi: K8sOpenapi,
+    pub(crate) published: Published<'a>,
 }
 
 /// The manifest of a package.
@@ -26,6 +27,8 @@ pub(crate) struct Manifest {
     pub(crate) roots: Vec<String>,
     /// True if the kinds and markers of the library are wanted; otherwise only types that others use.
     pub(crate) selected: bool,
+    /// True for a package of a registry or of git, which nobody can edit.
+    pub(crate) is_published: bool,
     /// The features that are on.
     pub(crate) features: BTreeSet<String>,
     /// By name in source.

@@ -5,19 +5,24 @@
 
 mod file;
 mod graph;
+mod lock;
 mod manifest;
 mod metadata;
+mod published;
 mod summary;
 mod targets;
+mod vendor;
 mod workspace;
 
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
 use file::{File, string_at};
 use graph::{Graph, Index};
 use manifest::K8sOpenapi;
 pub(crate) use manifest::{Manifest, Manifests, MinorChoice};
 pub(crate) use metadata::{NamedKind, Selection};
+pub(crate) use published::{Loaded, Published};
 pub use summary::{PackageSummary, summarize_package};
 pub use workspace::{Membership, find_membership};
 
@@ -28,13 +33,21 @@ use rbuilder_diagnostic::suggest;
 
 /// Reads the manifests of the packages that are asked for and of every path crate they use. Nothing comes back
 /// when the reason has been reported.
-pub(crate) fn read_manifests(
-    sources: &dyn Sources,
+pub(crate) fn read_manifests<'a>(
+    sources: &'a dyn Sources,
     options: &Options,
     report: &mut Report,
-) -> Option<Manifests> {
-    match find(sources, options, report) {
-        Ok(manifests) => (!report.has_errors()).then_some(manifests),
+) -> Option<Manifests<'a>> {
+    let mut graph = Graph::new(sources);
+    let found = find(&mut graph, options);
+    let problems = std::mem::take(&mut graph.problems);
+    problems.into_iter().for_each(|problem| report.push(problem));
+    match found {
+        Ok(found) => (!report.has_errors()).then(|| Manifests {
+            packages: found.packages,
+            k8s_openapi: found.k8s_openapi,
+            published: Published::new(graph, found.here),
+        }),
         Err(problem) => {
             report.push(problem);
             None
@@ -42,9 +55,16 @@ pub(crate) fn read_manifests(
     }
 }
 
-fn find(sources: &dyn Sources, options: &Options, report: &mut Report) -> Result<Manifests, Diagnostic> {
+/// What the manifests say before any source is read.
+struct Found {
+    here: Rc<File>,
+    packages: Vec<Manifest>,
+    k8s_openapi: K8sOpenapi,
+}
+
+fn find(graph: &mut Graph<'_>, options: &Options) -> Result<Found, Diagnostic> {
     let with_dev = !options.examples.is_empty();
-    let mut graph = Graph::new(sources, report);
+    let sources = graph.sources;
     let Some(here) = graph.files.get("")? else {
         return Err(file::manifest_error(
             "Cargo.toml",
@@ -52,9 +72,9 @@ fn find(sources: &dyn Sources, options: &Options, report: &mut Report) -> Result
             "no `Cargo.toml` in this directory",
         ));
     };
-    let members = members(&here, options, sources, &mut graph, with_dev)?;
-    let selected = choose(&here, members, options, &graph)?;
-    turn_on(&here, &selected, options, &mut graph)?;
+    let members = members(&here, options, graph, with_dev)?;
+    let selected = choose(&here, members, options, graph)?;
+    turn_on(&here, &selected, options, graph)?;
     let mut roots = Vec::new();
     let mut selections = Vec::new();
     for index in &selected {
@@ -69,31 +89,31 @@ fn find(sources: &dyn Sources, options: &Options, report: &mut Report) -> Result
         });
     }
     let k8s_openapi = K8sOpenapi {
-        locked: find_lock(&here, &mut graph, sources),
+        locked: find_lock(&here, graph),
         ..graph.k8s_openapi()
     };
+    let mut packages = graph.manifests(0);
     // A path crate has no kinds of its own to select, but its types are part of others'.
-    let takes_defaults: Vec<bool> = (0..graph.len())
-        .map(|index| metadata::read_selection(graph.file(index)).is_ok_and(|read| read.serde_defaults))
-        .collect();
-    let mut manifests = graph.finish();
-    for (manifest, takes_defaults) in manifests.iter_mut().zip(takes_defaults) {
-        manifest.selection.serde_defaults = takes_defaults;
+    for (index, manifest) in packages.iter_mut().enumerate() {
+        manifest.selection.serde_defaults =
+            metadata::read_selection(graph.file(index)).is_ok_and(|read| read.serde_defaults);
     }
     for ((index, roots), selection) in selected.iter().zip(roots).zip(selections) {
-        manifests[*index].roots = roots;
-        manifests[*index].selection = selection;
-        manifests[*index].selected = options.examples.is_empty();
+        packages[*index].roots = roots;
+        packages[*index].selection = selection;
+        packages[*index].selected = options.examples.is_empty();
     }
-    check_targets(&here, &manifests, &selected, options)?;
-    Ok(Manifests {
-        packages: manifests,
+    check_targets(&here, &packages, &selected, options)?;
+    Ok(Found {
+        here,
+        packages,
         k8s_openapi,
     })
 }
 
 /// The release of k8s-openapi in the lock file: that of the package here, or of its workspace.
-fn find_lock(here: &File, graph: &mut Graph<'_>, sources: &dyn Sources) -> Option<u8> {
+fn find_lock(here: &File, graph: &mut Graph<'_>) -> Option<u8> {
+    let sources = graph.sources;
     let read = |folder: &str| {
         let text = sources.text(&crate::sources::join(folder, "Cargo.lock")).ok()??;
         manifest::find_locked(&text)
@@ -108,7 +128,6 @@ fn find_lock(here: &File, graph: &mut Graph<'_>, sources: &dyn Sources) -> Optio
 fn members(
     here: &File,
     options: &Options,
-    sources: &dyn Sources,
     graph: &mut Graph<'_>,
     with_dev: bool,
 ) -> Result<Vec<Index>, Diagnostic> {
@@ -130,7 +149,7 @@ fn members(
     let Some(root) = root else {
         return Ok(graph.add("", with_dev).into_iter().collect());
     };
-    let folders = workspace::find_members(root, sources)?;
+    let folders = workspace::find_members(root, graph.sources)?;
     let mut members: Vec<Index> = folders
         .iter()
         .filter_map(|folder| graph.add(folder, with_dev))

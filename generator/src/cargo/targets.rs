@@ -19,17 +19,22 @@ pub(crate) struct Library {
 
 /// The library, where there is one.
 pub(super) fn find_library(file: &File, sources: &dyn Sources) -> Option<Library> {
+    let library = library_of(file);
+    is_file(sources, &library.path).then_some(library)
+}
+
+/// The library that a package has unless it has none: a published package on which others depend has one.
+pub(super) fn library_of(file: &File) -> Library {
     let lib = file.table("lib");
     let name = lib
         .and_then(|lib| string_at(lib, "name"))
         .or_else(|| string_at(file.table("package")?, "name"))
         .unwrap_or_default();
     let path = lib.and_then(|lib| string_at(lib, "path")).unwrap_or("src/lib.rs");
-    let path = join(&file.folder, path);
-    is_file(sources, &path).then(|| Library {
+    Library {
         name: name.replace('-', "_"),
-        path,
-    })
+        path: join(&file.folder, path),
+    }
 }
 
 /// The root files of the binaries, by path.

@@ -202,6 +202,7 @@ fn what_dependencies_are_called() {
         .map(|(name, dependency)| match dependency {
             Dependency::Package(index) => format!("{name} = {}", manifests[index.0].folder),
             Dependency::Other(package) => format!("{name} = crate {package}"),
+            Dependency::Locked(locked) => format!("{name} = locked {}", locked.name),
         })
         .collect();
     assert_eq!(
@@ -210,7 +211,7 @@ fn what_dependencies_are_called() {
             "api = libs/api",
             "k = crate kube",
             "kube_core = crate kube_core",
-            "nix = crate nix",
+            "nix = locked nix",
             "plain = libs/plain",
             "rb = crate rbuilder",
             "rbuilder = crate rbuilder",

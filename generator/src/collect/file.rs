@@ -26,7 +26,7 @@ impl Collector<'_> {
     pub(super) fn read(&mut self, open: OpenFile) {
         self.seen.insert(open.path.clone());
         let Some(text) = self.text(&open.path) else {
-            return;
+            return self.add_missing(&open);
         };
         merges::find_merges(&text, &mut self.package.merges);
         let id = self.report.files.add(&open.path);
@@ -39,7 +39,25 @@ impl Collector<'_> {
                 vec![reason]
             }
         };
-        self.report.add_all(id, said);
+        // Nobody can edit a published package: what concerns a type is kept with it, and a gap is reported where a type may be
+        // in it.
+        if !self.package.member(open.module).is_published {
+            self.report.add_all(id, said);
+        }
+    }
+
+    /// Notes that nothing of a file of a published package is known, which matters where a type may be in it.
+    fn add_missing(&mut self, open: &OpenFile) {
+        if !self.package.member(open.module).is_published {
+            return;
+        }
+        let reason = match self.sources.text(&open.path) {
+            Err(reason) => format!("failed to read the file: {reason}"),
+            Ok(_) => "the package does not have this file".to_owned(),
+        };
+        let id = self.report.files.add(&open.path);
+        let reason = Diagnostic::error(Span::default(), reason);
+        self.add_gap(open.module, Gap::of_build(id, reason));
     }
 
     fn read_tokens(&mut self, tokens: &Tokens<'_>, open: &OpenFile, id: FileId) -> Vec<Diagnostic> {

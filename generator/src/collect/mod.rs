@@ -11,6 +11,7 @@ mod include;
 mod markers;
 mod merges;
 mod modules;
+mod need;
 mod path;
 mod reach;
 mod seen_marks;
@@ -23,10 +24,10 @@ use std::sync::Arc;
 
 use rbuilder_reader::cfg::Cfg;
 
-use crate::cargo::Manifest;
+use crate::cargo::{Loaded, Manifest, Published};
 use crate::gap::{Gap, GapId};
 use crate::kubernetes_types::KubernetesTypes;
-use crate::package::{Member, Module, ModuleId, Package, PackageId};
+use crate::package::{Dependency, Member, Module, ModuleId, Package, PackageId};
 use crate::place::{FileId, Place};
 use crate::report::{Concern, Report};
 use crate::selection::Selector;
@@ -51,6 +52,7 @@ fn writes_markers(script: &str) -> bool {
 pub(crate) fn collect_packages(
     sources: &dyn Sources,
     manifests: Vec<Manifest>,
+    published: Option<Published<'_>>,
     kubernetes: KubernetesTypes,
     build: Build,
     options: &Options,
@@ -59,6 +61,7 @@ pub(crate) fn collect_packages(
     let outer = report.set_concern(Concern::Markers);
     let mut collector = Collector {
         sources,
+        published,
         build,
         selector: Selector::new(options),
         cfgs: Vec::new(),
@@ -71,6 +74,7 @@ pub(crate) fn collect_packages(
         files: Vec::new(),
         deferred: Vec::new(),
         seen: BTreeSet::new(),
+        schema_owners: reach::SchemaOwners::default(),
         report,
     };
     let mut folders = Vec::new();
@@ -116,6 +120,8 @@ pub(crate) struct Collected {
 
 struct Collector<'a> {
     sources: &'a dyn Sources,
+    /// Reads packages of registries; nothing where their types do not matter.
+    published: Option<Published<'a>>,
     build: Build,
     selector: Selector,
     /// The active `cfg` options, by package.
@@ -131,6 +137,7 @@ struct Collector<'a> {
     deferred: Vec<constants::Deferred>,
     /// Files that some target reads.
     seen: BTreeSet<String>,
+    schema_owners: reach::SchemaOwners,
     report: &'a mut Report,
 }
 
@@ -209,13 +216,25 @@ impl Collector<'_> {
             Build::Asked => Cfg::with_features(manifest.features),
             Build::Every => Cfg::everything(),
         }));
-        let takes_serde_defaults = manifest.selection.serde_defaults;
+        // Whoever wants no defaults wants none in types of others either.
+        let takes_serde_defaults = match manifest.is_published {
+            true => self
+                .package
+                .members
+                .iter()
+                .all(|member| member.takes_serde_defaults),
+            false => manifest.selection.serde_defaults,
+        };
+        if manifest.is_published {
+            self.report.seal(&manifest.folder);
+        }
         self.selector.add_package(manifest.selection);
         self.package.members.push(Member {
             folder: manifest.folder.clone(),
             library: None,
             dependencies: manifest.dependencies,
             is_2015: manifest.is_2015,
+            is_published: manifest.is_published,
             takes_serde_defaults,
         });
         if let Some(library) = manifest.library {
@@ -225,6 +244,36 @@ impl Collector<'_> {
         for path in manifest.roots {
             self.add_root(id, path, true);
         }
+    }
+
+    /// Reads the package that a dependency stands for, and notes why where it cannot be read. Returns whether the dependency is
+    /// another one than before.
+    fn load_dependency(&mut self, dependent: PackageId, name: &str) -> bool {
+        let Some(published) = &mut self.published else {
+            return false;
+        };
+        let dependencies = &self.package.members[dependent.0].dependencies;
+        let Some(Dependency::Locked(locked)) = dependencies.get(name) else {
+            return false;
+        };
+        let mut locked = locked.clone();
+        let dependency = match published.load(dependent, &locked.key) {
+            Ok(Loaded { package, added }) => {
+                added.into_iter().for_each(|manifest| self.add_package(manifest));
+                match &self.package.members[package.0].library {
+                    Some(_) => Dependency::Package(package),
+                    // A procedural macro has no types.
+                    None => Dependency::Other(locked.name),
+                }
+            }
+            Err(obstacle) => {
+                locked.obstacle = Some(obstacle);
+                Dependency::Locked(locked)
+            }
+        };
+        let dependencies = &mut self.package.members[dependent.0].dependencies;
+        dependencies.insert(name.to_owned(), dependency);
+        true
     }
 
     fn add_root(&mut self, package: PackageId, path: String, is_wanted: bool) -> ModuleId {
@@ -323,6 +372,12 @@ impl Collector<'_> {
             Err(looked_for) => {
                 let message = format!("file not found for module `{name}`");
                 let help = format!("create {looked_for}");
+                if self.package.member(module).is_published {
+                    // It matters where a type may be in it only.
+                    let reason = rbuilder_syntax::Diagnostic::error(place.span, message).help(help);
+                    self.add_gap(module, Gap::of_build(place.file, reason));
+                    return None;
+                }
                 self.fatal_error(place, message, &help);
                 None
             }
@@ -350,10 +405,11 @@ impl Collector<'_> {
         self.text(&path)
     }
 
-    /// The text of a file that is there.
+    /// The text of a file that is there. Why one of a published package cannot be read is not reported here.
     fn text(&mut self, path: &str) -> Option<Arc<str>> {
         match self.sources.text(path) {
             Ok(text) => text,
+            Err(_) if self.report.is_sealed(path) => None,
             Err(reason) => {
                 let outer = self.report.set_concern(Concern::Run);
                 self.report.push(Diagnostic::error(

@@ -1,14 +1,15 @@
-//! The types that the kinds need: reads the modules of path crates that lead to them, and no others.
+//! The types that the kinds need: reads the modules of other packages that lead to them, and no others.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rbuilder_reader::token::{Cursor, Delimiter, Kind, lex};
 use rbuilder_reader::{TypeKind, TypeRef};
 use rbuilder_syntax::{DefaultSource, Type};
 
 use super::Collector;
+use super::need::may_need_published;
 use crate::package::{AliasId, ModuleId, Package, TypeId, ValueId};
-use crate::resolve::{Found, Owner, SCHEMA_FUNCTION, ValueTarget, find_item, find_owner, find_value};
+use crate::resolve::{Found, Owner, ValueTarget, find_item, find_owner, find_value};
 
 /// An item whose mentions have to be followed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,10 +20,28 @@ enum Item {
     Function(ValueId),
 }
 
+/// The types that have a handwritten `impl JsonSchema`, as far as their modules have been read.
+#[derive(Default)]
+pub(super) struct SchemaOwners {
+    functions: BTreeMap<Owner, ValueId>,
+    /// Functions whose type has not been found yet.
+    ownerless: Vec<usize>,
+    functions_seen: usize,
+}
+
+/// The purpose for which a path is followed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    /// The schema of a kind needs it: packages of registries are read on the way.
+    Schema,
+    /// Nothing fails without it: of packages of registries, it is found in those that are read for a schema.
+    Other,
+}
+
 impl Collector<'_> {
     /// Follows every type that a kind mentions, and what those mention, until nothing on the way is unread.
     pub(super) fn reach(&mut self) {
-        if self.declared.is_empty() {
+        if self.declared.is_empty() && !may_need_published(&self.package) {
             return;
         }
         let kinds = self.package.types.iter().enumerate();
@@ -35,21 +54,26 @@ impl Collector<'_> {
         let mut seen: BTreeSet<Item> = open.iter().copied().collect();
         for (module, ty) in self.handled() {
             // What the handler of a webhook takes: only which kind it is matters.
-            self.follow(&ty, module, &mut Vec::new());
+            self.follow(&ty, module, Purpose::Other, &mut Vec::new());
         }
         while let Some(item) = open.pop() {
             let (module, types) = self.mentions(item);
             let mut found = Vec::new();
-            types.iter().for_each(|ty| self.follow(ty, module, &mut found));
+            for ty in &types {
+                self.follow(ty, module, Purpose::Schema, &mut found);
+            }
             match item {
-                Item::Type(id) => {
-                    self.follow_defaults(id);
-                    self.follow_schema_functions(id, &mut found);
-                }
+                Item::Type(id) => self.follow_schema_functions(id, &mut found),
                 Item::Function(id) => self.follow_body(id, &mut found),
                 Item::Alias(_) => {}
             }
             open.extend(found.into_iter().filter(|item| seen.insert(*item)));
+        }
+        // Now all packages are read that a schema needs, so what is found does not depend on the order.
+        for item in seen {
+            if let Item::Type(id) = item {
+                self.follow_defaults(id);
+            }
         }
     }
 
@@ -78,10 +102,15 @@ impl Collector<'_> {
 
     fn follow_paths(&mut self, text: &str, module: ModuleId, found: &mut Vec<Item>) {
         for path in paths(text) {
+            // A word such as a variable's may be anything: no package is read for it.
+            let purpose = match path[0].starts_with(char::is_lowercase) && path.len() == 1 {
+                true => Purpose::Other,
+                false => Purpose::Schema,
+            };
             if path.len() > 1 {
-                found.extend(self.find(&path[..path.len() - 1], module));
+                found.extend(self.find(&path[..path.len() - 1], module, purpose));
             }
-            found.extend(self.find(&path, module));
+            found.extend(self.find(&path, module, purpose));
             if let Some(ValueTarget::Value(id)) = find_value(&self.package, module, &path) {
                 found.push(Item::Function(id));
             }
@@ -89,14 +118,27 @@ impl Collector<'_> {
     }
 
     /// The function of a handwritten `impl JsonSchema`.
-    fn schema_function(&self, owner: &Owner) -> Option<Item> {
-        let functions = self.package.associated.iter();
-        let mut functions = functions.filter(|function| {
-            function.name == SCHEMA_FUNCTION && function.of_trait.as_deref() == Some("JsonSchema")
-        });
-        let found = functions
-            .find(|function| is_owner(&self.package, &function.self_type, function.module, owner))?;
-        Some(Item::Function(found.value))
+    fn schema_function(&mut self, owner: &Owner) -> Option<Item> {
+        let known = self.schema_owners.functions_seen;
+        let all = &self.package.schema_functions;
+        self.schema_owners.functions_seen = all.len();
+        let mut ownerless = std::mem::take(&mut self.schema_owners.ownerless);
+        ownerless.extend(&all[known..]);
+        // What a function is of stays the same once it is known, and is asked for each type of each kind.
+        for at in ownerless {
+            let function = &self.package.associated[at];
+            match owner_of(&self.package, &function.self_type, function.module) {
+                Some(owner) => {
+                    self.schema_owners
+                        .functions
+                        .entry(owner)
+                        .or_insert(function.value);
+                }
+                None => self.schema_owners.ownerless.push(at),
+            }
+        }
+        let function = self.schema_owners.functions.get(owner)?;
+        Some(Item::Function(*function))
     }
 
     /// Reads the modules that the functions of defaults are in, and those of what they name.
@@ -117,9 +159,9 @@ impl Collector<'_> {
         let mut seen: BTreeSet<ValueId> = BTreeSet::new();
         while let Some((module, segments)) = open.pop() {
             if segments.len() > 1 {
-                self.find(&segments[..segments.len() - 1], module);
+                self.find(&segments[..segments.len() - 1], module, Purpose::Other);
             }
-            self.find(&segments, module);
+            self.find(&segments, module, Purpose::Other);
             if let Some(ValueTarget::Value(id)) = find_value(&self.package, module, &segments)
                 && seen.insert(id)
             {
@@ -155,39 +197,39 @@ impl Collector<'_> {
                 let Some(model) = &item.model else {
                     return (item.module, Vec::new());
                 };
-                let status = model
-                    .custom_resource
-                    .as_ref()
-                    .and_then(|kind| kind.status.as_ref());
-                let defaults = model.generics.iter().filter_map(|(_, default)| default.as_ref());
-                let types = model
-                    .slots
-                    .iter()
-                    .chain(status)
-                    .chain(defaults)
-                    .cloned()
-                    .collect();
-                (item.module, types)
+                (item.module, types_of(model).cloned().collect())
             }
         }
     }
 
-    fn follow(&mut self, ty: &TypeRef, module: ModuleId, found: &mut Vec<Item>) {
+    fn follow(&mut self, ty: &TypeRef, module: ModuleId, purpose: Purpose, found: &mut Vec<Item>) {
         match &ty.kind {
-            TypeKind::Array(item, _) => self.follow(item, module, found),
-            TypeKind::Tuple(items) => items.iter().for_each(|item| self.follow(item, module, found)),
+            TypeKind::Array(item, _) => self.follow(item, module, purpose, found),
+            TypeKind::Tuple(items) => {
+                for item in items {
+                    self.follow(item, module, purpose, found);
+                }
+            }
             TypeKind::Path(segments, args) => {
-                args.iter().for_each(|arg| self.follow(arg, module, found));
-                found.extend(self.find(segments, module));
+                for arg in args {
+                    self.follow(arg, module, purpose, found);
+                }
+                found.extend(self.find(segments, module, purpose));
             }
             TypeKind::Other(_) => {}
         }
     }
 
     /// Finds the item that a path leads to, reading the modules on the way.
-    fn find(&mut self, segments: &[String], module: ModuleId) -> Option<Item> {
+    fn find(&mut self, segments: &[String], module: ModuleId, purpose: Purpose) -> Option<Item> {
         loop {
             match find_item(&self.package, module, segments) {
+                // A dependency is tried once, too.
+                Found::Locked(dependent, name) => {
+                    if purpose == Purpose::Other || !self.load_dependency(dependent, &name) {
+                        return None;
+                    }
+                }
                 // Each is unread once, so this comes to an end.
                 Found::Unread(module) => self.read_module(module),
                 Found::Type(id) => return Some(Item::Type(id)),
@@ -199,11 +241,26 @@ impl Collector<'_> {
     }
 }
 
+/// The types that a type mentions.
+pub(super) fn types_of(model: &Type) -> impl Iterator<Item = &TypeRef> {
+    let kind = model.custom_resource.as_ref();
+    let defaults = model.generics.iter().filter_map(|(_, default)| default.as_ref());
+    model
+        .slots
+        .iter()
+        .chain(kind.and_then(|kind| kind.status.as_ref()))
+        .chain(defaults)
+}
+
 /// Returns whether a type as written in a module is this one.
 pub(super) fn is_owner(package: &Package, ty: &TypeRef, module: ModuleId, owner: &Owner) -> bool {
+    owner_of(package, ty, module).as_ref() == Some(owner)
+}
+
+fn owner_of(package: &Package, ty: &TypeRef, module: ModuleId) -> Option<Owner> {
     match &ty.kind {
-        TypeKind::Path(segments, _) => find_owner(package, module, segments).as_ref() == Some(owner),
-        _ => false,
+        TypeKind::Path(segments, _) => find_owner(package, module, segments),
+        _ => None,
     }
 }
 

@@ -5,6 +5,7 @@ use rbuilder_reader::token::Cursor;
 
 use super::file::FileReader;
 use crate::package::{Associated, ModuleId, ValueId, ValueItem};
+use crate::resolve::SCHEMA_FUNCTION;
 
 /// The longest body that is kept, in bytes: a value that people write out is shorter.
 const MAX_BODY: usize = 4096;
@@ -38,6 +39,7 @@ impl FileReader<'_, '_> {
             start: function.body_start,
             is_function: true,
             parameter,
+            returns_schema,
             type_parameters: if returns_schema {
                 function.type_parameters()
             } else {
@@ -66,6 +68,7 @@ impl FileReader<'_, '_> {
                 start: span.start,
                 is_function: false,
                 parameter: None,
+                returns_schema: false,
                 type_parameters: Vec::new(),
                 longest: MAX_BODY,
             };
@@ -97,6 +100,7 @@ impl FileReader<'_, '_> {
                 start: span.start,
                 is_function: false,
                 parameter: None,
+                returns_schema: false,
                 type_parameters: Vec::new(),
                 longest: MAX_BODY,
             };
@@ -116,13 +120,19 @@ impl FileReader<'_, '_> {
         let package = &mut self.collector.package;
         let id = ValueId(package.values.len());
         match &self_type {
-            Some(self_type) => package.associated.push(Associated {
-                module,
-                self_type: self_type.clone(),
-                of_trait: around.and_then(Implementation::trait_name).map(str::to_owned),
-                name: name.to_owned(),
-                value: id,
-            }),
+            Some(self_type) => {
+                let of_trait = around.and_then(Implementation::trait_name);
+                if name == SCHEMA_FUNCTION && of_trait == Some("JsonSchema") {
+                    package.schema_functions.push(package.associated.len());
+                }
+                package.associated.push(Associated {
+                    module,
+                    self_type: self_type.clone(),
+                    of_trait: of_trait.map(str::to_owned),
+                    name: name.to_owned(),
+                    value: id,
+                });
+            }
             None => {
                 package.modules[module.0].values.insert(name.to_owned(), id);
             }
@@ -132,6 +142,7 @@ impl FileReader<'_, '_> {
             module,
             is_function: value.is_function,
             parameter: value.parameter,
+            returns_schema: value.returns_schema || name == SCHEMA_FUNCTION,
             type_parameters: value.type_parameters,
             self_type,
             body: value.body.into(),
@@ -148,6 +159,8 @@ struct Found<'f> {
     start: u32,
     is_function: bool,
     parameter: Option<String>,
+    /// True for a function that returns a schema, by the name of the type.
+    returns_schema: bool,
     type_parameters: Vec<String>,
     /// The longest body that is kept, in bytes.
     longest: usize,

@@ -4,7 +4,9 @@ use rbuilder_reader::TypeKind;
 use rbuilder_schema::Shape;
 
 use crate::gap::{GapId, GapSort};
-use crate::package::{AliasId, Dependency, ModuleId, Name, Package, TypeId, ValueId};
+use crate::package::{
+    AliasId, Dependency, LockedDependency, ModuleId, Name, Obstacle, Package, PackageId, TypeId, ValueId,
+};
 
 use super::external;
 
@@ -20,6 +22,8 @@ pub(crate) enum Target {
     Opaque(Owner),
     /// A path into another crate, by its canonical name.
     External(String),
+    /// A path into another crate, whose source cannot be read.
+    Unavailable(Obstacle),
     /// Perhaps an item of a part of the source whose items are unknown.
     Hidden(GapId),
     /// Nothing; with the globs over other crates that might have brought it in.
@@ -29,7 +33,7 @@ pub(crate) enum Target {
 /// Follows a path from a module. What it leads to must have been read.
 pub(crate) fn lookup_path(package: &Package, module: ModuleId, segments: &[String]) -> Target {
     let mut search = Search::new(package);
-    let step = search.path(module, segments);
+    let step = search.path_or_locked(module, segments);
     if let Some(gap) = search.unread_gap {
         return Target::Hidden(gap);
     }
@@ -40,6 +44,13 @@ pub(crate) fn lookup_path(package: &Package, module: ModuleId, segments: &[Strin
         Some(Step::Alias(id)) => Target::Alias(id),
         Some(Step::Opaque(module, name)) => Target::Opaque(Owner::Opaque(module, name)),
         Some(Step::External(path)) => Target::External(external::canonical_path(&path)),
+        Some(Step::Locked(locked)) => match locked
+            .dependency(package)
+            .and_then(|found| found.obstacle.clone())
+        {
+            Some(obstacle) => Target::Unavailable(obstacle),
+            None => Target::External(external::canonical_path(&locked.path)),
+        },
         None => match search.find_macro() {
             Some(gap) => Target::Hidden(gap),
             None => Target::Missing(search.open_globs),
@@ -52,6 +63,8 @@ pub(crate) fn lookup_path(package: &Package, module: ModuleId, segments: &[Strin
 pub(crate) enum Found {
     /// This module has to be read first.
     Unread(ModuleId),
+    /// This dependency of the package, by its name in source, has to be read first.
+    Locked(PackageId, String),
     Type(TypeId),
     Alias(AliasId),
     /// A type without a schema of its own.
@@ -63,13 +76,16 @@ pub(crate) enum Found {
 /// Follows a path from a module, as far as what has been read goes.
 pub(crate) fn find_item(package: &Package, module: ModuleId, segments: &[String]) -> Found {
     let mut search = Search::new(package);
-    let step = search.path(module, segments);
+    let step = search.path_or_locked(module, segments);
     // A name found behind an unread glob might be another's once that is read.
     match (search.unread, step) {
         (Some(id), _) => Found::Unread(id),
         (None, Some(Step::Type(id))) => Found::Type(id),
         (None, Some(Step::Alias(id))) => Found::Alias(id),
         (None, Some(Step::Opaque(module, name))) => Found::Opaque(Owner::Opaque(module, name)),
+        (None, Some(Step::Locked(locked))) if locked.is_untried(package) => {
+            Found::Locked(locked.package, locked.name)
+        }
         (None, _) => Found::Other,
     }
 }
@@ -97,6 +113,17 @@ pub(crate) enum Owner {
     Opaque(ModuleId, String),
 }
 
+impl Owner {
+    /// Returns whether the type is of a package that nobody can edit.
+    pub(crate) fn is_published(&self, package: &Package) -> bool {
+        let module = match self {
+            Owner::Type(id) | Owner::Root(id) => package.item(*id).module,
+            Owner::Opaque(module, _) => *module,
+        };
+        package.member(module).is_published
+    }
+}
+
 /// Follows the path of a value from a module.
 pub(crate) fn find_value(package: &Package, module: ModuleId, segments: &[String]) -> Option<ValueTarget> {
     Search::new(package).value(module, segments, 0)
@@ -117,6 +144,31 @@ enum Step {
     Alias(AliasId),
     Opaque(ModuleId, String),
     External(Vec<String>),
+    Locked(LockedStep),
+}
+
+/// A path into a crate of a registry that has not been read.
+#[derive(Clone, Debug)]
+struct LockedStep {
+    /// The package that depends on it.
+    package: PackageId,
+    /// Its name in source there.
+    name: String,
+    path: Vec<String>,
+}
+
+impl LockedStep {
+    fn dependency<'a>(&self, package: &'a Package) -> Option<&'a LockedDependency> {
+        match package.members[self.package.0].dependencies.get(&self.name)? {
+            Dependency::Locked(dependency) => Some(dependency),
+            Dependency::Package(_) | Dependency::Other(_) => None,
+        }
+    }
+
+    fn is_untried(&self, package: &Package) -> bool {
+        self.dependency(package)
+            .is_some_and(|found| found.obstacle.is_none())
+    }
 }
 
 /// Globs over modules with globs can multiply; no honest name takes so many steps.
@@ -132,6 +184,8 @@ struct Search<'a> {
     open_globs: Vec<String>,
     /// True while the path of such a glob is being followed.
     is_opening: bool,
+    /// True if globs over crates of registries count that have not been read.
+    admits_locked: bool,
     /// The first module met that has not been read.
     unread: Option<ModuleId>,
     /// A part behind a syntax error that may declare the name: what is found elsewhere may be another's.
@@ -148,10 +202,22 @@ impl<'a> Search<'a> {
             looking: Vec::new(),
             open_globs: Vec::new(),
             is_opening: false,
+            admits_locked: false,
             unread: None,
             unread_gap: None,
             macros: Vec::new(),
         }
+    }
+
+    /// Follows a path. Only if it leads nowhere otherwise, it may begin at a glob over a crate that has not been read: else
+    /// any `String` beside such a glob would have the crate read.
+    fn path_or_locked(&mut self, module: ModuleId, segments: &[String]) -> Option<Step> {
+        let step = self.path(module, segments);
+        if step.is_some() || self.unread.is_some() {
+            return step;
+        }
+        self.admits_locked = true;
+        self.path(module, segments)
     }
 
     fn path(&mut self, module: ModuleId, segments: &[String]) -> Option<Step> {
@@ -196,7 +262,7 @@ impl<'a> Search<'a> {
         }
         match self.path(module, prefix)? {
             Step::Module(id) => self.value_in(id, last, depth),
-            Step::External(mut path) => {
+            Step::External(mut path) | Step::Locked(LockedStep { mut path, .. }) => {
                 path.push(last.clone());
                 Some(ValueTarget::External(external::canonical_path(&path)))
             }
@@ -265,6 +331,10 @@ impl<'a> Search<'a> {
                 Step::External(mut path) => {
                     path.push(segment.clone());
                     Step::External(path)
+                }
+                Step::Locked(mut locked) => {
+                    locked.path.push(segment.clone());
+                    Step::Locked(locked)
                 }
                 Step::Type(_) | Step::Root(_) | Step::Alias(_) | Step::Opaque(..) => return None,
             };
@@ -373,9 +443,21 @@ impl<'a> Search<'a> {
     fn through_globs(&mut self, module: ModuleId, name: &str) -> Option<Step> {
         let package = self.package;
         let mut imported = None;
+        let mut locked = None;
         for glob in &package.module(module).globs {
             let (step, is_import) = match self.path(module, glob) {
                 // A glob over the module itself, or over one that is reached through the glob, ends by the step count.
+                // Read or not, a crate of a registry gives the same answer.
+                Some(Step::Module(id))
+                    if self.is_of_published(id, module) && external::prelude_path(name).is_some() =>
+                {
+                    (None, false)
+                }
+                Some(Step::Locked(mut step)) if self.admits_locked => {
+                    step.path.push(name.to_owned());
+                    locked = locked.or(Some(Step::Locked(step)));
+                    (None, false)
+                }
                 Some(Step::Module(id)) if id != module => {
                     let declared = package.module(id).names.get(name);
                     (self.member(id, name), matches!(declared, Some(Name::Import(_))))
@@ -389,7 +471,13 @@ impl<'a> Search<'a> {
                 return step;
             }
         }
-        imported
+        imported.or(locked)
+    }
+
+    /// Returns whether a module is of a published package, and another of another one.
+    fn is_of_published(&self, id: ModuleId, other: ModuleId) -> bool {
+        self.package.member(id).is_published
+            && self.package.module(id).package != self.package.module(other).package
     }
 
     /// A type or module that k8s-openapi has: a glob over it is as good as a list.
@@ -447,6 +535,13 @@ impl<'a> Search<'a> {
             (_, Some(Dependency::Package(index))) => {
                 let (_, root) = self.package.members[index.0].library.as_ref()?;
                 return Some(Step::Module(*root));
+            }
+            (_, Some(Dependency::Locked(locked))) => {
+                return Some(Step::Locked(LockedStep {
+                    package: self.package.module(module).package,
+                    name: name.to_owned(),
+                    path: vec![locked.name.clone()],
+                }));
             }
             (_, None) => return None,
         };

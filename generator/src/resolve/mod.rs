@@ -13,7 +13,7 @@ use rbuilder_reader::{TypeKind, TypeRef};
 use rbuilder_schema::ESCAPE;
 
 use crate::advice;
-use crate::package::{AliasId, ModuleId, Package, TypeId, ValueId};
+use crate::package::{AliasId, ModuleId, Obstacle, Package, TypeId, ValueId};
 use crate::place::{FileId, Place};
 use crate::report::Report;
 
@@ -132,6 +132,9 @@ impl<'a> Resolver<'a> {
             Target::Type(id) => self.resolve_item(id, args, place, scope),
             Target::Alias(id) => self.resolve_alias(id, args, place, scope),
             Target::External(path) => self.resolve_external(&path, &written, args, place, scope),
+            Target::Unavailable(Obstacle { reason, help }) => {
+                self.error(place, format!("cannot read `{written}`: {reason}"), &help)
+            }
             Target::Root(id) => {
                 let spec = self
                     .package
@@ -154,11 +157,13 @@ impl<'a> Resolver<'a> {
                 let args: Vec<Option<Ty>> = args.iter().map(|arg| self.resolve(arg, scope)).collect();
                 Some(Ty::Written(function, args.into_iter().collect::<Option<_>>()?))
             }
-            Target::Opaque(_) => self.error(
-                place,
-                format!("`{written}` does not derive a schema"),
-                &format!("add `CrdSchema` to its derives, or {ESCAPE}"),
-            ),
+            Target::Opaque(owner) => {
+                let help = match owner.is_published(self.package) {
+                    true => format!("turn on the feature of its crate that derives a schema, or {ESCAPE}"),
+                    false => format!("add `CrdSchema` to its derives, or {ESCAPE}"),
+                };
+                self.error(place, format!("`{written}` does not derive a schema"), &help)
+            }
             Target::Module => self.error(
                 place,
                 format!("expected a type, found the module `{written}`"),

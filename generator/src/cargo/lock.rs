@@ -1,0 +1,246 @@
+//! `Cargo.lock`: the versions and checksums of the dependencies, and which of them each package has.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use semver::{Version, VersionReq};
+use toml_edit::{Document, TableLike};
+
+use super::file::string_at;
+
+/// A number that indexes the packages of a lock file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct LockId(usize);
+
+/// A lock file.
+#[derive(Debug)]
+pub(super) struct Lock {
+    packages: Vec<LockedPackage>,
+    by_name: BTreeMap<String, Vec<LockId>>,
+}
+
+/// A package of a lock file.
+#[derive(Debug)]
+pub(super) struct LockedPackage {
+    pub(super) name: String,
+    pub(super) version: String,
+    /// The registry or the git repository; `None` for a path dependency.
+    pub(super) source: Option<String>,
+    /// SHA-256 of the archive in hexadecimal digits, which packages of registries have.
+    pub(super) checksum: Option<String>,
+    dependencies: Vec<LockId>,
+}
+
+impl Lock {
+    /// Reads a lock file of any version. Returns the reason, a phrase, if it is not one.
+    pub(super) fn parse(text: &str) -> Result<Lock, String> {
+        let document = Document::parse(text).map_err(|error| error.message().trim().to_owned())?;
+        let mut lock = Lock {
+            packages: Vec::new(),
+            by_name: BTreeMap::new(),
+        };
+        let tables = document.get("package").and_then(|item| item.as_array_of_tables());
+        let mut named_dependencies = Vec::new();
+        for table in tables.into_iter().flatten() {
+            let (Some(name), Some(version)) = (string_at(table, "name"), string_at(table, "version")) else {
+                return Err("a package without `name` or `version`".to_owned());
+            };
+            let source = string_at(table, "source");
+            let checksum = string_at(table, "checksum").or_else(|| {
+                // Until 2019 the checksums were in a table of their own.
+                let key = format!("checksum {name} {version} ({})", source?);
+                string_at(document.get("metadata")?.as_table_like()? as &dyn TableLike, &key)
+            });
+            let id = LockId(lock.packages.len());
+            lock.by_name.entry(name.to_owned()).or_default().push(id);
+            lock.packages.push(LockedPackage {
+                name: name.to_owned(),
+                version: version.to_owned(),
+                source: source.map(str::to_owned),
+                checksum: checksum.map(str::to_ascii_lowercase),
+                dependencies: Vec::new(),
+            });
+            let list = table.get("dependencies").and_then(|item| item.as_array());
+            named_dependencies.push(list.into_iter().flatten().filter_map(|value| value.as_str()));
+        }
+        for (at, named) in named_dependencies.into_iter().enumerate() {
+            let found = named.filter_map(|named| lock.find_named(named)).collect();
+            lock.packages[at].dependencies = found;
+        }
+        Ok(lock)
+    }
+
+    pub(super) fn package(&self, id: LockId) -> &LockedPackage {
+        &self.packages[id.0]
+    }
+
+    /// Finds `name`, `name version` or `name version (source)`: as much as it takes to tell packages apart.
+    fn find_named(&self, named: &str) -> Option<LockId> {
+        let mut words = named.splitn(3, ' ');
+        let (name, version, source) = (words.next()?, words.next(), words.next());
+        let source = source.map(|source| source.trim_start_matches('(').trim_end_matches(')'));
+        let candidates = self.by_name.get(name)?.iter().copied();
+        let mut fitting = candidates.filter(|id| {
+            let package = self.package(*id);
+            version.is_none_or(|version| version == package.version)
+                && (source.is_none() || source == package.source.as_deref())
+        });
+        fitting.next()
+    }
+
+    /// Finds the package of a path dependency, or of the project itself.
+    pub(super) fn find_local(&self, name: &str, version: Option<&str>) -> Option<LockId> {
+        let candidates = self.by_name.get(name)?.iter().copied();
+        let local: Vec<LockId> = candidates
+            .filter(|id| self.package(*id).source.is_none())
+            .collect();
+        let same = local
+            .iter()
+            .find(|id| version == Some(self.package(**id).version.as_str()));
+        same.or(local.first()).copied()
+    }
+
+    /// Finds the package that a dependency stands for. If several have its name, as after a renaming, it is the newest that
+    /// the requirement in the manifest admits, which is the one that Cargo has chosen.
+    pub(super) fn find_dependency(
+        &self,
+        dependent: LockId,
+        name: &str,
+        requirement: Option<&str>,
+    ) -> Option<LockId> {
+        let dependencies = self.package(dependent).dependencies.iter().copied();
+        let named: Vec<LockId> = dependencies.filter(|id| self.package(*id).name == name).collect();
+        if let [only] = named.as_slice() {
+            return Some(*only);
+        }
+        let requirement = requirement.and_then(|text| VersionReq::parse(text).ok());
+        let fitting = named.into_iter().filter_map(|id| {
+            let version = Version::parse(&self.package(id).version).ok()?;
+            let admits = requirement
+                .as_ref()
+                .is_none_or(|requirement| requirement.matches(&version));
+            admits.then_some((version, id))
+        });
+        fitting.max().map(|(_, id)| id)
+    }
+
+    /// The package and all that depend on it, directly or not: those that its features may come from. No other package can
+    /// turn one on, so this part of the graph is all that has to be read.
+    pub(super) fn find_dependents(&self, id: LockId) -> BTreeSet<LockId> {
+        let mut dependents: BTreeMap<LockId, Vec<LockId>> = BTreeMap::new();
+        for (at, package) in self.packages.iter().enumerate() {
+            for dependency in &package.dependencies {
+                dependents.entry(*dependency).or_default().push(LockId(at));
+            }
+        }
+        let mut found = BTreeSet::from([id]);
+        let mut open = vec![id];
+        while let Some(id) = open.pop() {
+            let above = dependents.get(&id).into_iter().flatten().copied();
+            open.extend(above.filter(|id| found.insert(*id)));
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOCK: &str = "\
+version = 4
+
+[[package]]
+name = \"op\"
+version = \"0.1.0\"
+dependencies = [\"either\", \"foo 1.2.0\", \"foo 2.0.0 (registry+https://a)\"]
+
+[[package]]
+name = \"either\"
+version = \"1.0.0\"
+source = \"registry+https://a\"
+checksum = \"AB\"
+dependencies = [\"foo 2.0.0 (registry+https://b)\"]
+
+[[package]]
+name = \"foo\"
+version = \"1.2.0\"
+source = \"registry+https://a\"
+
+[[package]]
+name = \"foo\"
+version = \"2.0.0\"
+source = \"registry+https://a\"
+
+[[package]]
+name = \"foo\"
+version = \"2.0.0\"
+source = \"registry+https://b\"
+";
+
+    fn describe(lock: &Lock, id: LockId) -> String {
+        let package = lock.package(id);
+        let source = package.source.as_deref().unwrap_or("path");
+        format!("{} {} {source}", package.name, package.version)
+    }
+
+    #[test]
+    fn the_package_of_a_dependency() {
+        let lock = Lock::parse(LOCK).expect("a lock file");
+        let of = |dependent: &str, name: &str, requirement: Option<&str>| {
+            let found = lock.find_dependency(lock.find_named(dependent)?, name, requirement);
+            found.map(|id| describe(&lock, id))
+        };
+        for (dependent, name, requirement, expected) in [
+            (
+                "op",
+                "either",
+                Some("0.9"),
+                Some("either 1.0.0 registry+https://a"),
+            ),
+            ("op", "foo", Some("1"), Some("foo 1.2.0 registry+https://a")),
+            ("op", "foo", Some("^2.0"), Some("foo 2.0.0 registry+https://a")),
+            ("op", "foo", None, Some("foo 2.0.0 registry+https://a")),
+            ("op", "foo", Some("3"), None),
+            ("either", "foo", None, Some("foo 2.0.0 registry+https://b")),
+            ("op", "bar", None, None),
+        ] {
+            assert_eq!(
+                of(dependent, name, requirement).as_deref(),
+                expected,
+                "{dependent} {name} {requirement:?}"
+            );
+        }
+        assert_eq!(
+            lock.find_local("op", None)
+                .map(|id| describe(&lock, id))
+                .as_deref(),
+            Some("op 0.1.0 path")
+        );
+        assert_eq!(lock.find_local("either", None), None);
+    }
+
+    #[test]
+    fn the_dependents_of_a_package() {
+        let lock = Lock::parse(LOCK).expect("a lock file");
+        let of = |named: &str| -> Vec<String> {
+            let id = lock.find_named(named).expect("a package");
+            let found = lock.find_dependents(id).into_iter();
+            found.map(|id| lock.package(id).name.clone()).collect()
+        };
+        assert_eq!(of("foo 1.2.0"), ["op", "foo"]);
+        assert_eq!(of("foo 2.0.0 (registry+https://b)"), ["op", "either", "foo"]);
+    }
+
+    #[test]
+    fn checksums_and_what_is_no_lock_file() {
+        let lock = Lock::parse(LOCK).expect("a lock file");
+        let either = lock.find_named("either").expect("a package");
+        assert_eq!(lock.package(either).checksum.as_deref(), Some("ab"));
+        let old = "[[package]]\nname = \"a\"\nversion = \"1.0.0\"\nsource = \"registry+https://a\"\n\n[metadata]\n\"checksum a 1.0.0 (registry+https://a)\" = \"cd\"\n";
+        let lock = Lock::parse(old).expect("a lock file");
+        let a = lock.find_named("a").expect("a package");
+        assert_eq!(lock.package(a).checksum.as_deref(), Some("cd"));
+        assert!(Lock::parse("<<<<<<< HEAD").is_err());
+        assert!(Lock::parse("[[package]]\nname = \"a\"\n").is_err());
+    }
+}

@@ -1,0 +1,281 @@
+//! Packages of registries and of git, which are read when a kind needs a type of them.
+//!
+//! `Cargo.lock` says which package a dependency is, by version and checksum, so that what is read depends on the repository
+//! alone. The features of the package may come from any package that depends on it, so the manifests of all of these are
+//! read; of nothing else in the graph, which can have hundreds of packages, anything is looked at.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use super::file::File;
+use super::graph::{Graph, Index, Wanted};
+use super::lock::{Lock, LockId, LockedPackage};
+use super::manifest::Manifest;
+use super::vendor::Replacements;
+use super::workspace;
+use crate::package::{Obstacle, PackageId};
+use crate::sources::{Archive, ArchiveError, REGISTRY, join};
+
+/// Reads published packages.
+pub(crate) struct Published<'a> {
+    graph: Graph<'a>,
+    /// The manifest that the command runs for.
+    here: Rc<File>,
+    lock: Option<Result<Rc<Lock>, Obstacle>>,
+    replacements: Option<Rc<Replacements>>,
+    /// The packages whose manifests are read once something leads to them.
+    admitted: BTreeSet<LockId>,
+    /// Those of them that have been read, or why they could not be.
+    read: BTreeMap<LockId, Result<Index, Obstacle>>,
+    /// The number of packages that have been handed over.
+    handed_over: usize,
+}
+
+/// A package, and the manifests that were read for it.
+pub(crate) struct Loaded {
+    pub(crate) package: PackageId,
+    /// These follow the packages that are known already.
+    pub(crate) added: Vec<Manifest>,
+}
+
+/// Advice for a type whose crate is not read.
+const ALTERNATIVE: &str =
+    "put `#[kube(schema_type = \"…\")]`, `#[kube(schema = { … })]` or `#[kube(schemaless)]` on the field";
+
+impl<'a> Published<'a> {
+    pub(super) fn new(graph: Graph<'a>, here: Rc<File>) -> Self {
+        Published {
+            handed_over: graph.len(),
+            graph,
+            here,
+            lock: None,
+            replacements: None,
+            admitted: BTreeSet::new(),
+            read: BTreeMap::new(),
+        }
+    }
+
+    /// Reads the package that a dependency of another one stands for.
+    ///
+    /// # Errors
+    /// Fails if `Cargo.lock` does not name it, or its source is not available.
+    pub(crate) fn load(&mut self, dependent: PackageId, key: &str) -> Result<Loaded, Obstacle> {
+        if let Some(wanted) = self.graph.nodes[dependent.0].wanted.get(key) {
+            check_in_use(wanted)?;
+        }
+        let lock = self.lock()?;
+        let id = self.find_target(&lock, dependent.0, key)?;
+        let closure = lock.find_dependents(id);
+        self.admitted.extend(closure.iter().copied());
+        self.follow(&lock);
+        // A feature may come from each of them, so one that cannot be read leaves the features unknown.
+        if let Some(obstacle) = closure.iter().find_map(|id| self.read.get(id)?.as_ref().err()) {
+            return Err(obstacle.clone());
+        }
+        match self.read.get(&id) {
+            Some(Ok(index)) => Ok(Loaded {
+                package: PackageId(*index),
+                added: self.hand_over(),
+            }),
+            _ => Err(self.outdated(&lock.package(id).name)),
+        }
+    }
+
+    fn hand_over(&mut self) -> Vec<Manifest> {
+        let added = self.graph.manifests(self.handed_over);
+        self.handed_over += added.len();
+        added
+    }
+
+    /// Reads the manifests of the packages that are admitted, as far as dependencies that are on lead to them.
+    fn follow(&mut self, lock: &Lock) {
+        let mut is_changed = true;
+        while std::mem::take(&mut is_changed) {
+            for (index, key) in self.open_edges() {
+                let Ok(id) = self.find_target(lock, index, &key) else {
+                    continue;
+                };
+                if !self.admitted.contains(&id) {
+                    continue;
+                }
+                if !self.read.contains_key(&id) {
+                    let read = self.read_package(lock.package(id), id);
+                    self.read.insert(id, read);
+                }
+                if let Some(Ok(target)) = self.read.get(&id) {
+                    self.graph.connect(index, &key, *target);
+                    is_changed = true;
+                }
+            }
+            self.graph.follow_open();
+        }
+    }
+
+    /// The dependencies that are on and lead to no package yet.
+    fn open_edges(&self) -> Vec<(Index, String)> {
+        let nodes = self.graph.nodes.iter().enumerate();
+        let edges = nodes.flat_map(|(index, node)| {
+            let open = node.wanted.iter().filter(|(_, wanted)| {
+                wanted.is_locked && wanted.on && !wanted.is_elsewhere && wanted.index.is_none()
+            });
+            open.map(move |(key, _)| (index, key.clone()))
+        });
+        edges.collect()
+    }
+
+    /// The package in `Cargo.lock` that a dependency stands for.
+    fn find_target(&self, lock: &Lock, dependent: Index, key: &str) -> Result<LockId, Obstacle> {
+        let node = &self.graph.nodes[dependent];
+        let of_dependent = node
+            .locked
+            .or_else(|| lock.find_local(self.graph.name(dependent), self.graph.version(dependent)));
+        let wanted = node.wanted.get(key);
+        let found = of_dependent.zip(wanted).and_then(|(of_dependent, wanted)| {
+            lock.find_dependency(of_dependent, &wanted.package, wanted.requirement.as_deref())
+        });
+        found.ok_or_else(|| self.outdated(wanted.map_or(key, |wanted| &wanted.package)))
+    }
+
+    fn outdated(&self, name: &str) -> Obstacle {
+        Obstacle {
+            reason: format!(
+                "`Cargo.lock` is out of date: it does not have `{name}` as `Cargo.toml` asks for it"
+            ),
+            help: "run `cargo update --workspace`".to_owned(),
+        }
+    }
+
+    /// Makes the source of a package available, and reads its manifest.
+    fn read_package(&mut self, package: &LockedPackage, id: LockId) -> Result<Index, Obstacle> {
+        let folder = self.find_source(package)?;
+        self.graph.add_locked(&folder, id).map_err(|error| Obstacle {
+            reason: format!(
+                "the manifest of {} {} cannot be read: {}",
+                package.name, package.version, error.message
+            ),
+            help: ALTERNATIVE.to_owned(),
+        })
+    }
+
+    /// Returns the folder in which the source of a package is now available.
+    fn find_source(&mut self, package: &LockedPackage) -> Result<String, Obstacle> {
+        let LockedPackage { name, version, .. } = package;
+        let sources = self.graph.sources;
+        if let Some(folder) = self.replacements().find_folder(package, sources) {
+            return folder.map_err(|reason| Obstacle {
+                reason,
+                help: "run `cargo vendor`".to_owned(),
+            });
+        }
+        let Some(source) = &package.source else {
+            return Err(Obstacle {
+                reason: format!("{name} {version} is patched with a path"),
+                help: format!("name its path in `[dependencies]`, or {ALTERNATIVE}"),
+            });
+        };
+        let (Some(checksum), false) = (&package.checksum, source.starts_with("git+")) else {
+            return Err(Obstacle {
+                reason: format!(
+                    "{name} {version} comes from git, and `Cargo.lock` has no checksum to verify a checkout with"
+                ),
+                help: format!("add the source to the repository with `cargo vendor`, or {ALTERNATIVE}"),
+            });
+        };
+        if !is_name(name, "") || !is_name(version, ".+") {
+            return Err(Obstacle {
+                reason: format!("`Cargo.lock` has no valid name and version: `{name}` and `{version}`"),
+                help: "run `cargo generate-lockfile`".to_owned(),
+            });
+        }
+        let mut folder = format!("{REGISTRY}/{name}-{version}");
+        if self.is_taken(&folder) {
+            // Another registry has a package of this name and version.
+            folder = format!("{folder}-{}", checksum.get(..8).unwrap_or(checksum));
+        }
+        let archive = Archive {
+            name,
+            version,
+            checksum,
+        };
+        match sources.open_archive(&folder, &archive) {
+            Ok(()) => Ok(folder),
+            Err(ArchiveError::Absent) => Err(Obstacle {
+                reason: format!("the source of {name} {version} is not on this machine"),
+                help: "run `cargo fetch`".to_owned(),
+            }),
+            Err(ArchiveError::OtherChecksum(path)) => Err(Obstacle {
+                reason: format!("the archive of {name} {version} does not have the checksum in `Cargo.lock`"),
+                help: format!("remove `{path}`, and run `cargo fetch`"),
+            }),
+            Err(ArchiveError::Unreadable(reason)) => Err(Obstacle {
+                reason: format!("failed to read the archive of {name} {version}: {reason}"),
+                help: ALTERNATIVE.to_owned(),
+            }),
+        }
+    }
+
+    fn is_taken(&self, folder: &str) -> bool {
+        self.graph.nodes.iter().any(|node| node.file.folder == folder)
+    }
+
+    fn lock(&mut self) -> Result<Rc<Lock>, Obstacle> {
+        if self.lock.is_none() {
+            self.lock = Some(self.read_lock());
+        }
+        self.lock.clone().unwrap_or_else(|| Err(self.outdated("")))
+    }
+
+    /// Reads the lock file of the workspace, or of a package without one.
+    fn read_lock(&mut self) -> Result<Rc<Lock>, Obstacle> {
+        let root = match self.here.table("workspace") {
+            Some(_) => None,
+            None => workspace::root_of(&self.here, &mut self.graph.files)
+                .ok()
+                .flatten(),
+        };
+        let path = join(&root.as_ref().unwrap_or(&self.here).folder, "Cargo.lock");
+        let obstacle = |reason: String| Obstacle {
+            reason,
+            help: format!("run `cargo generate-lockfile` and commit `Cargo.lock`, or {ALTERNATIVE}"),
+        };
+        match self.graph.sources.text(&path) {
+            Ok(Some(text)) => Lock::parse(&text)
+                .map(Rc::new)
+                .map_err(|reason| obstacle(format!("failed to parse `{path}`: {reason}"))),
+            Ok(None) => Err(obstacle(format!(
+                "the version of its crate is unknown without `{path}`"
+            ))),
+            Err(reason) => Err(obstacle(format!("failed to read `{path}`: {reason}"))),
+        }
+    }
+
+    fn replacements(&mut self) -> Rc<Replacements> {
+        let sources = self.graph.sources;
+        let read = || Rc::new(Replacements::read(sources));
+        Rc::clone(self.replacements.get_or_insert_with(read))
+    }
+}
+
+/// Checks that a dependency is part of the build.
+fn check_in_use(wanted: &Wanted) -> Result<(), Obstacle> {
+    let name = &wanted.package;
+    let (reason, help) = if wanted.is_elsewhere {
+        let reason = format!("`{name}` is a dependency for other targets than Linux");
+        (reason, "move it to `[dependencies]`")
+    } else if !wanted.on {
+        let reason = format!("`{name}` is an optional dependency, and no feature turns it on");
+        (reason, "select the feature with `--features`")
+    } else {
+        return Ok(());
+    };
+    Err(Obstacle {
+        reason,
+        help: help.to_owned(),
+    })
+}
+
+/// Returns whether a part of a file name has letters, digits, `-`, `_` and these characters only.
+fn is_name(text: &str, others: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c) || others.contains(c);
+    !text.is_empty() && text.len() <= 128 && text.chars().all(is_part)
+}

@@ -1,0 +1,203 @@
+//! Source replacement in `.cargo/config.toml`: which folder of the repository has the packages of a registry or of git.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use toml_edit::{Document, TableLike};
+
+use super::file::{string_at, table_at};
+use super::lock::LockedPackage;
+use crate::sources::{Sources, join};
+
+/// Folders above the project whose configuration counts, as in Cargo.
+const MAX_ANCESTORS: usize = 32;
+
+/// Replacements that lead to replacements; a circle of them ends here.
+const MAX_REPLACEMENTS: usize = 16;
+
+/// The names of crates.io in `Cargo.lock`.
+const CRATES_IO: [&str; 2] = [
+    "registry+https://github.com/rust-lang/crates.io-index",
+    "sparse+https://index.crates.io/",
+];
+
+/// The tables `[source.…]` of Cargo's configuration, by name.
+#[derive(Debug, Default)]
+pub(super) struct Replacements {
+    sources: BTreeMap<String, Replacement>,
+}
+
+#[derive(Debug, Default)]
+struct Replacement {
+    registry: Option<String>,
+    git: Option<String>,
+    replace_with: Option<String>,
+    /// The folder of the packages, relative to the project.
+    directory: Option<String>,
+}
+
+impl Replacements {
+    /// Reads the configuration of the project and of the folders above it, of which the nearest counts.
+    pub(super) fn read(sources: &dyn Sources) -> Replacements {
+        let mut found = Replacements::default();
+        let mut folder = String::new();
+        for _ in 0..MAX_ANCESTORS {
+            for name in [".cargo/config.toml", ".cargo/config"] {
+                // What lies outside of the repository is not read: the output depends on the repository alone.
+                if let Ok(Some(text)) = sources.text(&join(&folder, name)) {
+                    found.add(&text, &folder);
+                    break;
+                }
+            }
+            let above = join(&folder, "..");
+            if above == folder {
+                break;
+            }
+            folder = above;
+        }
+        found
+    }
+
+    fn add(&mut self, text: &str, folder: &str) {
+        let Ok(document) = Document::parse(text) else {
+            return;
+        };
+        let tables = table_at(document.as_table(), "source")
+            .into_iter()
+            .flat_map(TableLike::iter);
+        for (name, table) in tables.filter_map(|(name, item)| Some((name, item.as_table_like()?))) {
+            let of = |key: &str| string_at(table, key).map(str::to_owned);
+            let known = self.sources.entry(name.to_owned()).or_default();
+            known.registry = known.registry.take().or_else(|| of("registry"));
+            known.git = known.git.take().or_else(|| of("git"));
+            known.replace_with = known.replace_with.take().or_else(|| of("replace-with"));
+            let directory = of("directory").map(|directory| join(folder, &directory));
+            known.directory = known.directory.take().or(directory);
+        }
+    }
+
+    /// The folder whose packages take the place of a source.
+    fn directory_of(&self, source: &str) -> Option<&str> {
+        let mut tables = self.sources.iter();
+        let (_, mut replacement) = tables.find(|(name, table)| table.is_of(name, source))?;
+        for _ in 0..MAX_REPLACEMENTS {
+            if let Some(directory) = &replacement.directory {
+                return Some(directory);
+            }
+            replacement = self.sources.get(replacement.replace_with.as_ref()?)?;
+        }
+        None
+    }
+
+    /// Returns the folder of a package whose source is replaced by a folder of packages; `None` if it is not replaced.
+    ///
+    /// # Errors
+    /// Fails with the reason if the folder does not have the package, or has it with another checksum.
+    pub(super) fn find_folder(
+        &self,
+        package: &LockedPackage,
+        sources: &dyn Sources,
+    ) -> Option<Result<String, String>> {
+        let directory = self.directory_of(package.source.as_deref()?)?;
+        Some(find_in(directory, package, sources))
+    }
+}
+
+impl Replacement {
+    /// Returns whether the table describes a source of `Cargo.lock`.
+    fn is_of(&self, name: &str, source: &str) -> bool {
+        if name == "crates-io" {
+            return CRATES_IO.contains(&source);
+        }
+        let bare = |url: &str| {
+            let url = url.trim_start_matches("registry+").trim_start_matches("sparse+");
+            url.trim_end_matches('/').to_owned()
+        };
+        if let Some(repository) = source.strip_prefix("git+") {
+            let repository = repository.split(['?', '#']).next().unwrap_or_default();
+            return self
+                .git
+                .as_deref()
+                .is_some_and(|git| bare(git) == bare(repository));
+        }
+        let registry = self.registry.as_deref();
+        registry.is_some_and(|registry| bare(registry) == bare(source))
+    }
+}
+
+/// Finds a package in a folder that `cargo vendor` has written. The name of its own folder says nothing for certain.
+fn find_in(directory: &str, package: &LockedPackage, sources: &dyn Sources) -> Result<String, String> {
+    let LockedPackage { name, version, .. } = package;
+    let usual = [format!("{name}-{version}"), name.clone()];
+    let is_package = |folder: &String| is_manifest_of(sources, folder, package);
+    let mut folder = usual
+        .iter()
+        .map(|name| join(directory, name))
+        .find(|folder| is_package(folder));
+    if folder.is_none() {
+        let others = sources.folders(directory).unwrap_or_default();
+        let mut others = others.iter().map(|name| join(directory, name));
+        folder = others.find(|folder| is_package(folder));
+    }
+    let folder = folder.ok_or_else(|| format!("`{directory}` does not have {name} {version}"))?;
+    let path = join(&folder, ".cargo-checksum.json");
+    let text = match sources.text(&path) {
+        Ok(Some(text)) => text,
+        Ok(None) => return Err(format!("`{path}` does not exist")),
+        Err(reason) => return Err(format!("failed to read `{path}`: {reason}")),
+    };
+    let record: Value =
+        serde_json::from_str(&text).map_err(|error| format!("failed to parse `{path}`: {error}"))?;
+    // Packages from git have no checksum, here and there.
+    let checksum = record.get("package").and_then(Value::as_str);
+    if checksum.map(str::to_ascii_lowercase) != package.checksum {
+        return Err(format!(
+            "`{path}` does not have the checksum of {name} {version} in `Cargo.lock`"
+        ));
+    }
+    Ok(folder)
+}
+
+fn is_manifest_of(sources: &dyn Sources, folder: &str, package: &LockedPackage) -> bool {
+    let Ok(Some(text)) = sources.text(&join(folder, "Cargo.toml")) else {
+        return false;
+    };
+    let Ok(document) = Document::parse(&*text) else {
+        return false;
+    };
+    table_at(document.as_table(), "package").is_some_and(|found| {
+        string_at(found, "name") == Some(&package.name)
+            && string_at(found, "version") == Some(&package.version)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_folder_that_replaces_a_source() {
+        let mut replacements = Replacements::default();
+        replacements.add(
+            "[source.crates-io]\nreplace-with = \"mirror\"\n\n[source.mirror]\nreplace-with = \"vendored\"\nregistry = \"sparse+https://mirror/index\"\n\n\
+             [source.vendored]\ndirectory = \"vendor\"\n\n[source.fork]\ngit = \"https://github.com/a/b\"\nrev = \"1\"\nreplace-with = \"vendored\"\n\n\
+             [source.a]\nregistry = \"https://circle\"\nreplace-with = \"a\"\n",
+            "..",
+        );
+        // The nearest configuration counts.
+        replacements.add("[source.vendored]\ndirectory = \"other\"\n", "../..");
+        for (source, expected) in [
+            (
+                "registry+https://github.com/rust-lang/crates.io-index",
+                Some("../vendor"),
+            ),
+            ("registry+https://mirror/index/", Some("../vendor")),
+            ("git+https://github.com/a/b?rev=1#0123", Some("../vendor")),
+            ("git+https://github.com/a/c#0123", None),
+            ("registry+https://other", None),
+            ("sparse+https://circle", None),
+        ] {
+            assert_eq!(replacements.directory_of(source), expected, "{source}");
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Whether a schema may need a package of a registry.
+//!
+//! Most projects need none, and following every type of every kind to find that out would cost a tenth of a run. So the names
+//! are compared first: too many may count as needed, never too few.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rbuilder_reader::{TypeKind, TypeRef};
+
+use super::reach::types_of;
+use crate::gap::words;
+use crate::package::{Dependency, ModuleId, Name, Package};
+
+/// Returns whether a type that a schema may need may be of a package that has not been read.
+pub(super) fn may_need_published(package: &Package) -> bool {
+    let used = find_used_names(package);
+    let mut dependencies = package.members.iter().flat_map(|member| &member.dependencies);
+    if dependencies.any(|(name, dependency)| is_locked(Some(dependency)) && used.contains(name.as_str())) {
+        return true;
+    }
+    // A name may be imported over several modules, under other names and behind names of modules.
+    let mut hops = used;
+    for module in &package.modules {
+        for (name, path) in imports(&module.names) {
+            if let Some((last, before)) = path.split_last() {
+                hops.extend(before.iter().map(String::as_str));
+                hops.extend((last != name).then_some(last.as_str()));
+            }
+        }
+        hops.extend(module.globs.iter().flatten().map(String::as_str));
+    }
+    package.modules.iter().enumerate().any(|(at, module)| {
+        let dependencies = &package.member(ModuleId(at)).dependencies;
+        let begins_locked = |path: &[String]| {
+            let first = path.iter().find(|segment| !segment.is_empty());
+            first.is_some_and(|first| is_locked(dependencies.get(first)))
+        };
+        imports(&module.names).any(|(name, path)| begins_locked(path) && hops.contains(name.as_str()))
+            || module.globs.iter().any(|glob| begins_locked(glob))
+    })
+}
+
+fn is_locked(dependency: Option<&Dependency>) -> bool {
+    matches!(dependency, Some(Dependency::Locked(_)))
+}
+
+fn imports(names: &BTreeMap<String, Name>) -> impl Iterator<Item = (&String, &Vec<String>)> {
+    names.iter().filter_map(|(name, meaning)| match meaning {
+        Name::Import(path) => Some((name, path)),
+        _ => None,
+    })
+}
+
+/// The names in the types that types and aliases mention, and all words in functions that return schemas.
+fn find_used_names(package: &Package) -> BTreeSet<&str> {
+    let mut used = BTreeSet::new();
+    for model in package.types.iter().filter_map(|item| item.model.as_ref()) {
+        types_of(model).for_each(|ty| add_names(ty, &mut used));
+        for function in model.schema_functions.values() {
+            used.extend(words(&function.path));
+        }
+    }
+    for alias in &package.aliases {
+        let defaults = alias.generics.iter().filter_map(|(_, default)| default.as_ref());
+        defaults
+            .chain([&alias.target])
+            .for_each(|ty| add_names(ty, &mut used));
+    }
+    let functions = package.values.iter().filter(|value| value.returns_schema);
+    used.extend(functions.flat_map(|function| words(&function.body)));
+    used
+}
+
+fn add_names<'a>(ty: &'a TypeRef, used: &mut BTreeSet<&'a str>) {
+    match &ty.kind {
+        TypeKind::Path(path, args) => {
+            used.extend(path.iter().map(String::as_str));
+            args.iter().for_each(|arg| add_names(arg, used));
+        }
+        TypeKind::Array(item, _) => add_names(item, used),
+        TypeKind::Tuple(items) => items.iter().for_each(|item| add_names(item, used)),
+        TypeKind::Other(_) => {}
+    }
+}
