@@ -2,8 +2,13 @@
 //!
 //! Help is written for `derive(CrdSchema)`, whose attributes such a type does not have: following it, a program would not
 //! compile. Here is the same for what schemars and kube understand. `generator/tests/advice.rs` follows each.
+//!
+//! Neither have older releases of kube all attributes, nor the schemars of today: [`for_kube`] has what a program can follow
+//! that has such a release in Cargo.lock.
 
 use rbuilder_schema::ESCAPE;
+
+use crate::kube_release::KubeRelease;
 
 /// The advice about a type: as it is if the type has `derive(CrdSchema)`.
 pub(crate) fn for_type(help: &str, is_ours: bool) -> String {
@@ -73,9 +78,80 @@ const ADVICE: &[(&str, &str)] = &[
         "accept any content with `#[crd(preserve_unknown_fields)]` on the enum",
         "accept any content: replace `JsonSchema` among its derives by an `impl JsonSchema` that returns `json_schema!({ \"x-kubernetes-preserve-unknown-fields\": true })`",
     ),
+    ("add `#[crd(annotation(", "add `#[kube(annotation("),
     (
         "write the schema of the spec: `#[crd(schema = { \"type\": \"object\" })]`",
         "write the `impl JsonSchema` in this package",
+    ),
+];
+
+/// The advice for a program with a release of kube, in place of advice that needs a newer one.
+pub(crate) fn for_kube(help: &str, kube: KubeRelease) -> String {
+    let mut help = help.to_owned();
+    for (since, newer, older) in SINCE {
+        if kube < *since && help.contains(newer) {
+            help = replace_words(&help, newer, older);
+        }
+    }
+    help
+}
+
+/// Replaces words in a help line. If they open a span of code and do not close it, they stand for all of it.
+fn replace_words(help: &str, words: &str, by: &str) -> String {
+    let Some((before, after)) = help.split_once(words) else {
+        return help.to_owned();
+    };
+    let is_open = words.matches('`').count() % 2 == 1;
+    let after = match after.split_once('`') {
+        Some((_, after)) if is_open => after,
+        _ => after,
+    };
+    format!("{before}{by}{after}")
+}
+
+/// Advice that needs a release of kube: the first that has it, the words in a help line, and those for older ones.
+const SINCE: &[(KubeRelease, &str, &str)] = &[
+    (
+        KubeRelease::STORAGE,
+        "write `storage = false` on the other versions, which needs kube 0.98 or newer",
+        "name the stored version where the versions are merged: `merge_crds(vec![…], \"v1\")`",
+    ),
+    (
+        KubeRelease::VALIDATION,
+        "write a CEL rule, `validation = \"…\"`, or move the constraint to a field",
+        "move the constraint to a field",
+    ),
+    (
+        KubeRelease::SCHEMARS_1,
+        ANY,
+        "put `#[schemars(schema_with = \"function\")]`, with a function that returns \
+         `serde_json::from_value(json!({ \"x-kubernetes-preserve-unknown-fields\": true })).unwrap()`, on",
+    ),
+    (
+        KubeRelease::SCHEMARS_1,
+        "`#[schemars(extend(\"maxProperties\" = 64, \"x-kubernetes-validations\" = ",
+        "`#[schemars(schema_with = \"function\")]` names a function that returns the schema, with `maxProperties` and \
+         with a rule in `x-kubernetes-validations`",
+    ),
+    (
+        KubeRelease::SCHEMARS_1,
+        "`#[schemars(extend(\"default\" = …))]`",
+        "`#[schemars(default = \"function\")]`, whose function is such a value",
+    ),
+    (
+        KubeRelease::SCHEMARS_1,
+        "`json_schema!({ … })`",
+        "`serde_json::from_value(json!({ … })).unwrap()`",
+    ),
+    (
+        KubeRelease::SCHEMARS_1,
+        "`json_schema!({ \"x-kubernetes-preserve-unknown-fields\": true })`",
+        "`serde_json::from_value(json!({ \"x-kubernetes-preserve-unknown-fields\": true })).unwrap()`",
+    ),
+    (
+        KubeRelease::RBUILDER,
+        "; or derive `CrdSchema` instead of `JsonSchema` and use `#[kube(schema = { \"type\": \"string\" })]` or `#[kube(schemaless)]`",
+        "",
     ),
 ];
 
@@ -92,6 +168,18 @@ mod tests {
             );
             let help = for_schemars(&format!("do this, or {ours}"));
             assert!(help.contains(theirs), "{help}");
+        }
+        // What an older release of kube does not have is not said for it.
+        for (since, newer, older) in SINCE {
+            let end = if newer.matches('`').count() % 2 == 1 {
+                "…)]`"
+            } else {
+                ""
+            };
+            let help = format!("do this, or {newer}{end} there");
+            assert_eq!(for_kube(&help, *since), help);
+            let told = for_kube(&help, KubeRelease::new(0, 78));
+            assert_eq!(told, format!("do this, or {older} there"));
         }
         let plain = "use `k8s_openapi::ByteString`, which is a base64 string";
         assert_eq!(for_schemars(plain), plain);

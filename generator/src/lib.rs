@@ -11,6 +11,7 @@ mod defaults;
 mod gap;
 mod handwritten;
 mod kinds;
+mod kube_release;
 mod kubernetes_kinds;
 mod kubernetes_types;
 mod origin;
@@ -234,6 +235,7 @@ fn manifests(
     each: &mut dyn FnMut(OutputFile),
 ) -> Option<Vec<kinds::Kind>> {
     let manifests = cargo::read_manifests(sources, options, report)?;
+    report.set_kube(manifests.kube);
     let k8s_openapi = manifests.k8s_openapi;
     let choice = k8s_openapi.choose(options.kubernetes);
     let kubernetes = KubernetesTypes::new(choice, k8s_openapi.place);

@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+use crate::kube_release::KubeRelease;
 use crate::place::{FileId, Files, Place};
 use crate::sources::is_within;
 use crate::{Diagnostic, FileRange, advice};
@@ -60,6 +61,8 @@ pub(crate) struct Report {
     log: Vec<ErrorId>,
     /// The parts that errors concern.
     held_back: BTreeSet<Concern>,
+    /// The release of kube that the advice is for; the newest if nothing says it.
+    kube: Option<KubeRelease>,
 }
 
 impl Default for Report {
@@ -71,6 +74,7 @@ impl Default for Report {
             concern: Concern::Run,
             log: Vec::new(),
             held_back: BTreeSet::new(),
+            kube: None,
         }
     }
 }
@@ -109,6 +113,11 @@ impl Report {
             self.log.push(id);
             self.held_back.insert(self.concern);
         }
+    }
+
+    /// Sets the release of kube that the program is built with, for which all advice is given.
+    pub(crate) fn set_kube(&mut self, kube: Option<KubeRelease>) {
+        self.kube = kube;
     }
 
     /// Sets what is concerned by diagnostics from now on. Returns what was until now.
@@ -216,6 +225,11 @@ impl Report {
     /// Returns the diagnostics by place, each with what it concerns, without duplicates: an item that two targets share
     /// is read twice, and a type that two kinds need is complained about for each.
     pub(crate) fn into_sorted(mut self) -> Vec<(Diagnostic, BTreeSet<Concern>)> {
+        if let Some(kube) = self.kube {
+            for Entry { diagnostic, .. } in &mut self.list {
+                diagnostic.help = diagnostic.help.take().map(|help| advice::for_kube(&help, kube));
+            }
+        }
         self.list.sort_by_cached_key(|Entry { diagnostic: d, .. }| {
             (
                 d.place.path.clone(),

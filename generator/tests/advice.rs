@@ -2,13 +2,66 @@
 
 mod support;
 
-use rbuilder_generator::{Options, Severity, SourceSet, generate};
-use support::{CARGO_TOML, run};
+use rbuilder_generator::{Generated, Options, Severity, SourceSet, generate};
+use support::CARGO_TOML;
 
-/// The same types after the advice, a module for each row below.
-const AFTER: &str = include_str!("advice/after.rs");
+/// A release of kube, the same types after the advice for it, a module for each row below, and parts of the advice that
+/// differ from those in the rows.
+struct Release {
+    kube: &'static str,
+    after: &'static str,
+    other: &'static [(&'static str, &'static str)],
+}
 
-/// The module in `after.rs`, the fields and items before it, and a part of the advice.
+const RELEASES: &[Release] = &[
+    Release {
+        kube: "5.0.0",
+        after: include_str!("advice/after.rs"),
+        other: &[],
+    },
+    Release {
+        kube: "2.0.1",
+        after: include_str!("advice/after.rs"),
+        other: &[],
+    },
+    Release {
+        kube: "1.1.0",
+        after: include_str!("advice/after_schemars_08.rs"),
+        other: OF_SCHEMARS_08,
+    },
+    Release {
+        kube: "0.98.0",
+        after: include_str!("advice/after_schemars_08.rs"),
+        other: OF_SCHEMARS_08,
+    },
+];
+
+const OF_SCHEMARS_08: &[(&str, &str)] = &[
+    (
+        "recursive",
+        "put `#[schemars(schema_with = \"function\")]`, with a function that returns \
+         `serde_json::from_value(json!({ \"x-kubernetes-preserve-unknown-fields\": true })).unwrap()`, on",
+    ),
+    (
+        "by_hand",
+        "such as `String::json_schema(generator)` or `serde_json::from_value(json!({ … })).unwrap()`",
+    ),
+    (
+        "any_content",
+        "returns `serde_json::from_value(json!({ \"x-kubernetes-preserve-unknown-fields\": true })).unwrap()`",
+    ),
+    (
+        "keys",
+        "restrict the keys: `#[schemars(schema_with = \"function\")]` names a function that returns the schema, with \
+         `maxProperties` and with a rule in `x-kubernetes-validations`",
+    ),
+    (
+        "default",
+        "or write it as `#[schemars(default = \"function\")]`, whose function is such a value",
+    ),
+];
+
+/// The module in the files above, the fields and items before it, and a part of the advice.
 const ROWS: &[(&str, &str, &str, &str)] = &[
     (
         "same_form",
@@ -71,46 +124,101 @@ fn kind(fields: &str, items: &str) -> String {
     )
 }
 
+/// What is said of a program with a release of kube.
+fn run_with(kube: &str, files: &[(&str, &str)]) -> Generated {
+    let mut sources = SourceSet::default();
+    sources.insert("Cargo.toml", CARGO_TOML);
+    sources.insert(
+        "Cargo.lock",
+        format!("[[package]]\nname = \"kube\"\nversion = \"{kube}\"\n"),
+    );
+    files.iter().for_each(|(path, text)| sources.insert(*path, *text));
+    generate(&sources, &Options::default())
+}
+
+fn helps(made: &Generated) -> Vec<&str> {
+    let said = made.diagnostics.iter();
+    said.filter_map(|said| said.help.as_deref()).collect()
+}
+
 #[test]
 fn advice_is_in_the_words_of_schemars() {
-    for (name, fields, items, advice) in ROWS {
-        let made = run(&[("src/lib.rs", &kind(fields, items))]);
-        let helps: Vec<&str> = made
-            .diagnostics
-            .iter()
-            .filter_map(|said| said.help.as_deref())
-            .collect();
-        assert!(
-            helps.iter().any(|help| help.contains(advice)),
-            "{name}: {helps:?}"
-        );
-        for help in helps {
+    for Release { kube, other, .. } in RELEASES {
+        for (name, fields, items, advice) in ROWS {
+            let own = other.iter().find(|(of, _)| of == name);
+            let advice = own.map_or(*advice, |(_, own)| *own);
+            let made = run_with(kube, &[("src/lib.rs", &kind(fields, items))]);
+            let helps = helps(&made);
             assert!(
-                !help.contains("#[kube(") && !help.contains("#[crd("),
-                "{name}: {help}"
+                helps.iter().any(|help| help.contains(advice)),
+                "{kube} {name}: {helps:?}"
             );
+            let foreign: &[&str] = match other {
+                [] => &["#[kube(", "#[crd("],
+                _ => &["#[kube(", "#[crd(", "extend(", "json_schema!"],
+            };
+            for help in helps {
+                assert!(
+                    !foreign.iter().any(|word| help.contains(word)),
+                    "{kube} {name}: {help}"
+                );
+            }
         }
     }
 }
 
 #[test]
 fn advice_leads_to_a_schema() {
-    for (name, ..) in ROWS {
-        assert!(AFTER.contains(&format!("pub mod {name} {{")), "{name}");
-        let mut sources = SourceSet::default();
-        sources.insert("Cargo.toml", CARGO_TOML);
-        sources.insert(
-            "src/lib.rs",
-            kind(&format!("a: after::{name}::Root"), "mod after;"),
-        );
-        sources.insert("src/after.rs", AFTER);
-        let made = generate(&sources, &Options::default());
-        let said: Vec<_> = made
-            .diagnostics
-            .iter()
-            .filter(|said| said.severity != Severity::Note)
-            .collect();
-        assert!(said.is_empty(), "{name}: {said:?}");
-        assert!(!made.files.is_empty(), "{name}");
+    for Release { kube, after, .. } in RELEASES {
+        for (name, ..) in ROWS {
+            assert!(after.contains(&format!("pub mod {name} {{")), "{name}");
+            let root = kind(&format!("a: after::{name}::Root"), "mod after;");
+            let made = run_with(kube, &[("src/lib.rs", &root), ("src/after.rs", after)]);
+            let said: Vec<_> = made
+                .diagnostics
+                .iter()
+                .filter(|said| said.severity != Severity::Note)
+                .collect();
+            assert!(said.is_empty(), "{kube} {name}: {said:?}");
+            assert!(!made.files.is_empty(), "{kube} {name}");
+        }
     }
+}
+
+/// Two versions of a kind that do not say which is stored, and what is advised.
+#[test]
+fn the_stored_version_is_named_as_kube_has_it() {
+    let stored = include_str!("advice/stored.rs");
+    let merged = include_str!("advice/merged.rs");
+    let unsaid = stored.replace(", storage = false", "");
+    let storage = "write `storage = false` on the other versions, which needs kube 0.98 or newer";
+    let merge = "name the stored version where the versions are merged: `merge_crds(vec![…], \"v1\")`";
+    for (kube, text, advice, stored) in [
+        ("0.91.0", &*unsaid, Some(merge), "v2"),
+        ("0.98.0", &*unsaid, Some(storage), "v2"),
+        ("5.0.0", &*unsaid, Some(storage), "v2"),
+        ("0.91.0", merged, None, "v1"),
+        ("0.98.0", stored, None, "v2"),
+    ] {
+        let made = run_with(kube, &[("src/lib.rs", text)]);
+        assert_eq!(helps(&made).first().copied(), advice, "{kube}");
+        let yaml = &made.files[0].text;
+        let version = yaml
+            .split("\n  - name: ")
+            .find(|part| part.contains("storage: true"));
+        assert!(
+            version.is_some_and(|part| part.starts_with(stored)),
+            "{kube}: {yaml}"
+        );
+    }
+}
+
+#[test]
+fn a_rule_on_a_kind_is_read() {
+    let made = run_with("1.1.0", &[("src/lib.rs", include_str!("advice/rule.rs"))]);
+    assert!(
+        made.files[0].text.contains("rule: self.spec.a != ''"),
+        "{:?}",
+        made.diagnostics
+    );
 }

@@ -4,6 +4,7 @@
 //! way its users do, so this crate stays light to build and tests what is shipped. A task whose result is committed
 //! takes `--check`, which changes nothing and fails when the committed result is stale.
 
+mod advice;
 mod assets;
 mod bench;
 mod bench_operator;
@@ -57,6 +58,8 @@ struct Cli {
 enum Task {
     /// Find or build kube-apiserver and etcd and print their folder, for KUBEBUILDER_ASSETS
     Assets,
+    /// Compile what the generator advises with older releases of kube
+    Advice(advice::Args),
     /// Measure `rbuilder manifests`, alone or beside controller-gen
     Bench(bench::Args),
     /// Measure an operator on a real API server, beside the same operator in Go
@@ -125,6 +128,7 @@ fn main() -> ExitCode {
 
 fn run(task: &Task) -> anyhow::Result<()> {
     match task {
+        Task::Advice(args) => advice::compile_advice(args),
         Task::Assets => assets::print_folder(),
         Task::Bench(args) => bench::measure_manifests(args),
         Task::BenchOperator(args) => bench_operator::measure_operators(args),

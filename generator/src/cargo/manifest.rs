@@ -8,6 +8,7 @@ use rbuilder_catalogue::{Minor, versions};
 use super::metadata::Selection;
 use super::published::Published;
 use super::targets::Library;
+use crate::kube_release::KubeRelease;
 use crate::package::Dependency;
 
 /// All manifests of a run.
@@ -15,6 +16,8 @@ pub(crate) struct Manifests<'a> {
     pub(crate) packages: Vec<Manifest>,
     pub(crate) k8s_openapi: K8sOpenapi,
     pub(crate) published: Published<'a>,
+    /// The release of kube in Cargo.lock.
+    pub(crate) kube: Option<KubeRelease>,
 }
 
 /// The manifest of a package.

@@ -26,6 +26,7 @@ pub(crate) use published::{Loaded, Published};
 pub use summary::{PackageSummary, summarize_package};
 pub use workspace::{Membership, find_membership};
 
+use crate::kube_release::KubeRelease;
 use crate::report::Report;
 use crate::sources::Sources;
 use crate::{Diagnostic, Options};
@@ -46,6 +47,7 @@ pub(crate) fn read_manifests<'a>(
         Ok(found) => (!report.has_errors()).then(|| Manifests {
             packages: found.packages,
             k8s_openapi: found.k8s_openapi,
+            kube: found.kube,
             published: Published::new(graph, found.here),
         }),
         Err(problem) => {
@@ -60,6 +62,7 @@ struct Found {
     here: Rc<File>,
     packages: Vec<Manifest>,
     k8s_openapi: K8sOpenapi,
+    kube: Option<KubeRelease>,
 }
 
 fn find(graph: &mut Graph<'_>, options: &Options) -> Result<Found, Diagnostic> {
@@ -89,9 +92,10 @@ fn find(graph: &mut Graph<'_>, options: &Options) -> Result<Found, Diagnostic> {
         });
     }
     let k8s_openapi = K8sOpenapi {
-        locked: find_lock(&here, graph),
+        locked: find_locked(&here, graph, manifest::find_locked),
         ..graph.k8s_openapi()
     };
+    let kube = find_locked(&here, graph, KubeRelease::find_locked);
     let mut packages = graph.manifests(0);
     // A path crate has no kinds of its own to select, but its types are part of others'.
     for (index, manifest) in packages.iter_mut().enumerate() {
@@ -108,15 +112,16 @@ fn find(graph: &mut Graph<'_>, options: &Options) -> Result<Found, Diagnostic> {
         here,
         packages,
         k8s_openapi,
+        kube,
     })
 }
 
-/// The release of k8s-openapi in the lock file: that of the package here, or of its workspace.
-fn find_lock(here: &File, graph: &mut Graph<'_>) -> Option<u8> {
+/// What `find` finds in the lock file: that of the package here, or of its workspace.
+fn find_locked<T>(here: &File, graph: &mut Graph<'_>, find: impl Fn(&str) -> Option<T>) -> Option<T> {
     let sources = graph.sources;
     let read = |folder: &str| {
         let text = sources.text(&crate::sources::join(folder, "Cargo.lock")).ok()??;
-        manifest::find_locked(&text)
+        find(&text)
     };
     read(&here.folder).or_else(|| {
         let root = workspace::root_of(here, &mut graph.files).ok()??;

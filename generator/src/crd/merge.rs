@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use rbuilder_syntax::{Conversion, CustomResource};
 
 use super::{Names, storage};
+use crate::advice;
 use crate::gap::GapSort;
 use crate::package::{Package, TypeId};
 use crate::place::Place;
@@ -158,6 +159,7 @@ fn check_approval(package: &Package, versions: &Versions<'_>, report: &mut Repor
             let help = format!(
                 "use a group of your own, or add `#[crd(annotation(\"{KEY}\", \"https://…\"))]` with the URL of the approval, or with the value `unapproved, …`"
             );
+            let help = advice::for_type(&help, package.item(versions[0].0).is_ours);
             report.error(place(package, &versions[0]), message, &help);
         }
     }
@@ -218,11 +220,10 @@ fn disagreement(a: &CustomResource, b: &CustomResource) -> Option<&'static str> 
 
 fn check_storage(package: &Package, versions: &Versions<'_>, report: &mut Report) {
     let kind = &versions[0].1.kind;
-    if let Some(note) = storage::explain(package, versions) {
-        let (position, message) = note;
-        let help = "write `storage = false` on the other versions, which needs kube 0.98 or newer";
-        let at = place(package, &versions[position]);
-        report.add(PlacedDiagnostic::note(at, message).help(help));
+    if let Some(stored) = storage::explain(package, versions) {
+        let at = place(package, &versions[stored.position]);
+        let help = stored.help.map(str::to_owned);
+        report.add(PlacedDiagnostic::note(at, stored.message).maybe_help(help));
     } else {
         let mut stored = versions.iter().filter(|(_, resource)| resource.storage);
         match (stored.next(), stored.next()) {

@@ -11,15 +11,29 @@ pub(super) fn find_stored(package: &Package, versions: &Versions<'_>) -> Option<
     choose(package, versions).map(|(position, _)| position)
 }
 
-/// Why a version is the stored one, with its position, where `storage` does not say it.
-pub(super) fn explain(package: &Package, versions: &Versions<'_>) -> Option<(usize, String)> {
+/// The version that is stored where `storage` does not say it.
+pub(super) struct Explanation {
+    pub(super) position: usize,
+    pub(super) message: String,
+    /// What to write so that the source says it; nothing where `merge_crds` is told.
+    pub(super) help: Option<&'static str>,
+}
+
+/// Why a version is the stored one, where `storage` does not say it.
+pub(super) fn explain(package: &Package, versions: &Versions<'_>) -> Option<Explanation> {
     let (position, why) = choose(package, versions)?;
     let CustomResource { kind, version, .. } = versions[position].1;
-    Some((
+    Some(Explanation {
         position,
-        format!("several versions of `{kind}` could be the storage version; it is `{version}`, {why}"),
-    ))
+        message: format!(
+            "several versions of `{kind}` could be the storage version; it is `{version}`, {why}"
+        ),
+        help: (why != TOLD)
+            .then_some("write `storage = false` on the other versions, which needs kube 0.98 or newer"),
+    })
 }
+
+const TOLD: &str = "as `merge_crds` is told";
 
 fn choose(package: &Package, versions: &Versions<'_>) -> Option<(usize, &'static str)> {
     let is_open = |resource: &CustomResource| resource.storage && !resource.is_storage_written;
@@ -47,7 +61,7 @@ fn choose(package: &Package, versions: &Versions<'_>) -> Option<(usize, &'static
         open.iter().find(at)
     });
     if let Some(position) = merged {
-        return Some((*position, "as `merge_crds` is told"));
+        return Some((*position, TOLD));
     }
     let newest = open
         .into_iter()
