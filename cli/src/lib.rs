@@ -15,6 +15,7 @@ pub mod edit;
 #[cfg(feature = "control-plane")]
 mod envtest;
 pub mod flags;
+mod go_project;
 mod hash;
 pub mod library;
 pub mod plan;

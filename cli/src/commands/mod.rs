@@ -20,6 +20,7 @@ mod features;
 mod foreign_kind;
 mod generated_merge;
 mod helm;
+mod import;
 mod init;
 mod install;
 mod kubernetes;
@@ -78,6 +79,7 @@ pub fn run(cli: Cli, shell: &mut Shell) -> Result<u8> {
         Command::Init(flags) => init::run(&dir, &flags, shell),
         Command::Create(Create::Api(flags)) => create_api::run(&dir, &typed_in, &flags, shell),
         Command::Create(Create::Webhook(flags)) => create_webhook::run(&dir, &flags, shell),
+        Command::Import(flags) => import::run(&dir, &flags, shell),
         Command::Types(flags) => types::run(&dir, &flags, shell),
         Command::Delete(command) => delete::run(&dir, &command, shell),
         Command::Edit(flags) => edit::run(&dir, &flags, shell),
@@ -128,6 +130,7 @@ fn enter_project(dir: PathBuf, command: &Command, shell: &mut Shell) -> PathBuf 
         | Command::Run(_)
         | Command::Envtest(_) => Search::UpToPackage,
         Command::Init(_)
+        | Command::Import(_)
         | Command::Types(_)
         | Command::Completion { .. }
         | Command::Version

@@ -26,6 +26,10 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         ("Scaffold a webhook for a kind of Kubernetes", "rbuilder create webhook --group core --version v1 --kind Pod --defaulting"),
         ("Scaffold a conversion between versions", "rbuilder create webhook --group cache --version v1alpha1 --kind Memcached --conversion --spoke v1beta1"),
     ]),
+    ("import", &[
+        ("Write a Rust project beside a kubebuilder project", "rbuilder -C shop-rust import ../shop"),
+        ("Show what is taken over and what is to be ported, without writing any file", "rbuilder import ../shop --dry-run"),
+    ]),
     ("types", &[
         ("Generate the types of a CRD", "rbuilder types crd.yaml"),
         ("Generate the types of all CRDs in a directory, in one tree of modules", "rbuilder types crds/ --into src/api"),

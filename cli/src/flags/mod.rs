@@ -10,6 +10,7 @@ mod edit;
 #[cfg(feature = "control-plane")]
 mod envtest;
 mod examples;
+mod import;
 mod library;
 mod manifests;
 mod product;
@@ -38,6 +39,7 @@ pub use envtest::{
     Envtest, IndexFlags, InstallFlags, ListFlags, PathFlags, RemoveFlags, Selector, StoreFlags,
 };
 pub use examples::{EXAMPLES, command};
+pub use import::ImportFlags;
 pub use library::{InitLibraryFlags, LibraryFlags, LibraryForm, LibrarySource};
 pub use manifests::{ManifestsFlags, MessageFormat, Only, SourceFlags, TargetFlags};
 pub use product::ProductFlags;
@@ -77,6 +79,9 @@ pub enum Command {
     /// Scaffold a Kubernetes API or webhook
     #[command(subcommand)]
     Create(Create),
+    /// Write a Rust project from a kubebuilder project in Go: types, controllers, webhooks, samples and the names of its
+    /// manifests, with a list of what is to be ported by hand
+    Import(Box<ImportFlags>),
     /// Generate Rust types from CRDs, from which `manifests` generates the same CRDs
     Types(TypesFlags),
     /// Delete an API, a controller or webhooks that were scaffolded
@@ -141,6 +146,7 @@ impl Command {
             Command::Init(_) => "init",
             Command::Create(Create::Api(_)) => "create api",
             Command::Create(Create::Webhook(_)) => "create webhook",
+            Command::Import(_) => "import",
             Command::Types(_) => "types",
             Command::Delete(Delete::Api(_)) => "delete api",
             Command::Delete(Delete::Controller(_)) => "delete controller",
@@ -174,6 +180,7 @@ impl Command {
             Command::Init(flags) => flags.plan.output,
             Command::Create(Create::Api(flags)) => flags.plan.output,
             Command::Create(Create::Webhook(flags)) => flags.plan.output,
+            Command::Import(flags) => flags.plan.output,
             Command::Types(flags) => flags.plan.output,
             Command::Delete(Delete::Api(flags)) => flags.kind.plan.output,
             Command::Delete(Delete::Controller(flags)) => flags.kind.plan.output,

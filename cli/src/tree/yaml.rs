@@ -1,4 +1,4 @@
-//! The YAML files of a project, wherever they lie.
+//! The files of a project by their names, such as its YAML files, wherever they lie.
 
 use anyhow::Result;
 
@@ -18,12 +18,20 @@ impl Tree {
     /// # Errors
     /// Fails if a folder cannot be read.
     pub(crate) fn find_yaml(&self) -> Result<Vec<String>> {
+        self.find_files(is_yaml)
+    }
+
+    /// Returns the paths of all files that `is_wanted` accepts, as [`find_yaml`](Tree::find_yaml) finds them.
+    ///
+    /// # Errors
+    /// Fails if a folder cannot be read.
+    pub(crate) fn find_files(&self, is_wanted: fn(&str) -> bool) -> Result<Vec<String>> {
         let mut found = Vec::new();
         let mut open = vec![(String::new(), 0)];
         let mut seen = 0;
         while let Some((folder, depth)) = open.pop() {
             let (files, folders) = self.list_both(&folder)?;
-            found.extend(files.into_iter().filter(|path| is_yaml(path)));
+            found.extend(files.into_iter().filter(|path| is_wanted(path)));
             seen += 1;
             if depth >= MAX_DEPTH || seen >= MAX_FOLDERS {
                 continue;

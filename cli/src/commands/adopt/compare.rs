@@ -9,7 +9,7 @@ use serde_json::Value;
 
 /// The result of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(in crate::commands) enum Verdict {
     Same,
     /// The generated CRD accepts, or keeps, more.
     Richer,
@@ -40,13 +40,13 @@ enum Direction {
 
 /// The differences of two CRDs.
 #[derive(Debug, Default)]
-pub(super) struct Comparison {
+pub(in crate::commands) struct Comparison {
     found: BTreeSet<(Direction, String)>,
 }
 
 impl Comparison {
     /// Compares the generated CRD with the committed one.
-    pub(super) fn of(committed: &Value, generated: &Value) -> Comparison {
+    pub(in crate::commands) fn of(committed: &Value, generated: &Value) -> Comparison {
         let mut comparison = Comparison::default();
         comparison.compare_names(&committed["spec"], &generated["spec"]);
         let (old, new) = (versions(committed), versions(generated));
@@ -65,7 +65,7 @@ impl Comparison {
         comparison
     }
 
-    pub(super) fn verdict(&self) -> Verdict {
+    pub(in crate::commands) fn verdict(&self) -> Verdict {
         let has = |direction| self.found.iter().any(|(found, _)| *found == direction);
         match (has(Direction::More), has(Direction::Less), has(Direction::Other)) {
             (false, false, false) => Verdict::Same,
@@ -76,7 +76,7 @@ impl Comparison {
     }
 
     /// The differences in words, those that refuse or drop something first.
-    pub(super) fn words(&self) -> Vec<String> {
+    pub(in crate::commands) fn words(&self) -> Vec<String> {
         let rank = |direction: &Direction| match direction {
             Direction::Less => 0,
             Direction::Other => 1,

@@ -23,6 +23,7 @@ use crate::project::FILE;
 use crate::shell::Shell;
 use crate::tree::Tree;
 
+pub(super) use compare::{Comparison, Verdict};
 use placement::{Placed, Placement, find_placement};
 use survey::{KindState, Survey, SurveyedKind, examine};
 

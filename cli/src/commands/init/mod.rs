@@ -80,6 +80,26 @@ pub fn plan_init(tree: &Tree, flags: &InitFlags) -> Result<Outcome> {
     )))
 }
 
+/// Returns the project that `init` would make for flags, and the warnings about its library, each with its help.
+///
+/// # Errors
+/// Fails if a name is invalid, or if the directory holds another project.
+pub(super) fn new_project(tree: &Tree, flags: &InitFlags) -> Result<(Project, Vec<(String, String)>)> {
+    let mut project = request(tree, flags, None)?;
+    let warnings = settle_library(&mut project, tree, flags)?;
+    record_place(&mut project, tree, find_workspace(tree)?.as_ref())?;
+    Ok((project, warnings))
+}
+
+/// Adds the project to the workspace that it is recorded as a member of.
+///
+/// # Errors
+/// Fails if the manifest of the workspace cannot be edited.
+pub(super) fn join_workspace(outcome: &mut Outcome, tree: &Tree, project: &Project) -> Result<()> {
+    let workspace = find_workspace(tree)?;
+    join(outcome, tree, project, workspace.as_ref())
+}
+
 /// Returns the files of a project without APIs, which it records as scaffolded.
 ///
 /// # Errors

@@ -13,7 +13,7 @@ use rbuilder_templates::Archive;
 use serde_json::json;
 
 pub use self::rebuild::rebuild_files;
-pub(super) use self::rebuild::{Scaffold, rebuild_scaffold};
+pub(super) use self::rebuild::{Scaffold, apply_step, list_manifests, plan_init_again, rebuild_scaffold};
 use super::{Outcome, scaffold};
 use crate::edit::merge::{Labels, Merged, find_markers, merge_scaffold};
 use crate::flags::MergeFlags;

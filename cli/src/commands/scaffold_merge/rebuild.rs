@@ -78,7 +78,10 @@ pub fn rebuild_files(tree: &Tree, release: Option<&'static Release>) -> Result<B
 }
 
 /// Runs a command on a tree in memory.
-fn apply_step(tree: Tree, make: impl Fn(&Tree) -> Result<Plan>) -> Result<Tree> {
+///
+/// # Errors
+/// Fails as the command does.
+pub(in crate::commands) fn apply_step(tree: Tree, make: impl Fn(&Tree) -> Result<Plan>) -> Result<Tree> {
     let plan = make(&tree)?;
     plan.check_conflicts()?;
     let release = tree.release();
@@ -93,7 +96,10 @@ fn apply_step(tree: Tree, make: impl Fn(&Tree) -> Result<Plan>) -> Result<Tree> 
 }
 
 /// Returns the files of `init` for the settings in PROJECT.
-fn plan_init_again(tree: &Tree) -> Result<Plan> {
+///
+/// # Errors
+/// Fails if files conflict.
+pub(in crate::commands) fn plan_init_again(tree: &Tree) -> Result<Plan> {
     let mut project = require_project(tree)?;
     let mut plan = init::plan_files(tree, &mut project, false)?;
     for file in init::render_stand_ins(&project)? {
@@ -105,7 +111,10 @@ fn plan_init_again(tree: &Tree) -> Result<Plan> {
 
 /// Returns the entries of generated manifests in the files that list them, as `rbuilder manifests` adds them after
 /// each command.
-fn list_manifests(tree: &Tree) -> Result<Plan> {
+///
+/// # Errors
+/// Fails if a list cannot be edited.
+pub(in crate::commands) fn list_manifests(tree: &Tree) -> Result<Plan> {
     let project = require_project(tree)?;
     let mut entries = Vec::new();
     for resource in &project.known.resources {

@@ -1,0 +1,289 @@
+//! The scaffold of the Rust project, in memory: the commands that a user would type, then the changes of the original.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use serde_json::Value;
+
+use super::controllers::{self, Ported};
+use super::deployment;
+use super::kinds::{Kind, Leftover, find_kinds};
+use super::{samples, webhooks};
+use crate::commands::create_api::{ApiPlaces, plan_create_api_from_crd};
+use crate::commands::scaffold_merge::{apply_step, list_manifests, plan_init_again};
+use crate::commands::{Outcome, plan_create_api, plan_create_webhook};
+use crate::edit::rust;
+use crate::flags::{ApiFlags, ExternalFlags, ImageFlags, Output, PlanFlags, WebhookFlags};
+use crate::go_project::GoProject;
+use crate::plan::Plan;
+use crate::project::{FILE, Project, Resource, Webhooks};
+use crate::tree::Tree;
+
+/// A Rust project in memory.
+pub(super) struct Composed<'a> {
+    pub(super) files: BTreeMap<String, String>,
+    pub(super) project: Project,
+    pub(super) kinds: Vec<Kind<'a>>,
+    /// The controllers with their files.
+    pub(super) ported: Vec<Ported<'a>>,
+    /// The file of the webhooks of each kind and version: `Cup/v1`.
+    pub(super) webhook_files: BTreeMap<String, String>,
+    /// What is left to a person.
+    pub(super) left: Vec<Leftover>,
+    /// What differs on purpose.
+    pub(super) better: Vec<Leftover>,
+}
+
+const PLAN_FLAGS: PlanFlags = PlanFlags {
+    dry_run: false,
+    output: Output::Text,
+};
+
+/// Makes the Rust project of an original. `project` has the settings, and no kinds.
+///
+/// # Errors
+/// Fails if the settings cannot be scaffolded. A kind that cannot be is left to a person.
+pub(super) fn compose<'a>(original: &'a GoProject, project: &Project) -> Result<Composed<'a>> {
+    let mut left = Vec::new();
+    let kinds = find_kinds(original, &mut left);
+    let files = BTreeMap::from([(FILE.to_owned(), project.print())]);
+    let mut composed = Composed {
+        files,
+        project: project.clone(),
+        kinds: Vec::new(),
+        ported: Vec::new(),
+        webhook_files: BTreeMap::new(),
+        left,
+        better: Vec::new(),
+    };
+    composed.apply(plan_init_again)?;
+    for kind in &kinds {
+        composed.add_kind(kind)?;
+    }
+    for kind in &kinds {
+        composed.add_webhooks(original, kind)?;
+    }
+    composed.kinds = kinds;
+    controllers::port(original, &mut composed)?;
+    webhooks::port(original, &mut composed);
+    samples::port(original, &mut composed)?;
+    deployment::port(original, &mut composed)?;
+    for (path, reason) in &original.unread {
+        composed
+            .left
+            .push(Leftover::new(path, format!("it was not read: {reason}")));
+    }
+    Ok(composed)
+}
+
+impl Composed<'_> {
+    /// Runs a command on the files.
+    fn apply(&mut self, make: impl Fn(&Tree) -> Result<Plan>) -> Result<()> {
+        let tree = Tree::in_memory(self.files.clone(), None);
+        let tree = apply_step(apply_step(tree, make)?, list_manifests)?;
+        if let Some(project) = Project::read(&tree)? {
+            self.project = project;
+        }
+        self.files = tree.into_files();
+        Ok(())
+    }
+
+    /// Runs a command on the files; its failure is left to a person. Returns whether it succeeded.
+    fn try_apply(&mut self, what: &str, help: &str, make: impl Fn(&Tree) -> Result<Outcome>) -> bool {
+        match self.apply(|tree| Ok(make(tree)?.plan)) {
+            Ok(()) => true,
+            Err(error) => {
+                let reason = format!("{error:#}");
+                let reason = reason.lines().next().unwrap_or_default();
+                self.left.push(Leftover::new(what, format!("{reason}{help}")));
+                false
+            }
+        }
+    }
+
+    /// Adds the types and the controllers of a kind.
+    fn add_kind(&mut self, kind: &Kind<'_>) -> Result<()> {
+        let resource = &kind.resource;
+        let what = format!("kind `{}`", resource.kind);
+        if resource.external {
+            let group = resource.qualified_group();
+            if !kind.controllers.is_empty() || resource.webhooks.is_some() {
+                let command = format!(
+                    "rbuilder create api --group {group} --version {} --kind {} --external-crate <crate>@<version> --external-path <type>",
+                    resource.version, resource.kind
+                );
+                self.left.push(Leftover::new(what, format!("its Go types are those of another project: find a crate that has them, or write them with `rbuilder types`, then run `{command}`")));
+            }
+            return Ok(());
+        }
+        if resource.core {
+            for controller in &kind.controllers {
+                let flags = api_flags(resource, controller.name.as_ref(), (false, true));
+                self.try_apply(&what, "", |tree| plan_create_api(tree, &flags));
+            }
+            return Ok(());
+        }
+        let Some((_, crd)) = kind.crd else {
+            let reason =
+                "no CRD of it is in config/crd/: run `make manifests` in the Go project, and import it again";
+            if resource.api.is_some() || !kind.controllers.is_empty() {
+                self.left.push(Leftover::new(what, reason));
+            }
+            return Ok(());
+        };
+        let first = kind.controllers.first();
+        let mut flags = api_flags(
+            resource,
+            first.and_then(|first| first.name.as_ref()),
+            (true, first.is_some()),
+        );
+        flags.version.clear();
+        let crd = without_conversion(crd, kind);
+        if !self.try_apply(&what, "", |tree| plan_create_api_from_crd(tree, &flags, &crd)) {
+            return Ok(());
+        }
+        let stored = self.stored_resource(resource).unwrap_or_else(|| resource.clone());
+        for controller in kind.controllers.iter().skip(1) {
+            let flags = api_flags(&stored, controller.name.as_ref(), (false, true));
+            self.try_apply(&what, "", |tree| plan_create_api(tree, &flags));
+        }
+        Ok(())
+    }
+
+    /// Returns the entry of a kind that came first: that of the version in which objects are stored.
+    pub(super) fn stored_resource(&self, resource: &Resource) -> Option<Resource> {
+        let mut known = self.project.known.resources.iter();
+        known.find(|known| known.same_kind(resource)).cloned()
+    }
+
+    /// Adds the webhooks of a kind.
+    fn add_webhooks(&mut self, original: &GoProject, kind: &Kind<'_>) -> Result<()> {
+        for version in &kind.versions {
+            let recorded = kind.webhooks(version).unwrap_or_default();
+            let asked = webhooks::with_configurations(original, kind, version, recorded);
+            let known = &self.project.known.resources;
+            let is_there = version.core || known.iter().any(|known| known.same(version));
+            if version.external || !is_there || !(asked.defaulting || asked.validation || asked.conversion) {
+                continue;
+            }
+            let what = format!("webhooks of `{}` in {}", version.kind, version.version);
+            let types = self.type_files(version);
+            let before: Vec<(String, String)> = types
+                .iter()
+                .filter_map(|path| Some((path.clone(), self.files.get(path)?.clone())))
+                .collect();
+            let flags = webhook_flags(version, &asked);
+            if !self.try_apply(&what, "", |tree| plan_create_webhook(tree, &flags)) {
+                continue;
+            }
+            if asked.conversion {
+                self.keep_storage(version, before);
+            }
+            let module = self.places(version).context();
+            let file = format!(
+                "src/webhook/{}/{}.rs",
+                module.version_path.replace("::", "/"),
+                module.module
+            );
+            self.webhook_files
+                .insert(format!("{}/{}", version.kind, version.version), file);
+        }
+        Ok(())
+    }
+
+    /// Takes back that the hub became the storage version: clusters have objects in the one of the original.
+    fn keep_storage(&mut self, hub: &Resource, before: Vec<(String, String)>) {
+        for (path, text) in before {
+            let text = match rust::defines_kind(&text, &hub.kind) && self.is_types_of(&path, hub) {
+                true => rust::add_conversion(&text, &hub.kind).unwrap_or(text),
+                false => text,
+            };
+            self.files.insert(path, text);
+        }
+    }
+
+    fn is_types_of(&self, path: &str, resource: &Resource) -> bool {
+        let api = self.places(resource).context();
+        path == format!("src/{}/{}.rs", api.api_path.replace("::", "/"), api.module)
+    }
+
+    /// Returns the files of the types of all versions of a kind.
+    fn type_files(&self, resource: &Resource) -> Vec<String> {
+        let known = self
+            .project
+            .known
+            .resources
+            .iter()
+            .filter(|known| known.same_kind(resource));
+        known
+            .map(|known| {
+                let api = ApiPlaces::of(&self.project, known).context();
+                format!("src/{}/{}.rs", api.api_path.replace("::", "/"), api.module)
+            })
+            .collect()
+    }
+
+    /// Returns the places of a version.
+    pub(super) fn places<'b>(&'b self, resource: &'b Resource) -> ApiPlaces<'b> {
+        let mut known = self.project.known.resources.iter();
+        let known = known.find(|known| known.same_kind(resource) && known.version == resource.version);
+        ApiPlaces::of(&self.project, known.unwrap_or(resource))
+    }
+}
+
+/// The CRD without its conversion if the project gets a webhook that converts.
+fn without_conversion(crd: &Value, kind: &Kind<'_>) -> Value {
+    let mut crd = crd.clone();
+    let converts = kind
+        .versions
+        .iter()
+        .any(|version| kind.webhooks(version).is_some_and(|webhooks| webhooks.conversion));
+    if let Some(spec) = crd["spec"].as_object_mut().filter(|_| converts) {
+        spec.remove("conversion");
+    }
+    crd
+}
+
+/// Returns the flags of `create api` with types, a controller, or both.
+fn api_flags(
+    resource: &Resource,
+    name: Option<&String>,
+    (has_types, has_controller): (bool, bool),
+) -> ApiFlags {
+    ApiFlags {
+        group: resource.group.clone(),
+        version: resource.version.clone(),
+        kind: resource.kind.clone(),
+        plural: None,
+        namespaced: None,
+        resource: Some(has_types),
+        controller: Some(has_controller),
+        image: ImageFlags::default(),
+        from_crd: None,
+        controller_name: name.cloned(),
+        external: ExternalFlags::default(),
+        manifests: false,
+        force: false,
+        plan: PLAN_FLAGS,
+    }
+}
+
+fn webhook_flags(resource: &Resource, asked: &Webhooks) -> WebhookFlags {
+    let path = |path: &String| Some(path.clone()).filter(|path| !path.is_empty());
+    WebhookFlags {
+        group: resource.group.clone(),
+        version: resource.version.clone(),
+        kind: resource.kind.clone(),
+        defaulting: asked.defaulting,
+        validation: asked.validation,
+        conversion: asked.conversion,
+        spoke: asked.spoke.clone(),
+        defaulting_path: path(&asked.defaulting_path).filter(|_| asked.defaulting),
+        validation_path: path(&asked.validation_path).filter(|_| asked.validation),
+        plural: None,
+        external: ExternalFlags::default(),
+        manifests: false,
+        force: false,
+        plan: PLAN_FLAGS,
+    }
+}

@@ -1,0 +1,385 @@
+//! Controllers as the original sets them up: what they own and watch, and their permissions.
+
+use std::collections::BTreeSet;
+
+use anyhow::Result;
+
+use super::compose::Composed;
+use super::kinds::Leftover;
+use super::permissions::Rule;
+use super::rust_paths::{FoundType, GoTypes};
+use crate::edit::rust;
+use crate::go_project::{Builder, GoFile, GoProject};
+
+const REGISTRATION: &str = "src/controller/mod.rs";
+const CHAIN: &str = "    Controller::new(reconcile, State::default())";
+
+/// Names that the scaffolded controller has already.
+const TAKEN: &[&str] = &[
+    "Action",
+    "Arc",
+    "Controller",
+    "Ctx",
+    "Result",
+    "ResourceExt",
+    "State",
+    "ObjectRef",
+    "Watch",
+    "PartialObjectMeta",
+];
+
+/// A controller of the original and its file in Rust.
+pub(super) struct Ported<'a> {
+    pub(super) kind: String,
+    pub(super) rust_file: String,
+    pub(super) go_file: Option<&'a GoFile>,
+    /// Calls that were taken over: `owns Deployment`.
+    pub(super) taken: Vec<String>,
+    /// Functions that map watched objects, which are to be ported, with that of Rust.
+    pub(super) maps: Vec<(String, String)>,
+}
+
+/// Writes what the original's controllers own, watch and may do into those of the scaffold.
+pub(super) fn port(original: &GoProject, composed: &mut Composed<'_>) -> Result<()> {
+    let kinds = std::mem::take(&mut composed.kinds);
+    let mut seen: BTreeSet<&str> = BTreeSet::new();
+    let mut permissions = BTreeSet::new();
+    for kind in &kinds {
+        for controller in &kind.controllers {
+            let resource = composed
+                .stored_resource(&kind.resource)
+                .unwrap_or_else(|| kind.resource.clone());
+            let name = controller
+                .name
+                .clone()
+                .unwrap_or_else(|| resource.default_controller());
+            let context = composed.places(&resource).with_controller(&name).context();
+            let path = format!("src/{}.rs", context.controller_path.replace("::", "/"));
+            let Some(text) = composed.files.get(&path).cloned() else {
+                continue;
+            };
+            let mut edit = ControllerEdit {
+                text,
+                kind: context.kind_type.clone(),
+                ported: Ported {
+                    kind: resource.kind.clone(),
+                    rust_file: path.clone(),
+                    go_file: controller.found.map(|(file, _)| file),
+                    taken: Vec::new(),
+                    maps: Vec::new(),
+                },
+                calls: Vec::new(),
+                imports: Vec::new(),
+                functions: String::new(),
+                left: Vec::new(),
+            };
+            if let Some((file, builder)) = controller.found {
+                edit.add_builder(original, file, builder);
+                if seen.insert(&file.path) {
+                    let rules = rules_of(file, &mut edit.left);
+                    for rule in &rules {
+                        permissions.extend(rule.permissions());
+                    }
+                    edit.set_permissions(&rules, (&context.qualified_group, &context.plural));
+                }
+            }
+            let (text, ported, left) = edit.finish();
+            composed.files.insert(path, text);
+            composed.ported.push(ported);
+            composed.left.extend(left);
+        }
+    }
+    composed.kinds = kinds;
+    add_other_permissions(
+        original,
+        composed,
+        &seen.into_iter().map(str::to_owned).collect(),
+        permissions,
+    );
+    Ok(())
+}
+
+/// The markers of a file.
+fn rules_of(file: &GoFile, left: &mut Vec<Leftover>) -> Vec<Rule> {
+    let mut rules = Vec::new();
+    for (line, marker) in file
+        .markers
+        .iter()
+        .filter(|(_, marker)| marker.starts_with("kubebuilder:rbac:"))
+    {
+        let rule = Rule::parse_marker(marker).ok_or_else(|| "it was not understood".to_owned());
+        match rule.and_then(|rule| rule.print().map(|_| rule)) {
+            Ok(rule) if rules.contains(&rule) => {}
+            Ok(rule) => rules.push(rule),
+            Err(reason) => left.push(Leftover::new(format!("marker at {}:{line}", file.path), reason)),
+        }
+    }
+    rules
+}
+
+/// Adds the markers of other files, and the rules of the role that no marker has, to the function that registers all.
+fn add_other_permissions(
+    original: &GoProject,
+    composed: &mut Composed<'_>,
+    seen: &BTreeSet<String>,
+    mut known: BTreeSet<super::permissions::Permission>,
+) {
+    let mut rules = Vec::new();
+    for file in original.files.iter().filter(|file| !seen.contains(&file.path)) {
+        for rule in rules_of(file, &mut composed.left) {
+            known.extend(rule.permissions());
+            rules.push(rule);
+        }
+    }
+    for kind in ["ClusterRole", "Role"] {
+        for (path, role) in original.documents("config/rbac/role.yaml", kind) {
+            for rule in Rule::of_role(role) {
+                let lacks = rule
+                    .permissions()
+                    .into_iter()
+                    .any(|permission| !known.contains(&permission));
+                if !lacks {
+                    continue;
+                }
+                match rule.print() {
+                    Ok(_) => rules.push(rule),
+                    Err(reason) => composed
+                        .left
+                        .push(Leftover::new(format!("a rule in {path}"), reason)),
+                }
+            }
+        }
+    }
+    let mut markers: Vec<String> = rules.iter().filter_map(|rule| rule.print().ok()).collect();
+    markers.dedup();
+    if let Some(text) = composed.files.get_mut(REGISTRATION)
+        && let Some(at) = text.find("pub fn register(")
+    {
+        let lines: String = markers.iter().map(|marker| format!("{marker}\n")).collect();
+        text.insert_str(at, &lines);
+    }
+}
+
+/// The file of a controller while it is edited.
+struct ControllerEdit<'a> {
+    text: String,
+    /// Name of the kind's type in the file.
+    kind: String,
+    ported: Ported<'a>,
+    calls: Vec<String>,
+    imports: Vec<String>,
+    /// Functions that map watched objects.
+    functions: String,
+    left: Vec<Leftover>,
+}
+
+impl<'a> ControllerEdit<'a> {
+    fn add_builder(&mut self, original: &GoProject, file: &'a GoFile, builder: &'a Builder) {
+        let types = GoTypes::new(original);
+        if builder.is_by_generation {
+            self.calls
+                .push(".filter(rbuilder::predicate::generation_changed())".to_owned());
+            self.ported
+                .taken
+                .push("only changes of the generation".to_owned());
+        }
+        for owned in &builder.owns {
+            let at = format!("`Owns` at {}:{}", file.path, owned.line);
+            if let Some(name) = self.import(&types.find(file, owned), (&at, &owned.name)) {
+                self.calls.push(format!(".owns::<{name}>()"));
+                self.ported.taken.push(format!("owns {}", owned.name));
+            }
+        }
+        for watch in &builder.watches {
+            let at = format!("`Watches` at {}:{}", file.path, watch.object.line);
+            let Some(name) = self.import(&types.find(file, &watch.object), (&at, &watch.object.name)) else {
+                continue;
+            };
+            self.ported.taken.push(format!("watches {}", watch.object.name));
+            if watch.handler == "EnqueueRequestForOwner" {
+                self.calls.push(format!(
+                    ".watch(rbuilder::Watch::<kube::core::PartialObjectMeta<{name}>>::owned().by_any_owner())"
+                ));
+            } else {
+                self.add_map(file, &watch.object.name, &name, &watch.handler);
+            }
+        }
+        if let Some(number) = builder.concurrency {
+            self.calls.push(format!(".concurrency({number})"));
+            self.ported.taken.push(format!("{number} reconciles at a time"));
+        }
+        for (line, call) in &builder.others {
+            self.left.push(Leftover::new(
+                format!("`{call}` at {}:{line}", file.path),
+                format!(
+                    "it has no plain counterpart; see docs/controllers.md for what `{}` can be given",
+                    self.ported.rust_file
+                ),
+            ));
+        }
+    }
+
+    /// Adds a watch whose function is to be ported. Until then it names no object.
+    fn add_map(&mut self, file: &GoFile, shown: &str, name: &str, handler: &str) {
+        let snake = crate::project::names::module_name(shown);
+        let mut function = format!("map_{}", snake.trim_end_matches('_'));
+        let base = function.clone();
+        let mut number = 2;
+        while self.functions.contains(&format!("fn {function}(")) {
+            function = format!("{base}_{number}");
+            number += 1;
+        }
+        let port = match handler {
+            "" => "the function".to_owned(),
+            handler => format!("`{handler}`"),
+        };
+        let kind = &self.kind;
+        let parameters = [format!("_object: &{name}"), "_ctx: &Ctx<State>".to_owned()];
+        let line = format!(
+            "fn {function}({}) -> Vec<ObjectRef<{kind}>> {{",
+            parameters.join(", ")
+        );
+        let head = match line.len() <= 100 {
+            true => line,
+            false => format!(
+                "fn {function}(\n    {},\n) -> Vec<ObjectRef<{kind}>> {{",
+                parameters.join(",\n    ")
+            ),
+        };
+        self.functions.push_str(&format!(
+            "\n/// Returns the objects to reconcile after a change of a {shown}.\n{head}\n    // Port {port} of {} here.\n    Vec::new()\n}}\n",
+            file.path
+        ));
+        self.calls.push(format!(".watches({function})"));
+        self.ported
+            .maps
+            .push((format!("{} ({})", handler, shown), function));
+    }
+
+    /// Returns the name of a type in the file, which it imports unless another one has the name.
+    fn import(&mut self, found: &Option<FoundType>, (at, shown): (&str, &str)) -> Option<String> {
+        let Some(found) = found.as_ref().filter(|found| !found.path.is_empty()) else {
+            self.left.push(Leftover::new(at, format!("`{shown}` is neither a kind of Kubernetes nor one of the project: add it with its crate in {}", self.ported.rust_file)));
+            return None;
+        };
+        let name = found.kind.clone();
+        let import = format!("use {};", found.path);
+        if self.imports.contains(&import) || self.text.contains(&format!("{import}\n")) {
+            return Some(name);
+        }
+        let is_taken = TAKEN.contains(&name.as_str())
+            || name == self.kind
+            || self
+                .imports
+                .iter()
+                .any(|other| other.ends_with(&format!("::{name};")))
+            || self.text.contains(&format!("::{name};\n"));
+        if is_taken {
+            return Some(found.path.clone());
+        }
+        self.imports.push(import);
+        Some(name)
+    }
+
+    /// Replaces the permissions of the scaffold by those of the original, which are more.
+    fn set_permissions(&mut self, rules: &[Rule], (group, plural): (&str, &str)) {
+        let has_own = rules.iter().any(|rule| {
+            let has = |list: &[String], word: &str| list.iter().any(|item| item == word || item == "*");
+            has(&rule.groups, group)
+                && has(&rule.resources, plural)
+                && has(&rule.verbs, "watch")
+                && has(&rule.verbs, "list")
+                && rule.namespace.is_empty()
+        });
+        let Some(function) = self.text.find("pub async fn reconcile(") else {
+            return;
+        };
+        let start = match (has_own, self.text[..function].find("#[rbac(")) {
+            (true, Some(start)) => start,
+            _ => function,
+        };
+        let markers: String = rules
+            .iter()
+            .filter_map(|rule| rule.print().ok())
+            .map(|marker| format!("{marker}\n"))
+            .collect();
+        self.text.replace_range(start..function, &markers);
+    }
+
+    fn finish(mut self) -> (String, Ported<'a>, Vec<Leftover>) {
+        self.set_chain();
+        let mut lines = std::mem::take(&mut self.imports);
+        if !self.functions.is_empty() {
+            self.text = self.text.replacen(
+                "Controller, Ctx, Result, rbac}",
+                "Controller, Ctx, ObjectRef, Result, rbac}",
+                1,
+            );
+            self.text.push_str(&self.functions);
+        }
+        if !lines.is_empty() {
+            self.add_imports(&mut lines);
+        }
+        (self.text, self.ported, self.left)
+    }
+
+    /// Adds calls to those that are there.
+    fn set_chain(&mut self) {
+        let Some(start) = self.text.find(CHAIN) else {
+            return;
+        };
+        let Some(end) = self.text[start..].find("\n}").map(|end| start + end) else {
+            return;
+        };
+        let there = self.text[start + CHAIN.len()..end]
+            .lines()
+            .map(|line| line.trim().to_owned());
+        let mut calls: Vec<String> = there.filter(|line| !line.is_empty()).collect();
+        let known = calls.concat();
+        calls.extend(
+            self.calls
+                .iter()
+                .filter(|call| !known.contains(call.as_str()))
+                .cloned(),
+        );
+        let chain = rust::format_chain(CHAIN.trim_start(), &calls);
+        self.text.replace_range(start..end, &format!("    {chain}"));
+    }
+
+    /// Adds imports: those of the project after those of other crates, each sorted.
+    fn add_imports(&mut self, lines: &mut Vec<String>) {
+        let there: Vec<String> = self
+            .text
+            .lines()
+            .filter(|line| line.starts_with("use ") && line.ends_with(';'))
+            .map(str::to_owned)
+            .collect();
+        let (Some(first), Some(last)) = (there.first(), there.last()) else {
+            return;
+        };
+        let (Some(start), Some(end)) = (self.text.find(first.as_str()), self.text.find(last.as_str())) else {
+            return;
+        };
+        let end = end + last.len();
+        lines.extend(there.iter().cloned());
+        let mut groups: [Vec<String>; 3] = Default::default();
+        for line in lines.drain(..) {
+            let rank = match () {
+                () if line.starts_with("use std::") => 0,
+                () if line.starts_with("use crate::") => 2,
+                () => 1,
+            };
+            groups[rank].push(line);
+        }
+        for group in &mut groups {
+            group.sort_by(|left, right| rust::compare_names(left, right));
+            group.dedup();
+        }
+        let groups: Vec<String> = groups
+            .iter()
+            .filter(|group| !group.is_empty())
+            .map(|group| group.join("\n"))
+            .collect();
+        self.text.replace_range(start..end, &groups.join("\n\n"));
+    }
+}

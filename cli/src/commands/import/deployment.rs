@@ -1,0 +1,259 @@
+//! What a cluster knows the deployment by: namespace and prefix of names, the Lease, labels of the selector, resources, and the
+//! components that are on.
+
+use anyhow::Result;
+use serde_json::{Map, Value};
+
+use super::compose::Composed;
+use super::kinds::Leftover;
+use super::webhooks::quoted;
+use crate::commands::{Outcome, features, scaffold};
+use crate::flags::{Feature, SettingFlags};
+use crate::go_project::GoProject;
+use crate::tree::Tree;
+
+const DEFAULT: &str = "config/default/kustomization.yaml";
+const MANAGER: &str = "config/manager/manager.yaml";
+const MAIN: &str = "src/main.rs";
+
+/// Takes over what a cluster knows the deployment by.
+pub(super) fn port(original: &GoProject, composed: &mut Composed<'_>) -> Result<()> {
+    port_names(original, composed);
+    port_lease(original, composed);
+    port_manager(original, composed);
+    port_components(original, composed)
+}
+
+/// Returns the Deployment of the original.
+pub(super) fn find_deployment(original: &GoProject) -> Option<&Value> {
+    original
+        .documents("config/manager/", "Deployment")
+        .map(|(_, document)| document)
+        .next()
+}
+
+fn port_names(original: &GoProject, composed: &mut Composed<'_>) {
+    let Some(text) = composed.files.get_mut(DEFAULT) else {
+        return;
+    };
+    let documents = original
+        .manifest(DEFAULT)
+        .map(|file| file.documents.as_slice())
+        .unwrap_or_default();
+    let Some(kustomization) = documents.first() else {
+        composed.left.push(Leftover::new(
+            "namespace and name prefix",
+            format!("{DEFAULT} was not read, so those of the project name are used"),
+        ));
+        return;
+    };
+    for key in ["namespace", "namePrefix", "nameSuffix"] {
+        let value = kustomization[key].as_str();
+        let line = value.map(|value| format!("{key}: {}\n", scaffold::yaml_value(value)));
+        let there = text
+            .lines()
+            .find(|line| line.starts_with(&format!("{key}:")))
+            .map(|line| format!("{line}\n"));
+        match (there, line) {
+            (Some(there), line) => *text = text.replacen(&there, &line.unwrap_or_default(), 1),
+            (None, Some(line)) => *text = text.replacen("\nresources:", &format!("{line}\nresources:"), 1),
+            (None, None) => {}
+        }
+    }
+    for key in [
+        "commonLabels",
+        "labels",
+        "commonAnnotations",
+        "images",
+        "configMapGenerator",
+        "secretGenerator",
+    ] {
+        if !kustomization[key].is_null() {
+            composed.left.push(Leftover::new(
+                format!("`{key}` in {DEFAULT}"),
+                "copy it: it may be in labels of the selector, which a cluster does not let change",
+            ));
+        }
+    }
+}
+
+fn port_lease(original: &GoProject, composed: &mut Composed<'_>) {
+    let found: Vec<&String> = original
+        .files
+        .iter()
+        .filter_map(|file| file.leader_election_id.as_ref())
+        .collect();
+    let Some(text) = composed.files.get_mut(MAIN) else {
+        return;
+    };
+    let line = text
+        .lines()
+        .find(|line| line.starts_with("const LEADER_ELECTION_ID: &str = "))
+        .map(str::to_owned);
+    match (found.as_slice(), line) {
+        ([id], Some(line)) => {
+            *text = text.replacen(
+                &line,
+                &format!("const LEADER_ELECTION_ID: &str = {};", quoted(id)),
+                1,
+            )
+        }
+        _ => composed.left.push(Leftover::new(
+            "name of the Lease",
+            format!(
+                "`LeaderElectionID` is not one string literal in the source: set LEADER_ELECTION_ID in {MAIN}"
+            ),
+        )),
+    }
+}
+
+/// Takes over the labels of the selector, which cannot change on an existing Deployment, and the resources.
+fn port_manager(original: &GoProject, composed: &mut Composed<'_>) {
+    let Some(deployment) = find_deployment(original) else {
+        composed.left.push(Leftover::new(
+            "Deployment",
+            "config/manager/ has none: compare the one that is scaffolded",
+        ));
+        return;
+    };
+    let Some(text) = composed.files.get_mut(MANAGER) else {
+        return;
+    };
+    let spec = &deployment["spec"];
+    let empty = Map::new();
+    let selector = spec["selector"]["matchLabels"].as_object().unwrap_or(&empty);
+    let labels = spec["template"]["metadata"]["labels"]
+        .as_object()
+        .unwrap_or(&empty);
+    if let Some(block) = find_block(text, "    matchLabels:\n") {
+        text.replace_range(block, &print_map(selector, 4));
+    }
+    let mut renamed: Vec<(String, Value, Value)> = Vec::new();
+    let template = text.find("\n  template:").unwrap_or(text.len());
+    if let Some(block) = find_block(&text[template..], "      labels:\n") {
+        let block = template + block.start..template + block.end;
+        let own: Map<String, Value> = text[block.clone()].lines().filter_map(read_label).collect();
+        let mut all = own.clone();
+        all.extend(labels.clone());
+        all.extend(selector.clone());
+        renamed = all
+            .iter()
+            .filter(|(key, value)| own.get(*key).is_some_and(|own| own != *value))
+            .map(|(key, value)| (key.clone(), own[key].clone(), value.clone()))
+            .collect();
+        text.replace_range(block, &print_map(&all, 6));
+    }
+    let resources = &spec["template"]["spec"]["containers"][0]["resources"];
+    if let Some(resources) = resources.as_object().filter(|resources| !resources.is_empty())
+        && let Some(block) = find_block(text, "        resources:\n")
+    {
+        text.replace_range(block, &print_map(resources, 8));
+    }
+    if let Some(replicas) = spec["replicas"].as_u64() {
+        *text = text.replacen("  replicas: 1\n", &format!("  replicas: {replicas}\n"), 1);
+    }
+    for (key, before, after) in renamed {
+        rename_label(composed, &key, (&before, &after));
+    }
+}
+
+/// Replaces a label of the Pods wherever the scaffold selects them by it.
+fn rename_label(composed: &mut Composed<'_>, key: &str, (before, after): (&Value, &Value)) {
+    let line = |value: &Value| {
+        format!(
+            " {key}: {}\n",
+            scaffold::yaml_value(value.as_str().unwrap_or_default())
+        )
+    };
+    let files = composed
+        .files
+        .iter_mut()
+        .filter(|(path, _)| path.starts_with("config/") && !path.starts_with("config/samples/"));
+    for (_, text) in files {
+        *text = text.replace(&line(before), &line(after));
+    }
+}
+
+fn read_label(line: &str) -> Option<(String, Value)> {
+    let (key, value) = line.trim().split_once(": ")?;
+    Some((key.to_owned(), Value::String(value.trim_matches('"').to_owned())))
+}
+
+/// Returns the lines below a key, which are indented more than the key.
+fn find_block(text: &str, key: &str) -> Option<std::ops::Range<usize>> {
+    let start = text.find(key)? + key.len();
+    let indent = key.len() - key.trim_start().len();
+    let mut end = start;
+    for line in text[start..].split_inclusive('\n') {
+        if line.len() - line.trim_start_matches(' ').len() <= indent {
+            break;
+        }
+        end += line.len();
+    }
+    Some(start..end)
+}
+
+/// Prints the entries of a map below a key with this indentation.
+fn print_map(map: &Map<String, Value>, indent: usize) -> String {
+    let text = rbuilder_generator::yaml::to_string(&Value::Object(map.clone()));
+    let body = text.strip_prefix("---\n").unwrap_or(&text);
+    body.lines()
+        .map(|line| format!("{}{line}\n", " ".repeat(indent + 2)))
+        .collect()
+}
+
+/// Turns on the components that the original has on.
+fn port_components(original: &GoProject, composed: &mut Composed<'_>) -> Result<()> {
+    let documents = original
+        .manifest(DEFAULT)
+        .map(|file| file.documents.as_slice())
+        .unwrap_or_default();
+    let Some(kustomization) = documents.first() else {
+        return Ok(());
+    };
+    let has_webhooks = composed.files.contains_key("config/webhook/kustomization.yaml");
+    let lists = |names: &[&str]| {
+        let entries = ["resources", "bases", "components"]
+            .into_iter()
+            .flat_map(|key| kustomization[key].as_array().into_iter().flatten());
+        entries
+            .filter_map(Value::as_str)
+            .any(|entry| names.contains(&entry.trim_end_matches('/')))
+    };
+    let mut settings = SettingFlags::default();
+    for (names, feature) in [
+        (&["../prometheus"], Feature::Prometheus),
+        (&["../network-policy"], Feature::NetworkPolicy),
+        (&["../certmanager"], Feature::CertManager),
+    ] {
+        if lists(names) && (feature != Feature::CertManager || has_webhooks) {
+            settings.enable.push(feature);
+        }
+    }
+    let has_metrics = lists(&["metrics_service.yaml", "manager_auth_proxy_patch.yaml"])
+        || original.manifest("config/rbac/auth_proxy_service.yaml").is_some();
+    if !has_metrics && !settings.enable.contains(&Feature::Prometheus) {
+        settings.disable.push(Feature::Metrics);
+    }
+    if !settings.name_features() {
+        return Ok(());
+    }
+    let tree = Tree::in_memory(std::mem::take(&mut composed.files), None);
+    let mut outcome = Outcome::default();
+    let result = features::add_features(&mut outcome, &tree, &composed.project, &settings);
+    let changes = outcome.plan.changes().clone();
+    composed.files = tree.into_files();
+    match result {
+        Ok(()) => {
+            let texts = changes
+                .into_iter()
+                .filter_map(|(path, change)| Some((path, change.after()?.to_owned())));
+            composed.files.extend(texts);
+        }
+        Err(error) => composed.left.push(Leftover::new(
+            format!("components of {DEFAULT}"),
+            format!("{error:#}"),
+        )),
+    }
+    Ok(())
+}

@@ -1,0 +1,277 @@
+//! The kinds of a Go project: what PROJECT, the CRDs, the webhook configurations and the source say of each, put together.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::rust_paths::{FoundType, GoTypes};
+use crate::go_project::{Builder, GoFile, GoProject};
+use crate::project::{Resource, Webhooks};
+
+/// Beginning of the Go paths of Kubernetes' own types.
+const BUILT_IN: &str = "k8s.io/api/";
+
+/// A kind with all its versions.
+#[derive(Debug)]
+pub(super) struct Kind<'a> {
+    /// The entry of PROJECT that came first, or one made of the CRD.
+    pub(super) resource: Resource,
+    /// All versions in PROJECT.
+    pub(super) versions: Vec<Resource>,
+    /// The CRD with its path.
+    pub(super) crd: Option<(&'a str, &'a Value)>,
+    pub(super) controllers: Vec<GoController<'a>>,
+}
+
+/// A controller that is scaffolded.
+#[derive(Debug)]
+pub(super) struct GoController<'a> {
+    /// The name that it has in the project, if it is not the default one.
+    pub(super) name: Option<String>,
+    /// The calls that set it up, and their file; `None` if the source has none that were recognized.
+    pub(super) found: Option<(&'a GoFile, &'a Builder)>,
+}
+
+/// Something that is left to a person, and the reason.
+#[derive(Clone, Debug)]
+pub(super) struct Leftover {
+    pub(super) what: String,
+    pub(super) reason: String,
+}
+
+impl Leftover {
+    pub(super) fn new(what: impl Into<String>, reason: impl Into<String>) -> Leftover {
+        Leftover {
+            what: what.into(),
+            reason: reason.into(),
+        }
+    }
+}
+
+/// Puts the kinds together, in the order of PROJECT; kinds that only CRDs tell of come last.
+pub(super) fn find_kinds<'a>(original: &'a GoProject, left: &mut Vec<Leftover>) -> Vec<Kind<'a>> {
+    let mut crds: BTreeMap<(String, String), (&str, &Value)> = BTreeMap::new();
+    for (path, crd) in original.documents("config/crd/", "CustomResourceDefinition") {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        // Patches are CRDs by their kind, and have no schema.
+        if crd["spec"]["versions"].is_array() && crd["spec"]["names"]["kind"].is_string() {
+            let key = (text(&crd["spec"]["group"]), text(&crd["spec"]["names"]["kind"]));
+            crds.entry(key).or_insert((path, crd));
+        }
+    }
+    let mut kinds: Vec<Kind<'a>> = Vec::new();
+    for resource in &original.project.known.resources {
+        if let Some(known) = kinds.iter_mut().find(|kind| kind.resource.same_kind(resource)) {
+            known.versions.push(resource.clone());
+            continue;
+        }
+        let mut resource = resource.clone();
+        resource.core |= resource.api.is_none() && !resource.external && resource.path.starts_with(BUILT_IN);
+        let crd = find_crd(&mut crds, &mut resource);
+        kinds.push(Kind {
+            versions: vec![resource.clone()],
+            resource,
+            crd,
+            controllers: Vec::new(),
+        });
+    }
+    let domain = &original.project.known.domain;
+    for ((group, kind), (path, crd)) in crds {
+        let own = group.strip_suffix(domain.as_str()).and_then(|rest| {
+            rest.strip_suffix('.')
+                .or(Some(rest).filter(|rest| rest.is_empty()))
+        });
+        let Some(own) = own else {
+            left.push(Leftover::new(format!("kind `{kind}` of {path}"), format!("its group `{group}` is not in the domain `{domain}` of PROJECT, and PROJECT does not list it")));
+            continue;
+        };
+        let resource = Resource {
+            group: own.to_owned(),
+            domain: domain.clone(),
+            version: stored_version(crd),
+            kind,
+            ..Resource::default()
+        };
+        kinds.push(Kind {
+            versions: vec![resource.clone()],
+            resource,
+            crd: Some((path, crd)),
+            controllers: Vec::new(),
+        });
+    }
+    find_controllers(original, &mut kinds, left);
+    kinds
+}
+
+/// Takes the CRD of an entry. An entry whose group has the domain already means the group of the CRD.
+fn find_crd<'a>(
+    crds: &mut BTreeMap<(String, String), (&'a str, &'a Value)>,
+    resource: &mut Resource,
+) -> Option<(&'a str, &'a Value)> {
+    if let Some(found) = crds.remove(&(resource.qualified_group(), resource.kind.clone())) {
+        return Some(found);
+    }
+    let found = crds.remove(&(resource.group.clone(), resource.kind.clone()))?;
+    let own = resource.group.strip_suffix(resource.domain.as_str())?;
+    resource.group = own.trim_end_matches('.').to_owned();
+    Some(found)
+}
+
+/// Returns the number of API groups that the CRDs of a project have.
+pub(super) fn count_groups(original: &GoProject) -> usize {
+    let crds = original.documents("config/crd/", "CustomResourceDefinition");
+    let groups = crds.filter_map(|(_, crd)| {
+        crd["spec"]["versions"]
+            .as_array()
+            .and(crd["spec"]["group"].as_str())
+    });
+    groups.collect::<std::collections::BTreeSet<_>>().len()
+}
+
+fn stored_version(crd: &Value) -> String {
+    let mut versions = crd["spec"]["versions"].as_array().into_iter().flatten();
+    let stored = versions.find(|version| version["storage"] == true);
+    stored
+        .and_then(|version| version["name"].as_str())
+        .unwrap_or_default()
+        .to_owned()
+}
+
+/// Assigns the controllers that the source sets up to kinds, and those that only PROJECT tells of.
+fn find_controllers<'a>(original: &'a GoProject, kinds: &mut Vec<Kind<'a>>, left: &mut Vec<Leftover>) {
+    let types = GoTypes::new(original);
+    for file in &original.files {
+        for builder in &file.controllers {
+            let at = format!("controller at {}:{}", file.path, builder.line);
+            let Some(go_type) = &builder.kind else {
+                left.push(Leftover::new(
+                    at,
+                    "it has no `For(&…{})`; write it with `Controller::new` or a task of the manager",
+                ));
+                continue;
+            };
+            let found = types.find(file, go_type);
+            let place = found.as_ref().and_then(|found| place_of(kinds, found));
+            let kind = place.and_then(|at| kinds.get_mut(at));
+            match kind {
+                Some(kind) => kind.controllers.push(GoController {
+                    name: builder.name.clone(),
+                    found: Some((file, builder)),
+                }),
+                None => left.push(Leftover::new(
+                    at,
+                    format!(
+                        "its type `{}.{}` is no kind of PROJECT",
+                        go_type.package, go_type.name
+                    ),
+                )),
+            }
+        }
+    }
+    for kind in kinds {
+        kind.settle_controllers(left);
+    }
+}
+
+/// Returns the place of a kind in the list, to which a kind of Kubernetes that PROJECT does not have is added.
+fn place_of(kinds: &mut Vec<Kind<'_>>, found: &FoundType) -> Option<usize> {
+    let is_it =
+        |kind: &Kind<'_>| kind.resource.kind == found.kind && kind.resource.qualified_group() == found.group;
+    if let Some(at) = kinds.iter().position(is_it) {
+        return Some(at);
+    }
+    if !found.path.starts_with("k8s_openapi::") {
+        return None;
+    }
+    let group = if found.group.is_empty() {
+        "core"
+    } else {
+        &found.group
+    };
+    let (group, domain) = match group.strip_suffix(".k8s.io") {
+        Some(group) => (group, "k8s.io"),
+        None => (group, ""),
+    };
+    let resource = Resource {
+        group: group.to_owned(),
+        domain: domain.to_owned(),
+        version: found.version.clone(),
+        kind: found.kind.clone(),
+        core: true,
+        ..Resource::default()
+    };
+    kinds.push(Kind {
+        versions: vec![resource.clone()],
+        resource,
+        crd: None,
+        controllers: Vec::new(),
+    });
+    Some(kinds.len() - 1)
+}
+
+impl Kind<'_> {
+    /// Gives each controller the name that it is scaffolded with. PROJECT can name controllers that the source was not seen
+    /// to set up.
+    fn settle_controllers(&mut self, left: &mut Vec<Leftover>) {
+        let default = self.resource.default_controller();
+        let recorded: Vec<String> = self
+            .versions
+            .iter()
+            .flat_map(|version| version.controller_names())
+            .collect();
+        if self.controllers.is_empty() {
+            let names = recorded.into_iter();
+            self.controllers = names
+                .map(|name| GoController {
+                    name: Some(name).filter(|name| *name != default),
+                    found: None,
+                })
+                .collect();
+        }
+        let mut seen: Vec<String> = Vec::new();
+        let kind = self.resource.kind.clone();
+        self.controllers.retain_mut(|controller| {
+            let is_valid = |name: &String| crate::project::names::check_controller_name(name).is_ok();
+            controller.name = controller.name.take().filter(|name| *name != default);
+            let name = controller.name.clone().filter(is_valid);
+            if let Some(asked) = controller.name.as_ref().filter(|_| name.is_none()) {
+                left.push(Leftover::new(format!("name of the controller `{asked}`"), "it is no DNS label, so the controller has the name of its kind; set it with `.named(…)`"));
+            }
+            controller.name = name;
+            let shown = controller.name.clone().unwrap_or_else(|| default.clone());
+            if seen.contains(&shown) {
+                left.push(Leftover::new(format!("second controller `{shown}` of `{kind}`"), "two controllers of a kind need different names: add it with `rbuilder create api --controller-name`"));
+                return false;
+            }
+            seen.push(shown);
+            true
+        });
+        // The one with the default name comes first, as it can be scaffolded only then.
+        self.controllers
+            .sort_by_key(|controller| controller.name.is_some());
+    }
+
+    /// Returns the webhooks that PROJECT records for a version, with the spokes that an older PROJECT leaves out.
+    pub(super) fn webhooks(&self, version: &Resource) -> Option<Webhooks> {
+        let mut webhooks = version.webhooks.clone()?;
+        if webhooks.conversion && webhooks.spoke.is_empty() {
+            let others = self.crd_versions();
+            webhooks.spoke = others
+                .into_iter()
+                .filter(|name| *name != version.version)
+                .collect();
+        }
+        webhooks.conversion &= !webhooks.spoke.is_empty();
+        Some(webhooks)
+    }
+
+    /// Returns the names of the versions in the CRD.
+    pub(super) fn crd_versions(&self) -> Vec<String> {
+        let versions = self.crd.and_then(|(_, crd)| crd["spec"]["versions"].as_array());
+        versions
+            .into_iter()
+            .flatten()
+            .filter_map(|version| version["name"].as_str().map(str::to_owned))
+            .collect()
+    }
+}

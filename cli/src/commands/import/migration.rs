@@ -1,0 +1,137 @@
+//! MIGRATION.md: what was taken over from each Go file, and what a person ports.
+
+use super::compose::Composed;
+use super::controllers::Ported;
+use super::report::{Match, Report};
+use crate::go_project::{GoFile, GoProject};
+
+/// Name of the file.
+pub(super) const MIGRATION: &str = "MIGRATION.md";
+
+/// Flags that kubebuilder scaffolds, and that the manager has under the same names or needs no longer.
+const KNOWN_FLAGS: &[&str] = &[
+    "metrics-bind-address",
+    "health-probe-bind-address",
+    "leader-elect",
+    "metrics-secure",
+    "webhook-cert-path",
+    "webhook-cert-name",
+    "webhook-cert-key",
+    "webhook-port",
+    "metrics-cert-path",
+    "metrics-cert-name",
+    "metrics-cert-key",
+    "enable-http2",
+];
+
+/// Returns the text of the file.
+pub(super) fn render(original: &GoProject, composed: &Composed<'_>, report: &Report) -> String {
+    let mut text = format!(
+        "# Migration of {}\n\nThis project was written by `rbuilder import` from the kubebuilder project {}. Delete sections when they are done, and the file in \
+         the end.\n\n",
+        composed.project.known.project_name,
+        match original.repo.as_str() {
+            "" => "in Go".to_owned(),
+            repo => format!("`{repo}`"),
+        }
+    );
+    text.push_str("## By hand\n\n");
+    let mut is_done = true;
+    for row in report.rows.iter().filter(|row| row.result == Match::ByHand) {
+        is_done = false;
+        text.push_str(&format!("- [ ] {}: {}\n", row.what, row.details.join("; ")));
+    }
+    if is_done {
+        text.push_str("Nothing beside the logic in the files below.\n");
+    }
+    text.push_str("\n## Files\n");
+    for file in original.files.iter().filter(|file| file.has_logic()) {
+        text.push_str(&section(file, composed));
+    }
+    text.push_str("\n## Manifests\n\n| | | |\n|---|---|---|\n");
+    for row in &report.rows {
+        let details = row.details.join("; ").replace('|', "\\|");
+        text.push_str(&format!(
+            "| {} | {} | {details} |\n",
+            row.what.replace('|', "\\|"),
+            row.result.word()
+        ));
+    }
+    text
+}
+
+fn section(file: &GoFile, composed: &Composed<'_>) -> String {
+    let ported: Vec<&Ported<'_>> = composed
+        .ported
+        .iter()
+        .filter(|ported| ported.go_file.is_some_and(|own| own.path == file.path))
+        .collect();
+    let mut text = String::new();
+    for controller in &ported {
+        text.push_str(&format!(
+            "The controller of {} is {}.",
+            controller.kind, controller.rust_file
+        ));
+        if !controller.taken.is_empty() {
+            text.push_str(&format!(" Taken over: {}.", controller.taken.join(", ")));
+        }
+        text.push('\n');
+        for (go, rust) in &controller.maps {
+            text.push_str(&format!("- [ ] port {go} to `{rust}`\n"));
+        }
+    }
+    for go_type in &file.webhooks {
+        let mut files = composed
+            .webhook_files
+            .iter()
+            .filter(|(key, _)| key.split('/').next() == Some(go_type.name.as_str()));
+        match files.next() {
+            Some((_, rust)) => text.push_str(&format!("The webhooks of {} are in {rust}.\n", go_type.name)),
+            None => text.push_str(&format!(
+                "The webhooks of {} have no counterpart yet.\n",
+                go_type.name
+            )),
+        }
+    }
+    if file.leader_election_id.is_some() {
+        text.push_str("It starts the manager, as src/main.rs does; controllers and webhooks are registered in src/controller/mod.rs and src/webhook/mod.rs.\n");
+    }
+    for (line, flag) in file
+        .flags
+        .iter()
+        .filter(|(_, flag)| !KNOWN_FLAGS.contains(&flag.as_str()))
+    {
+        text.push_str(&format!(
+            "- [ ] add the flag `--{flag}` (line {line}) to `Args` in src/main.rs\n"
+        ));
+    }
+    let is_set_up = |name: &str| name.starts_with("Setup") && name.ends_with("WithManager");
+    let is_scaffold = |name: &str| name == "init" || name == "main";
+    for function in &file.functions {
+        if is_set_up(&function.name)
+            && function.end - function.line < 60
+            && !(ported.is_empty() && file.webhooks.is_empty())
+            || is_scaffold(&function.name)
+        {
+            continue;
+        }
+        let name = match &function.receiver {
+            Some(receiver) => format!("{receiver}.{}", function.name),
+            None => function.name.clone(),
+        };
+        text.push_str(&format!(
+            "- [ ] port `{name}` (lines {} to {})\n",
+            function.line, function.end
+        ));
+    }
+    match text.as_str() {
+        "" => text,
+        text => format!(
+            "
+### {}
+
+{text}",
+            file.path
+        ),
+    }
+}

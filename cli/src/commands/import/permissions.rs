@@ -1,0 +1,251 @@
+//! Permissions of the original: its markers, and the rules of its role that no marker has.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::webhooks::{print_attribute, quoted};
+
+/// The verbs that `#[rbac(…)]` knows.
+const VERBS: &[&str] = &[
+    "*",
+    "get",
+    "list",
+    "watch",
+    "create",
+    "update",
+    "patch",
+    "delete",
+    "deletecollection",
+    "use",
+    "bind",
+    "escalate",
+    "impersonate",
+    "approve",
+    "sign",
+    "attest",
+    "proxy",
+];
+
+/// A rule, as a marker or a role has it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Rule {
+    pub(super) groups: Vec<String>,
+    pub(super) resources: Vec<String>,
+    pub(super) names: Vec<String>,
+    pub(super) urls: Vec<String>,
+    pub(super) verbs: Vec<String>,
+    pub(super) namespace: String,
+    pub(super) role: String,
+}
+
+/// One permission: namespace, group or URL, resource, name and verb.
+pub(super) type Permission = (String, String, String, String, String);
+
+impl Rule {
+    /// Reads a marker: `kubebuilder:rbac:groups=apps,resources=deployments,verbs=get;list`. `None` if it is another one.
+    pub(super) fn parse_marker(marker: &str) -> Option<Rule> {
+        let mut rule = Rule::default();
+        for argument in split_arguments(marker.strip_prefix("kubebuilder:rbac:")?) {
+            let (key, value) = argument.split_once('=')?;
+            let words = || -> Vec<String> {
+                let value = value.trim().trim_matches(['{', '}']);
+                value
+                    .split([';', ','])
+                    .map(|word| word.trim().trim_matches('"').to_owned())
+                    .collect()
+            };
+            match key.trim() {
+                "groups" => {
+                    rule.groups = words()
+                        .into_iter()
+                        .map(|group| if group == "core" { String::new() } else { group })
+                        .collect()
+                }
+                "resources" => rule.resources = words(),
+                "resourceNames" => rule.names = words(),
+                "urls" => rule.urls = words(),
+                "verbs" => rule.verbs = words().into_iter().map(|verb| verb.to_lowercase()).collect(),
+                "namespace" => rule.namespace = words().concat(),
+                "roleName" => rule.role = words().concat(),
+                _ => return None,
+            }
+        }
+        Some(rule)
+    }
+
+    /// Reads the rules of the ClusterRole or Role in a document.
+    pub(super) fn of_role(role: &Value) -> Vec<Rule> {
+        let words = |list: &Value| -> Vec<String> {
+            list.as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(|item| item.as_str().map(str::to_owned))
+                .collect()
+        };
+        let rules = role["rules"].as_array().into_iter().flatten();
+        rules
+            .map(|rule| Rule {
+                groups: words(&rule["apiGroups"]),
+                resources: words(&rule["resources"]),
+                names: words(&rule["resourceNames"]),
+                urls: words(&rule["nonResourceURLs"]),
+                verbs: words(&rule["verbs"]),
+                namespace: role["metadata"]["namespace"]
+                    .as_str()
+                    .unwrap_or_default()
+                    .to_owned(),
+                role: String::new(),
+            })
+            .collect()
+    }
+
+    /// Returns the permissions that the rule gives, one by one.
+    pub(super) fn permissions(&self) -> BTreeSet<Permission> {
+        let mut found = BTreeSet::new();
+        let names = if self.names.is_empty() {
+            vec![String::new()]
+        } else {
+            self.names.clone()
+        };
+        for verb in &self.verbs {
+            for url in &self.urls {
+                found.insert((
+                    self.namespace.clone(),
+                    url.clone(),
+                    String::new(),
+                    String::new(),
+                    verb.clone(),
+                ));
+            }
+            for group in &self.groups {
+                for resource in &self.resources {
+                    found.extend(names.iter().map(|name| {
+                        (
+                            self.namespace.clone(),
+                            group.clone(),
+                            resource.clone(),
+                            name.clone(),
+                            verb.clone(),
+                        )
+                    }));
+                }
+            }
+        }
+        found
+    }
+
+    /// Returns the marker of Rust.
+    ///
+    /// # Errors
+    /// Fails with the reason why the generator would refuse it.
+    pub(super) fn print(&self) -> Result<String, String> {
+        if let Some(verb) = self.verbs.iter().find(|verb| !VERBS.contains(&verb.as_str())) {
+            return Err(format!("unknown verb `{verb}`"));
+        }
+        let is_whole = !self.groups.is_empty() && !self.resources.is_empty();
+        if self.verbs.is_empty()
+            || is_whole != self.urls.is_empty()
+            || !self.urls.is_empty() && !self.namespace.is_empty()
+        {
+            return Err("it needs verbs, and either groups with resources or URLs".to_owned());
+        }
+        let mut arguments = Vec::new();
+        for (key, words) in [
+            ("groups", &self.groups),
+            ("resources", &self.resources),
+            ("resource_names", &self.names),
+            ("urls", &self.urls),
+            ("verbs", &self.verbs),
+        ] {
+            if !words.is_empty() {
+                arguments.push(format!("{key} = {}", print_words(words)));
+            }
+        }
+        for (key, word) in [("namespace", &self.namespace), ("role_name", &self.role)] {
+            if !word.is_empty() {
+                arguments.push(format!("{key} = {}", quoted(word)));
+            }
+        }
+        Ok(print_attribute("rbac", &arguments))
+    }
+}
+
+fn print_words(words: &[String]) -> String {
+    match words {
+        [word] => quoted(word),
+        words if words.iter().any(String::is_empty) => {
+            let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+            format!("[{}]", words.join(", "))
+        }
+        words => quoted(&words.join(";")),
+    }
+}
+
+/// Splits at commas outside of quotes and braces.
+fn split_arguments(text: &str) -> Vec<&str> {
+    let (mut parts, mut start, mut depth, mut is_quoted) = (Vec::new(), 0, 0_usize, false);
+    for (at, c) in text.char_indices() {
+        match c {
+            '"' => is_quoted = !is_quoted,
+            '{' if !is_quoted => depth += 1,
+            '}' if !is_quoted => depth = depth.saturating_sub(1),
+            ',' if !is_quoted && depth == 0 => {
+                parts.push(&text[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(&text[start..]);
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markers_are_translated() {
+        for (marker, expected) in [
+            (
+                "groups=apps,resources=deployments,verbs=get;list",
+                Some("#[rbac(groups = \"apps\", resources = \"deployments\", verbs = \"get;list\")]"),
+            ),
+            (
+                "groups=core,resources=pods,verbs=get",
+                Some("#[rbac(groups = \"\", resources = \"pods\", verbs = \"get\")]"),
+            ),
+            (
+                "groups=\"\",resources=\"pods\",verbs=\"get\"",
+                Some("#[rbac(groups = \"\", resources = \"pods\", verbs = \"get\")]"),
+            ),
+            (
+                "groups=\"\";events.k8s.io,resources=events,verbs=create",
+                Some(
+                    "#[rbac(\n    groups = [\"\", \"events.k8s.io\"],\n    resources = \"events\",\n    verbs = \"create\"\n)]",
+                ),
+            ),
+            (
+                "urls=/metrics,verbs=get",
+                Some("#[rbac(urls = \"/metrics\", verbs = \"get\")]"),
+            ),
+            (
+                "groups=a,resources={b,c},verbs={get,list},namespace=x",
+                Some("#[rbac(groups = \"a\", resources = \"b;c\", verbs = \"get;list\", namespace = \"x\")]"),
+            ),
+            ("groups=a,resources=b,verbs=gett", None),
+            ("groups=a,verbs=get", None),
+        ] {
+            let rule = Rule::parse_marker(&format!("kubebuilder:rbac:{marker}")).expect(marker);
+            assert_eq!(rule.print().ok().as_deref(), expected, "{marker}");
+        }
+        for other in [
+            "kubebuilder:object:root=true",
+            "kubebuilder:rbac:nothing",
+            "kubebuilder:rbac:a=b",
+        ] {
+            assert_eq!(Rule::parse_marker(other), None, "{other}");
+        }
+    }
+}

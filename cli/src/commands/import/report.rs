@@ -1,0 +1,400 @@
+//! The table: what a cluster gets from the Rust project, beside what it gets from the original.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::Result;
+use serde_json::{Value, json};
+
+use super::compose::Composed;
+use super::deployment::find_deployment;
+use super::permissions::{Permission, Rule};
+use super::webhooks::find_published;
+use crate::commands::adopt::{Comparison, Verdict};
+use crate::go_project::GoProject;
+use crate::plan::Plan;
+use crate::tree::Tree;
+use crate::yaml_stream::parse_documents;
+
+/// Details that a row of the text shows; MIGRATION.md and JSON have all.
+const MOST_SHOWN: usize = 3;
+
+const MISSING_WEBHOOK: &str = "it is of no kind that was taken over, or not the only one of its kind and version: write it as a function with `#[webhook(…)]`";
+
+/// The result for one thing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Match {
+    Same,
+    /// It differs on purpose, and nothing is to be done.
+    Better,
+    ByHand,
+}
+
+impl Match {
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Match::Same => "same",
+            Match::Better => "better",
+            Match::ByHand => "by hand",
+        }
+    }
+}
+
+/// A row of the table.
+#[derive(Clone, Debug)]
+pub(super) struct Row {
+    pub(super) what: String,
+    pub(super) result: Match,
+    pub(super) details: Vec<String>,
+}
+
+/// The table.
+#[derive(Debug, Default)]
+pub(super) struct Report {
+    pub(super) rows: Vec<Row>,
+}
+
+impl Report {
+    fn add(&mut self, what: impl Into<String>, result: Match, details: Vec<String>) {
+        self.rows.push(Row {
+            what: what.into(),
+            result,
+            details,
+        });
+    }
+
+    /// Returns the table as text, with the counts in the end.
+    pub(super) fn render(&self) -> String {
+        let width = self
+            .rows
+            .iter()
+            .map(|row| row.what.chars().count())
+            .max()
+            .unwrap_or(0);
+        let mut text = String::new();
+        for row in &self.rows {
+            let mut shown: Vec<String> = row.details.iter().take(MOST_SHOWN).cloned().collect();
+            let more = row.details.len().saturating_sub(MOST_SHOWN);
+            if more > 0 {
+                shown.push(format!("and {more} more"));
+            }
+            let line = format!(
+                "{:width$}  {:7}  {}",
+                row.what,
+                row.result.word(),
+                shown.join("; ")
+            );
+            text.push_str(line.trim_end());
+            text.push('\n');
+        }
+        let count = |result| self.rows.iter().filter(|row| row.result == result).count();
+        text.push_str(&format!(
+            "\n{} same, {} better, {} by hand\n",
+            count(Match::Same),
+            count(Match::Better),
+            count(Match::ByHand)
+        ));
+        text
+    }
+
+    pub(super) fn to_json(&self) -> Value {
+        let rows = self
+            .rows
+            .iter()
+            .map(|row| json!({ "what": row.what, "result": row.result.word(), "details": row.details }));
+        rows.collect()
+    }
+}
+
+/// Compares the planned project with the original.
+///
+/// # Errors
+/// Fails if a file of the directory cannot be read.
+pub(super) fn compare(
+    original: &GoProject,
+    plan: &Plan,
+    tree: &Tree,
+    composed: &Composed<'_>,
+) -> Result<Report> {
+    let mut report = Report::default();
+    compare_crds(original, plan, tree, &mut report)?;
+    compare_roles(original, plan, tree, &mut report)?;
+    compare_webhooks(original, plan, tree, &mut report)?;
+    compare_objects(original, plan, tree, &mut report);
+    compare_deployments(original, plan, tree, &mut report)?;
+    for better in &composed.better {
+        report.add(&better.what, Match::Better, vec![better.reason.clone()]);
+    }
+    for left in &composed.left {
+        report.add(&left.what, Match::ByHand, vec![left.reason.clone()]);
+    }
+    Ok(report)
+}
+
+/// Reads the documents of a file of the planned project.
+fn read(plan: &Plan, tree: &Tree, path: &str) -> Result<Vec<Value>> {
+    let text = plan.read(tree, path)?.unwrap_or_default();
+    Ok(parse_documents(&text).unwrap_or_default())
+}
+
+fn compare_crds(original: &GoProject, plan: &Plan, tree: &Tree, report: &mut Report) -> Result<()> {
+    for (path, crd) in original.documents("config/crd/", "CustomResourceDefinition") {
+        if !crd["spec"]["versions"].is_array() {
+            continue;
+        }
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let (group, plural) = (text(&crd["spec"]["group"]), text(&crd["spec"]["names"]["plural"]));
+        let what = format!("CRD {plural}.{group}");
+        let is_name = |name: &str| !name.is_empty() && !name.contains(['/', '\\']) && name != "..";
+        let ours = match is_name(&group) && is_name(&plural) {
+            true => read(plan, tree, &format!("config/crd/bases/{group}_{plural}.yaml"))?,
+            false => Vec::new(),
+        };
+        let Some(generated) = ours.first() else {
+            report.add(what, Match::ByHand, vec![format!("{path} has no counterpart")]);
+            continue;
+        };
+        let comparison = Comparison::of(crd, generated);
+        match comparison.verdict() {
+            Verdict::Same => report.add(what, Match::Same, Vec::new()),
+            _ => report.add(what, Match::ByHand, comparison.words()),
+        }
+    }
+    Ok(())
+}
+
+fn compare_roles(original: &GoProject, plan: &Plan, tree: &Tree, report: &mut Report) -> Result<()> {
+    let is_role = |document: &&Value| document["kind"] == "ClusterRole" || document["kind"] == "Role";
+    let of = |documents: &[Value]| -> BTreeSet<Permission> {
+        let rules = documents.iter().filter(is_role).flat_map(Rule::of_role);
+        rules.flat_map(|rule| rule.permissions()).collect()
+    };
+    let theirs = original
+        .manifest("config/rbac/role.yaml")
+        .map(|file| of(&file.documents))
+        .unwrap_or_default();
+    let ours = of(&read(plan, tree, "config/rbac/role.yaml")?);
+    let shown = |(namespace, group, resource, name, verb): &Permission| {
+        let group = if group.is_empty() {
+            String::new()
+        } else {
+            format!("{group}/")
+        };
+        let place = if namespace.is_empty() {
+            String::new()
+        } else {
+            format!(" in {namespace}")
+        };
+        let name = if name.is_empty() {
+            String::new()
+        } else {
+            format!(" {name}")
+        };
+        format!("{verb} {group}{resource}{name}{place}")
+    };
+    let lost: Vec<String> = theirs.difference(&ours).map(shown).collect();
+    let more: Vec<String> = ours.difference(&theirs).map(shown).collect();
+    match (lost.is_empty(), more.is_empty()) {
+        (true, true) => report.add("permissions of the manager", Match::Same, Vec::new()),
+        (true, false) => report.add(
+            "permissions of the manager",
+            Match::Better,
+            prefixed("more: ", more),
+        ),
+        (false, _) => report.add(
+            "permissions of the manager",
+            Match::ByHand,
+            prefixed("missing: ", lost),
+        ),
+    }
+    Ok(())
+}
+
+fn prefixed(prefix: &str, mut words: Vec<String>) -> Vec<String> {
+    if let Some(first) = words.first_mut() {
+        first.insert_str(0, prefix);
+    }
+    words
+}
+
+fn compare_webhooks(original: &GoProject, plan: &Plan, tree: &Tree, report: &mut Report) -> Result<()> {
+    let documents = read(plan, tree, "config/webhook/manifests.yaml")?;
+    let ours: BTreeMap<String, &Value> = documents
+        .iter()
+        .flat_map(|document| document["webhooks"].as_array().into_iter().flatten())
+        .filter_map(|webhook| Some((webhook["name"].as_str()?.to_owned(), webhook)))
+        .collect();
+    for published in find_published(original) {
+        let what = format!("webhook {}", published.name());
+        let Some(own) = ours.get(published.name()) else {
+            report.add(what, Match::ByHand, vec![MISSING_WEBHOOK.to_owned()]);
+            continue;
+        };
+        let keys: BTreeSet<&String> = [published.webhook, own]
+            .into_iter()
+            .filter_map(Value::as_object)
+            .flat_map(|map| map.keys())
+            .collect();
+        let differing: Vec<String> = keys
+            .into_iter()
+            .filter(|key| published.webhook[key.as_str()] != own[key.as_str()])
+            .map(|key| format!("`{key}` differs"))
+            .collect();
+        let result = if differing.is_empty() {
+            Match::Same
+        } else {
+            Match::ByHand
+        };
+        report.add(what, result, differing);
+    }
+    Ok(())
+}
+
+/// The objects that `kubectl apply -k config/default` would apply, by kind and name before the prefix.
+fn find_objects(read: &dyn Fn(&str) -> Option<String>) -> BTreeSet<(String, String)> {
+    let mut found = BTreeSet::new();
+    let mut open = vec!["config/default".to_owned()];
+    let mut seen = BTreeSet::new();
+    while let Some(path) = open.pop() {
+        if !seen.insert(path.clone()) || seen.len() > 2_000 {
+            continue;
+        }
+        let is_file = path.ends_with(".yaml") || path.ends_with(".yml");
+        let file = if is_file {
+            path.clone()
+        } else {
+            format!("{path}/kustomization.yaml")
+        };
+        let Some(documents) = read(&file).and_then(|text| parse_documents(&text).ok()) else {
+            continue;
+        };
+        for document in documents {
+            if is_file {
+                let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+                found.insert((text(&document["kind"]), text(&document["metadata"]["name"])));
+                continue;
+            }
+            let entries = ["resources", "bases", "components"]
+                .into_iter()
+                .flat_map(|key| document[key].as_array().into_iter().flatten());
+            open.extend(entries.filter_map(|entry| join(&path, entry.as_str()?)));
+        }
+    }
+    found
+}
+
+/// Joins a path of a kustomization to its folder; `None` if it leads out of the project.
+fn join(folder: &str, entry: &str) -> Option<String> {
+    let mut parts: Vec<&str> = folder.split('/').collect();
+    for part in entry.trim_end_matches('/').split('/') {
+        match part {
+            "." | "" => {}
+            ".." => drop(parts.pop()?),
+            part => parts.push(part),
+        }
+    }
+    (!parts.is_empty()).then(|| parts.join("/"))
+}
+
+fn compare_objects(original: &GoProject, plan: &Plan, tree: &Tree, report: &mut Report) {
+    let theirs = find_objects(&|path| original.manifest(path).map(|file| file.text.clone()));
+    let ours = find_objects(&|path| plan.read(tree, path).ok().flatten());
+    let mut lost = Vec::new();
+    let mut kept = 0;
+    for (kind, name) in &theirs {
+        match ours.contains(&(kind.clone(), name.clone())) {
+            true => kept += 1,
+            false => lost.push(format!("{kind} {name}")),
+        }
+    }
+    if kept > 0 {
+        report.add(
+            format!("names of {kept} objects of config/default"),
+            Match::Same,
+            Vec::new(),
+        );
+    }
+    for object in lost {
+        report.add(
+            object,
+            Match::ByHand,
+            vec!["config/default of the Go project has it: copy it if it is yours".to_owned()],
+        );
+    }
+    let more: Vec<String> = ours
+        .difference(&theirs)
+        .map(|(kind, name)| format!("{kind} {name}"))
+        .collect();
+    if !more.is_empty() {
+        report.add("objects that are new", Match::Better, more);
+    }
+}
+
+fn compare_deployments(original: &GoProject, plan: &Plan, tree: &Tree, report: &mut Report) -> Result<()> {
+    let documents = read(plan, tree, "config/manager/manager.yaml")?;
+    let (Some(theirs), Some(ours)) = (
+        find_deployment(original),
+        documents.iter().find(|document| document["kind"] == "Deployment"),
+    ) else {
+        return Ok(());
+    };
+    let pod = |deployment: &Value, pointer: &str| deployment.pointer(pointer).cloned().unwrap_or_default();
+    for (what, pointer) in [
+        ("name of the Deployment", "/metadata/name"),
+        ("selector of the Deployment", "/spec/selector"),
+        ("replicas", "/spec/replicas"),
+        ("service account", "/spec/template/spec/serviceAccountName"),
+        (
+            "resources of the manager",
+            "/spec/template/spec/containers/0/resources",
+        ),
+    ] {
+        let (before, after) = (pod(theirs, pointer), pod(ours, pointer));
+        let is_same = before == after || before.is_null() && pointer.ends_with("replicas");
+        let details = if is_same {
+            Vec::new()
+        } else {
+            vec![format!("it was {before}, and is {after}")]
+        };
+        report.add(what, if is_same { Match::Same } else { Match::ByHand }, details);
+    }
+    let list = |deployment: &Value, pointer: &str| {
+        deployment
+            .pointer(pointer)
+            .and_then(Value::as_array)
+            .cloned()
+            .unwrap_or_default()
+    };
+    for (what, pointer) in [
+        (
+            "arguments of the manager",
+            "/spec/template/spec/containers/0/args",
+        ),
+        (
+            "environment of the manager",
+            "/spec/template/spec/containers/0/env",
+        ),
+        ("volumes", "/spec/template/spec/volumes"),
+        ("volume mounts", "/spec/template/spec/containers/0/volumeMounts"),
+    ] {
+        let own = list(ours, pointer);
+        let lost: Vec<String> = list(theirs, pointer)
+            .iter()
+            .filter(|item| !own.contains(item))
+            .map(Value::to_string)
+            .collect();
+        if !lost.is_empty() {
+            report.add(what, Match::ByHand, prefixed("missing: ", lost));
+        }
+    }
+    let containers = list(theirs, "/spec/template/spec/containers").len();
+    if containers > 1 {
+        report.add(
+            "containers",
+            Match::ByHand,
+            vec![format!(
+                "the original has {containers}, and the first is compared"
+            )],
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,139 @@
+//! Types of Go as types of Rust: those of Kubernetes in k8s-openapi, and those of the project's own kinds.
+
+use rbuilder_generator::find_kubernetes_kind;
+use serde_json::Value;
+
+use crate::go_project::{GoFile, GoProject, TypeRef};
+use crate::project::names;
+
+/// The kinds that types in the source can mean.
+pub(super) struct GoTypes<'a> {
+    original: &'a GoProject,
+}
+
+/// The kind of a type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct FoundType {
+    /// API group, with its domain.
+    pub(super) group: String,
+    pub(super) version: String,
+    pub(super) kind: String,
+    /// Plural, where it is known.
+    pub(super) plural: String,
+    /// Rust path: `k8s_openapi::api::apps::v1::Deployment`; empty for a kind of another project.
+    pub(super) path: String,
+}
+
+impl<'a> GoTypes<'a> {
+    pub(super) fn new(original: &'a GoProject) -> Self {
+        GoTypes { original }
+    }
+
+    /// Finds the kind of a type in a file. `None` if its package is neither Kubernetes' nor the project's.
+    pub(super) fn find(&self, file: &GoFile, go_type: &TypeRef) -> Option<FoundType> {
+        let package = match go_type.package.as_str() {
+            "" => format!(
+                "{}/{}",
+                self.original.repo,
+                file.path.rsplit_once('/').map_or("", |(folder, _)| folder)
+            ),
+            name => file.imports.get(name)?.clone(),
+        };
+        self.find_built_in(&package, &go_type.name)
+            .or_else(|| self.find_recorded(&package, &go_type.name))
+            .or_else(|| self.find_by_crd(&package, &go_type.name))
+    }
+
+    fn find_built_in(&self, package: &str, name: &str) -> Option<FoundType> {
+        let (group, version) = package.strip_prefix("k8s.io/api/")?.split_once('/')?;
+        // Packages are named by the first label of their group.
+        let groups = [
+            group.to_owned(),
+            format!("{group}.k8s.io"),
+            format!("{group}.authorization.k8s.io"),
+        ];
+        let found = groups
+            .iter()
+            .find_map(|group| find_kubernetes_kind(None, group, version, name))?;
+        Some(FoundType {
+            group: found.group,
+            version: found.version,
+            kind: found.kind,
+            plural: found.plural,
+            path: found.path,
+        })
+    }
+
+    /// Finds a kind by `path` in PROJECT.
+    fn find_recorded(&self, package: &str, name: &str) -> Option<FoundType> {
+        let resources = &self.original.project.known.resources;
+        let found = resources
+            .iter()
+            .find(|known| known.kind == name && known.path == package)?;
+        let group = found.qualified_group();
+        let path = if found.is_foreign() {
+            String::new()
+        } else {
+            self.own_path(&found.group, &found.version, name)
+        };
+        Some(FoundType {
+            group,
+            version: found.version.clone(),
+            kind: name.to_owned(),
+            plural: found.plural.clone(),
+            path,
+        })
+    }
+
+    /// Finds a kind of the project by the folder of its package, which ends in `<version>` or `<group>/<version>`.
+    fn find_by_crd(&self, package: &str, name: &str) -> Option<FoundType> {
+        let below = package
+            .strip_prefix(self.original.repo.as_str())?
+            .trim_start_matches('/');
+        let mut parts = below.rsplit('/');
+        let (version, folder) = (parts.next()?, parts.next().unwrap_or_default());
+        let known = &self.original.project.known;
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let candidates: Vec<FoundType> = self
+            .original
+            .documents("config/crd/", "CustomResourceDefinition")
+            .filter(|(_, crd)| crd["spec"]["names"]["kind"] == name)
+            .filter(|(_, crd)| {
+                crd["spec"]["versions"]
+                    .as_array()
+                    .into_iter()
+                    .flatten()
+                    .any(|found| found["name"] == version)
+            })
+            .map(|(_, crd)| {
+                let group = text(&crd["spec"]["group"]);
+                let own = group
+                    .strip_suffix(&known.domain)
+                    .map_or(group.as_str(), |own| own.trim_end_matches('.'));
+                FoundType {
+                    path: self.own_path(own, version, name),
+                    group,
+                    version: version.to_owned(),
+                    kind: name.to_owned(),
+                    plural: text(&crd["spec"]["names"]["plural"]),
+                }
+            })
+            .collect();
+        let is_of_folder = |found: &&FoundType| {
+            let group = found.group.split('.').next().unwrap_or_default();
+            group == folder || group.replace('-', "") == folder || found.group == folder
+        };
+        match candidates.as_slice() {
+            [found] => Some(found.clone()),
+            several => several.iter().find(is_of_folder).cloned(),
+        }
+    }
+
+    fn own_path(&self, group: &str, version: &str, kind: &str) -> String {
+        let module = match (self.original.project.known.multigroup, names::group_module(group)) {
+            (true, Ok(module)) if !module.is_empty() => format!("{module}::"),
+            _ => String::new(),
+        };
+        format!("crate::api::{module}{version}::{kind}")
+    }
+}

@@ -1,0 +1,294 @@
+//! Webhooks as the original's configurations have them: names, paths, policies, operations.
+
+use serde_json::Value;
+
+use super::compose::Composed;
+use super::kinds::{Kind, Leftover};
+use crate::go_project::GoProject;
+use crate::project::{Resource, Webhooks};
+
+const CONFIGURATIONS: [(&str, &str); 2] = [
+    ("MutatingWebhookConfiguration", "mutating"),
+    ("ValidatingWebhookConfiguration", "validating"),
+];
+
+/// A webhook of a configuration, with the first of its rules.
+pub(super) struct Published<'a> {
+    /// `mutating` or `validating`.
+    pub(super) what: &'static str,
+    pub(super) webhook: &'a Value,
+}
+
+impl<'a> Published<'a> {
+    pub(super) fn name(&self) -> &'a str {
+        self.webhook["name"].as_str().unwrap_or_default()
+    }
+
+    fn path(&self) -> &'a str {
+        self.webhook["clientConfig"]["service"]["path"]
+            .as_str()
+            .unwrap_or_default()
+    }
+
+    /// Returns whether it is the one of a version of a kind: its path names both, or its only rule does.
+    fn is_of(&self, resource: &Resource, plural: &str) -> bool {
+        let rules = self.webhook["rules"]
+            .as_array()
+            .map(Vec::as_slice)
+            .unwrap_or_default();
+        let has = |key: &str, value: &str| rules.iter().any(|rule| has_text(&rule[key], value));
+        let versions: Vec<&Value> = rules
+            .iter()
+            .flat_map(|rule| rule["apiVersions"].as_array().into_iter().flatten())
+            .collect();
+        let is_named =
+            self.path()
+                .ends_with(&format!("-{}-{}", resource.version, resource.kind.to_lowercase()));
+        has("apiGroups", &resource.qualified_group())
+            && has("resources", plural)
+            && has("apiVersions", &resource.version)
+            && (versions.len() == 1
+                || is_named
+                || !self.path().starts_with("/mutate-") && !self.path().starts_with("/validate-"))
+    }
+}
+
+fn has_text(list: &Value, text: &str) -> bool {
+    list.as_array().into_iter().flatten().any(|item| item == text)
+}
+
+/// Returns all webhooks of the original that `make manifests` generates.
+pub(super) fn find_published(original: &GoProject) -> Vec<Published<'_>> {
+    let mut found = Vec::new();
+    for (kind, what) in CONFIGURATIONS {
+        let documents = original.documents("config/webhook/manifests", kind);
+        let webhooks =
+            documents.flat_map(|(_, document)| document["webhooks"].as_array().into_iter().flatten());
+        found.extend(webhooks.map(|webhook| Published { what, webhook }));
+    }
+    found
+}
+
+/// Returns the webhooks of a version: those in PROJECT, and those of the configurations with their paths.
+pub(super) fn with_configurations(
+    original: &GoProject,
+    kind: &Kind<'_>,
+    version: &Resource,
+    recorded: Webhooks,
+) -> Webhooks {
+    let mut webhooks = recorded;
+    let plural = plural_of(kind, version);
+    let group = version.qualified_group().replace('.', "-");
+    for published in find_published(original)
+        .iter()
+        .filter(|found| found.is_of(version, &plural))
+    {
+        let default = |verb: &str| {
+            format!(
+                "/{verb}-{group}-{}-{}",
+                version.version,
+                version.kind.to_lowercase()
+            )
+        };
+        let (is_wanted, path, default) = match published.what {
+            "mutating" => (
+                &mut webhooks.defaulting,
+                &mut webhooks.defaulting_path,
+                default("mutate"),
+            ),
+            _ => (
+                &mut webhooks.validation,
+                &mut webhooks.validation_path,
+                default("validate"),
+            ),
+        };
+        *is_wanted = true;
+        if path.is_empty() && published.path() != default && !published.path().is_empty() {
+            *path = published.path().to_owned();
+        }
+    }
+    webhooks
+}
+
+fn plural_of(kind: &Kind<'_>, version: &Resource) -> String {
+    let of_crd = kind
+        .crd
+        .and_then(|(_, crd)| crd["spec"]["names"]["plural"].as_str());
+    let built_in = || {
+        let found =
+            rbuilder_generator::find_kubernetes_kind(None, &version.group, &version.version, &version.kind);
+        found.filter(|_| version.core).map(|found| found.plural)
+    };
+    let recorded = Some(version.plural.clone()).filter(|plural| !plural.is_empty());
+    of_crd
+        .map(str::to_owned)
+        .or(recorded)
+        .or_else(built_in)
+        .unwrap_or_default()
+}
+
+/// Replaces the markers of the scaffold by those that generate the original's webhooks.
+pub(super) fn port(original: &GoProject, composed: &mut Composed<'_>) {
+    let mut assigned: Vec<&str> = Vec::new();
+    let published = find_published(original);
+    let mut changes = Vec::new();
+    for kind in &composed.kinds {
+        for version in &kind.versions {
+            let key = format!("{}/{}", version.kind, version.version);
+            let Some(file) = composed.webhook_files.get(&key) else {
+                continue;
+            };
+            let plural = plural_of(kind, version);
+            for what in ["mutating", "validating"] {
+                let mut own = published
+                    .iter()
+                    .filter(|found| found.what == what && found.is_of(version, &plural));
+                if let Some(first) = own.next().filter(|first| !assigned.contains(&first.name())) {
+                    assigned.push(first.name());
+                    changes.push((file.clone(), what, first.webhook.clone(), version.clone()));
+                }
+            }
+        }
+    }
+    for (file, what, webhook, version) in changes {
+        let Some(text) = composed.files.get_mut(&file) else {
+            continue;
+        };
+        match replace_marker(text, what, &print_marker(what, &webhook, &version)) {
+            Some(changed) => *text = changed,
+            None => composed.left.push(Leftover::new(
+                format!("marker of a webhook in {file}"),
+                "it was not recognized; compare it with the original's",
+            )),
+        }
+        for key in ["objectSelector", "namespaceSelector", "matchConditions"] {
+            if webhook.get(key).is_some_and(|value| !is_empty(value)) {
+                let name = webhook["name"].as_str().unwrap_or_default();
+                composed.left.push(Leftover::new(
+                    format!("`{key}` of the webhook `{name}`"),
+                    format!("add it to the marker in {file}"),
+                ));
+            }
+        }
+    }
+}
+
+fn is_empty(value: &Value) -> bool {
+    value.as_object().is_some_and(serde_json::Map::is_empty) || value.as_array().is_some_and(Vec::is_empty)
+}
+
+/// Replaces the attribute `#[webhook(mutating, …)]`, which is above its handler.
+fn replace_marker(text: &str, what: &str, marker: &str) -> Option<String> {
+    let is_start = |line: &str| line.starts_with("#[webhook(") || line == "#[webhook(";
+    let mut start = None;
+    let mut offset = 0;
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    for (at, line) in lines.iter().enumerate() {
+        let rest = format!("{}{}", line, lines.get(at + 1).copied().unwrap_or_default());
+        if is_start(line.trim_end()) && rest.contains(what) {
+            start = Some(offset);
+            break;
+        }
+        offset += line.len();
+    }
+    let start = start?;
+    let end = start + text[start..].find(")]\n")? + 2;
+    Some(format!("{}{marker}{}", &text[..start], &text[end..]))
+}
+
+/// Returns the marker that generates a webhook. Arguments that say what is generated anyway are left out.
+fn print_marker(what: &str, webhook: &Value, version: &Resource) -> String {
+    let mut arguments = vec![what.to_owned()];
+    let kind = version.kind.to_lowercase();
+    let words = |list: &Value| -> Vec<String> {
+        list.as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|item| item.as_str().map(str::to_owned))
+            .collect()
+    };
+    let mut add = |key: &str, value: String| {
+        if !value.is_empty() {
+            arguments.push(format!("{key} = {}", quoted(&value)));
+        }
+    };
+    let rule = &webhook["rules"][0];
+    let (groups, versions, operations) = (
+        words(&rule["apiGroups"]),
+        words(&rule["apiVersions"]),
+        words(&rule["operations"]),
+    );
+    if version.core || groups != [version.qualified_group()] {
+        arguments_of_group(&mut add, &groups);
+    }
+    if version.core || versions != [version.version.clone()] {
+        add("versions", versions.join(";"));
+    }
+    let resources = words(&rule["resources"]);
+    if version.core || resources.len() > 1 {
+        add("resources", resources.join(";"));
+    }
+    if operations != ["CREATE", "UPDATE"] {
+        add("operations", operations.join(";").to_lowercase());
+    }
+    let text = |key: &str| webhook[key].as_str().unwrap_or_default().to_owned();
+    if version.core || text("name") != format!("{}{kind}-{}.kb.io", &what[..1], version.version) {
+        add("name", text("name"));
+    }
+    let path = webhook["clientConfig"]["service"]["path"]
+        .as_str()
+        .unwrap_or_default();
+    let verb = if what == "mutating" { "mutate" } else { "validate" };
+    let default = format!(
+        "/{verb}-{}-{}-{kind}",
+        version.qualified_group().replace('.', "-"),
+        version.version
+    );
+    if version.core || path != default {
+        add("path", path.to_owned());
+    }
+    for (key, name, default) in [
+        ("failurePolicy", "failure_policy", "Fail"),
+        ("sideEffects", "side_effects", "None"),
+        ("matchPolicy", "match_policy", ""),
+        ("reinvocationPolicy", "reinvocation_policy", ""),
+    ] {
+        if text(key) != default {
+            add(name, text(key));
+        }
+    }
+    let reviews = words(&webhook["admissionReviewVersions"]);
+    if reviews != ["v1"] {
+        add("admission_review_versions", reviews.join(";"));
+    }
+    let scope = rule["scope"].as_str().unwrap_or_default();
+    add("scope", scope.to_owned());
+    if let Some(seconds) = webhook["timeoutSeconds"].as_u64() {
+        arguments.push(format!("timeout_seconds = {seconds}"));
+    }
+    print_attribute("webhook", &arguments)
+}
+
+/// The core group is the empty string, which is a group as well.
+fn arguments_of_group(add: &mut impl FnMut(&str, String), groups: &[String]) {
+    match groups {
+        [core] if core.is_empty() => add("groups", "core".to_owned()),
+        groups => add("groups", groups.join(";")),
+    }
+}
+
+/// Returns a string literal of Rust.
+pub(super) fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.escape_default())
+}
+
+/// Returns an attribute as rustfmt prints it.
+pub(super) fn print_attribute(name: &str, arguments: &[String]) -> String {
+    /// Width of the arguments that rustfmt keeps on one line.
+    const WIDTH: usize = 70;
+    let line = arguments.join(", ");
+    match line.len() <= WIDTH && !line.contains('\n') {
+        true => format!("#[{name}({line})]"),
+        false => format!("#[{name}(\n    {}\n)]", arguments.join(",\n    ")),
+    }
+}

@@ -1,0 +1,531 @@
+//! A Go file, read for what an operator has in it: imports, functions, controllers, markers and flags.
+
+use std::collections::BTreeMap;
+
+use super::lexer::{Text, Token, tokenize};
+
+/// A file of Go source.
+#[derive(Debug, Default)]
+pub(crate) struct GoFile {
+    /// Its path in the project.
+    pub(crate) path: String,
+    /// The import path of each name that packages have in this file.
+    pub(crate) imports: BTreeMap<String, String>,
+    pub(crate) functions: Vec<Function>,
+    pub(crate) controllers: Vec<Builder>,
+    /// Types of the objects of `NewWebhookManagedBy`.
+    pub(crate) webhooks: Vec<TypeRef>,
+    /// Markers with their lines, without the plus.
+    pub(crate) markers: Vec<(usize, String)>,
+    /// `LeaderElectionID`.
+    pub(crate) leader_election_id: Option<String>,
+    /// Names of command-line flags with their lines.
+    pub(crate) flags: Vec<(usize, String)>,
+}
+
+/// A function or method.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Function {
+    pub(crate) line: usize,
+    /// The type that it is a method of.
+    pub(crate) receiver: Option<String>,
+    pub(crate) name: String,
+    /// The line in which it ends.
+    pub(crate) end: usize,
+}
+
+/// A type, as `&appsv1.Deployment{}` names it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct TypeRef {
+    pub(crate) line: usize,
+    /// Name of its package in the file; empty for the package of the file.
+    pub(crate) package: String,
+    pub(crate) name: String,
+}
+
+/// The calls after `NewControllerManagedBy`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Builder {
+    pub(crate) line: usize,
+    pub(crate) kind: Option<TypeRef>,
+    pub(crate) owns: Vec<TypeRef>,
+    pub(crate) watches: Vec<GoWatch>,
+    pub(crate) name: Option<String>,
+    /// True if reconciles follow only changes of the generation.
+    pub(crate) is_by_generation: bool,
+    pub(crate) concurrency: Option<u16>,
+    /// Calls that have been passed over, with their lines.
+    pub(crate) others: Vec<(usize, String)>,
+}
+
+/// A call of `Watches`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct GoWatch {
+    pub(crate) object: TypeRef,
+    /// The function that maps objects, or the handler.
+    pub(crate) handler: String,
+}
+
+const BUILDERS: [&str; 2] = ["NewControllerManagedBy", "NewWebhookManagedBy"];
+
+/// Calls of a builder that have no counterpart because there is nothing to say.
+const SILENT: [&str; 4] = ["Complete", "Build", "WithDefaulter", "WithValidator"];
+
+impl GoFile {
+    /// Reads a file. Whatever the text is, this gives what was recognized in it.
+    pub(crate) fn parse(path: &str, source: &str) -> GoFile {
+        let (tokens, markers) = tokenize(source);
+        let mut file = GoFile {
+            path: path.to_owned(),
+            markers,
+            ..GoFile::default()
+        };
+        file.read_imports(&tokens);
+        file.read_functions(&tokens);
+        file.read_builders(&tokens);
+        file.read_settings(&tokens);
+        file
+    }
+
+    fn read_imports(&mut self, tokens: &[Token]) {
+        let mut at = 0;
+        while at < tokens.len() {
+            if !tokens[at].is_word("import") {
+                at += 1;
+                continue;
+            }
+            at += 1;
+            let is_list = tokens.get(at).is_some_and(|token| token.is_sign('('));
+            at += usize::from(is_list);
+            let mut alias = None;
+            while let Some(token) = tokens.get(at) {
+                match &token.text {
+                    Text::Word(word) => alias = Some(word.clone()),
+                    Text::String(path) => {
+                        let name = alias.take().unwrap_or_else(|| default_name(path));
+                        self.imports.insert(name, path.clone());
+                        if !is_list {
+                            break;
+                        }
+                    }
+                    Text::Sign('.') => {}
+                    Text::Sign(_) => break,
+                }
+                at += 1;
+            }
+        }
+    }
+
+    fn read_functions(&mut self, tokens: &[Token]) {
+        let mut depth = 0_usize;
+        for (at, token) in tokens.iter().enumerate() {
+            match token.text {
+                Text::Sign('{') => depth += 1,
+                Text::Sign('}') => {
+                    depth = depth.saturating_sub(1);
+                    if let Some(open) = self
+                        .functions
+                        .last_mut()
+                        .filter(|open| depth == 0 && open.end == 0)
+                    {
+                        open.end = token.line;
+                    }
+                }
+                _ if depth == 0 && token.is_word("func") => {
+                    self.functions.extend(read_function(&tokens[at..]))
+                }
+                _ => {}
+            }
+        }
+        for function in &mut self.functions {
+            function.end = function.end.max(function.line);
+        }
+    }
+
+    fn read_builders(&mut self, tokens: &[Token]) {
+        let starts: Vec<usize> = (0..tokens.len())
+            .filter(|at| tokens[*at].word().is_some_and(|word| BUILDERS.contains(&word)))
+            .collect();
+        for (number, start) in starts.iter().enumerate() {
+            let limit = starts.get(number + 1).copied().unwrap_or(tokens.len());
+            let line = tokens[*start].line;
+            let end = self
+                .functions
+                .iter()
+                .find(|function| function.line <= line && line <= function.end);
+            let end = end.map_or(line, |function| function.end);
+            let own: Vec<&Token> = tokens[*start..limit]
+                .iter()
+                .take_while(|token| token.line <= end)
+                .collect();
+            if tokens[*start].is_word(BUILDERS[0]) {
+                self.controllers.push(read_builder(line, &own));
+            } else {
+                self.webhooks.extend(find_type(&own));
+            }
+        }
+    }
+
+    fn read_settings(&mut self, tokens: &[Token]) {
+        for three in tokens.windows(3) {
+            if let [name, colon, value] = three
+                && name.is_word("LeaderElectionID")
+                && colon.is_sign(':')
+            {
+                self.leader_election_id = value
+                    .string()
+                    .map(str::to_owned)
+                    .or(self.leader_election_id.take());
+            }
+        }
+        for (at, token) in tokens.iter().enumerate() {
+            let is_call = token.is_word("flag") && tokens.get(at + 1).is_some_and(|token| token.is_sign('.'));
+            let declares = |name: &str| {
+                ["String", "Bool", "Int", "Duration", "Float64", "Uint"]
+                    .iter()
+                    .any(|kind| name.starts_with(kind))
+                    || name == "Var"
+            };
+            if is_call && tokens.get(at + 2).and_then(Token::word).is_some_and(declares) {
+                let arguments = tokens[at + 3..]
+                    .iter()
+                    .take(8)
+                    .take_while(|token| !token.is_sign(')'));
+                let name = arguments
+                    .filter_map(|token| Some((token.line, token.string()?.to_owned())))
+                    .next();
+                self.flags.extend(name);
+            }
+        }
+    }
+
+    /// Returns the methods of a type, and the functions without a receiver, that hold logic.
+    pub(crate) fn has_logic(&self) -> bool {
+        !self.functions.is_empty()
+    }
+}
+
+/// The name that a package has without an alias: the last part of its path that is no version.
+fn default_name(path: &str) -> String {
+    let is_version = |part: &&str| {
+        part.len() > 1 && part.starts_with('v') && part[1..].bytes().all(|byte| byte.is_ascii_digit())
+    };
+    let mut parts = path.rsplit('/');
+    let last = parts.next().unwrap_or(path);
+    match (is_version(&last), parts.next()) {
+        // A package `api/v1` is called v1, and a module `x/v2` is called x.
+        (true, Some(above))
+            if !above.is_empty()
+                && path.contains('.')
+                && path.matches('/').count() == 2
+                && !path.starts_with("k8s.io/") =>
+        {
+            above.to_owned()
+        }
+        _ => last.to_owned(),
+    }
+}
+
+/// Reads `func (r *Type) Name(`.
+fn read_function(tokens: &[Token]) -> Option<Function> {
+    let mut rest = &tokens[1..];
+    let mut receiver = None;
+    if rest.first()?.is_sign('(') {
+        let close = rest.iter().position(|token| token.is_sign(')'))?;
+        receiver = rest[1..close]
+            .iter()
+            .filter_map(Token::word)
+            .nth(if close > 2 { 1 } else { 0 })
+            .map(str::to_owned);
+        if rest[1..close].iter().filter_map(Token::word).count() == 1 {
+            receiver = rest[1..close].iter().find_map(Token::word).map(str::to_owned);
+        }
+        rest = &rest[close + 1..];
+    }
+    let name = rest.first()?;
+    Some(Function {
+        line: name.line,
+        receiver,
+        name: name.word()?.to_owned(),
+        end: 0,
+    })
+}
+
+/// Reads the calls of a chain: those in parentheses belong to the call around them.
+fn read_builder(line: usize, tokens: &[&Token]) -> Builder {
+    let mut builder = Builder {
+        line,
+        ..Builder::default()
+    };
+    let mut at = skip_arguments(tokens, 1);
+    while let (Some(dot), Some(name)) = (tokens.get(at), tokens.get(at + 1)) {
+        let Some(name) = name.word().filter(|_| dot.is_sign('.')) else {
+            // A chain may go on in another statement: `b = b.Owns(…)`.
+            at += 1;
+            continue;
+        };
+        let end = skip_arguments(tokens, at + 2);
+        if end == at + 2 {
+            at = end;
+            continue;
+        }
+        builder.add_call(tokens[at].line, name, &tokens[at + 2..end]);
+        at = end;
+    }
+    builder
+}
+
+impl Builder {
+    fn add_call(&mut self, line: usize, name: &str, arguments: &[&Token]) {
+        let has_word = |word: &str| arguments.iter().any(|token| token.is_word(word));
+        let generation = has_word("GenerationChangedPredicate") && !has_word("Or");
+        match name {
+            "For" => {
+                self.kind = find_type(arguments).or(self.kind.take());
+                self.is_by_generation |= generation;
+            }
+            "Owns" => match find_type(arguments) {
+                Some(owned) => self.owns.push(owned),
+                None => self.others.push((line, name.to_owned())),
+            },
+            "Watches" => match find_type(arguments) {
+                Some(object) => self.watches.push(GoWatch {
+                    object,
+                    handler: find_handler(arguments),
+                }),
+                None => self.others.push((line, name.to_owned())),
+            },
+            "Named" => {
+                self.name = arguments
+                    .iter()
+                    .find_map(|token| token.string())
+                    .map(str::to_owned)
+                    .or(self.name.take())
+            }
+            "WithEventFilter" if generation => self.is_by_generation = true,
+            "WithOptions" => {
+                let at = arguments
+                    .iter()
+                    .position(|token| token.is_word("MaxConcurrentReconciles"));
+                let value = at.and_then(|at| arguments.get(at + 2)?.word()?.parse().ok());
+                match value {
+                    Some(value) => self.concurrency = Some(value),
+                    None => self.others.push((line, name.to_owned())),
+                }
+            }
+            name if SILENT.contains(&name) => {}
+            // What is neither is a call of something else in the same function.
+            name if [
+                "WithEventFilter",
+                "WatchesRawSource",
+                "WatchesMetadata",
+                "WithLogConstructor",
+            ]
+            .contains(&name) =>
+            {
+                self.others.push((line, name.to_owned()))
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Returns the end of the arguments that begin at a place; the place itself if no arguments do.
+fn skip_arguments(tokens: &[&Token], start: usize) -> usize {
+    if !tokens.get(start).is_some_and(|token| token.is_sign('(')) {
+        return start;
+    }
+    let mut depth = 0_usize;
+    for (at, token) in tokens.iter().enumerate().skip(start) {
+        match token.text {
+            Text::Sign('(' | '{' | '[') => depth += 1,
+            Text::Sign(')' | '}' | ']') => {
+                depth = depth.saturating_sub(1);
+                if depth == 0 {
+                    return at + 1;
+                }
+            }
+            _ => {}
+        }
+    }
+    tokens.len()
+}
+
+/// Finds `&package.Type{`, `&Type{` or `new(package.Type)`.
+fn find_type(tokens: &[&Token]) -> Option<TypeRef> {
+    let at = tokens.iter().enumerate().position(|(at, token)| {
+        token.is_sign('&')
+            || token.is_word("new") && tokens.get(at + 1).is_some_and(|token| token.is_sign('('))
+    })?;
+    let start = at + if tokens[at].is_sign('&') { 1 } else { 2 };
+    let first = tokens.get(start)?.word()?.to_owned();
+    let line = tokens[start].line;
+    if tokens.get(start + 1).is_some_and(|token| token.is_sign('.')) {
+        let name = tokens.get(start + 2)?.word()?.to_owned();
+        return Some(TypeRef {
+            line,
+            package: first,
+            name,
+        });
+    }
+    Some(TypeRef {
+        line,
+        package: String::new(),
+        name: first,
+    })
+}
+
+/// Returns what follows `EnqueueRequestsFromMapFunc(`, or the name of another handler.
+fn find_handler(tokens: &[&Token]) -> String {
+    let known = ["EnqueueRequestsFromMapFunc", "TypedEnqueueRequestsFromMapFunc"];
+    if let Some(at) = tokens
+        .iter()
+        .position(|token| token.word().is_some_and(|word| known.contains(&word)))
+    {
+        let name = tokens[at + 1..].iter().take_while(|token| !token.is_sign(')'));
+        let name = name.filter_map(|token| token.word()).last();
+        return name.filter(|name| *name != "func").unwrap_or_default().to_owned();
+    }
+    let mut words = tokens.iter().filter_map(|token| token.word());
+    words
+        .find(|word| word.starts_with("EnqueueRequest"))
+        .unwrap_or_default()
+        .to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CONTROLLER: &str = r#"package controller
+
+import (
+	"context"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"example.com/shop/api/v1"
+)
+
+// +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get;list
+func (r *CupReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	return ctrl.Result{}, nil
+}
+
+func (r *CupReconciler) SetupWithManager(mgr ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		For(&v1.Cup{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Owns(&appsv1.Deployment{}).
+		Owns(new(corev1.Service)).
+		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.cupsOf)).
+		Watches(&corev1.Node{}, &handler.EnqueueRequestForObject{}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: 3}).
+		WatchesRawSource(source).
+		Named("cup-brewer").
+		Complete(r)
+}
+"#;
+
+    #[test]
+    fn a_controller_is_read() {
+        let file = GoFile::parse("a.go", CONTROLLER);
+        let names: Vec<(Option<&str>, &str, usize, usize)> = file
+            .functions
+            .iter()
+            .map(|found| {
+                (
+                    found.receiver.as_deref(),
+                    found.name.as_str(),
+                    found.line,
+                    found.end,
+                )
+            })
+            .collect();
+        assert_eq!(
+            names,
+            [
+                (Some("CupReconciler"), "Reconcile", 12, 14),
+                (Some("CupReconciler"), "SetupWithManager", 16, 27)
+            ]
+        );
+        assert_eq!(file.imports["appsv1"], "k8s.io/api/apps/v1");
+        assert_eq!(file.imports["v1"], "example.com/shop/api/v1");
+        assert_eq!(
+            file.markers,
+            [(
+                11,
+                "kubebuilder:rbac:groups=apps,resources=deployments,verbs=get;list".to_owned()
+            )]
+        );
+        let [builder] = file.controllers.as_slice() else {
+            panic!("{:?}", file.controllers)
+        };
+        let shown = |found: &TypeRef| format!("{}.{}:{}", found.package, found.name, found.line);
+        assert_eq!(builder.kind.as_ref().map(shown).as_deref(), Some("v1.Cup:18"));
+        assert_eq!(
+            builder.owns.iter().map(shown).collect::<Vec<_>>(),
+            ["appsv1.Deployment:19", "corev1.Service:20"]
+        );
+        let watches: Vec<String> = builder
+            .watches
+            .iter()
+            .map(|watch| format!("{} {}", shown(&watch.object), watch.handler))
+            .collect();
+        assert_eq!(
+            watches,
+            [
+                "corev1.Secret:21 cupsOf",
+                "corev1.Node:22 EnqueueRequestForObject"
+            ]
+        );
+        assert_eq!(
+            (
+                builder.name.as_deref(),
+                builder.is_by_generation,
+                builder.concurrency
+            ),
+            (Some("cup-brewer"), true, Some(3))
+        );
+        assert_eq!(builder.others, [(24, "WatchesRawSource".to_owned())]);
+    }
+
+    #[test]
+    fn settings_and_webhooks_are_read() {
+        let file = GoFile::parse(
+            "m.go",
+            "func main() {\n flag.StringVar(&a, \"metrics-bind-address\", \"0\", \"x\")\n flag.Parse()\n ctrl.NewWebhookManagedBy(mgr).For(&v1.Cup{}).Complete()\n o := Options{LeaderElectionID: \"a.b\"}\n}",
+        );
+        assert_eq!(file.flags, [(2, "metrics-bind-address".to_owned())]);
+        assert_eq!(file.leader_election_id.as_deref(), Some("a.b"));
+        assert_eq!(
+            file.webhooks,
+            [TypeRef {
+                line: 4,
+                package: "v1".into(),
+                name: "Cup".into()
+            }]
+        );
+    }
+
+    #[test]
+    fn what_is_no_go_is_read_without_panic() {
+        for source in [
+            "",
+            "func",
+            "func (",
+            "func (r",
+            "import",
+            "import (",
+            "NewControllerManagedBy",
+            "NewControllerManagedBy(",
+            "x.NewControllerManagedBy(m).For(",
+            "NewControllerManagedBy(m).For(&",
+            "flag.String",
+            "LeaderElectionID:",
+            "}}}}",
+            "NewControllerManagedBy(m).Watches(&a.B{}, EnqueueRequestsFromMapFunc",
+        ] {
+            GoFile::parse("a.go", source);
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Go source as tokens, without a parser: enough to find calls, imports and functions. What is not Go gives tokens as well.
+
+/// A token with the line that it begins in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Token {
+    pub(super) line: usize,
+    pub(super) text: Text,
+}
+
+/// The text of a token.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Text {
+    /// An identifier, a keyword or a number.
+    Word(String),
+    /// The content of a string literal, without unescaping.
+    String(String),
+    /// Any other character.
+    Sign(char),
+}
+
+impl Token {
+    pub(super) fn is_word(&self, word: &str) -> bool {
+        matches!(&self.text, Text::Word(text) if text == word)
+    }
+
+    pub(super) fn is_sign(&self, sign: char) -> bool {
+        self.text == Text::Sign(sign)
+    }
+
+    pub(super) fn word(&self) -> Option<&str> {
+        match &self.text {
+            Text::Word(word) => Some(word),
+            _ => None,
+        }
+    }
+
+    pub(super) fn string(&self) -> Option<&str> {
+        match &self.text {
+            Text::String(text) => Some(text),
+            _ => None,
+        }
+    }
+}
+
+/// Splits source into tokens, and the markers in its comments with their lines: `+kubebuilder:…` without the plus.
+pub(super) fn tokenize(source: &str) -> (Vec<Token>, Vec<(usize, String)>) {
+    let (mut tokens, mut markers) = (Vec::new(), Vec::new());
+    let mut line = 1;
+    let mut rest = source;
+    while let Some(first) = rest.chars().next() {
+        let length = if rest.starts_with("//") {
+            let end = rest.find('\n').unwrap_or(rest.len());
+            let comment = rest[2..end].trim();
+            if let Some(marker) = comment
+                .strip_prefix('+')
+                .filter(|text| text.starts_with("kubebuilder:"))
+            {
+                markers.push((line, marker.to_owned()));
+            }
+            end
+        } else if let Some(comment) = rest.strip_prefix("/*") {
+            comment.find("*/").map_or(rest.len(), |end| end + 4)
+        } else if first == '`' {
+            let end = rest[1..].find('`').map_or(rest.len(), |end| end + 2);
+            let content = rest[1..end].trim_end_matches('`').to_owned();
+            tokens.push(Token {
+                line,
+                text: Text::String(content),
+            });
+            end
+        } else if first == '"' || first == '\'' {
+            let end = find_end(rest, first);
+            let content = rest[1..end].trim_end_matches(first).to_owned();
+            tokens.push(Token {
+                line,
+                text: Text::String(content),
+            });
+            end
+        } else if is_word_part(first) {
+            let end = rest.find(|c| !is_word_part(c)).unwrap_or(rest.len());
+            tokens.push(Token {
+                line,
+                text: Text::Word(rest[..end].to_owned()),
+            });
+            end
+        } else {
+            if !first.is_whitespace() {
+                tokens.push(Token {
+                    line,
+                    text: Text::Sign(first),
+                });
+            }
+            first.len_utf8()
+        };
+        line += rest[..length].matches('\n').count();
+        rest = &rest[length..];
+    }
+    (tokens, markers)
+}
+
+fn is_word_part(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+/// Returns the end of a literal in quotes. It ends with its line at the latest.
+fn find_end(text: &str, quote: char) -> usize {
+    let mut is_escaped = false;
+    for (at, c) in text.char_indices().skip(1) {
+        match c {
+            '\n' => return at,
+            _ if is_escaped => is_escaped = false,
+            '\\' => is_escaped = true,
+            _ if c == quote => return at + 1,
+            _ => {}
+        }
+    }
+    text.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_and_markers() {
+        let shown = |source: &str| -> Vec<String> {
+            let (tokens, markers) = tokenize(source);
+            let tokens = tokens.into_iter().map(|token| match token.text {
+                Text::Word(word) => format!("{}:{word}", token.line),
+                Text::String(text) => format!("{}:{text:?}", token.line),
+                Text::Sign(sign) => format!("{}:{sign}", token.line),
+            });
+            tokens
+                .chain(markers.into_iter().map(|(line, text)| format!("{line}#{text}")))
+                .collect()
+        };
+        for (source, expected) in [
+            (
+                "a.B(\"c\\\"d\")",
+                vec!["1:a", "1:.", "1:B", "1:(", "1:\"c\\\\\\\"d\"", "1:)"],
+            ),
+            ("/* a\n b */ c // d\n'e'", vec!["2:c", "3:\"e\""]),
+            ("`a\nb` c", vec!["1:\"a\\nb\"", "2:c"]),
+            (
+                "//+kubebuilder:rbac:a=b\n// +kubebuilder:x\n//+other",
+                vec!["1#kubebuilder:rbac:a=b", "2#kubebuilder:x"],
+            ),
+            ("\"open\nnext \"", vec!["1:\"open\"", "2:next", "2:\"\""]),
+            ("/* open", vec![]),
+            ("`é", vec!["1:\"é\""]),
+        ] {
+            assert_eq!(shown(source), expected, "{source:?}");
+        }
+    }
+}

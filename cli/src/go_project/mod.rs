@@ -1,0 +1,172 @@
+//! A kubebuilder project in Go, read as it lies on the disk: PROJECT, the manifests in config/ and the source.
+//!
+//! Nothing of it is trusted: links are not followed, sizes and numbers are bounded, and what cannot be read is a finding.
+
+mod file;
+mod lexer;
+
+use anyhow::{Result, anyhow, bail};
+use serde_json::Value;
+
+use crate::project::{FILE, Project};
+use crate::tree::Tree;
+use crate::yaml_stream::{is_yaml, parse_documents};
+
+pub(crate) use file::{Builder, GoFile, TypeRef};
+
+/// Size of a file in bytes, and number of files, at most.
+const MAX_FILE: usize = 4 << 20;
+const MAX_FILES: usize = 5_000;
+
+/// A project in Go.
+#[derive(Debug)]
+pub(crate) struct GoProject {
+    pub(crate) project: Project,
+    /// Go module of the project: `repo` in PROJECT, or that of `go.mod`.
+    pub(crate) repo: String,
+    /// The files in config/ that are YAML, by path.
+    pub(crate) manifests: Vec<Manifests>,
+    pub(crate) files: Vec<GoFile>,
+    /// Files that were not read, with the reason.
+    pub(crate) unread: Vec<(String, String)>,
+}
+
+/// A file of manifests.
+#[derive(Debug)]
+pub(crate) struct Manifests {
+    pub(crate) path: String,
+    pub(crate) text: String,
+    pub(crate) documents: Vec<Value>,
+}
+
+impl GoProject {
+    /// Reads the project in a directory.
+    ///
+    /// # Errors
+    /// Fails if it has no PROJECT of version 3, or one of rbuilder, or too many files.
+    pub(crate) fn read(tree: &Tree) -> Result<GoProject> {
+        let Some(text) = tree.read(FILE)? else {
+            bail!(
+                "no {FILE} file in {}: expected the directory of a kubebuilder project",
+                tree.shown()
+            );
+        };
+        let project = Project::parse(&text)?;
+        match project.foreign_layout() {
+            None => bail!(
+                "{} is a project of rbuilder: expected one of kubebuilder",
+                tree.shown()
+            ),
+            Some(layout) if !layout.contains("go.kubebuilder.io") => bail!(
+                "unsupported layout `{layout}` of the project in {}: expected `go.kubebuilder.io/…`",
+                tree.shown()
+            ),
+            Some(_) => {}
+        }
+        let mut found = GoProject {
+            repo: read_repo(tree, &text)?,
+            project,
+            manifests: Vec::new(),
+            files: Vec::new(),
+            unread: Vec::new(),
+        };
+        let paths = tree.find_files(|path| is_yaml(path) || path.ends_with(".go"))?;
+        if paths.len() > MAX_FILES {
+            bail!(
+                "{} has more than {MAX_FILES} files of Go and YAML: pass the directory of the project alone",
+                tree.shown()
+            );
+        }
+        for path in paths {
+            found.read_file(tree, &path);
+        }
+        Ok(found)
+    }
+
+    fn read_file(&mut self, tree: &Tree, path: &str) {
+        let is_manifest = is_yaml(path) && path.starts_with("config/");
+        let is_source = path.ends_with(".go") && !is_generated_or_test(path);
+        if !is_manifest && !is_source {
+            return;
+        }
+        let text = match tree.read(path) {
+            Ok(Some(text)) if text.len() > MAX_FILE => {
+                return self.unread.push((
+                    path.to_owned(),
+                    format!("it is larger than {} MiB", MAX_FILE >> 20),
+                ));
+            }
+            Ok(Some(text)) => text,
+            Ok(None) => return,
+            Err(error) => return self.unread.push((path.to_owned(), error.to_string())),
+        };
+        if is_source && is_marked_generated(&text) {
+            return;
+        }
+        if is_source {
+            return self.files.push(GoFile::parse(path, &text));
+        }
+        match parse_documents(&text) {
+            Ok(documents) => self.manifests.push(Manifests {
+                path: path.to_owned(),
+                text,
+                documents,
+            }),
+            Err(error) => {
+                let error = error.to_string();
+                self.unread.push((
+                    path.to_owned(),
+                    error.lines().next().unwrap_or_default().to_owned(),
+                ));
+            }
+        }
+    }
+
+    /// Returns the file of manifests at a path.
+    pub(crate) fn manifest(&self, path: &str) -> Option<&Manifests> {
+        self.manifests.iter().find(|file| file.path == path)
+    }
+
+    /// Returns the documents of a kind in the folders below config/ that match.
+    pub(crate) fn documents<'a>(
+        &'a self,
+        folder: &'a str,
+        kind: &'a str,
+    ) -> impl Iterator<Item = (&'a str, &'a Value)> {
+        let files = self
+            .manifests
+            .iter()
+            .filter(move |file| file.path.starts_with(folder));
+        let documents = files.flat_map(|file| {
+            file.documents
+                .iter()
+                .map(|document| (file.path.as_str(), document))
+        });
+        documents.filter(move |(_, document)| document["kind"] == kind)
+    }
+}
+
+/// Returns whether a file says, in the words that Go fixes, that a program wrote it.
+fn is_marked_generated(text: &str) -> bool {
+    let mut lines = text.lines().take_while(|line| !line.starts_with("package "));
+    lines.any(|line| line.starts_with("// Code generated ") && line.ends_with(" DO NOT EDIT."))
+}
+
+fn is_generated_or_test(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let is_apart = ["test", "testdata", "tests", "hack", "tools"]
+        .iter()
+        .any(|folder| path.starts_with(&format!("{folder}/")) || path.contains(&format!("/{folder}/")));
+    name.ends_with("_test.go") || name.starts_with("zz_generated") || is_apart
+}
+
+/// Returns the Go module of a project.
+fn read_repo(tree: &Tree, text: &str) -> Result<String> {
+    let all: Value = serde_saphyr::from_str(text).map_err(|error| anyhow!("cannot parse {FILE}: {error}"))?;
+    if let Some(repo) = all["repo"].as_str() {
+        return Ok(repo.to_owned());
+    }
+    let module = tree.read("go.mod")?.unwrap_or_default();
+    let line = module.lines().find_map(|line| line.strip_prefix("module "));
+    Ok(line.unwrap_or_default().trim().to_owned())
+}

@@ -1,0 +1,293 @@
+//! `rbuilder import`: a kubebuilder project in Go becomes a Rust project that a cluster sees no difference in.
+
+#[path = "support/mod.rs"]
+mod support;
+
+use support::Folder;
+
+/// A project of one kind with a webhook, as kubebuilder lays it out. Each file is a path and a text.
+const PROJECT: &[(&str, &str)] = &[
+    ("PROJECT", include_str!("import/PROJECT.yaml")),
+    (
+        "internal/controller/cup_controller.go",
+        include_str!("import/cup_controller.go.txt"),
+    ),
+    ("cmd/main.go", include_str!("import/main.go.txt")),
+    (
+        "config/crd/bases/crew.example.com_cups.yaml",
+        include_str!("import/crd.yaml"),
+    ),
+    ("config/rbac/role.yaml", include_str!("import/role.yaml")),
+    (
+        "config/webhook/manifests.yaml",
+        include_str!("import/webhooks.yaml"),
+    ),
+    (
+        "config/default/kustomization.yaml",
+        "namespace: kitchen\nnamePrefix: cups-\nresources:\n- ../crd\n- ../rbac\n- ../manager\n- metrics_service.yaml\n",
+    ),
+    ("config/manager/manager.yaml", include_str!("import/manager.yaml")),
+    (
+        "config/samples/crew_v1_cup.yaml",
+        "apiVersion: crew.example.com/v1\nkind: Cup\nmetadata:\n  name: espresso\nspec:\n  size: 3\n",
+    ),
+];
+
+fn original() -> Folder {
+    let folder = Folder::new();
+    for (path, text) in PROJECT {
+        folder.write(path, text);
+    }
+    folder
+}
+
+fn import(original: &Folder) -> (Folder, support::Ran) {
+    let folder = Folder::new();
+    let ran = folder.run(&format!("import {}", original.path().display()));
+    (folder, ran)
+}
+
+#[test]
+fn a_project_is_imported_with_its_names() {
+    let (folder, ran) = import(&original());
+    let ran = ran.ok();
+    for row in [
+        "CRD cups.crew.example.com ",
+        "webhook mcup.kb.io ",
+        "selector of the Deployment ",
+        "resources of the manager ",
+    ] {
+        let line = ran.out.lines().find(|line| line.starts_with(row)).expect(row);
+        assert!(line.trim_end().ends_with("same"), "{line}");
+    }
+    assert!(!ran.out.contains("missing: "), "{}", ran.out);
+    let tree = folder.tree();
+    for (path, expected) in [
+        (
+            "src/main.rs",
+            "const LEADER_ELECTION_ID: &str = \"cups.example.com\";",
+        ),
+        (
+            "config/default/kustomization.yaml",
+            "namespace: kitchen\nnamePrefix: cups-\n",
+        ),
+        (
+            "config/manager/manager.yaml",
+            "    matchLabels:\n      control-plane: cups\n  template:",
+        ),
+        ("config/metrics/metrics_service.yaml", "    control-plane: cups\n"),
+        ("config/samples/crew_v1_cup.yaml", "  name: espresso\n"),
+        (
+            "src/controller/cup.rs",
+            "use k8s_openapi::api::apps::v1::Deployment;\nuse k8s_openapi::api::core::v1::Secret;\nuse kube::ResourceExt;",
+        ),
+        (
+            "src/controller/cup.rs",
+            "        .filter(rbuilder::predicate::generation_changed())\n        .owns::<Deployment>()\n        .watches(map_secret)\n        .concurrency(3)\n",
+        ),
+        (
+            "src/controller/cup.rs",
+            "fn map_secret(_object: &Secret, _ctx: &Ctx<State>) -> Vec<ObjectRef<Cup>> {\n    // Port `cupsOf` of internal/controller/cup_controller.go here.",
+        ),
+        (
+            "src/controller/cup.rs",
+            "#[rbac(groups = \"apps\", resources = \"deployments\", verbs = \"get;list;watch\")]",
+        ),
+        (
+            "src/controller/mod.rs",
+            "#[rbac(groups = \"\", resources = \"nodes\", verbs = \"get\")]\npub fn register(",
+        ),
+        (
+            "src/webhook/v1/cup.rs",
+            "#[webhook(\n    mutating,\n    operations = \"create\",\n    name = \"mcup.kb.io\",\n    failure_policy = \"Ignore\",\n    timeout_seconds = 5\n)]",
+        ),
+        (
+            "MIGRATION.md",
+            "- [ ] port cupsOf (Secret) to `map_secret`\n- [ ] port `CupReconciler.Reconcile` (lines 16 to 18)\n",
+        ),
+        (
+            "MIGRATION.md",
+            "- [ ] add the flag `--brew-time` (line 8) to `Args` in src/main.rs\n",
+        ),
+        (
+            "MIGRATION.md",
+            "`WatchesRawSource` at internal/controller/cup_controller.go:26",
+        ),
+    ] {
+        assert!(tree[path].contains(expected), "{path}:\n{}", tree[path]);
+    }
+    assert!(folder.run("manifests --check").ok().out.starts_with("unchanged"));
+}
+
+#[test]
+fn importing_twice_changes_nothing() {
+    let original = original();
+    let before = original.tree();
+    let (folder, ran) = import(&original);
+    ran.ok();
+    let tree = folder.tree();
+    let again = folder.run(&format!("import {}", original.path().display())).ok();
+    assert!(again.out.starts_with("unchanged"), "{}", again.out);
+    assert_eq!(folder.tree(), tree);
+    assert_eq!(original.tree(), before);
+}
+
+#[test]
+fn a_dry_run_writes_nothing_and_json_has_the_table() {
+    let original = original();
+    let folder = Folder::new();
+    let line = format!("import {} --dry-run --output json", original.path().display());
+    let ran = folder.run(&line).ok();
+    let answer: serde_json::Value = serde_json::from_str(&ran.out).expect("JSON");
+    let rows = answer["table"].as_array().expect("a table");
+    let is_row =
+        |row: &&serde_json::Value| row["what"] == "CRD cups.crew.example.com" && row["result"] == "same";
+    assert!(rows.iter().any(|row| is_row(&row)), "{rows:?}");
+    assert_eq!(folder.tree(), Folder::new().tree());
+}
+
+#[test]
+fn a_file_that_is_there_stops_the_command() {
+    let (original, folder) = (original(), Folder::new());
+    folder.write("src/main.rs", "fn main() {}\n");
+    let before = folder.tree();
+    let ran = folder.run(&format!("import {}", original.path().display()));
+    assert_eq!(ran.code, 1);
+    assert!(ran.err.contains("src/main.rs"), "{}", ran.err);
+    assert_eq!(folder.tree(), before);
+}
+
+/// Hostile or broken projects: a changed file, and what the command says. `Ok` is in the output of a command that
+/// succeeds, `Err` in its error, and then nothing is written.
+#[test]
+fn hostile_projects_are_refused_or_left_to_a_person() {
+    let bomb = {
+        let mut text = "a: &a [x, x, x, x, x, x, x, x, x]\n".to_owned();
+        for level in 'b'..='k' {
+            let before = char::from(level as u8 - 1);
+            let items = format!("*{before}, ").repeat(9);
+            text.push_str(&format!("{level}: &{level} [{items}]\n"));
+        }
+        format!("{text}{}", include_str!("import/PROJECT.yaml"))
+    };
+    let project = include_str!("import/PROJECT.yaml");
+    let crd = include_str!("import/crd.yaml");
+    let no_schema = crd.split("    schema:").next().unwrap_or_default().to_owned()
+        + "    served: true\n    storage: true\n";
+    let cases: &[(&str, String, Result<&str, &str>)] = &[
+        ("PROJECT", bomb, Err("PROJECT")),
+        ("PROJECT", String::new(), Err("PROJECT")),
+        (
+            "PROJECT",
+            project.replace("go.kubebuilder.io/v4", "helm.sdk.operatorframework.io/v1"),
+            Err("unsupported layout"),
+        ),
+        (
+            "PROJECT",
+            project.replace("projectName: cups", "projectName: ../cups"),
+            Err("--project-name"),
+        ),
+        (
+            "PROJECT",
+            project.replace("version: v1\n", "version: ../v1\n"),
+            Ok("webhook mcup.kb.io"),
+        ),
+        (
+            "PROJECT",
+            project.replace("kind: Cup", "kind: ../Cup"),
+            Ok("no CRD of it is in config/crd/"),
+        ),
+        (
+            "PROJECT",
+            project.replace("kind: Cup", "kind: fn"),
+            Ok("no CRD of it is in config/crd/"),
+        ),
+        (
+            "config/crd/bases/crew.example.com_cups.yaml",
+            no_schema,
+            Ok("kind `Cup`"),
+        ),
+        (
+            "config/crd/bases/crew.example.com_cups.yaml",
+            "[".repeat(100_000),
+            Ok("it was not read"),
+        ),
+        (
+            "config/crd/bases/crew.example.com_cups.yaml",
+            crd.replace("plural: cups", "plural: ../cups"),
+            Ok("kind `Cup`"),
+        ),
+        (
+            "config/crd/bases/other.yaml",
+            crd.replace("crew.example.com", "x.other.org"),
+            Ok("its group `x.other.org` is not in the domain"),
+        ),
+        (
+            "config/default/kustomization.yaml",
+            "namespace: \"a\\nb: c\"\nresources: [../../../etc, /etc, ..]\n".to_owned(),
+            Ok("same"),
+        ),
+        (
+            "config/samples/crew_v1_cup.yaml",
+            "&a [*a]".to_owned(),
+            Ok("config/samples/crew_v1_cup.yaml"),
+        ),
+        (
+            "cmd/main.go",
+            "func ( { NewControllerManagedBy( LeaderElectionID: \"a\\\"); evil\"".to_owned(),
+            Ok("same"),
+        ),
+        (
+            "internal/controller/cup_controller.go",
+            "x".repeat(5 << 20),
+            Ok("it is larger than 4 MiB"),
+        ),
+    ];
+    for (number, (path, text, expected)) in cases.iter().enumerate() {
+        let original = original();
+        original.write(path, text);
+        let (folder, ran) = import(&original);
+        match expected {
+            Ok(said) => {
+                assert!(
+                    ran.code == 0 && ran.out.contains(said),
+                    "{number} {path}: {}\n{}",
+                    ran.out,
+                    ran.err
+                );
+                let check = folder.run("manifests --check").ok();
+                assert!(
+                    check.out.starts_with("unchanged"),
+                    "{number} {path}: {}",
+                    check.out
+                );
+            }
+            Err(said) => {
+                assert!(
+                    ran.code != 0 && ran.err.contains(said),
+                    "{number} {path}: {}\n{}",
+                    ran.out,
+                    ran.err
+                );
+                assert_eq!(folder.tree(), Folder::new().tree(), "{number} {path}");
+            }
+        }
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn links_are_not_followed() {
+    let original = original();
+    let outside = Folder::new();
+    outside.write(
+        "crd.yaml",
+        &include_str!("import/crd.yaml")
+            .replace("cups", "spoons")
+            .replace("Cup", "Spoon"),
+    );
+    std::os::unix::fs::symlink(outside.path(), original.path().join("config/crd/outside")).expect("a link");
+    let (folder, ran) = import(&original);
+    ran.ok();
+    assert!(folder.tree().keys().all(|path| !path.contains("spoon")));
+}
