@@ -220,6 +220,10 @@ fn a_type_is_read_at_the_version_in_the_lock_file() {
         .check(json!({ "size": size() }));
     for items in [
         "use sizes as s; use s::Size as Sz;",
+        "use sizes; use sizes::Size as Sz;",
+        "type Inner = sizes::Size; type Sz = Box<Inner>;",
+        "mod inner { pub type Other = sizes::Size; } use inner::Other as Sz;",
+        "extern crate sizes as s; use s::Size as Sz;",
         "mod inner { pub use sizes::Size as Other; } use inner::Other as Sz;",
         "mod inner { pub use sizes as s; } mod other { pub use super::inner::*; } use other::s::Size as Sz;",
         "struct Sz(i8); impl schemars::JsonSchema for Sz { fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema { sizes::Size::json_schema(generator) } }",

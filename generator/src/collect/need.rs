@@ -9,17 +9,13 @@ use rbuilder_reader::{TypeKind, TypeRef};
 
 use super::reach::types_of;
 use crate::gap::words;
-use crate::package::{Dependency, ModuleId, Name, Package};
+use crate::package::{Alias, Dependency, ModuleId, Name, Package};
 
 /// Returns whether a type that a schema may need may be of a package that has not been read.
 pub(super) fn may_need_published(package: &Package) -> bool {
-    let used = find_used_names(package);
-    let mut dependencies = package.members.iter().flat_map(|member| &member.dependencies);
-    if dependencies.any(|(name, dependency)| is_locked(Some(dependency)) && used.contains(name.as_str())) {
-        return true;
-    }
+    let mut used = find_used_names(package);
     // A name may be imported over several modules, under other names and behind names of modules.
-    let mut hops = used;
+    let mut hops = BTreeSet::new();
     for module in &package.modules {
         for (name, path) in imports(&module.names) {
             if let Some((last, before)) = path.split_last() {
@@ -29,14 +25,23 @@ pub(super) fn may_need_published(package: &Package) -> bool {
         }
         hops.extend(module.globs.iter().flatten().map(String::as_str));
     }
+    add_aliases(package, &mut used, &hops);
+    let mut dependencies = package.members.iter().flat_map(|member| &member.dependencies);
+    if dependencies.any(|(name, dependency)| is_locked(Some(dependency)) && used.contains(name.as_str())) {
+        return true;
+    }
+    hops.append(&mut used);
     package.modules.iter().enumerate().any(|(at, module)| {
         let dependencies = &package.member(ModuleId(at)).dependencies;
         let begins_locked = |path: &[String]| {
             let first = path.iter().find(|segment| !segment.is_empty());
             first.is_some_and(|first| is_locked(dependencies.get(first)))
         };
-        imports(&module.names).any(|(name, path)| begins_locked(path) && hops.contains(name.as_str()))
-            || module.globs.iter().any(|glob| begins_locked(glob))
+        let mut imports = imports(&module.names);
+        // A path through an import that has the name of a package, such as `anyhow::anyhow`, begins at the package itself.
+        imports.any(|(name, path)| {
+            begins_locked(path) && hops.contains(name.as_str()) && !is_locked(dependencies.get(name))
+        }) || module.globs.iter().any(|glob| begins_locked(glob))
     })
 }
 
@@ -51,7 +56,32 @@ fn imports(names: &BTreeMap<String, Name>) -> impl Iterator<Item = (&String, &Ve
     })
 }
 
-/// The names in the types that types and aliases mention, and all words in functions that return schemas.
+/// Adds the names in the targets of the aliases that are used, directly or not.
+fn add_aliases<'a>(package: &'a Package, used: &mut BTreeSet<&'a str>, hops: &BTreeSet<&str>) {
+    let names = package.modules.iter().flat_map(|module| &module.names);
+    let mut open: Vec<(&str, &Alias)> = names
+        .filter_map(|(name, meaning)| match meaning {
+            Name::Alias(id) => Some((name.as_str(), package.alias(*id))),
+            _ => None,
+        })
+        .collect();
+    loop {
+        let (found, rest): (Vec<_>, Vec<_>) = open
+            .into_iter()
+            .partition(|(name, _)| used.contains(name) || hops.contains(name));
+        if found.is_empty() {
+            return;
+        }
+        for (_, alias) in found {
+            let defaults = alias.generics.iter().filter_map(|(_, default)| default.as_ref());
+            let types = defaults.chain([&alias.target]);
+            types.for_each(|ty| add_names(ty, used));
+        }
+        open = rest;
+    }
+}
+
+/// The names in the types that types mention, and all words in functions that return schemas.
 fn find_used_names(package: &Package) -> BTreeSet<&str> {
     let mut used = BTreeSet::new();
     for model in package.types.iter().filter_map(|item| item.model.as_ref()) {
@@ -59,12 +89,6 @@ fn find_used_names(package: &Package) -> BTreeSet<&str> {
         for function in model.schema_functions.values() {
             used.extend(words(&function.path));
         }
-    }
-    for alias in &package.aliases {
-        let defaults = alias.generics.iter().filter_map(|(_, default)| default.as_ref());
-        defaults
-            .chain([&alias.target])
-            .for_each(|ty| add_names(ty, &mut used));
     }
     let functions = package.values.iter().filter(|value| value.returns_schema);
     used.extend(functions.flat_map(|function| words(&function.body)));
