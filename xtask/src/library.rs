@@ -1,7 +1,7 @@
 //! `cargo xtask library`: scaffolds that get the library from a git repository and from a path build where nothing of
 //! this checkout is seen. `cargo xtask release --dry-run` does the same for a registry.
 //!
-//! They get what is committed. They share the target folder of all scaffolds, so that only the library is compiled anew.
+//! They get what is committed. They share the build folder of all scaffolds, so that only the library is compiled anew.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -42,7 +42,7 @@ pub(crate) fn check_sources() -> Result<()> {
     let copy = home.path().join("copy");
     clone(&[], &served, &copy)?;
     let flags = ["--library", "path", "--library-path", &copy.to_string_lossy()];
-    // Where projects and the workspace share a target folder, the check above has removed the command.
+    // Where projects and the workspace share a build folder, the check above has removed the command.
     Project::init(&repo::build_rbuilder()?, &flags)?.check()
 }
 

@@ -1,6 +1,6 @@
 //! `cargo xtask scaffold`: what a user has right after each command compiles, is formatted, passes clippy and its tests.
 //!
-//! Projects are made outside the checkout, where nothing of this workspace can help them, and share one target folder,
+//! Projects are made outside the checkout, where nothing of this workspace can help them, and share one build folder,
 //! so that their dependencies compile once. They start from this workspace's Cargo.lock: a new release of a dependency
 //! must not break this task on the day it appears. `--fresh` resolves as a user would.
 //!

@@ -4,7 +4,7 @@
 //! changed, and what it says is seen is compared with what is seen. The cluster is a control plane on this machine with
 //! stand-ins for the controllers that tutorials rely on, or with the controllers and nodes
 //! (`runtime/examples/control_plane.rs`). Blocks that need more
-//! than that say so in their fence, and are listed. Projects share one target folder, and start from this workspace's
+//! than that say so in their fence, and are listed. Projects share one build folder, and start from this workspace's
 //! Cargo.lock, as those of `cargo xtask scaffold` do.
 
 use std::path::{Path, PathBuf};
@@ -147,7 +147,11 @@ impl Shell {
             ("KUBEBUILDER_ASSETS", assets.display().to_string()),
             (
                 "CARGO_TARGET_DIR",
-                repo::project_target_folder().display().to_string(),
+                home.path().join("target").display().to_string(),
+            ),
+            (
+                "CARGO_BUILD_BUILD_DIR",
+                repo::project_build_folder().display().to_string(),
             ),
             ("CARGO_TERM_COLOR", "never".to_owned()),
             ("K8S_OPENAPI_ENABLED_VERSION", String::new()),

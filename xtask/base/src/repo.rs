@@ -71,9 +71,9 @@ pub fn target_folder() -> PathBuf {
     asked.unwrap_or_else(|| root().join("target"))
 }
 
-/// Returns the folder that all projects outside of the workspace build into: they build their dependencies once, together.
-pub fn project_target_folder() -> PathBuf {
-    match std::env::var_os("RBUILDER_SCAFFOLD_TARGET_DIR") {
+/// Returns the folder that all projects outside of the workspace compile into: their dependencies are compiled once, together.
+pub fn project_build_folder() -> PathBuf {
+    match std::env::var_os("RBUILDER_SCAFFOLD_BUILD_DIR") {
         Some(folder) => folder.into(),
         None => target_folder().join("scaffold"),
     }
@@ -90,10 +90,17 @@ pub fn rbuilder_command(bin: &Path, folder: &Path, line: &str) -> Result<Cmd> {
 
 /// A command in a project that is a workspace of its own, as its user runs it: the Kubernetes version comes from the
 /// project, not from this workspace's .cargo/config.toml.
+///
+/// What is compiled lies in [`project_build_folder`], but the programs of each project in a folder of its own: all are named
+/// `manager`, and a test that starts that of its project must not find another's. Cargo before 1.91 does not know the
+/// variable, and compiles the dependencies for each project.
 pub fn project_command(folder: &Path, line: &str) -> Cmd {
+    let build = project_build_folder();
+    let name = folder.file_name().unwrap_or_default();
     Cmd::new(line)
         .dir(folder)
-        .env("CARGO_TARGET_DIR", project_target_folder())
+        .env("CARGO_TARGET_DIR", build.join("projects").join(name))
+        .env("CARGO_BUILD_BUILD_DIR", build)
         // Empty rather than absent, so that what depends on it is built once whoever asks.
         .env("K8S_OPENAPI_ENABLED_VERSION", "")
 }

@@ -137,7 +137,7 @@ fn reconcile(folder: &Path) -> Result<()> {
     show(folder, "examples/reconcile_sample.rs")?;
     println!();
     let run = "cargo run --example reconcile_sample";
-    let command = match std::env::var_os("RBUILDER_SCAFFOLD_TARGET_DIR") {
+    let command = match std::env::var_os("RBUILDER_SCAFFOLD_BUILD_DIR") {
         Some(_) => {
             // In the versions of the workspace, whose dependencies are compiled already.
             fs_err::copy(repo::root().join("Cargo.lock"), folder.join("Cargo.lock"))?;
