@@ -4,8 +4,9 @@
 //! names of some steps, so what holds here holds there. Steps of the cargo lane run one after the other, since cargo
 //! locks its target folder. Those of the Go lane run beside them: kube-apiserver is built while Rust compiles, in the
 //! minutes in which rustc has work for one core only. What a Go step prints is shown when it has ended. Those of the
-//! tests lane run test binaries that the cargo lane has built: many wait for timers and servers most of the time, so the
-//! cargo lane goes on meanwhile, with the lower priority. It is the longest, so the cargo lane begins with its programs.
+//! tests lane run test binaries that the cargo lane has built, and projects against a server: they wait for timers and
+//! servers most of the time, so the cargo lane goes on meanwhile, with the lower priority. It is the longest, so the cargo
+//! lane begins with its programs.
 
 mod public;
 mod report;
@@ -98,11 +99,12 @@ const STEPS: &[Step] = &[
     step("dependencies", "dependencies are used, licensed and old enough", Cargo, Call(steps::check_dependencies)),
     step("advisories", "no dependency has a known vulnerability", Cargo, Call(steps::check_advisories)),
     step("packages", "each package is complete", Cargo, Call(public::check_packages)),
-    // Puts a command with fewer features where tests start the whole one, so it comes before them.
-    step("tour", "the first command of README.md works", Cargo, Call(steps::walk_tour)),
     step("test-programs", "the tests compile", Cargo, Call(test_run::build_tests)),
     step("tests", "tests pass that need only Rust, and only those for a server are ignored", Tests, Call(test_run::run_rust_tests)).after("test-programs"),
     step("server-tests", "tests pass against kube-apiserver", Tests, Call(test_run::run_server_tests)),
+    step("tour", "the first command of README.md works", Cargo, Call(steps::walk_tour)),
+    // Before the lints, because the tests lane goes on with their tests.
+    step("examples", "the examples have no warning", Cargo, Call(steps::build_examples)),
     step("lints", "clippy has no warning", Cargo, Lines(&["cargo clippy --workspace --all-targets -- --deny warnings"])),
     step("features", "each feature of the library compiles alone", Cargo, Call(public::check_features)),
     step("documentation", "the documentation has no warning", Cargo, Call(steps::check_documentation)),
@@ -120,16 +122,16 @@ const STEPS: &[Step] = &[
     step("helm-program", "Helm is there", Go, Lines(&["xtask helm --build"])),
     step("bundle-program", "the validators of bundles are there", Go, Lines(&["xtask bundle --build"])),
     step("bench-go", "the measured operator in Go builds", Go, Call(steps::check_go_bench)),
-    step("e2e", "the end-to-end test of a scaffold passes, and fails without a manager", Cargo, WithServer("xtask e2e")),
-    step("examples", "the examples have no warning, and their programs pass their tests", Cargo, Call(steps::build_examples)),
     step("example-tests", "the examples pass their tests", Tests, Call(steps::test_examples)).after("examples"),
+    // These wait for servers most of the time, so they run beside those that compile. Their projects have the names of
+    // examples, whose programs cargo would put theirs in the place of, so they come after them.
+    step("tutorials", "the tutorials work when pasted", Tests, WithServer("xtask tutorials")),
+    step("e2e", "the end-to-end test of a scaffold passes, and fails without a manager", Tests, WithServer("xtask e2e")),
     step("scaffold", "scaffolds compile and pass their tests after each command", Cargo, WithServer("xtask scaffold")),
     step("makefile", "the targets of a scaffold's Makefile do what they say", Cargo, Lines(&["xtask makefile"])),
     step("helm", "charts are what kustomize renders, and Helm installs them", Cargo, WithServer("xtask helm")).after("helm-program"),
     step("bundle", "bundles pass the validators of operator-framework", Cargo, Lines(&["xtask bundle"])).after("bundle-program"),
     step("bench-rust", "the measured operator in Rust builds", Cargo, Call(steps::check_rust_bench)),
-    // Its projects have the names of examples, whose programs cargo would put theirs in the place of.
-    step("tutorials", "the tutorials work when pasted", Cargo, WithServer("xtask tutorials")).after("example-tests"),
     // Each compiles kube for itself, for minutes: CI runs them as jobs beside the others, and people by name.
     extra_step("project-workflows", "the workflows of a scaffold pass in a clean clone", Cargo, WithServer("xtask workflows")),
     extra_step("image", "the image of a scaffold builds, and its manager reconciles", Cargo, WithServer("xtask image")),
@@ -173,7 +175,7 @@ struct Run {
     report: Report,
     /// The workspace's test binaries, built for the first step that runs them.
     binaries: OnceLock<Vec<TestBinary>>,
-    /// Those of the examples that may run together, likewise.
+    /// Those of the examples, likewise.
     example_binaries: OnceLock<Vec<TestBinary>>,
     /// Steps that have ended or will not run.
     settled: Mutex<BTreeSet<&'static str>>,
@@ -205,18 +207,8 @@ pub(crate) fn run_steps(args: &Args) -> Result<()> {
     let result = run.run_lanes(&steps);
     run.report.print();
     result?;
-    if args.steps.is_empty() && std::env::var_os("CARGO_TARGET_DIR").is_some() {
-        clean_workspace()?;
-    }
     println!("\neverything passed in {} s", started.elapsed().as_secs());
     Ok(())
-}
-
-/// Leaves in a target folder outside of the tree only what another clone can use: it compiles the workspace anew.
-fn clean_workspace() -> Result<()> {
-    Cmd::new("cargo clean --workspace --quiet")
-        .dir(repo::root())
-        .run()
 }
 
 /// The steps with these names, in the order of the table; all without names.

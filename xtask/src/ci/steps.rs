@@ -65,20 +65,24 @@ pub(super) fn check_documentation(context: &Context<'_>) -> Result<()> {
     context.run_command(command.env("RUSTDOCFLAGS", "--deny warnings"))
 }
 
-/// The first command of README.md, where nobody has built anything into the folder.
+/// The first command of README.md, where nobody has built anything into the folder. Its command with fewer features goes
+/// to a place of its own: tests start the whole one from the target folder meanwhile.
 pub(super) fn walk_tour(context: &Context<'_>) -> Result<()> {
     let folder = tempfile::tempdir()?;
-    let command = context.command("cargo tour");
+    let command = context
+        .command("cargo tour")
+        .env("CARGO_TARGET_DIR", folder.path().join("target"))
+        .env("CARGO_BUILD_BUILD_DIR", repo::target_folder())
+        .env("RBUILDER_SCAFFOLD_BUILD_DIR", repo::project_build_folder());
     context.run_command(command.arg(folder.path().join("memcached-operator")))
 }
 
-/// Format, lints and programs of the examples. Tests that start the program of their project run here: the program of the
-/// next project has the same name, and takes its place.
+/// Format, lints and programs of the examples.
 pub(super) fn build_examples(context: &Context<'_>) -> Result<()> {
     build_example_tests(context).map(drop)
 }
 
-/// The other tests of the examples, together: those with controllers and nodes wait most of the time.
+/// The tests of the examples, together: those with controllers and nodes wait most of the time.
 pub(super) fn test_examples(context: &Context<'_>) -> Result<()> {
     let binaries = build_example_tests(context)?;
     test_run::run_every_test(context, binaries, &context.assets()?)?;
@@ -90,23 +94,18 @@ pub(super) fn test_examples(context: &Context<'_>) -> Result<()> {
         .try_for_each(|folder| context.run_command(clean(folder)))
 }
 
-/// Returns the test binaries of the examples that need no program beside them, after the work of [`build_examples`].
+/// Returns the test binaries of the examples, after the work of [`build_examples`].
 fn build_example_tests<'a>(context: &'a Context<'_>) -> Result<&'a [TestBinary]> {
     if let Some(binaries) = context.run.example_binaries.get() {
         return Ok(binaries);
     }
     let assets = context.assets()?;
-    let mut together = Vec::new();
+    let mut binaries = Vec::new();
     for folder in examples()? {
         lint_project(context, &folder)?;
-        let binaries = build_project_tests(context, &folder, &assets)?;
-        if runs_its_program(&folder)? {
-            test_run::run_every_test(context, &binaries, &assets)?;
-        } else {
-            together.extend(binaries);
-        }
+        binaries.extend(build_project_tests(context, &folder, &assets)?);
     }
-    Ok(context.run.example_binaries.get_or_init(|| together))
+    Ok(context.run.example_binaries.get_or_init(|| binaries))
 }
 
 /// Builds the tests of a project, for this server, and runs those in its documentation.
@@ -118,18 +117,6 @@ fn build_project_tests(context: &Context<'_>, folder: &Path, assets: &Path) -> R
     }
     let build = command("cargo test --workspace --no-run --message-format=json-render-diagnostics");
     TestBinary::read_all(&context.read_command(build)?)
-}
-
-/// Returns true if tests of a project start the project's own program.
-fn runs_its_program(folder: &Path) -> Result<bool> {
-    let tests = folder.join("tests");
-    for entry in walkdir::WalkDir::new(tests).into_iter().filter_map(Result::ok) {
-        let is_source = entry.file_name().to_string_lossy().ends_with(".rs");
-        if is_source && fs_err::read_to_string(entry.path())?.contains("CARGO_BIN_EXE_") {
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }
 
 /// The measured operator: measuring takes too long here, but it must build.

@@ -21,8 +21,11 @@ pub(super) const SERVER_VARIABLES: [&str; 4] = [
     "USE_EXISTING_CLUSTER",
 ];
 
-/// As many binaries as run at once: while one waits for a timer or its last test, another has work.
+/// As many binaries as run at once: while one waits for its last test, another has work.
 const AT_ONCE: usize = 2;
+
+/// As many binaries with an API server as run at once: they need half a processor together.
+const SERVERS_AT_ONCE: usize = 3;
 
 /// As many binaries of projects as run at once: they wait for servers, controllers and nodes.
 const PROJECTS_AT_ONCE: usize = 4;
@@ -69,7 +72,7 @@ pub(super) fn run_server_tests(context: &Context<'_>) -> Result<()> {
     let assets = context.assets()?;
     let outcomes = run_all(
         context,
-        AT_ONCE,
+        SERVERS_AT_ONCE,
         chosen.into_iter(),
         &["--ignored"],
         Some(&assets),
