@@ -1,9 +1,11 @@
 //! `cargo xtask tidy`: conventions that no compiler checks.
 //!
-//! A convention of one file is a function from it to complaints, and a line in [`RULES`]; `language.rs` and `links.rs` look at all.
+//! A convention of one file is a function from it to complaints, and a line in [`RULES`]; `language.rs`, `links.rs` and
+//! `suites.rs` look at all.
 
 mod language;
 mod links;
+mod suites;
 
 use std::path::Path;
 
@@ -42,6 +44,7 @@ pub(crate) fn check_conventions() -> Result<()> {
     let files: Vec<_> = sources.iter().map(|(path, text)| File { path, text }).collect();
     let mut complaints: Vec<_> = files.iter().flat_map(check_file).collect();
     complaints.extend(language::check_language(&files));
+    complaints.extend(suites::check_suites(&files));
     complaints.extend(links::check_links(&list.lines().collect(), &files));
     if !complaints.is_empty() {
         bail!("{}", complaints.join("\n"));
