@@ -2,10 +2,8 @@
 //! come after.
 #![allow(clippy::disallowed_methods)] // tests look at the disk themselves
 
-#[path = "support/older.rs"]
-mod older;
-#[path = "support/mod.rs"]
-mod support;
+use crate::older;
+use crate::support;
 
 use std::collections::BTreeMap;
 

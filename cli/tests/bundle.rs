@@ -1,7 +1,6 @@
 //! `rbuilder bundle`: the bundle follows config/, and changes of people stay. `cargo xtask bundle` asks the validators.
 
-#[path = "support/mod.rs"]
-mod support;
+use crate::support;
 
 use serde_json::Value;
 use support::Folder;

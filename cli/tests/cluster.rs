@@ -6,8 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-#[path = "support/mod.rs"]
-mod support;
+use crate::support;
 
 use support::Folder;
 

@@ -1,7 +1,6 @@
 //! Commands as typed, in folders of their own: what they write, what they refuse, what they answer.
 
-#[path = "support/mod.rs"]
-mod support;
+use crate::support;
 
 use support::{Folder, Ran};
 

@@ -1,7 +1,6 @@
 //! `delete` removes what `create` made, and nothing else.
 
-#[path = "support/mod.rs"]
-mod support;
+use crate::support;
 
 use support::{Folder, golden};
 

@@ -1,7 +1,6 @@
 //! `rbuilder docs`: pages for manifests and for projects, their form, and what hostile manifests make of them.
 
-#[path = "support/mod.rs"]
-mod support;
+use crate::support;
 
 use std::collections::BTreeSet;
 

@@ -1,7 +1,6 @@
 //! `rbuilder doctor`: what it finds in projects, and that it changes none. Findings about tools depend on the machine.
 
-#[path = "support/mod.rs"]
-mod support;
+use crate::support;
 
 use std::collections::BTreeMap;
 

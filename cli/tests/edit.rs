@@ -3,8 +3,7 @@
 
 #![allow(clippy::disallowed_methods)] // a test looks at the mode of a file
 
-#[path = "support/mod.rs"]
-mod support;
+use crate::support;
 
 use support::Folder;
 

@@ -1,7 +1,6 @@
 //! Files that people have written in: what a command adds to them, what it leaves alone, and where it stops.
 
-#[path = "support/mod.rs"]
-mod support;
+use crate::support;
 
 use support::{Folder, Ran};
 

@@ -4,8 +4,7 @@
 // The test's own files are what it is about.
 #![allow(clippy::disallowed_methods)]
 
-#[path = "support/mod.rs"]
-mod support;
+use crate::support;
 
 use serde_json::Value;
 use support::Folder;

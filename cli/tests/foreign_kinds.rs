@@ -1,7 +1,6 @@
 //! Controllers and webhooks for kinds that are not the project's: those of Kubernetes, and those of other crates.
 
-#[path = "support/mod.rs"]
-mod support;
+use crate::support;
 
 use support::{Folder, golden};
 

@@ -1,7 +1,6 @@
 //! `rbuilder create api --from-crd`: a kind in all the versions of its CRD.
 
-#[path = "support/mod.rs"]
-mod support;
+use crate::support;
 
 use support::Folder;
 

@@ -6,8 +6,8 @@
 //! is up, and names the seed of what it finds:
 //!
 //! ```text
-//! RBUILDER_FUZZ_SECONDS=600 cargo test --release -p rbuilder-cli --test fuzz_trees
-//! RBUILDER_FUZZ_SEED=12345 cargo test -p rbuilder-cli --test fuzz_trees
+//! RBUILDER_FUZZ_SECONDS=600 cargo test --release -p rbuilder-cli --test suite fuzz_trees::
+//! RBUILDER_FUZZ_SEED=12345 cargo test -p rbuilder-cli --test suite fuzz_trees::
 //! ```
 //!
 //! A process that dies at once (memory, stack) cannot name its seed: it is in `target/tmp/fuzz_trees.seed`.
@@ -17,10 +17,8 @@
 
 #[path = "fuzz_trees/damage.rs"]
 mod damage;
-#[path = "../../generator/tests/fuzz/random.rs"]
-#[allow(dead_code)] // it is shared
-mod random;
-mod support;
+use crate::random;
+use crate::support;
 #[path = "fuzz_trees/watch.rs"]
 mod watch;
 

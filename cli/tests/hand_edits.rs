@@ -1,10 +1,8 @@
 //! Files edited at random as people do, and a command on top of them: what comes out has one of everything that was
 //! asked for and every byte that was there, or the command stops and nothing changes.
 
-#[path = "support/hand_edit.rs"]
-mod hand_edit;
-#[path = "support/mod.rs"]
-mod support;
+use crate::hand_edit;
+use crate::support;
 
 use std::sync::LazyLock;
 

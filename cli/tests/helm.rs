@@ -1,7 +1,6 @@
 //! `rbuilder helm`: the chart follows config/, and changes of people stay. `cargo xtask helm` asks Helm itself.
 
-#[path = "support/mod.rs"]
-mod support;
+use crate::support;
 
 use std::sync::LazyLock;
 

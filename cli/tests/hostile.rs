@@ -7,7 +7,7 @@
 mod output;
 #[path = "hostile/source.rs"]
 mod source;
-mod support;
+use crate::support;
 
 use std::fs::{self, File};
 use std::os::unix::fs::{MetadataExt, symlink};

@@ -1,7 +1,6 @@
 //! Kinds that are called like something else in the files that are scaffolded for them.
 
-#[path = "support/mod.rs"]
-mod support;
+use crate::support;
 
 use std::collections::BTreeSet;
 

@@ -1,7 +1,6 @@
 //! `create api --image`: a controller that runs an image.
 
-#[path = "support/mod.rs"]
-mod support;
+use crate::support;
 
 use support::Folder;
 

@@ -1,7 +1,6 @@
 //! `rbuilder import`: a kubebuilder project in Go becomes a Rust project that a cluster sees no difference in.
 
-#[path = "support/mod.rs"]
-mod support;
+use crate::support;
 
 use support::Folder;
 

@@ -4,8 +4,7 @@
 #![allow(clippy::disallowed_macros)] // a skipped test says so
 #![allow(clippy::disallowed_methods)] // the tests make the kubectl that the command starts
 
-#[path = "support/mod.rs"]
-mod support;
+use crate::support;
 
 use std::process::Command;
 

@@ -2,7 +2,7 @@
 
 #![allow(clippy::disallowed_methods)] // the tests make the input themselves
 
-mod support;
+use crate::support;
 
 use support::Folder;
 

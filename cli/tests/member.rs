@@ -1,10 +1,8 @@
 //! `rbuilder init` in a Cargo workspace: the project becomes a member, or the command says why it does not.
 #![allow(clippy::disallowed_methods)] // tests look at the disk themselves
 
-#[path = "support/older.rs"]
-mod older;
-#[path = "support/mod.rs"]
-mod support;
+use crate::older;
+use crate::support;
 
 use std::collections::BTreeMap;
 use std::path::Path;

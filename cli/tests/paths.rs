@@ -4,8 +4,7 @@
 // The test makes the directories that it runs commands in.
 #![allow(clippy::disallowed_methods)]
 
-#[path = "support/mod.rs"]
-mod support;
+use crate::support;
 
 use support::{Folder, Ran};
 

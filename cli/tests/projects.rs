@@ -1,8 +1,7 @@
 //! Whole ways through the commands, in projects of every shape, alone and side by side.
 #![allow(clippy::disallowed_methods)] // tests look at the disk themselves
 
-#[path = "support/mod.rs"]
-mod support;
+use crate::support;
 
 use std::fs::File;
 use std::process::{Command, Stdio};

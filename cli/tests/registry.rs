@@ -1,8 +1,7 @@
 //! Kinds with types of registry crates: the archives in Cargo's cache, as `cargo fetch` leaves them, and vendored ones.
 #![allow(clippy::disallowed_methods)] // tests look at the disk themselves
 
-#[path = "support/mod.rs"]
-mod support;
+use crate::support;
 
 use std::fmt::Write;
 use std::process::Command;

@@ -5,22 +5,19 @@
 //! up:
 //!
 //! ```text
-//! RBUILDER_FUZZ_SECONDS=600 cargo test --release -p rbuilder-cli --test sequences
-//! RBUILDER_FUZZ_SEED=12345 cargo test -p rbuilder-cli --test sequences
+//! RBUILDER_FUZZ_SECONDS=600 cargo test --release -p rbuilder-cli --test suite sequences::
+//! RBUILDER_FUZZ_SEED=12345 cargo test -p rbuilder-cli --test suite sequences::
 //! ```
 //!
 //! `cargo xtask scaffold` compiles what some of these sequences leave.
 // The test's own files, clock and seeds are what it is about.
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros)]
 
-#[path = "support/hand_edit.rs"]
-mod hand_edit;
-#[path = "../../generator/tests/fuzz/random.rs"]
-#[allow(dead_code)] // it is shared
-mod random;
+use crate::hand_edit;
+use crate::random;
 #[path = "support/sequence.rs"]
 mod sequence;
-mod support;
+use crate::support;
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

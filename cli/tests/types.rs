@@ -1,7 +1,6 @@
 //! `rbuilder types`: from a CRD to Rust and, with `rbuilder manifests`, back.
 
-#[path = "support/mod.rs"]
-mod support;
+use crate::support;
 
 use support::Folder;
 

@@ -1,11 +1,8 @@
 //! `rbuilder update` on projects of an invented older version: what it changes, keeps, merges, refuses and says.
 
-#[path = "support/hand_edit.rs"]
-mod hand_edit;
-#[path = "support/older.rs"]
-mod older;
-#[path = "support/mod.rs"]
-mod support;
+use crate::hand_edit;
+use crate::older;
+use crate::support;
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;

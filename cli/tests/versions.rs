@@ -1,7 +1,6 @@
 //! `rbuilder create api` for a kind that is there in another version: the new one begins as the newest of them is.
 
-#[path = "support/mod.rs"]
-mod support;
+use crate::support;
 
 use support::Folder;
 

@@ -1,6 +1,6 @@
 //! Advice for types with the derives of schemars: it is given in their words, and what it leads to is read.
 
-mod support;
+use crate::support;
 
 use rbuilder_generator::{Generated, Options, Severity, SourceSet, generate};
 use support::CARGO_TOML;

@@ -1,6 +1,6 @@
 //! Whole packages: `tests/cases/<name>/in/**` is the source, `out/**` the manifests, `stderr` what is said.
 //!
-//! `SNAPSHOTS=overwrite cargo test -p rbuilder-generator --test cases` writes what the generator says today;
+//! `SNAPSHOTS=overwrite cargo test -p rbuilder-generator --test suite cases::` writes what the generator says today;
 //! read the diff before committing it.
 
 // The test's own files are what it is about.

@@ -1,6 +1,6 @@
 //! Constants in attributes of schemars and validators.
 
-mod support;
+use crate::support;
 
 use serde_json::{Value, json};
 use support::{Said, spec_of};

@@ -1,6 +1,6 @@
 //! The container keys of kinds, held against what the API server does with them.
 
-mod support;
+use crate::support;
 
 use rbuilder_generator::Severity;
 use support::{PRELUDE, run};

@@ -5,8 +5,8 @@
 //! everywhere. A longer one takes new seeds until its time is up, and names the seed of what it finds:
 //!
 //! ```text
-//! RBUILDER_FUZZ_SECONDS=600 cargo test --release -p rbuilder-generator --test fuzz
-//! RBUILDER_FUZZ_SEED=12345 cargo test -p rbuilder-generator --test fuzz
+//! RBUILDER_FUZZ_SECONDS=600 cargo test --release -p rbuilder-generator --test suite fuzz::
+//! RBUILDER_FUZZ_SEED=12345 cargo test -p rbuilder-generator --test suite fuzz::
 //! ```
 
 // The test's own files, clock and seeds are what it is about.
@@ -18,7 +18,7 @@ mod markers;
 mod random;
 #[path = "fuzz/sources.rs"]
 mod sources;
-mod support;
+use crate::support;
 #[path = "fuzz/yaml.rs"]
 mod yaml;
 

@@ -1,6 +1,6 @@
 //! The keys of a kind as kube-derive 5.0 reads them: names that it derives, and the schema that it takes from elsewhere.
 
-mod support;
+use crate::support;
 
 use rbuilder_generator::Severity;
 use serde_json::Value;

@@ -1,6 +1,6 @@
 //! The minor of Kubernetes whose types a kind gets, and what is said of it.
 
-mod support;
+use crate::support;
 
 use rbuilder_generator::{Options, Severity, SourceSet, find_kubernetes_minor, generate};
 use support::{CARGO_TOML, kind};

@@ -1,6 +1,6 @@
 //! Forms that published kube-rs projects have and scaffolds do not.
 
-mod support;
+use crate::support;
 
 use rbuilder_generator::{Options, Severity, SourceSet, generate};
 use serde_json::{Value, json};

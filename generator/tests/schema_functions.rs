@@ -1,6 +1,6 @@
 //! Schemas that functions of the program return: `schema_with`, and `impl JsonSchema` by hand.
 
-mod support;
+use crate::support;
 
 use serde_json::{Value, json};
 use support::{PRELUDE, spec, spec_of, whole_of};

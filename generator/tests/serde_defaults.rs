@@ -1,6 +1,6 @@
 //! serde's defaults as defaults of the schema: which there are, and what they are.
 
-mod support;
+use crate::support;
 
 use rbuilder_generator::{Options, Severity, SourceSet, generate};
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! Forms that serde does not read or write as the schema says: what is said of each.
 
-mod support;
+use crate::support;
 
 use serde_json::json;
 use support::{kind, spec, warnings};

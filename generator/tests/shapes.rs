@@ -1,7 +1,7 @@
 //! Every shape that Rust and serde can give a value, and the schema it has: one row each. The same shapes are
 //! compiled in the twin test of the library.
 
-mod support;
+use crate::support;
 
 use serde_json::{Value, json};
 use support::spec;

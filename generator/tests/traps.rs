@@ -4,7 +4,7 @@
 //! *Escape*: a marker that states what cannot be read, shown to work. *Warning*: said, and the manifests are
 //! written. The table below is the list; a row's function shows its verdicts, no more and no fewer.
 
-mod support;
+use crate::support;
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;

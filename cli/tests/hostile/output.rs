@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::process::Stdio;
 
-use crate::{API, program, project};
+use super::{API, program, project};
 
 /// Everything that prints.
 const PRINTS: [&[&str]; 13] = [

@@ -4,8 +4,8 @@ use std::fs::{self, File};
 use std::os::unix::fs::symlink;
 use std::time::{Duration, Instant};
 
+use super::{Outside, READS, WRITES, project, quickly};
 use crate::support::Folder;
-use crate::{Outside, READS, WRITES, project, quickly};
 
 /// Puts something into a folder.
 type Make<'a> = &'a dyn Fn(&Folder);

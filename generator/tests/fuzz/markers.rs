@@ -3,7 +3,7 @@
 use rbuilder_generator::SourceSet;
 use rbuilder_syntax::{CRD_KEYS, KUBE_KEYS, RBAC_ARGS, WEBHOOK_ARGS, marker};
 
-use crate::random::Random;
+use super::random::Random;
 use crate::support::CARGO_TOML;
 
 const TYPES: &[&str] = &[

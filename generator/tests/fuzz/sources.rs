@@ -5,7 +5,7 @@ use std::path::Path;
 
 use rbuilder_generator::SourceSet;
 
-use crate::random::{Random, floor};
+use super::random::{Random, floor};
 
 /// A package: its files by path.
 pub(crate) type Package = Vec<(String, String)>;

@@ -6,7 +6,7 @@ use rbuilder_generator::yaml::to_string;
 use regex::Regex;
 use serde_json::{Map, Number, Value, json};
 
-use crate::random::Random;
+use super::random::Random;
 
 const TEXTS: &[&str] = &[
     "",

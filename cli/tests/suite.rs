@@ -1,0 +1,48 @@
+//! The tests of the command, one program: see `xtask/src/tidy/suites.rs`. `crash` and `envtest` are programs of their own.
+
+#[path = "support/hand_edit.rs"]
+mod hand_edit;
+#[path = "support/older.rs"]
+mod older;
+#[path = "../../generator/tests/fuzz/random.rs"]
+#[allow(dead_code)] // the generator's own tests use the rest
+mod random;
+mod support;
+
+mod adopt;
+mod adopted;
+mod bad_input;
+mod bundle;
+mod cluster;
+mod commands;
+mod delete;
+mod docs;
+mod doctor;
+mod edit;
+mod edits;
+mod existing;
+mod foreign_kinds;
+mod from_crd;
+mod from_kubebuilder;
+mod fuzz_trees;
+mod hand_edits;
+mod helm;
+mod hostile;
+mod hostile_names;
+mod image;
+mod import;
+mod keep_going;
+mod kustomize;
+mod library;
+mod member;
+mod mutations;
+mod paths;
+mod projects;
+mod prune;
+mod registry;
+mod selection;
+mod sequences;
+mod stored;
+mod types;
+mod update;
+mod versions;

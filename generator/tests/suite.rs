@@ -1,0 +1,28 @@
+//! The tests of the generator, one program: see `xtask/src/tidy/suites.rs`.
+
+mod support;
+
+mod advice;
+mod cases;
+mod constants;
+mod container_keys;
+mod fuzz;
+mod keep_going;
+mod kube_keys;
+mod kubernetes_minor;
+mod limits;
+mod mutations;
+mod oracle;
+mod published;
+mod rbac;
+mod registry;
+mod same_words;
+mod schema_functions;
+mod serde_defaults;
+mod serde_forms;
+mod shapes;
+mod traps;
+mod undecided;
+mod values;
+mod webhook;
+mod yaml;
