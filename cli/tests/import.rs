@@ -110,7 +110,7 @@ fn a_project_is_imported_with_its_names() {
         ),
         (
             "MIGRATION.md",
-            "`WatchesRawSource` at internal/controller/cup_controller.go:26",
+            "`WatchesRawSource` at internal/controller/cup_controller.go:27",
         ),
     ] {
         assert!(tree[path].contains(expected), "{path}:\n{}", tree[path]);

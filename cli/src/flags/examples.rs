@@ -27,7 +27,7 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         ("Scaffold a conversion between versions", "rbuilder create webhook --group cache --version v1alpha1 --kind Memcached --conversion --spoke v1beta1"),
     ]),
     ("import", &[
-        ("Write a Rust project beside a kubebuilder project", "rbuilder -C shop-rust import ../shop"),
+        ("Write a Rust project into the current directory", "rbuilder import ../shop"),
         ("Show what is taken over and what is to be ported, without writing any file", "rbuilder import ../shop --dry-run"),
     ]),
     ("types", &[

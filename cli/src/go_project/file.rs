@@ -269,7 +269,7 @@ fn read_builder(line: usize, tokens: &[&Token]) -> Builder {
             at = end;
             continue;
         }
-        builder.add_call(tokens[at].line, name, &tokens[at + 2..end]);
+        builder.add_call(tokens[at + 1].line, name, &tokens[at + 2..end]);
         at = end;
     }
     builder

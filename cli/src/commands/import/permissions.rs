@@ -223,7 +223,7 @@ mod tests {
             (
                 "groups=\"\";events.k8s.io,resources=events,verbs=create",
                 Some(
-                    "#[rbac(\n    groups = [\"\", \"events.k8s.io\"],\n    resources = \"events\",\n    verbs = \"create\"\n)]",
+                    "#[rbac(groups = [\"\", \"events.k8s.io\"], resources = \"events\", verbs = \"create\")]",
                 ),
             ),
             (
