@@ -16,6 +16,7 @@ pub mod edit;
 mod envtest;
 pub mod flags;
 mod go_project;
+mod grafana;
 mod hash;
 pub mod library;
 pub mod plan;

@@ -25,6 +25,7 @@ mod foreign_kinds;
 mod from_crd;
 mod from_kubebuilder;
 mod fuzz_trees;
+mod grafana;
 mod hand_edits;
 mod helm;
 mod hostile;

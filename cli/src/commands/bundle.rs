@@ -20,9 +20,9 @@ const BUNDLE: Product = Product {
 
 pub(super) fn run(dir: &Path, flags: &BundleFlags, shell: &mut Shell) -> Result<u8> {
     let make = &mut |tree: &Tree| plan_bundle(tree, flags);
-    match flags.product.check {
-        true => check_product(BUNDLE, dir, flags.product.plan.output, shell, make),
-        false => execute("bundle", dir, flags.product.plan, shell, make),
+    match flags.product.merge.check {
+        true => check_product(BUNDLE, dir, flags.product.merge.plan.output, shell, make),
+        false => execute("bundle", dir, flags.product.merge.plan, shell, make),
     }
 }
 
@@ -58,9 +58,9 @@ pub fn plan_bundle(tree: &Tree, flags: &BundleFlags) -> Result<Outcome> {
         is_ours: context.manager,
     };
     let bundle = make_bundle(&plan, tree, &options)?;
-    let mut merge = GeneratedMerge::new(BUNDLE, bundle.files, flags.product.force);
+    let mut merge = GeneratedMerge::new(BUNDLE, bundle.files, flags.product.merge.force);
     merge.add_to(&mut plan, tree)?;
-    merge.check(flags.product.no_conflicts)?;
+    merge.check(flags.product.merge.no_conflicts)?;
     let mut outcome = found.into_outcome(plan);
     for (message, help) in bundle.warnings {
         outcome.warn(&message, &help);

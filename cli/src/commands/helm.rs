@@ -20,9 +20,9 @@ const CHART: Product = Product {
 
 pub(super) fn run(dir: &Path, flags: &ProductFlags, shell: &mut Shell) -> Result<u8> {
     let make = &mut |tree: &Tree| plan_helm(tree, flags);
-    match flags.check {
-        true => check_product(CHART, dir, flags.plan.output, shell, make),
-        false => execute("helm", dir, flags.plan, shell, make),
+    match flags.merge.check {
+        true => check_product(CHART, dir, flags.merge.plan.output, shell, make),
+        false => execute("helm", dir, flags.merge.plan, shell, make),
     }
 }
 
@@ -48,9 +48,9 @@ pub fn plan_helm(tree: &Tree, flags: &ProductFlags) -> Result<Outcome> {
         .files
         .into_iter()
         .map(|(path, text)| (format!("{folder}/{path}"), text));
-    let mut merge = GeneratedMerge::new(CHART, files.collect(), flags.force);
+    let mut merge = GeneratedMerge::new(CHART, files.collect(), flags.merge.force);
     merge.add_to(&mut plan, tree)?;
-    merge.check(flags.no_conflicts)?;
+    merge.check(flags.merge.no_conflicts)?;
     let mut outcome = found.into_outcome(plan);
     for (message, help) in chart.warnings {
         outcome.warn(&message, &help);

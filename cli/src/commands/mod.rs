@@ -19,6 +19,7 @@ mod envtest;
 mod features;
 mod foreign_kind;
 mod generated_merge;
+mod grafana;
 mod helm;
 mod import;
 mod init;
@@ -61,6 +62,7 @@ pub use create_api::{plan_create_api, plan_create_api_from_crd};
 pub use create_webhook::plan_create_webhook;
 pub use delete::{plan_delete_api, plan_delete_controller, plan_delete_webhook};
 pub use edit::plan_edit;
+pub use grafana::plan_grafana;
 pub use helm::plan_helm;
 pub use init::plan_init;
 pub use library::plan_library;
@@ -91,6 +93,7 @@ pub fn run(cli: Cli, shell: &mut Shell) -> Result<u8> {
         Command::Docs(flags) => docs::run(&dir, &flags, shell),
         Command::Adopt(flags) => adopt::run(&dir, &flags, shell),
         Command::Bundle(flags) => bundle::run(&dir, &flags, shell),
+        Command::Grafana(flags) => grafana::run(&dir, &flags, shell),
         Command::Install(flags) => install::install(&dir, &flags, shell),
         Command::Uninstall(flags) => install::uninstall(&dir, &flags, shell),
         Command::Deploy(flags) => deploy::deploy(&dir, &flags, shell),
@@ -116,6 +119,7 @@ fn enter_project(dir: PathBuf, command: &Command, shell: &mut Shell) -> PathBuf 
         | Command::Update(_)
         | Command::Helm(_)
         | Command::Bundle(_)
+        | Command::Grafana(_)
         | Command::Doctor(_) => Search::PastPackages,
         // Files on the command line are relative to the directory in which it was typed.
         Command::Docs(flags) if !flags.files.is_empty() => Search::Nowhere,

@@ -88,6 +88,11 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         ("Make a bundle with the version in Cargo.toml", "rbuilder bundle --image registry.example.com/shop:v0.1.0"),
         ("Make the bundle of a later version", "rbuilder bundle --version 0.2.0 --replaces 0.1.0 --image registry.example.com/shop:v0.2.0"),
     ]),
+    ("grafana", &[
+        ("Make the dashboards and rules, or bring them up to date", "rbuilder grafana"),
+        ("Show what would change in them", "rbuilder grafana --dry-run"),
+        ("Fail in CI if they are not up to date", "rbuilder grafana --check"),
+    ]),
     ("install", &[
         ("Install the CRDs into the cluster of a context", "rbuilder install --context kind-dev"),
     ]),

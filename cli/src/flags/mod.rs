@@ -42,7 +42,7 @@ pub use examples::{EXAMPLES, command};
 pub use import::ImportFlags;
 pub use library::{InitLibraryFlags, LibraryFlags, LibraryForm, LibrarySource};
 pub use manifests::{ManifestsFlags, MessageFormat, Only, SourceFlags, TargetFlags};
-pub use product::ProductFlags;
+pub use product::{ProductFlags, ProductMergeFlags};
 pub use types::TypesFlags;
 pub use update::{MergeFlags, UpdateFlags};
 #[cfg(not(feature = "control-plane"))]
@@ -106,6 +106,8 @@ pub enum Command {
     Adopt(AdoptFlags),
     /// Make a bundle and a catalog for the Operator Lifecycle Manager, keeping what you have changed in them
     Bundle(BundleFlags),
+    /// Make Grafana dashboards and Prometheus rules for the operator's metrics, keeping what you have changed in them
+    Grafana(ProductMergeFlags),
     /// Install the CRDs into a cluster
     Install(InstallCrdsFlags),
     /// Delete the CRDs and all custom resources from a cluster
@@ -160,6 +162,7 @@ impl Command {
             Command::Docs(_) => "docs",
             Command::Adopt(_) => "adopt",
             Command::Bundle(_) => "bundle",
+            Command::Grafana(_) => "grafana",
             Command::Install(_) => "install",
             Command::Uninstall(_) => "uninstall",
             Command::Deploy(_) => "deploy",
@@ -190,10 +193,11 @@ impl Command {
             Command::Update(flags) => flags.plan.output,
             Command::Doctor(flags) => flags.output,
             Command::Manifests(flags) => flags.plan.output,
-            Command::Helm(flags) => flags.plan.output,
+            Command::Helm(flags) => flags.merge.plan.output,
             Command::Docs(flags) => flags.plan.output,
             Command::Adopt(flags) => flags.plan.output,
-            Command::Bundle(flags) => flags.product.plan.output,
+            Command::Bundle(flags) => flags.product.merge.plan.output,
+            Command::Grafana(flags) => flags.plan.output,
             Command::Install(_)
             | Command::Uninstall(_)
             | Command::Deploy(_)

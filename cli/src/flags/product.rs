@@ -1,21 +1,29 @@
-//! Flags of commands that make a product of the manifests: a chart or a bundle.
+//! Flags of commands that make a product and merge it with the files that are there: a chart, a bundle or dashboards.
 
 use clap::Args;
 
 use super::PlanFlags;
 
-/// Flags of a command that makes a product of the manifests and merges it with the files that are there.
+/// Flags of a command that makes a product of the manifests.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct ProductFlags {
+    #[command(flatten)]
+    #[allow(missing_docs)] // its fields say it
+    pub merge: ProductMergeFlags,
+    /// Generate the manifests first
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "true", value_name = "BOOL", action = clap::ArgAction::Set)]
+    pub manifests: bool,
+}
+
+/// Flags of a command that merges what it makes with the files that are there.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct ProductMergeFlags {
     /// Fail with the differences if the files are not up to date, without writing any file
     #[arg(long, conflicts_with_all = ["dry_run", "force"])]
     pub check: bool,
     /// Fail without writing any file if a generated change conflicts with one of yours
     #[arg(long)]
     pub no_conflicts: bool,
-    /// Generate the manifests first
-    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "true", value_name = "BOOL", action = clap::ArgAction::Set)]
-    pub manifests: bool,
     /// Overwrite files that rbuilder did not write, on its first run
     #[arg(long)]
     pub force: bool,

@@ -125,6 +125,10 @@ trait AnyFamily: Send + Sync {
     /// Returns the family's name and those of its series.
     fn names(&self) -> Vec<String>;
 
+    /// Returns the beginning of the family's row in docs/metrics.md: name, type and labels.
+    #[cfg(test)]
+    fn row(&self) -> String;
+
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
 }
 
@@ -157,6 +161,15 @@ impl<M: Instrument, const N: usize> AnyFamily for FamilyData<M, N> {
         };
         let series = suffixes.iter().map(|suffix| format!("{}{suffix}", self.name));
         series.chain([self.name.clone()]).collect()
+    }
+
+    #[cfg(test)]
+    fn row(&self) -> String {
+        let labels = self.labels.iter().map(|label| format!("`{label}`"));
+        let labels = labels.collect::<Vec<_>>().join(", ");
+        format!("| `{}` | {} | {labels}", self.name, M::TYPE)
+            .trim_end()
+            .to_owned()
     }
 
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
@@ -215,6 +228,13 @@ impl Registry {
         let before = families.insert(name.to_owned(), Arc::clone(&family.0) as _);
         debug_assert!(family.0.check().is_ok() && before.is_none(), "{name}");
         family
+    }
+
+    /// Returns the rows of the families in docs/metrics.md, by name.
+    #[cfg(test)]
+    pub(super) fn rows(&self) -> Vec<String> {
+        let families = self.families.lock().unwrap_or_else(PoisonError::into_inner);
+        families.values().map(|family| family.row()).collect()
     }
 
     pub(super) fn before_scrape(&self, update: impl Fn() + Send + Sync + 'static) {

@@ -412,3 +412,19 @@ fn metrics_of_other_libraries_follow_unless_their_name_is_taken() {
         assert!(!text.contains(taken), "{text}");
     }
 }
+
+/// Dashboards and rules are made of that page: a test of the command holds them to it.
+#[cfg(target_os = "linux")] // where the process has its metrics
+#[test]
+fn the_guide_lists_every_metric() {
+    let metrics = Metrics::new();
+    metrics.measure_requests();
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/metrics.md")).unwrap();
+    let rows = page.lines().skip_while(|line| *line != "## The metrics");
+    let rows = rows.filter(|line| line.starts_with("| `"));
+    let listed: Vec<&str> = rows
+        .filter_map(|row| row.rsplit_once(" | "))
+        .map(|(row, _)| row)
+        .collect();
+    assert_eq!(listed, metrics.0.registry.rows());
+}

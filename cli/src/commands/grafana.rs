@@ -1,0 +1,83 @@
+//! `rbuilder grafana`: makes Grafana dashboards and Prometheus rules, and merges them with those that are there.
+
+use std::path::Path;
+
+use anyhow::{Result, anyhow};
+
+use super::generated_merge::{GeneratedMerge, Product, check_product};
+use super::{Outcome, execute, scaffold};
+use crate::edit::kustomization;
+use crate::flags::ProductMergeFlags;
+use crate::grafana::{CUSTOM_METRICS, CustomMetrics, RULES, make_files};
+use crate::plan::Plan;
+use crate::shell::Shell;
+use crate::tree::Tree;
+
+const DASHBOARDS: Product = Product {
+    noun: "set of dashboards and rules",
+    command: "grafana",
+    base: ".rbuilder/grafana.txt",
+};
+
+/// The kustomization that deploys the rules.
+const KUSTOMIZATION: &str = "config/prometheus/kustomization.yaml";
+
+pub(super) fn run(dir: &Path, flags: &ProductMergeFlags, shell: &mut Shell) -> Result<u8> {
+    let make = &mut |tree: &Tree| plan_grafana(tree, flags);
+    match flags.check {
+        true => check_product(DASHBOARDS, dir, flags.plan.output, shell, make),
+        false => execute("grafana", dir, flags.plan, shell, make),
+    }
+}
+
+/// Returns the changes that make or update the dashboards and rules. Its exit code is 1 if there are conflicts.
+///
+/// # Errors
+/// Fails if the list of custom metrics is invalid, if conflicts of an earlier run are unresolved, or with `--no-conflicts` if
+/// there are any.
+pub fn plan_grafana(tree: &Tree, flags: &ProductMergeFlags) -> Result<Outcome> {
+    let project = scaffold::require_project(tree)?;
+    let context = scaffold::project_context(&project);
+    let custom = tree.read(CUSTOM_METRICS)?.unwrap_or_default();
+    let files = make_files(&context.name, &CustomMetrics::parse(&custom)?);
+    let mut plan = Plan::default();
+    let mut merge = GeneratedMerge::new(DASHBOARDS, files, flags.force);
+    merge.add_to(&mut plan, tree)?;
+    merge.check(flags.no_conflicts)?;
+    let is_listed = list_rules(&mut plan, tree)?;
+    let mut outcome = Outcome {
+        plan,
+        ..Outcome::default()
+    };
+    if !is_listed {
+        outcome.warn(
+            &format!("{RULES} is not deployed: {KUSTOMIZATION} does not exist"),
+            "list it in a kustomization of yours, or load its `spec` as a rule file of Prometheus",
+        );
+    }
+    if !context.manager {
+        outcome.warn(
+            "the manager of this package is not one of rbuilder's, so its metrics may have other names",
+            "serve those of `rbuilder::Manager`, or remove the panels and rules that stay empty",
+        );
+    }
+    let next =
+        "import grafana/*.json into Grafana, and deploy the rules with `rbuilder edit --enable prometheus`";
+    merge.report(&mut outcome, next, "make deploy");
+    Ok(outcome)
+}
+
+/// Lists new rules in the kustomization, so that they are deployed; returns false if there is none. Rules that were there
+/// before are as the user wants them.
+fn list_rules(plan: &mut Plan, tree: &Tree) -> Result<bool> {
+    let is_new = tree.read(RULES)?.is_none() && plan.read(tree, RULES)?.is_some();
+    let Some(text) = plan.read(tree, KUSTOMIZATION)? else {
+        return Ok(!is_new);
+    };
+    if is_new {
+        let edited = kustomization::add_resource(&text, "rules.yaml")
+            .map_err(|reason| anyhow!("cannot add `rules.yaml` to {KUSTOMIZATION}: {reason}"))?;
+        plan.edit(tree, KUSTOMIZATION, &edited)?;
+    }
+    Ok(true)
+}

@@ -1,0 +1,195 @@
+//! The Prometheus rules: recording rules, and a row for each alert.
+//!
+//! In the expressions, `JOB` stands for the matcher of the manager's metrics, so that other operators of a cluster, whose metrics
+//! have the same names, are none of this one's business. Everything is summed over instances: a standby has no reconciles,
+//! and its zeros must hide nothing.
+
+use serde_json::{Value, json};
+
+use super::job_name;
+
+/// A recording rule: name and expression.
+const RECORDS: &[(&str, &str)] = &[
+    (
+        "namespace_job_controller:controller_runtime_reconcile_errors:ratio_rate5m",
+        "sum by (namespace, job, controller) (rate(controller_runtime_reconcile_errors_total{JOB}[5m])) / sum by (namespace, job, controller) (rate(controller_runtime_reconcile_total{JOB}[5m]))",
+    ),
+    (
+        "namespace_job_controller:workqueue_queue_duration_seconds:p99_rate5m",
+        "histogram_quantile(0.99, sum by (namespace, job, controller, le) (rate(workqueue_queue_duration_seconds_bucket{JOB}[5m])))",
+    ),
+    (
+        "namespace_job_webhook:controller_runtime_webhook_request_errors:ratio_rate5m",
+        "sum by (namespace, job, webhook) (rate(controller_runtime_webhook_requests_total{JOB, code!=\"200\"}[5m])) / sum by (namespace, job, webhook) (rate(controller_runtime_webhook_requests_total{JOB}[5m]))",
+    ),
+    (
+        "namespace_job:rest_client_request_errors:ratio_rate5m",
+        "sum by (namespace, job) (rate(rest_client_requests_total{JOB, code=~\"5..|403|429|<error>\"}[5m])) / sum by (namespace, job) (rate(rest_client_requests_total{JOB}[5m]))",
+    ),
+];
+
+/// An alert.
+struct Alert {
+    name: &'static str,
+    severity: Severity,
+    expr: &'static str,
+    /// Time for which the condition holds before the alert fires.
+    hold: &'static str,
+    summary: &'static str,
+    /// What is seen, with its value.
+    description: &'static str,
+}
+
+/// The urgency of an alert.
+#[derive(Clone, Copy)]
+enum Severity {
+    /// Nothing is reconciled, or requests of users fail.
+    Critical,
+    /// A part of the work is not done.
+    Warning,
+    /// Something for working hours.
+    Info,
+}
+
+impl Severity {
+    fn label(self) -> &'static str {
+        match self {
+            Severity::Critical => "critical",
+            Severity::Warning => "warning",
+            Severity::Info => "info",
+        }
+    }
+}
+
+#[rustfmt::skip]
+const ALERTS: &[Alert] = &[
+    Alert {
+        name: "OperatorDown", severity: Severity::Critical, hold: "5m",
+        expr: "absent(up{JOB} == 1)",
+        summary: "No instance of the operator can be scraped.",
+        description: "Prometheus reaches no instance of the operator. Its Pods are not running or not ready, or the metrics endpoint refuses Prometheus.",
+    },
+    Alert {
+        name: "OperatorNoLeader", severity: Severity::Critical, hold: "5m",
+        expr: "sum by (namespace, job, name) (leader_election_master_status{JOB}) == 0",
+        summary: "No instance of the operator holds its lease.",
+        description: "No instance holds the lease {{ $labels.name }} in {{ $labels.namespace }}, so nothing is reconciled.",
+    },
+    Alert {
+        name: "OperatorReconcileErrors", severity: Severity::Warning, hold: "15m",
+        expr: "namespace_job_controller:controller_runtime_reconcile_errors:ratio_rate5m{JOB} > 0.1",
+        summary: "Many reconciles of a controller fail.",
+        description: "{{ $value | humanizePercentage }} of the reconciles of the controller {{ $labels.controller }} in {{ $labels.namespace }} fail.",
+    },
+    Alert {
+        name: "OperatorTerminalErrors", severity: Severity::Info, hold: "1m",
+        expr: "sum by (namespace, job, controller) (increase(controller_runtime_terminal_reconcile_errors_total{JOB}[15m])) > 0",
+        summary: "A controller has given up on an object until it changes.",
+        description: "Reconciles of the controller {{ $labels.controller }} in {{ $labels.namespace }} ended in terminal errors, which are not retried. Its log names the objects.",
+    },
+    Alert {
+        name: "OperatorReconcilePanics", severity: Severity::Warning, hold: "1m",
+        expr: "sum by (namespace, job, controller) (increase(controller_runtime_reconcile_panics_total{JOB}[15m])) > 0",
+        summary: "Reconciles of a controller panic.",
+        description: "Reconciles of the controller {{ $labels.controller }} in {{ $labels.namespace }} panic: a defect of the operator. Its log has the message and the object.",
+    },
+    Alert {
+        name: "OperatorReconcileTimeouts", severity: Severity::Warning, hold: "1m",
+        expr: "sum by (namespace, job, controller) (increase(controller_runtime_reconcile_timeouts_total{JOB}[15m])) > 0",
+        summary: "Reconciles of a controller reach their timeout.",
+        description: "Reconciles of the controller {{ $labels.controller }} in {{ $labels.namespace }} are stopped by their timeout.",
+    },
+    Alert {
+        name: "OperatorReconcileStuck", severity: Severity::Warning, hold: "5m",
+        expr: "max by (namespace, job, controller) (workqueue_longest_running_processor_seconds{JOB}) > 600",
+        summary: "A reconcile has been running for more than ten minutes.",
+        description: "A reconcile of the controller {{ $labels.controller }} in {{ $labels.namespace }} has been running for {{ $value | humanizeDuration }}.",
+    },
+    Alert {
+        name: "OperatorQueueDelayed", severity: Severity::Warning, hold: "15m",
+        // A bound of the buckets, which are powers of ten.
+        expr: "namespace_job_controller:workqueue_queue_duration_seconds:p99_rate5m{JOB} > 100",
+        summary: "Objects wait long for a worker of a controller.",
+        description: "One in a hundred objects waits for more than 100 seconds for a worker of the controller {{ $labels.controller }} in {{ $labels.namespace }}. It needs more workers, or shorter reconciles.",
+    },
+    Alert {
+        name: "OperatorCacheStale", severity: Severity::Warning, hold: "5m",
+        expr: "max by (namespace, job, kind) (rbuilder_cache_seconds_since_contact{JOB}) > 300",
+        summary: "A cache of the operator receives nothing from the API server.",
+        description: "The cache of {{ $labels.kind }} in {{ $labels.namespace }} has received neither an event nor a bookmark for {{ $value | humanizeDuration }}, so the operator may act on old objects.",
+    },
+    Alert {
+        name: "OperatorWatchErrors", severity: Severity::Warning, hold: "15m",
+        expr: "sum by (namespace, job, kind) (increase(rbuilder_cache_watch_errors_total{JOB}[15m])) > 5",
+        summary: "Lists and watches of the operator fail.",
+        description: "{{ $value | humanize }} lists and watches of {{ $labels.kind }} in {{ $labels.namespace }} failed in 15 minutes. The log of the operator has the reason; often a permission is missing.",
+    },
+    Alert {
+        name: "OperatorUndecodableObjects", severity: Severity::Warning, hold: "15m",
+        expr: "max by (namespace, job, kind) (rbuilder_undecodable_objects{JOB}) > 0",
+        summary: "Stored objects do not fit their Rust type.",
+        description: "{{ $value | humanize }} objects of the kind {{ $labels.kind }} cannot be decoded and are left out. The log of the operator in {{ $labels.namespace }} names them and the field.",
+    },
+    Alert {
+        name: "OperatorApiErrors", severity: Severity::Warning, hold: "15m",
+        expr: "namespace_job:rest_client_request_errors:ratio_rate5m{JOB} > 0.1",
+        summary: "Many requests of the operator to the API server fail.",
+        description: "{{ $value | humanizePercentage }} of the requests of the operator in {{ $labels.namespace }} have no response, are forbidden or throttled, or fail in the API server.",
+    },
+    Alert {
+        name: "OperatorWebhookErrors", severity: Severity::Critical, hold: "10m",
+        expr: "namespace_job_webhook:controller_runtime_webhook_request_errors:ratio_rate5m{JOB} > 0.05",
+        summary: "Requests of a webhook fail, and with them requests of users.",
+        description: "{{ $value | humanizePercentage }} of the requests of the webhook {{ $labels.webhook }} in {{ $labels.namespace }} fail. With the failure policy Fail, so do the requests of users.",
+    },
+    Alert {
+        name: "OperatorWebhookPanics", severity: Severity::Warning, hold: "1m",
+        expr: "sum by (namespace, job) (increase(controller_runtime_webhook_panics_total{JOB}[15m]) + increase(controller_runtime_conversion_webhook_panics_total{JOB}[15m])) > 0",
+        summary: "Webhooks of the operator panic.",
+        description: "Webhooks of the operator in {{ $labels.namespace }} panic: a defect of the operator. Its log has the message.",
+    },
+    Alert {
+        name: "OperatorCertificateErrors", severity: Severity::Warning, hold: "15m",
+        expr: "sum by (namespace, job) (increase(certwatcher_read_certificate_errors_total{JOB}[15m])) > 0",
+        summary: "The operator cannot read a new certificate.",
+        description: "The operator in {{ $labels.namespace }} fails to read its certificate files and serves the old certificate until it expires.",
+    },
+];
+
+/// Returns the rules of a project as an object of the Prometheus Operator.
+pub(super) fn make_rules(project: &str) -> Value {
+    // A release of the chart may put its name before that of the project.
+    let job = format!("job=~\"(.+-)?{}\"", job_name(project));
+    let expr = |expr: &str| expr.replace("JOB", &job);
+    let records = RECORDS
+        .iter()
+        .map(|(name, rule)| json!({ "record": name, "expr": expr(rule) }));
+    let alerts = ALERTS.iter().map(|alert| {
+        json!({
+            "alert": alert.name,
+            "expr": expr(alert.expr),
+            "for": alert.hold,
+            "labels": { "severity": alert.severity.label(), "operator": project },
+            "annotations": { "summary": alert.summary, "description": alert.description },
+        })
+    });
+    json!({
+        "apiVersion": "monitoring.coreos.com/v1",
+        "kind": "PrometheusRule",
+        "metadata": {
+            "labels": {
+                "control-plane": "controller-manager",
+                "app.kubernetes.io/name": project,
+                "app.kubernetes.io/managed-by": "kustomize",
+            },
+            "name": "controller-manager-rules",
+            "namespace": "system",
+        },
+        "spec": {
+            "groups": [
+                { "name": format!("{project}.records"), "rules": records.collect::<Vec<_>>() },
+                { "name": format!("{project}.alerts"), "rules": alerts.collect::<Vec<_>>() },
+            ],
+        },
+    })
+}
