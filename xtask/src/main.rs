@@ -20,6 +20,7 @@ mod docs;
 mod e2e;
 mod examples;
 mod formats;
+mod grafana;
 mod helm;
 mod image;
 mod kubectl;
@@ -84,6 +85,8 @@ enum Task {
     Examples(examples::Args),
     /// Record which strings the API server accepts for each format (needs Go)
     Formats(formats::Args),
+    /// Check the rules and dashboards of a scaffold by promtool and Grafana's types (needs Go and Node.js)
+    Grafana(grafana::Args),
     /// Compare the charts of scaffolds with what kustomize renders, and install, upgrade and uninstall one by Helm (needs Go)
     Helm(helm::Args),
     /// Build the image of a scaffold with Buildah, and run its manager (needs Linux and root)
@@ -142,6 +145,7 @@ fn run(task: &Task) -> anyhow::Result<()> {
         Task::E2e => e2e::check_end_to_end(),
         Task::Examples(args) => examples::update_projects(args),
         Task::Formats(args) => formats::record_verdicts(args),
+        Task::Grafana(args) => grafana::check_dashboards(args),
         Task::Helm(args) => helm::check_charts(args),
         Task::Image(args) => image::check_image(args),
         Task::Makefile => makefile::check_makefile(),

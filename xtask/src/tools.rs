@@ -22,8 +22,8 @@ pub(crate) struct Tool {
 
 /// The origin of a program.
 enum Source {
-    /// A Go package.
-    Go(&'static str),
+    /// A Go package, and the build tags that leave out what is not needed.
+    Go(&'static str, &'static str),
     /// The crate of the same name; the SHA-256 of its wheel for Linux on x86-64, where there is one.
     Crate(Option<&'static str>),
 }
@@ -57,21 +57,28 @@ pub(crate) const CARGO_SEMVER_CHECKS: Tool = Tool {
 pub(crate) const ACTIONLINT: Tool = Tool {
     name: "actionlint",
     version: "v1.7.7",
-    source: Source::Go("github.com/rhysd/actionlint/cmd/actionlint"),
+    source: Source::Go("github.com/rhysd/actionlint/cmd/actionlint", ""),
 };
 
 /// Generates manifests from Go; rbuilder is held to it.
 pub(crate) const CONTROLLER_GEN: Tool = Tool {
     name: "controller-gen",
     version: "v0.21.0",
-    source: Source::Go("sigs.k8s.io/controller-tools/cmd/controller-gen"),
+    source: Source::Go("sigs.k8s.io/controller-tools/cmd/controller-gen", ""),
+};
+
+/// Checks and tests Prometheus rules. Its discovery of targets in clouds is left out.
+pub(crate) const PROMTOOL: Tool = Tool {
+    name: "promtool",
+    version: "v0.316.0",
+    source: Source::Go("github.com/prometheus/prometheus/cmd/promtool", "remove_all_sd"),
 };
 
 /// Renders config/, where there is no kubectl.
 pub(crate) const KUSTOMIZE: Tool = Tool {
     name: "kustomize",
     version: "v5.8.1",
-    source: Source::Go("sigs.k8s.io/kustomize/kustomize/v5"),
+    source: Source::Go("sigs.k8s.io/kustomize/kustomize/v5", ""),
 };
 
 /// Builds the guide as a book.
@@ -104,7 +111,7 @@ pub(crate) fn ensure_tool(tool: &Tool) -> Result<PathBuf> {
 /// Installs a program below a folder and returns its binary.
 fn install(tool: &Tool, folder: &Path) -> Result<PathBuf> {
     match tool.source {
-        Source::Go(package) => {
+        Source::Go(package, tags) => {
             if !assets::has_go() {
                 bail!(
                     "it is built from its Go module, and `go` is not on the path: install Go 1.26 or newer"
@@ -113,7 +120,7 @@ fn install(tool: &Tool, folder: &Path) -> Result<PathBuf> {
             Cmd::new("go install")
                 .arg(format!("{package}@{}", tool.version))
                 .env("GOBIN", folder)
-                .env("GOFLAGS", "-trimpath")
+                .env("GOFLAGS", format!("-trimpath -tags={tags}"))
                 .env("CGO_ENABLED", "0")
                 .run()?;
             Ok(folder.join(tool.name))

@@ -121,6 +121,7 @@ const STEPS: &[Step] = &[
     step("catalogue", "the catalogue is what Kubernetes publishes", Go, Lines(&["xtask catalogue --check"])),
     step("helm-program", "Helm is there", Go, Lines(&["xtask helm --build"])),
     step("bundle-program", "the validators of bundles are there", Go, Lines(&["xtask bundle --build"])),
+    step("grafana-programs", "promtool and Grafana's types are there", Go, Lines(&["xtask grafana --build"])),
     step("bench-go", "the measured operator in Go builds", Go, Call(steps::check_go_bench)),
     step("example-tests", "the examples pass their tests", Tests, Call(steps::test_examples)).after("examples"),
     // These wait for servers most of the time, so they run beside those that compile. Their projects have the names of
@@ -131,6 +132,7 @@ const STEPS: &[Step] = &[
     step("makefile", "the targets of a scaffold's Makefile do what they say", Cargo, Lines(&["xtask makefile"])),
     step("helm", "charts are what kustomize renders, and Helm installs them", Cargo, WithServer("xtask helm")).after("helm-program"),
     step("bundle", "bundles pass the validators of operator-framework", Cargo, Lines(&["xtask bundle"])).after("bundle-program"),
+    step("grafana", "rules pass promtool, and dashboards Grafana's types", Cargo, Lines(&["xtask grafana"])).after("grafana-programs"),
     step("bench-rust", "the measured operator in Rust builds", Cargo, Call(steps::check_rust_bench)),
     // Each compiles kube for itself, for minutes: CI runs them as jobs beside the others, and people by name.
     extra_step("project-workflows", "the workflows of a scaffold pass in a clean clone", Cargo, WithServer("xtask workflows")),

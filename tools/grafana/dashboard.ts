@@ -1,0 +1,52 @@
+// A dashboard as `rbuilder grafana` makes it, by the types that Grafana publishes. `cargo xtask grafana` writes dashboards as
+// literals of this type and has the compiler check them: a field that Grafana does not know is then an error.
+import type {
+  Dashboard as GrafanaDashboard,
+  FieldConfig as GrafanaFieldConfig,
+  GraphFieldConfig,
+  Panel,
+  RowPanel,
+  VariableModel,
+} from "@grafana/schema";
+import type { Options } from "@grafana/schema/dist/types/raw/composable/timeseries/panelcfg/x/TimeSeriesPanelCfg_types.gen.d.ts";
+
+// A type as JSON has it: the names of an enumeration's members are not in it, their values are.
+type Json<T> = T extends string
+  ? `${T}`
+  : T extends (infer Item)[]
+    ? Json<Item>[]
+    : T extends object
+      ? { [Key in keyof T]: Json<T[Key]> }
+      : T;
+
+// Grafana publishes no type of a query of Prometheus in this package.
+interface PrometheusQuery {
+  datasource: { type: "prometheus"; uid: string };
+  editorMode: "code";
+  expr: string;
+  legendFormat: string;
+  range: boolean;
+  refId: string;
+}
+
+type TimeSeries = Omit<Panel, "type" | "options" | "fieldConfig" | "targets"> & {
+  type: "timeseries";
+  options: Options;
+  fieldConfig: {
+    defaults: Omit<GrafanaFieldConfig, "custom"> & { custom: GraphFieldConfig };
+    overrides: [];
+  };
+};
+
+type Query = Omit<VariableModel, "query" | "current"> & {
+  // Grafana's own dashboards have these, and its types of variables lack them.
+  definition?: string;
+  label?: string;
+  query: string | { query: string; refId: string };
+  current: { selected?: boolean; text?: string | string[]; value?: string | string[] };
+};
+
+export type Dashboard = Json<Omit<GrafanaDashboard, "panels" | "templating">> & {
+  panels: ((Json<TimeSeries> & { targets: PrometheusQuery[] }) | Json<RowPanel>)[];
+  templating: { list: Json<Query>[] };
+};
