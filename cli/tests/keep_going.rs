@@ -118,3 +118,26 @@ fn without_errors_it_is_an_ordinary_run() {
     assert!(!folder.tree().contains_key(CAN));
     folder.run("manifests --keep-going --check").ok();
 }
+
+/// The setting holds for every command that generates manifests, not for `manifests` alone.
+#[test]
+fn docs_follow_the_setting_of_the_project() {
+    let folder = project();
+    folder.write("src/cup.rs", &kind("Cup", "pub size: Missing"));
+    check(&folder, "docs", &["cannot find"], &[]);
+    check(&folder, "docs --stdout", &["cannot find"], &[]);
+    let manifest = folder.tree()["Cargo.toml"].clone();
+    folder.write(
+        "Cargo.toml",
+        &format!("{manifest}[package.metadata.rbuilder]\nkeep-going = true\n"),
+    );
+    check(
+        &folder,
+        "docs",
+        &["cannot find", "1 of 3 kinds"],
+        &["docs/api.html"],
+    );
+    let ran = folder.run("docs --stdout");
+    assert_eq!(ran.code, 1, "{}", ran.err);
+    assert!(ran.out.contains("Pot") && !ran.out.contains("Cup"), "{}", ran.out);
+}

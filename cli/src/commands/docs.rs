@@ -25,9 +25,7 @@ pub(super) fn run(dir: &Path, flags: &DocsFlags, shell: &mut Shell) -> Result<u8
     let request = Request::for_source(&flags.source, shell);
     if flags.stdout {
         let (_, (page, found)) = decide(dir, shell, &mut |tree| render_page(tree, flags, &request))?;
-        shell.message(&found.into_outcome(Plan::default()).warnings);
-        shell.out(&page);
-        return Ok(0);
+        return Ok(found.print_around(&page, shell));
     }
     let make = &mut |tree: &Tree| {
         let path = page_path(flags);

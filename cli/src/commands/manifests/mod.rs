@@ -159,9 +159,7 @@ pub(super) fn run(dir: &Path, flags: &ManifestsFlags, shell: &mut Shell) -> Resu
     }
     let request = Request::new(flags, shell)?;
     if flags.stdout {
-        let (_, (files, found)) = decide(dir, shell, &mut |tree| {
-            collect_manifests(tree, &request.with_settings(tree)?)
-        })?;
+        let (_, (files, found)) = decide(dir, shell, &mut |tree| collect_manifests(tree, &request))?;
         print(&files, &found, flags.plan.output, shell);
         return Ok(found.exit_code());
     }
@@ -209,7 +207,7 @@ pub(super) fn generate(dir: &Path, shell: &mut Shell) -> Result<Vec<String>> {
     Ok(outcome.plan.changes().keys().cloned().collect())
 }
 
-/// Returns the manifests that the source gives, with warnings and notes.
+/// Returns the manifests that the source gives under the settings of the project, with warnings and notes.
 ///
 /// # Errors
 /// Fails as [`add_to_plan`] does.
@@ -217,6 +215,7 @@ pub(super) fn collect_manifests(
     tree: &Tree,
     request: &Request,
 ) -> Result<(Vec<OutputFile>, RenderedDiagnostics)> {
+    let request = &request.with_settings(tree)?;
     let mut files = Vec::new();
     let sources = sources(&Plan::default(), tree)?;
     let found = read(&sources, request, &mut |file| files.push(file))?;
@@ -319,6 +318,16 @@ pub(super) struct RenderedDiagnostics {
 impl RenderedDiagnostics {
     fn exit_code(&self) -> u8 {
         u8::from(self.failure.is_some())
+    }
+
+    /// Prints the diagnostics, then the result of the command, then the error for the rest. Returns the exit code.
+    pub(super) fn print_around(&self, result: &str, shell: &mut Shell) -> u8 {
+        shell.message(&self.text);
+        shell.out(result);
+        if let Some(failure) = &self.failure {
+            shell.error(failure);
+        }
+        self.exit_code()
     }
 
     pub(super) fn into_outcome(self, plan: Plan) -> Outcome {
