@@ -116,11 +116,15 @@ impl GoFile {
         }
     }
 
+    /// Reads the functions of the file. One begins a line, as gofmt has it, outside of all brackets: others are literals, as
+    /// the arguments of calls are, or types.
     fn read_functions(&mut self, tokens: &[Token]) {
         let mut depth = 0_usize;
         for (at, token) in tokens.iter().enumerate() {
+            let begins_line = at == 0 || tokens[at - 1].line < token.line;
             match token.text {
-                Text::Sign('{') => depth += 1,
+                Text::Sign('{' | '(') => depth += 1,
+                Text::Sign(')') => depth = depth.saturating_sub(1),
                 Text::Sign('}') => {
                     depth = depth.saturating_sub(1);
                     if let Some(open) = self
@@ -131,7 +135,7 @@ impl GoFile {
                         open.end = token.line;
                     }
                 }
-                _ if depth == 0 && token.is_word("func") => {
+                _ if depth == 0 && begins_line && token.is_word("func") => {
                     self.functions.extend(read_function(&tokens[at..]))
                 }
                 _ => {}
@@ -487,6 +491,20 @@ func (r *CupReconciler) SetupWithManager(mgr ctrl.Manager) error {
             (Some("cup-brewer"), true, Some(3))
         );
         assert_eq!(builder.others, [(24, "WatchesRawSource".to_owned())]);
+    }
+
+    #[test]
+    fn literals_and_types_are_no_functions() {
+        let source = "var (\n\tBuilder = runtime.NewSchemeBuilder(func(scheme *runtime.Scheme) error {\n\t\treturn nil\n\t})\n)\n\n\
+                      type Hook func(cup *Cup) error\n\nvar hooks = list(\n\tfunc(cup *Cup) error { return nil },\n)\n\n\
+                      func brew(hook func(cup *Cup) error) error {\n\treturn hook(nil)\n}\n";
+        let file = GoFile::parse("a.go", source);
+        let names: Vec<_> = file
+            .functions
+            .iter()
+            .map(|found| (found.name.as_str(), found.line, found.end))
+            .collect();
+        assert_eq!(names, [("brew", 13, 15)]);
     }
 
     #[test]
