@@ -251,35 +251,74 @@ fn compare_webhooks(original: &GoProject, plan: &Plan, tree: &Tree, report: &mut
 
 /// The objects that `kubectl apply -k config/default` would apply, by kind and name before the prefix.
 fn find_objects(read: &dyn Fn(&str) -> Option<String>) -> BTreeSet<(String, String)> {
-    let mut found = BTreeSet::new();
+    let mut found = Vec::new();
+    let mut deleted = Vec::new();
     let mut open = vec!["config/default".to_owned()];
     let mut seen = BTreeSet::new();
     while let Some(path) = open.pop() {
         if !seen.insert(path.clone()) || seen.len() > 2_000 {
             continue;
         }
-        let is_file = path.ends_with(".yaml") || path.ends_with(".yml");
-        let file = if is_file {
-            path.clone()
-        } else {
-            format!("{path}/kustomization.yaml")
-        };
-        let Some(documents) = read(&file).and_then(|text| parse_documents(&text).ok()) else {
+        if is_yaml(&path) {
+            found.extend(read_documents(read, &path));
             continue;
-        };
-        for document in documents {
-            if is_file {
-                let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-                found.insert((text(&document["kind"]), text(&document["metadata"]["name"])));
-                continue;
-            }
+        }
+        for kustomization in read_documents(read, &format!("{path}/kustomization.yaml")) {
             let entries = ["resources", "bases", "components"]
                 .into_iter()
-                .flat_map(|key| document[key].as_array().into_iter().flatten());
+                .flat_map(|key| kustomization[key].as_array().into_iter().flatten());
             open.extend(entries.filter_map(|entry| join(&path, entry.as_str()?)));
+            let patches = kustomization["patches"].as_array().into_iter().flatten();
+            deleted.extend(patches.filter_map(|patch| deletion(read, &path, patch)));
         }
     }
     found
+        .iter()
+        .filter(|object| !deleted.iter().any(|target| is_selected(object, target)))
+        .map(|object| (text(&object["kind"]), text(&object["metadata"]["name"])))
+        .collect()
+}
+
+fn is_yaml(path: &str) -> bool {
+    path.ends_with(".yaml") || path.ends_with(".yml")
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+fn read_documents(read: &dyn Fn(&str) -> Option<String>, path: &str) -> Vec<Value> {
+    let documents = read(path).and_then(|text| parse_documents(&text).ok());
+    documents.unwrap_or_default()
+}
+
+/// The target of a patch that deletes objects, such as that for objects which cert-manager makes needless.
+fn deletion(read: &dyn Fn(&str) -> Option<String>, folder: &str, patch: &Value) -> Option<Value> {
+    let documents = match patch["patch"].as_str() {
+        Some(text) => parse_documents(text).ok()?,
+        None => read_documents(read, &join(folder, patch["path"].as_str()?)?),
+    };
+    let deletes = documents
+        .into_iter()
+        .find(|document| document["$patch"] == "delete")?;
+    match &patch["target"] {
+        Value::Null => Some(json!({ "kind": deletes["kind"], "name": deletes["metadata"]["name"] })),
+        target => Some(target.clone()),
+    }
+}
+
+/// Returns true if a target of kustomize selects an object: by kind and name, and by labels with one value each.
+fn is_selected(object: &Value, target: &Value) -> bool {
+    let agrees = |key: &str, value: &Value| target[key].is_null() || target[key] == *value;
+    let selector = target["labelSelector"].as_str().unwrap_or_default();
+    let has_label = |part: &str| match part.split_once('=') {
+        Some((key, value)) => object["metadata"]["labels"][key.trim()] == value.trim(),
+        None => false,
+    };
+    target["annotationSelector"].is_null()
+        && agrees("kind", &object["kind"])
+        && agrees("name", &object["metadata"]["name"])
+        && selector.split(',').filter(|part| !part.is_empty()).all(has_label)
 }
 
 /// Joins a path of a kustomization to its folder; `None` if it leads out of the project.
@@ -397,4 +436,49 @@ fn compare_deployments(original: &GoProject, plan: &Plan, tree: &Tree, report: &
         );
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_that_patches_delete_are_not_there() {
+        let check = |patches: &str, expected: &[&str]| {
+            let root = format!("resources: [a.yaml, ../b/]\npatches: {patches}");
+            let read = |path: &str| {
+                match path {
+                "config/default/kustomization.yaml" => Some(root.clone()),
+                "config/default/a.yaml" => {
+                    Some("kind: Role\nmetadata: {name: a, labels: {part: x}}\n---\nkind: Service\nmetadata: {name: s}\n".to_owned())
+                }
+                "config/b/kustomization.yaml" => Some("resources: [role.yaml]".to_owned()),
+                "config/b/role.yaml" => Some("kind: Role\nmetadata: {name: b, labels: {part: y}}\n".to_owned()),
+                "config/default/delete.yaml" => Some("$patch: delete\nkind: Role\nmetadata: {name: b}\n".to_owned()),
+                _ => None,
+            }
+            };
+            let names: Vec<String> = find_objects(&read).into_iter().map(|(_, name)| name).collect();
+            assert_eq!(names, expected, "{patches}");
+        };
+        check("[]", &["a", "b", "s"]);
+        check("[{path: delete.yaml}]", &["a", "s"]);
+        check(
+            "[{path: delete.yaml, target: {labelSelector: part=x}}]",
+            &["b", "s"],
+        );
+        check("[{path: delete.yaml, target: {kind: Service}}]", &["a", "b"]);
+        check(
+            "[{path: delete.yaml, target: {labelSelector: part in (x)}}]",
+            &["a", "b", "s"],
+        );
+        check(
+            "[{path: delete.yaml, target: {annotationSelector: part=x}}]",
+            &["a", "b", "s"],
+        );
+        check(
+            "[{path: missing.yaml}, {patch: 'kind: Role', target: {kind: Role}}]",
+            &["a", "b", "s"],
+        );
+    }
 }
