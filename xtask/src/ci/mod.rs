@@ -5,7 +5,7 @@
 //! locks its target folder. Those of the Go lane run beside them: kube-apiserver is built while Rust compiles, in the
 //! minutes in which rustc has work for one core only. What a Go step prints is shown when it has ended. Those of the
 //! tests lane run test binaries that the cargo lane has built, and projects against a server: they wait for timers and
-//! servers most of the time, so the cargo lane goes on meanwhile, with the lower priority. It is the longest, so the cargo
+//! servers most of the time, so the cargo lane goes on with the workspace meanwhile, with the lower priority. It is the longest, so the cargo
 //! lane begins with its programs.
 
 mod public;
@@ -124,15 +124,16 @@ const STEPS: &[Step] = &[
     step("grafana-programs", "promtool and Grafana's types are there", Go, Lines(&["xtask grafana --build"])),
     step("bench-go", "the measured operator in Go builds", Go, Call(steps::check_go_bench)),
     step("example-tests", "the examples pass their tests", Tests, Call(steps::test_examples)).after("examples"),
-    // These wait for servers most of the time, so they run beside those that compile. Their projects have the names of
-    // examples, whose programs cargo would put theirs in the place of, so they come after them.
+    // Their projects have the names of examples, whose programs cargo would put theirs in the place of, so they come after them.
     step("tutorials", "the tutorials work when pasted", Tests, WithServer("xtask tutorials")),
     step("e2e", "the end-to-end test of a scaffold passes, and fails without a manager", Tests, WithServer("xtask e2e")),
-    step("scaffold", "scaffolds compile and pass their tests after each command", Cargo, WithServer("xtask scaffold")),
     step("makefile", "the targets of a scaffold's Makefile do what they say", Cargo, Lines(&["xtask makefile"])),
     step("helm", "charts are what kustomize renders, and Helm installs them", Cargo, WithServer("xtask helm")).after("helm-program"),
     step("bundle", "bundles pass the validators of operator-framework", Cargo, Lines(&["xtask bundle"])).after("bundle-program"),
     step("grafana", "rules pass promtool, and dashboards Grafana's types", Cargo, Lines(&["xtask grafana"])).after("grafana-programs"),
+    // `cargo clean` removes the test programs of every `manager`, whichever project they are of: nothing that builds or cleans
+    // projects may run while another lane tests them.
+    step("scaffold", "scaffolds compile and pass their tests after each command", Cargo, WithServer("xtask scaffold")).after("e2e"),
     step("bench-rust", "the measured operator in Rust builds", Cargo, Call(steps::check_rust_bench)),
     // Each compiles kube for itself, for minutes: CI runs them as jobs beside the others, and people by name.
     extra_step("project-workflows", "the workflows of a scaffold pass in a clean clone", Cargo, WithServer("xtask workflows")),
