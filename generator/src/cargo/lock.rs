@@ -142,9 +142,52 @@ impl Lock {
     }
 }
 
+/// Returns the release of a package, its first two numbers, in the text of a lock file; the newest of several.
+///
+/// Every run asks, so the text is not parsed. A version stands in the line after the name in all versions of the format.
+pub(super) fn find_newest_release(lock: &str, name: &str) -> Option<(u16, u16)> {
+    let name = format!("name = \"{name}\"");
+    let mut lines = lock.lines().map(str::trim);
+    let mut newest = None;
+    while let Some(line) = lines.next() {
+        if line == name {
+            newest = newest.max(lines.next().and_then(read_release));
+        }
+    }
+    newest
+}
+
+fn read_release(line: &str) -> Option<(u16, u16)> {
+    let version = line.strip_prefix("version = \"")?;
+    let mut numbers = version.split('.').map(str::parse);
+    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_newest_release_of_a_package() {
+        let entry = |name: &str, version: &str| {
+            format!("\n[[package]]\nname = \"{name}\"\nversion = \"{version}\"\n")
+        };
+        for (lock, release) in [
+            (String::new(), None),
+            ("version = 4\n".to_owned(), None),
+            (entry("kube-derive", "0.98.0"), None),
+            (entry("kube", "0.98.0"), Some((0, 98))),
+            (entry("kube", "5.0.1"), Some((5, 0))),
+            (
+                entry("kube", "0.99.0") + &entry("kube", "2.0.1") + &entry("kube-core", "4.0.0"),
+                Some((2, 0)),
+            ),
+            (entry("kube", "0.28.1") + &entry("kube", "0.20.0"), Some((0, 28))),
+            (entry("kube", "new"), None),
+        ] {
+            assert_eq!(find_newest_release(&lock, "kube"), release, "{lock}");
+        }
+    }
 
     const LOCK: &str = "\
 version = 4

@@ -147,23 +147,6 @@ fn near(number: u8, why: String, is_told: bool) -> MinorChoice {
     }
 }
 
-/// The release of k8s-openapi in a lock file, the newest of several: 20 for 0.20.
-pub(super) fn find_locked(lock: &str) -> Option<u8> {
-    let mut lines = lock.lines();
-    let mut newest = None;
-    while let Some(line) = lines.next() {
-        if line.trim() != "name = \"k8s-openapi\"" {
-            continue;
-        }
-        let version = lines
-            .next()
-            .and_then(|line| line.trim().strip_prefix("version = \"0."));
-        let release = version.and_then(|version| version.split('.').next()?.parse().ok());
-        newest = newest.max(release);
-    }
-    newest
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -219,14 +202,5 @@ mod tests {
             "no feature of k8s-openapi selects a Kubernetes version; k8s-openapi 0.28 has Kubernetes 1.36, whose types are used",
         );
         check(&[], None, None, None, "");
-    }
-
-    #[test]
-    fn lock_files() {
-        let lock = "[[package]]\nname = \"k8s-openapi-derive\"\nversion = \"0.9.0\"\n\n[[package]]\nname = \"k8s-openapi\"\nversion = \"0.20.0\"\n";
-        assert_eq!(find_locked(lock), Some(20));
-        let two = format!("{lock}\n[[package]]\nname = \"k8s-openapi\"\nversion = \"0.28.1\"\n");
-        assert_eq!(find_locked(&two), Some(28));
-        assert_eq!(find_locked("version = 4\n"), None);
     }
 }

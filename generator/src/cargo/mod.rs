@@ -92,10 +92,13 @@ fn find(graph: &mut Graph<'_>, options: &Options) -> Result<Found, Diagnostic> {
         });
     }
     let k8s_openapi = K8sOpenapi {
-        locked: find_locked(&here, graph, manifest::find_locked),
+        locked: match find_locked(&here, graph, "k8s-openapi") {
+            Some((0, minor)) => u8::try_from(minor).ok(),
+            _ => None,
+        },
         ..graph.k8s_openapi()
     };
-    let kube = find_locked(&here, graph, KubeRelease::find_locked);
+    let kube = find_locked(&here, graph, "kube").map(|(major, minor)| KubeRelease::new(major, minor));
     let mut packages = graph.manifests(0);
     // A path crate has no kinds of its own to select, but its types are part of others'.
     for (index, manifest) in packages.iter_mut().enumerate() {
@@ -116,12 +119,12 @@ fn find(graph: &mut Graph<'_>, options: &Options) -> Result<Found, Diagnostic> {
     })
 }
 
-/// What `find` finds in the lock file: that of the package here, or of its workspace.
-fn find_locked<T>(here: &File, graph: &mut Graph<'_>, find: impl Fn(&str) -> Option<T>) -> Option<T> {
+/// The release of a package in the lock file: that of the package here, or of its workspace.
+fn find_locked(here: &File, graph: &mut Graph<'_>, name: &str) -> Option<(u16, u16)> {
     let sources = graph.sources;
     let read = |folder: &str| {
         let text = sources.text(&crate::sources::join(folder, "Cargo.lock")).ok()??;
-        find(&text)
+        lock::find_newest_release(&text, name)
     };
     read(&here.folder).or_else(|| {
         let root = workspace::root_of(here, &mut graph.files).ok()??;
