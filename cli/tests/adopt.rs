@@ -178,6 +178,81 @@ fn kinds_that_cannot_be_read_are_skipped_with_the_reason() {
 }
 
 #[test]
+fn kinds_that_are_readable_by_now_are_no_longer_skipped() {
+    let folder = package(
+        &[
+            ("Cup", "pub size: i32"),
+            ("Pot", "pub size: (u8, u8)"),
+            ("Can", "pub size: i32"),
+        ],
+        &[
+            ("crds/cups.yaml", &crd("Cup", SIZE)),
+            ("crds/pots.yaml", &crd("Pot", SIZE)),
+        ],
+    );
+    let manifest = folder.tree()["Cargo.toml"].clone();
+    let skip = "\n[package.metadata.rbuilder]\nskip = [\n    # Anna's\n    \"Can\",\n]\n";
+    folder.write("Cargo.toml", &format!("{manifest}{skip}"));
+    check(
+        &folder,
+        &[
+            "Can  x.io/v1  skipped",
+            "    the kind is readable: to write its CRD, remove it from `skip`\n",
+        ],
+    );
+    assert!(folder.tree()["Cargo.toml"].contains("\"Pot.x.io\""));
+    // What still cannot be read stays as it is.
+    check(
+        &folder,
+        &["Pot  x.io/v1  skipped  crds/pots.yaml\n    `skip` in Cargo.toml lists it\n"],
+    );
+    folder.write("src/pot.rs", &kind("Pot", "x.io", "pub size: i32"));
+    let shown = folder.run("adopt --dry-run").ok();
+    assert!(shown.out.contains("    readable by now: "), "{}", shown.out);
+    assert!(folder.tree()["Cargo.toml"].contains("\"Pot.x.io\""));
+    let ran = folder.run("adopt").ok();
+    assert!(ran.out.contains("Pot  x.io/v1  same"), "{}", ran.out);
+    assert!(ran.out.contains("    readable by now: "), "{}", ran.out);
+    let adopted = folder.tree();
+    let manifest = &adopted["Cargo.toml"];
+    assert!(
+        manifest.contains("skip = [\n    # Anna's\n    \"Can\",\n]\n"),
+        "{manifest}"
+    );
+    assert!(!manifest.contains("Pot"), "{manifest}");
+    let again = folder.run("adopt").ok();
+    assert!(!again.out.contains("readable by now"), "{}", again.out);
+    assert_eq!(folder.tree(), adopted, "the second run");
+    folder.run("manifests").ok();
+    folder.run("manifests --check").ok();
+    assert!(folder.tree()["crds/pots.yaml"].contains("rbuilder.dev/version"));
+}
+
+#[test]
+fn a_kind_that_is_readable_in_a_file_with_something_else_is_skipped_for_that() {
+    let folder = package(
+        &[("Cup", "pub size: i32"), ("Pot", "pub size: (u8, u8)")],
+        &[
+            ("crds/cups.yaml", &crd("Cup", SIZE)),
+            (
+                "deploy/all.yaml",
+                &format!("{}---\nkind: Role\n", crd("Pot", SIZE)),
+            ),
+        ],
+    );
+    folder.run("adopt").ok();
+    folder.write("src/pot.rs", &kind("Pot", "x.io", "pub size: i32"));
+    folder.run("adopt").ok();
+    let manifest = folder.tree()["Cargo.toml"].clone();
+    assert!(
+        manifest.contains("    # it has another object (deploy/all.yaml)"),
+        "{manifest}"
+    );
+    check(&folder, &["Pot  x.io/v1  skipped"]);
+    assert_eq!(folder.tree()["Cargo.toml"], manifest);
+}
+
+#[test]
 fn errors_outside_of_kinds_keep_going() {
     let folder = package(&[("Cup", "pub size: i32")], &[]);
     let hidden = kind("Pot", "x.io", "pub size: i32");

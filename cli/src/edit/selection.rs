@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value, value};
+use toml_edit::{Array, DocumentMut, InlineTable, Item, RawString, Table, TableLike, Value, value};
 
 use super::Obstacle;
 
@@ -114,6 +114,142 @@ pub fn skip_kinds(text: &str, skips: &[Skip]) -> Result<String, Obstacle> {
     Ok(document.to_string())
 }
 
+/// A kind in the list `skip` of a package.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SkippedKind {
+    /// The item: `Kind`, `Kind.group` or `*.group`.
+    pub kind: String,
+    /// True if the comment above it is that of a kind that could not be read.
+    pub is_unreadable: bool,
+}
+
+/// Returns the kinds in `skip` of a package; none for text that is not TOML.
+pub fn list_skipped(text: &str) -> Vec<SkippedKind> {
+    let Ok(mut document) = parse(text) else {
+        return Vec::new();
+    };
+    let own = find_own_table(&mut document);
+    let Some(list) = own.and_then(|own| own.get("skip")?.as_array()) else {
+        return Vec::new();
+    };
+    let skipped = |(position, item): (usize, &Value)| {
+        Some(SkippedKind {
+            kind: item.as_str()?.to_owned(),
+            is_unreadable: is_unreadable(list, position),
+        })
+    };
+    list.iter().enumerate().filter_map(skipped).collect()
+}
+
+/// Removes kinds that could not be read from `skip` of a package, each with the comment that says why. Other comments stay,
+/// and so do items without such a comment.
+///
+/// # Errors
+/// Fails if the text is not TOML.
+pub fn unskip_kinds(text: &str, kinds: &[String]) -> Result<String, Obstacle> {
+    let mut document = parse(text)?;
+    let Some(own) = find_own_table(&mut document) else {
+        return Ok(text.to_owned());
+    };
+    let Some(list) = own.get_mut("skip").and_then(Item::as_array_mut) else {
+        return Ok(text.to_owned());
+    };
+    let mut is_edited = false;
+    for position in (0..list.len()).rev() {
+        let is_named = list
+            .get(position)
+            .and_then(Value::as_str)
+            .is_some_and(|kind| kinds.iter().any(|named| named == kind));
+        if is_named && is_unreadable(list, position) {
+            remove_item(list, position);
+            is_edited = true;
+        }
+    }
+    if !is_edited {
+        return Ok(text.to_owned());
+    }
+    let is_empty = list.is_empty() && !has_comment(list.trailing());
+    let key = own.key("skip");
+    let is_explained = key.is_some_and(|key| key.leaf_decor().prefix().is_some_and(has_comment));
+    if is_empty && !is_explained {
+        own.remove("skip");
+    }
+    Ok(document.to_string())
+}
+
+/// Returns true if the only comment of an item is a line above it that begins with a place in the source, as `adopt` writes
+/// it. A comment behind the item is before the next one, in the same line.
+fn is_unreadable(list: &Array, position: usize) -> bool {
+    let Some(item) = list.get(position) else {
+        return false;
+    };
+    let (_, reason) = split_reason(prefix(item));
+    let behind = match list.get(position + 1) {
+        Some(next) => prefix(next),
+        None => raw(list.trailing()),
+    };
+    let is_explained = behind.lines().next().is_some_and(|line| line.contains('#'));
+    reason.is_some_and(begins_with_place) && !is_explained && !item.decor().suffix().is_some_and(has_comment)
+}
+
+/// Splits the last comment line off the text before an item.
+fn split_reason(prefix: &str) -> (&str, Option<&str>) {
+    let trimmed = prefix.trim_end();
+    match trimmed.rsplit_once('\n') {
+        Some((before, line)) => (before, line.trim_start().strip_prefix("# ")),
+        None => (trimmed, None),
+    }
+}
+
+/// Returns true for text such as `src/cup.rs:4:15: a tuple …`.
+fn begins_with_place(text: &str) -> bool {
+    let mut parts = text.splitn(4, ':');
+    let file = parts.next().unwrap_or_default();
+    let mut is_number = || {
+        let part = parts.next();
+        part.is_some_and(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    is_number() && is_number() && (file.ends_with(".rs") || file.ends_with(".toml")) && parts.next().is_some()
+}
+
+/// Removes an item and the last comment line before it. The other lines go before what follows.
+fn remove_item(list: &mut Array, position: usize) {
+    let removed = list.remove(position);
+    let kept = split_reason(prefix(&removed)).0.to_owned();
+    if kept.trim().is_empty() {
+        return;
+    }
+    match list.get_mut(position) {
+        Some(next) => {
+            let text = format!("{kept}{}", prefix(next));
+            next.decor_mut().set_prefix(text);
+        }
+        None => {
+            let text = format!("{kept}{}", raw(list.trailing()));
+            list.set_trailing(text);
+        }
+    }
+}
+
+fn prefix(item: &Value) -> &str {
+    item.decor().prefix().map(raw).unwrap_or_default()
+}
+
+fn raw(text: &RawString) -> &str {
+    text.as_str().unwrap_or_default()
+}
+
+fn has_comment(text: &RawString) -> bool {
+    raw(text).contains('#')
+}
+
+/// The table of rbuilder in the metadata of a package, if there is one.
+fn find_own_table(document: &mut DocumentMut) -> Option<&mut dyn TableLike> {
+    let package = document.get_mut("package")?.as_table_like_mut()?;
+    let metadata = package.get_mut("metadata")?.as_table_like_mut()?;
+    metadata.get_mut("rbuilder")?.as_table_like_mut()
+}
+
 /// A reason as a comment: without line ends and other characters that TOML refuses there.
 fn one_line(reason: &str) -> String {
     let clean: String = reason
@@ -124,10 +260,7 @@ fn one_line(reason: &str) -> String {
 }
 
 /// The table of rbuilder in the metadata, which is made if it does not exist.
-fn own_table<'d>(
-    document: &'d mut DocumentMut,
-    part: &str,
-) -> Result<&'d mut dyn toml_edit::TableLike, Obstacle> {
+fn own_table<'d>(document: &'d mut DocumentMut, part: &str) -> Result<&'d mut dyn TableLike, Obstacle> {
     let implicit = || {
         let mut table = Table::new();
         table.set_implicit(true);
@@ -213,5 +346,40 @@ mod tests {
         let plain = "[package]\nmetadata.rbuilder.skip = [\"Cup\"]\n";
         assert_eq!(skip_kinds(plain, &[skip("Cup")]).as_deref(), Ok(plain));
         assert!(skip_kinds("[package]\nmetadata = 1\n", &[skip("Cup")]).is_err());
+    }
+
+    #[test]
+    fn only_items_with_a_place_above_them_are_removed() {
+        let check = |list: &str, expected: &str| {
+            let text = format!("[package.metadata.rbuilder]\ncrd-dir = \"crds\"\n{list}");
+            let edited = unskip_kinds(&text, &["Cup.x.io".to_owned()]).expect("TOML");
+            assert_eq!(
+                edited,
+                format!("[package.metadata.rbuilder]\ncrd-dir = \"crds\"\n{expected}")
+            );
+        };
+        let same = |list: &str| check(list, list);
+        let reason = "    # src/a.rs:1:2: cannot read\n";
+        check(&format!("skip = [\n{reason}    \"Cup.x.io\",\n]\n"), "");
+        check(
+            &format!("skip = [\n    \"Pot\", # ours\n{reason}    \"Cup.x.io\",\n    \"Can\",\n]\n"),
+            "skip = [\n    \"Pot\", # ours\n    \"Can\",\n]\n",
+        );
+        check(
+            &format!("skip = [\n    \"Pot\",\n    # ours\n{reason}    \"Cup.x.io\",\n]\n"),
+            "skip = [\n    \"Pot\",\n    # ours\n]\n",
+        );
+        check(
+            &format!("# ours\nskip = [\n{reason}    \"Cup.x.io\",\n]\n"),
+            "# ours\nskip = [\n]\n",
+        );
+        same("skip = [\"Cup.x.io\"]\n");
+        same("skip = [\n    # it is Anna's\n    \"Cup.x.io\",\n]\n");
+        same("skip = [\n    # no CRD of the group `x.io` is committed\n    \"Cup.x.io\",\n]\n");
+        same(&format!("skip = [\n{reason}    \"Cup.x.io\", # still\n]\n"));
+        same(&format!(
+            "skip = [\n{reason}    \"Cup.x.io\", # still\n    \"Pot\",\n]\n"
+        ));
+        same(&format!("skip = [\n{reason}    \"Pot.x.io\",\n]\n"));
     }
 }

@@ -4,6 +4,7 @@
 mod committed;
 mod compare;
 mod placement;
+mod reconsider;
 mod survey;
 mod table;
 mod template;
@@ -25,6 +26,7 @@ use crate::tree::Tree;
 
 pub(super) use compare::{Comparison, Verdict};
 use placement::{Placed, Placement, find_placement};
+use reconsider::reconsider_skips;
 use survey::{KindState, Survey, SurveyedKind, examine};
 
 const MANIFEST: &str = "Cargo.toml";
@@ -80,8 +82,13 @@ fn plan_adopt(tree: &Tree) -> Result<(Plan, Survey)> {
         );
     }
     let request = Request::of_everything();
-    let survey = examine(tree, &request)?;
     let mut plan = Plan::default();
+    let mut survey = examine(&plan, tree, &request)?;
+    let reconsidered = reconsider_skips(&mut plan, tree, &request, &survey.kinds)?;
+    if !plan.is_empty() {
+        survey = examine(&plan, tree, &request)?;
+    }
+    reconsidered.mark(&mut survey.kinds);
     if survey.kinds.is_empty() {
         return Ok((plan, survey));
     }
@@ -92,24 +99,22 @@ fn plan_adopt(tree: &Tree) -> Result<(Plan, Survey)> {
         crd_dir: placement.folder.as_deref(),
         crd_file: placement.file.as_deref(),
         crd_files: Some(&placement.files),
-        keep_going: has_errors(tree, &request, skipped)?,
+        keep_going: has_errors(&plan, tree, &request, skipped)?,
     };
     edit(&mut plan, tree, MANIFEST, |text| set_output(text, &settings))?;
     for (folder, skips) in &skips {
-        let path = match folder.as_str() {
-            "" => MANIFEST.to_owned(),
-            folder => format!("{folder}/{MANIFEST}"),
-        };
-        edit(&mut plan, tree, &path, |text| skip_kinds(text, skips))?;
+        edit(&mut plan, tree, &manifest_of(folder), |text| {
+            skip_kinds(text, skips)
+        })?;
     }
     Ok((plan, survey))
 }
 
 /// Returns whether the kinds that are left have errors, or the source elsewhere.
-fn has_errors(tree: &Tree, request: &Request, skipped: Vec<String>) -> Result<bool> {
+fn has_errors(plan: &Plan, tree: &Tree, request: &Request, skipped: Vec<String>) -> Result<bool> {
     let mut request = request.clone();
     request.options.skip_kinds.extend(skipped);
-    let (_, found) = manifests::generate_in_memory(tree, &request, &mut drop)?;
+    let (_, found) = manifests::generate_in_memory(plan, tree, &request, &mut drop)?;
     Ok(found.diagnostics.iter().any(|found| found.is_error()))
 }
 
@@ -130,11 +135,7 @@ fn choose_skips(tree: &Tree, survey: &Survey) -> Result<BTreeMap<String, Vec<Ski
             },
         };
         let folder = &kind.summary.package;
-        let path = if folder.is_empty() {
-            MANIFEST.to_owned()
-        } else {
-            format!("{folder}/{MANIFEST}")
-        };
+        let path = manifest_of(folder);
         if tree.read(&path)?.is_none_or(|text| has_only(&text)) {
             continue;
         }
@@ -144,6 +145,14 @@ fn choose_skips(tree: &Tree, survey: &Survey) -> Result<BTreeMap<String, Vec<Ski
         });
     }
     Ok(skips)
+}
+
+/// The path of the `Cargo.toml` in a folder.
+fn manifest_of(folder: &str) -> String {
+    match folder {
+        "" => MANIFEST.to_owned(),
+        folder => format!("{folder}/{MANIFEST}"),
+    }
 }
 
 /// The folders and files of the CRDs that rbuilder writes.

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::committed::{CommittedCrd, CommittedCrds, find_committed};
 use super::compare::Comparison;
 use crate::commands::manifests::{self, Request};
+use crate::plan::Plan;
 use crate::report;
 use crate::tree::{Tree, TreeSources};
 
@@ -29,6 +30,8 @@ pub(super) struct SurveyedKind {
     pub(super) committed: Vec<CommittedCrd>,
     /// True if it is probably another project's: CRDs of other groups are committed, and none of this one.
     pub(super) is_doubtful: bool,
+    /// What has become readable since it was added to `skip`, if it has.
+    pub(super) readable_by_now: Option<ReadableByNow>,
 }
 
 impl SurveyedKind {
@@ -50,6 +53,15 @@ impl SurveyedKind {
     }
 }
 
+/// The item of `skip` that names a kind which can be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ReadableByNow {
+    /// `adopt` wrote the item and removes it.
+    Removed,
+    /// The user wrote the item, which stays.
+    Kept,
+}
+
 /// The verdict on a kind.
 pub(super) enum KindState {
     /// Its CRD can be generated. With the differences from the committed one, if that could be read.
@@ -68,15 +80,15 @@ pub(super) struct Reason {
     pub(super) help: Option<String>,
 }
 
-/// Examines the repository.
+/// Examines the repository, with the planned changes.
 ///
 /// # Errors
 /// Fails if there is no `Cargo.toml`, or if a folder cannot be read.
-pub(super) fn examine(tree: &Tree, request: &Request) -> Result<Survey> {
+pub(super) fn examine(plan: &Plan, tree: &Tree, request: &Request) -> Result<Survey> {
     let mut committed = find_committed(tree)?;
     let mut comparisons: BTreeMap<String, Comparison> = BTreeMap::new();
     // Each CRD is compared as soon as it is generated, and then forgotten, to save memory.
-    let (sources, found) = manifests::generate_in_memory(tree, request, &mut |file| {
+    let (sources, found) = manifests::generate_in_memory(plan, tree, request, &mut |file| {
         if let Some(comparison) = compare(tree, &committed, &file.text) {
             comparisons.insert(file.path, comparison);
         }
@@ -92,6 +104,7 @@ pub(super) fn examine(tree: &Tree, request: &Request) -> Result<Survey> {
                 committed,
                 summary: summary.clone(),
                 is_doubtful: false,
+                readable_by_now: None,
             }
         })
         .collect();

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::compare::Verdict;
-use super::survey::{KindState, Survey, SurveyedKind};
+use super::survey::{KindState, ReadableByNow, Survey, SurveyedKind};
 
 /// Differences and errors of a kind to show; the others are counted.
 const MOST_SHOWN: usize = 5;
@@ -110,6 +110,7 @@ fn details(kind: &SurveyedKind) -> Vec<String> {
     {
         lines.push(format!("not written: {obstacle}"));
     }
+    lines.extend(kind.readable_by_now.map(|item| readable_by_now(item).to_owned()));
     if kind.committed.first().is_some_and(|file| file.is_template)
         && matches!(kind.state, KindState::Readable(Some(_)))
     {
@@ -122,6 +123,14 @@ fn details(kind: &SurveyedKind) -> Vec<String> {
             .map(|file| format!("also in {}", file.path)),
     );
     lines
+}
+
+/// The sentence about an item of `skip` whose kind can be read.
+fn readable_by_now(item: ReadableByNow) -> &'static str {
+    match item {
+        ReadableByNow::Removed => "readable by now: its item in `skip` is no longer needed and is removed",
+        ReadableByNow::Kept => "the kind is readable: to write its CRD, remove it from `skip`",
+    }
 }
 
 fn cut(lines: Vec<String>) -> Vec<String> {
@@ -157,6 +166,7 @@ fn kind_to_json(kind: &SurveyedKind) -> Value {
         "package": summary.package,
         "verdict": verdict(kind),
         "committed": files,
+        "note": kind.readable_by_now.map(readable_by_now),
     });
     match &kind.state {
         KindState::Skipped(reason) => row["reason"] = reason.as_str().into(),

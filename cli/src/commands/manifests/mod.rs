@@ -287,11 +287,12 @@ pub(super) fn add_to_plan(plan: &mut Plan, tree: &Tree, request: &Request) -> Re
 /// # Errors
 /// Fails in a directory without `Cargo.toml`.
 pub(super) fn generate_in_memory(
+    plan: &Plan,
     tree: &Tree,
     request: &Request,
     each: &mut dyn FnMut(OutputFile),
 ) -> Result<(TreeSources, Findings)> {
-    let sources = sources(&Plan::default(), tree)?;
+    let sources = sources(plan, tree)?;
     let options = options(&sources, request)?;
     let found = generate_each(&sources, &options, each);
     Ok((sources, found))

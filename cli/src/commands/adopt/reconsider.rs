@@ -1,0 +1,105 @@
+//! The kinds that `skip` names and that can be read by now.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::Result;
+use rbuilder_generator::{KindOutcome, KindSummary};
+
+use super::survey::{KindState, ReadableByNow, SurveyedKind};
+use super::{edit, manifest_of};
+use crate::commands::manifests::{self, Request};
+use crate::edit::selection::{SkippedKind, list_skipped, unskip_kinds};
+use crate::plan::Plan;
+use crate::tree::Tree;
+
+/// The folder of a package, a group and a kind.
+type Key = (String, String, String);
+
+/// The items of `skip` whose kinds can be read.
+#[derive(Default)]
+pub(super) struct Reconsidered(BTreeMap<Key, ReadableByNow>);
+
+impl Reconsidered {
+    /// Marks the kinds of a survey.
+    pub(super) fn mark(&self, kinds: &mut [SurveyedKind]) {
+        for kind in kinds {
+            let item = self.0.get(&key_of(&kind.summary)).copied();
+            // An item of the user keeps a kind out in spite of one that is removed.
+            kind.readable_by_now = match (&kind.state, item) {
+                (KindState::Skipped(_), Some(ReadableByNow::Removed)) => None,
+                (_, item) => item,
+            };
+        }
+    }
+}
+
+/// Finds the kinds that `skip` names and that can be read, and plans to remove the items that `adopt` added because they could
+/// not. The kinds are read a second time, without `skip`, only if it names some.
+///
+/// # Errors
+/// Fails if a file cannot be read or edited.
+pub(super) fn reconsider_skips(
+    plan: &mut Plan,
+    tree: &Tree,
+    request: &Request,
+    kinds: &[SurveyedKind],
+) -> Result<Reconsidered> {
+    let mut items: BTreeMap<String, Vec<SkippedKind>> = BTreeMap::new();
+    for kind in kinds {
+        let folder = &kind.summary.package;
+        if matches!(kind.state, KindState::Skipped(_)) && !items.contains_key(folder) {
+            let text = tree.read(&manifest_of(folder))?.unwrap_or_default();
+            items.insert(folder.clone(), list_skipped(&text));
+        }
+    }
+    items.retain(|_, items| !items.is_empty());
+    if items.is_empty() {
+        return Ok(Reconsidered::default());
+    }
+    let names: BTreeSet<&str> = items.values().flatten().map(|item| item.kind.as_str()).collect();
+    let mut without_skips = request.clone();
+    without_skips.options.kinds = names.into_iter().map(str::to_owned).collect();
+    let mut reconsidered = Reconsidered::default();
+    let mut removed: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let (_, found) = manifests::generate_in_memory(plan, tree, &without_skips, &mut drop)?;
+    for summary in found.kinds {
+        let item = items
+            .get(&summary.package)
+            .and_then(|items| items.iter().find(|item| names_kind(&item.kind, &summary)));
+        let (KindOutcome::Readable { .. }, Some(item)) = (&summary.outcome, item) else {
+            continue;
+        };
+        let outcome = if item.is_unreadable {
+            ReadableByNow::Removed
+        } else {
+            ReadableByNow::Kept
+        };
+        reconsidered.0.insert(key_of(&summary), outcome);
+        if item.is_unreadable {
+            removed
+                .entry(summary.package)
+                .or_default()
+                .push(item.kind.clone());
+        }
+    }
+    for (folder, kinds) in &removed {
+        edit(plan, tree, &manifest_of(folder), |text| unskip_kinds(text, kinds))?;
+    }
+    Ok(reconsidered)
+}
+
+fn key_of(summary: &KindSummary) -> Key {
+    (
+        summary.package.clone(),
+        summary.group.clone(),
+        summary.kind.clone(),
+    )
+}
+
+/// Returns true if an item of `skip` (`Kind`, `Kind.group` or `*.group`) names a kind.
+fn names_kind(item: &str, summary: &KindSummary) -> bool {
+    match item.split_once('.') {
+        None => item == summary.kind,
+        Some((kind, group)) => (kind == "*" || kind == summary.kind) && group == summary.group,
+    }
+}
