@@ -62,7 +62,7 @@ pub(crate) fn follow_loop() -> Result<()> {
     dev.terminate()?;
     check_nothing_left(&scratch)?;
     println!("`rbuilder dev` defaulted, converted, followed edits, and left nothing");
-    repo::project_command(&project.folder, "cargo clean --workspace --quiet").run()
+    Ok(())
 }
 
 /// The scaffold.

@@ -283,9 +283,7 @@ impl Finished {
             Some(_) => run_every_test(repo::project_command(&self.folder, "cargo test --quiet").echo())?,
             None => test_without_server(&self.folder)?,
         }
-        check_shared_build(&self.folder, self.name)?;
-        // Its folder is gone after this, and no other project can use what it was compiled to.
-        repo::project_command(&self.folder, "cargo clean --workspace --quiet").run()
+        check_shared_build(&self.folder, self.name)
     }
 }
 

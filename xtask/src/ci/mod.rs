@@ -5,8 +5,8 @@
 //! locks its target folder. Those of the Go lane run beside them: kube-apiserver is built while Rust compiles, in the
 //! minutes in which rustc has work for one core only. What a Go step prints is shown when it has ended. Those of the
 //! tests lane run test binaries that the cargo lane has built, and projects against a server: they wait for timers and
-//! servers most of the time, so the cargo lane goes on with the workspace meanwhile, with the lower priority. It is the longest, so the cargo
-//! lane begins with its programs.
+//! servers most of the time, so the cargo lane goes on meanwhile, with the lower priority. The cargo lane begins with the
+//! programs of these tests. No step may remove what projects are compiled to: `steps::clean_checkout_projects` says why.
 
 mod public;
 mod report;
@@ -127,14 +127,12 @@ const STEPS: &[Step] = &[
     // Their projects have the names of examples, whose programs cargo would put theirs in the place of, so they come after them.
     step("tutorials", "the tutorials work when pasted", Tests, WithServer("xtask tutorials")),
     step("e2e", "the end-to-end test of a scaffold passes, and fails without a manager", Tests, WithServer("xtask e2e")),
-    step("makefile", "the targets of a scaffold's Makefile do what they say", Cargo, Lines(&["xtask makefile"])),
-    step("helm", "charts are what kustomize renders, and Helm installs them", Cargo, WithServer("xtask helm")).after("helm-program"),
-    step("bundle", "bundles pass the validators of operator-framework", Cargo, Lines(&["xtask bundle"])).after("bundle-program"),
-    step("grafana", "rules pass promtool, and dashboards Grafana's types", Cargo, Lines(&["xtask grafana"])).after("grafana-programs"),
-    // `cargo clean` removes the test programs of every `manager`, whichever project they are of: nothing that builds or cleans
-    // projects may run while another lane tests them.
-    step("scaffold", "scaffolds compile and pass their tests after each command", Cargo, WithServer("xtask scaffold")).after("e2e"),
-    step("bench-rust", "the measured operator in Rust builds", Cargo, Call(steps::check_rust_bench)),
+    step("scaffold", "scaffolds compile and pass their tests after each command", Cargo, WithServer("xtask scaffold")),
+    step("makefile", "the targets of a scaffold's Makefile do what they say", Tests, Lines(&["xtask makefile"])),
+    step("helm", "charts are what kustomize renders, and Helm installs them", Tests, WithServer("xtask helm")).after("helm-program"),
+    step("bundle", "bundles pass the validators of operator-framework", Tests, Lines(&["xtask bundle"])).after("bundle-program"),
+    step("grafana", "rules pass promtool, and dashboards Grafana's types", Tests, Lines(&["xtask grafana"])).after("grafana-programs"),
+    step("bench-rust", "the measured operator in Rust builds", Tests, Call(steps::check_rust_bench)),
     // Each compiles kube for itself, for minutes: CI runs them as jobs beside the others, and people by name.
     extra_step("project-workflows", "the workflows of a scaffold pass in a clean clone", Cargo, WithServer("xtask workflows")),
     extra_step("image", "the image of a scaffold builds, and its manager reconciles", Cargo, WithServer("xtask image")),
@@ -206,6 +204,12 @@ pub(crate) fn run_steps(args: &Args) -> Result<()> {
     }
     let steps = choose_steps(&args.steps)?;
     let run = Run::start(&steps)?;
+    if steps
+        .iter()
+        .any(|step| steps::CHECKOUT_PROJECTS.contains(&step.name))
+    {
+        steps::clean_checkout_projects()?;
+    }
     let started = Instant::now();
     let result = run.run_lanes(&steps);
     run.report.print();

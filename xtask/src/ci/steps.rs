@@ -85,13 +85,28 @@ pub(super) fn build_examples(context: &Context<'_>) -> Result<()> {
 /// The tests of the examples, together: those with controllers and nodes wait most of the time.
 pub(super) fn test_examples(context: &Context<'_>) -> Result<()> {
     let binaries = build_example_tests(context)?;
-    test_run::run_every_test(context, binaries, &context.assets()?)?;
-    // Another clone compiles the projects anew.
-    let clean = |folder| repo::project_command(folder, "cargo clean --workspace --quiet");
-    let folders = examples()?;
-    folders
-        .iter()
-        .try_for_each(|folder| context.run_command(clean(folder)))
+    test_run::run_every_test(context, binaries, &context.assets()?)
+}
+
+/// The steps that compile projects of the checkout.
+pub(super) const CHECKOUT_PROJECTS: &[&str] = &["examples", "example-tests", "bench-rust"];
+
+/// Removes what the projects of the checkout were compiled to.
+///
+/// Cargo calls the package of a workspace alike wherever its folder is, so it would take for an example what another checkout or a
+/// tutorial has compiled under its name, unless a file of the example is newer. The files of projects that are scaffolded
+/// always are.
+///
+/// Nothing may remove projects while a lane tests some: `cargo clean` goes by the names of programs, and all are named
+/// `manager`.
+pub(super) fn clean_checkout_projects() -> Result<()> {
+    let clean = |folder: &PathBuf| repo::project_command(folder, "cargo clean --workspace --quiet").run();
+    examples()?.iter().chain(&[rust_bench()]).try_for_each(clean)
+}
+
+/// The measured operator in Rust.
+fn rust_bench() -> PathBuf {
+    repo::root().join("testdata/bench/rust")
 }
 
 /// Returns the test binaries of the examples, after the work of [`build_examples`].
@@ -121,7 +136,7 @@ fn build_project_tests(context: &Context<'_>, folder: &Path, assets: &Path) -> R
 
 /// The measured operator: measuring takes too long here, but it must build.
 pub(super) fn check_rust_bench(context: &Context<'_>) -> Result<()> {
-    let folder = repo::root().join("testdata/bench/rust");
+    let folder = rust_bench();
     lint_project(context, &folder)?;
     context.run_command(repo::project_command(&folder, "cargo test --workspace"))
 }
