@@ -346,3 +346,40 @@ fn settings_do_not_lead_out_of_the_project() {
         assert!(ran.err.contains("within the project"), "{}", ran.err);
     }
 }
+
+#[test]
+fn changes_by_the_program_are_shown_with_their_places() {
+    let folder = package(
+        &[("Cup", "pub size: i32"), ("Pot", "pub size: i32")],
+        &[
+            ("crds/cups.yaml", &crd("Cup", SIZE)),
+            ("crds/pots.yaml", &crd("Pot", SIZE)),
+        ],
+    );
+    folder.write(
+        "src/main.rs",
+        "mod cup;\nuse kube::CustomResourceExt;\nfn main() {\n    let mut crd = cup::Cup::crd();\n    crd.spec.scope = scope();\n}\n",
+    );
+    let change = "src/main.rs:5:5: the program changes the CRD of `Cup` here; the generated CRD does not have this change";
+    check(
+        &folder,
+        &[&format!(
+            "Cup  x.io/v1  same  crds/cups.yaml\n    {change}\nPot  "
+        )],
+    );
+    let shown = folder.run("adopt --dry-run --output json").ok();
+    let json: Value = serde_json::from_str(&shown.out).expect("JSON");
+    let kinds = &json["kinds"];
+    assert_eq!(
+        kinds[0]["programChanges"],
+        serde_json::json!([change]),
+        "{json:#}"
+    );
+    assert_eq!(kinds[1]["programChanges"], serde_json::json!([]), "{json:#}");
+    let warned = folder.run("manifests --dry-run").ok();
+    assert!(
+        warned.err.contains("the program changes the CRD of `Cup` here"),
+        "{}",
+        warned.err
+    );
+}

@@ -21,6 +21,8 @@ pub struct KindSummary {
     pub place: FileRange,
     /// The folder of its package.
     pub package: String,
+    /// The positions among the diagnostics of the warnings about places where the program changes the CRD that `crd()` returns.
+    pub patches: Vec<usize>,
     /// The outcome.
     pub outcome: KindOutcome,
 }
@@ -53,6 +55,7 @@ pub(crate) struct Kind {
     pub(crate) versions: Vec<String>,
     pub(crate) place: FileRange,
     pub(crate) package: String,
+    pub(crate) patches: Vec<FileRange>,
     pub(crate) state: State,
 }
 
@@ -89,10 +92,22 @@ pub(crate) fn summarize_kinds(
             errors => KindOutcome::HeldBack { errors },
         },
     };
+    let patches_of = |kind: &Kind| -> Vec<usize> {
+        let State::Asked(position) = kind.state else {
+            return Vec::new();
+        };
+        let all = diagnostics.iter().zip(concerns).enumerate();
+        all.filter(|(_, (diagnostic, concerns))| {
+            concerns.contains(&Concern::Kind(position)) && kind.patches.contains(&diagnostic.place)
+        })
+        .map(|(at, _)| at)
+        .collect()
+    };
     kinds
         .into_iter()
         .map(|kind| KindSummary {
             outcome: outcome(&kind),
+            patches: patches_of(&kind),
             kind: kind.kind,
             group: kind.group,
             plural: kind.plural,

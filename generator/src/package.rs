@@ -55,6 +55,8 @@ pub(crate) struct Package {
     pub(crate) schema_functions: Vec<usize>,
     /// The kinds that `merge_crds` is called for, with the version that it is told to store.
     pub(crate) merges: Vec<(String, String)>,
+    /// The places where functions change CRDs.
+    pub(crate) patches: Vec<Patch>,
     pub(crate) rules: Vec<PlacedRule>,
     pub(crate) handlers: Vec<Handler>,
     /// Implementations of `Serialize` and `Deserialize` that are no derives.
@@ -247,6 +249,16 @@ pub(crate) struct ValueItem {
     pub(crate) body: Box<str>,
     /// The byte of the file at which the body begins.
     pub(crate) start: u32,
+}
+
+/// A place where a function changes the CRD that `crd()` of a kind returns.
+#[derive(Debug)]
+pub(crate) struct Patch {
+    pub(crate) file: FileId,
+    pub(crate) module: ModuleId,
+    /// The path of the kind, as written.
+    pub(crate) kind: Vec<String>,
+    pub(crate) span: Span,
 }
 
 /// A function or a constant of a type.

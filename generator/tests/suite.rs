@@ -13,6 +13,7 @@ mod kubernetes_minor;
 mod limits;
 mod mutations;
 mod oracle;
+mod patches;
 mod published;
 mod rbac;
 mod registry;

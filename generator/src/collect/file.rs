@@ -8,7 +8,7 @@ use rbuilder_syntax::{Diagnostic, Diagnostics, Session, check_conditions, descri
 
 use super::path::{self, Location};
 use super::seen_marks::SeenMarks;
-use super::{Collector, Content, OpenFile, attributes, constants, include, merges};
+use super::{Collector, Content, OpenFile, attributes, constants, include, merges, patches};
 use crate::gap::{Gap, GapId, GapSort};
 use crate::package::{ModuleId, Name};
 use crate::place::FileId;
@@ -73,6 +73,7 @@ impl Collector<'_> {
             session: Session::default(),
             is_foreign,
             seen_marks: SeenMarks::new(if is_foreign { &[] } else { tokens.marks() }),
+            may_patch: !is_foreign && patches::may_patch(tokens.text()),
             macros: Vec::new(),
             rewritten: None,
             pending: Vec::new(),
@@ -128,6 +129,8 @@ pub(super) struct FileReader<'c, 'a> {
     /// True if only types that others use are wanted of the package.
     pub(super) is_foreign: bool,
     pub(super) seen_marks: SeenMarks<'c>,
+    /// True if functions may change the CRDs of kinds.
+    pub(super) may_patch: bool,
     /// The macros that stand for items, and the modules that they are in.
     pub(super) macros: Vec<(ModuleId, Span)>,
     /// The attribute macro on a module around the items.
@@ -243,6 +246,7 @@ impl<'c> FileReader<'c, '_> {
             }
             ItemKind::Function(function) => {
                 self.function_value(&function, None, module);
+                self.patches(&function, None, module);
                 return self.webhooks(&attrs, &function, None, module);
             }
             ItemKind::Constant(constant) => self.constant_value(&constant, None, module),
@@ -291,6 +295,7 @@ impl<'c> FileReader<'c, '_> {
                     if around.is_some() {
                         self.function_value(&function, around, module);
                     }
+                    self.patches(&function, around, module);
                     self.webhooks(&item.attrs, &function, around, module)?;
                 }
                 ItemKind::Constant(constant) if around.is_some() => {

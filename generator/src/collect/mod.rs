@@ -12,6 +12,7 @@ mod markers;
 mod merges;
 mod modules;
 mod need;
+mod patches;
 mod path;
 mod reach;
 mod seen_marks;

@@ -2,6 +2,7 @@
 
 mod check;
 mod merge;
+mod patched;
 mod print;
 mod root;
 mod rules;
@@ -80,6 +81,8 @@ pub(crate) fn crd_files(
     for (position, versions) in kinds.values().enumerate() {
         let concern = Concern::Kind(position);
         schemas.report().set_concern(concern);
+        let patches = patched::find_patches(package, versions);
+        patched::report_patches(&versions[0].1.kind, &patches, schemas.report());
         let stored = storage::find_stored(package, versions);
         let made: Vec<Option<Version<'_>>> = versions
             .iter()

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::merge::Versions;
+use super::patched;
 use crate::FileRange;
 use crate::kinds::{Kind, State};
 use crate::package::{Package, TypeId, TypeItem};
@@ -24,6 +25,10 @@ pub(super) fn list_kinds(
             versions: versions
                 .iter()
                 .map(|(_, version)| version.version.clone())
+                .collect(),
+            patches: patched::find_patches(package, versions)
+                .into_iter()
+                .map(|place| FileRange::new(report.files.path(place.file), place.span.range()))
                 .collect(),
             state: State::Asked(position),
             ..unnamed(package, package.item(versions[0].0), report)
@@ -83,6 +88,7 @@ fn unnamed(package: &Package, item: &TypeItem, report: &Report) -> Kind {
         versions: Vec::new(),
         place: FileRange::new(report.files.path(item.file), range),
         package: package.member(item.module).folder.clone(),
+        patches: Vec::new(),
         state: State::Asked(usize::MAX),
     }
 }

@@ -32,6 +32,8 @@ pub(super) struct SurveyedKind {
     pub(super) is_doubtful: bool,
     /// What has become readable since it was added to `skip`, if it has.
     pub(super) readable_by_now: Option<ReadableByNow>,
+    /// The warnings about places where the program changes its CRD, each with its place.
+    pub(super) patches: Vec<String>,
 }
 
 impl SurveyedKind {
@@ -105,6 +107,7 @@ pub(super) fn examine(plan: &Plan, tree: &Tree, request: &Request) -> Result<Sur
                 summary: summary.clone(),
                 is_doubtful: false,
                 readable_by_now: None,
+                patches: list_patches(summary, &found, &sources),
             }
         })
         .collect();
@@ -183,6 +186,13 @@ fn state(
         }
         KindOutcome::Readable { path } => KindState::Readable(comparisons.remove(path)),
     }
+}
+
+fn list_patches(summary: &KindSummary, found: &Findings, sources: &dyn Sources) -> Vec<String> {
+    let warnings = summary.patches.iter().map(|at| &found.diagnostics[*at]);
+    warnings
+        .map(|warning| format!("{}: {}", report::locate(warning, sources), warning.message))
+        .collect()
 }
 
 fn list_other_errors(found: &Findings, sources: &dyn Sources) -> Vec<String> {

@@ -110,6 +110,7 @@ fn details(kind: &SurveyedKind) -> Vec<String> {
     {
         lines.push(format!("not written: {obstacle}"));
     }
+    lines.extend(cut(kind.patches.clone()));
     lines.extend(kind.readable_by_now.map(|item| readable_by_now(item).to_owned()));
     if kind.committed.first().is_some_and(|file| file.is_template)
         && matches!(kind.state, KindState::Readable(Some(_)))
@@ -167,6 +168,7 @@ fn kind_to_json(kind: &SurveyedKind) -> Value {
         "verdict": verdict(kind),
         "committed": files,
         "note": kind.readable_by_now.map(readable_by_now),
+        "programChanges": kind.patches,
     });
     match &kind.state {
         KindState::Skipped(reason) => row["reason"] = reason.as_str().into(),

@@ -1,0 +1,151 @@
+//! Expressions whose value holds CRDs.
+
+use rbuilder_reader::token::{Cursor, Delimiter};
+use rbuilder_reader::{TypeKind, TypeRef};
+
+use super::Finder;
+
+/// Functions whose result holds the CRD of their first argument.
+const WRAPPERS: [&str; 5] = ["to_value", "from_value", "merge_crds", "Ok", "Some"];
+
+/// Methods whose result is the CRD that they are called on, or a copy.
+const PASSING: [&str; 13] = [
+    "unwrap",
+    "expect",
+    "unwrap_or_default",
+    "unwrap_or_else",
+    "context",
+    "with_context",
+    "map_err",
+    "clone",
+    "to_owned",
+    "into",
+    "iter",
+    "into_iter",
+    "to_vec",
+];
+
+/// The CRDs that an expression holds.
+#[derive(Clone, Debug)]
+pub(super) struct Held {
+    /// The paths of their kinds.
+    pub(super) kinds: Vec<Vec<String>>,
+    /// True for a list of them, which can change while they do not.
+    pub(super) is_list: bool,
+}
+
+impl<'a> Finder<'a> {
+    /// Passes an expression that holds CRDs; nothing for any other.
+    pub(super) fn held_by(&self, cursor: &mut Cursor<'a>) -> Option<Held> {
+        while cursor.eat(b'&') || cursor.eat_word("mut") {}
+        let held = if cursor.is_punct(b'<') {
+            Held {
+                kinds: vec![qualified_call(cursor)?],
+                is_list: false,
+            }
+        } else if let Some(items) = cursor.group(Delimiter::Bracket) {
+            self.list(items)?
+        } else {
+            self.named(cursor)?
+        };
+        loop {
+            if cursor.eat(b'?') {
+                continue;
+            }
+            let mut ahead = *cursor;
+            match method(&mut ahead) {
+                Some(name) if PASSING.contains(&name) => *cursor = ahead,
+                _ => return Some(held),
+            }
+        }
+    }
+
+    /// The CRDs of a list, of which some may be held by what is not known here.
+    fn list(&self, mut items: Cursor<'a>) -> Option<Held> {
+        let mut kinds = Vec::new();
+        while !items.is_end() {
+            let mut ahead = items;
+            if let Some(held) = self.held_by(&mut ahead)
+                && (ahead.is_end() || ahead.is_punct(b','))
+            {
+                kinds.extend(held.kinds);
+            }
+            while !items.is_end() && !items.eat(b',') {
+                items.skip();
+            }
+        }
+        (!kinds.is_empty()).then_some(Held { kinds, is_list: true })
+    }
+
+    /// Passes a variable, a call, or `vec![…]`.
+    fn named(&self, cursor: &mut Cursor<'a>) -> Option<Held> {
+        let mut path = Vec::new();
+        cursor.eat_pair(b':', b':');
+        loop {
+            path.push(cursor.any_ident()?.text);
+            if !cursor.eat_pair(b':', b':') {
+                break;
+            }
+        }
+        if cursor.eat(b'!') {
+            let items = cursor.any_group()?;
+            return if path == ["vec"] { self.list(items) } else { None };
+        }
+        let Some(mut arguments) = cursor.group(Delimiter::Paren) else {
+            return match path.as_slice() {
+                [name] => self.held.get(name).cloned(),
+                _ => None,
+            };
+        };
+        let function = path.pop()?;
+        if function == "crd" && arguments.is_end() && !path.is_empty() {
+            let kind = path.into_iter().map(str::to_owned).collect();
+            return Some(Held {
+                kinds: vec![kind],
+                is_list: false,
+            });
+        }
+        if !WRAPPERS.contains(&function) {
+            return None;
+        }
+        let held = self.held_by(&mut arguments)?;
+        Some(Held {
+            is_list: held.is_list && function != "merge_crds",
+            ..held
+        })
+    }
+}
+
+/// The path of a type, without arguments.
+pub(super) fn path_of(ty: &TypeRef) -> Option<Vec<String>> {
+    match &ty.kind {
+        TypeKind::Path(segments, _) => Some(segments.clone()),
+        _ => None,
+    }
+}
+
+/// Passes `.name(…)`, with type arguments or without, and `.await`.
+pub(super) fn method<'a>(cursor: &mut Cursor<'a>) -> Option<&'a str> {
+    if cursor.is_pair(b'.', b'.') || !cursor.eat(b'.') {
+        return None;
+    }
+    let name = cursor.any_ident()?.text;
+    while !cursor.is_end() && (cursor.is_punct(b':') || cursor.is_punct(b'<')) {
+        cursor.skip();
+    }
+    cursor.group(Delimiter::Paren).map(|_| name)
+}
+
+/// Passes `<Kind as Trait>::crd()`, and returns the path of the kind.
+fn qualified_call(cursor: &mut Cursor<'_>) -> Option<Vec<String>> {
+    cursor.eat(b'<');
+    let kind = path_of(&TypeRef::read(cursor).ok()?);
+    while !cursor.is_end() && !cursor.is_punct(b'>') {
+        cursor.skip();
+    }
+    let is_call = cursor.eat(b'>') && cursor.eat_pair(b':', b':') && cursor.eat_word("crd");
+    cursor
+        .group(Delimiter::Paren)
+        .filter(|arguments| is_call && arguments.is_end())?;
+    kind
+}

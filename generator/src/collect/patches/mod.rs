@@ -1,0 +1,353 @@
+//! Changes that a program makes to the CRD which `crd()` returns, before it writes or applies it.
+//!
+//! A manifest is made of types and attributes, so it lacks such a change. Functions are not followed: a CRD is known as far as
+//! variables of one body hold it, whole, in a list, or as a JSON value. For instance, in
+//!
+//! ```text
+//! let mut crd = Cup::crd();
+//! crd.metadata.resource_version = current.resource_version();
+//! let mut value = serde_json::to_value(&crd)?;
+//! value["spec"]["preserveUnknownFields"] = json!(false);
+//! ```
+//!
+//! `value` holds the CRD of `Cup`, and the last line changes what a manifest has. The second line does not: no manifest has
+//! a resource version. What a reader does with a copy (`crd.spec.names.kind.clone()`) is no change either.
+
+mod held;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use rbuilder_reader::Span;
+use rbuilder_reader::grammar::{Function, Implementation};
+use rbuilder_reader::token::{Cursor, Delimiter, Kind, lex};
+
+use self::held::{Held, method, path_of};
+use super::file::FileReader;
+use crate::package::{ModuleId, Patch};
+
+/// The call that returns a CRD, as rustfmt writes it.
+const CALL: &str = "crd()";
+
+/// Methods that change what they are called on, beside those whose names end in `_mut`.
+const CHANGING: [&str; 13] = [
+    "insert",
+    "push",
+    "push_str",
+    "extend",
+    "append",
+    "retain",
+    "clear",
+    "truncate",
+    "entry",
+    "get_or_insert",
+    "get_or_insert_with",
+    "get_or_insert_default",
+    "dedup",
+];
+
+/// Methods that remove something, which is often done to read it: a change only where the result is not used.
+const REMOVING: [&str; 5] = ["remove", "swap_remove", "pop", "take", "drain"];
+
+/// Methods of kube's `ResourceExt` that change what no manifest has.
+const OF_THE_SERVER: [&str; 3] = ["finalizers_mut", "owner_references_mut", "managed_fields_mut"];
+
+/// Returns whether functions of a text may change a CRD.
+pub(super) fn may_patch(text: &str) -> bool {
+    text.contains(CALL)
+}
+
+impl FileReader<'_, '_> {
+    /// Keeps the places where a function changes CRDs: the first for each kind.
+    pub(super) fn patches(
+        &mut self,
+        function: &Function<'_>,
+        around: Option<&Implementation<'_>>,
+        module: ModuleId,
+    ) {
+        let Some(body) = function.body.filter(|body| self.may_patch && may_patch(body)) else {
+            return;
+        };
+        let self_type = around.and_then(|around| around.self_type().ok());
+        for (kind, span) in find_patches(body) {
+            let kind = match (kind.as_slice(), &self_type) {
+                ([word], Some(self_type)) if word == "Self" => path_of(self_type),
+                _ => Some(kind),
+            };
+            let Some(kind) = kind else { continue };
+            self.collector.package.patches.push(Patch {
+                file: self.id,
+                module,
+                kind,
+                span: Span {
+                    start: span.start + function.body_start,
+                    end: span.end + function.body_start,
+                },
+            });
+        }
+    }
+}
+
+/// The kinds whose CRDs a body changes, each with the first place.
+fn find_patches(body: &str) -> Vec<(Vec<String>, Span)> {
+    let Ok(tokens) = lex(body) else {
+        return Vec::new();
+    };
+    let mut finder = Finder::default();
+    finder.walk(tokens.cursor());
+    finder.found
+}
+
+#[derive(Default)]
+struct Finder<'a> {
+    /// The variables that hold CRDs.
+    held: BTreeMap<&'a str, Held>,
+    found: Vec<(Vec<String>, Span)>,
+}
+
+impl<'a> Finder<'a> {
+    /// Passes all tokens up to the end of a group.
+    fn walk(&mut self, mut cursor: Cursor<'a>) {
+        // A variable holds its value from the end of the statement on.
+        let mut declared: Option<(&'a str, Option<Held>)> = None;
+        let mut is_start = true;
+        while !cursor.is_end() {
+            let starts_statement = std::mem::replace(&mut is_start, false);
+            if let Some((name, value)) = self.binding(&mut cursor) {
+                declared = Some((name, value));
+            } else if cursor.eat_word("for") {
+                self.for_loop(&mut cursor);
+            } else if cursor.is_pair(b'.', b'.') {
+                self.base(&mut cursor);
+            } else if cursor.eat(b'.') || cursor.eat_pair(b':', b':') {
+                // What follows is no variable.
+                cursor.any_ident();
+            } else if cursor.is_punct(b'&') {
+                self.borrow(&mut cursor);
+            } else if cursor.is_ident() {
+                self.variable(&mut cursor, starts_statement);
+            } else {
+                is_start = cursor.is_punct(b';') || cursor.is_group(Delimiter::Brace);
+                if cursor.is_punct(b';') {
+                    self.declare(declared.take());
+                }
+                match cursor.any_group() {
+                    Some(inner) => self.walk(inner),
+                    None => cursor.skip(),
+                }
+            }
+        }
+        self.declare(declared);
+    }
+
+    fn declare(&mut self, declared: Option<(&'a str, Option<Held>)>) {
+        match declared {
+            Some((name, Some(value))) => {
+                self.held.insert(name, value);
+            }
+            Some((name, None)) => {
+                self.held.remove(name);
+            }
+            None => {}
+        }
+    }
+
+    /// Passes `let mut name: Type =`. Returns the name and what the value holds, which is not passed.
+    fn binding(&self, cursor: &mut Cursor<'a>) -> Option<(&'a str, Option<Held>)> {
+        if !cursor.eat_word("let") {
+            return None;
+        }
+        let mut ahead = *cursor;
+        ahead.eat_word("mut");
+        let name = ahead.ident().ok()?;
+        while !(ahead.is_end() || ahead.is_punct(b'=') || ahead.is_punct(b';')) {
+            ahead.skip();
+        }
+        // Where the name begins a pattern, such as `Some(name)`, nothing is declared by it, and nothing held.
+        ahead.eat(b'=');
+        *cursor = ahead;
+        let value = self.held_by(&mut ahead).filter(|_| ahead.is_punct(b';'));
+        Some((name.text, value))
+    }
+
+    /// Passes `mut name in` of a loop, whose variable holds what the list does.
+    fn for_loop(&mut self, cursor: &mut Cursor<'a>) {
+        let mut ahead = *cursor;
+        ahead.eat_word("mut");
+        let Ok(name) = ahead.ident() else { return };
+        if !ahead.eat_word("in") {
+            return;
+        }
+        *cursor = ahead;
+        let held = self
+            .held_by(&mut ahead)
+            .filter(|_| ahead.is_group(Delimiter::Brace))
+            .map(|held| Held {
+                is_list: false,
+                ..held
+            });
+        self.declare(Some((name.text, held)));
+    }
+
+    /// Passes the `..` in front of the rest of a struct, which is a CRD with other fields if it holds one.
+    fn base(&mut self, cursor: &mut Cursor<'a>) {
+        cursor.eat_pair(b'.', b'.');
+        let start = *cursor;
+        let mut ahead = start;
+        if let Some(held) = self.held_by(&mut ahead)
+            && ahead.kind() == Kind::Close(Delimiter::Brace)
+        {
+            self.add(&held, ahead.span_since(start));
+            *cursor = ahead;
+        }
+    }
+
+    /// Passes `&mut` in front of a CRD or a part of one, which whoever gets it can change; or only the `&`.
+    fn borrow(&mut self, cursor: &mut Cursor<'a>) {
+        let start = *cursor;
+        cursor.eat(b'&');
+        if !cursor.eat_word("mut") {
+            return;
+        }
+        let mut ahead = *cursor;
+        let held = match ahead.any_ident().and_then(|name| self.held.get(name.text)) {
+            Some(held) => {
+                let place = pass_place(&mut ahead);
+                place.is_in_manifest().then(|| held.clone())
+            }
+            None => {
+                ahead = *cursor;
+                self.held_by(&mut ahead)
+            }
+        };
+        if let Some(held) = held {
+            self.add(&held, ahead.span_since(start));
+            *cursor = ahead;
+        }
+    }
+
+    /// Passes a name and, if it is a variable that holds CRDs, notes what is done to them.
+    fn variable(&mut self, cursor: &mut Cursor<'a>, starts_statement: bool) {
+        let start = *cursor;
+        let Some(name) = cursor.any_ident() else { return };
+        let Some(held) = self.held.get(name.text).cloned() else {
+            return self.pushed(name.text, *cursor);
+        };
+        let mut ahead = *cursor;
+        let place = pass_place(&mut ahead);
+        if !place.is_in_manifest() {
+            return;
+        }
+        if is_assigned(ahead) {
+            let is_whole = place.fields.is_empty();
+            if !is_whole || is_result_of(ahead, name.text) {
+                self.add(&held, ahead.span_since(start));
+            } else if !place.is_indexed {
+                ahead.eat(b'=');
+                let value = self.held_by(&mut ahead).filter(|_| ahead.is_punct(b';'));
+                self.declare(Some((name.text, value)));
+            }
+            return;
+        }
+        let Some(method) = method(&mut ahead) else { return };
+        let is_own = held.is_list && place.fields.is_empty() && !place.is_indexed;
+        let is_change = if method.ends_with("_mut") {
+            !OF_THE_SERVER.contains(&method)
+        } else if REMOVING.contains(&method) {
+            !is_own && starts_statement && ahead.is_punct(b';')
+        } else {
+            !is_own && CHANGING.contains(&method)
+        };
+        if is_change {
+            self.add(&held, ahead.span_since(start));
+        } else {
+            self.pushed(name.text, *cursor);
+        }
+    }
+
+    /// Notes that a list holds what is pushed to it.
+    fn pushed(&mut self, name: &'a str, mut cursor: Cursor<'a>) {
+        if !(cursor.eat(b'.') && cursor.eat_word("push")) {
+            return;
+        }
+        let Some(mut argument) = cursor.group(Delimiter::Paren) else {
+            return;
+        };
+        if let Some(pushed) = self.held_by(&mut argument) {
+            let list = self.held.entry(name).or_insert(Held {
+                kinds: Vec::new(),
+                is_list: true,
+            });
+            list.kinds.extend(pushed.kinds);
+        }
+    }
+
+    /// Adds a change of CRDs, unless the body has one of the same kind before.
+    fn add(&mut self, held: &Held, span: Span) {
+        for kind in &held.kinds {
+            if self.found.iter().all(|(known, _)| known != kind) {
+                self.found.push((kind.clone(), span));
+            }
+        }
+    }
+}
+
+/// A part of a variable's value.
+#[derive(Default)]
+struct Part<'a> {
+    /// The fields that lead there, keys of JSON objects included.
+    fields: Vec<&'a str>,
+    /// True if an item of a list is on the way.
+    is_indexed: bool,
+}
+
+impl Part<'_> {
+    /// Returns whether a manifest has it: the status and most of the metadata are the API server's.
+    fn is_in_manifest(&self) -> bool {
+        match self.fields.as_slice() {
+            ["status", ..] => false,
+            ["metadata", field, ..] => matches!(*field, "annotations" | "labels" | "name"),
+            _ => true,
+        }
+    }
+}
+
+/// Passes `.field`, `[index]` and `["key"]`.
+fn pass_place<'a>(cursor: &mut Cursor<'a>) -> Part<'a> {
+    let mut part = Part::default();
+    loop {
+        let mut ahead = *cursor;
+        if let Some(index) = ahead.group(Delimiter::Bracket) {
+            match index.text().strip_prefix('"') {
+                Some(key) => part.fields.push(key.trim_end_matches('"')),
+                None => part.is_indexed = true,
+            }
+        } else if !ahead.is_pair(b'.', b'.') && ahead.eat(b'.') {
+            match ahead.any_ident() {
+                Some(field) if !ahead.is_group(Delimiter::Paren) && !ahead.is_pair(b':', b':') => {
+                    part.fields.push(field.text);
+                }
+                _ => return part,
+            }
+        } else {
+            return part;
+        }
+        *cursor = ahead;
+    }
+}
+
+/// Returns true in front of `=`, and of `+=` and the like.
+fn is_assigned(cursor: Cursor<'_>) -> bool {
+    let is_plain = cursor.is_punct(b'=') && !cursor.is_pair(b'=', b'=') && !cursor.is_pair(b'=', b'>');
+    is_plain || b"+-|&".iter().any(|sign| cursor.is_pair(*sign, b'='))
+}
+
+/// Returns true in front of `= function(variable`: what the function was given for changing it.
+fn is_result_of(mut cursor: Cursor<'_>, variable: &str) -> bool {
+    cursor.eat(b'=');
+    while cursor.any_ident().is_some() && cursor.eat_pair(b':', b':') {}
+    cursor.group(Delimiter::Paren).is_some_and(|mut arguments| {
+        arguments.eat_word(variable) && (arguments.is_end() || arguments.is_punct(b','))
+    })
+}
