@@ -148,6 +148,21 @@ fn code_is_refused() {
         "`kind()` is more than a value that is written out",
     );
     refused("let s = unknown(); s", "`s` is more than");
+    // What is declared in the function would take the place of an item of the same name.
+    for local in [
+        "#[derive(JsonSchema)] #[serde(tag = \"a\")] struct Inner { y: i32 } Inner::json_schema(g)",
+        "pub(crate) type Inner = i32; g.subschema_for::<Inner>()",
+        "let a = 1; enum Inner { A } Inner::json_schema(g)",
+    ] {
+        refused(
+            local,
+            "`Inner` is declared inside of the function, where declarations are not read",
+        );
+    }
+    refused(
+        "impl JsonSchema for Foo {} Foo::json_schema(g)",
+        "`impl` is more than",
+    );
     refused("f(g)", "call each other too deeply");
     refused("json_schema!({ \"type\": \"sting\" })", "is not structural");
     refused("json_schema!({ \"properties\": {} })", "it has no `type`");

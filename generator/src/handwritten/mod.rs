@@ -9,7 +9,7 @@ mod place;
 
 use std::collections::BTreeMap;
 
-use rbuilder_reader::token::lex;
+use rbuilder_reader::token::{Cursor, Delimiter, Ident, lex};
 use rbuilder_reader::{Expr, ExprKind, Span, Statement, TypeKind, read_block};
 use rbuilder_schema::{check_literal, check_structural, mark_structural, read_json_schema};
 use serde_json::{Value, json};
@@ -29,6 +29,8 @@ const MAX_PARTS: usize = 500_000;
 struct Unread {
     place: Place,
     what: String,
+    /// The change that helps here, if it is another than elsewhere.
+    help: Option<String>,
 }
 
 type Read<T> = Result<T, Unread>;
@@ -64,6 +66,23 @@ impl Function<'_> {
         Err(Unread {
             place: self.place(span),
             what: what.into(),
+            help: None,
+        })
+    }
+
+    /// The statement at which reading ends.
+    fn unread_statement<T>(&self, at: Cursor<'_>) -> Read<T> {
+        let Some(name) = local_item(at) else {
+            let what = format!("`{}` is more than a value that is written out", at.text());
+            return self.unread(at.span(), what);
+        };
+        Err(Unread {
+            place: self.place(name.span),
+            what: format!(
+                "`{}` is declared inside of the function, where declarations are not read",
+                name.text
+            ),
+            help: Some(format!("move `{}` out of the function", name.text)),
         })
     }
 }
@@ -156,6 +175,7 @@ impl<'s, 'a> SchemaReader<'s, 'a> {
                         unread.what
                     );
                     let help = "return `json_schema!({ … })` with literals, or the schema of a type by `generator.subschema_for::<T>()`; or name a type with the same form where the schema is used: `#[schemars(with = \"String\")]`";
+                    let help = unread.help.as_deref().unwrap_or(help);
                     self.schemas.report().error(unread.place, message, help);
                 }
                 None
@@ -227,8 +247,7 @@ impl<'s, 'a> SchemaReader<'s, 'a> {
                 Statement::Expr(expr) => self.change(expr, function)?,
                 Statement::Result(value) => return self.value(value, function),
                 Statement::Other(at) => {
-                    let what = format!("`{}` is more than a value that is written out", at.text());
-                    return function.unread(at.span(), what);
+                    return function.unread_statement(*at);
                 }
             }
         }
@@ -295,6 +314,22 @@ impl<'s, 'a> SchemaReader<'s, 'a> {
         }
         Ok(())
     }
+}
+
+/// The name of the item that is next, with its attributes; nothing if it is none, or has no name.
+fn local_item(mut cursor: Cursor<'_>) -> Option<Ident<'_>> {
+    const KEYWORDS: [&str; 8] = [
+        "struct", "enum", "union", "type", "trait", "mod", "const", "static",
+    ];
+    while cursor.eat(b'#') {
+        cursor.group(Delimiter::Bracket)?;
+    }
+    if cursor.eat_word("pub") {
+        cursor.group(Delimiter::Paren);
+    }
+    let keyword = cursor.any_ident()?;
+    let name = KEYWORDS.contains(&keyword.text).then(|| cursor.any_ident());
+    name.flatten()
 }
 
 /// The number of values in a value.
