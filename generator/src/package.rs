@@ -130,9 +130,17 @@ pub(crate) struct Module {
     pub(crate) names: BTreeMap<String, Name>,
     /// Its functions and constants that may be a single value.
     pub(crate) values: BTreeMap<String, ValueId>,
-    pub(crate) globs: Vec<Vec<String>>,
+    pub(crate) globs: Vec<Glob>,
     /// The parts of it whose items are unknown.
     pub(crate) gaps: Vec<GapId>,
+}
+
+/// `use path::*`.
+#[derive(Debug)]
+pub(crate) struct Glob {
+    pub(crate) path: Vec<String>,
+    /// The gap that says why nobody knows whether it is compiled.
+    pub(crate) undecided: Option<GapId>,
 }
 
 /// The meaning of a name in a module.

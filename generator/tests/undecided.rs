@@ -114,6 +114,59 @@ fn conditions_of_imports_matter_where_a_kind_needs_their_names() {
 }
 
 #[test]
+fn conditions_of_globs_matter_where_a_kind_needs_a_name_of_theirs() {
+    let lib = |glob: &str, field| {
+        format!(
+            "mod a {{ {PART} pub fn size() -> i32 {{ 3 }} }} mod b {{ pub use crate::a::*; }} mod c {{ {PART} }}\n{glob}\n{}",
+            cup(field)
+        )
+    };
+    let undecided = "#[cfg(tokio_unstable)] use a::*;";
+    check(&[("src/lib.rs", &lib(undecided, "a: i32, b: String,"))], &[]);
+    check(&[("src/lib.rs", &lib(undecided, "a: c::Part,"))], &[]);
+    check(&[("src/lib.rs", &lib(undecided, "a: Part,"))], &[UNDECIDED]);
+    check(
+        &[(
+            "src/lib.rs",
+            &lib("#[cfg(tokio_unstable)] use {b::*, c::Part as Other};", "a: Part,"),
+        )],
+        &[UNDECIDED],
+    );
+    // A glob that is compiled in any case has the name as well: it can only be the same type.
+    for both in [
+        "#[cfg(tokio_unstable)] use b::*; use a::*;",
+        "use a::*; #[cfg(tokio_unstable)] use b::*;",
+    ] {
+        check(&[("src/lib.rs", &lib(both, "a: Part,"))], &[]);
+    }
+    // Only one of the two is compiled, and nobody knows which.
+    check(
+        &[(
+            "src/lib.rs",
+            &lib(
+                "#[cfg(tokio_unstable)] use a::*; #[cfg(not(tokio_unstable))] use c::*;",
+                "a: Part,",
+            ),
+        )],
+        &[UNDECIDED],
+    );
+    // The names of std, and defaults.
+    let std = "#[cfg(tokio_unstable)] use std::collections::*;";
+    check(
+        &[("src/lib.rs", &lib(std, "a: BTreeMap<String, String>,"))],
+        &[UNDECIDED],
+    );
+    check(&[("src/lib.rs", &lib(std, "a: String,"))], &[]);
+    check(
+        &[(
+            "src/lib.rs",
+            &lib(undecided, "#[serde(default = \"size\")] a: i32,"),
+        )],
+        &["warning in src/lib.rs: "],
+    );
+}
+
+#[test]
 fn files_that_a_build_makes_matter_where_a_kind_needs_them() {
     let out = |field| {
         format!(

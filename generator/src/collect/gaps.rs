@@ -8,7 +8,7 @@ use rbuilder_syntax::{Diagnostic, MarkKind};
 use super::file::FileReader;
 use super::markers::rewritten_module;
 use super::seen_marks::report_unseen;
-use crate::gap::{Gap, GapSort};
+use crate::gap::{Gap, GapId, GapSort};
 use crate::package::ModuleId;
 
 impl FileReader<'_, '_> {
@@ -56,18 +56,17 @@ impl FileReader<'_, '_> {
         }
     }
 
-    /// Notes names of which nobody knows whether they are imported.
-    pub(super) fn add_undecided(&mut self, names: String, module: ModuleId) {
-        if let Some(reason) = self.pending.iter().find(|pending| pending.is_error()) {
-            let gap = Gap {
-                file: self.id,
-                sort: GapSort::Undecided,
-                text: names.into(),
-                hides_kind: false,
-                reason: reason.clone(),
-            };
-            self.collector.add_gap(module, gap);
-        }
+    /// Notes names of which nobody knows whether they are imported. Returns nothing if it is known.
+    pub(super) fn add_undecided(&mut self, names: String, module: ModuleId) -> Option<GapId> {
+        let reason = self.pending.iter().find(|pending| pending.is_error())?;
+        let gap = Gap {
+            file: self.id,
+            sort: GapSort::Undecided,
+            text: names.into(),
+            hides_kind: false,
+            reason: reason.clone(),
+        };
+        Some(self.collector.add_gap(module, gap))
     }
 
     /// Notes that a version of a kind may be missing.

@@ -5,7 +5,7 @@ use rbuilder_reader::token::{Cursor, Delimiter};
 use rbuilder_syntax::Diagnostic;
 
 use super::file::FileReader;
-use crate::package::{Dependency, ModuleId, Name};
+use crate::package::{Dependency, Glob, ModuleId, Name};
 
 /// One name brought in, or everything of a module.
 #[derive(Debug, PartialEq, Eq)]
@@ -19,6 +19,7 @@ enum Import {
 impl FileReader<'_, '_> {
     pub(super) fn imports(&mut self, tree: Cursor<'_>, module: ModuleId) -> Result<(), Diagnostic> {
         let mut names = Vec::new();
+        let mut globs = Vec::new();
         for import in imports(tree)? {
             match import {
                 Import::Name(name, path) => {
@@ -28,10 +29,12 @@ impl FileReader<'_, '_> {
                     let names = &mut self.collector.package.modules[module.0].names;
                     names.entry(name).or_insert(Name::Import(path));
                 }
-                Import::Glob(path) => self.collector.package.modules[module.0].globs.push(path),
+                Import::Glob(path) => globs.push(path),
             }
         }
-        self.add_undecided(names.join(" "), module);
+        let undecided = self.add_undecided(names.join(" "), module);
+        let globs = globs.into_iter().map(|path| Glob { path, undecided });
+        self.collector.package.modules[module.0].globs.extend(globs);
         Ok(())
     }
 

@@ -196,11 +196,11 @@ impl Collector<'_> {
     }
 
     /// Adds a part of a module whose items are unknown.
-    fn add_gap(&mut self, module: ModuleId, gap: Gap) {
-        self.package.modules[module.0]
-            .gaps
-            .push(GapId(self.package.gaps.len()));
+    fn add_gap(&mut self, module: ModuleId, gap: Gap) -> GapId {
+        let id = GapId(self.package.gaps.len());
+        self.package.modules[module.0].gaps.push(id);
         self.package.gaps.push(gap);
+        id
     }
 
     /// Adds an error after which nothing of the run can be trusted.

@@ -23,7 +23,13 @@ pub(super) fn may_need_published(package: &Package) -> bool {
                 hops.extend((last != name).then_some(last.as_str()));
             }
         }
-        hops.extend(module.globs.iter().flatten().map(String::as_str));
+        hops.extend(
+            module
+                .globs
+                .iter()
+                .flat_map(|glob| &glob.path)
+                .map(String::as_str),
+        );
     }
     add_aliases(package, &mut used, &hops);
     let mut dependencies = package.members.iter().flat_map(|member| &member.dependencies);
@@ -41,7 +47,7 @@ pub(super) fn may_need_published(package: &Package) -> bool {
         // A path through an import that has the name of a package, such as `anyhow::anyhow`, begins at the package itself.
         imports.any(|(name, path)| {
             begins_locked(path) && hops.contains(name.as_str()) && !is_locked(dependencies.get(name))
-        }) || module.globs.iter().any(|glob| begins_locked(glob))
+        }) || module.globs.iter().any(|glob| begins_locked(&glob.path))
     })
 }
 

@@ -5,7 +5,8 @@ use rbuilder_schema::Shape;
 
 use crate::gap::{GapId, GapSort};
 use crate::package::{
-    AliasId, Dependency, LockedDependency, ModuleId, Name, Obstacle, Package, PackageId, TypeId, ValueId,
+    AliasId, Dependency, Glob, LockedDependency, ModuleId, Name, Obstacle, Package, PackageId, TypeId,
+    ValueId,
 };
 
 use super::external;
@@ -306,7 +307,9 @@ impl<'a> Search<'a> {
             Some(Name::Import(path)) if path.len() > 1 => return self.value(module, path, depth + 1),
             _ => {}
         }
-        this.globs.iter().find_map(|glob| match self.path(module, glob)? {
+        // What a glob brings in of which nobody knows whether it is compiled is no known value.
+        let mut decided = this.globs.iter().filter(|glob| glob.undecided.is_none());
+        decided.find_map(|glob| match self.path(module, &glob.path)? {
             Step::Module(id) if id != module => self.value_in(id, name, depth + 1),
             // The variants of an enum.
             Step::Type(id) if self.has_variant(id, name) => {
@@ -438,14 +441,37 @@ impl<'a> Search<'a> {
         }
     }
 
+    /// A name from the globs of a module. One that only a glob has of which nobody knows whether it is compiled may be missing,
+    /// or another crate's. One that another glob has too is that: Rust refuses it if they are two.
+    fn through_globs(&mut self, module: ModuleId, name: &str) -> Option<Step> {
+        let globs = &self.package.module(module).globs;
+        let decided = globs.iter().filter(|glob| glob.undecided.is_none());
+        if let Some(step) = self.through(decided, module, name) {
+            return Some(step);
+        }
+        let undecided = globs.iter().filter_map(|glob| Some((glob, glob.undecided?)));
+        for (glob, gap) in undecided {
+            if let Some(step) = self.through(std::iter::once(glob), module, name) {
+                self.unread_gap.get_or_insert(gap);
+                return Some(step);
+            }
+        }
+        None
+    }
+
     /// Of two modules that have the name, the one that declares it is meant: an import in the other is private, for Rust
     /// refuses a name that two globs bring in.
-    fn through_globs(&mut self, module: ModuleId, name: &str) -> Option<Step> {
+    fn through<'g>(
+        &mut self,
+        globs: impl Iterator<Item = &'g Glob>,
+        module: ModuleId,
+        name: &str,
+    ) -> Option<Step> {
         let package = self.package;
         let mut imported = None;
         let mut locked = None;
-        for glob in &package.module(module).globs {
-            let (step, is_import) = match self.path(module, glob) {
+        for glob in globs {
+            let (step, is_import) = match self.path(module, &glob.path) {
                 // A glob over the module itself, or over one that is reached through the glob, ends by the step count.
                 // Read or not, a crate of a registry gives the same answer.
                 Some(Step::Module(id))
@@ -497,8 +523,12 @@ impl<'a> Search<'a> {
         let package = self.package;
         let mut globs = package.module(module).globs.iter();
         let found = globs.find_map(|glob| {
-            let step = self.path(module, glob);
-            self.through_open_glob(step, glob, name)
+            let step = self.path(module, &glob.path);
+            let found = self.through_open_glob(step, &glob.path, name);
+            if found.is_some() {
+                self.unread_gap = self.unread_gap.or(glob.undecided);
+            }
+            found
         });
         self.is_opening = false;
         found
