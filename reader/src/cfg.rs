@@ -109,6 +109,9 @@ fn flag(name: &str) -> Option<bool> {
         "unix" | "true" => Some(true),
         "windows" | "test" | "doc" | "doctest" | "miri" | "proc_macro" | "debug_assertions" | "docsrs"
         | "false" => Some(false),
+        // Set by tools that check or measure a program, for their own build of it.
+        "clippy" | "rust_analyzer" | "fuzzing" | "tarpaulin" | "tarpaulin_include" | "coverage"
+        | "coverage_nightly" => Some(false),
         _ => None,
     }
 }
@@ -206,6 +209,8 @@ mod tests {
         check("unix", Some(true));
         check("windows", Some(false));
         check("test", Some(false));
+        check("not(tarpaulin_include)", Some(true));
+        check("any(coverage, coverage_nightly, fuzzing)", Some(false));
         check("feature = \"a\"", Some(true));
         check("feature = \"b\"", Some(false));
         check("not(feature = \"b\")", Some(true));
