@@ -24,12 +24,14 @@ const GROUPS: &[Row] = &[
         "Cluster API",
         "kubernetes-sigs/cluster-api",
     ),
+    ("agones.dev", "Agones", "googleforgames/agones"),
     (
         "apiextensions.crossplane.io",
         "Crossplane",
         "crossplane/crossplane",
     ),
     ("argoproj.io", "Argo", "argoproj/argo-cd"),
+    ("autoscaling.agones.dev", "Agones", "googleforgames/agones"),
     (
         "autoscaling.k8s.io",
         "Vertical Pod Autoscaler",
