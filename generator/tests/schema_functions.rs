@@ -181,6 +181,41 @@ fn code_is_refused() {
 }
 
 #[test]
+fn imports_of_functions_are_not_taken_for_those_of_the_module() {
+    let items = format!(
+        "{ITEMS} fn other(_: &mut SchemaGenerator) -> Schema {{ json_schema!({{ \"type\": \"integer\" }}) }}
+        mod inner {{
+            use super::*;
+            #[derive(Serialize, Deserialize, JsonSchema)] pub struct Inner {{ y: i32 }}
+            #[derive(Serialize, Deserialize, JsonSchema)] pub struct Third {{}}
+            pub fn other(_: &mut SchemaGenerator) -> Schema {{ json_schema!({{ \"type\": \"string\" }}) }}
+        }}"
+    );
+    for (body, hidden) in [
+        ("use inner::Inner; Inner::json_schema(g)", "Inner"),
+        ("use inner::{Third, Inner}; Inner::json_schema(g)", "Inner"),
+        ("use inner::Third as Inner; g.subschema_for::<Inner>()", "Inner"),
+        ("use inner::*; Inner::json_schema(g)", "Inner"),
+        ("use inner::other; other(g)", "other"),
+        ("use inner::*; other(g)", "other"),
+    ] {
+        let found = of_body(body, &items).expect_err(body);
+        let expected = format!("`{hidden}` is imported inside of the function");
+        assert!(found.contains(&expected), "{body}: {found}");
+    }
+    // The same item, and names that the function does not use.
+    for body in [
+        "use self::Inner; Inner::json_schema(g)",
+        "use inner::Inner; string_of(g)",
+        "use inner::*; string_of(g)",
+        "use schemars::schema::*; use inner::Third; string_of(g)",
+    ] {
+        let found = of_body(body, &items);
+        assert!(found.is_ok(), "{body}: {found:?}");
+    }
+}
+
+#[test]
 fn implementations() {
     let items = format!(
         "{ITEMS}

@@ -15,8 +15,8 @@ pub enum Statement<'a> {
     Expr(Expr<'a>),
     /// The value of the block: its last expression, or what `return` has.
     Result(Expr<'a>),
-    /// `use path;`.
-    Use,
+    /// `use path;`, from behind the word.
+    Use(Cursor<'a>),
     /// Anything else, by its first word.
     Other(Cursor<'a>),
 }
@@ -45,10 +45,11 @@ pub fn read_block(mut cursor: Cursor<'_>) -> Result<Vec<Statement<'_>>, Diagnost
 
 fn statement<'a>(cursor: &mut Cursor<'a>) -> Result<Option<Statement<'a>>, Diagnostic> {
     if cursor.eat_word("use") {
+        let tree = *cursor;
         while !cursor.is_end() && !cursor.eat(b';') {
             cursor.skip();
         }
-        return Ok(Some(Statement::Use));
+        return Ok(Some(Statement::Use(tree)));
     }
     if cursor.eat_word("let") {
         return binding(cursor);
@@ -122,7 +123,7 @@ mod tests {
                 Statement::Assign(target, value) => format!("{} = {}", target.text, value.text),
                 Statement::Expr(value) => format!("{};", value.text),
                 Statement::Result(value) => format!("-> {}", value.text),
-                Statement::Use => "use".to_owned(),
+                Statement::Use(_) => "use".to_owned(),
                 Statement::Other(at) => format!("other {}", at.text()),
             })
             .collect();

@@ -9,7 +9,7 @@ use crate::package::{Dependency, Glob, ModuleId, Name};
 
 /// One name brought in, or everything of a module.
 #[derive(Debug, PartialEq, Eq)]
-enum Import {
+pub(crate) enum Import {
     /// The name here, and the path it stands for.
     Name(String, Vec<String>),
     /// The path of the module.
@@ -20,7 +20,7 @@ impl FileReader<'_, '_> {
     pub(super) fn imports(&mut self, tree: Cursor<'_>, module: ModuleId) -> Result<(), Diagnostic> {
         let mut names = Vec::new();
         let mut globs = Vec::new();
-        for import in imports(tree)? {
+        for import in read_imports(tree)? {
             match import {
                 Import::Name(name, path) => {
                     self.refuse_renamed(&name, &path, tree.span(), module);
@@ -65,7 +65,7 @@ impl FileReader<'_, '_> {
 }
 
 /// All imports of a `use` item, from behind the word; a leading `::` is an empty first segment.
-fn imports(mut tree: Cursor<'_>) -> Result<Vec<Import>, Diagnostic> {
+pub(crate) fn read_imports(mut tree: Cursor<'_>) -> Result<Vec<Import>, Diagnostic> {
     let mut found = Vec::new();
     walk(&mut tree, &mut Vec::new(), &mut found)?;
     if tree.is_punct(b';') {
@@ -152,7 +152,7 @@ mod tests {
             let tokens = lex(input).expect("tokens");
             let mut tree = tokens.cursor();
             tree.skip();
-            let found: Vec<String> = imports(tree)
+            let found: Vec<String> = read_imports(tree)
                 .expect("a tree")
                 .into_iter()
                 .map(|import| match import {

@@ -35,6 +35,8 @@ use crate::selection::Selector;
 use crate::sources::Sources;
 use crate::{Diagnostic, FileRange, Options};
 
+pub(crate) use imports::{Import, read_imports};
+
 /// More modules than any package has: `#[path]` can name one file in many places.
 const MAX_MODULES: usize = 20_000;
 

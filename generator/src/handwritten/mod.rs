@@ -4,6 +4,7 @@
 //! statement that is more than that, the function is unknown, which is reported at that statement.
 
 mod evaluate;
+mod imports;
 mod legacy;
 mod place;
 
@@ -67,6 +68,17 @@ impl Function<'_> {
             place: self.place(span),
             what: what.into(),
             help: None,
+        })
+    }
+
+    /// An import that gives a name another meaning than it has in the module.
+    fn unread_hidden<T>(&self, at: Span, name: &str) -> Read<T> {
+        Err(Unread {
+            place: self.place(at),
+            what: format!("`{name}` is imported inside of the function, and is another item outside of it"),
+            help: Some(format!(
+                "import `{name}` outside of the function, under a name of its own"
+            )),
         })
     }
 
@@ -227,7 +239,7 @@ impl<'s, 'a> SchemaReader<'s, 'a> {
     ) -> Read<Value> {
         for statement in statements {
             match statement {
-                Statement::Use => {}
+                Statement::Use(tree) => self.check_imports(*tree, function)?,
                 Statement::Let(name, value) => {
                     let variable = match function.find_part(value) {
                         Some((of, path)) => Variable::Part(of, path),
