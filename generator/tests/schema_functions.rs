@@ -203,6 +203,9 @@ fn imports_of_functions_are_not_taken_for_those_of_the_module() {
         let expected = format!("`{hidden}` is imported inside of the function");
         assert!(found.contains(&expected), "{body}: {found}");
     }
+    let many = "use inner::*; ".repeat(1000) + "string_of(g)";
+    let found = of_body(&many, &items).expect_err("many imports");
+    assert!(found.contains("it is too large"), "{found}");
     // The same item, and names that the function does not use.
     for body in [
         "use self::Inner; Inner::json_schema(g)",

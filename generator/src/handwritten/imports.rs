@@ -16,14 +16,20 @@ use crate::collect::{Import, read_imports};
 use crate::gap::words;
 use crate::resolve::{Target, ValueTarget, find_value, lookup_path};
 
+/// The parts of a value that take as long to make as a word to look up. A body with many imports has many words, each of which is
+/// looked up for each glob.
+const LOOKUP: usize = 16;
+
 impl SchemaReader<'_, '_> {
     /// Ends reading at an import that gives a name of the module another meaning, if the function has that name.
-    pub(super) fn check_imports(&self, tree: Cursor<'_>, function: &Function<'_>) -> Read<()> {
+    pub(super) fn check_imports(&mut self, tree: Cursor<'_>, function: &Function<'_>) -> Read<()> {
         let Ok(imports) = read_imports(tree) else {
             return function.unread(tree.span(), "its `use` is not one");
         };
         let body = &function.item.body;
+        let length = words(body).count();
         for import in imports {
+            self.spend(length.saturating_mul(LOOKUP), tree.span(), function)?;
             let hidden = match import {
                 Import::Name(name, path) => {
                     // The import itself has the name once.
