@@ -76,13 +76,15 @@ pub(crate) fn crd_files(
     each: &mut dyn FnMut(OutputFile),
 ) -> Vec<Kind> {
     let kinds = merge::group_versions(package, report);
-    let summaries = summary::list_kinds(package, &kinds, report);
+    let patches = patched::find_patches(package, &kinds);
+    let summaries = summary::list_kinds(package, &kinds, &patches, report);
     let mut schemas = Schemas::new(package, report);
     for (position, versions) in kinds.values().enumerate() {
         let concern = Concern::Kind(position);
         schemas.report().set_concern(concern);
-        let patches = patched::find_patches(package, versions);
-        patched::report_patches(&versions[0].1.kind, &patches, schemas.report());
+        if let Some(places) = patches.get(&position) {
+            patched::report_patches(&versions[0].1.kind, places, schemas.report());
+        }
         let stored = storage::find_stored(package, versions);
         let made: Vec<Option<Version<'_>>> = versions
             .iter()

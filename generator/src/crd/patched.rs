@@ -1,39 +1,47 @@
 //! Warnings about CRDs that the program changes before it writes or applies them.
 
+use std::collections::BTreeMap;
+
 use super::merge::Versions;
-use crate::package::{Package, Patch};
+use crate::package::{Package, TypeId};
 use crate::place::Place;
 use crate::report::Report;
 use crate::resolve::{Target, lookup_path};
 
-/// The places where the program changes the CRD of a kind.
-pub(super) fn find_patches(package: &Package, versions: &Versions<'_>) -> Vec<Place> {
-    let of_kind = package
-        .patches
-        .iter()
-        .filter(|patch| is_of(package, patch, versions));
-    of_kind
-        .map(|patch| Place {
-            file: patch.file,
-            span: patch.span,
-        })
-        .collect()
-}
+/// The places where the program changes CRDs, by the position of the kind.
+pub(super) type Patches = BTreeMap<usize, Vec<Place>>;
 
-/// Returns whether a patch is of one of these versions. A function can import names of its own, which are not read, so a name
-/// that leads nowhere is compared with that of the kind.
-fn is_of(package: &Package, patch: &Patch, versions: &Versions<'_>) -> bool {
-    match lookup_path(package, patch.module, &patch.kind) {
-        Target::Root(id) => versions.iter().any(|(version, _)| *version == id),
-        Target::Missing(_) | Target::Hidden(_) => versions.iter().any(|(_, resource)| {
-            let root = resource.root.as_ref().unwrap_or(&resource.kind);
-            patch.kind.last() == Some(root)
-        }),
-        _ => false,
+/// Finds the kind of each change. A function can import names of its own, which are not read, so a name that leads nowhere is
+/// compared with those of the kinds.
+pub(super) fn find_patches(package: &Package, kinds: &BTreeMap<(&str, &str), Versions<'_>>) -> Patches {
+    let mut by_item: BTreeMap<TypeId, usize> = BTreeMap::new();
+    let mut by_name: BTreeMap<&str, usize> = BTreeMap::new();
+    for (position, versions) in kinds.values().enumerate() {
+        for (id, resource) in versions {
+            by_item.insert(*id, position);
+            by_name.insert(resource.root.as_ref().unwrap_or(&resource.kind), position);
+        }
     }
+    let mut found = Patches::new();
+    for patch in &package.patches {
+        let position = match lookup_path(package, patch.module, &patch.kind) {
+            Target::Root(id) => by_item.get(&id),
+            Target::Missing(_) | Target::Hidden(_) => {
+                patch.kind.last().and_then(|name| by_name.get(name.as_str()))
+            }
+            _ => None,
+        };
+        if let Some(position) = position {
+            found.entry(*position).or_default().push(Place {
+                file: patch.file,
+                span: patch.span,
+            });
+        }
+    }
+    found
 }
 
-/// Warns of each place.
+/// Warns of each place where the program changes the CRD of a kind.
 pub(super) fn report_patches(kind: &str, places: &[Place], report: &mut Report) {
     let message =
         format!("the program changes the CRD of `{kind}` here; the generated CRD does not have this change");

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::merge::Versions;
-use super::patched;
+use super::patched::Patches;
 use crate::FileRange;
 use crate::kinds::{Kind, State};
 use crate::package::{Package, TypeId, TypeItem};
@@ -13,6 +13,7 @@ use crate::report::Report;
 pub(super) fn list_kinds(
     package: &Package,
     asked: &BTreeMap<(&str, &str), Versions<'_>>,
+    patches: &Patches,
     report: &Report,
 ) -> Vec<Kind> {
     let mut kinds: Vec<Kind> = asked
@@ -26,8 +27,10 @@ pub(super) fn list_kinds(
                 .iter()
                 .map(|(_, version)| version.version.clone())
                 .collect(),
-            patches: patched::find_patches(package, versions)
+            patches: patches
+                .get(&position)
                 .into_iter()
+                .flatten()
                 .map(|place| FileRange::new(report.files.path(place.file), place.span.range()))
                 .collect(),
             state: State::Asked(position),

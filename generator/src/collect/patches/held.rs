@@ -1,5 +1,8 @@
 //! Expressions whose value holds CRDs.
 
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
 use rbuilder_reader::token::{Cursor, Delimiter};
 use rbuilder_reader::{TypeKind, TypeRef};
 
@@ -29,7 +32,7 @@ const PASSING: [&str; 13] = [
 #[derive(Clone, Debug)]
 pub(super) struct Held {
     /// The paths of their kinds.
-    pub(super) kinds: Vec<Vec<String>>,
+    pub(super) kinds: Rc<BTreeSet<Vec<String>>>,
     /// True for a list of them, which can change while they do not.
     pub(super) is_list: bool,
 }
@@ -40,7 +43,7 @@ impl<'a> Finder<'a> {
         while cursor.eat(b'&') || cursor.eat_word("mut") {}
         let held = if cursor.is_punct(b'<') {
             Held {
-                kinds: vec![qualified_call(cursor)?],
+                kinds: Rc::new(BTreeSet::from([qualified_call(cursor)?])),
                 is_list: false,
             }
         } else if let Some(items) = cursor.group(Delimiter::Bracket) {
@@ -62,19 +65,22 @@ impl<'a> Finder<'a> {
 
     /// The CRDs of a list, of which some may be held by what is not known here.
     fn list(&self, mut items: Cursor<'a>) -> Option<Held> {
-        let mut kinds = Vec::new();
+        let mut kinds = BTreeSet::new();
         while !items.is_end() {
             let mut ahead = items;
             if let Some(held) = self.held_by(&mut ahead)
                 && (ahead.is_end() || ahead.is_punct(b','))
             {
-                kinds.extend(held.kinds);
+                kinds.extend(held.kinds.iter().cloned());
             }
             while !items.is_end() && !items.eat(b',') {
                 items.skip();
             }
         }
-        (!kinds.is_empty()).then_some(Held { kinds, is_list: true })
+        (!kinds.is_empty()).then(|| Held {
+            kinds: Rc::new(kinds),
+            is_list: true,
+        })
     }
 
     /// Passes a variable, a call, or `vec![…]`.
@@ -101,7 +107,7 @@ impl<'a> Finder<'a> {
         if function == "crd" && arguments.is_end() && !path.is_empty() {
             let kind = path.into_iter().map(str::to_owned).collect();
             return Some(Held {
-                kinds: vec![kind],
+                kinds: Rc::new(BTreeSet::from([kind])),
                 is_list: false,
             });
         }

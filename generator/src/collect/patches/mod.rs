@@ -17,7 +17,8 @@ mod held;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use rbuilder_reader::Span;
 use rbuilder_reader::grammar::{Function, Implementation};
@@ -29,6 +30,9 @@ use crate::package::{ModuleId, Patch};
 
 /// The call that returns a CRD, as rustfmt writes it.
 const CALL: &str = "crd()";
+
+/// The longest body that is read, in bytes. What the variables hold is copied, so a longer one could take long.
+const MAX_BODY: usize = 1 << 18;
 
 /// Methods that change what they are called on, beside those whose names end in `_mut`.
 const CHANGING: [&str; 13] = [
@@ -66,7 +70,10 @@ impl FileReader<'_, '_> {
         around: Option<&Implementation<'_>>,
         module: ModuleId,
     ) {
-        let Some(body) = function.body.filter(|body| self.may_patch && may_patch(body)) else {
+        let Some(body) = function
+            .body
+            .filter(|body| self.may_patch && body.len() <= MAX_BODY && may_patch(body))
+        else {
             return;
         };
         let self_type = around.and_then(|around| around.self_type().ok());
@@ -104,6 +111,10 @@ struct Finder<'a> {
     /// The variables that hold CRDs.
     held: BTreeMap<&'a str, Held>,
     found: Vec<(Vec<String>, Span)>,
+    /// The kinds in `found`.
+    known: BTreeSet<Vec<String>>,
+    /// The kinds of the change that was added last: often a variable is changed again and again.
+    latest: Option<Rc<BTreeSet<Vec<String>>>>,
 }
 
 impl<'a> Finder<'a> {
@@ -262,6 +273,8 @@ impl<'a> Finder<'a> {
         if is_change {
             self.add(&held, ahead.span_since(start));
         } else {
+            // What a list holds is copied for a push while anything else has it.
+            drop(held);
             self.pushed(name.text, *cursor);
         }
     }
@@ -276,20 +289,28 @@ impl<'a> Finder<'a> {
         };
         if let Some(pushed) = self.held_by(&mut argument) {
             let list = self.held.entry(name).or_insert(Held {
-                kinds: Vec::new(),
+                kinds: Rc::default(),
                 is_list: true,
             });
-            list.kinds.extend(pushed.kinds);
+            Rc::make_mut(&mut list.kinds).extend(pushed.kinds.iter().cloned());
         }
     }
 
     /// Adds a change of CRDs, unless the body has one of the same kind before.
     fn add(&mut self, held: &Held, span: Span) {
-        for kind in &held.kinds {
-            if self.found.iter().all(|(known, _)| known != kind) {
+        if self
+            .latest
+            .as_ref()
+            .is_some_and(|latest| Rc::ptr_eq(latest, &held.kinds))
+        {
+            return;
+        }
+        for kind in held.kinds.iter() {
+            if self.known.insert(kind.clone()) {
                 self.found.push((kind.clone(), span));
             }
         }
+        self.latest = Some(Rc::clone(&held.kinds));
     }
 }
 

@@ -117,3 +117,13 @@ fn programs_that_write_the_crd_as_it_is() {
         check(body, &[]);
     }
 }
+
+#[test]
+fn long_bodies_take_no_long_time() {
+    let mut body = String::new();
+    for at in 0..8000 {
+        body.push_str(&format!("all.push(K{at}::crd());"));
+    }
+    body.push_str(&"f(&mut all);let b = all;f(&mut b);".repeat(3000));
+    assert_eq!(find_patches(&body).len(), 8000);
+}
