@@ -33,6 +33,7 @@ pub mod private;
 mod re2;
 mod refused;
 mod rework;
+mod root;
 mod satisfy;
 mod schema;
 mod structural;
@@ -67,6 +68,7 @@ pub use rework::{
     dropped_object_meta, embedded_object_meta, fill_object_meta, is_bare, keep_object_meta,
     shorten_descriptions, whole_object_meta,
 };
+pub use root::check_root;
 pub use schema::{KeyForm, LacksDefault, Schema, SchemaType};
 pub use structural::check_structural;
 pub use validate::{check_default, is_same as is_same_value, validate};

@@ -3,6 +3,7 @@
 use rbuilder_diagnostic::Diagnostic;
 
 use crate::build::is_scalar;
+use crate::root::check_stanza;
 use crate::{ListType, Schema, SchemaType};
 
 /// Returns an error for each rule that a schema breaks, in the order of its fields. The place is the path of the value,
@@ -41,15 +42,6 @@ fn visit(schema: &Schema, path: &mut String, diagnostics: &mut Vec<Diagnostic<St
     if schema.embedded_resource && schema.schema_type != Some(SchemaType::Object) {
         error("an embedded resource must be an object".into(), None);
     }
-    if schema.embedded_resource
-        && let Some(metadata) = schema.properties.get("metadata")
-        && metadata.schema_type != Some(SchemaType::Object)
-    {
-        error(
-            "`metadata` of an embedded resource must be an object".into(),
-            None,
-        );
-    }
     if let Some(list_type) = schema.list_type {
         for (message, help) in check_list_map(list_type, schema) {
             error(message, help);
@@ -62,6 +54,9 @@ fn visit(schema: &Schema, path: &mut String, diagnostics: &mut Vec<Diagnostic<St
             "items of a list of type `set` or `map` must not be `null`".into(),
             None,
         );
+    }
+    if schema.embedded_resource {
+        diagnostics.extend(check_stanza(schema, path));
     }
     if !schema.all_of.is_empty()
         || !schema.any_of.is_empty()

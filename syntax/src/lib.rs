@@ -40,7 +40,7 @@ pub use item::parse_type;
 pub use kubebuilder::warn_of_go_marker;
 pub use kubernetes::resources;
 pub use mark::{MarkKind, lex_file};
-pub use marker::pattern_problem;
+pub use marker::{ROOT_SCHEMA_KEYS, pattern_problem};
 pub use model::{
     AbsentField, AbsentValue, Conversion, CustomResource, DefaultSource, FieldValue, OneWay, PrintColumn,
     RbacRule, Scale, SchemaFunction, SchemaMode, Type,

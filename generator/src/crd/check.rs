@@ -2,7 +2,9 @@
 //! or a selector that the API server refuses.
 
 use rbuilder_reader::Span;
-use rbuilder_schema::{PathEnd, SchemaType, check_structural, dropped_object_meta, find_field, is_bare};
+use rbuilder_schema::{
+    PathEnd, SchemaType, check_root, check_structural, dropped_object_meta, find_field, is_bare,
+};
 use rbuilder_syntax::{Scale, check_printer_columns};
 
 use super::Version;
@@ -47,18 +49,18 @@ pub(super) fn check_versions(versions: &[Version<'_>], schemas: &mut Schemas<'_>
 
 /// Checks the structural rules of the whole version: schemas that are valid one by one can break a rule together.
 pub(super) fn check_structure(version: &Version<'_>, schemas: &mut Schemas<'_>) {
-    for diagnostic in check_structural(&version.schema) {
+    let about_root = check_root(&version.schema, version.resource.has_status_subresource());
+    for diagnostic in check_structural(&version.schema).into_iter().chain(about_root) {
+        let what = match diagnostic.place.as_str() {
+            "" => format!("the schema of `{}`", version.resource.kind),
+            path => format!("`{path}`"),
+        };
         let message = format!(
-            "`{}` would be rejected by the API server: {}",
-            diagnostic.place, diagnostic.message
+            "{what} would be rejected by the API server: {}",
+            diagnostic.message
         );
-        error(
-            version,
-            version.place.span,
-            message,
-            &diagnostic.help.unwrap_or_default(),
-            schemas,
-        );
+        let help = diagnostic.help.unwrap_or_default();
+        error(version, version.place.span, message, &help, schemas);
     }
 }
 

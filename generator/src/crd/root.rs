@@ -52,8 +52,8 @@ pub(super) fn root_schema(
     }
 }
 
-/// Adds the keys that `root_schema` sets: fields and required fields beside those that are there, everything else in
-/// place of it.
+/// Adds the keys that `root_schema` sets, [`ROOT_SCHEMA_KEYS`](rbuilder_syntax::ROOT_SCHEMA_KEYS): fields and required
+/// fields beside those that are there, everything else in place of it.
 fn merge_keys(mut root: Schema, keys: &Schema) -> Schema {
     let own = std::mem::take(&mut root.properties);
     let keys_of_fields = keys.properties.iter();
@@ -67,6 +67,8 @@ fn merge_keys(mut root: Schema, keys: &Schema) -> Schema {
             .collect(),
         description: keys.description.clone().or(root.description),
         title: keys.title.clone().or(root.title),
+        example: keys.example.clone().or(root.example),
+        external_docs: keys.external_docs.clone().or(root.external_docs),
         all_of: first_filled(&keys.all_of, root.all_of),
         any_of: first_filled(&keys.any_of, root.any_of),
         one_of: first_filled(&keys.one_of, root.one_of),
@@ -130,5 +132,46 @@ pub(super) fn apply_options(root: &mut Schema, options: &Options) {
     }
     if let Some(most) = options.max_description_length {
         shorten_descriptions(root, most);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rbuilder_syntax::ROOT_SCHEMA_KEYS;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// A value of each key, other than that of a schema without it.
+    fn value_of(key: &str) -> Value {
+        match key {
+            "allOf" | "anyOf" | "oneOf" => json!([{ "required": ["spec"] }]),
+            "not" => json!({ "required": ["spec"] }),
+            "description" | "title" => json!("A"),
+            "example" => json!({ "spec": {} }),
+            "externalDocs" => json!({ "url": "https://example.com" }),
+            "maxProperties" | "minProperties" => json!(5),
+            "properties" => json!({ "a": { "type": "string" } }),
+            "required" => json!(["a"]),
+            "type" => json!("object"),
+            "x-kubernetes-map-type" => json!("atomic"),
+            "x-kubernetes-preserve-unknown-fields" => json!(true),
+            "x-kubernetes-validations" => json!([{ "rule": "true" }]),
+            other => panic!("no value for {other}"),
+        }
+    }
+
+    #[test]
+    fn every_key_is_merged() {
+        for key in ROOT_SCHEMA_KEYS {
+            let keys = json!({ *key: value_of(key) });
+            let keys: Schema = serde_json::from_value(keys).unwrap();
+            let root = Schema {
+                schema_type: Some(SchemaType::Object),
+                ..Schema::default()
+            };
+            let merged = serde_json::to_value(merge_keys(root, &keys)).unwrap();
+            assert_eq!(merged[*key], value_of(key));
+        }
     }
 }

@@ -6,6 +6,9 @@ const EMPTY: &str =
 /// Cargo, rustc and serde's derive say it, and nothing can be deployed before they are content.
 const NOT_BUILT: &str = "nothing of it can be built, which cargo and rustc tell at the place itself";
 
+const NEVER_APPLIES: &str = "the server looks at the alternatives of the whole object only, where it refuses them; elsewhere the field is \
+     pruned and the alternative is about nothing";
+
 /// Slugs, with `*` for any part, and why what is wrong is made without a word, or what is right is refused.
 pub(crate) const EXCEPTIONS: &[(&str, &str)] = &[
     ("cel/field-path-empty", EMPTY),
@@ -123,11 +126,10 @@ pub(crate) const EXCEPTIONS: &[(&str, &str)] = &[
         "literal/not-preserving",
         "`false` is not written, which the server takes and which means the same",
     ),
-    (
-        "literal/one-of-with-*-unknown-outside",
-        "the server looks at the alternatives of the whole object only, where it refuses them; elsewhere the field is \
-         pruned and the alternative is about nothing",
-    ),
+    ("literal/one-of-with-*-unknown-outside", NEVER_APPLIES),
+    ("logic/fields-of-a-text", NEVER_APPLIES),
+    ("logic/items-of-a-text", NEVER_APPLIES),
+    ("logic/unknown-field", NEVER_APPLIES),
     (
         "literal/values-*",
         "our schemas say it with `x-kubernetes-preserve-unknown-fields`, or with fields alone",

@@ -139,10 +139,10 @@ fn join_alternatives(alternatives: &Schema, schema: &mut Schema, diagnostics: &m
         schema.not.clone_from(&alternatives.not);
     }
     for diagnostic in check_alternatives(schema) {
-        let refused = format!("`{}` is not accepted by the API server", diagnostic.place);
+        let invalid = format!("invalid alternative `{}`", diagnostic.place);
         diagnostics.push(
             diagnostic
-                .map_message(|message| format!("{refused}: {message}"))
+                .map_message(|message| format!("{invalid}: {message}"))
                 .at(()),
         );
     }

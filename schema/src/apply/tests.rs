@@ -302,12 +302,12 @@ fn constraints_that_nothing_meets_are_refused() {
         (
             json!({"alternatives": {"oneOf": [{"type": "string"}]}}),
             json!({"type": "string"}),
-            "`.oneOf[0]` is not accepted by the API server: an alternative cannot have `type`",
+            "invalid alternative `.oneOf[0]`: an alternative cannot have `type`",
         ),
         (
             json!({"alternatives": {"anyOf": [{"required": ["b"], "properties": {"b": {"minLength": 1}}}]}}),
             json!({"type": "object", "properties": {"a": {"type": "string"}}}),
-            "`.anyOf[0]` is not accepted by the API server: the alternative names the unknown field `b`",
+            "invalid alternative `.anyOf[0]`: the alternative names the unknown field `b`",
         ),
     ] {
         refused(json!({ "validation": validation }), schema, diagnostic);

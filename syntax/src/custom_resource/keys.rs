@@ -204,7 +204,7 @@ pub const CRD_KEYS: &[ContainerKey] = &[
         "root_schema",
         "Keys of the schema of the whole object, as in a manifest: `{ \"properties\": { \"metadata\": { … } } }`.",
         |arg, parts, session| {
-            parts.made.root_schema = marker::read_partial_schema(arg, session).map(Box::new);
+            parts.made.root_schema = marker::read_root_schema(arg, session).map(Box::new);
         },
     ),
     ArgRow::once(

@@ -29,7 +29,8 @@ use crate::{SchemaFunction, Session, suggest};
 pub(crate) use cel::read_cel_rule;
 pub use constraint::{CONSTRAINTS, Constraint, Subject};
 pub(crate) use kind::{Kind, is_option};
-pub(crate) use raw::read_partial_schema;
+pub use raw::ROOT_SCHEMA_KEYS;
+pub(crate) use raw::read_root_schema;
 pub(crate) use schemars::{is_required_elsewhere, schemars_description};
 
 /// Why the API server cannot use a regular expression, which it reads as Go's RE2 does; nothing if it can.

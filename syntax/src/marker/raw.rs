@@ -1,7 +1,8 @@
 //! `schema = { … }`: the schema itself, where neither the Rust type nor other markers can say it.
 
 use rbuilder_schema::{
-    FORMATS, Pattern, SCHEMA_KEYS, Schema, SchemaError, Validation, check_literal, check_structural,
+    FORMATS, Pattern, SCHEMA_KEYS, Schema, SchemaError, SchemaType, Validation, check_literal,
+    check_structural,
 };
 use serde_json::{Value, json};
 
@@ -37,11 +38,45 @@ fn read(arg: &Arg, reading: &mut Reading, session: &mut Session) {
     reading.markers.schema = Some(schema.into());
 }
 
-/// Reads a part of a schema: whether the whole is structural is judged when it is complete.
-pub(crate) fn read_partial_schema(arg: &Arg, session: &mut Session) -> Option<Schema> {
+/// The keys of the schema of a whole object that `root_schema` can set. The others mean nothing there, or the API server
+/// refuses them.
+pub const ROOT_SCHEMA_KEYS: &[&str] = &[
+    "allOf",
+    "anyOf",
+    "description",
+    "example",
+    "externalDocs",
+    "maxProperties",
+    "minProperties",
+    "not",
+    "oneOf",
+    "properties",
+    "required",
+    "title",
+    "type",
+    "x-kubernetes-map-type",
+    "x-kubernetes-preserve-unknown-fields",
+    "x-kubernetes-validations",
+];
+
+/// Reads the keys of `root_schema`: whether the whole is structural is judged when it is complete.
+pub(crate) fn read_root_schema(arg: &Arg, session: &mut Session) -> Option<Schema> {
     let value = arg.any(session)?;
     let schema = schema_of(&value, arg, session)?;
     check_patterns(&schema, arg, session);
+    let at = arg.value_span();
+    let keys = value.as_object().into_iter().flat_map(|keys| keys.keys());
+    for key in keys.filter(|key| !ROOT_SCHEMA_KEYS.contains(&key.as_str())) {
+        let help = suggest::describe_candidates(key, ROOT_SCHEMA_KEYS.iter().copied());
+        session.error_help(at, format!("`root_schema` cannot have `{key}`"), help);
+    }
+    if let Some(other) = schema.schema_type.filter(|is| *is != SchemaType::Object) {
+        let message = format!(
+            "`root_schema` must be of type `object`, found `{}`",
+            other.as_str()
+        );
+        session.error_help(at, message, "remove `type`");
+    }
     Some(schema)
 }
 
@@ -72,6 +107,11 @@ pub(super) fn read_alternatives(key: &str, arg: &Arg, validation: &mut Validatio
         return;
     };
     check_patterns(&new, arg, session);
+    if value.as_array().is_some_and(Vec::is_empty) {
+        let message = format!("`{}` must not be empty", arg.name);
+        let help = "remove it, or write a schema: `[{ \"required\": [\"name\"] }]`";
+        session.error_help(arg.value_span(), message, help);
+    }
     let known = validation.alternatives.get_or_insert_default();
     known.all_of.extend(new.all_of);
     known.any_of.extend(new.any_of);

@@ -11,6 +11,7 @@ const MARKED: &[(&str, &str)] = &[
     ("cel", include_str!("../tables/cel.tsv")),
     ("default", include_str!("../tables/default.tsv")),
     ("format", include_str!("../tables/formats.tsv")),
+    ("logic", include_str!("../tables/logic.tsv")),
     ("presence", include_str!("../tables/presence.tsv")),
     ("topology", include_str!("../tables/topology.tsv")),
 ];

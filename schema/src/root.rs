@@ -1,0 +1,211 @@
+//! The API server's rules for the schema of a whole object, beside those for any structural schema.
+
+use rbuilder_diagnostic::Diagnostic;
+
+use crate::{Schema, SchemaType};
+
+/// Returns an error for each rule of whole objects that a schema breaks. The place is the path of the value, as
+/// `.metadata`; empty for the object itself.
+///
+/// The rules are those of apiextensions-apiserver (`ValidateStructural`, and `allowedFieldsAtRootSchema` where the status
+/// is a subresource, because its schema is then taken out of that of the object).
+pub fn check_root(root: &Schema, has_status_subresource: bool) -> Vec<Diagnostic<String>> {
+    let mut diagnostics = check_stanza(root, "");
+    let mut error = |path: &str, message: String, help: &str| {
+        diagnostics.push(Diagnostic::error(path.to_owned(), message).help(help));
+    };
+    if let Some(other) = root.schema_type.filter(|is| *is != SchemaType::Object) {
+        let message = format!("an object must be of type `object`, found `{}`", other.as_str());
+        error("", message, "use a struct with named fields, or a map");
+    }
+    if root.nullable {
+        error("", "an object must not be nullable".into(), "remove `nullable`");
+    }
+    if root.additional_properties.is_some() {
+        let help = "write the fields of the object, or accept any with `preserve_unknown_fields`";
+        error("", "an object must not have `additionalProperties`".into(), help);
+    }
+    if root.default.is_some() {
+        error(
+            "",
+            "an object must not have a default".into(),
+            "move it to `spec`",
+        );
+    }
+    if has_status_subresource {
+        for key in keys_refused_with_status(root) {
+            let message = format!("an object with a status subresource cannot have `{key}`");
+            let help = "move it to the type of `spec`, or write a rule in CEL: `validation(cel(…))`";
+            error("", message, help);
+        }
+    }
+    if let Some(metadata) = root.properties.get("metadata") {
+        for key in unknown_metadata_keys(metadata) {
+            let help = "constrain only `name` and `generateName`: the API server knows the other fields";
+            error(".metadata", format!("`metadata` cannot have `{key}`"), help);
+        }
+    }
+    diagnostics
+}
+
+/// Checks the types of the fields that every object has, of a whole object or an embedded one at `path`.
+pub(crate) fn check_stanza(object: &Schema, path: &str) -> Vec<Diagnostic<String>> {
+    let fields = [
+        ("apiVersion", SchemaType::String),
+        ("kind", SchemaType::String),
+        ("metadata", SchemaType::Object),
+    ];
+    let wrong = |(name, expected): (&str, SchemaType)| {
+        let found = object.properties.get(name)?.schema_type;
+        if found == Some(expected) {
+            return None;
+        }
+        let message = format!("`{name}` must be of type `{}`", expected.as_str());
+        let message = found.map_or(message.clone(), |found| {
+            format!("{message}, found `{}`", found.as_str())
+        });
+        let help = format!("write `\"type\": \"{}\"`", expected.as_str());
+        Some(Diagnostic::error(format!("{path}.{name}"), message).help(help))
+    };
+    fields.into_iter().filter_map(wrong).collect()
+}
+
+fn keys_refused_with_status(root: &Schema) -> impl Iterator<Item = &'static str> {
+    let keys = [
+        ("allOf", !root.all_of.is_empty()),
+        ("anyOf", !root.any_of.is_empty()),
+        ("oneOf", !root.one_of.is_empty()),
+        ("not", root.not.is_some()),
+        ("enum", !root.enumeration.is_empty()),
+        ("minProperties", root.min_properties.is_some()),
+        ("maxProperties", root.max_properties.is_some()),
+        ("x-kubernetes-map-type", root.map_type.is_some()),
+        ("x-kubernetes-embedded-resource", root.embedded_resource),
+    ];
+    keys.into_iter().filter_map(|(key, is_set)| is_set.then_some(key))
+}
+
+/// Returns what a schema of `metadata` says beside its type and the two fields that may be constrained.
+fn unknown_metadata_keys(metadata: &Schema) -> Vec<String> {
+    let known = |name: &str| ["name", "generateName"].contains(&name);
+    let fields = metadata.properties.keys().filter(|name| !known(name));
+    let fields = fields.map(|name| format!("properties.{name}"));
+    let rest = Schema {
+        schema_type: None,
+        properties: Default::default(),
+        ..metadata.clone()
+    };
+    let rest = serde_json::to_value(rest).unwrap_or_default();
+    let keys = rest.as_object().into_iter().flatten().map(|(key, _)| key.clone());
+    fields.chain(keys).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn check(keys: Value, has_status_subresource: bool, expected: &[&str]) {
+        let mut schema = json!({ "type": "object" });
+        schema
+            .as_object_mut()
+            .unwrap()
+            .extend(keys.as_object().unwrap().clone());
+        let root: Schema = serde_json::from_value(schema).expect("a schema");
+        let found: Vec<_> = check_root(&root, has_status_subresource)
+            .iter()
+            .map(|diagnostic| format!("{}: {}", diagnostic.place, diagnostic.message))
+            .collect();
+        assert_eq!(found, expected, "{keys}");
+    }
+
+    #[test]
+    fn the_object_itself() {
+        check(json!({ "description": "A", "required": ["spec"] }), true, &[]);
+        check(
+            json!({ "type": "string" }),
+            true,
+            &[": an object must be of type `object`, found `string`"],
+        );
+        check(
+            json!({ "nullable": true }),
+            false,
+            &[": an object must not be nullable"],
+        );
+        check(
+            json!({ "additionalProperties": { "type": "string" } }),
+            false,
+            &[": an object must not have `additionalProperties`"],
+        );
+        check(
+            json!({ "default": {} }),
+            false,
+            &[": an object must not have a default"],
+        );
+    }
+
+    #[test]
+    fn keys_beside_a_status_subresource() {
+        let alternatives = json!([{ "required": ["spec"] }]);
+        for (key, value) in [
+            ("allOf", alternatives.clone()),
+            ("anyOf", alternatives.clone()),
+            ("oneOf", alternatives),
+            ("not", json!({ "required": ["spec"] })),
+            ("enum", json!([{}])),
+            ("minProperties", json!(1)),
+            ("maxProperties", json!(1)),
+            ("x-kubernetes-map-type", json!("atomic")),
+            ("x-kubernetes-embedded-resource", json!(true)),
+        ] {
+            let keys = json!({ key: value });
+            check(keys.clone(), false, &[]);
+            check(
+                keys,
+                true,
+                &[&format!(
+                    ": an object with a status subresource cannot have `{key}`"
+                )],
+            );
+        }
+        let rule = json!([{ "rule": "true" }]);
+        check(json!({ "x-kubernetes-validations": rule }), true, &[]);
+        check(json!({ "x-kubernetes-preserve-unknown-fields": true }), true, &[]);
+    }
+
+    #[test]
+    fn fields_of_every_object() {
+        let fields = |name: &str, schema: Value| json!({ "properties": { name: schema } });
+        let name =
+            json!({ "type": "object", "properties": { "name": { "type": "string", "maxLength": 20 } } });
+        check(fields("metadata", name), true, &[]);
+        check(
+            fields("metadata", json!({ "type": "string" })),
+            true,
+            &[".metadata: `metadata` must be of type `object`, found `string`"],
+        );
+        check(
+            fields("kind", json!({ "x-kubernetes-preserve-unknown-fields": true })),
+            true,
+            &[".kind: `kind` must be of type `string`"],
+        );
+        let labels = json!({ "type": "object", "properties": { "labels": { "type": "object" } } });
+        check(
+            fields("metadata", labels),
+            true,
+            &[".metadata: `metadata` cannot have `properties.labels`"],
+        );
+        check(
+            fields(
+                "metadata",
+                json!({ "type": "object", "default": {}, "description": "A" }),
+            ),
+            true,
+            &[
+                ".metadata: `metadata` cannot have `default`",
+                ".metadata: `metadata` cannot have `description`",
+            ],
+        );
+    }
+}
