@@ -6,6 +6,7 @@ use crate::Diagnostic;
 use crate::classes::Classes;
 use crate::definition::{Definition, Version};
 use crate::kind::{Root, crd_args, kube_args};
+use crate::lints::allow_doc_lints;
 use crate::naming::name_classes;
 use crate::print::print_attribute;
 use crate::recognize::KubernetesTypes;
@@ -99,14 +100,14 @@ impl<'a> Module<'a> {
     /// The text of the file.
     pub(crate) fn print(&self) -> String {
         let names = &self.definition.names;
-        let mut text = format!(
+        let head = format!(
             "//! The {} API in version {} of the {} group.\n\n",
             names.kind, self.version.name, self.definition.group
         );
         let own = || (0..self.classes.list.len()).filter(|id| !self.shared.contains_key(id));
         let has_map = own().filter_map(|id| self.finished.get(&id)).any(has_map);
         let imported = find_imports(own().map(|id| &self.classes.list[id]), &self.own_names());
-        text += &print_uses(has_map, &imported, true);
+        let mut text = print_uses(has_map, &imported, true);
         text += &self.print_shared();
         let printer = Printer {
             classes: &self.classes,
@@ -119,7 +120,7 @@ impl<'a> Module<'a> {
             text.push('\n');
             printer.print_class(id, (id == 0).then_some(&attributes), &mut text);
         }
-        text
+        head + &allow_doc_lints(&text) + &text
     }
 
     /// The attributes of the struct that defines the kind.

@@ -16,6 +16,7 @@ mod file;
 mod fit;
 mod kind;
 mod layout;
+mod lints;
 mod naming;
 mod print;
 mod recognize;

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::classes::Class;
 use crate::file::Module;
+use crate::lints::allow_doc_lints;
 use crate::sharing::{SharedType, mentioned};
 use crate::source::{Printer, find_imports, has_map, order, print_use, print_uses};
 
@@ -65,7 +66,6 @@ impl<'a> SharedFile<'a> {
 
     /// The text of the file.
     pub(crate) fn print(&self) -> String {
-        let mut text = "//! Types that several files share.\n\n".to_owned();
         let above = self.types_above();
         let name = |first: &(usize, usize)| self.modules[first.0].classes.list[first.1].name.clone();
         let imported_above = above.iter().filter(|(_, (_, is_imported))| *is_imported);
@@ -77,7 +77,7 @@ impl<'a> SharedFile<'a> {
         let imported = find_imports(self.own.iter().map(|shared| self.class(shared)), &taken);
         let finished = |shared: &SharedType| self.modules[shared.first.0].finished.get(&shared.first.1);
         let has_map = self.own.iter().filter_map(|shared| finished(shared)).any(has_map);
-        text += &print_uses(has_map, &imported, false);
+        let mut text = print_uses(has_map, &imported, false);
         let mut by_module: BTreeMap<&str, Vec<String>> = BTreeMap::new();
         for (first, (path, _)) in imported_above {
             by_module.entry(path).or_default().push(name(first));
@@ -108,7 +108,8 @@ impl<'a> SharedFile<'a> {
             text.push('\n');
             printer.print_class(id, None, &mut text);
         }
-        text
+        let head = "//! Types that several files share.\n\n".to_owned();
+        head + &allow_doc_lints(&text) + &text
     }
 }
 

@@ -10,6 +10,7 @@ use rbuilder_schema::{
 
 use crate::classes::{Body, Class, Classes, Ty};
 use crate::fit::{fit, literal};
+use crate::lints::has_example;
 use crate::recognize::ANY_OBJECT;
 use crate::words::{camel_case, field_name};
 
@@ -273,7 +274,8 @@ fn undocumented(text: Option<&str>) -> Option<String> {
     text.filter(|text| !is_doc_comment(text)).map(str::to_owned)
 }
 
-/// Returns whether a doc comment of these lines makes this description, by the rules of `rbuilder-syntax`.
+/// Returns whether a doc comment of these lines makes this description, by the rules of `rbuilder-syntax`, and nothing else
+/// of it.
 pub(crate) fn is_doc_comment(text: &str) -> bool {
     let is_lost = |line: &str| {
         let start = line.trim_start();
@@ -290,6 +292,7 @@ pub(crate) fn is_doc_comment(text: &str) -> bool {
         && !text.contains(['\r', '\0'])
         && !text.contains(turns_text)
         && !text.split('\n').any(is_lost)
+        && !has_example(text)
 }
 
 /// Returns whether `rename_all = "camelCase"` names a field.

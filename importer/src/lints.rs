@@ -1,0 +1,110 @@
+//! The lints that descriptions break: they are written for `kubectl explain`, and rustdoc reads them as Markdown.
+
+/// A lint, and whether a line of a description may break it.
+type Lint = (&'static str, fn(&str) -> bool);
+
+const LINTS: &[Lint] = &[
+    ("clippy::doc_lazy_continuation", is_item),
+    ("clippy::doc_overindented_list_items", is_item),
+    ("clippy::tabs_in_doc_comments", |line| line.contains('\t')),
+    ("rustdoc::bare_urls", |line| line.contains("://")),
+    ("rustdoc::broken_intra_doc_links", |line| line.contains('[')),
+    ("rustdoc::invalid_html_tags", |line| line.contains('<')),
+];
+
+/// Returns attributes of a file that allow the lints which its documentation may break; nothing where it breaks none.
+pub(crate) fn allow_doc_lints(source: &str) -> String {
+    let docs = || {
+        source
+            .lines()
+            .filter_map(|line| line.trim_start().strip_prefix("/// "))
+    };
+    let broken = LINTS.iter().filter(|(_, may_break)| docs().any(may_break));
+    let attributes: String = broken.map(|(lint, _)| format!("#![allow({lint})]\n")).collect();
+    match attributes.as_str() {
+        "" => attributes,
+        _ => format!("// The documentation is that of the CRD.\n{attributes}\n"),
+    }
+}
+
+/// Returns whether a line begins an item of a list, or is quoted.
+fn is_item(line: &str) -> bool {
+    let line = line.trim_start();
+    let number = line.trim_start_matches(|letter: char| letter.is_ascii_digit());
+    line.starts_with(['-', '*', '>']) || number.len() < line.len() && number.starts_with(['.', ')'])
+}
+
+/// Returns whether rustdoc would compile a part of a text as an example.
+///
+/// Such a part is indented by four columns, or stands between fences that name no other language. An indented part of
+/// an item of a list is none; it is taken for one here, since what belongs to an item depends on much of Markdown.
+pub(crate) fn has_example(text: &str) -> bool {
+    let (mut is_fenced, mut is_after_blank) = (false, true);
+    for line in text.split('\n') {
+        let start = line.trim_start_matches(' ');
+        if let Some(language) = start.strip_prefix("```").or(start.strip_prefix("~~~")) {
+            let language = language.trim_matches(['`', '~', ' ']);
+            if !is_fenced && ["", "rust"].contains(&language) {
+                return true;
+            }
+            is_fenced = !is_fenced;
+        }
+        let is_indented = line.len() - start.len() >= 4 || start.starts_with('\t');
+        if !is_fenced && is_after_blank && is_indented {
+            return true;
+        }
+        is_after_blank = line.is_empty();
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lints_of_documentation() {
+        let check = |line: &str, expected: &[&str]| {
+            let source = format!("/// {line}\npub struct A {{}}\n");
+            let attributes = expected.iter().map(|lint| format!("#![allow({lint})]\n"));
+            let expected = match expected {
+                [] => String::new(),
+                _ => format!(
+                    "// The documentation is that of the CRD.\n{}\n",
+                    attributes.collect::<String>()
+                ),
+            };
+            assert_eq!(allow_doc_lints(&source), expected, "{line}");
+        };
+        let of_lists = &[
+            "clippy::doc_lazy_continuation",
+            "clippy::doc_overindented_list_items",
+        ];
+        check("Plain, 3 at most.", &[]);
+        check("- at most 20", of_lists);
+        check("  * at most 20", of_lists);
+        check("1. at most 20", of_lists);
+        check("12) at most 20", of_lists);
+        check("> at most 20", of_lists);
+        check("a\tb", &["clippy::tabs_in_doc_comments"]);
+        check("https://example.com", &["rustdoc::bare_urls"]);
+        check("one of [a, b]", &["rustdoc::broken_intra_doc_links"]);
+        check("<name>", &["rustdoc::invalid_html_tags"]);
+        assert_eq!(allow_doc_lints("pub struct A { a: [u8; 3] }\n"), "");
+    }
+
+    #[test]
+    fn examples() {
+        let check = |text: &str, expected| assert_eq!(has_example(text), expected, "{text}");
+        check("A.\n\nB.", false);
+        check("A.\n    not code: no blank line before", false);
+        check("A:\n\n    let a", true);
+        check("A:\n\n\tlet a", true);
+        check("    a", true);
+        check("```\na\n```", true);
+        check("```rust\na\n```", true);
+        check("~~~\na\n~~~", true);
+        check("```yaml\na:\n\n    b: 1\n```", false);
+        check("```yaml\na: 1\n```\n\n```\nb\n```", true);
+    }
+}
