@@ -26,6 +26,7 @@ mod sharing;
 mod single;
 mod source;
 mod structs;
+mod tighten;
 mod words;
 
 use serde_json::Value;

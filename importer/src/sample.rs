@@ -11,6 +11,7 @@ use std::sync::Arc;
 use rbuilder_schema::{Choice, ListType, Pattern, Schema, SchemaType, example_of_format, validate};
 use serde_json::{Map, Number, Value, json};
 
+use crate::tighten::tighten;
 use crate::words::split_words;
 
 /// The name of objects, and what begins the strings that nothing is known of.
@@ -24,6 +25,15 @@ const MOST: u64 = 64;
 
 /// Returns a value that the schema accepts. `key` is the name of the field.
 pub(crate) fn sample_value(schema: &Schema, key: &str) -> Value {
+    if !schema.all_of.is_empty() {
+        let tight = tighten(schema);
+        return sample_within(&tight, key);
+    }
+    sample_within(schema, key)
+}
+
+/// Returns a value of a schema that has the bounds of its `allOf`.
+fn sample_within(schema: &Schema, key: &str) -> Value {
     for value in [&schema.default, &schema.example].into_iter().flatten() {
         if !value.is_null() && validate(value, schema).is_ok() && matches_pattern(value, schema) {
             return value.clone();

@@ -55,6 +55,26 @@ fn values() {
         (json!({ "type": "string", "default": "c" }), json!("c")),
         (json!({ "type": "integer", "minimum": 5 }), json!(5)),
         (
+            json!({ "type": "string", "allOf": [{ "minLength": 4 }, { "minLength": 10 }], "maxLength": 10 }),
+            json!("exampleexa"),
+        ),
+        (
+            json!({ "type": "string", "allOf": [{ "maxLength": 9 }, { "maxLength": 3, "minLength": 2 }] }),
+            json!("1h"),
+        ),
+        (
+            json!({ "type": "integer", "allOf": [{ "multipleOf": 4 }, { "multipleOf": 6 }] }),
+            json!(12),
+        ),
+        (
+            json!({ "type": "integer", "minimum": 3, "allOf": [{ "minimum": 3, "exclusiveMinimum": true }, { "minimum": 2 }] }),
+            json!(4),
+        ),
+        (
+            json!({ "type": "string", "enum": ["a", "b"], "allOf": [{ "enum": ["b", "c"] }] }),
+            json!("b"),
+        ),
+        (
             json!({ "type": "integer", "maximum": 0, "exclusiveMaximum": true }),
             json!(-1),
         ),
