@@ -23,7 +23,7 @@ pub fn assert_crd_matches(crd: &CustomResourceDefinition, manifest: &str) {
 /// What kube adds to `crd()` and the API server does not need is ignored: title and description of the root, `nullable`
 /// on an optional status, the missing description of a status with alternatives, and integers printed as floats. So is
 /// what only the manifest has: annotations, the list kind, and the properties `apiVersion`, `kind` and `metadata`; and
-/// whether the spec is required, which it always is for kube.
+/// whether the spec is required and whether a status is a subresource, which for kube they always are.
 pub fn crd_differences(crd: &CustomResourceDefinition, manifest: &str) -> Vec<String> {
     let manifest: Value = match serde_saphyr::from_str(manifest) {
         Ok(manifest) => manifest,
@@ -66,12 +66,26 @@ fn compare_version(version: &Value, manifest: &Value, found: &mut Vec<String>) {
         found.push(format!("{path}: not in the manifest"));
         return;
     };
-    compare_values(
-        &path,
-        &comparable_version(version),
-        &comparable_version(written),
-        found,
-    );
+    let (mut compiled, written) = (comparable_version(version), comparable_version(written));
+    ignore_status_subresource(&mut compiled, &written);
+    compare_values(&path, &compiled, &written, found);
+}
+
+/// Removes the status subresource of the types if the manifest has a status that is none: `status_subresource = false` is
+/// for the manifest, since kube makes a subresource of every status.
+fn ignore_status_subresource(compiled: &mut Value, written: &Value) {
+    let has_status = written
+        .pointer("/schema/openAPIV3Schema/properties/status")
+        .is_some();
+    if !has_status || written.pointer("/subresources/status").is_some() {
+        return;
+    }
+    if let Some(subresources) = compiled["subresources"].as_object_mut() {
+        subresources.remove("status");
+        if subresources.is_empty() {
+            compiled["subresources"].take();
+        }
+    }
 }
 
 fn names(crd: &Value) -> Value {
@@ -204,6 +218,26 @@ spec:
                2.0 in the types, 1 in the manifest",
             ],
         );
+    }
+
+    #[test]
+    fn a_status_of_the_manifest_may_be_no_subresource() {
+        let differences = |subresources: Value, status: Value| {
+            let mut compiled = serde_json::to_value(crd(json!({"type": "object"}))).expect("JSON");
+            let mut written = compiled.clone();
+            compiled["spec"]["versions"][0]["subresources"] = json!({"status": {}});
+            compiled["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"] =
+                json!({"type": "object"});
+            written["spec"]["versions"][0]["subresources"] = subresources;
+            written["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"] = status;
+            let compiled = serde_json::from_value(compiled).expect("a CRD");
+            crd_differences(&compiled, &written.to_string()).len()
+        };
+        let status = json!({"type": "object"});
+        assert_eq!(differences(json!({"status": {}}), status.clone()), 0);
+        assert_eq!(differences(Value::Null, status), 0);
+        // A manifest of before there was a status.
+        assert_eq!(differences(Value::Null, Value::Null), 2);
     }
 
     #[test]
