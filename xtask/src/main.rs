@@ -23,6 +23,7 @@ mod formats;
 mod grafana;
 mod helm;
 mod image;
+mod imported;
 mod kubectl;
 mod library;
 mod makefile;

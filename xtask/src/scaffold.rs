@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use crate::project::share_lockfile;
 use crate::sh::Cmd;
-use crate::{repo, sequences, tools};
+use crate::{imported, repo, sequences, tools};
 
 /// A way through the commands; after each one the project is checked.
 struct Journey {
@@ -214,11 +214,12 @@ pub(crate) fn walk_journeys(args: &Args) -> Result<()> {
     if asks(sequences::NAME) {
         sequences::walk_sequences(&bin, args.fresh)?;
     }
-    if journeys.is_empty() && !asks(NAMES) && !asks(sequences::NAME) {
+    let others = [NAMES, sequences::NAME, imported::NAME];
+    if journeys.is_empty() && !others.into_iter().any(asks) {
         let names: Vec<_> = JOURNEYS
             .iter()
             .map(|journey| journey.name)
-            .chain([NAMES, sequences::NAME])
+            .chain(others)
             .collect();
         bail!("no journey matches; there are {}", names.join(", "));
     }
@@ -226,10 +227,13 @@ pub(crate) fn walk_journeys(args: &Args) -> Result<()> {
         let (sender, finished) = mpsc::channel::<Finished>();
         let end = scope.spawn(move || finished.iter().try_for_each(|project| project.test()));
         let mut checked = BTreeSet::new();
-        let walked = journeys.into_iter().try_for_each(|journey| {
-            let project = walk(journey, &mut checked, &bin, args.fresh)?;
-            // Nobody receives it after a failure of the other thread, which is reported below.
-            sender.send(project).context("an earlier project failed")
+        // Nobody receives it after a failure of the other thread, which is reported below.
+        let send = |project| sender.send(project).context("an earlier project failed");
+        let imported = asks(imported::NAME).then(|| walk_imported(&bin).and_then(send));
+        let walked = imported.unwrap_or(Ok(())).and_then(|()| {
+            journeys
+                .into_iter()
+                .try_for_each(|journey| walk(journey, &mut checked, &bin, args.fresh).and_then(send))
         });
         drop(sender);
         let tested = end.join().unwrap_or_else(|_| Err(anyhow!("the tests panicked")));
@@ -318,13 +322,28 @@ fn walk_names(bin: &Path, fresh: bool) -> Result<()> {
     .run()
 }
 
+/// The types of CRDs that another tool has made.
+fn walk_imported(bin: &Path) -> Result<Finished> {
+    let parent = tempfile::Builder::new().prefix("rbuilder-scaffold-").tempdir()?;
+    let folder = parent.path().join(imported::NAME);
+    imported::import_definitions(bin, &folder)?;
+    join_tests(&folder)?;
+    check(&folder, bin)?;
+    Ok(Finished {
+        name: imported::NAME,
+        folder,
+        _parent: parent,
+    })
+}
+
 /// The end-to-end test, a target of its own in Cargo.toml.
 const E2E_TEST: &str = "e2e.rs";
 
 /// Makes one test target of the others, since each costs as much as the library.
 fn join_tests(folder: &Path) -> Result<()> {
     let (tests, joined) = (folder.join("tests"), folder.join("tests/all"));
-    let entries: Vec<_> = fs_err::read_dir(&tests)?.collect::<Result<_, _>>()?;
+    let mut entries: Vec<_> = fs_err::read_dir(&tests)?.collect::<Result<_, _>>()?;
+    entries.sort_by_key(|entry| entry.file_name());
     fs_err::create_dir(&joined)?;
     let mut modules = String::new();
     for entry in entries.iter().filter(|entry| entry.file_name() != E2E_TEST) {

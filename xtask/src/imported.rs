@@ -1,0 +1,123 @@
+//! The journey of `cargo xtask scaffold` through the CRDs that controller-gen makes of the types in testdata/oracle/go: a
+//! project that imports them with `create api --from-crd` compiles, generates them again, reconciles the samples, and
+//! loses no field of an object that their schemas accept.
+//!
+//! The importer's own tests compare schemas; only rustc and serde know whether the types hold what the schemas allow.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use serde_json::Value;
+
+use crate::project::scaffold;
+use crate::repo;
+
+/// The project of the journey.
+pub(crate) const NAME: &str = "imported-operator";
+
+/// The CRDs that are left out: of a kind whose module would have a keyword's name, which `create api` refuses, and of
+/// kinds that differ from others in their names only.
+const LEFT_OUT: &[&str] = &[
+    "oracle.example.com_enums.yaml",
+    "oracle.example.com_gateways.yaml",
+    "oracle.example.com_httproutes.yaml",
+    "oracle.example.com_ingresses.yaml",
+    "oracle.example.com_proxies.yaml",
+    "oracle.example.com_testquotas.yaml",
+];
+
+/// A kind whose values `RandomObjects` does not hit, and those of types of k8s-openapi that write quantities as strings and
+/// want `kind` to be their own.
+const NOT_AT_RANDOM: &[&str] = &["Bound", "Kubernetes", "Workload"];
+
+/// A kind whose sample breaks rules in CEL, which no maker of samples evaluates.
+const REFUSED_SAMPLE: &str = "tests/rule.rs";
+
+/// The test of every kind in every version, beside those that are scaffolded.
+const ROUND_TRIP: &str = r#"//! Objects that the API server stores are the same after a way through the types.
+
+use imported_operator::api;
+use kube::{CustomResourceExt, Resource};
+use rbuilder::testing::RandomObjects;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+fn check<K>()
+where
+    K: CustomResourceExt + Resource<DynamicType = ()> + DeserializeOwned + Serialize,
+{
+    let objects = RandomObjects::new(&K::crd(), &K::version(&()));
+    for object in objects.iter(200) {
+        let typed: K = serde_json::from_value(object.clone())
+            .unwrap_or_else(|error| panic!("{error}: {object:#}"));
+        let written = serde_json::to_value(typed).unwrap();
+        let written = objects.admit(written).unwrap();
+        assert_eq!(normalize(written), normalize(object));
+    }
+}
+
+/// A field that is null and one that is absent are the same for an `Option`, and a `Time` has no fraction of seconds.
+fn normalize(value: Value) -> Value {
+    match value {
+        Value::Object(fields) => fields
+            .into_iter()
+            .filter(|(_, value)| !value.is_null())
+            .map(|(name, value)| (name, normalize(value)))
+            .collect(),
+        Value::Array(items) => items.into_iter().map(normalize).collect(),
+        Value::String(text) => text.replace(".123456Z", "Z").into(),
+        value => value,
+    }
+}
+"#;
+
+/// Makes a project of the CRDs, with a test of objects at random for each version of a kind.
+///
+/// # Errors
+///
+/// A CRD was refused, or a file cannot be read or written.
+pub(crate) fn import_definitions(bin: &Path, folder: &Path) -> Result<()> {
+    scaffold(bin, folder, &["init --domain example.com"])?;
+    let mut round_trip = ROUND_TRIP.to_owned();
+    for path in list_definitions()? {
+        let from = path.to_str().context("a path is not UTF-8")?;
+        let create = repo::rbuilder_command(bin, folder, "create api --from-crd")?;
+        create.arg(from).read()?;
+        let definition: Value = serde_saphyr::from_str(&fs_err::read_to_string(&path)?)?;
+        add_round_trips(&mut round_trip, &definition)?;
+    }
+    fs_err::write(folder.join("tests/round_trip.rs"), round_trip)?;
+    fs_err::remove_file(folder.join(REFUSED_SAMPLE))?;
+    Ok(())
+}
+
+/// Adds a test for each version of a kind.
+fn add_round_trips(tests: &mut String, definition: &Value) -> Result<()> {
+    let spec = &definition["spec"];
+    let kind = spec["names"]["kind"].as_str().context("a CRD has no kind")?;
+    if NOT_AT_RANDOM.contains(&kind) {
+        return Ok(());
+    }
+    for version in spec["versions"].as_array().into_iter().flatten() {
+        let version = version["name"].as_str().context("a version has no name")?;
+        let name = format!("{kind}_{version}").to_lowercase();
+        write!(
+            tests,
+            "\n#[test]\nfn {name}() {{\n    check::<api::{version}::{kind}>();\n}}\n"
+        )?;
+    }
+    Ok(())
+}
+
+/// The recorded CRDs, but for those that are left out.
+fn list_definitions() -> Result<Vec<PathBuf>> {
+    let entries = fs_err::read_dir(repo::root().join("testdata/oracle/recorded/crd"))?;
+    let mut paths = entries
+        .map(|entry| entry.map(|entry| entry.path()))
+        .collect::<Result<Vec<_>, _>>()?;
+    paths.retain(|path| !LEFT_OUT.iter().any(|name| path.ends_with(name)));
+    paths.sort();
+    Ok(paths)
+}
