@@ -75,6 +75,16 @@ fn what_schemars_is_told_and_serde_is_not_is_an_error() {
         ),
         [] as [&str; 0]
     );
+    let rest = "#[schemars(skip)] #[serde(flatten, skip_serializing)] rest: HashMap<String, Value>";
+    assert_eq!(errors(rest, ""), [] as [&str; 0]);
+    let fields = "#[schemars(skip)] #[serde(flatten)] a: A";
+    assert_eq!(
+        errors(
+            fields,
+            "#[derive(JsonSchema, Serialize, Deserialize)] struct A { b: i32 }"
+        ),
+        ["the schema does not have this field, but serde requires it when deserializing"]
+    );
     assert_eq!(
         errors("#[schemars(rename = \"b\")] a: i32", ""),
         ["the schema has the name `b`, but serde expects `a`"]

@@ -130,7 +130,9 @@ impl Reader<'_, '_> {
 
     /// A field that schemars is told to skip has no place in the schema, so that the API server drops it.
     fn check_hidden(&mut self, at: Span, attrs: &FieldAttrs, has_default: bool, ty: &TypeRef) {
-        let is_needed = attrs.read_by_function || !(marker::is_option(ty) || attrs.output_only);
+        // What a flattened map takes may be nothing, and unknown fields of an object are the program's to look at.
+        let takes_rest = attrs.flatten && marker::takes_rest(ty);
+        let is_needed = attrs.read_by_function || !(marker::is_option(ty) || attrs.output_only || takes_rest);
         if is_needed && !has_default && self.reads_by_derive() {
             let message = "the schema does not have this field, but serde requires it when deserializing";
             let help = "write `#[serde(skip)]`, or add `default` to `#[serde(…)]`";

@@ -60,8 +60,17 @@ fn of_path(segments: &[String], args: &[TypeRef]) -> Kind {
 
 /// Returns true if a type is written as an `Option`.
 pub(crate) fn is_option(ty: &TypeRef) -> bool {
+    ends_with_one_of(ty, &["Option"])
+}
+
+/// Returns true if a type is written as one that takes all fields which are left, if serde flattens it.
+pub(crate) fn takes_rest(ty: &TypeRef) -> bool {
+    ends_with_one_of(ty, &["BTreeMap", "HashMap", "IndexMap", "Map", "Value"])
+}
+
+fn ends_with_one_of(ty: &TypeRef, names: &[&str]) -> bool {
     match &ty.kind {
-        TypeKind::Path(segments, _) => segments.last().is_some_and(|last| last == "Option"),
+        TypeKind::Path(segments, _) => segments.last().is_some_and(|last| names.contains(&last.as_ref())),
         _ => false,
     }
 }

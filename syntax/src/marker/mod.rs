@@ -28,7 +28,7 @@ use crate::{SchemaFunction, Session, suggest};
 
 pub(crate) use cel::read_cel_rule;
 pub use constraint::{CONSTRAINTS, Constraint, Subject};
-pub(crate) use kind::{Kind, is_option};
+pub(crate) use kind::{Kind, is_option, takes_rest};
 pub use raw::ROOT_SCHEMA_KEYS;
 pub(crate) use raw::read_root_schema;
 pub(crate) use schemars::{is_required_elsewhere, schemars_description};
