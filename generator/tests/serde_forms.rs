@@ -361,3 +361,27 @@ fn markers_on_a_type_are_held_to_what_serde_reads() {
         [] as [&str; 0]
     );
 }
+
+#[test]
+fn times_of_std_are_as_schemars_has_them_in_its_types() {
+    let items = "#[derive(JsonSchema, Serialize, Deserialize)] struct A { b: Duration, c: Option<std::time::SystemTime> }";
+    let schema = spec("a: A", items).expect("a schema");
+    let part = |maximum: Option<u32>| {
+        let mut part = json!({"type": "integer", "format": "int64", "minimum": 0});
+        if let Some(maximum) = maximum {
+            part["maximum"] = maximum.into();
+        }
+        part
+    };
+    assert_eq!(
+        schema["properties"]["a"]["properties"]["b"],
+        json!({
+            "type": "object", "required": ["nanos", "secs"],
+            "properties": {"nanos": part(Some(u32::MAX)), "secs": part(None)},
+        })
+    );
+    assert_eq!(
+        schema["properties"]["a"]["properties"]["c"]["required"],
+        json!(["nanos_since_epoch", "secs_since_epoch"])
+    );
+}

@@ -73,10 +73,29 @@ pub(crate) fn integer_type(name: &str) -> Option<Schema> {
 fn standard(rest: &str) -> Option<Schema> {
     Some(match rest {
         "string::String" | "path::PathBuf" | "path::Path" => text(None),
+        "time::Duration" => parts_of_time("secs", "nanos")?,
+        "time::SystemTime" => parts_of_time("secs_since_epoch", "nanos_since_epoch")?,
         _ => match rest.strip_prefix("net::") {
             Some(name) => return address_schema(name),
             None => return non_zero(rest.strip_prefix("num::NonZero")?),
         },
+    })
+}
+
+/// std's times as serde and schemars have them, for types that derive `JsonSchema`. In new types they are
+/// [refused](crate::refused).
+fn parts_of_time(seconds: &str, nanoseconds: &str) -> Option<Schema> {
+    let properties = [
+        (seconds, integer_type("u64")?),
+        (nanoseconds, integer_type("u32")?),
+    ];
+    Some(Schema {
+        required: [seconds, nanoseconds].into_iter().map(Arc::from).collect(),
+        properties: properties
+            .into_iter()
+            .map(|(name, schema)| (name.into(), schema.into()))
+            .collect(),
+        ..of_type(SchemaType::Object)
     })
 }
 

@@ -314,6 +314,11 @@ impl<'a> Resolver<'a> {
                 let (key, value) = (arg(self, 0), arg(self, 1));
                 Some(Ty::Map(key?, value?))
             }
+            None if self.is_ours
+                && let Some((message, help)) = rbuilder_schema::refused(path) =>
+            {
+                self.error(place, message, help)
+            }
             None if rbuilder_schema::is_known(path) => Some(Ty::Known(path.to_owned())),
             None if self.package.kubernetes.contains(path) => Some(Ty::Kubernetes(path.to_owned())),
             None => {
