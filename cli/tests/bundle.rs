@@ -83,6 +83,77 @@ fn what_people_describe_survives_a_release() {
     );
 }
 
+const CATALOG: &str = "catalog/shop/catalog.yaml";
+
+/// The documents of a schema in the catalog.
+fn documents(folder: &Folder, schema: &str) -> Vec<Value> {
+    let mut documents: Vec<Value> = serde_saphyr::from_multiple(&folder.tree()[CATALOG]).expect("YAML");
+    documents.retain(|document| document["schema"] == schema);
+    documents
+}
+
+#[test]
+fn a_catalog_keeps_earlier_releases() {
+    let folder = project();
+    replace(
+        &folder,
+        CATALOG,
+        "- name: shop.v0.1.0\n",
+        "- name: shop.v0.1.0\n  skipRange: <0.1.0\n",
+    );
+    let text = folder.tree()[CATALOG].clone();
+    folder.write(
+        CATALOG,
+        &format!("{text}---\nschema: olm.deprecations\npackage: shop\nentries: []\n"),
+    );
+    let release = "bundle --version 0.2.0 --image registry.example.com/shop:v0.2.0";
+    folder.run(release).ok();
+    let check = |channels: Value| {
+        let found: Vec<Value> = documents(&folder, "olm.channel")
+            .into_iter()
+            .map(|channel| serde_json::json!([channel["name"], channel["entries"]]))
+            .collect();
+        assert_eq!(Value::from(found), channels);
+    };
+    let first = serde_json::json!({ "name": "shop.v0.1.0", "skipRange": "<0.1.0" });
+    let second = serde_json::json!({ "name": "shop.v0.2.0", "replaces": "shop.v0.1.0" });
+    check(serde_json::json!([["stable", [second, first]]]));
+    assert_eq!(csv(&folder)["spec"]["replaces"], "shop.v0.1.0");
+    let images: Vec<Value> = documents(&folder, "olm.bundle")
+        .into_iter()
+        .map(|bundle| bundle["image"].clone())
+        .collect();
+    assert_eq!(images, ["shop-bundle:v0.2.0", "shop-bundle:v0.1.0"]);
+    assert_eq!(documents(&folder, "olm.deprecations").len(), 1);
+    for command in [release, &format!("{release} --check")] {
+        let ran = folder.run(command).ok();
+        assert!(ran.out.starts_with("unchanged"), "{command}: {}", ran.out);
+    }
+    // A release in another channel replaces nothing there.
+    folder.run("bundle --version 0.3.0 --channels beta").ok();
+    let third = serde_json::json!({ "name": "shop.v0.3.0" });
+    check(serde_json::json!([
+        ["beta", [third]],
+        ["stable", [second, first]]
+    ]));
+    folder.run(release).ok();
+    assert_eq!(csv(&folder)["spec"]["replaces"], "shop.v0.1.0");
+}
+
+#[test]
+fn a_catalog_that_cannot_be_read_is_left_alone() {
+    let folder = project();
+    folder.write(CATALOG, "a: [\n");
+    let ran = folder.run("bundle --version 0.2.0");
+    assert_eq!(ran.code, 1);
+    assert!(
+        ran.err.contains("expected YAML in catalog/shop/catalog.yaml"),
+        "{}",
+        ran.err
+    );
+    assert_eq!(folder.tree()[CATALOG], "a: [\n");
+}
+
 #[test]
 fn a_manager_in_one_namespace_has_its_permissions_there() {
     let folder = Folder::new();

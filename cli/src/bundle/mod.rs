@@ -16,6 +16,7 @@ use anyhow::{Result, bail};
 use rbuilder_generator::yaml;
 use serde_json::{Value, json};
 
+pub(crate) use self::catalog::Catalog;
 use crate::base64;
 use crate::chart::config::{CERTIFICATES, Condition, Config, Object};
 use crate::chart::find_manager;
@@ -79,11 +80,16 @@ struct Deployed {
     samples: Vec<Value>,
 }
 
-/// Makes the bundle of a project as it is after a plan.
+/// Makes the bundle of a project as it is after a plan, and a catalog with the releases of an earlier one.
 ///
 /// # Errors
 /// Fails if `config/` cannot be read, or if it has no manager or no CRD.
-pub(crate) fn make_bundle(plan: &Plan, tree: &Tree, options: &BundleOptions) -> Result<Bundle> {
+pub(crate) fn make_bundle(
+    plan: &Plan,
+    tree: &Tree,
+    options: &BundleOptions,
+    earlier: &Catalog,
+) -> Result<Bundle> {
     let config = Config::read(plan, tree)?;
     let mut bundle = Bundle {
         warnings: config.warnings.clone(),
@@ -128,10 +134,8 @@ pub(crate) fn make_bundle(plan: &Plan, tree: &Tree, options: &BundleOptions) -> 
     bundle
         .files
         .insert("bundle.Dockerfile".into(), dockerfile(options));
-    let catalog = catalog::print_catalog(&csv, options, &base64::encode(icon.as_bytes()));
-    bundle
-        .files
-        .insert(format!("catalog/{}/catalog.yaml", options.name), catalog);
+    let catalog = catalog::print_catalog(&csv, options, &base64::encode(icon.as_bytes()), earlier);
+    bundle.files.insert(Catalog::path(&options.name), catalog);
     Ok(bundle)
 }
 

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use super::generated_merge::{GeneratedMerge, Product, check_product};
+use super::generated_merge::{GeneratedMerge, Product, check_product, read_base};
 use super::{Outcome, execute, scaffold};
-use crate::bundle::{BundleOptions, FOLDER, make_bundle};
+use crate::bundle::{BundleOptions, Catalog, FOLDER, make_bundle};
 use crate::flags::{BundleFlags, is_version};
 use crate::plan::Plan;
 use crate::shell::Shell;
@@ -41,7 +41,7 @@ pub fn plan_bundle(tree: &Tree, flags: &BundleFlags) -> Result<Outcome> {
         None => read_version(&plan, tree)?.unwrap_or_else(|| "0.1.0".to_owned()),
     };
     let bundle_image = flags.bundle_image.clone();
-    let options = BundleOptions {
+    let mut options = BundleOptions {
         bundle_image: bundle_image.unwrap_or_else(|| format!("{}-bundle:v{version}", context.name)),
         provider: match context.owner.as_str() {
             "" => context.name.clone(),
@@ -57,7 +57,11 @@ pub fn plan_bundle(tree: &Tree, flags: &BundleFlags) -> Result<Outcome> {
         is_namespaced: context.namespaced,
         is_ours: context.manager,
     };
-    let bundle = make_bundle(&plan, tree, &options)?;
+    let (written, present) = read_catalogs(&plan, tree, &options.name)?;
+    if options.replaces.is_none() {
+        options.replaces = present.find_replaced(&options);
+    }
+    let bundle = make_bundle(&plan, tree, &options, &written)?;
     let mut merge = GeneratedMerge::new(BUNDLE, bundle.files, flags.product.merge.force);
     merge.add_to(&mut plan, tree)?;
     merge.check(flags.product.merge.no_conflicts)?;
@@ -75,6 +79,16 @@ pub fn plan_bundle(tree: &Tree, flags: &BundleFlags) -> Result<Outcome> {
         &format!("operator-sdk bundle validate ./{FOLDER}"),
     );
     Ok(outcome)
+}
+
+/// Reads the catalog as it was last written, to which a release is added, and as it is now: what people have changed in it
+/// comes by the merge.
+fn read_catalogs(plan: &Plan, tree: &Tree, package: &str) -> Result<(Catalog, Catalog)> {
+    let path = Catalog::path(package);
+    let present = plan.read(tree, &path)?.unwrap_or_default();
+    let written = read_base(BUNDLE, plan, tree)?.remove(&path);
+    let parse = |text: &str| Catalog::parse(package, text);
+    Ok((parse(written.as_ref().unwrap_or(&present))?, parse(&present)?))
 }
 
 /// Reads the version of the package, if it is one that bundles can have.

@@ -87,7 +87,7 @@ impl GeneratedMerge {
             noun,
             command,
         } = self.product;
-        let base = parse_base(path, &plan.read(tree, path)?.unwrap_or_default())?;
+        let base = read_base(self.product, plan, tree)?;
         let paths: BTreeSet<String> = self.theirs.keys().chain(base.keys()).cloned().collect();
         self.check_markers(tree, &paths)?;
         for path in &paths {
@@ -186,6 +186,14 @@ fn print_base(files: &BTreeMap<String, String>) -> String {
         }
     }
     out
+}
+
+/// Reads the files of a product as they were last written, by their paths; empty before the first time.
+///
+/// # Errors
+/// Fails if the base has conflicts of git.
+pub(super) fn read_base(product: Product, plan: &Plan, tree: &Tree) -> Result<BTreeMap<String, String>> {
+    parse_base(product.base, &plan.read(tree, product.base)?.unwrap_or_default())
 }
 
 /// Parses the text of a base. All of its files end in a line end.

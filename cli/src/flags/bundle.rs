@@ -19,7 +19,7 @@ pub struct BundleFlags {
     /// Channels of the catalog, separated by commas; the first is the default
     #[arg(long, value_delimiter = ',', default_value = "stable", value_name = "NAMES")]
     pub channels: Vec<String>,
-    /// Version that this one replaces
+    /// Version that this one replaces [default: the last of the default channel in the catalog]
     #[arg(long, value_name = "VERSION", value_parser = parse_version)]
     pub replaces: Option<String>,
     /// Versions that an upgrade to this one skips, separated by commas
