@@ -74,9 +74,8 @@ fn compare_version(version: &Value, manifest: &Value, found: &mut Vec<String>) {
 /// Removes the status subresource of the types if the manifest has a status that is none: `status_subresource = false` is
 /// for the manifest, since kube makes a subresource of every status.
 fn ignore_status_subresource(compiled: &mut Value, written: &Value) {
-    let has_status = written
-        .pointer("/schema/openAPIV3Schema/properties/status")
-        .is_some();
+    let status = written.pointer("/schema/openAPIV3Schema/properties/status");
+    let has_status = status.is_some_and(|schema| !schema.is_null());
     if !has_status || written.pointer("/subresources/status").is_some() {
         return;
     }
