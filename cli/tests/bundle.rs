@@ -129,12 +129,19 @@ fn a_catalog_keeps_earlier_releases() {
         let ran = folder.run(command).ok();
         assert!(ran.out.starts_with("unchanged"), "{command}: {}", ran.out);
     }
+    // What is skipped is not replaced as well.
+    folder.run("bundle --version 0.2.1 --skips 0.2.0").ok();
+    assert_eq!(csv(&folder)["spec"]["replaces"], "shop.v0.1.0");
+    folder.run(release).ok();
+    let third =
+        serde_json::json!({ "name": "shop.v0.2.1", "replaces": "shop.v0.1.0", "skips": ["shop.v0.2.0"] });
+    check(serde_json::json!([["stable", [third, second, first]]]));
     // A release in another channel replaces nothing there.
     folder.run("bundle --version 0.3.0 --channels beta").ok();
-    let third = serde_json::json!({ "name": "shop.v0.3.0" });
+    let other = serde_json::json!({ "name": "shop.v0.3.0" });
     check(serde_json::json!([
-        ["beta", [third]],
-        ["stable", [second, first]]
+        ["beta", [other]],
+        ["stable", [third, second, first]]
     ]));
     folder.run(release).ok();
     assert_eq!(csv(&folder)["spec"]["replaces"], "shop.v0.1.0");

@@ -36,11 +36,20 @@ impl Catalog {
     }
 
     /// Returns the version that a release replaces: what its entry in a channel says, or else the one version of the channel
-    /// that no other replaces or skips. Without an edge to it, the lifecycle manager refuses a channel with two ends.
+    /// that no other replaces or skips, those aside that the release itself skips. Without an edge to it, the lifecycle manager refuses a channel with two ends.
     pub(crate) fn find_replaced(&self, options: &BundleOptions) -> Option<String> {
         let own = options.csv_name(&options.version);
         let channel = self.named(CHANNEL, options.channels.first()?)?;
-        let entries = || channel["entries"].as_array().into_iter().flatten();
+        let skipped: Vec<String> = options
+            .skips
+            .iter()
+            .map(|version| options.csv_name(version))
+            .collect();
+        let is_left = |entry: &&Value| !skipped.iter().any(|name| entry["name"] == **name);
+        let entries = || {
+            let all = channel["entries"].as_array().into_iter().flatten();
+            all.filter(is_left)
+        };
         let version_of = |name: &Value| {
             let version = name.as_str()?.strip_prefix(&options.csv_name(""))?;
             Some(version.to_owned())
