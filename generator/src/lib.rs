@@ -164,7 +164,7 @@ pub struct Generated {
     pub kinds: Vec<KindSummary>,
 }
 
-/// What a run found, beside its manifests.
+/// The findings of a run, beside its manifests.
 #[derive(Clone, Debug, Default)]
 pub struct Findings {
     /// Everything to be said, sorted by place, without duplicates.

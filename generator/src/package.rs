@@ -163,9 +163,9 @@ pub(crate) struct TypeItem {
     pub(crate) module: ModuleId,
     /// Nothing when the item's shape could not be read; the reason has been reported.
     pub(crate) model: Option<Type>,
-    /// What is wrong with it, which concerns all that need it.
+    /// The error in it, which concerns all that need it.
     pub(crate) reserved: Vec<rbuilder_syntax::Diagnostic>,
-    /// What is not known about the conditions of its file.
+    /// The unknown parts of the conditions of its file.
     pub(crate) doubts: Vec<(FileId, rbuilder_syntax::Diagnostic)>,
     /// True if that is to be said even if nothing needs it.
     pub(crate) is_checked: bool,
@@ -234,7 +234,7 @@ pub(crate) struct Alias {
     pub(crate) target: TypeRef,
     /// Complaints that count only when something refers to the alias.
     pub(crate) reserved: Vec<rbuilder_syntax::Diagnostic>,
-    /// What is not known about the conditions of its file.
+    /// The unknown parts of the conditions of its file.
     pub(crate) doubts: Vec<(FileId, rbuilder_syntax::Diagnostic)>,
 }
 

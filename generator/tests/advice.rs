@@ -124,7 +124,7 @@ fn kind(fields: &str, items: &str) -> String {
     )
 }
 
-/// What is said of a program with a release of kube.
+/// The diagnostics of a program with a release of kube.
 fn run_with(kube: &str, files: &[(&str, &str)]) -> Generated {
     let mut sources = SourceSet::default();
     sources.insert("Cargo.toml", CARGO_TOML);

@@ -510,7 +510,7 @@ fn a_published_package_reads_no_file_of_others() {
     }
 }
 
-/// What is not Rust, or missing, matters where a type may be in it.
+/// A file that is not Rust, or missing, matters where a type may be in it.
 #[test]
 fn damage_elsewhere_in_a_published_package_does_not_matter() {
     let library = format!(

@@ -31,7 +31,7 @@ pub(super) struct Section<'a> {
 #[derive(Clone, Debug)]
 pub(super) struct Panel<'a> {
     pub(super) title: &'a str,
-    /// What the graph shows and how to read it.
+    /// The description: what the graph shows and how to read it.
     pub(super) description: &'a str,
     /// Unit of Grafana: `s`, `bytes`, `ops`, `percentunit`, `short`.
     pub(super) unit: &'a str,

@@ -36,7 +36,7 @@ struct Alert {
     /// Time for which the condition holds before the alert fires.
     hold: &'static str,
     summary: &'static str,
-    /// What is seen, with its value.
+    /// The observation, with its value.
     description: &'static str,
 }
 

@@ -57,7 +57,7 @@ pub(crate) fn read_manifests<'a>(
     }
 }
 
-/// What the manifests say before any source is read.
+/// The contents of the manifests, before any source is read.
 struct Found {
     here: Rc<File>,
     packages: Vec<Manifest>,

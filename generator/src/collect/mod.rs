@@ -157,7 +157,7 @@ enum Declared {
         place: Place,
         /// The files that lead to it.
         ancestors: Vec<String>,
-        /// What is not known about its conditions.
+        /// The unknown parts of its conditions.
         doubts: Vec<Doubt>,
     },
 }
@@ -170,7 +170,7 @@ struct OpenFile {
     folder: String,
     /// The files that lead to it.
     ancestors: Vec<String>,
-    /// What is not known about its conditions, which concerns what is in it.
+    /// The unknown parts of its conditions, which concern what is in it.
     doubts: Vec<Doubt>,
     content: Content,
 }

@@ -77,7 +77,7 @@ impl<'c> FileReader<'c, '_> {
         self.collector.declare(id, declared, !self.is_foreign);
     }
 
-    /// What is not known about the conditions of what stands here.
+    /// The unknown parts of the conditions of what stands here.
     fn doubts(&self) -> Vec<Doubt> {
         let pending = self.pending.iter().map(|pending| (self.id, pending.clone()));
         self.open.doubts.iter().cloned().chain(pending).collect()

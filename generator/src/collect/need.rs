@@ -1,4 +1,4 @@
-//! Whether a schema may need a package of a registry.
+//! The search for schemas that may need a package of a registry.
 //!
 //! Most projects need none, and following every type of every kind to find that out would cost a tenth of a run. So the names
 //! are compared first: too many may count as needed, never too few.

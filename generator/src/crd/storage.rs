@@ -15,7 +15,7 @@ pub(super) fn find_stored(package: &Package, versions: &Versions<'_>) -> Option<
 pub(super) struct Explanation {
     pub(super) position: usize,
     pub(super) message: String,
-    /// What to write so that the source says it; nothing where `merge_crds` is told.
+    /// The advice by which the source says it; nothing where `merge_crds` is told.
     pub(super) help: Option<&'static str>,
 }
 

@@ -30,7 +30,7 @@ pub(super) struct SurveyedKind {
     pub(super) committed: Vec<CommittedCrd>,
     /// True if it is probably another project's: CRDs of other groups are committed, and none of this one.
     pub(super) is_doubtful: bool,
-    /// What has become readable since it was added to `skip`, if it has.
+    /// The fate of its item in `skip`, if it has become readable since that was added.
     pub(super) readable_by_now: Option<ReadableByNow>,
     /// The warnings about places where the program changes its CRD, each with its place.
     pub(super) patches: Vec<String>,

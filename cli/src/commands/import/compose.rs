@@ -28,9 +28,9 @@ pub(super) struct Composed<'a> {
     pub(super) ported: Vec<Ported<'a>>,
     /// The file of the webhooks of each kind and version: `Cup/v1`.
     pub(super) webhook_files: BTreeMap<String, String>,
-    /// What is left to a person.
+    /// The work that is left to a person.
     pub(super) left: Vec<Leftover>,
-    /// What differs on purpose.
+    /// The differences on purpose.
     pub(super) better: Vec<Leftover>,
 }
 

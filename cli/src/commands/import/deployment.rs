@@ -1,4 +1,4 @@
-//! What a cluster knows the deployment by: namespace and prefix of names, the Lease, labels of the selector, resources, and the
+//! The parts by which a cluster knows the deployment: namespace and prefix of names, the Lease, labels of the selector, resources, and the
 //! components that are on.
 
 use anyhow::Result;

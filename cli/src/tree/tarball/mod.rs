@@ -22,7 +22,7 @@ pub(super) const LARGEST_KEPT: usize = 256 << 20;
 /// Maximum length of a name, in a header that extends another one.
 const LONGEST_NAME: u64 = 64 << 10;
 
-/// What a file costs beside its text and its name.
+/// The memory that a file takes beside its text and its name, in bytes.
 const COST_OF_FILE: usize = 128;
 
 /// A tar archive is a sequence of blocks of this size.
@@ -33,7 +33,7 @@ const BLOCK: usize = 512;
 pub(super) struct Texts {
     /// By path below the only directory of the archive.
     pub(super) texts: BTreeMap<String, Text>,
-    /// What they cost, in bytes.
+    /// The memory that they take, in bytes.
     pub(super) size: usize,
 }
 
