@@ -321,6 +321,10 @@ fn a_whole_kind() {
     assert_eq!(properties["spec"]["required"], json!(["size"]));
     assert_eq!(properties["status"]["properties"]["ready"]["type"], "boolean");
     assert_eq!(properties["kind"]["type"], "string");
+    let keys = "#[crd(root_schema = { \"title\": \"Tests\" })]\npub struct TestSpec";
+    let text = text.replace("pub struct TestSpec", keys);
+    let found = whole_of(&[("src/lib.rs", &text)]).expect("a schema");
+    assert_eq!(found["title"], "Tests");
     let text = source("if size() { a } else { b }");
     assert!(whole_of(&[("src/lib.rs", &text)]).is_err());
 }

@@ -385,3 +385,19 @@ fn times_of_std_are_as_schemars_has_them_in_its_types() {
         json!(["nanos_since_epoch", "secs_since_epoch"])
     );
 }
+
+#[test]
+fn empty_alternatives_are_errors_at_any_depth() {
+    for schema in [
+        r#"{ "type": "string", "anyOf": [] }"#,
+        r#"{ "type": "object", "properties": { "b": { "type": "string", "anyOf": [] } } }"#,
+        r#"{ "type": "string", "not": { "anyOf": [] } }"#,
+    ] {
+        let field = format!("#[crd(schema = {schema})] a: Value");
+        assert_eq!(errors(&field, ""), ["`anyOf` must not be empty"], "{schema}");
+    }
+    let nested = "#[crd(validation(all_of = [{ \"oneOf\": [] }]))] a: String";
+    assert_eq!(errors(nested, ""), ["`oneOf` must not be empty"]);
+    let value = r#"#[crd(schema = { "type": "object", "x-kubernetes-preserve-unknown-fields": true, "default": { "anyOf": [] } })] a: Value"#;
+    assert_eq!(errors(value, ""), [] as [&str; 0]);
+}

@@ -46,10 +46,7 @@ pub(super) fn root_schema(
         root.properties.insert("status".into(), status);
     }
     root.validations.extend(resource.validations.iter().cloned());
-    match &resource.root_schema {
-        Some(keys) => merge_keys(root, keys),
-        None => root,
-    }
+    with_root_schema(resource, root)
 }
 
 /// Adds the keys that `root_schema` sets, [`ROOT_SCHEMA_KEYS`](rbuilder_syntax::ROOT_SCHEMA_KEYS): fields and required
@@ -95,7 +92,14 @@ pub(super) fn complete_root(resource: &CustomResource, mut root: Schema) -> Sche
     }
     add_object_fields(&mut root);
     root.validations.extend(resource.validations.iter().cloned());
-    root
+    with_root_schema(resource, root)
+}
+
+fn with_root_schema(resource: &CustomResource, root: Schema) -> Schema {
+    match &resource.root_schema {
+        Some(keys) => merge_keys(root, keys),
+        None => root,
+    }
 }
 
 /// Adds the fields that every object has, where they are not there.

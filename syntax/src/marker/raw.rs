@@ -83,7 +83,12 @@ pub(crate) fn read_root_schema(arg: &Arg, session: &mut Session) -> Option<Schem
 /// Reads a schema as it stands in a manifest; what cannot be read is reported.
 fn schema_of(value: &Value, arg: &Arg, session: &mut Session) -> Option<Schema> {
     match Schema::from_literal(value) {
-        Ok(schema) => Some(schema),
+        Ok(schema) => {
+            for key in empty_alternatives(value) {
+                report_empty(key, arg, session);
+            }
+            Some(schema)
+        }
         Err(SchemaError::UnknownKey(key, path)) => {
             let help = suggest::describe_candidates(&key, SCHEMA_KEYS.iter().copied());
             let message = format!("unknown key `{key}` of a schema{}", place(&path));
@@ -100,18 +105,42 @@ fn schema_of(value: &Value, arg: &Arg, session: &mut Session) -> Option<Schema> 
     }
 }
 
+/// Returns the key of each empty list of alternatives in a schema: a schema with an empty list is one without it, so it would be
+/// lost without a word.
+fn empty_alternatives(schema: &Value) -> Vec<&str> {
+    let Value::Object(keys) = schema else {
+        return match schema {
+            Value::Array(items) => items.iter().flat_map(empty_alternatives).collect(),
+            _ => Vec::new(),
+        };
+    };
+    let is_value = |key: &str| ["default", "enum", "example"].contains(&key);
+    keys.iter()
+        .filter(|(key, _)| !is_value(key))
+        .flat_map(|(key, value)| {
+            let is_empty = ["allOf", "anyOf", "oneOf"].contains(&key.as_str()) && *value == json!([]);
+            let inner = empty_alternatives(value);
+            is_empty.then_some(key.as_str()).into_iter().chain(inner)
+        })
+        .collect()
+}
+
+fn report_empty(key: &str, arg: &Arg, session: &mut Session) {
+    let message = format!("`{key}` must not be empty");
+    let help = "remove it, or write a schema: `[{ \"required\": [\"name\"] }]`";
+    session.error_help(arg.value_span(), message, help);
+}
+
 /// Reads the alternatives of `validation(one_of = [{ "required": ["a"] }, …])`, under their key in a manifest.
 pub(super) fn read_alternatives(key: &str, arg: &Arg, validation: &mut Validation, session: &mut Session) {
     let Some(value) = arg.any(session) else { return };
+    if value.as_array().is_some_and(Vec::is_empty) {
+        return report_empty(arg.name, arg, session);
+    }
     let Some(new) = schema_of(&json!({ key: value }), arg, session) else {
         return;
     };
     check_patterns(&new, arg, session);
-    if value.as_array().is_some_and(Vec::is_empty) {
-        let message = format!("`{}` must not be empty", arg.name);
-        let help = "remove it, or write a schema: `[{ \"required\": [\"name\"] }]`";
-        session.error_help(arg.value_span(), message, help);
-    }
     let known = validation.alternatives.get_or_insert_default();
     known.all_of.extend(new.all_of);
     known.any_of.extend(new.any_of);
