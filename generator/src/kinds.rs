@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::package::Skipped;
 use crate::report::Concern;
+use crate::selection::fits;
 use crate::{Diagnostic, FileRange};
 
 /// A kind of the packages that are asked for.
@@ -25,6 +26,13 @@ pub struct KindSummary {
     pub patches: Vec<usize>,
     /// The outcome.
     pub outcome: KindOutcome,
+}
+
+impl KindSummary {
+    /// Returns whether an item of `skip` or `only` names the kind: `Kind`, `Kind.group`, or `*.group` for all kinds of a group.
+    pub fn is_named(&self, item: &str) -> bool {
+        fits(item, &self.kind, &self.group)
+    }
 }
 
 /// The outcome of a run for a kind.

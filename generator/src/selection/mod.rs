@@ -122,7 +122,8 @@ fn is_named(name: &str, resource: &CustomResource) -> bool {
     fits(name, &resource.kind, &resource.group)
 }
 
-fn fits(name: &str, kind: &str, group: &str) -> bool {
+/// Likewise, of a kind and its group.
+pub(crate) fn fits(name: &str, kind: &str, group: &str) -> bool {
     match name.split_once('.') {
         None => name == kind,
         Some((named, of_group)) => (named == "*" || named == kind) && of_group == group,

@@ -65,7 +65,7 @@ pub(super) fn reconsider_skips(
     for summary in found.kinds {
         let item = items
             .get(&summary.package)
-            .and_then(|items| items.iter().find(|item| names_kind(&item.kind, &summary)));
+            .and_then(|items| items.iter().find(|item| summary.is_named(&item.kind)));
         let (KindOutcome::Readable { .. }, Some(item)) = (&summary.outcome, item) else {
             continue;
         };
@@ -94,12 +94,4 @@ fn key_of(summary: &KindSummary) -> Key {
         summary.group.clone(),
         summary.kind.clone(),
     )
-}
-
-/// Returns true if an item of `skip` (`Kind`, `Kind.group` or `*.group`) names a kind.
-fn names_kind(item: &str, summary: &KindSummary) -> bool {
-    match item.split_once('.') {
-        None => item == summary.kind,
-        Some((kind, group)) => (kind == "*" || kind == summary.kind) && group == summary.group,
-    }
 }
