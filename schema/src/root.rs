@@ -60,10 +60,10 @@ pub(crate) fn check_stanza(object: &Schema, path: &str) -> Vec<Diagnostic<String
         if found == Some(expected) {
             return None;
         }
-        let message = format!("`{name}` must be of type `{}`", expected.as_str());
-        let message = found.map_or(message.clone(), |found| {
-            format!("{message}, found `{}`", found.as_str())
-        });
+        let mut message = format!("`{name}` must be of type `{}`", expected.as_str());
+        if let Some(found) = found {
+            message += &format!(", found `{}`", found.as_str());
+        }
         let help = format!("write `\"type\": \"{}\"`", expected.as_str());
         Some(Diagnostic::error(format!("{path}.{name}"), message).help(help))
     };

@@ -45,8 +45,7 @@ pub(super) fn root_schema(
     if let Some(status) = status {
         root.properties.insert("status".into(), status);
     }
-    root.validations.extend(resource.validations.iter().cloned());
-    with_root_schema(resource, root)
+    add_stated_keys(resource, root)
 }
 
 /// Adds the keys that `root_schema` sets, [`ROOT_SCHEMA_KEYS`](rbuilder_syntax::ROOT_SCHEMA_KEYS): fields and required
@@ -91,11 +90,12 @@ pub(super) fn complete_root(resource: &CustomResource, mut root: Schema) -> Sche
         root.description = Some(doc.as_str().into());
     }
     add_object_fields(&mut root);
-    root.validations.extend(resource.validations.iter().cloned());
-    with_root_schema(resource, root)
+    add_stated_keys(resource, root)
 }
 
-fn with_root_schema(resource: &CustomResource, root: Schema) -> Schema {
+/// Adds what the attributes of a kind say of the whole object: rules, and `root_schema`.
+fn add_stated_keys(resource: &CustomResource, mut root: Schema) -> Schema {
+    root.validations.extend(resource.validations.iter().cloned());
     match &resource.root_schema {
         Some(keys) => merge_keys(root, keys),
         None => root,
