@@ -64,22 +64,22 @@ impl Function<'_> {
     }
 
     fn unread<T>(&self, span: Span, what: impl Into<String>) -> Read<T> {
+        self.unread_helped(span, what, None)
+    }
+
+    fn unread_helped<T>(&self, span: Span, what: impl Into<String>, help: Option<String>) -> Read<T> {
         Err(Unread {
             place: self.place(span),
             what: what.into(),
-            help: None,
+            help,
         })
     }
 
     /// An import that gives a name another meaning than it has in the module.
     fn unread_hidden<T>(&self, at: Span, name: &str) -> Read<T> {
-        Err(Unread {
-            place: self.place(at),
-            what: format!("`{name}` is imported inside of the function, and is another item outside of it"),
-            help: Some(format!(
-                "import `{name}` outside of the function, under a name of its own"
-            )),
-        })
+        let what = format!("`{name}` is imported inside of the function, and is another item outside of it");
+        let help = format!("import `{name}` outside of the function, under a name of its own");
+        self.unread_helped(at, what, Some(help))
     }
 
     /// The statement at which reading ends.
@@ -88,14 +88,9 @@ impl Function<'_> {
             let what = format!("`{}` is more than a value that is written out", at.text());
             return self.unread(at.span(), what);
         };
-        Err(Unread {
-            place: self.place(name.span),
-            what: format!(
-                "`{}` is declared inside of the function, where declarations are not read",
-                name.text
-            ),
-            help: Some(format!("move `{}` out of the function", name.text)),
-        })
+        let Ident { text, span } = name;
+        let what = format!("`{text}` is declared inside of the function, where declarations are not read");
+        self.unread_helped(span, what, Some(format!("move `{text}` out of the function")))
     }
 }
 

@@ -87,10 +87,7 @@ impl FileReader<'_, '_> {
                 file: self.id,
                 module,
                 kind,
-                span: Span {
-                    start: span.start + function.body_start,
-                    end: span.end + function.body_start,
-                },
+                span: span.shifted(function.body_start),
             });
         }
     }
