@@ -26,7 +26,6 @@ mod sharing;
 mod single;
 mod source;
 mod structs;
-mod tighten;
 mod words;
 
 use serde_json::Value;

@@ -8,10 +8,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use rbuilder_schema::{Choice, ListType, Pattern, Schema, SchemaType, example_of_format, validate};
+use rbuilder_schema::{
+    Choice, ListType, Pattern, Schema, SchemaType, example_of_format, validate, with_bounds_of_parts,
+};
 use serde_json::{Map, Number, Value, json};
 
-use crate::tighten::tighten;
 use crate::words::split_words;
 
 /// The name of objects, and what begins the strings that nothing is known of.
@@ -26,8 +27,7 @@ const MOST: u64 = 64;
 /// Returns a value that the schema accepts. `key` is the name of the field.
 pub(crate) fn sample_value(schema: &Schema, key: &str) -> Value {
     if !schema.all_of.is_empty() {
-        let tight = tighten(schema);
-        return sample_within(&tight, key);
+        return sample_within(&with_bounds_of_parts(schema), key);
     }
     sample_within(schema, key)
 }

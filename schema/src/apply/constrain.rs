@@ -246,7 +246,7 @@ fn check_whole<'a>(
 }
 
 /// Takes the new bound when it is the tighter one; of two equal ones the exclusive.
-fn tighten(
+pub(super) fn tighten(
     bound: &mut Option<Number>,
     exclusive: &mut bool,
     new: &Option<Number>,
@@ -278,11 +278,11 @@ fn multiple(factor: &mut Option<Number>, new: Option<&Number>, all_of: &mut Vec<
     }
 }
 
-fn raise(least: &mut Option<u64>, new: Option<u64>) {
+pub(super) fn raise(least: &mut Option<u64>, new: Option<u64>) {
     *least = (*least).max(new);
 }
 
-fn lower(most: &mut Option<u64>, new: Option<u64>) {
+pub(super) fn lower(most: &mut Option<u64>, new: Option<u64>) {
     *most = match (*most, new) {
         (Some(old), Some(new)) => Some(old.min(new)),
         (old, new) => old.or(new),

@@ -1,6 +1,7 @@
 //! Markers onto a schema: what each marker means.
 
 mod constrain;
+mod parts;
 
 use std::sync::Arc;
 
@@ -13,6 +14,7 @@ use crate::structural::check_list_map;
 use crate::validate::{check_default, validate};
 use crate::{Cel, ListType, Markers, Schema, SchemaType, Topology, Validation};
 use constrain::{apply_constraints, check_constraints};
+pub use parts::with_bounds_of_parts;
 
 /// Checks markers on a value of a known type, before the rest of its schema is: what is wrong here is wrong wherever the
 /// value stands. The diagnostics have no place: it is that of the markers.

@@ -3,35 +3,39 @@
 
 use std::cmp::Ordering;
 
-use rbuilder_schema::{Schema, compare_numbers};
 use serde_json::Number;
 
+use super::constrain::{lower, raise, tighten};
+use crate::Schema;
+
 /// Returns the schema with the bounds that every value must keep to in place of its own. The parts of `allOf` stay.
-pub(crate) fn tighten(schema: &Schema) -> Schema {
-    let mut tight = schema.clone();
+pub fn with_bounds_of_parts(schema: &Schema) -> Schema {
+    let mut whole = schema.clone();
     for part in &schema.all_of {
-        add_bounds(&tighten(part), &mut tight);
+        add_bounds(&with_bounds_of_parts(part), &mut whole);
     }
-    tight
+    whole
 }
 
 fn add_bounds(part: &Schema, to: &mut Schema) {
-    to.min_length = to.min_length.max(part.min_length);
-    to.max_length = least(to.max_length, part.max_length);
-    to.min_items = to.min_items.max(part.min_items);
-    to.max_items = least(to.max_items, part.max_items);
-    to.min_properties = to.min_properties.max(part.min_properties);
-    to.max_properties = least(to.max_properties, part.max_properties);
-    let limits = (&part.minimum, part.exclusive_minimum);
-    limit(
-        limits,
-        (&mut to.minimum, &mut to.exclusive_minimum),
+    raise(&mut to.min_length, part.min_length);
+    lower(&mut to.max_length, part.max_length);
+    raise(&mut to.min_items, part.min_items);
+    lower(&mut to.max_items, part.max_items);
+    raise(&mut to.min_properties, part.min_properties);
+    lower(&mut to.max_properties, part.max_properties);
+    tighten(
+        &mut to.minimum,
+        &mut to.exclusive_minimum,
+        &part.minimum,
+        part.exclusive_minimum,
         Ordering::Greater,
     );
-    let limits = (&part.maximum, part.exclusive_maximum);
-    limit(
-        limits,
-        (&mut to.maximum, &mut to.exclusive_maximum),
+    tighten(
+        &mut to.maximum,
+        &mut to.exclusive_maximum,
+        &part.maximum,
+        part.exclusive_maximum,
         Ordering::Less,
     );
     to.multiple_of = common_multiple(to.multiple_of.take(), part.multiple_of.clone());
@@ -40,22 +44,6 @@ fn add_bounds(part: &Schema, to: &mut Schema) {
         to.enumeration.clone_from(&part.enumeration);
     } else if !part.enumeration.is_empty() {
         to.enumeration.retain(|value| part.enumeration.contains(value));
-    }
-}
-
-fn least(left: Option<u64>, right: Option<u64>) -> Option<u64> {
-    left.into_iter().chain(right).min()
-}
-
-/// Takes a bound that is tighter, in the direction of `tighter`; of two that are equal, the one that excludes itself.
-fn limit(new: (&Option<Number>, bool), old: (&mut Option<Number>, &mut bool), tighter: Ordering) {
-    let Some(bound) = new.0 else { return };
-    let is_tighter = old.0.as_ref().is_none_or(|old| {
-        let order = compare_numbers(bound, old);
-        order == tighter || order == Ordering::Equal && new.1
-    });
-    if is_tighter {
-        (*old.0, *old.1) = (Some(bound.clone()), new.1);
     }
 }
 
