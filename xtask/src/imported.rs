@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use serde_json::Value;
 
-use crate::project::scaffold;
+use crate::project::share_lockfile;
 use crate::repo;
 
 /// The project of the journey.
@@ -78,8 +78,13 @@ fn normalize(value: Value) -> Value {
 /// # Errors
 ///
 /// A CRD was refused, or a file cannot be read or written.
-pub(crate) fn import_definitions(bin: &Path, folder: &Path) -> Result<()> {
-    scaffold(bin, folder, &["init --domain example.com"])?;
+pub(crate) fn import_definitions(bin: &Path, folder: &Path, fresh: bool) -> Result<()> {
+    repo::rbuilder_command(bin, folder, "init --domain example.com")?
+        .echo()
+        .run()?;
+    if !fresh {
+        share_lockfile(folder)?;
+    }
     let mut round_trip = ROUND_TRIP.to_owned();
     for path in list_definitions()? {
         let from = path.to_str().context("a path is not UTF-8")?;

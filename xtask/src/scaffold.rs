@@ -227,18 +227,30 @@ pub(crate) fn walk_journeys(args: &Args) -> Result<()> {
         let (sender, finished) = mpsc::channel::<Finished>();
         let end = scope.spawn(move || finished.iter().try_for_each(|project| project.test()));
         let mut checked = BTreeSet::new();
-        // Nobody receives it after a failure of the other thread, which is reported below.
-        let send = |project| sender.send(project).context("an earlier project failed");
-        let imported = asks(imported::NAME).then(|| walk_imported(&bin).and_then(send));
-        let walked = imported.unwrap_or(Ok(())).and_then(|()| {
-            journeys
-                .into_iter()
-                .try_for_each(|journey| walk(journey, &mut checked, &bin, args.fresh).and_then(send))
+        let imported = asks(imported::NAME).then(|| walk_imported(&bin, args.fresh));
+        let others = journeys
+            .into_iter()
+            .map(|journey| walk(journey, &mut checked, &bin, args.fresh));
+        let walked = imported.into_iter().chain(others).try_for_each(|project| {
+            // Nobody receives it after a failure of the other thread, which is reported below.
+            sender.send(project?).context("an earlier project failed")
         });
         drop(sender);
         let tested = end.join().unwrap_or_else(|_| Err(anyhow!("the tests panicked")));
         tested.and(walked)
     })
+}
+
+/// Makes an empty folder for a project, in one that is removed with the first value.
+///
+/// # Errors
+///
+/// The folder cannot be made.
+pub(crate) fn make_folder(name: &str) -> Result<(tempfile::TempDir, PathBuf)> {
+    let parent = tempfile::Builder::new().prefix("rbuilder-scaffold-").tempdir()?;
+    let folder = parent.path().join(name);
+    fs_err::create_dir(&folder)?;
+    Ok((parent, folder))
 }
 
 /// Walks a journey, and checks each project that is not among those `checked`, but for its name.
@@ -248,9 +260,7 @@ fn walk(
     bin: &Path,
     fresh: bool,
 ) -> Result<Finished> {
-    let parent = tempfile::Builder::new().prefix("rbuilder-scaffold-").tempdir()?;
-    let folder = parent.path().join(journey.name);
-    fs_err::create_dir(&folder)?;
+    let (parent, folder) = make_folder(journey.name)?;
     let last = journey.commands.len() - 1;
     for (done, command) in journey.commands.iter().enumerate() {
         println!();
@@ -293,9 +303,7 @@ impl Finished {
 
 /// Kinds with all that can be scaffolded for them, in one project; it is compiled once, without its tests being built.
 fn walk_names(bin: &Path, fresh: bool) -> Result<()> {
-    let parent = tempfile::Builder::new().prefix("rbuilder-scaffold-").tempdir()?;
-    let folder = parent.path().join(NAMES);
-    fs_err::create_dir(&folder)?;
+    let (_parent, folder) = make_folder(NAMES)?;
     let rbuilder = |line: &str| repo::rbuilder_command(bin, &folder, line)?.echo().run();
     rbuilder("init --domain example.com")?;
     if !fresh {
@@ -323,10 +331,9 @@ fn walk_names(bin: &Path, fresh: bool) -> Result<()> {
 }
 
 /// The types of CRDs that another tool has made.
-fn walk_imported(bin: &Path) -> Result<Finished> {
-    let parent = tempfile::Builder::new().prefix("rbuilder-scaffold-").tempdir()?;
-    let folder = parent.path().join(imported::NAME);
-    imported::import_definitions(bin, &folder)?;
+fn walk_imported(bin: &Path, fresh: bool) -> Result<Finished> {
+    let (parent, folder) = make_folder(imported::NAME)?;
+    imported::import_definitions(bin, &folder, fresh)?;
     join_tests(&folder)?;
     check(&folder, bin)?;
     Ok(Finished {

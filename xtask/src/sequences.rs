@@ -7,6 +7,7 @@ use anyhow::{Context as _, Result};
 
 use crate::project::share_lockfile;
 use crate::repo;
+use crate::scaffold::make_folder;
 use random::Random;
 
 #[allow(dead_code)] // it is shared
@@ -30,9 +31,7 @@ const FIRST_SEED: &str = "RBUILDER_FUZZ_SEED";
 ///
 /// The manifests cannot be generated after an edit or are stale in the end, or the project does not compile.
 pub(crate) fn walk_sequences(bin: &Path, fresh: bool) -> Result<()> {
-    let parent = tempfile::Builder::new().prefix("rbuilder-scaffold-").tempdir()?;
-    let folder = parent.path().join(NAME);
-    fs_err::create_dir(&folder)?;
+    let (_parent, folder) = make_folder(NAME)?;
     let first: u64 = match std::env::var(FIRST_SEED) {
         Ok(seed) => seed.parse().context(FIRST_SEED)?,
         Err(_) => 0,
