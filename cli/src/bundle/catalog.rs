@@ -36,7 +36,8 @@ impl Catalog {
     }
 
     /// Returns the version that a release replaces: what its entry in a channel says, or else the one version of the channel
-    /// that no other replaces or skips, those aside that the release itself skips. Without an edge to it, the lifecycle manager refuses a channel with two ends.
+    /// that no other replaces or skips, those aside that the release itself skips. Without an edge to it, the channel would
+    /// have two ends, which the lifecycle manager refuses.
     pub(crate) fn find_replaced(&self, options: &BundleOptions) -> Option<String> {
         let own = options.csv_name(&options.version);
         let channel = self.named(CHANNEL, options.channels.first()?)?;
