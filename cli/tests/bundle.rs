@@ -147,6 +147,265 @@ fn a_catalog_keeps_earlier_releases() {
     assert_eq!(csv(&folder)["spec"]["replaces"], "shop.v0.1.0");
 }
 
+/// Entries of each channel, such as `0.2.0 > 0.1.0 ~ 0.1.1 <0.1.0`: a version, what it replaces, what it skips, and its range.
+fn channels(folder: &Folder) -> String {
+    let version = |name: &Value| name.as_str().unwrap_or_default().replace("shop.v", "");
+    let entry = |entry: &Value| {
+        let mut line = version(&entry["name"]);
+        if let Some(name) = entry.get("replaces") {
+            line += &format!(" > {}", version(name));
+        }
+        if let Some(names) = entry["skips"].as_array() {
+            let names: Vec<String> = names.iter().map(version).collect();
+            line += &format!(" ~ {}", names.join(","));
+        }
+        if let Some(range) = entry["skipRange"].as_str() {
+            line += &format!(" {range}");
+        }
+        line
+    };
+    let channel = |channel: Value| {
+        let entries = channel["entries"].as_array().into_iter().flatten();
+        let entries: Vec<String> = entries.map(entry).collect();
+        format!(
+            "{}: {}",
+            channel["name"].as_str().unwrap_or_default(),
+            entries.join(" | ")
+        )
+    };
+    let lines: Vec<String> = documents(folder, "olm.channel")
+        .into_iter()
+        .map(channel)
+        .collect();
+    lines.join("\n")
+}
+
+/// Checks the channels after releases in a row, and the channel of those who choose none.
+#[track_caller]
+fn check_releases(releases: &[&str], expected: &str, default_channel: &str) {
+    let folder = project();
+    for release in releases {
+        folder.run(&format!("bundle {release}")).ok();
+        let again = folder.run(&format!("bundle {release} --check")).ok();
+        assert!(again.out.starts_with("unchanged"), "{release}: {}", again.out);
+    }
+    assert_eq!(channels(&folder), expected, "{releases:?}");
+    assert_eq!(
+        documents(&folder, "olm.package")[0]["defaultChannel"],
+        default_channel,
+        "{releases:?}"
+    );
+    let annotations = &folder.tree()["bundle/metadata/annotations.yaml"];
+    let label = format!("channel.default.v1: {default_channel}\n");
+    assert!(annotations.contains(&label), "{annotations}");
+}
+
+#[test]
+fn each_channel_has_its_own_edges() {
+    for (releases, expected) in [
+        (
+            &["--version 0.2.0", "--version 0.3.0 --skips 0.2.0"] as &[&str],
+            "stable: 0.3.0 > 0.1.0 ~ 0.2.0 | 0.2.0 > 0.1.0 | 0.1.0",
+        ),
+        (
+            &["--version 0.2.0 --skip-range <0.2.0"],
+            "stable: 0.2.0 > 0.1.0 <0.2.0 | 0.1.0",
+        ),
+        (
+            &["--version 0.2.0", "--version 0.1.1 --channels stable-0.1"],
+            "stable-0.1: 0.1.1\nstable: 0.2.0 > 0.1.0 | 0.1.0",
+        ),
+        (
+            &[
+                "--version 0.2.0-rc.1 --channels candidate",
+                "--version 0.2.0 --channels candidate,stable",
+            ],
+            "candidate: 0.2.0 > 0.2.0-rc.1 | 0.2.0-rc.1\nstable: 0.2.0 > 0.1.0 | 0.1.0",
+        ),
+        (
+            &[
+                "--version 0.2.0-rc.1 --channels candidate",
+                "--version 0.2.0 --replaces 0.1.0 --channels stable,candidate",
+            ],
+            "candidate: 0.2.0 > 0.2.0-rc.1 | 0.2.0-rc.1\nstable: 0.2.0 > 0.1.0 | 0.1.0",
+        ),
+        // A version comes to a further channel, which has no other: clusters come from the first.
+        (
+            &["--version 0.2.0", "--version 0.2.0 --channels stable,candidate"],
+            "candidate: 0.2.0 > 0.1.0\nstable: 0.2.0 > 0.1.0 | 0.1.0",
+        ),
+        // To one that has others.
+        (
+            &[
+                "--version 0.2.0 --channels candidate",
+                "--version 0.2.0 --channels candidate,stable",
+            ],
+            "candidate: 0.2.0\nstable: 0.2.0 > 0.1.0 | 0.1.0",
+        ),
+    ] {
+        check_releases(releases, expected, "stable");
+    }
+    check_releases(
+        &[
+            "--version 0.2.0 --channels candidate --default-channel candidate",
+            "--version 0.3.0",
+        ],
+        "candidate: 0.2.0\nstable: 0.3.0 > 0.1.0 | 0.1.0",
+        "candidate",
+    );
+}
+
+#[test]
+fn a_channel_that_would_be_refused_is_not_written() {
+    for (releases, release, expected) in [
+        (
+            &["--version 0.2.0"] as &[&str],
+            "--version 0.1.1",
+            "channel `stable` of catalog/shop/catalog.yaml has 2 heads: nothing replaces or skips shop.v0.2.0 and shop.v0.1.1\n  = help: release it in a channel of its own, such as `--channels stable-0.1`, or add `shop.v0.1.1` to the `skips` of shop.v0.2.0",
+        ),
+        (
+            &["--version 0.2.0"],
+            "--version 0.1.1 --replaces 0.1.0",
+            "has 2 heads",
+        ),
+        (
+            &["--version 0.2.0"],
+            "--version 0.3.0 --replaces 0.1.0",
+            "nothing replaces or skips shop.v0.3.0 and shop.v0.2.0\n  = help: leave out `--replaces`, or pass `--skips 0.2.0` to upgrade over it",
+        ),
+        (
+            &[],
+            "--version 0.2.0 --replaces 0.0.9",
+            "leave out `--replaces`, or pass `--skips 0.1.0`",
+        ),
+        (
+            &[],
+            "--version 0.2.0 --replaces 0.2.0",
+            "has a circle: shop.v0.2.0 -> shop.v0.2.0",
+        ),
+        (
+            &["--version 0.2.0"],
+            "--version 0.1.0 --replaces 0.2.0",
+            "has a circle: shop.v0.2.0 -> shop.v0.1.0 -> shop.v0.2.0",
+        ),
+        (
+            &["--version 0.2.0", "--version 0.3.0"],
+            "--version 0.4.0 --skips 0.3.0 --replaces 0.1.0",
+            "has versions without an upgrade: shop.v0.2.0\n  = help: add them to `--skips`",
+        ),
+        (
+            &[],
+            "--version 0.2.0 --default-channel beta",
+            "has no channel `beta`, which is the default",
+        ),
+    ] {
+        let folder = project();
+        for release in releases {
+            folder.run(&format!("bundle {release}")).ok();
+        }
+        let before = folder.tree();
+        let ran = folder.run(&format!("bundle {release}"));
+        assert!(
+            ran.code == 1 && ran.err.contains(expected),
+            "{release}: {}",
+            ran.err
+        );
+        assert_eq!(folder.tree(), before, "{release}");
+    }
+}
+
+#[test]
+fn catalogs_that_people_have_changed_are_checked() {
+    let two = "- name: shop.v0.2.0\n  replaces: shop.v0.1.0\n";
+    for (from, to, expected) in [
+        (two, "- name: shop.v0.2.0\n", "pass `--skips 0.1.0`"),
+        (
+            two,
+            "- name: shop.v0.2.0\n- name: shop.v0.1.0\n",
+            "has two entries `shop.v0.1.0`",
+        ),
+        (
+            two,
+            "- name: shop.v0.2.0\n  replaces: shop.v0.1.0\n  skipRange: '>=0.1, <0.3'\n",
+            "found `>=0.1, <0.3` as the `skipRange` of shop.v0.2.0",
+        ),
+        (
+            "- name: shop.v0.1.0\nname",
+            "- name: shop.v0.1.0\n- name: shop.v0.0.1\nname",
+            "has 2 heads",
+        ),
+        (
+            "name: shop.v0.1.0\npackage",
+            "name: shop.v0.1.9\npackage",
+            "the entry `shop.v0.1.0` of channel `stable` has no bundle",
+        ),
+        (
+            "  replaces: shop.v0.1.0\n- name: shop.v0.1.0\n",
+            "",
+            "the bundle `shop.v0.1.0` of catalog/shop/catalog.yaml is in no channel",
+        ),
+        (
+            "defaultChannel: stable",
+            "defaultChannel: alpha",
+            "has no channel `alpha`",
+        ),
+    ] {
+        let folder = project();
+        folder.run("bundle --version 0.2.0").ok();
+        replace(&folder, CATALOG, from, to);
+        let ran = folder.run("bundle --version 0.3.0");
+        assert!(ran.code == 1 && ran.err.contains(expected), "{to}: {}", ran.err);
+    }
+}
+
+#[test]
+fn a_patch_of_an_older_version_goes_below_one_that_skips_it() {
+    let folder = project();
+    folder.run("bundle --version 0.2.0").ok();
+    let entry = "- name: shop.v0.2.0\n  replaces: shop.v0.1.0\n";
+    replace(
+        &folder,
+        CATALOG,
+        entry,
+        &format!("{entry}  skips:\n  - shop.v0.1.1\n"),
+    );
+    folder.run("bundle --version 0.1.1").ok();
+    assert_eq!(
+        channels(&folder),
+        "stable: 0.1.1 > 0.1.0 | 0.2.0 > 0.1.0 ~ 0.1.1 | 0.1.0"
+    );
+}
+
+#[test]
+fn a_catalog_shows_what_people_describe() {
+    let folder = project();
+    replace(
+        &folder,
+        CSV,
+        "description: Shop manages Cup.",
+        "description: Cups and more.",
+    );
+    replace(&folder, CSV, "displayName: Foo", "displayName: The foo");
+    replace(&folder, CSV, "mediatype: image/svg+xml", "mediatype: image/png");
+    folder.run(BUNDLE).ok();
+    let package = &documents(&folder, "olm.package")[0];
+    assert_eq!(package["description"], "Cups and more.");
+    assert_eq!(package["icon"]["mediatype"], "image/png");
+    let bundle = documents(&folder, "olm.bundle").remove(0);
+    let properties = bundle["properties"].as_array().expect("a list");
+    let metadata = &properties.last().expect("metadata")["value"];
+    assert_eq!(metadata["description"], "Cups and more.");
+    let owned = &metadata["crdDescriptions"]["owned"][0];
+    assert_eq!(owned["specDescriptors"][0]["displayName"], "The foo");
+    replace(&folder, CSV, "description: Cups and more.", "description: [");
+    let ran = folder.run(BUNDLE);
+    assert!(
+        ran.code == 1 && ran.err.contains(&format!("expected YAML in {CSV}")),
+        "{}",
+        ran.err
+    );
+}
+
 #[test]
 fn a_catalog_that_cannot_be_read_is_left_alone() {
     let folder = project();
@@ -202,6 +461,14 @@ fn what_cannot_be_a_bundle_is_refused() {
         ("bundle", "the project has no CRD"),
         ("bundle --version 1.2", "expected a version such as `1.2.3`"),
         ("bundle --replaces v1.2.3", "expected a version such as `1.2.3`"),
+        (
+            "bundle --skip-range ^1.2",
+            "expected a range such as `>=0.1.0 <0.3.0`",
+        ),
+        (
+            "bundle --channels a:b",
+            "expected letters, digits, `-`, `_` and `.`",
+        ),
     ] {
         let ran = folder.run(command);
         assert!(

@@ -16,10 +16,11 @@ pub(crate) struct Args {
     build: bool,
 }
 
-/// Flags of `bundle` for a release and for the one after it.
+/// Flags of `bundle` for releases in a row.
 const RELEASES: &[&str] = &[
     "bundle --version 0.1.0 --image example.com/shop:v0.1.0",
     "bundle --version 0.3.0 --replaces 0.1.0 --skips 0.2.0 --channels stable,candidate --image example.com/shop:v0.3.0",
+    "bundle --version 0.4.0-rc.1 --channels candidate --skip-range <0.4.0 --image example.com/shop:v0.4.0-rc.1",
 ];
 
 /// Validates the bundles of the scaffolds that have kinds.

@@ -1,10 +1,14 @@
 //! A file-based catalog with the bundle, and with those of earlier releases.
 
-use anyhow::{Context as _, Result};
-use rbuilder_generator::yaml;
-use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
 
-use super::BundleOptions;
+use anyhow::{Context as _, Result, bail};
+use rbuilder_generator::yaml;
+use serde_json::{Value, json};
+
+use super::channel::{Channel, ChannelFault};
+use super::{BundleOptions, SKIP_RANGE};
+use crate::flags::is_version_range;
 use crate::yaml_stream::parse_documents;
 
 const PACKAGE: &str = "olm.package";
@@ -35,40 +39,91 @@ impl Catalog {
         Ok(Catalog(documents))
     }
 
-    /// Returns the version that a release replaces: what its entry in a channel says, or else the one version of the channel
-    /// that no other replaces or skips, those aside that the release itself skips. Without an edge to it, the channel would
-    /// have two ends, which the lifecycle manager refuses.
-    pub(crate) fn find_replaced(&self, options: &BundleOptions) -> Option<String> {
+    /// Returns the default channel of the package.
+    pub(crate) fn default_channel(&self) -> Option<&str> {
+        self.of_schema(PACKAGE).next()?["defaultChannel"].as_str()
+    }
+
+    /// Returns the name of the version that a release replaces in its first channel.
+    pub(crate) fn find_replaced(&self, options: &BundleOptions) -> Option<&str> {
+        let channel = Channel::read(self.named(CHANNEL, options.channels.first()?)?);
+        channel.find_replaced(&options.csv_name(&options.version), &options.skipped_names())
+    }
+
+    /// Returns the name of the version that a release replaces in a channel, where its ClusterServiceVersion, which is that of
+    /// the first channel, replaces `first`. A channel without other versions has the same edge: clusters come to it from another.
+    fn find_replaced_in(
+        &self,
+        channel: &str,
+        first: Option<&str>,
+        options: &BundleOptions,
+    ) -> Option<String> {
         let own = options.csv_name(&options.version);
-        let channel = self.named(CHANNEL, options.channels.first()?)?;
-        let skipped: Vec<String> = options
-            .skips
-            .iter()
-            .map(|version| options.csv_name(version))
-            .collect();
-        let is_left = |entry: &&Value| !skipped.iter().any(|name| entry["name"] == **name);
-        let entries = || {
-            let all = channel["entries"].as_array().into_iter().flatten();
-            all.filter(is_left)
-        };
-        let version_of = |name: &Value| {
-            let version = name.as_str()?.strip_prefix(&options.csv_name(""))?;
-            Some(version.to_owned())
-        };
-        if let Some(entry) = entries().find(|entry| entry["name"] == own) {
-            return version_of(&entry["replaces"]);
+        let entries = self
+            .named(CHANNEL, channel)
+            .map(Channel::read)
+            .unwrap_or_default();
+        let has = |name: &str| entries.names().any(|other| other == name);
+        if channel == options.channels[0] || entries.names().all(|name| name == own) {
+            return first.map(str::to_owned);
         }
-        let is_passed = |name: &Value| {
-            entries().any(|entry| {
-                let mut skips = entry["skips"].as_array().into_iter().flatten();
-                entry["replaces"] == *name || skips.any(|skipped| skipped == name)
-            })
+        let requested = options.replaces.as_ref().map(|version| options.csv_name(version));
+        let found = || entries.find_replaced(&own, &options.skipped_names());
+        requested
+            .filter(|name| has(name))
+            .or_else(|| found().map(str::to_owned))
+    }
+
+    /// Checks the rules by which the lifecycle manager reads a catalog, as `opm validate` does.
+    ///
+    /// # Errors
+    /// Fails with the first fault, and says how the release can be made without it.
+    pub(crate) fn check(&self, options: &BundleOptions) -> Result<()> {
+        let path = Catalog::path(&options.name);
+        let is_ours = |document: &&Value| {
+            let package = &document["package"];
+            package.is_null() || *package == *options.name
         };
-        let mut ends = entries()
-            .map(|entry| &entry["name"])
-            .filter(|name| !is_passed(name));
-        let end = ends.next()?;
-        ends.next().is_none().then(|| version_of(end)).flatten()
+        let mut listed = BTreeSet::new();
+        for document in self.of_schema(CHANNEL).filter(is_ours) {
+            let name = document["name"].as_str().unwrap_or_default();
+            let channel = Channel::read(document);
+            if let Err(fault) = channel.check() {
+                let (found, help) = describe_fault(&fault, name, options);
+                bail!("channel `{name}` of {path} {found}\n  = help: {help}");
+            }
+            check_skip_ranges(document, &path)?;
+            listed.extend(channel.names().map(|entry| (entry, name)));
+        }
+        self.check_bundles(&listed, &path)?;
+        let default = self.default_channel().unwrap_or_default();
+        if self.named(CHANNEL, default).is_none() {
+            bail!(
+                "{path} has no channel `{default}`, which is the default\n  = help: add it to `--channels`, or pass another `--default-channel`"
+            );
+        }
+        Ok(())
+    }
+
+    /// Checks that the entries of channels, by name and channel, have bundles, and bundles entries.
+    fn check_bundles(&self, listed: &BTreeSet<(&str, &str)>, path: &str) -> Result<()> {
+        if let Some((entry, channel)) = listed
+            .iter()
+            .find(|(entry, _)| self.named(BUNDLE, entry).is_none())
+        {
+            bail!(
+                "the entry `{entry}` of channel `{channel}` has no bundle in {path}\n  = help: restore the document with the schema `{BUNDLE}` and this name, or remove the entry"
+            );
+        }
+        let mut names = self
+            .of_schema(BUNDLE)
+            .filter_map(|bundle| bundle["name"].as_str());
+        match names.find(|name| listed.iter().all(|(entry, _)| entry != name)) {
+            Some(name) => bail!(
+                "the bundle `{name}` of {path} is in no channel\n  = help: list it in the `entries` of a channel, or remove it"
+            ),
+            None => Ok(()),
+        }
     }
 
     /// Returns the document of a schema and a name.
@@ -82,27 +137,99 @@ impl Catalog {
     }
 }
 
-/// Prints the catalog: the package, its channels, the bundles, and what else people have added.
-pub(super) fn print_catalog(csv: &Value, options: &BundleOptions, icon: &str, earlier: &Catalog) -> String {
+/// Checks the `skipRange` of the entries of a channel.
+fn check_skip_ranges(channel: &Value, path: &str) -> Result<()> {
+    for entry in channel["entries"].as_array().into_iter().flatten() {
+        match entry["skipRange"].as_str() {
+            Some(range) if !is_version_range(range) => bail!(
+                "expected a range such as `>=0.1.0 <0.3.0` in {path}, found `{range}` as the `skipRange` of {}\n  = help: compare with whole versions, and separate alternatives by `||`",
+                entry["name"].as_str().unwrap_or_default()
+            ),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Returns what a fault of a channel is and what to do about it.
+fn describe_fault(fault: &ChannelFault<'_>, channel: &str, options: &BundleOptions) -> (String, String) {
+    let path = Catalog::path(&options.name);
+    let edit = |change: &str| format!("{change} in {path}");
+    match fault {
+        ChannelFault::Empty => ("has no entry".into(), edit("add an entry, or remove the channel")),
+        ChannelFault::Twice(name) => (format!("has two entries `{name}`"), edit("remove one of them")),
+        ChannelFault::Headless => (
+            "has no head: each version is replaced or skipped by another".into(),
+            edit("remove `replaces` and `skips` that lead to the newest version"),
+        ),
+        ChannelFault::Circle(names) => (
+            format!("has a circle: {} -> {}", names.join(" -> "), names[0]),
+            edit("let no version replace a newer one"),
+        ),
+        ChannelFault::Heads(heads) => (
+            format!(
+                "has {} heads: nothing replaces or skips {}",
+                heads.len(),
+                heads.join(" and ")
+            ),
+            advise_on_heads(heads, channel, options),
+        ),
+        ChannelFault::Stranded(names) => (
+            format!("has versions without an upgrade: {}", names.join(", ")),
+            edit("add them to `--skips`, or let a newer version replace or skip them"),
+        ),
+    }
+}
+
+/// Returns how a release is made so that a channel has one head; the highest of its heads is the first.
+fn advise_on_heads(heads: &[&str], channel: &str, options: &BundleOptions) -> String {
+    let path = Catalog::path(&options.name);
+    let own = options.csv_name(&options.version);
+    let (head, rest) = (heads[0], heads[1..].join(" and "));
+    if heads[1..].contains(&own.as_str()) {
+        let series: Vec<&str> = options.version.split('.').take(2).collect();
+        let series = series.join(".");
+        return format!(
+            "release it in a channel of its own, such as `--channels {channel}-{series}`, or add `{own}` to the `skips` of {head} in {path} first"
+        );
+    }
+    let prefix = options.csv_name("");
+    let versions: Option<Vec<&str>> = heads[1..].iter().map(|name| name.strip_prefix(&prefix)).collect();
+    let Some(versions) = versions.filter(|_| head == own) else {
+        return format!("let {head} replace or skip {rest} in {path}");
+    };
+    let skips = format!("pass `--skips {}` to upgrade over it", versions.join(","));
+    match &options.replaces {
+        Some(_) => format!("leave out `--replaces`, or {skips}"),
+        None => skips,
+    }
+}
+
+/// Prints the catalog: the package, its channels, the bundles, and what else people have added. `csv` is the
+/// ClusterServiceVersion with the changes of people, `written` the catalog that the release is added to, and `present` the one
+/// by which its edges are found.
+pub(crate) fn print_catalog(
+    csv: &Value,
+    options: &BundleOptions,
+    written: &Catalog,
+    present: &Catalog,
+) -> String {
     let spec = &csv["spec"];
     let name = &csv["metadata"]["name"];
     let mut documents = vec![json!({
         "schema": PACKAGE,
         "name": options.name,
-        "defaultChannel": options.channels.first(),
+        "defaultChannel": options.default_channel,
         "description": spec["description"],
-        "icon": { "base64data": icon, "mediatype": "image/svg+xml" },
+        "icon": spec["icon"][0],
     })];
-    let mut entry = Map::from_iter([("name".to_owned(), name.clone())]);
-    for key in ["replaces", "skips"] {
-        entry.extend(spec.get(key).map(|value| (key.to_owned(), value.clone())));
-    }
-    let mut channels: Vec<Value> = earlier.of_schema(CHANNEL).cloned().collect();
+    let mut channels: Vec<Value> = written.of_schema(CHANNEL).cloned().collect();
     for channel in &options.channels {
         let new = json!({ "schema": CHANNEL, "package": options.name, "name": channel });
-        let mut document = earlier.named(CHANNEL, channel).cloned().unwrap_or(new);
+        let mut document = written.named(CHANNEL, channel).cloned().unwrap_or(new);
         let entries = document["entries"].as_array().cloned().unwrap_or_default();
-        document["entries"] = put(entries, entry.clone().into()).into();
+        let replaced = present.find_replaced_in(channel, spec["replaces"].as_str(), options);
+        document["entries"] = put(entries, channel_entry(csv, replaced)).into();
         channels = put(channels, document);
     }
     documents.extend(channels);
@@ -114,17 +241,35 @@ pub(super) fn print_catalog(csv: &Value, options: &BundleOptions, icon: &str, ea
         "properties": properties(csv, options),
         "relatedImages": related_images(spec, options),
     });
-    documents.extend(put(earlier.of_schema(BUNDLE).cloned().collect(), bundle));
+    documents.extend(put(written.of_schema(BUNDLE).cloned().collect(), bundle));
     let is_known = |document: &&Value| {
         [PACKAGE, CHANNEL, BUNDLE]
             .iter()
             .any(|schema| document["schema"] == *schema)
     };
-    documents.extend(earlier.0.iter().filter(|document| !is_known(document)).cloned());
+    documents.extend(written.0.iter().filter(|document| !is_known(document)).cloned());
     documents
         .iter()
         .map(|document| format!("---\n{}", yaml::to_string(document)))
         .collect()
+}
+
+/// Returns the entry of the release in a channel.
+fn channel_entry(csv: &Value, replaced: Option<String>) -> Value {
+    let mut entry = json!({ "name": csv["metadata"]["name"] });
+    if let Some(replaced) = replaced {
+        entry["replaces"] = json!(replaced);
+    }
+    let annotations = &csv["metadata"]["annotations"];
+    for (key, value) in [
+        ("skips", &csv["spec"]["skips"]),
+        ("skipRange", &annotations[SKIP_RANGE]),
+    ] {
+        if !value.is_null() {
+            entry[key] = value.clone();
+        }
+    }
+    entry
 }
 
 /// Puts a value in the place of the one with its name, or first: a merge takes lines that follow the changes of people for

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::descriptors::{describe_fields, split_humps};
 use super::webhooks::define_webhooks;
-use super::{BundleOptions, Deployed};
+use super::{BundleOptions, Deployed, SKIP_RANGE};
 
 /// Oldest Kubernetes whose API server has all that CRDs use, such as CEL.
 const MIN_KUBERNETES: &str = "1.29.0";
@@ -69,16 +69,14 @@ pub(super) fn make_csv(
     if !webhooks.is_empty() {
         csv["spec"]["webhookdefinitions"] = json!(webhooks);
     }
-    if let Some(version) = &options.replaces {
-        csv["spec"]["replaces"] = json!(options.csv_name(version));
+    if let Some(name) = &options.replaced {
+        csv["spec"]["replaces"] = json!(name);
     }
     if !options.skips.is_empty() {
-        let skips: Vec<String> = options
-            .skips
-            .iter()
-            .map(|version| options.csv_name(version))
-            .collect();
-        csv["spec"]["skips"] = json!(skips);
+        csv["spec"]["skips"] = json!(options.skipped_names());
+    }
+    if let Some(range) = &options.skip_range {
+        csv["metadata"]["annotations"][SKIP_RANGE] = json!(range);
     }
     csv
 }

@@ -1,10 +1,11 @@
-//! A bundle for the Operator Lifecycle Manager and a catalog with it, as files.
+//! A bundle for the Operator Lifecycle Manager, and a catalog with it and earlier releases, as files.
 //!
 //! The bundle is made of the manifests in `config/`, read as for a chart, with the names that kustomize gives them. The lifecycle
 //! manager creates the Deployment, the service account, the permissions and the webhooks itself, from the
 //! ClusterServiceVersion; the other objects are files of their own.
 
 mod catalog;
+mod channel;
 mod csv;
 mod deployment;
 mod descriptors;
@@ -16,7 +17,7 @@ use anyhow::{Result, bail};
 use rbuilder_generator::yaml;
 use serde_json::{Value, json};
 
-pub(crate) use self::catalog::Catalog;
+pub(crate) use self::catalog::{Catalog, print_catalog};
 use crate::base64;
 use crate::chart::config::{CERTIFICATES, Condition, Config, Object};
 use crate::chart::find_manager;
@@ -26,6 +27,8 @@ use crate::tree::Tree;
 
 /// Directory of the bundle.
 pub(crate) const FOLDER: &str = "bundle";
+/// Annotation of a ClusterServiceVersion with the range of versions that an upgrade to it skips.
+const SKIP_RANGE: &str = "olm.skipRange";
 /// Icon of a project without one: a hexagon.
 const ICON: &str = include_str!("icon.svg");
 
@@ -42,12 +45,18 @@ pub(crate) struct BundleOptions {
     pub(crate) image: Option<String>,
     /// Image of the bundle, to which the catalog refers.
     pub(crate) bundle_image: String,
-    /// Channels, the first of which is the default.
+    /// Channels of the release, at least one.
     pub(crate) channels: Vec<String>,
-    /// Version that this one replaces.
+    /// Channel of those who choose none.
+    pub(crate) default_channel: String,
+    /// Version that this one is asked to replace.
     pub(crate) replaces: Option<String>,
+    /// Name of the version that this one replaces in its first channel.
+    pub(crate) replaced: Option<String>,
     /// Versions that an upgrade to this one skips.
     pub(crate) skips: Vec<String>,
+    /// Range of versions that an upgrade to this one skips.
+    pub(crate) skip_range: Option<String>,
     /// Path of an SVG icon in the project.
     pub(crate) icon: Option<String>,
     /// True if the manager watches its own namespace only.
@@ -58,16 +67,28 @@ pub(crate) struct BundleOptions {
 
 impl BundleOptions {
     /// Returns the name of a version of the operator.
-    fn csv_name(&self, version: &str) -> String {
+    pub(crate) fn csv_name(&self, version: &str) -> String {
         format!("{}.v{version}", self.name)
+    }
+
+    /// Returns the names of the versions that an upgrade skips.
+    fn skipped_names(&self) -> Vec<String> {
+        self.skips.iter().map(|version| self.csv_name(version)).collect()
+    }
+
+    /// Returns the path of the ClusterServiceVersion.
+    pub(crate) fn csv_path(&self) -> String {
+        format!("{FOLDER}/manifests/{}.clusterserviceversion.yaml", self.name)
     }
 }
 
-/// A bundle.
+/// A bundle, and the ClusterServiceVersion in it.
 #[derive(Debug, Default)]
 pub(crate) struct Bundle {
     /// Text of each file by its path in the project.
     pub(crate) files: BTreeMap<String, String>,
+    /// The ClusterServiceVersion.
+    pub(crate) csv: Value,
     /// Warnings of what `config/` deploys and the bundle does not: message and help.
     pub(crate) warnings: Vec<(String, String)>,
 }
@@ -80,16 +101,11 @@ struct Deployed {
     samples: Vec<Value>,
 }
 
-/// Makes the bundle of a project as it is after a plan, and a catalog with the releases of an earlier one.
+/// Makes the bundle of a project as it is after a plan.
 ///
 /// # Errors
 /// Fails if `config/` cannot be read, or if it has no manager or no CRD.
-pub(crate) fn make_bundle(
-    plan: &Plan,
-    tree: &Tree,
-    options: &BundleOptions,
-    earlier: &Catalog,
-) -> Result<Bundle> {
+pub(crate) fn make_bundle(plan: &Plan, tree: &Tree, options: &BundleOptions) -> Result<Bundle> {
     let config = Config::read(plan, tree)?;
     let mut bundle = Bundle {
         warnings: config.warnings.clone(),
@@ -113,14 +129,15 @@ pub(crate) fn make_bundle(
         },
         None => ICON.to_owned(),
     };
-    let csv = csv::make_csv(
+    bundle.csv = csv::make_csv(
         &deployed,
         options,
         &base64::encode(icon.as_bytes()),
         &mut bundle.warnings,
     );
-    let path = format!("{FOLDER}/manifests/{}.clusterserviceversion.yaml", options.name);
-    bundle.files.insert(path, yaml::to_string(&csv));
+    bundle
+        .files
+        .insert(options.csv_path(), yaml::to_string(&bundle.csv));
     for object in deployed
         .objects
         .iter()
@@ -134,8 +151,6 @@ pub(crate) fn make_bundle(
     bundle
         .files
         .insert("bundle.Dockerfile".into(), dockerfile(options));
-    let catalog = catalog::print_catalog(&csv, options, &base64::encode(icon.as_bytes()), earlier);
-    bundle.files.insert(Catalog::path(&options.name), catalog);
     Ok(bundle)
 }
 
@@ -294,7 +309,7 @@ fn labels(options: &BundleOptions) -> Vec<(&'static str, String)> {
         ),
         (
             "operators.operatorframework.io.bundle.channel.default.v1",
-            options.channels.first().cloned().unwrap_or_default(),
+            options.default_channel.clone(),
         ),
         (
             "operators.operatorframework.io.metrics.project_layout",

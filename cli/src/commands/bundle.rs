@@ -1,12 +1,14 @@
 //! `rbuilder bundle`: makes a bundle and a catalog for the Operator Lifecycle Manager, and merges them with those that are there.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
+use serde_json::Value;
 
-use super::generated_merge::{GeneratedMerge, Product, check_product, read_base};
+use super::generated_merge::{GeneratedMerge, Product, check_product};
 use super::{Outcome, execute, scaffold};
-use crate::bundle::{BundleOptions, Catalog, FOLDER, make_bundle};
+use crate::bundle::{BundleOptions, Catalog, FOLDER, make_bundle, print_catalog};
 use crate::flags::{BundleFlags, is_version};
 use crate::plan::Plan;
 use crate::shell::Shell;
@@ -30,7 +32,7 @@ pub(super) fn run(dir: &Path, flags: &BundleFlags, shell: &mut Shell) -> Result<
 ///
 /// # Errors
 /// Fails if the source has errors, if `config/` cannot be read or has no CRD, if conflicts of an earlier run are unresolved,
-/// or with `--no-conflicts` if there are any.
+/// with `--no-conflicts` if there are any, or if the catalog would have a channel that the lifecycle manager refuses.
 pub fn plan_bundle(tree: &Tree, flags: &BundleFlags) -> Result<Outcome> {
     let project = scaffold::require_project(tree)?;
     let context = scaffold::project_context(&project);
@@ -50,20 +52,34 @@ pub fn plan_bundle(tree: &Tree, flags: &BundleFlags) -> Result<Outcome> {
         name: context.name,
         version,
         image: flags.image.clone(),
+        default_channel: flags
+            .default_channel
+            .as_ref()
+            .unwrap_or(&flags.channels[0])
+            .clone(),
         channels: flags.channels.clone(),
         replaces: flags.replaces.clone(),
+        replaced: None,
+        skip_range: flags.skip_range.clone(),
         skips: flags.skips.clone(),
         icon: flags.icon.as_deref().map(typed_path),
         is_namespaced: context.namespaced,
         is_ours: context.manager,
     };
-    let (written, present) = read_catalogs(&plan, tree, &options.name)?;
-    if options.replaces.is_none() {
-        options.replaces = present.find_replaced(&options);
+    let mut merge = GeneratedMerge::read(BUNDLE, &plan, tree, flags.product.merge.force)?;
+    let present = read_catalog(&plan, tree, &options)?;
+    if let Some(channel) = present
+        .default_channel()
+        .filter(|_| flags.default_channel.is_none())
+    {
+        options.default_channel = channel.to_owned();
     }
-    let bundle = make_bundle(&plan, tree, &options, &written)?;
-    let mut merge = GeneratedMerge::new(BUNDLE, bundle.files, flags.product.merge.force);
-    merge.add_to(&mut plan, tree)?;
+    let requested = options.replaces.as_ref().map(|version| options.csv_name(version));
+    options.replaced = requested.or_else(|| present.find_replaced(&options).map(str::to_owned));
+    let bundle = make_bundle(&plan, tree, &options)?;
+    merge.add(&mut plan, tree, bundle.files)?;
+    add_catalog(&mut merge, &mut plan, tree, &options, &bundle.csv)?;
+    merge.finish(&mut plan, tree)?;
     merge.check(flags.product.merge.no_conflicts)?;
     let mut outcome = found.into_outcome(plan);
     for (message, help) in bundle.warnings {
@@ -81,14 +97,44 @@ pub fn plan_bundle(tree: &Tree, flags: &BundleFlags) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// Reads the catalog as it was last written, to which a release is added, and as it is now: what people have changed in it
-/// comes by the merge.
-fn read_catalogs(plan: &Plan, tree: &Tree, package: &str) -> Result<(Catalog, Catalog)> {
-    let path = Catalog::path(package);
-    let present = plan.read(tree, &path)?.unwrap_or_default();
-    let written = read_base(BUNDLE, plan, tree)?.remove(&path);
-    let parse = |text: &str| Catalog::parse(package, text);
-    Ok((parse(written.as_ref().unwrap_or(&present))?, parse(&present)?))
+/// Reads the catalog as it is in the project.
+fn read_catalog(plan: &Plan, tree: &Tree, options: &BundleOptions) -> Result<Catalog> {
+    let path = Catalog::path(&options.name);
+    Catalog::parse(&options.name, &plan.read(tree, &path)?.unwrap_or_default())
+}
+
+/// Adds the catalog. It is made of the ClusterServiceVersion after the merge, so that it shows what people describe there,
+/// and of the catalog as it was last written: what people have changed in that comes by the merge.
+///
+/// # Errors
+/// Fails if the lifecycle manager would refuse the catalog.
+fn add_catalog(
+    merge: &mut GeneratedMerge,
+    plan: &mut Plan,
+    tree: &Tree,
+    options: &BundleOptions,
+    generated: &Value,
+) -> Result<()> {
+    let path = Catalog::path(&options.name);
+    let present = read_catalog(plan, tree, options)?;
+    let written = match merge.base(&path) {
+        Some(text) => &Catalog::parse(&options.name, text)?,
+        None => &present,
+    };
+    let csv_path = options.csv_path();
+    let csv = match plan.read(tree, &csv_path)? {
+        Some(text) if !merge.has_conflict(&csv_path) => {
+            &serde_saphyr::from_str::<Value>(&text).with_context(|| format!("expected YAML in {csv_path}"))?
+        }
+        _ => generated,
+    };
+    let catalog = print_catalog(csv, options, written, &present);
+    merge.add(plan, tree, BTreeMap::from([(path.clone(), catalog)]))?;
+    let is_whole = !merge.has_conflict(&path) && plan.check_conflicts().is_ok();
+    match plan.read(tree, &path)? {
+        Some(text) if is_whole => Catalog::parse(&options.name, &text)?.check(options),
+        _ => Ok(()),
+    }
 }
 
 /// Reads the version of the package, if it is one that bundles can have.

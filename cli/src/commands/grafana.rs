@@ -41,8 +41,9 @@ pub fn plan_grafana(tree: &Tree, flags: &ProductMergeFlags) -> Result<Outcome> {
     let custom = tree.read(CUSTOM_METRICS)?.unwrap_or_default();
     let files = make_files(&context.name, &CustomMetrics::parse(&custom)?);
     let mut plan = Plan::default();
-    let mut merge = GeneratedMerge::new(DASHBOARDS, files, flags.force);
-    merge.add_to(&mut plan, tree)?;
+    let mut merge = GeneratedMerge::read(DASHBOARDS, &plan, tree, flags.force)?;
+    merge.add(&mut plan, tree, files)?;
+    merge.finish(&mut plan, tree)?;
     merge.check(flags.no_conflicts)?;
     let is_listed = list_rules(&mut plan, tree)?;
     let mut outcome = Outcome {

@@ -48,8 +48,9 @@ pub fn plan_helm(tree: &Tree, flags: &ProductFlags) -> Result<Outcome> {
         .files
         .into_iter()
         .map(|(path, text)| (format!("{folder}/{path}"), text));
-    let mut merge = GeneratedMerge::new(CHART, files.collect(), flags.merge.force);
-    merge.add_to(&mut plan, tree)?;
+    let mut merge = GeneratedMerge::read(CHART, &plan, tree, flags.merge.force)?;
+    merge.add(&mut plan, tree, files.collect())?;
+    merge.finish(&mut plan, tree)?;
     merge.check(flags.merge.no_conflicts)?;
     let mut outcome = found.into_outcome(plan);
     for (message, help) in chart.warnings {

@@ -1,6 +1,7 @@
 //! Flags of `bundle`.
 
 use clap::Args;
+use semver::Version;
 
 use super::ProductFlags;
 
@@ -16,15 +17,21 @@ pub struct BundleFlags {
     /// Image of the bundle, to which the catalog refers; `<project>-bundle:v<version>` by default
     #[arg(long, value_name = "IMAGE")]
     pub bundle_image: Option<String>,
-    /// Channels of the catalog, separated by commas; the first is the default
-    #[arg(long, value_delimiter = ',', default_value = "stable", value_name = "NAMES")]
+    /// Channels of the catalog that get this version, separated by commas
+    #[arg(long, value_delimiter = ',', default_value = "stable", value_name = "NAMES", value_parser = parse_channel)]
     pub channels: Vec<String>,
-    /// Version that this one replaces [default: the last of the default channel in the catalog]
+    /// Channel of those who choose none [default: that of the catalog, or the first of `--channels`]
+    #[arg(long, value_name = "NAME", value_parser = parse_channel)]
+    pub default_channel: Option<String>,
+    /// Version that this one replaces [default: the head of each channel, if it is lower]
     #[arg(long, value_name = "VERSION", value_parser = parse_version)]
     pub replaces: Option<String>,
     /// Versions that an upgrade to this one skips, separated by commas
     #[arg(long, value_delimiter = ',', value_name = "VERSIONS", value_parser = parse_version)]
     pub skips: Vec<String>,
+    /// Range of versions that an upgrade to this one skips, such as `>=0.1.0 <0.3.0`
+    #[arg(long, value_name = "RANGE", value_parser = parse_version_range)]
+    pub skip_range: Option<String>,
     /// SVG image in the project that catalogs show [default: a hexagon]
     #[arg(long, value_name = "FILE")]
     pub icon: Option<String>,
@@ -41,26 +48,71 @@ fn parse_version(text: &str) -> Result<String, String> {
     }
 }
 
-/// Returns whether a text is a version in the form of semver, without build metadata: names of objects have no `+`.
+/// Returns whether a text is a version in the form of semver that names of objects can have: these have no `+` and no capitals.
 pub(crate) fn is_version(text: &str) -> bool {
-    let (core, pre) = text.split_once('-').unwrap_or((text, "0"));
-    let is_number = |part: &str| {
-        !part.is_empty()
-            && part.bytes().all(|byte| byte.is_ascii_digit())
-            && (part == "0" || !part.starts_with('0'))
-    };
-    let is_word = |part: &str| {
-        !part.is_empty()
-            && part
-                .bytes()
-                .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
-    };
-    core.split('.').count() == 3 && core.split('.').all(is_number) && pre.split('.').all(is_word)
+    let is_upper = |byte: u8| byte.is_ascii_uppercase();
+    Version::parse(text).is_ok_and(|version| version.build.is_empty()) && !text.bytes().any(is_upper)
+}
+
+/// Checks that a range is one of versions.
+fn parse_version_range(text: &str) -> Result<String, String> {
+    match is_version_range(text) {
+        true => Ok(text.to_owned()),
+        false => Err("expected a range such as `>=0.1.0 <0.3.0`".to_owned()),
+    }
+}
+
+/// Returns whether a text is a range as the Operator Lifecycle Manager reads it: comparisons with whole versions, or with
+/// parts and a wildcard, that all hold, and alternatives after `||`. Source: the Go package `blang/semver`, version 4. Cargo
+/// writes ranges in another form, with commas.
+pub(crate) fn is_version_range(text: &str) -> bool {
+    text.split("||").all(|alternative| {
+        let mut rest = alternative.trim();
+        let mut holds = !rest.is_empty();
+        while holds && !rest.is_empty() {
+            let version = rest.trim_start_matches(['<', '>', '=', '!']);
+            let operator = &rest[..rest.len() - version.len()];
+            let (version, after) = split_word(version.trim_start());
+            holds =
+                OPERATORS.contains(&operator) && (Version::parse(version).is_ok() || is_wildcard(version));
+            rest = after.trim_start();
+        }
+        holds
+    })
+}
+
+const OPERATORS: [&str; 9] = ["", "=", "==", "!", "!=", "<", "<=", ">", ">="];
+
+fn split_word(text: &str) -> (&str, &str) {
+    text.split_at(text.find(char::is_whitespace).unwrap_or(text.len()))
+}
+
+/// Returns whether a version has numbers and then `x`, in two or three parts.
+fn is_wildcard(version: &str) -> bool {
+    let mut parts: Vec<&str> = version.split('.').collect();
+    let has_wildcard = parts.last() == Some(&"x");
+    while parts.last() == Some(&"x") {
+        parts.pop();
+    }
+    let count = version.split('.').count();
+    has_wildcard
+        && (2..=3).contains(&count)
+        && !parts.is_empty()
+        && parts.iter().all(|part| part.parse::<u64>().is_ok())
+}
+
+/// Checks the name of a channel, which is part of labels.
+fn parse_channel(text: &str) -> Result<String, String> {
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    match !text.is_empty() && text.bytes().all(is_part) {
+        true => Ok(text.to_owned()),
+        false => Err("expected letters, digits, `-`, `_` and `.`, such as `stable-0.1`".to_owned()),
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::is_version;
+    use super::{is_version, is_version_range};
 
     #[test]
     fn versions_are_those_of_semver() {
@@ -75,6 +127,28 @@ mod tests {
             ("", false),
         ] {
             assert_eq!(is_version(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn ranges_are_those_of_the_lifecycle_manager() {
+        for (text, expected) in [
+            ("<0.3.0", true),
+            (">=0.1.0 <0.3.0", true),
+            (">= 0.1.0 <0.3.0 || 1.x", true),
+            ("0.1.x !0.1.3", true),
+            ("1.0.0-rc.1", true),
+            ("", false),
+            (">=0.1.0,<0.3.0", false),
+            (">=0.1", false),
+            ("^0.1.0", false),
+            ("=>0.1.0", false),
+            ("<0.3.0 ||", false),
+            ("x", false),
+            ("x.x", false),
+            ("latest", false),
+        ] {
+            assert_eq!(is_version_range(text), expected, "{text}");
         }
     }
 }

@@ -26,7 +26,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use adopt::AdoptFlags;
 pub use bundle::BundleFlags;
-pub(crate) use bundle::is_version;
+pub(crate) use bundle::{is_version, is_version_range};
 pub use cluster::{
     ClusterFlags, DeleteFlags, DeployFlags, DevFlags, GenerationFlags, InstallCrdsFlags, RunFlags,
 };

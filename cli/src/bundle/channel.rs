@@ -1,0 +1,269 @@
+//! The upgrade graph of a channel: from each version, the one that a cluster upgrades to.
+//!
+//! An entry of a channel may replace one other entry and skip several. The Operator Lifecycle Manager walks from the head, which
+//! nothing replaces or skips, along `replaces`, and refuses a catalog with a channel that has no head or more than one. So the
+//! edges of a release are computed for each channel on its own: channels have different versions.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
+
+use semver::Version;
+use serde_json::Value;
+
+/// An entry of a channel.
+#[derive(Debug)]
+struct Entry<'a> {
+    name: &'a str,
+    replaces: Option<&'a str>,
+    skips: Vec<&'a str>,
+}
+
+impl<'a> Entry<'a> {
+    fn read(value: &'a Value) -> Option<Self> {
+        let skips = value["skips"].as_array().into_iter().flatten();
+        Some(Entry {
+            name: value["name"].as_str()?,
+            replaces: value["replaces"].as_str().filter(|name| !name.is_empty()),
+            skips: skips.filter_map(Value::as_str).collect(),
+        })
+    }
+
+    /// Returns the versions that a cluster upgrades from to this one.
+    fn passed(&self) -> impl Iterator<Item = &'a str> {
+        self.replaces.into_iter().chain(self.skips.iter().copied())
+    }
+}
+
+/// The entries of a channel.
+#[derive(Debug, Default)]
+pub(super) struct Channel<'a> {
+    entries: Vec<Entry<'a>>,
+}
+
+/// A fault by which a channel is refused, as names of versions.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum ChannelFault<'a> {
+    /// The channel has no entry.
+    Empty,
+    /// Two entries have this name.
+    Twice(&'a str),
+    /// Each version is replaced or skipped by another.
+    Headless,
+    /// Each of these replaces the next, and the last the first.
+    Circle(Vec<&'a str>),
+    /// More than one version is replaced and skipped by no other; the highest is the first.
+    Heads(Vec<&'a str>),
+    /// No upgrade begins at these, or passes them.
+    Stranded(Vec<&'a str>),
+}
+
+impl<'a> Channel<'a> {
+    /// Reads the document of a channel.
+    pub(super) fn read(document: &'a Value) -> Self {
+        let entries = document["entries"].as_array().into_iter().flatten();
+        Channel {
+            entries: entries.filter_map(Entry::read).collect(),
+        }
+    }
+
+    /// Returns the names of its versions.
+    pub(super) fn names(&self) -> impl Iterator<Item = &'a str> {
+        self.entries.iter().map(|entry| entry.name)
+    }
+
+    /// Returns the name of the version that a release replaces.
+    ///
+    /// A release that is there keeps what its entry says. A new one replaces the head; without an edge to it the channel would
+    /// have two. Versions that the release itself skips are left out, with their edges: `0.2.1` that skips `0.2.0` replaces
+    /// what `0.2.0` replaced. No release replaces a higher version: `0.1.1` after `0.2.0` would be a downgrade. If an entry
+    /// skips the release already, it replaces the highest version below it.
+    pub(super) fn find_replaced(&self, release: &str, skips: &[String]) -> Option<&'a str> {
+        let is_skipped = |name: &str| skips.iter().any(|skipped| skipped == name);
+        let left = || self.entries.iter().filter(|entry| !is_skipped(entry.name));
+        if let Some(own) = left().find(|entry| entry.name == release) {
+            return own.replaces;
+        }
+        let passed: BTreeSet<&str> = left().flat_map(Entry::passed).collect();
+        let is_inserted = passed.contains(release);
+        left()
+            .map(|entry| entry.name)
+            .filter(|name| is_inserted || !passed.contains(name))
+            .filter(|name| compare(name, release) == Ordering::Less)
+            .max_by(|a, b| compare(a, b))
+    }
+
+    /// Checks the rules by which the lifecycle manager reads a channel.
+    ///
+    /// # Errors
+    /// Fails with the first fault.
+    pub(super) fn check(&self) -> Result<(), ChannelFault<'a>> {
+        let mut names = BTreeSet::new();
+        if let Some(name) = self.names().find(|name| !names.insert(*name)) {
+            return Err(ChannelFault::Twice(name));
+        }
+        let heads = self.heads();
+        match *heads {
+            [] if self.entries.is_empty() => Err(ChannelFault::Empty),
+            [] => Err(self.find_circle().unwrap_or(ChannelFault::Headless)),
+            [head] => self.check_reached(head),
+            _ => Err(ChannelFault::Heads(heads)),
+        }
+    }
+
+    /// Returns the names that nothing replaces or skips, the highest version first.
+    fn heads(&self) -> Vec<&'a str> {
+        let passed: BTreeSet<&str> = self.entries.iter().flat_map(Entry::passed).collect();
+        let mut heads: Vec<&str> = self.names().filter(|name| !passed.contains(name)).collect();
+        heads.sort_by(|a, b| compare(b, a));
+        heads
+    }
+
+    /// Checks that each version can be upgraded: it is on the way from the head, or an entry skips it.
+    fn check_reached(&self, head: &'a str) -> Result<(), ChannelFault<'a>> {
+        let mut reached: BTreeSet<&str> = self.walk(head, &self.edges())?.into_iter().collect();
+        reached.extend(self.entries.iter().flat_map(|entry| &entry.skips));
+        let stranded: Vec<&str> = self.names().filter(|name| !reached.contains(name)).collect();
+        match stranded.is_empty() {
+            true => Ok(()),
+            false => Err(self.find_circle().unwrap_or(ChannelFault::Stranded(stranded))),
+        }
+    }
+
+    fn find_circle(&self) -> Option<ChannelFault<'a>> {
+        let edges = self.edges();
+        self.names().find_map(|name| self.walk(name, &edges).err())
+    }
+
+    /// Returns what each version replaces.
+    fn edges(&self) -> BTreeMap<&'a str, &'a str> {
+        let edges = self
+            .entries
+            .iter()
+            .map(|entry| Some((entry.name, entry.replaces?)));
+        edges.flatten().collect()
+    }
+
+    /// Returns the versions from a name along `replaces`, those without an entry included.
+    fn walk(&self, head: &'a str, edges: &BTreeMap<&str, &'a str>) -> Result<Vec<&'a str>, ChannelFault<'a>> {
+        let mut seen = BTreeSet::from([head]);
+        let mut reached = vec![head];
+        let mut at = head;
+        while let Some(next) = edges.get(at).copied() {
+            if !seen.insert(next) {
+                let start = reached.iter().position(|name| *name == next);
+                return Err(ChannelFault::Circle(reached.split_off(start.unwrap_or_default())));
+            }
+            reached.push(next);
+            at = next;
+        }
+        Ok(reached)
+    }
+}
+
+/// Compares the versions in two names, such as `shop.v0.1.0`. A name without a version is lower than one with, since the
+/// names that rbuilder writes have one.
+pub(super) fn compare(a: &str, b: &str) -> Ordering {
+    version_in(a).cmp(&version_in(b))
+}
+
+/// Returns the version in a name.
+fn version_in(name: &str) -> Option<Version> {
+    name.match_indices(".v")
+        .find_map(|(at, mark)| Version::parse(&name[at + mark.len()..]).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// Entries such as `0.2.0 > 0.1.0 ~ 0.1.1,0.1.2`: a version, what it replaces, and what it skips.
+    fn channel(entries: &[&str]) -> Value {
+        let name = |version: &str| format!("shop.v{version}");
+        let entry = |text: &&str| {
+            let (text, skips) = text.split_once(" ~ ").unwrap_or((text, ""));
+            let (version, replaces) = text.split_once(" > ").unwrap_or((text, ""));
+            let skips = skips.split(',').filter(|version| !version.is_empty());
+            json!({
+                "name": name(version),
+                "replaces": if replaces.is_empty() { String::new() } else { name(replaces) },
+                "skips": skips.map(name).collect::<Vec<_>>(),
+            })
+        };
+        json!({ "entries": entries.iter().map(entry).collect::<Vec<_>>() })
+    }
+
+    #[test]
+    fn a_release_replaces_the_highest_version_below_it() {
+        let line: &[&str] = &["0.2.0 > 0.1.0", "0.1.0"];
+        for (entries, release, skips, expected) in [
+            (&[] as &[&str], "0.1.0", "", None),
+            (line, "0.3.0", "", Some("shop.v0.2.0")),
+            (line, "0.10.0", "", Some("shop.v0.2.0")),
+            (line, "0.3.0", "0.2.0", Some("shop.v0.1.0")),
+            (line, "0.3.0-rc.1", "", Some("shop.v0.2.0")),
+            // Lower than the head: a downgrade, which is not guessed.
+            (line, "0.1.1", "", None),
+            (line, "0.2.0-rc.1", "", None),
+            // It is there.
+            (line, "0.2.0", "", Some("shop.v0.1.0")),
+            (line, "0.1.0", "", None),
+            // The head skips it already.
+            (
+                &["0.2.0 > 0.1.0 ~ 0.1.1", "0.1.0"],
+                "0.1.1",
+                "",
+                Some("shop.v0.1.0"),
+            ),
+            // Several heads: the check says so.
+            (&["0.2.0", "0.1.1"], "0.3.0", "", Some("shop.v0.2.0")),
+            (&["0.2.0", "0.1.1"], "0.3.0", "0.2.0", Some("shop.v0.1.1")),
+            (&["beta"], "0.3.0", "", Some("shop.vbeta")),
+        ] {
+            let document = channel(entries);
+            let skips: Vec<String> = skips
+                .split(',')
+                .map(|version| format!("shop.v{version}"))
+                .collect();
+            let found = Channel::read(&document).find_replaced(&format!("shop.v{release}"), &skips);
+            assert_eq!(found, expected, "{release} after {entries:?}");
+        }
+    }
+
+    #[test]
+    fn a_channel_has_one_head() {
+        use ChannelFault::*;
+        for (entries, expected) in [
+            (&["0.1.0"] as &[&str], Ok(())),
+            (&["0.2.0 > 0.1.0", "0.1.0"], Ok(())),
+            // What it replaces may be in another channel.
+            (&["0.2.0 > 0.1.0"], Ok(())),
+            (&["0.3.0 > 0.1.0 ~ 0.2.0", "0.2.0 > 0.1.0", "0.1.0"], Ok(())),
+            (&["0.2.0 > 0.1.0 ~ 0.1.1", "0.1.1 > 0.1.0", "0.1.0"], Ok(())),
+            (&[], Err(Empty)),
+            (&["0.1.0", "0.1.0"], Err(Twice("shop.v0.1.0"))),
+            (
+                &["0.2.0", "0.1.0", "0.10.0"],
+                Err(Heads(vec!["shop.v0.10.0", "shop.v0.2.0", "shop.v0.1.0"])),
+            ),
+            (&["0.1.0 > 0.1.0"], Err(Circle(vec!["shop.v0.1.0"]))),
+            (
+                &["0.2.0 > 0.1.0", "0.1.0 > 0.2.0"],
+                Err(Circle(vec!["shop.v0.2.0", "shop.v0.1.0"])),
+            ),
+            (
+                &["0.3.0 > 0.2.0", "0.2.0 > 0.1.0", "0.1.0 > 0.2.0"],
+                Err(Circle(vec!["shop.v0.2.0", "shop.v0.1.0"])),
+            ),
+            (&["0.2.0 ~ 0.1.0", "0.1.0 ~ 0.2.0"], Err(Headless)),
+            // The walk from the head does not follow what a skipped version replaces.
+            (
+                &["0.3.0 ~ 0.2.0", "0.2.0 > 0.1.0", "0.1.0"],
+                Err(Stranded(vec!["shop.v0.1.0"])),
+            ),
+        ] {
+            assert_eq!(Channel::read(&channel(entries)).check(), expected, "{entries:?}");
+        }
+    }
+}
