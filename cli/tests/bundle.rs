@@ -420,6 +420,161 @@ fn a_catalog_that_cannot_be_read_is_left_alone() {
     assert_eq!(folder.tree()[CATALOG], "a: [\n");
 }
 
+/// Types with markers at several depths, in place of those that the scaffold has.
+fn write_marked_kind(folder: &Folder) {
+    let path = "src/api/v1/cup.rs";
+    replace(
+        folder,
+        path,
+        "pub struct CupSpec {",
+        r#"#[csv(display_name = "Coffee cup", description = "Cups on shelves.", order = 2)]
+#[csv(resource(kind = "Deployment", version = "v1"))]
+#[csv(resource(kind = "Shelf", version = "v1", name = "shelves.wood.example.com"))]
+#[csv(required(name = "shelves.wood.example.com", version = "v1", kind = "Shelf", description = "Where cups stand."))]
+pub struct CupSpec {
+    /// Handles of the cup.
+    #[csv(x_descriptors = ["urn:alm:descriptor:com.tectonic.ui:text", "urn:alm:descriptor:com.tectonic.ui:advanced"], order = 1)]
+    pub handles: Vec<Handle>,
+    /// Lid of the cup.
+    #[csv(skip)]
+    pub lid: bool,"#,
+    );
+    let text = folder.tree()[path].clone();
+    let handle = r#"
+/// A handle.
+#[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]
+pub struct Handle {
+    /// Width in millimetres.
+    #[csv(display_name = "Width (mm)", order = 0)]
+    pub width: i32,
+    /// Side of the cup.
+    pub side: String,
+}
+"#;
+    folder.write(path, &(text + handle));
+}
+
+#[test]
+fn markers_describe_kinds_and_fields() {
+    let folder = project();
+    folder
+        .run("create api --group cache --version v1 --kind Plate --controller=false")
+        .ok();
+    write_marked_kind(&folder);
+    folder.run("bundle").ok();
+    let written = csv(&folder);
+    let crds = &written["spec"]["customresourcedefinitions"];
+    assert_eq!(
+        crds["required"],
+        serde_json::json!([{
+            "name": "shelves.wood.example.com",
+            "version": "v1",
+            "kind": "Shelf",
+            "displayName": "Shelf",
+            "description": "Where cups stand.",
+        }])
+    );
+    let owned = &crds["owned"];
+    assert_eq!(
+        (&owned[0]["kind"], &owned[1]["kind"]),
+        (&"Cup".into(), &"Plate".into())
+    );
+    assert_eq!(owned[0]["displayName"], "Coffee cup");
+    assert_eq!(owned[0]["description"], "Cups on shelves.");
+    assert_eq!(
+        owned[0]["resources"],
+        serde_json::json!([
+            { "kind": "Deployment", "name": "", "version": "v1" },
+            { "kind": "Shelf", "name": "shelves.wood.example.com", "version": "v1" },
+            { "kind": "Event", "name": "", "version": "v1" },
+            { "kind": "Cup", "name": "cups.cache.example.com", "version": "v1" },
+        ])
+    );
+    let ui = "urn:alm:descriptor:com.tectonic.ui";
+    assert_eq!(
+        owned[0]["specDescriptors"],
+        serde_json::json!([
+            {
+                "path": "handles[0].width",
+                "displayName": "Width (mm)",
+                "description": "Width in millimetres.",
+                "x-descriptors": [format!("{ui}:number")],
+            },
+            {
+                "path": "handles",
+                "displayName": "Handles",
+                "description": "Handles of the cup.",
+                "x-descriptors": [format!("{ui}:text"), format!("{ui}:advanced")],
+            },
+            {
+                "path": "foo",
+                "displayName": "Foo",
+                "description": "foo is an example field; replace it.",
+                "x-descriptors": [format!("{ui}:text")],
+            },
+        ])
+    );
+    let bundle = documents(&folder, "olm.bundle").remove(0);
+    let required = serde_json::json!({
+        "type": "olm.gvk.required",
+        "value": { "group": "wood.example.com", "version": "v1", "kind": "Shelf" },
+    });
+    assert!(
+        bundle["properties"]
+            .as_array()
+            .expect("a list")
+            .contains(&required),
+        "{bundle:#}"
+    );
+    // The bundle is the same if the manifests are left as they are.
+    let again = folder.run("bundle --manifests=false --check").ok();
+    assert!(again.out.starts_with("unchanged"), "{}", again.out);
+}
+
+#[test]
+fn kinds_are_in_the_order_that_markers_ask_for() {
+    let folder = project();
+    folder
+        .run("create api --group cache --version v1 --kind Bowl --controller=false")
+        .ok();
+    let kinds = |folder: &Folder| {
+        folder.run("bundle").ok();
+        let owned = csv(folder)["spec"]["customresourcedefinitions"]["owned"].clone();
+        let owned = owned.as_array().cloned().unwrap_or_default();
+        owned
+            .iter()
+            .map(|owned| owned["kind"].as_str().unwrap_or_default().to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(kinds(&folder), ["Cup", "Bowl"]);
+    replace(
+        &folder,
+        "src/api/v1/bowl.rs",
+        "pub struct BowlSpec {",
+        "#[csv(order = 1)]\npub struct BowlSpec {",
+    );
+    assert_eq!(kinds(&folder), ["Bowl", "Cup"]);
+}
+
+#[test]
+fn markers_of_broken_source_are_left_out_with_a_warning() {
+    let folder = project();
+    replace(
+        &folder,
+        "src/api/v1/cup.rs",
+        "pub struct CupSpec {",
+        "#[csv(order = 1)]\npub struct CupSpec {\n    pub broken: Gone,",
+    );
+    assert_eq!(folder.run("bundle").code, 1);
+    let ran = folder.run("bundle --manifests=false").ok();
+    assert!(
+        ran.err
+            .contains("the source has errors, so the bundle may lack what `#[csv(…)]` says"),
+        "{}",
+        ran.err
+    );
+}
+
 #[test]
 fn a_manager_in_one_namespace_has_its_permissions_there() {
     let folder = Folder::new();

@@ -15,7 +15,7 @@ mod webhook;
 use proc_macro::TokenStream;
 
 /// Implements `schemars::JsonSchema` from the type, its serde attributes and its markers.
-#[proc_macro_derive(CrdSchema, attributes(kube, crd, schemars, x_kube))]
+#[proc_macro_derive(CrdSchema, attributes(kube, crd, csv, schemars, x_kube))]
 pub fn crd_schema(item: TokenStream) -> TokenStream {
     crd_schema::expand_crd_schema(item.into()).into()
 }

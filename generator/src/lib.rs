@@ -7,6 +7,7 @@ mod advice;
 mod cargo;
 mod collect;
 mod crd;
+mod csv;
 mod defaults;
 mod gap;
 mod handwritten;
@@ -32,13 +33,15 @@ pub mod yaml;
 use std::ops::Range;
 
 pub use cargo::{Membership, PackageSummary, find_membership, summarize_package};
+pub use csv::CsvMarkers;
 pub use kinds::{KindOutcome, KindSummary};
 pub use kubernetes_kinds::{KubernetesKind, explain_unknown_kind, find_kubernetes_kind};
 pub use rbuilder_catalogue::{Minor, versions};
 pub use rbuilder_diagnostic::Severity;
+pub use rbuilder_schema::Descriptor;
 pub use rbuilder_syntax::MarkKind;
 pub use rbuilder_syntax::kubernetes::BuiltinKind;
-pub use rbuilder_syntax::{Webhook, WebhookKind};
+pub use rbuilder_syntax::{CsvKind, CsvResource, RequiredCrd, Webhook, WebhookKind};
 pub use selection::ProjectKinds;
 pub use sources::{Archive, ArchiveError, REGISTRY, SourceSet, Sources};
 pub use survey::{LeftOut, Standing, StandingMarker, find_standing_markers};
@@ -97,6 +100,8 @@ pub struct Options {
     /// The Kubernetes whose types k8s-openapi has, where no feature of it is chosen in a manifest: what the variable
     /// `K8S_OPENAPI_ENABLED_VERSION` says to the build. Where nothing is said, the newest is taken.
     pub kubernetes: Option<Minor>,
+    /// Collects what `#[csv(…)]` says, for [`Findings::csv`].
+    pub csv: bool,
 }
 
 impl Default for Options {
@@ -117,6 +122,7 @@ impl Default for Options {
             embedded_object_meta: false,
             keep_going: false,
             kubernetes: None,
+            csv: false,
         }
     }
 }
@@ -173,6 +179,9 @@ pub struct Findings {
     pub kinds: Vec<KindSummary>,
     /// The other products that an error holds back.
     pub held_back: Vec<Product>,
+    /// The versions of kinds with `#[csv(…)]`, by group and kind, without those that an error concerns; none unless
+    /// [`Options::csv`] is set.
+    pub csv: Vec<CsvMarkers>,
 }
 
 /// Reads the kinds and markers of the packages that are asked for and writes their manifests.
@@ -196,7 +205,7 @@ pub fn generate(sources: &dyn Sources, options: &Options) -> Generated {
 /// [`Options::keep_going`] is set, with which only what no error concerns is handed over.
 pub fn generate_each(sources: &dyn Sources, options: &Options, each: &mut dyn FnMut(OutputFile)) -> Findings {
     let mut report = Report::default();
-    let kinds = manifests(sources, options, &mut report, each).unwrap_or_default();
+    let crd::CrdFindings { kinds, csv } = manifests(sources, options, &mut report, each).unwrap_or_default();
     let held_back = [
         (Product::Roles, Concern::Roles),
         (Product::Webhooks, Concern::Webhooks),
@@ -211,6 +220,7 @@ pub fn generate_each(sources: &dyn Sources, options: &Options, each: &mut dyn Fn
         diagnostics,
         kinds,
         held_back,
+        csv,
     }
 }
 
@@ -233,7 +243,7 @@ fn manifests(
     options: &Options,
     report: &mut Report,
     each: &mut dyn FnMut(OutputFile),
-) -> Option<Vec<kinds::Kind>> {
+) -> Option<crd::CrdFindings> {
     let manifests = cargo::read_manifests(sources, options, report)?;
     report.set_kube(manifests.kube);
     let k8s_openapi = manifests.k8s_openapi;
@@ -256,10 +266,10 @@ fn manifests(
     if options.products.contains(&Product::Crds) {
         collected.selector.report(package, sources, options, report);
     }
-    let mut kinds = Vec::new();
+    let mut found = crd::CrdFindings::default();
     for product in &options.products {
         match product {
-            Product::Crds => kinds = crd::crd_files(package, options, report, each),
+            Product::Crds => found = crd::crd_files(package, options, report, each),
             Product::Roles => {
                 report.set_concern(Concern::Roles);
                 let file = rbac::roles_file(package, &options.role_name, report);
@@ -277,5 +287,5 @@ fn manifests(
         }
         report.set_concern(Concern::Run);
     }
-    Some(kinds)
+    Some(found)
 }

@@ -15,6 +15,7 @@ mod assemble;
 mod build;
 mod cel_name;
 mod container;
+mod descriptor;
 mod enumeration;
 mod field_path;
 mod format;
@@ -48,6 +49,7 @@ pub use build::{
 };
 pub use cel_name::{cel_name, is_cel_word};
 pub use container::{Container, Content, Field, Presence, Shape, Slot, Tagging, Variant};
+pub use descriptor::Descriptor;
 pub use field_path::{PathEnd, find_field, is_open, member};
 pub use format::{FORMATS, accepts_format, example_of_format, format_type};
 pub use import::{mark_structural, read_json_schema};
@@ -69,6 +71,6 @@ pub use rework::{
     shorten_descriptions, whole_object_meta,
 };
 pub use root::check_root;
-pub use schema::{KeyForm, LacksDefault, Schema, SchemaType};
+pub use schema::{DescriptorSlot, KeyForm, LacksDefault, Schema, SchemaType};
 pub use structural::check_structural;
 pub use validate::{check_default, is_same as is_same_value, validate};

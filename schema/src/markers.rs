@@ -1,11 +1,11 @@
 //! Markers as values: the common vocabulary of both front ends.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};
 
-use crate::{Schema, SchemaType};
+use crate::{Descriptor, Schema, SchemaType};
 
 /// Everything `#[kube(…)]` and `#[crd(…)]` may say about one value: a field, a type, or a list's items.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -78,6 +78,9 @@ pub struct Markers {
     /// `max_description_length = …`, in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_description_length: Option<usize>,
+    /// `#[csv(…)]` on a field. The program needs none of it.
+    #[serde(skip)]
+    pub descriptor: Option<Arc<Descriptor>>,
     /// The place of a marker that stands for rules: `immutable`, `keys(…)`, `exactly_one_of(…)`.
     #[serde(skip)]
     pub origin: Origin,
@@ -118,6 +121,7 @@ impl Markers {
             external_docs: self.external_docs.or(other.external_docs),
             embedded_object_meta: self.embedded_object_meta || other.embedded_object_meta,
             max_description_length: self.max_description_length.or(other.max_description_length),
+            descriptor: self.descriptor.or(other.descriptor),
             origin: self.origin.or(other.origin),
         }
     }

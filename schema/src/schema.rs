@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};
 
-use crate::{Cel, ExternalDocs, ListType, MapType};
+use crate::{Cel, Descriptor, ExternalDocs, ListType, MapType};
 
 /// The six types an OpenAPI v3 schema may have; the API server refuses any other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -179,6 +179,19 @@ pub struct Schema {
     /// Set if serde fills in the field where it is absent, with a value that is no default here; for messages.
     #[serde(skip)]
     pub lacks_default: LacksDefault,
+    /// `#[csv(…)]` of the field, for the ClusterServiceVersion.
+    #[serde(skip)]
+    pub descriptor: DescriptorSlot,
+}
+
+/// The descriptor of a field. It is no part of the schema, so that two schemas are the same whatever it is.
+#[derive(Clone, Debug, Default)]
+pub struct DescriptorSlot(pub Option<Arc<Descriptor>>);
+
+impl PartialEq for DescriptorSlot {
+    fn eq(&self, _: &DescriptorSlot) -> bool {
+        true
+    }
 }
 
 /// The form in which the program reads the keys of a map; nothing where it takes any text. The schema language has no word

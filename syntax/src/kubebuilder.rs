@@ -100,6 +100,7 @@ const MARKERS: &[(&str, Spelling)] = &[
     ("listType", Text("#[crd(list_type = {})]")),
     ("mapType", Text("#[crd(map_type = {})]")),
     ("nullable", As("#[crd(nullable)]")),
+    ("operator-sdk:csv:customresourcedefinitions", Else("write `#[csv(display_name = \"…\")]` on the kind or the field")),
     ("optional", As("#[crd(optional)]")),
     ("required", As("#[crd(required)]")),
     ("structType", Text("#[crd(struct_type = {})]")),

@@ -7,6 +7,7 @@
 mod args;
 mod client_config;
 mod conditions;
+mod csv;
 mod custom_resource;
 mod diagnostic;
 mod docs;
@@ -34,6 +35,7 @@ use crate::args::ReadArg as _;
 use crate::json_path::{Step, parse_json_path};
 
 pub use conditions::check_conditions;
+pub use csv::{CSV_FIELD_ARGS, CSV_KIND_ARGS, CsvKind, CsvResource, RequiredCrd};
 pub use custom_resource::{CRD_KEYS, ContainerKey, KUBE_KEYS};
 pub use diagnostic::{Diagnostic, Diagnostics, describe_malformed};
 pub use item::parse_type;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rbuilder_reader::{Span, TypeRef};
 use rbuilder_schema::{Container, Content, Field, Shape, Site};
 
-use crate::names;
+use crate::{CsvKind, names};
 
 /// A struct or enum that derives `CrdSchema` or `CustomResource`.
 #[derive(Clone, Debug)]
@@ -227,6 +227,8 @@ pub struct CustomResource {
     pub schema_mode: SchemaMode,
     /// Place of kube's key `schema`; of the item without one.
     pub schema_span: Span,
+    /// `#[csv(…)]`.
+    pub csv: CsvKind,
 }
 
 /// kube's key `schema`.

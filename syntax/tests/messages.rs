@@ -46,6 +46,96 @@ fn field(attrs: &str, ty: &str, expected: &[&str]) {
 }
 
 #[test]
+fn descriptions_for_catalogs_are_checked() {
+    field(
+        "#[csv(display_name = \"Pods\", description = \"Number of pods.\", order = 1)] #[csv(x_descriptors = [\"urn:x\"])]",
+        "i32",
+        &[],
+    );
+    for (args, expected) in [
+        ("skip = 1", "skip: `skip` takes no value | write `skip`"),
+        (
+            "order = -1",
+            "-1: `order` must not be negative | write an integer of at least 0",
+        ),
+        (
+            "display_name = \" \"",
+            "\" \": `display_name` must not be empty | write a text, or remove it",
+        ),
+        (
+            "x_descriptors = [\"\"]",
+            "[\"\"]: `x_descriptors` must not be empty | write a text, or remove it",
+        ),
+        (
+            "displayName = \"Pods\"",
+            "displayName: unknown argument `displayName` of `csv` | did you mean `display_name`?",
+        ),
+        ("order = 1, order = 2", "order: duplicate argument `order`"),
+        (
+            "resource(kind = \"Pod\", version = \"v1\")",
+            "resource: unknown argument `resource` of `csv` | use one of: `display_name`, `description`, `x_descriptors`, `order`, `skip`",
+        ),
+    ] {
+        field(&format!("#[csv({args})]"), "i32", &[expected]);
+    }
+    let place = "use it on a kind, or on a field of its spec or status";
+    for (source, at) in [
+        ("#[csv(order = 1)] struct S { f: i32 }", "a type that is no kind"),
+        ("struct S(#[csv(order = 1)] i32);", "the field of a newtype"),
+        ("enum E { #[csv(order = 1)] A, B }", "a variant"),
+        (
+            "struct S { #[serde(flatten)] #[csv(order = 1)] f: Other }",
+            "a flattened field",
+        ),
+    ] {
+        let expected = format!("#[csv(order = 1)]: `csv` is not allowed on {at} | {place}");
+        check(source, &[&expected]);
+    }
+}
+
+#[test]
+fn descriptions_of_kinds_are_checked() {
+    for (args, expected) in [
+        (
+            "display_name = \"Cup\", resource(kind = \"Pod\", version = \"v1\"), resource(kind = \"Service\", version = \"v1\")",
+            &[] as &[&str],
+        ),
+        (
+            "required(name = \"cups.example.com\", version = \"v1\", kind = \"Cup\", description = \"Cups.\")",
+            &[],
+        ),
+        (
+            "resource(kind = \"Pod\")",
+            &["resource: missing argument `version` of `resource` | add `version = \"v1\"`"],
+        ),
+        (
+            "required(name = \"cups\", version = \"v1\", kind = \"Cup\", description = \"Cups.\")",
+            &[
+                "\"cups\": expected the name of a CRD for `name`, found `cups` | write its plural and its group: `certificates.cert-manager.io`",
+            ],
+        ),
+        (
+            "required(name = \"cups.example.com\", version = \"v1\", kind = \"Cup\")",
+            &[
+                "required: missing argument `description` of `required` | add `description = \"Certificates of the servers.\"`",
+            ],
+        ),
+        (
+            "skip",
+            &[
+                "skip: unknown argument `skip` of `csv` | use one of: `display_name`, `description`, `order`, `resource`, `required`",
+            ],
+        ),
+    ] {
+        let kind = "#[kube(group = \"a.example.com\", version = \"v1\", kind = \"Test\")]";
+        check(
+            &format!("{kind} #[csv({args})] struct TestSpec {{ f: i32 }}"),
+            expected,
+        );
+    }
+}
+
+#[test]
 fn correct_markers_pass() {
     for (attrs, ty) in [
         (

@@ -38,12 +38,40 @@ pub(crate) fn check_bundles(args: &Args) -> Result<()> {
         for line in case.commands {
             repo::rbuilder_command(&bin, &project, line)?.read()?;
         }
+        mark_kinds(&project.join("src/api"))?;
         for line in RELEASES {
             check_release(&validators, &bin, &project, line)
                 .with_context(|| format!("`rbuilder {line}` after {:?}", case.commands))?;
         }
     }
     println!("the bundles are valid");
+    Ok(())
+}
+
+/// Markers for the ClusterServiceVersion.
+const MARKERS: &str = r#"#[csv(display_name = "Thing of the shop", order = 1)]
+#[csv(resource(kind = "Deployment", version = "v1"), resource(kind = "Service", version = "v1"))]
+#[csv(required(name = "certificates.cert-manager.io", version = "v1", kind = "Certificate", description = "Certificates of the servers."))]
+"#;
+
+/// Puts markers on the kinds below a folder.
+fn mark_kinds(folder: &Path) -> Result<()> {
+    for entry in fs_err::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            mark_kinds(&path)?;
+            continue;
+        }
+        let text = fs_err::read_to_string(&path)?;
+        let is_kind = |line: &str| line.starts_with("pub struct ") && line.ends_with("Spec {");
+        let mark = |line: &str| match is_kind(line) {
+            true => format!(
+                "{MARKERS}{line}\n    #[csv(display_name = \"Label\", order = 1)]\n    pub label: Option<String>,\n"
+            ),
+            false => format!("{line}\n"),
+        };
+        fs_err::write(&path, text.lines().map(mark).collect::<String>())?;
+    }
     Ok(())
 }
 
@@ -61,6 +89,11 @@ fn check_release(validators: &Path, bin: &Path, project: &Path, line: &str) -> R
     found.run()?;
     let csv = project.join("bundle/manifests/shop.clusterserviceversion.yaml");
     let text = fs_err::read_to_string(&csv)?;
+    ensure!(
+        text.contains("displayName: Thing of the shop")
+            && text.contains("name: certificates.cert-manager.io"),
+        "the bundle lacks what the markers say:\n{text}"
+    );
     fs_err::write(
         &csv,
         text.replace("minKubeVersion: 1.29.0", "minKubeVersion: \"1.29\""),

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use anyhow::Result;
 use rbuilder_syntax::marker::{CONSTRAINTS, Place, Subject, markers};
-use rbuilder_syntax::{CRD_KEYS, ContainerKey, KUBE_KEYS, RBAC_ARGS, WEBHOOK_ARGS};
+use rbuilder_syntax::{ArgRow, CRD_KEYS, CSV_FIELD_ARGS, CSV_KIND_ARGS, KUBE_KEYS, RBAC_ARGS, WEBHOOK_ARGS};
 
 use crate::committed::update_file;
 use crate::repo;
@@ -76,6 +76,11 @@ fn markers_page() -> Result<String> {
         let again = if arg.repeatable { " Repeatable." } else { "" };
         row(&mut page, &[&code(arg.name), &format!("{}{again}", arg.doc)])?;
     }
+    page.push_str(CSV_INTRODUCTION);
+    page.push_str("On a field:\n\n");
+    keys(&mut page, CSV_FIELD_ARGS)?;
+    page.push_str("\nOn a kind:\n\n");
+    keys(&mut page, CSV_KIND_ARGS)?;
     Ok(page)
 }
 
@@ -137,7 +142,20 @@ Values of the Kubernetes API are case-insensitive. A list is an array or a strin
 
 ";
 
-fn keys(page: &mut String, keys: &[ContainerKey]) -> Result<()> {
+const CSV_INTRODUCTION: &str = "
+## `#[csv(…)]`
+
+What catalogs and consoles show, in the ClusterServiceVersion of [a bundle](olm.md#markers). It is read by `rbuilder bundle`, and has no effect
+on other manifests. The type must derive `CrdSchema`.
+
+```rust
+#[csv(display_name = \"Number of pods\", x_descriptors = [\"urn:alm:descriptor:com.tectonic.ui:podCount\"], order = 1)]
+pub size: i32,
+```
+
+";
+
+fn keys<T>(page: &mut String, keys: &[ArgRow<T>]) -> Result<()> {
     page.push_str("| key | description |\n|---|---|\n");
     for key in keys {
         let again = if key.repeatable { " Repeatable." } else { "" };

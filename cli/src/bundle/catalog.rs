@@ -288,15 +288,14 @@ fn properties(csv: &Value, options: &BundleOptions) -> Vec<Value> {
         "type": "olm.package",
         "value": { "packageName": options.name, "version": options.version },
     })];
-    for owned in spec["customresourcedefinitions"]["owned"]
-        .as_array()
-        .into_iter()
-        .flatten()
-    {
-        let name = owned["name"].as_str().unwrap_or_default();
-        let (_, group) = name.split_once('.').unwrap_or_default();
-        let value = json!({ "group": group, "version": owned["version"], "kind": owned["kind"] });
-        properties.push(json!({ "type": "olm.gvk", "value": value }));
+    for (key, property) in [("owned", "olm.gvk"), ("required", "olm.gvk.required")] {
+        let crds = spec["customresourcedefinitions"][key].as_array();
+        for crd in crds.into_iter().flatten() {
+            let name = crd["name"].as_str().unwrap_or_default();
+            let (_, group) = name.split_once('.').unwrap_or_default();
+            let value = json!({ "group": group, "version": crd["version"], "kind": crd["kind"] });
+            properties.push(json!({ "type": property, "value": value }));
+        }
     }
     let mut metadata = json!({ "annotations": csv["metadata"]["annotations"] });
     metadata["crdDescriptions"] = spec["customresourcedefinitions"].clone();

@@ -1,8 +1,8 @@
 //! The ClusterServiceVersion: what the Operator Lifecycle Manager creates, and what people read of it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use rbuilder_generator::{BuiltinKind, find_kubernetes_kind};
+use rbuilder_generator::{BuiltinKind, CsvKind, CsvMarkers, CsvResource, find_kubernetes_kind};
 use serde_json::{Value, json};
 
 use super::descriptors::{describe_fields, split_humps};
@@ -15,12 +15,13 @@ const MIN_KUBERNETES: &str = "1.29.0";
 /// Makes the ClusterServiceVersion.
 pub(super) fn make_csv(
     deployed: &Deployed,
+    markers: &[CsvMarkers],
     options: &BundleOptions,
     icon: &str,
     warnings: &mut Vec<(String, String)>,
 ) -> Value {
     let display_name = split_humps(&options.name);
-    let owned = owned_crds(deployed);
+    let owned = owned_crds(deployed, markers);
     let examples = examples(deployed, &owned);
     let mut install = json!({ "deployments": [{
         "name": deployed.manager["metadata"]["name"],
@@ -65,6 +66,10 @@ pub(super) fn make_csv(
             "version": options.version,
         },
     });
+    let required = required_crds(markers);
+    if !required.is_empty() {
+        csv["spec"]["customresourcedefinitions"]["required"] = json!(required);
+    }
     let webhooks = define_webhooks(deployed, warnings);
     if !webhooks.is_empty() {
         csv["spec"]["webhookdefinitions"] = json!(webhooks);
@@ -88,42 +93,107 @@ fn crds(deployed: &Deployed) -> impl Iterator<Item = &Value> {
         .filter(|object| object["kind"] == "CustomResourceDefinition")
 }
 
-/// Returns an entry for each served version of each kind.
-fn owned_crds(deployed: &Deployed) -> Vec<Value> {
-    let resources = managed_kinds(deployed);
+/// Returns an entry for each served version of each kind, in the order that the source asks for.
+fn owned_crds(deployed: &Deployed, markers: &[CsvMarkers]) -> Vec<Value> {
+    let managed = managed_kinds(deployed);
     let mut owned = Vec::new();
     for crd in crds(deployed) {
-        let spec = &crd["spec"];
-        let kind = spec["names"]["kind"].as_str().unwrap_or_default();
-        for version in spec["versions"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter(|version| version["served"] == true)
-        {
-            let schema = &version["schema"]["openAPIV3Schema"];
-            let mut resources = resources.clone();
-            resources
-                .push(json!({ "kind": kind, "name": crd["metadata"]["name"], "version": version["name"] }));
-            let description = schema["description"].as_str().filter(|text| !text.is_empty());
-            let mut entry = json!({
-                "name": crd["metadata"]["name"],
-                "version": version["name"],
-                "kind": kind,
-                "displayName": split_humps(kind),
-                "description": description.map_or_else(|| format!("{kind} of group {}", spec["group"].as_str().unwrap_or_default()), str::to_owned),
-                "resources": resources,
-            });
-            for (key, part) in [("specDescriptors", "spec"), ("statusDescriptors", "status")] {
-                let descriptors = describe_fields(schema, part);
-                if !descriptors.is_empty() {
-                    entry[key] = json!(descriptors);
-                }
-            }
-            owned.push(entry);
+        let versions = crd["spec"]["versions"].as_array().into_iter().flatten();
+        for version in versions.filter(|version| version["served"] == true) {
+            let names = &crd["spec"]["names"];
+            let is_of_version = |markers: &&CsvMarkers| {
+                crd["spec"]["group"] == *markers.group
+                    && names["kind"] == *markers.kind
+                    && version["name"] == *markers.version
+            };
+            let markers = markers.iter().find(is_of_version);
+            let order = markers.and_then(|markers| markers.of_kind.order);
+            owned.push((
+                order.unwrap_or(u64::MAX),
+                owned_crd(crd, version, &managed, markers),
+            ));
         }
     }
-    owned
+    owned.sort_by_key(|(order, _)| *order);
+    owned.into_iter().map(|(_, entry)| entry).collect()
+}
+
+/// Returns the entry of a version of a kind. `managed` are the kinds of Kubernetes that the manager may create.
+fn owned_crd(crd: &Value, version: &Value, managed: &[Value], markers: Option<&CsvMarkers>) -> Value {
+    let (name, version_name) = (&crd["metadata"]["name"], &version["name"]);
+    let kind = crd["spec"]["names"]["kind"].as_str().unwrap_or_default();
+    let schema = &version["schema"]["openAPIV3Schema"];
+    let of_kind = markers.map(|markers| &markers.of_kind);
+    let mut resources = match of_kind {
+        Some(of_kind) if !of_kind.resources.is_empty() => marked_resources(of_kind, managed),
+        _ => managed.to_vec(),
+    };
+    resources.push(json!({ "kind": kind, "name": name, "version": version_name }));
+    let description = schema["description"].as_str().filter(|text| !text.is_empty());
+    let description = description.map_or_else(
+        || {
+            let group = crd["spec"]["group"].as_str().unwrap_or_default();
+            format!("{kind} of group {group}")
+        },
+        str::to_owned,
+    );
+    let mut entry = json!({
+        "name": name,
+        "version": version_name,
+        "kind": kind,
+        "displayName": of_kind.and_then(|of_kind| of_kind.display_name.clone()).unwrap_or_else(|| split_humps(kind)),
+        "description": of_kind.and_then(|of_kind| of_kind.description.clone()).unwrap_or(description),
+        "resources": resources,
+    });
+    for (key, part, marked) in [
+        ("specDescriptors", "spec", markers.map(|markers| &markers.spec)),
+        (
+            "statusDescriptors",
+            "status",
+            markers.map(|markers| &markers.status),
+        ),
+    ] {
+        let descriptors = describe_fields(schema, part, marked.map_or(&[], Vec::as_slice));
+        if !descriptors.is_empty() {
+            entry[key] = json!(descriptors);
+        }
+    }
+    entry
+}
+
+/// Returns the kinds that the source names. Events are always among them: without that, validators take the permission to create
+/// them for one of an API that is gone.
+fn marked_resources(of_kind: &CsvKind, managed: &[Value]) -> Vec<Value> {
+    let entry = |resource: &CsvResource| json!({ "kind": resource.kind, "name": resource.name, "version": resource.version });
+    let mut resources: Vec<Value> = of_kind.resources.iter().map(entry).collect();
+    let events = managed.iter().filter(|managed| managed["kind"] == "Event");
+    resources.extend(
+        events
+            .filter(|_| of_kind.resources.iter().all(|marked| marked.kind != "Event"))
+            .cloned(),
+    );
+    resources
+}
+
+/// Returns the CRDs of others that the source requires, by name and version. Kinds may require the same one: the first says what
+/// it is for.
+fn required_crds(markers: &[CsvMarkers]) -> Vec<Value> {
+    let mut found = BTreeMap::new();
+    for required in markers.iter().flat_map(|markers| &markers.of_kind.required) {
+        let entry = || {
+            json!({
+                "name": required.name,
+                "version": required.version,
+                "kind": required.kind,
+                "displayName": required.display_name.clone().unwrap_or_else(|| split_humps(&required.kind)),
+                "description": required.description,
+            })
+        };
+        found
+            .entry((&required.name, &required.version))
+            .or_insert_with(entry);
+    }
+    found.into_values().collect()
 }
 
 /// Returns the kinds of Kubernetes that the manager may create.

@@ -1,21 +1,64 @@
-//! Descriptors of fields, by which consoles show forms. They are derived from the schema.
+//! Descriptors of fields, by which consoles show forms. They are derived from the schema, and from `#[csv(…)]` in the source.
 
+use std::collections::BTreeMap;
+
+use rbuilder_generator::Descriptor;
 use serde_json::{Value, json};
 
 const UI: &str = "urn:alm:descriptor:com.tectonic.ui";
 
-/// Returns a descriptor of each field of `spec` or `status`.
-pub(super) fn describe_fields(schema: &Value, part: &str) -> Vec<Value> {
-    let fields = schema["properties"][part]["properties"].as_object();
-    fields
+/// Returns the descriptors of `spec` or `status`: of each field in it, and of the fields further down that the source marks. They
+/// are sorted by the order that it asks for, and then by path.
+pub(super) fn describe_fields(schema: &Value, part: &str, marked: &[(String, Descriptor)]) -> Vec<Value> {
+    let root = &schema["properties"][part];
+    let fields = root["properties"].as_object().into_iter().flatten();
+    let mut descriptors: BTreeMap<&str, (u64, Value)> = fields
+        .map(|(name, field)| (name.as_str(), (u64::MAX, describe(name, field, part))))
+        .collect();
+    for (path, marker) in marked {
+        if marker.skip {
+            descriptors.remove(path.as_str());
+            continue;
+        }
+        let order = marker.order.unwrap_or(u64::MAX);
+        let described = describe(path, find_field(root, path), part);
+        descriptors.insert(path, (order, apply_marker(described, marker)));
+    }
+    let mut descriptors: Vec<_> = descriptors.into_iter().collect();
+    descriptors.sort_by_key(|(path, (order, _))| (*order, *path));
+    descriptors
         .into_iter()
-        .flatten()
-        .map(|(name, field)| describe(name, field, part))
+        .map(|(_, (_, descriptor))| descriptor)
         .collect()
 }
 
-fn describe(name: &str, field: &Value, part: &str) -> Value {
-    let mut descriptor = json!({ "path": name, "displayName": split_humps(name) });
+/// Returns the schema of the field with a path, such as `pods[0].name`.
+fn find_field<'a>(root: &'a Value, path: &str) -> &'a Value {
+    path.split('.').fold(root, |schema, segment| {
+        let name = segment.trim_end_matches("[0]");
+        let lists = (segment.len() - name.len()) / "[0]".len();
+        (0..lists).fold(&schema["properties"][name], |field, _| &field["items"])
+    })
+}
+
+fn apply_marker(mut descriptor: Value, marker: &Descriptor) -> Value {
+    for (key, text) in [
+        ("displayName", &marker.display_name),
+        ("description", &marker.description),
+    ] {
+        if let Some(text) = text {
+            descriptor[key] = json!(text);
+        }
+    }
+    if !marker.x_descriptors.is_empty() {
+        descriptor["x-descriptors"] = json!(marker.x_descriptors);
+    }
+    descriptor
+}
+
+fn describe(path: &str, field: &Value, part: &str) -> Value {
+    let name = path.rsplit('.').next().unwrap_or(path).trim_end_matches("[0]");
+    let mut descriptor = json!({ "path": path, "displayName": split_humps(name) });
     if let Some(text) = field["description"].as_str().filter(|text| !text.is_empty()) {
         descriptor["description"] = json!(text);
     }
@@ -104,14 +147,14 @@ mod tests {
             "status": { "properties": { "conditions": { "type": "array" }, "phase": { "type": "string" } } },
         } });
         assert_eq!(
-            describe_fields(&schema, "spec"),
+            describe_fields(&schema, "spec", &[]),
             [
                 json!({ "path": "mode", "displayName": "Mode", "x-descriptors": [format!("{UI}:select:A"), format!("{UI}:select:B")] }),
                 json!({ "path": "replicas", "displayName": "Replicas", "description": "Pods.", "x-descriptors": [format!("{UI}:podCount")] }),
             ]
         );
         assert_eq!(
-            describe_fields(&schema, "status"),
+            describe_fields(&schema, "status", &[]),
             [
                 json!({ "path": "conditions", "displayName": "Conditions", "x-descriptors": ["urn:alm:descriptor:io.kubernetes.conditions"] }),
                 json!({ "path": "phase", "displayName": "Phase" }),

@@ -14,7 +14,7 @@ mod webhooks;
 use std::collections::BTreeMap;
 
 use anyhow::{Result, bail};
-use rbuilder_generator::yaml;
+use rbuilder_generator::{CsvMarkers, yaml};
 use serde_json::{Value, json};
 
 pub(crate) use self::catalog::{Catalog, print_catalog};
@@ -101,11 +101,16 @@ struct Deployed {
     samples: Vec<Value>,
 }
 
-/// Makes the bundle of a project as it is after a plan.
+/// Makes the bundle of a project as it is after a plan, with what its source says in `#[csv(…)]`.
 ///
 /// # Errors
 /// Fails if `config/` cannot be read, or if it has no manager or no CRD.
-pub(crate) fn make_bundle(plan: &Plan, tree: &Tree, options: &BundleOptions) -> Result<Bundle> {
+pub(crate) fn make_bundle(
+    plan: &Plan,
+    tree: &Tree,
+    options: &BundleOptions,
+    csv_markers: &[CsvMarkers],
+) -> Result<Bundle> {
     let config = Config::read(plan, tree)?;
     let mut bundle = Bundle {
         warnings: config.warnings.clone(),
@@ -131,6 +136,7 @@ pub(crate) fn make_bundle(plan: &Plan, tree: &Tree, options: &BundleOptions) -> 
     };
     bundle.csv = csv::make_csv(
         &deployed,
+        csv_markers,
         options,
         &base64::encode(icon.as_bytes()),
         &mut bundle.warnings,

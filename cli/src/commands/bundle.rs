@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
+use rbuilder_generator::{CsvMarkers, Diagnostic, Product as Manifests};
 use serde_json::Value;
 
 use super::generated_merge::{GeneratedMerge, Product, check_product};
-use super::{Outcome, execute, scaffold};
+use super::{Outcome, execute, manifests, scaffold};
 use crate::bundle::{BundleOptions, Catalog, FOLDER, make_bundle, print_catalog};
 use crate::flags::{BundleFlags, is_version};
 use crate::plan::Plan;
@@ -37,7 +38,7 @@ pub fn plan_bundle(tree: &Tree, flags: &BundleFlags) -> Result<Outcome> {
     let project = scaffold::require_project(tree)?;
     let context = scaffold::project_context(&project);
     let mut plan = Plan::default();
-    let found = scaffold::add_manifests(&mut plan, tree, flags.product.manifests)?;
+    let (found, source) = add_manifests(&mut plan, tree, flags.product.manifests)?;
     let version = match &flags.version {
         Some(version) => version.clone(),
         None => read_version(&plan, tree)?.unwrap_or_else(|| "0.1.0".to_owned()),
@@ -76,7 +77,7 @@ pub fn plan_bundle(tree: &Tree, flags: &BundleFlags) -> Result<Outcome> {
     }
     let requested = options.replaces.as_ref().map(|version| options.csv_name(version));
     options.replaced = requested.or_else(|| present.find_replaced(&options).map(str::to_owned));
-    let bundle = make_bundle(&plan, tree, &options)?;
+    let bundle = make_bundle(&plan, tree, &options, &source.markers)?;
     merge.add(&mut plan, tree, bundle.files)?;
     add_catalog(&mut merge, &mut plan, tree, &options, &bundle.csv)?;
     merge.finish(&mut plan, tree)?;
@@ -84,6 +85,12 @@ pub fn plan_bundle(tree: &Tree, flags: &BundleFlags) -> Result<Outcome> {
     let mut outcome = found.into_outcome(plan);
     for (message, help) in bundle.warnings {
         outcome.warn(&message, &help);
+    }
+    if source.is_partial {
+        outcome.warn(
+            "the source has errors, so the bundle may lack what `#[csv(…)]` says",
+            "run `rbuilder manifests`, which shows the errors",
+        );
     }
     let next = format!(
         "describe the operator in {FOLDER}/manifests/{}.clusterserviceversion.yaml",
@@ -95,6 +102,40 @@ pub fn plan_bundle(tree: &Tree, flags: &BundleFlags) -> Result<Outcome> {
         &format!("operator-sdk bundle validate ./{FOLDER}"),
     );
     Ok(outcome)
+}
+
+/// The markers for the ClusterServiceVersion.
+struct SourceMarkers {
+    markers: Vec<CsvMarkers>,
+    /// True if the source has errors.
+    is_partial: bool,
+}
+
+/// Generates the manifests, unless `--manifests=false` says not to, and reads the markers for the ClusterServiceVersion. These
+/// count with the flag too: it keeps files as they are, and the bundle is to be the same.
+fn add_manifests(
+    plan: &mut Plan,
+    tree: &Tree,
+    asked: bool,
+) -> Result<(manifests::RenderedDiagnostics, SourceMarkers)> {
+    let mut request = scaffold::manifests_request();
+    request.options.csv = true;
+    if asked {
+        let found = manifests::add_to_plan(plan, tree, &request)?;
+        let source = SourceMarkers {
+            markers: found.csv_markers().to_vec(),
+            is_partial: false,
+        };
+        return Ok((found, source));
+    }
+    request.options.keep_going = true;
+    request.options.products = vec![Manifests::Crds];
+    let (_, found) = manifests::generate_in_memory(plan, tree, &request, &mut |_| {})?;
+    let source = SourceMarkers {
+        is_partial: found.diagnostics.iter().any(Diagnostic::is_error),
+        markers: found.csv,
+    };
+    Ok((manifests::RenderedDiagnostics::default(), source))
 }
 
 /// Reads the catalog as it is in the project.

@@ -61,11 +61,15 @@ pub(super) fn add_manifests(
     if !asked {
         return Ok(manifests::RenderedDiagnostics::default());
     }
-    let request = manifests::Request {
+    manifests::add_to_plan(plan, tree, &manifests_request())
+}
+
+/// Returns the request of a command that takes `--manifests`.
+pub(super) fn manifests_request() -> manifests::Request {
+    manifests::Request {
         advice: "fix these errors first, or pass `--manifests=false` and run `rbuilder manifests` later",
         ..manifests::Request::default()
-    };
-    manifests::add_to_plan(plan, tree, &request)
+    }
 }
 
 /// Returns a name as a YAML value, quoted if necessary.

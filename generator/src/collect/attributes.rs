@@ -13,6 +13,7 @@ const HARMLESS: &[&str] = &[
     "cfg_attr",
     "coverage",
     "crd",
+    "csv",
     "deny",
     "deprecated",
     "derive_where",

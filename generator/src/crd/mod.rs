@@ -19,6 +19,7 @@ use rbuilder_syntax::{Conversion, CustomResource, SchemaMode};
 use serde_json::{Value, json};
 
 use crate::advice;
+use crate::csv::{CsvMarkers, collect_csv_markers};
 use crate::kinds::Kind;
 use crate::package::{Package, TypeId};
 use crate::place::Place;
@@ -68,13 +69,21 @@ impl Names {
     }
 }
 
-/// The files of all kinds, handed over one by one. Returns the kinds.
+/// The findings about kinds, beside their files.
+#[derive(Default)]
+pub(crate) struct CrdFindings {
+    pub(crate) kinds: Vec<Kind>,
+    pub(crate) csv: Vec<CsvMarkers>,
+}
+
+/// The files of all kinds, handed over one by one.
 pub(crate) fn crd_files(
     package: &Package,
     options: &Options,
     report: &mut Report,
     each: &mut dyn FnMut(OutputFile),
-) -> Vec<Kind> {
+) -> CrdFindings {
+    let mut csv = Vec::new();
     let kinds = merge::group_versions(package, report);
     let patches = patched::find_patches(package, &kinds);
     let summaries = summary::list_kinds(package, &kinds, &patches, report);
@@ -113,6 +122,12 @@ pub(crate) fn crd_files(
             size::check_size(&made, &file, &mut schemas);
             if !schemas.report().holds_back(concern) {
                 each(file);
+                if options.csv {
+                    let found = made
+                        .iter()
+                        .map(|version| collect_csv_markers(version.resource, &version.schema));
+                    csv.extend(found.flatten());
+                }
             }
         }
         versions.iter().for_each(|(id, _)| schemas.forget(*id));
@@ -123,7 +138,10 @@ pub(crate) fn crd_files(
         schemas.report_reserved(id);
     }
     schemas.report().set_concern(Concern::Run);
-    summaries
+    CrdFindings {
+        kinds: summaries,
+        csv,
+    }
 }
 
 fn version<'a>(

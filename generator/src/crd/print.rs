@@ -52,6 +52,7 @@ fn write(schema: &Schema, entries: &mut Entries<'_>) {
         validations,
         keys: _,
         lacks_default: _,
+        descriptor: _,
     } = schema;
     part(entries, "additionalProperties", additional_properties);
     parts(entries, "allOf", all_of);

@@ -1,7 +1,7 @@
 //! Markers made at random: any name from the tables, with any sort of value, on any sort of field.
 
 use rbuilder_generator::SourceSet;
-use rbuilder_syntax::{CRD_KEYS, KUBE_KEYS, RBAC_ARGS, WEBHOOK_ARGS, marker};
+use rbuilder_syntax::{CRD_KEYS, CSV_FIELD_ARGS, CSV_KIND_ARGS, KUBE_KEYS, RBAC_ARGS, WEBHOOK_ARGS, marker};
 
 use super::random::Random;
 use crate::support::CARGO_TOML;
@@ -111,12 +111,12 @@ const SERDE: &[&str] = &[
 pub(crate) fn package(random: &mut Random) -> SourceSet {
     let field = |random: &mut Random, name: &str| {
         let (kube, serde) = (attribute(random, "kube"), serde(random));
-        let crd = attribute(random, "crd");
+        let crd = attribute(random, "crd") + &csv(random);
         let type_ = random.text(TYPES);
         format!("    /// A field.\n    {kube}{crd}{serde}\n    pub {name}: {type_},\n")
     };
     let fields = field(random, "a") + &field(random, "b");
-    let (container, on_type) = (container(random), attribute(random, "crd"));
+    let (container, on_type) = (container(random), attribute(random, "crd") + &csv(random));
     let (on_enum, on_variant, of_serde) =
         (attribute(random, "crd"), attribute(random, "kube"), serde(random));
     // Mostly as they should be: one mistake hides what comes after it.
@@ -152,6 +152,19 @@ fn marker_names() -> Vec<&'static str> {
         .chain(words)
         .filter(|word| !word.is_empty())
         .collect()
+}
+
+/// `#[csv(…)]`, or nothing.
+fn csv(random: &mut Random) -> String {
+    if !random.once_in(8) {
+        return String::new();
+    }
+    let names: Vec<_> = CSV_FIELD_ARGS.iter().map(|row| row.name).collect();
+    let of_kind = CSV_KIND_ARGS.iter().map(|row| row.name);
+    format!(
+        "#[csv({})]",
+        arguments(random, &names.into_iter().chain(of_kind).collect::<Vec<_>>())
+    )
 }
 
 fn rbac_names() -> Vec<&'static str> {

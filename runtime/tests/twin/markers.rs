@@ -23,8 +23,10 @@ use serde::{Deserialize, Serialize};
     conversion(strategy = "None"),
     label("only", "on-the-crd")
 )]
+#[csv(display_name = "All markers", resource(kind = "Pod", version = "v1"))]
 #[serde(rename_all = "camelCase")]
 pub struct MarkedSpec {
+    #[csv(display_name = "Limits", order = 1)]
     pub bounds: Bounds,
     pub rules: Rules,
     pub lists: Lists,

@@ -52,6 +52,7 @@ pub(crate) fn apply_markers(markers: &Markers, schema: &mut Schema, diagnostics:
         external_docs,
         embedded_object_meta,
         max_description_length,
+        descriptor,
         origin: _,
     } = markers;
     let had = diagnostics.len();
@@ -100,6 +101,7 @@ pub(crate) fn apply_markers(markers: &Markers, schema: &mut Schema, diagnostics:
     if let Some(docs) = external_docs {
         schema.external_docs = Some(Box::new(docs.clone()));
     }
+    override_with(&mut schema.descriptor.0, descriptor.as_ref());
     override_with(&mut schema.example, example.as_ref());
     override_with(&mut schema.default, default.as_ref());
     if narrows(markers) && diagnostics.len() == had {

@@ -15,8 +15,9 @@ use rbuilder_reader::{Attribute, Span, has_derive};
 
 use self::naming::{check_derived_plural, check_group, check_kind, check_label};
 use crate::args::{self, Arg};
+use crate::csv::read_csv_kind;
 use crate::table::{Draft, find_row, read_args};
-use crate::{CustomResource, SchemaMode, Session, marker};
+use crate::{CsvKind, CustomResource, SchemaMode, Session, marker};
 
 pub use keys::{CRD_KEYS, ContainerKey, KUBE_KEYS};
 
@@ -66,6 +67,7 @@ pub(crate) fn parse_custom_resource(
             draft.read_known(&args::of_attribute(attr, session), CRD_KEYS, session);
         }
     }
+    draft.value.made.csv = read_csv_kind(attrs, session);
     finish(draft, ident, session)
 }
 
@@ -101,6 +103,7 @@ fn empty(span: Span) -> CustomResource {
         conversion: None,
         schema_mode: SchemaMode::Derived,
         schema_span: span,
+        csv: CsvKind::default(),
     }
 }
 

@@ -6,6 +6,7 @@ use rbuilder_schema::{Field, Markers, Presence};
 
 use super::retype::{check_retyped, may_retype};
 use super::{FieldRules, Reader, described};
+use crate::csv::report_misplaced_csv;
 use crate::marker::{self, Kind, Place};
 use crate::names::Case;
 use crate::serde_attrs::{self, FieldAttrs};
@@ -53,6 +54,9 @@ impl Reader<'_, '_> {
             self.session,
         );
         let mut read = marker::parse_field(&field.attrs, &field.ty, Place::Field, self.session);
+        if attrs.flatten {
+            report_misplaced_csv(&field.attrs, "a flattened field", self.session);
+        }
         let description = described(&field.attrs, self.session);
         if has_default && marker::is_required_elsewhere(&field.attrs) {
             read.markers.optional = None;

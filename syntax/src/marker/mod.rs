@@ -22,6 +22,7 @@ use rbuilder_reader::{Attribute, Span, TypeRef};
 use rbuilder_schema::{Markers, Pattern};
 
 use crate::args::{self, Arg};
+use crate::csv::{read_descriptor, report_misplaced_csv};
 use crate::custom_resource::CRD_KEYS;
 use crate::table::{Row, Seen, Target, read_args};
 use crate::{SchemaFunction, Session, suggest};
@@ -292,6 +293,9 @@ pub(crate) fn parse_container(
             reading.read(&args, session);
         }
     }
+    if !is_root {
+        report_misplaced_csv(attrs, "a type that is no kind", session);
+    }
     read_foreign(attrs, &mut reading, session);
     reading.check_whole(had, session);
     ContainerMarkers {
@@ -317,6 +321,10 @@ pub(crate) fn parse_field(
 ) -> FieldMarkers {
     let mut reading = Reading::new(place, Kind::of(ty));
     read(attrs, &mut reading, session);
+    match place {
+        Place::Field => reading.markers.descriptor = read_descriptor(attrs, session),
+        _ => report_misplaced_csv(attrs, place.noun(), session),
+    }
     FieldMarkers {
         markers: reading.markers,
         schema_type: reading.schema_type,
@@ -329,6 +337,7 @@ pub(crate) fn parse_field(
 pub(crate) fn parse_variant(attrs: &[Attribute<'_>], session: &mut Session) -> Markers {
     let mut reading = Reading::new(Place::Variant, Kind::Unknown);
     read(attrs, &mut reading, session);
+    report_misplaced_csv(attrs, Place::Variant.noun(), session);
     reading.markers
 }
 

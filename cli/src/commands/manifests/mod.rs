@@ -12,7 +12,8 @@ use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
 use rbuilder_generator::{
-    Diagnostic, FileRange, Findings, Options, OutputFile, Product, ProjectKinds, Sources, generate_each,
+    CsvMarkers, Diagnostic, FileRange, Findings, Options, OutputFile, Product, ProjectKinds, Sources,
+    generate_each,
 };
 use serde_json::{Value, json};
 
@@ -314,9 +315,16 @@ pub(super) struct RenderedDiagnostics {
     data: Vec<Value>,
     /// The error to print in the end, if only a part of the manifests was generated.
     failure: Option<anyhow::Error>,
+    /// The markers for a ClusterServiceVersion, if they were asked for.
+    csv: Vec<CsvMarkers>,
 }
 
 impl RenderedDiagnostics {
+    /// Returns the markers for a ClusterServiceVersion.
+    pub(super) fn csv_markers(&self) -> &[CsvMarkers] {
+        &self.csv
+    }
+
     fn exit_code(&self) -> u8 {
         u8::from(self.failure.is_some())
     }
@@ -425,7 +433,12 @@ fn render_findings(
     }
     let (text, data) = render_diagnostics(&found.diagnostics, sources, request);
     let failure = has_errors.then(|| anyhow!(HeldBack::new(found, sources)));
-    Ok(RenderedDiagnostics { text, data, failure })
+    Ok(RenderedDiagnostics {
+        text,
+        data,
+        failure,
+        csv: found.csv.clone(),
+    })
 }
 
 /// Returns the error of a run whose source has errors.

@@ -1,0 +1,232 @@
+//! `#[csv(…)]` on kinds and fields: what catalogs and consoles show of them, in the ClusterServiceVersion.
+
+use std::sync::Arc;
+
+use rbuilder_reader::Attribute;
+use rbuilder_schema::Descriptor;
+
+use crate::Session;
+use crate::args::{self, Arg, ReadArg as _};
+use crate::table::{ArgRow, Draft};
+
+/// The name of the attribute.
+const CSV: &str = "csv";
+
+/// The description of a kind in a ClusterServiceVersion, as far as source says it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CsvKind {
+    /// Name in catalogs; the name of the kind as words by default.
+    pub display_name: Option<String>,
+    /// Text below the name; the description of the kind by default.
+    pub description: Option<String>,
+    /// Position: kinds with lower numbers come first, and those without one last.
+    pub order: Option<u64>,
+    /// Kinds of the objects that belong to an object of the kind; those that the manager may create if there are none.
+    pub resources: Vec<CsvResource>,
+    /// CRDs of others that have to be installed.
+    pub required: Vec<RequiredCrd>,
+}
+
+/// A kind of the objects that belong to another object.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CsvResource {
+    /// Kind, such as `Deployment`.
+    pub kind: String,
+    /// Version, such as `v1`.
+    pub version: String,
+    /// Name of its CRD; empty for a kind of Kubernetes.
+    pub name: String,
+}
+
+/// A CRD of others.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RequiredCrd {
+    /// Name, such as `certificates.cert-manager.io`.
+    pub name: String,
+    /// Version, such as `v1`.
+    pub version: String,
+    /// Kind, such as `Certificate`.
+    pub kind: String,
+    /// Name in catalogs; the name of the kind as words by default.
+    pub display_name: Option<String>,
+    /// The purpose that the operator has for it.
+    pub description: String,
+}
+
+/// Every argument of `#[csv(…)]` on a field.
+pub const CSV_FIELD_ARGS: &[ArgRow<Descriptor>] = &[
+    ArgRow::once(
+        "display_name",
+        "Name in forms [default: the name of the field as words].",
+        |arg, descriptor, session| descriptor.display_name = read_filled(arg, session),
+    ),
+    ArgRow::once(
+        "description",
+        "Text below the name [default: the description of the field].",
+        |arg, descriptor, session| descriptor.description = read_filled(arg, session),
+    ),
+    ArgRow::once(
+        "x_descriptors",
+        "Controls and hints: `[\"urn:alm:descriptor:com.tectonic.ui:podCount\"]` [default: those of the field's type].",
+        |arg, descriptor, session| {
+            descriptor.x_descriptors = arg.texts(session).unwrap_or_default();
+            if descriptor.x_descriptors.iter().any(|text| text.trim().is_empty()) {
+                report_empty(arg, session);
+            }
+        },
+    ),
+    ArgRow::once(
+        "order",
+        "Position: lower numbers come first [default: after all numbers].",
+        |arg, descriptor, session| descriptor.order = arg.count(session),
+    ),
+    ArgRow::once("skip", "Leaves the field out.", |arg, descriptor, session| {
+        descriptor.skip = arg.flag(session);
+    }),
+];
+
+/// Every argument of `#[csv(…)]` on a kind.
+pub const CSV_KIND_ARGS: &[ArgRow<CsvKind>] = &[
+    ArgRow::once(
+        "display_name",
+        "Name in catalogs [default: the name of the kind as words].",
+        |arg, kind, session| kind.display_name = read_filled(arg, session),
+    ),
+    ArgRow::once(
+        "description",
+        "Text below the name [default: the description of the kind].",
+        |arg, kind, session| kind.description = read_filled(arg, session),
+    ),
+    ArgRow::once(
+        "order",
+        "Position: lower numbers come first [default: after all numbers].",
+        |arg, kind, session| kind.order = arg.count(session),
+    ),
+    ArgRow::repeatable(
+        "resource",
+        "A kind of the objects that belong to one of this kind: `resource(kind = \"Deployment\", version = \"v1\")`, with `name` for a CRD [default: the kinds of Kubernetes that the manager may create].",
+        |arg, kind, session| kind.resources.extend(read_resource(arg, session)),
+    ),
+    ArgRow::repeatable(
+        "required",
+        "A CRD of others that has to be installed: `required(name = \"certificates.cert-manager.io\", version = \"v1\", kind = \"Certificate\", description = \"…\")`, with `display_name`.",
+        |arg, kind, session| kind.required.extend(read_required(arg, session)),
+    ),
+];
+
+const RESOURCE_ARGS: &[ArgRow<CsvResource>] = &[
+    ArgRow::once("kind", "Kind.", |arg, resource, session| {
+        resource.kind = read_filled(arg, session).unwrap_or_default();
+    }),
+    ArgRow::once("version", "Version.", |arg, resource, session| {
+        resource.version = read_filled(arg, session).unwrap_or_default();
+    }),
+    ArgRow::once("name", "Name of the CRD.", |arg, resource, session| {
+        resource.name = read_crd_name(arg, session).unwrap_or_default();
+    }),
+];
+
+const REQUIRED_ARGS: &[ArgRow<RequiredCrd>] = &[
+    ArgRow::once("name", "Name of the CRD.", |arg, required, session| {
+        required.name = read_crd_name(arg, session).unwrap_or_default();
+    }),
+    ArgRow::once("version", "Version.", |arg, required, session| {
+        required.version = read_filled(arg, session).unwrap_or_default();
+    }),
+    ArgRow::once("kind", "Kind.", |arg, required, session| {
+        required.kind = read_filled(arg, session).unwrap_or_default();
+    }),
+    ArgRow::once("display_name", "Name in catalogs.", |arg, required, session| {
+        required.display_name = read_filled(arg, session);
+    }),
+    ArgRow::once("description", "The purpose of it.", |arg, required, session| {
+        required.description = read_filled(arg, session).unwrap_or_default();
+    }),
+];
+
+/// Reads `#[csv(…)]` on a field.
+pub(crate) fn read_descriptor(attrs: &[Attribute<'_>], session: &mut Session) -> Option<Arc<Descriptor>> {
+    let descriptor: Descriptor = read_attributes(attrs, CSV_FIELD_ARGS, session)?;
+    Some(Arc::new(descriptor))
+}
+
+/// Reads `#[csv(…)]` on a kind.
+pub(crate) fn read_csv_kind(attrs: &[Attribute<'_>], session: &mut Session) -> CsvKind {
+    read_attributes(attrs, CSV_KIND_ARGS, session).unwrap_or_default()
+}
+
+/// Reports `#[csv(…)]` where it has no meaning; `place` is the noun.
+pub(crate) fn report_misplaced_csv(attrs: &[Attribute<'_>], place: &str, session: &mut Session) {
+    if let Some(attr) = attrs.iter().find(|attr| attr.is(CSV)) {
+        session.error_help(
+            attr.span(),
+            format!("`{CSV}` is not allowed on {place}"),
+            "use it on a kind, or on a field of its spec or status",
+        );
+    }
+}
+
+/// Reads all `#[csv(…)]` of one place by a table; nothing if there is none.
+fn read_attributes<T: Default + 'static>(
+    attrs: &[Attribute<'_>],
+    rows: &'static [ArgRow<T>],
+    session: &mut Session,
+) -> Option<T> {
+    let mut draft = None;
+    for attr in attrs.iter().filter(|attr| attr.is(CSV)) {
+        let args = args::of_attribute(attr, session);
+        let draft = draft.get_or_insert_with(Draft::<T>::default);
+        draft.read(CSV, &args, rows, &[], session);
+    }
+    draft.map(|draft| draft.value)
+}
+
+fn read_resource(arg: &Arg<'_>, session: &mut Session) -> Option<CsvResource> {
+    let draft = Draft::of_list(arg, RESOURCE_ARGS, session)?;
+    let samples = [("kind", "Deployment"), ("version", "v1")];
+    draft.require(arg, &samples, session).then_some(draft.value)
+}
+
+fn read_required(arg: &Arg<'_>, session: &mut Session) -> Option<RequiredCrd> {
+    let draft = Draft::of_list(arg, REQUIRED_ARGS, session)?;
+    let samples = [
+        ("name", "certificates.cert-manager.io"),
+        ("version", "v1"),
+        ("kind", "Certificate"),
+        ("description", "Certificates of the servers."),
+    ];
+    draft.require(arg, &samples, session).then_some(draft.value)
+}
+
+/// Reads a string that is not empty.
+fn read_filled(arg: &Arg<'_>, session: &mut Session) -> Option<String> {
+    let text = arg.text(session)?;
+    if text.trim().is_empty() {
+        report_empty(arg, session);
+        return None;
+    }
+    Some(text)
+}
+
+fn report_empty(arg: &Arg<'_>, session: &mut Session) {
+    let message = format!("`{}` must not be empty", arg.name);
+    session.error_help(arg.value_span(), message, "write a text, or remove it");
+}
+
+/// Reads the name of a CRD: its plural and its group.
+fn read_crd_name(arg: &Arg<'_>, session: &mut Session) -> Option<String> {
+    let name = read_filled(arg, session)?;
+    let has_group = name.split_once('.').is_some_and(|(plural, group)| {
+        let is_dns = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.".contains(&byte);
+        !plural.is_empty() && !group.is_empty() && name.bytes().all(is_dns)
+    });
+    if has_group {
+        return Some(name);
+    }
+    session.error_help(
+        arg.value_span(),
+        format!("expected the name of a CRD for `{}`, found `{name}`", arg.name),
+        "write its plural and its group: `certificates.cert-manager.io`",
+    );
+    None
+}
