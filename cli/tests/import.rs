@@ -27,6 +27,14 @@ const PROJECT: &[(&str, &str)] = &[
     ),
     ("config/manager/manager.yaml", include_str!("import/manager.yaml")),
     (
+        "config/rbac/service_account.yaml",
+        "apiVersion: v1\nkind: ServiceAccount\nmetadata:\n  name: kitchen\n",
+    ),
+    (
+        "config/default/metrics_service.yaml",
+        "apiVersion: v1\nkind: Service\nmetadata:\n  name: metrics\n",
+    ),
+    (
         "config/samples/crew_v1_cup.yaml",
         "apiVersion: crew.example.com/v1\nkind: Cup\nmetadata:\n  name: espresso\nspec:\n  size: 3\n",
     ),
@@ -55,6 +63,8 @@ fn a_project_is_imported_with_its_names() {
         "webhook mcup.kb.io ",
         "selector of the Deployment ",
         "resources of the manager ",
+        "name of the Deployment ",
+        "service account ",
     ] {
         let line = ran.out.lines().find(|line| line.starts_with(row)).expect(row);
         assert!(line.trim_end().ends_with("same"), "{line}");
@@ -116,6 +126,46 @@ fn a_project_is_imported_with_its_names() {
         assert!(tree[path].contains(expected), "{path}:\n{}", tree[path]);
     }
     assert!(folder.run("manifests --check").ok().out.starts_with("unchanged"));
+}
+
+#[test]
+fn objects_of_the_manager_have_the_names_of_the_original() {
+    let (folder, ran) = import(&original());
+    ran.ok();
+    let tree = folder.tree();
+    let config = tree.iter().filter(|(path, _)| path.starts_with("config/"));
+    for (path, text) in config {
+        let is_old = |line: &&str| {
+            line.trim_start_matches([' ', '-'])
+                .ends_with("ame: controller-manager")
+        };
+        let old: Vec<&str> = text.lines().filter(is_old).collect();
+        assert!(old.is_empty(), "{path}: {old:?}");
+    }
+    for (path, expected) in [
+        ("config/metrics/metrics_service.yaml", "\n  name: metrics\n"),
+        ("config/metrics/manager_metrics_patch.yaml", "\n  name: barista\n"),
+        ("config/webhook/manager_webhook_patch.yaml", "\n  name: barista\n"),
+        (
+            "config/webhook/disabled/kustomization.yaml",
+            "\n      name: barista\n",
+        ),
+        ("config/rbac/service_account.yaml", "\n  name: kitchen\n"),
+        (
+            "config/rbac/role_binding.yaml",
+            "- kind: ServiceAccount\n  name: kitchen\n",
+        ),
+        (
+            "config/manager/manager.yaml",
+            "      serviceAccountName: kitchen\n",
+        ),
+        ("tests/e2e.rs", "const PREFIX: &str = \"cups-\";\n"),
+        ("tests/e2e.rs", "const NAMESPACE: &str = \"kitchen\";\n"),
+        ("tests/e2e.rs", "format!(\"{PREFIX}kitchen\")"),
+        ("tests/e2e.rs", "format!(\"{PREFIX}metrics\")"),
+    ] {
+        assert!(tree[path].contains(expected), "{path}:\n{}", tree[path]);
+    }
 }
 
 #[test]

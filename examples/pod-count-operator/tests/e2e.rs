@@ -15,8 +15,8 @@ use kube::{Client, Config};
 use rbuilder::testing::eventually;
 use serde_json::{Value, json};
 
-/// Name of the project, which the names of all deployed resources begin with.
-const PROJECT: &str = "pod-count-operator";
+/// Prefix of the names of all deployed resources, as in config/default.
+const PREFIX: &str = "pod-count-operator-";
 /// Namespace of the manager.
 const NAMESPACE: &str = "pod-count-operator-system";
 /// Namespace of the samples that name none.
@@ -73,15 +73,15 @@ fn has_metrics() -> bool {
 
 /// Reads the metrics as Prometheus does: over HTTPS, with the token of a service account that may read them.
 async fn check_metrics() {
-    let account = format!("{PROJECT}-controller-manager");
+    let account = format!("{PREFIX}controller-manager");
     apply(&json!({
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRoleBinding",
-        "metadata": {"name": format!("{PROJECT}-test-e2e")},
+        "metadata": {"name": format!("{PREFIX}test-e2e")},
         "roleRef": {
             "apiGroup": "rbac.authorization.k8s.io",
             "kind": "ClusterRole",
-            "name": format!("{PROJECT}-metrics-reader"),
+            "name": format!("{PREFIX}metrics-reader"),
         },
         "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": NAMESPACE}],
     }));
@@ -92,7 +92,7 @@ async fn check_metrics() {
         "token",
         &account,
     ]));
-    let server = PortForward::start(&format!("{PROJECT}-controller-manager-metrics-service"));
+    let server = PortForward::start(&format!("{PREFIX}controller-manager-metrics-service"));
     match read_metrics(&server, json!({})).await {
         Err(kube::Error::Api(status)) if status.code == 401 => {}
         answer => panic!("a client without a token must be refused, got {answer:?}"),

@@ -1,11 +1,12 @@
-//! The parts by which a cluster knows the deployment: namespace and prefix of names, the Lease, labels of the selector, resources, and the
-//! components that are on.
+//! The parts by which a cluster knows the deployment: namespace and prefix of names, the Lease, names of objects, labels of the
+//! selector, resources, and the components that are on.
 
 use anyhow::Result;
 use serde_json::{Map, Value};
 
 use super::compose::Composed;
 use super::kinds::Leftover;
+use super::pod::port_pod;
 use super::webhooks::quoted;
 use crate::commands::{Outcome, features, scaffold};
 use crate::flags::{Feature, SettingFlags};
@@ -15,13 +16,25 @@ use crate::tree::Tree;
 const DEFAULT: &str = "config/default/kustomization.yaml";
 const MANAGER: &str = "config/manager/manager.yaml";
 const MAIN: &str = "src/main.rs";
+const E2E_TEST: &str = "tests/e2e.rs";
+/// Name of the Deployment and of the service account in a scaffold.
+const MANAGER_NAME: &str = "controller-manager";
+/// Name of the Service of metrics in a scaffold.
+const METRICS_SERVICE: &str = "controller-manager-metrics-service";
+/// Places of that Service in projects of kubebuilder, the newest first.
+const METRICS_SERVICES: [&str; 2] = [
+    "config/default/metrics_service.yaml",
+    "config/rbac/auth_proxy_service.yaml",
+];
 
 /// Takes over what a cluster knows the deployment by.
 pub(super) fn port(original: &GoProject, composed: &mut Composed<'_>) -> Result<()> {
     port_names(original, composed);
     port_lease(original, composed);
     port_manager(original, composed);
-    port_components(original, composed)
+    port_components(original, composed)?;
+    rename_objects(original, composed);
+    Ok(())
 }
 
 /// Returns the Deployment of the original.
@@ -60,6 +73,7 @@ fn port_names(original: &GoProject, composed: &mut Composed<'_>) {
             (None, None) => {}
         }
     }
+    port_test(composed, kustomization);
     for key in [
         "commonLabels",
         "labels",
@@ -75,6 +89,111 @@ fn port_names(original: &GoProject, composed: &mut Composed<'_>) {
             ));
         }
     }
+}
+
+/// Gives the test of a deployment the namespace and the prefix of the names.
+fn port_test(composed: &mut Composed<'_>, kustomization: &Value) {
+    let Some(text) = composed.files.get_mut(E2E_TEST) else {
+        return;
+    };
+    for (name, value) in [
+        ("PREFIX", kustomization["namePrefix"].as_str().unwrap_or_default()),
+        (
+            "NAMESPACE",
+            kustomization["namespace"].as_str().unwrap_or("system"),
+        ),
+    ] {
+        let begin = format!("const {name}: &str = ");
+        let line = text
+            .lines()
+            .find(|line| line.starts_with(&begin))
+            .map(str::to_owned);
+        if let Some(line) = line {
+            *text = text.replacen(&line, &format!("{begin}{};", quoted(value)), 1);
+        }
+    }
+}
+
+/// Returns the objects by whose names a cluster knows the manager, each with the name in the scaffold and that in the original.
+fn find_renames(original: &GoProject) -> Vec<(&'static str, &'static str, String)> {
+    let name = |object: &Value| object["metadata"]["name"].as_str().map(str::to_owned);
+    let deployment = find_deployment(original);
+    let metrics = METRICS_SERVICES.iter().find_map(|path| {
+        let mut documents = original.documents(path, "Service");
+        documents.next().map(|(_, service)| service)
+    });
+    let found = [
+        ("Deployment", MANAGER_NAME, deployment.and_then(name)),
+        ("ServiceAccount", MANAGER_NAME, find_account(original)),
+        ("Service", METRICS_SERVICE, metrics.and_then(name)),
+    ];
+    let renamed = found
+        .into_iter()
+        .filter_map(|(kind, before, after)| Some((kind, before, after?)));
+    renamed.filter(|(_, before, after)| before != after).collect()
+}
+
+/// Returns the name of the manager's service account before the prefix. A Deployment may have it with the prefix, which kustomize
+/// then leaves as it is.
+fn find_account(original: &GoProject) -> Option<String> {
+    let pod = &find_deployment(original)?["spec"]["template"]["spec"];
+    let account = pod["serviceAccountName"].as_str()?;
+    let prefix = name_prefix(original);
+    let names = original
+        .documents("config/rbac/", "ServiceAccount")
+        .filter_map(|(_, object)| object["metadata"]["name"].as_str());
+    let is_named = |name: &&str| *name == account || format!("{prefix}{name}") == account;
+    Some(names.into_iter().find(is_named).unwrap_or(account).to_owned())
+}
+
+/// Returns the prefix of names in `config/default`.
+pub(super) fn name_prefix(original: &GoProject) -> &str {
+    let documents = original.manifest(DEFAULT).map(|file| file.documents.as_slice());
+    let kustomization = documents.and_then(|documents| documents.first());
+    kustomization
+        .and_then(|kustomization| kustomization["namePrefix"].as_str())
+        .unwrap_or_default()
+}
+
+/// Gives the Deployment, the service account and the Service of metrics the names of the original, in objects, patches, targets
+/// and bindings: an object with another name would be a second one beside it.
+fn rename_objects(original: &GoProject, composed: &mut Composed<'_>) {
+    for (kind, before, after) in find_renames(original) {
+        let is_config = |path: &str| path.starts_with("config/") && path.ends_with(".yaml");
+        for (path, text) in &mut composed.files {
+            if is_config(path) && !path.starts_with("config/samples/") {
+                *text = rename_in_manifest(text, kind, before, &after);
+            }
+        }
+        if let Some(text) = composed.files.get_mut(E2E_TEST) {
+            let is_account = kind == "ServiceAccount";
+            if is_account || kind == "Service" {
+                *text = text.replace(&format!("{{PREFIX}}{before}\""), &format!("{{PREFIX}}{after}\""));
+            }
+        }
+    }
+}
+
+/// Renames an object of a kind: in the scaffold its name stands below `kind`, alone or in `metadata`.
+fn rename_in_manifest(text: &str, kind: &str, before: &str, after: &str) -> String {
+    let after = scaffold::yaml_value(after);
+    let mut last_kind = "";
+    let mut renamed = String::new();
+    for line in text.split_inclusive('\n') {
+        let entry = line.trim_start_matches([' ', '-']).trim_end();
+        last_kind = entry.strip_prefix("kind: ").unwrap_or(last_kind);
+        let (key, value) = entry.split_once(": ").unwrap_or_default();
+        let is_name = match key {
+            "name" => last_kind == kind,
+            "serviceAccountName" => kind == "ServiceAccount",
+            _ => false,
+        };
+        match is_name && value == before {
+            true => renamed += &line.replacen(&format!(": {before}"), &format!(": {after}"), 1),
+            false => renamed += line,
+        }
+    }
+    renamed
 }
 
 fn port_lease(original: &GoProject, composed: &mut Composed<'_>) {
@@ -107,7 +226,8 @@ fn port_lease(original: &GoProject, composed: &mut Composed<'_>) {
     }
 }
 
-/// Takes over the labels of the selector, which cannot change on an existing Deployment, and the resources.
+/// Takes over the labels of the selector, which cannot change on an existing Deployment, the resources, the environment
+/// and the volumes.
 fn port_manager(original: &GoProject, composed: &mut Composed<'_>) {
     let Some(deployment) = find_deployment(original) else {
         composed.left.push(Leftover::new(
@@ -149,6 +269,7 @@ fn port_manager(original: &GoProject, composed: &mut Composed<'_>) {
     {
         text.replace_range(block, &print_map(resources, 8));
     }
+    port_pod(&spec["template"]["spec"], text);
     if let Some(replicas) = spec["replicas"].as_u64() {
         *text = text.replacen("  replicas: 1\n", &format!("  replicas: {replicas}\n"), 1);
     }

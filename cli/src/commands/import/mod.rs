@@ -13,6 +13,7 @@ mod deployment;
 mod kinds;
 mod migration;
 mod permissions;
+mod pod;
 mod report;
 mod rust_paths;
 mod samples;

@@ -6,7 +6,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use super::compose::Composed;
-use super::deployment::find_deployment;
+use super::deployment::{find_deployment, name_prefix};
 use super::permissions::{Permission, Rule};
 use super::webhooks::find_published;
 use crate::commands::adopt::{Comparison, Verdict};
@@ -376,6 +376,7 @@ fn compare_deployments(original: &GoProject, plan: &Plan, tree: &Tree, report: &
     ) else {
         return Ok(());
     };
+    let prefix = name_prefix(original);
     let pod = |deployment: &Value, pointer: &str| deployment.pointer(pointer).cloned().unwrap_or_default();
     for (what, pointer) in [
         ("name of the Deployment", "/metadata/name"),
@@ -388,7 +389,12 @@ fn compare_deployments(original: &GoProject, plan: &Plan, tree: &Tree, report: &
         ),
     ] {
         let (before, after) = (pod(theirs, pointer), pod(ours, pointer));
-        let is_same = before == after || before.is_null() && pointer.ends_with("replicas");
+        // kustomize adds the prefix to a name, and leaves one that has it as it is.
+        let is_prefixed =
+            || before.as_str() == after.as_str().map(|name| format!("{prefix}{name}")).as_deref();
+        let is_same = before == after
+            || before.is_null() && pointer.ends_with("replicas")
+            || pointer.ends_with("serviceAccountName") && is_prefixed();
         let details = if is_same {
             Vec::new()
         } else {
