@@ -28,7 +28,16 @@ struct Counts {
     refused: usize,
     types: usize,
     shared: usize,
-    reasons: BTreeMap<String, usize>,
+    /// Warnings of the importer and of the generator, by their sentences.
+    warnings: BTreeMap<String, Warnings>,
+}
+
+/// The warnings of one sentence.
+#[derive(Default)]
+struct Warnings {
+    count: usize,
+    /// The first of them, with its place.
+    first: String,
 }
 
 fn main() {
@@ -110,8 +119,28 @@ impl Counts {
                 self.shared += types;
             }
         }
-        for diagnostic in found {
-            *self.reasons.entry(diagnostic.message.clone()).or_default() += 1;
+        for diagnostic in found.iter().filter(|found| !found.is_error()) {
+            let text = format!("{}: {}", diagnostic.place, diagnostic.message);
+            self.add_warning("importer", &diagnostic.message, &text);
+        }
+        for message in trip
+            .messages
+            .iter()
+            .filter(|message| message.starts_with("warning"))
+        {
+            let end = message.find(" (src/").unwrap_or(message.len());
+            self.add_warning("generator", &message[..end], message);
+        }
+    }
+
+    fn add_warning(&mut self, whose: &str, message: &str, text: &str) {
+        let warnings = self
+            .warnings
+            .entry(format!("{whose}: {}", sentence(message)))
+            .or_default();
+        warnings.count += 1;
+        if warnings.count == 1 {
+            warnings.first = text.to_owned();
         }
     }
 
@@ -123,14 +152,29 @@ impl Counts {
             refused,
             types,
             shared,
-            reasons,
+            warnings,
         } = self;
         println!("{total} definitions: {equal} equal, {differ} differ, {refused} refused");
         println!("{types} types, {shared} of them shared");
-        for (reason, count) in reasons {
-            println!("{count:6}  {reason}");
+        for (sentence, warnings) in warnings {
+            println!("{:6}  {sentence}", warnings.count);
+            println!("        such as {}", warnings.first);
         }
     }
+}
+
+/// A message without the fields, kinds and numbers that it names.
+fn sentence(message: &str) -> String {
+    let is_name = |part: &str| part.starts_with(|first: char| first == '.' || first.is_uppercase());
+    let parts = message.split('`').enumerate();
+    let parts = parts.map(|(at, part)| match at % 2 {
+        1 if is_name(part) => "…",
+        _ => part,
+    });
+    let digits = |word: &'_ str| word.chars().all(|letter| letter.is_ascii_digit());
+    let text = parts.collect::<Vec<_>>().join("`");
+    let words = text.split(' ').map(|word| if digits(word) { "N" } else { word });
+    words.collect::<Vec<_>>().join(" ")
 }
 
 /// Writes the tree of modules.
