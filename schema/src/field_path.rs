@@ -1,5 +1,7 @@
 //! Fields of a schema, by name.
 
+use std::borrow::Cow;
+
 use crate::{Schema, SchemaType};
 
 /// The end of a path into a schema.
@@ -20,6 +22,19 @@ pub fn member<'s>(schema: &'s Schema, name: &str) -> Option<&'s Schema> {
         .get(name)
         .map(AsRef::as_ref)
         .or(schema.additional_properties.as_deref())
+}
+
+/// Returns the schema of a list's items, which keep fields that their schema does not name if the list says so: the API
+/// server passes that on to items, through lists of lists, and to nothing else.
+pub fn items_of(list: &Schema) -> Option<Cow<'_, Schema>> {
+    let items = list.items.as_deref()?;
+    if !list.preserve_unknown_fields || items.preserve_unknown_fields {
+        return Some(Cow::Borrowed(items));
+    }
+    Some(Cow::Owned(Schema {
+        preserve_unknown_fields: true,
+        ..items.clone()
+    }))
 }
 
 /// Returns true if an object may hold fields that its schema does not describe.

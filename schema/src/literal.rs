@@ -260,8 +260,8 @@ fn misplaced(schema: &Schema) -> Vec<(&'static str, &'static str)> {
         (
             "x-kubernetes-preserve-unknown-fields",
             schema.preserve_unknown_fields,
-            &[Object],
-            "objects",
+            &[Object, Array],
+            "objects and lists of them",
         ),
     ];
     let rows = rows.into_iter();

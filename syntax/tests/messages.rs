@@ -136,6 +136,26 @@ fn descriptions_of_kinds_are_checked() {
 }
 
 #[test]
+fn unknown_fields_are_those_of_objects() {
+    let marker = "#[crd(preserve_unknown_fields)]";
+    for ty in [
+        "Inner",
+        "BTreeMap<String, Inner>",
+        "Vec<Inner>",
+        "Option<Vec<Vec<Inner>>>",
+    ] {
+        field(marker, ty, &[]);
+    }
+    for (ty, noun) in [("bool", "a boolean"), ("Vec<Vec<String>>", "a list")] {
+        let complaint = format!(
+            "preserve_unknown_fields: `preserve_unknown_fields` applies to maps, structs and lists of them; this field is \
+             {noun} | remove it: it has no effect"
+        );
+        field(marker, ty, &[&complaint]);
+    }
+}
+
+#[test]
 fn correct_markers_pass() {
     for (attrs, ty) in [
         (

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::mem::discriminant;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use rbuilder_schema::{ListType, Schema, validate};
+use rbuilder_schema::{ListType, Schema, items_of, validate};
 use serde_json::{Map, Value};
 
 use super::choices::{Choices, Recipe};
@@ -228,8 +228,8 @@ fn settle(value: &mut Value, schema: &Schema) {
     match value {
         Value::Object(fields) => settle_fields(fields, schema),
         Value::Array(items) => {
-            if let Some(inner) = &schema.items {
-                items.iter_mut().for_each(|item| settle(item, inner));
+            if let Some(inner) = items_of(schema) {
+                items.iter_mut().for_each(|item| settle(item, &inner));
             }
         }
         _ => {}

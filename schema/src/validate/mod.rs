@@ -6,7 +6,7 @@ mod rule;
 
 use serde_json::Value;
 
-use crate::{Pattern, Schema, SchemaType, accepts_format, compare_numbers};
+use crate::{Pattern, Schema, SchemaType, accepts_format, compare_numbers, items_of};
 
 pub use default::check_default;
 pub(crate) use number::{is_in_format, is_whole};
@@ -91,8 +91,8 @@ fn fits(value: &Value, schema: &Schema, judge: Judge) -> Result<(), String> {
         Value::String(text) => check_string(text, schema, judge)?,
         Value::Array(items) => {
             check_size(items.len(), schema.min_items, schema.max_items, "items")?;
-            if let Some(inner) = &schema.items {
-                items.iter().try_for_each(|item| fits(item, inner, judge))?;
+            if let Some(inner) = items_of(schema) {
+                items.iter().try_for_each(|item| fits(item, &inner, judge))?;
             }
         }
         Value::Object(fields) => check_object(fields, schema, judge)?,
@@ -245,6 +245,23 @@ mod tests {
             validate(&value, &read),
             expected.map_err(str::to_owned),
             "{value} against {schema}"
+        );
+    }
+
+    #[test]
+    fn a_list_that_keeps_unknown_fields_keeps_those_of_its_items() {
+        let list = |items: Value| json!({"type": "array", "x-kubernetes-preserve-unknown-fields": true, "items": items});
+        let object = json!({"type": "object", "properties": {"a": {"type": "object"}}});
+        check(json!([{"x": 1}]), list(object.clone()), Ok(()));
+        check(
+            json!([[{"x": 1}]]),
+            list(json!({"type": "array", "items": object})),
+            Ok(()),
+        );
+        check(
+            json!([{"a": {"x": 1}}]),
+            list(object),
+            Err("at `a`: unknown field `x`"),
         );
     }
 

@@ -196,23 +196,26 @@ fn subjects(reading: &Reading, session: &mut Session) {
     }
 }
 
-/// Unknown fields are those of objects: on a list or a single value the marker has no effect.
+/// Unknown fields are those of objects, or of the objects in a list: elsewhere the marker has no effect.
 fn preserved_subject(reading: &Reading, session: &mut Session) {
     let kind = effective_kind(reading);
-    let is_of_objects = matches!(kind, Kind::Map(_) | Kind::Object | Kind::Unknown);
-    if is_of_objects || !reading.is_read("preserve_unknown_fields") {
+    if has_objects(kind) || !reading.is_read("preserve_unknown_fields") {
         return;
     }
     let message = format!(
-        "`preserve_unknown_fields` applies to maps and structs; this field is {}",
+        "`preserve_unknown_fields` applies to maps, structs and lists of them; this field is {}",
         kind.noun()
     );
-    let help = match kind {
-        Kind::List(_) => "write `items(preserve_unknown_fields)`",
-        _ => "remove it: it has no effect",
-    };
     let at = reading.at("preserve_unknown_fields");
-    session.report(Diagnostic::warning(at, message).help(help));
+    session.report(Diagnostic::warning(at, message).help("remove it: it has no effect"));
+}
+
+/// Returns whether values of a kind may be objects, or lists of some.
+fn has_objects(kind: &Kind) -> bool {
+    match kind {
+        Kind::List(items) => has_objects(items),
+        kind => matches!(kind, Kind::Map(_) | Kind::Object | Kind::Unknown),
+    }
 }
 
 /// A format is about values of one type; the API server ignores it on others, and warns on every apply.

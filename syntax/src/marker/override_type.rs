@@ -27,7 +27,7 @@ pub(super) const MARKERS: &[Marker] = &[
     Marker {
         name: "preserve_unknown_fields",
         form: "preserve_unknown_fields",
-        doc: "Unknown fields are preserved instead of pruned.",
+        doc: "Unknown fields are preserved instead of pruned; on a list, those of its items.",
         places: ANYWHERE,
         repeatable: false,
         read: |arg, reading, session| reading.markers.preserve_unknown_fields = arg.flag(session),

@@ -1,6 +1,6 @@
 //! Pruning and defaulting of objects by their schema.
 
-use rbuilder_schema::{Schema, SchemaType};
+use rbuilder_schema::{Schema, SchemaType, items_of};
 use serde_json::Value;
 
 /// Removes unknown fields, and nulls that the schema does not allow. Returns the paths of the unknown fields.
@@ -37,9 +37,9 @@ fn prune_at(value: &mut Value, schema: &Schema, path: &str, unknown: &mut Vec<St
             });
         }
         Value::Array(items) => {
-            let Some(inner) = &schema.items else { return };
+            let Some(inner) = items_of(schema) else { return };
             for (position, item) in items.iter_mut().enumerate() {
-                prune_at(item, inner, &format!("{path}[{position}]"), unknown);
+                prune_at(item, &inner, &format!("{path}[{position}]"), unknown);
             }
         }
         _ => {}
@@ -97,17 +97,22 @@ mod tests {
             "size": { "type": "integer", "default": 1 },
             "maybe": { "type": "string", "nullable": true },
             "free": { "type": "object", "x-kubernetes-preserve-unknown-fields": true },
+            "list": { "type": "array", "x-kubernetes-preserve-unknown-fields": true, "items": { "type": "array", "items": {
+                "type": "object", "properties": { "a": { "type": "object" } } } } },
             "map": { "type": "object", "additionalProperties": { "type": "object", "properties": {
                 "a": { "type": "string", "default": "x" } } } },
         } }))
         .unwrap();
         let mut value = json!({
             "size": null, "maybe": null, "free": { "q": null }, "map": { "k": { "z": 1 } }, "typo": { "t": 1 },
+            "list": [[{ "a": { "x": 1 }, "y": 2 }]],
         });
-        assert_eq!(prune_unknown_fields(&mut value, &schema), ["map.k.z", "typo"]);
+        assert_eq!(
+            prune_unknown_fields(&mut value, &schema),
+            ["list[0][0].a.x", "map.k.z", "typo"]
+        );
         fill_defaults(&mut value, &schema);
-        let expected =
-            json!({ "size": 1, "maybe": null, "free": { "q": null }, "map": { "k": { "a": "x" } } });
+        let expected = json!({ "size": 1, "maybe": null, "free": { "q": null }, "map": { "k": { "a": "x" } }, "list": [[{ "a": {}, "y": 2 }]] });
         assert_eq!(value, expected);
     }
 }
