@@ -250,6 +250,31 @@ fn metadata_is_whole_where_kube_has_it() {
     );
 }
 
+/// A person may say that nothing needs the metadata. The marker of a field counts more than that of its type.
+#[test]
+fn metadata_is_dropped_where_a_marker_says_so() {
+    let template = "#[derive(CrdSchema)] pub struct Template {\n\
+        #[crd(embedded_object_meta = false)] metadata: k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta,\n}";
+    let pods = "Vec<k8s_openapi::api::core::v1::PodTemplateSpec>";
+    for (field, warned) in [
+        (format!("template: {pods}"), 1),
+        (format!("#[crd(embedded_object_meta)] template: {pods}"), 0),
+        (
+            format!("#[crd(embedded_object_meta = false)] template: {pods}"),
+            0,
+        ),
+        ("template: Template".to_owned(), 0),
+    ] {
+        let said = warnings(&[("src/lib.rs", &kind(&field, template))]);
+        let dropped = said.iter().filter(|message| message.contains("drops the labels"));
+        assert_eq!(dropped.count(), warned, "{field}: {said:?}");
+    }
+    let source = kind("#[crd(embedded_object_meta)] template: Template", template);
+    let schema = spec_of(&[("src/lib.rs", &source)]).expect("a schema");
+    let metadata = &schema["properties"]["template"]["properties"]["metadata"];
+    assert_eq!(metadata["properties"]["name"], json!({"type": "string"}));
+}
+
 /// Where a program turns the schema of a kind off, it may set another one.
 #[test]
 fn a_schema_that_the_program_does_not_have() {

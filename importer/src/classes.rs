@@ -292,6 +292,13 @@ impl Ty {
         }
     }
 
+    /// Returns whether the type mentions a struct or an enum of the file.
+    pub(crate) fn has_class(&self) -> bool {
+        let mut found = false;
+        self.each_class(&mut |_| found = true);
+        found
+    }
+
     /// The path of the type of another crate that the type mentions.
     pub(crate) fn foreign_path(&self) -> Option<&str> {
         match self {

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use rbuilder_schema::{
     Container, Field, Markers, Presence, Schema, SchemaType, Shape, Site, Slot, any_object, array_of,
-    assemble, known, map_of, of_type, or_null,
+    assemble, dropped_object_meta, is_bare, known, map_of, of_type, or_null,
 };
 
-use crate::classes::{Body, Class, Classes, Ty};
+use crate::classes::{Body, Class, Classes, Member, Ty};
 use crate::fit::{fit, literal};
 use crate::lints::has_example;
 use crate::recognize::ANY_OBJECT;
@@ -116,6 +116,7 @@ fn finish_struct(class: &Class, finished: &BTreeMap<usize, Finished>) -> Finishe
             misfit.markers
         });
         markers.optional = (is_option && !is_optional).then_some(false);
+        markers.embedded_object_meta = drops_object_meta(class, member).then_some(false);
         let mut ident = field_name(&member.wire);
         while taken.contains(&ident) {
             ident.push('_');
@@ -149,10 +150,14 @@ fn finish_struct(class: &Class, finished: &BTreeMap<usize, Finished>) -> Finishe
         description: class.doc.clone(),
         ..Schema::clone(&class.schema)
     };
-    let markers = fit(&wanted, &base).unwrap_or_else(|misfit| {
+    let mut markers = fit(&wanted, &base).unwrap_or_else(|misfit| {
         lost.push((String::new(), misfit.reason));
         Markers::default()
     });
+    // A schema that is written out has none of the markers of fields.
+    if markers.schema.is_some() && dropped_object_meta(&wanted).is_some() {
+        markers.embedded_object_meta = Some(false);
+    }
     let has_default = fields
         .iter()
         .all(|field| field.is_option || can_default(&field.ty, finished));
@@ -167,9 +172,17 @@ fn finish_struct(class: &Class, finished: &BTreeMap<usize, Finished>) -> Finishe
     }
 }
 
+/// Returns whether the API server drops metadata in the value of a field, outside of structs of the file, whose fields
+/// say so themselves. The definition is as it is; only a person knows whether anything needs the metadata.
+fn drops_object_meta(class: &Class, member: &Member) -> bool {
+    let is_metadata =
+        &*member.wire == "metadata" && is_bare(&member.schema) && !class.schema.embedded_resource;
+    !member.ty.has_class() && (is_metadata || dropped_object_meta(&member.schema).is_some())
+}
+
 /// The schema of the fields as both front ends assemble it. A field that they refuse has its schema written out instead.
 fn assemble_fields(
-    members: &[crate::classes::Member],
+    members: &[Member],
     fields: &mut [FieldText],
     slots: &[Slot],
     keeps_unknown: bool,
@@ -196,9 +209,11 @@ fn assemble_fields(
                             (fields.get_mut(at), members.get(at), slots.get(at))
                     {
                         let base = with_description(&slot.schema, field.doc.as_deref());
-                        let optional = field.markers.optional;
-                        field.markers = literal(&member.schema, &base);
-                        field.markers.optional = optional;
+                        field.markers = Markers {
+                            optional: field.markers.optional,
+                            embedded_object_meta: field.markers.embedded_object_meta,
+                            ..literal(&member.schema, &base)
+                        };
                     }
                 }
             }

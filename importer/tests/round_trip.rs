@@ -227,6 +227,76 @@ fn what_rust_cannot_say() {
     check_root(root(json!({ "spec": spec })));
 }
 
+/// A definition with a field of this schema comes back the same, and the generator has nothing to say about it.
+#[track_caller]
+fn check_unwarned(field: Value) {
+    let documents = [definition(
+        "Gadget",
+        &[("v1", root(json!({ "spec": object(json!({ "field": field })) })))],
+    )];
+    check(&documents).unwrap_or_else(|found| panic!("{found}"));
+    let messages = RoundTrip::of(&documents).messages;
+    assert!(messages.is_empty(), "{field:#}: {messages:#?}");
+}
+
+#[test]
+fn unknown_fields_of_lists() {
+    let keeps = |mut schema: Value| {
+        schema["x-kubernetes-preserve-unknown-fields"] = true.into();
+        schema
+    };
+    let list = |items: Value| json!({ "type": "array", "items": items });
+    let backend = object(json!({ "host": { "type": "string" } }));
+    for field in [
+        keeps(list(object(json!({})))),
+        keeps(list(backend.clone())),
+        keeps(list(keeps(backend.clone()))),
+        list(keeps(backend.clone())),
+        keeps(list(list(backend.clone()))),
+        object(json!({ "inner": keeps(list(backend.clone())) })),
+        json!({ "type": "object", "additionalProperties": keeps(list(backend)) }),
+    ] {
+        check_unwarned(field);
+    }
+}
+
+#[test]
+fn metadata_that_is_dropped() {
+    let metadata = json!({ "type": "object" });
+    let list = |items: Value| json!({ "type": "array", "items": items });
+    let template = object(json!({ "metadata": metadata, "size": { "type": "integer", "format": "int32" } }));
+    let mut described = template.clone();
+    described["properties"]["metadata"]["description"] = "The labels of the pods.".into();
+    let mut defaulted = template.clone();
+    defaulted["properties"]["metadata"]["default"] = json!({});
+    let mut required = template.clone();
+    required["required"] = json!(["metadata"]);
+    // The struct has its schema written out, and its fields say nothing.
+    let mut written_out = template.clone();
+    written_out["x-kubernetes-preserve-unknown-fields"] = true.into();
+    written_out["required"] = json!(["name"]);
+    let mut whole = template.clone();
+    whole["x-kubernetes-embedded-resource"] = true.into();
+    for field in [
+        described,
+        defaulted,
+        required,
+        written_out,
+        whole,
+        object(json!({ "metadata": template })),
+        list(template.clone()),
+        list(list(template.clone())),
+        json!({ "type": "object", "additionalProperties": template }),
+    ] {
+        check_unwarned(field);
+    }
+    let mut no_spec = root(json!({ "template": template }));
+    no_spec["description"] = "A gadget.".into();
+    let documents = [definition("Gadget", &[("v1", no_spec)])];
+    check(&documents).expect("a round trip");
+    assert_eq!(RoundTrip::of(&documents).messages, [""; 0]);
+}
+
 #[test]
 fn what_is_refused() {
     let errors = |document: Value| -> Vec<String> {

@@ -67,10 +67,10 @@ pub use private as __private;
 pub use re2::{Choice, Pattern};
 pub use refused::{ESCAPE, refused};
 pub use rework::{
-    dropped_object_meta, embedded_object_meta, fill_object_meta, is_bare, keep_object_meta,
-    shorten_descriptions, whole_object_meta,
+    dropped_object_meta, embedded_object_meta, fill_object_meta, is_bare, is_dropped_meta, keep_object_meta,
+    keep_unmarked_object_meta, shorten_descriptions, whole_object_meta,
 };
 pub use root::check_root;
-pub use schema::{DescriptorSlot, KeyForm, LacksDefault, Schema, SchemaType};
+pub use schema::{DescriptorSlot, DropsObjectMeta, KeyForm, LacksDefault, Schema, SchemaType};
 pub use structural::check_structural;
 pub use validate::{check_default, is_same as is_same_value, validate};

@@ -72,9 +72,9 @@ pub struct Markers {
     /// `external_docs(url = "…", description = "…")`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub external_docs: Option<ExternalDocs>,
-    /// `embedded_object_meta`: the metadata of objects in the value is kept.
-    #[serde(skip_serializing_if = "is_default")]
-    pub embedded_object_meta: bool,
+    /// `embedded_object_meta`: the metadata of objects in the value is kept; with `= false`, it is dropped without a warning.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub embedded_object_meta: Option<bool>,
     /// `max_description_length = …`, in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_description_length: Option<usize>,
@@ -119,7 +119,7 @@ impl Markers {
             title: self.title.or(other.title),
             description: self.description.or(other.description),
             external_docs: self.external_docs.or(other.external_docs),
-            embedded_object_meta: self.embedded_object_meta || other.embedded_object_meta,
+            embedded_object_meta: self.embedded_object_meta.or(other.embedded_object_meta),
             max_description_length: self.max_description_length.or(other.max_description_length),
             descriptor: self.descriptor.or(other.descriptor),
             origin: self.origin.or(other.origin),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{Schema, SchemaType, any_object, array_of, map_of, of_type};
+use crate::{DropsObjectMeta, Schema, SchemaType, any_object, array_of, map_of, of_type};
 
 /// Visits every schema inside another, itself first. What does not change is not copied.
 fn visit(schema: &mut Schema, wanted: &dyn Fn(&Schema) -> bool, change: &dyn Fn(&mut Schema)) {
@@ -160,33 +160,56 @@ pub fn keep_object_meta(schema: &mut Schema) -> bool {
     fill_object_meta(schema, &embedded_object_meta)
 }
 
+/// Does what [`keep_object_meta`] does, except where a marker says that the metadata is dropped.
+pub fn keep_unmarked_object_meta(schema: &mut Schema) {
+    change_object_meta(schema, &is_dropped_meta, &|metadata| {
+        fill(metadata, &embedded_object_meta);
+    });
+}
+
 /// Gives every bare `metadata` of an object inside a schema these fields; says whether there was any.
 pub fn fill_object_meta(schema: &mut Schema, fields: &dyn Fn() -> Schema) -> bool {
-    let found = any_of(schema, &|schema| {
+    change_object_meta(schema, &is_bare, &|metadata| fill(metadata, fields))
+}
+
+fn fill(metadata: &mut Schema, fields: &dyn Fn() -> Schema) {
+    *metadata = Schema {
+        description: metadata.description.take(),
+        ..fields()
+    };
+}
+
+/// Notes at every bare `metadata`, which may be the schema itself, that its content is dropped; says whether there was any.
+pub(crate) fn drop_object_meta(schema: &mut Schema) -> bool {
+    let note = |metadata: &mut Schema| metadata.drops_object_meta = DropsObjectMeta(true);
+    if is_bare(schema) {
+        note(schema);
+        return true;
+    }
+    change_object_meta(schema, &is_bare, &note)
+}
+
+/// Changes every `metadata` of an object inside a schema that a test selects; says whether there was any.
+fn change_object_meta(
+    schema: &mut Schema,
+    selects: &dyn Fn(&Schema) -> bool,
+    change: &dyn Fn(&mut Schema),
+) -> bool {
+    let is_parent = |schema: &Schema| {
         schema
             .properties
             .get("metadata")
-            .is_some_and(|child| is_bare(child))
-    });
-    let has_bare = |schema: &Schema| {
-        any_of(schema, &|schema| {
-            schema
-                .properties
-                .get("metadata")
-                .is_some_and(|child| is_bare(child))
-        })
+            .is_some_and(|child| selects(child))
     };
-    visit(schema, &has_bare, &|schema| {
+    let has_some = |schema: &Schema| any_of(schema, &is_parent);
+    let found = has_some(schema);
+    visit(schema, &has_some, &|schema| {
         if let Some(metadata) = schema
             .properties
             .get_mut("metadata")
-            .filter(|child| is_bare(child))
+            .filter(|child| selects(child))
         {
-            let description = metadata.description.clone();
-            *metadata = Arc::new(Schema {
-                description,
-                ..fields()
-            });
+            change(Arc::make_mut(metadata));
         }
     });
     found
@@ -195,7 +218,7 @@ pub fn fill_object_meta(schema: &mut Schema, fields: &dyn Fn() -> Schema) -> boo
 /// The path of the first `metadata` whose content the API server drops, below the fields of `schema`.
 pub fn dropped_object_meta(schema: &Schema) -> Option<String> {
     for (name, child) in &schema.properties {
-        if &**name == "metadata" && is_bare(child) && !schema.embedded_resource {
+        if &**name == "metadata" && is_dropped_meta(child) && !schema.embedded_resource {
             return Some(".metadata".to_owned());
         }
         if let Some(below) = dropped_object_meta(child) {
@@ -207,6 +230,11 @@ pub fn dropped_object_meta(schema: &Schema) -> Option<String> {
         Some(format!("{step}{below}"))
     };
     inner(&schema.items, "[]").or_else(|| inner(&schema.additional_properties, ".*"))
+}
+
+/// Returns whether the API server drops the content of a `metadata`, and no marker says that it may.
+pub fn is_dropped_meta(schema: &Schema) -> bool {
+    is_bare(schema) && !schema.drops_object_meta.0
 }
 
 /// An object of which nothing is said: what `ObjectMeta` is without its fields.
@@ -262,7 +290,14 @@ mod tests {
             dropped_object_meta(&root).as_deref(),
             Some(".spec.template[].metadata")
         );
-        assert!(keep_object_meta(&mut root));
+        let mut dropped = root.clone();
+        assert!(drop_object_meta(&mut dropped));
+        assert_eq!(dropped_object_meta(&dropped), None);
+        keep_unmarked_object_meta(&mut dropped);
+        assert_eq!(dropped, root);
+        assert!(keep_object_meta(&mut dropped));
+        keep_unmarked_object_meta(&mut root);
+        assert_eq!(dropped, root);
         assert_eq!(dropped_object_meta(&root), None);
         assert!(!keep_object_meta(&mut root));
     }

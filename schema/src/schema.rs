@@ -179,6 +179,10 @@ pub struct Schema {
     /// Set if serde fills in the field where it is absent, with a value that is no default here; for messages.
     #[serde(skip)]
     pub lacks_default: LacksDefault,
+    /// Set on the bare `metadata` of an object inside another if a marker says that the API server may drop its content;
+    /// for messages.
+    #[serde(skip)]
+    pub drops_object_meta: DropsObjectMeta,
     /// `#[csv(…)]` of the field, for the ClusterServiceVersion.
     #[serde(skip)]
     pub descriptor: DescriptorSlot,
@@ -212,6 +216,17 @@ pub struct LacksDefault(pub bool);
 
 impl PartialEq for LacksDefault {
     fn eq(&self, _: &LacksDefault) -> bool {
+        true
+    }
+}
+
+/// Set if a marker says that metadata is dropped, which is otherwise a warning. The schema language has no word for it, so
+/// that two schemas are the same whatever it is.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct DropsObjectMeta(pub bool);
+
+impl PartialEq for DropsObjectMeta {
+    fn eq(&self, _: &DropsObjectMeta) -> bool {
         true
     }
 }

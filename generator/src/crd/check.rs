@@ -3,7 +3,7 @@
 
 use rbuilder_reader::Span;
 use rbuilder_schema::{
-    PathEnd, SchemaType, check_root, check_structural, dropped_object_meta, find_field, is_bare,
+    PathEnd, SchemaType, check_root, check_structural, dropped_object_meta, find_field, is_dropped_meta,
 };
 use rbuilder_syntax::{Scale, check_printer_columns};
 
@@ -75,7 +75,7 @@ pub(super) fn check_metadata(version: &Version<'_>, schemas: &mut Schemas<'_>) {
         let whole = part.properties.is_empty().then_some((None, part));
         for (field, schema) in fields.chain(whole) {
             let at = field.map(|field| format!(".{field}")).unwrap_or_default();
-            let is_metadata = field.is_some_and(|field| &**field == "metadata") && is_bare(schema);
+            let is_metadata = field.is_some_and(|field| &**field == "metadata") && is_dropped_meta(schema);
             let below = if is_metadata && !part.embedded_resource {
                 Some(String::new())
             } else {
@@ -84,7 +84,8 @@ pub(super) fn check_metadata(version: &Version<'_>, schemas: &mut Schemas<'_>) {
             if let Some(below) = below {
                 let message =
                     format!("the API server drops the labels and annotations in `.{name}{at}{below}`");
-                let help = "add `embedded_object_meta` to the field or type, in `#[kube(…)]` or `#[crd(…)]`";
+                let help = "add `embedded_object_meta` to the field or type, in `#[kube(…)]` or `#[crd(…)]`, or \
+                            `embedded_object_meta = false` if nothing needs them";
                 warn(version, version.place.span, message, help, schemas);
             }
         }

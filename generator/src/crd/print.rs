@@ -53,6 +53,7 @@ fn write(schema: &Schema, entries: &mut Entries<'_>) {
         keys: _,
         lacks_default: _,
         descriptor: _,
+        drops_object_meta: _,
     } = schema;
     part(entries, "additionalProperties", additional_properties);
     parts(entries, "allOf", all_of);

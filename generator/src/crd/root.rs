@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rbuilder_schema::{Schema, SchemaType, keep_object_meta, shorten_descriptions};
+use rbuilder_schema::{Schema, SchemaType, keep_unmarked_object_meta, shorten_descriptions};
 use rbuilder_syntax::CustomResource;
 
 use crate::Options;
@@ -129,7 +129,7 @@ pub(super) fn apply_options(root: &mut Schema, options: &Options) {
     if options.embedded_object_meta {
         // Of the root's own metadata the API server knows the schema.
         let own = root.properties.get("metadata").cloned();
-        keep_object_meta(root);
+        keep_unmarked_object_meta(root);
         if let Some(own) = own {
             root.properties.insert("metadata".into(), own);
         }

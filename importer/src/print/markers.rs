@@ -59,6 +59,11 @@ pub(crate) fn marker_args(markers: &Markers, ty: Option<&Ty>) -> Vec<Meta> {
             .filter(|(_, is_set)| *is_set)
             .map(|(name, _)| Meta::word(name)),
     );
+    match markers.embedded_object_meta {
+        Some(true) => args.push(Meta::word("embedded_object_meta")),
+        Some(false) => args.push(Meta::assign("embedded_object_meta", false)),
+        None => {}
+    }
     for (name, text) in [("title", &markers.title), ("description", &markers.description)] {
         args.extend(text.as_ref().map(|text| Meta::assign(name, string_literal(text))));
     }

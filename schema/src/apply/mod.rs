@@ -9,7 +9,7 @@ use rbuilder_diagnostic::Diagnostic;
 use serde_json::Value;
 
 use crate::build::{allow_null, int_or_string};
-use crate::rework::{self as meta, is_bare, keep_object_meta, shorten_descriptions};
+use crate::rework::{self as meta, drop_object_meta, is_bare, keep_object_meta, shorten_descriptions};
 use crate::structural::check_list_map;
 use crate::validate::{check_default, validate};
 use crate::{Cel, ListType, Markers, Schema, SchemaType, Topology, Validation};
@@ -88,7 +88,12 @@ pub(crate) fn apply_markers(markers: &Markers, schema: &mut Schema, diagnostics:
     // As controller-gen merges: the rules of a field come before those of its type.
     schema.validations.splice(0..0, cel.iter().cloned());
     merge_as(topology, schema, diagnostics);
-    if *embedded_object_meta && !keep_object_meta_of(schema) {
+    let has_object_meta = match embedded_object_meta {
+        Some(true) => keep_object_meta_of(schema),
+        Some(false) => drop_object_meta(schema),
+        None => true,
+    };
+    if !has_object_meta {
         let diagnostic = Diagnostic::error((), "expected an embedded object with `metadata`, found none");
         diagnostics.push(diagnostic.help("remove `embedded_object_meta`"));
     }

@@ -18,11 +18,12 @@ pub(super) const MARKERS: &[Marker] = &[
     },
     Marker {
         name: "embedded_object_meta",
-        form: "embedded_object_meta",
-        doc: "Generates schemas for the `metadata` of embedded objects, so that labels, annotations and names are not pruned.",
+        form: "embedded_object_meta, embedded_object_meta = false",
+        doc: "Generates schemas for the `metadata` of embedded objects, so that labels, annotations and names are not pruned; with \
+              `false`, they are pruned without a warning.",
         places: ANYWHERE,
         repeatable: false,
-        read: |arg, reading, session| reading.markers.embedded_object_meta = arg.flag(session),
+        read: |arg, reading, session| reading.markers.embedded_object_meta = arg.boolean(session),
     },
     Marker {
         name: "preserve_unknown_fields",
