@@ -61,6 +61,8 @@ fn a_project_is_imported_with_its_names() {
     for row in [
         "CRD cups.crew.example.com ",
         "webhook mcup.kb.io ",
+        "webhook vcup.kb.io ",
+        "webhook vcupdelete.kb.io ",
         "selector of the Deployment ",
         "resources of the manager ",
         "name of the Deployment ",
@@ -109,6 +111,10 @@ fn a_project_is_imported_with_its_names() {
         (
             "src/webhook/v1/cup.rs",
             "#[webhook(\n    mutating,\n    operations = \"create\",\n    name = \"mcup.kb.io\",\n    failure_policy = \"Ignore\",\n    timeout_seconds = 5\n)]",
+        ),
+        (
+            "src/webhook/v1/cup.rs",
+            "#[webhook(validating, name = \"vcup.kb.io\")]\n#[webhook(\n    validating,\n    operations = \"delete\",\n    name = \"vcupdelete.kb.io\",\n    failure_policy = \"Ignore\"\n)]\n",
         ),
         (
             "MIGRATION.md",
@@ -166,6 +172,38 @@ fn objects_of_the_manager_have_the_names_of_the_original() {
     ] {
         assert!(tree[path].contains(expected), "{path}:\n{}", tree[path]);
     }
+}
+
+/// PROJECT records webhooks at the version that came first, and `make manifests` has them at the one where they are now.
+#[test]
+fn webhooks_are_at_the_version_of_the_configurations() {
+    let original = original();
+    let crd = include_str!("import/crd.yaml");
+    let version = &crd[crd.find("  - name: v1\n").expect("a version")..];
+    let second =
+        version
+            .replacen("name: v1\n", "name: v2\n", 1)
+            .replacen("storage: true", "storage: false", 1);
+    original.write(
+        "config/crd/bases/crew.example.com_cups.yaml",
+        &format!("{crd}{second}"),
+    );
+    let webhooks =
+        include_str!("import/webhooks.yaml").replace("- v1\n    operations", "- v2\n    operations");
+    original.write(
+        "config/webhook/manifests.yaml",
+        &webhooks.replace("-v1-cup", "-v2-cup"),
+    );
+    let (folder, ran) = import(&original);
+    let ran = ran.ok();
+    for name in ["mcup", "vcup", "vcupdelete"] {
+        let row = format!("webhook {name}.kb.io ");
+        let line = ran.out.lines().find(|line| line.starts_with(&row)).expect(&row);
+        assert!(line.trim_end().ends_with("same"), "{line}");
+    }
+    assert!(!ran.out.contains("cup-v1.kb.io"), "{}", ran.out);
+    let tree = folder.tree();
+    assert!(tree.contains_key("src/webhook/v2/cup.rs") && !tree.contains_key("src/webhook/v1/cup.rs"));
 }
 
 #[test]

@@ -16,7 +16,7 @@ const BUILT_IN: &str = "k8s.io/api/";
 pub(super) struct Kind<'a> {
     /// The entry of PROJECT that came first, or one made of the CRD.
     pub(super) resource: Resource,
-    /// All versions in PROJECT.
+    /// All versions: those in PROJECT, and then those that only the CRD has.
     pub(super) versions: Vec<Resource>,
     /// The CRD with its path.
     pub(super) crd: Option<(&'a str, &'a Value)>,
@@ -98,6 +98,9 @@ pub(super) fn find_kinds<'a>(original: &'a GoProject, left: &mut Vec<Leftover>) 
             crd: Some((path, crd)),
             controllers: Vec::new(),
         });
+    }
+    for kind in &mut kinds {
+        kind.add_versions();
     }
     find_controllers(original, &mut kinds, left);
     kinds
@@ -210,6 +213,22 @@ fn place_of(kinds: &mut Vec<Kind<'_>>, found: &FoundType) -> Option<usize> {
 }
 
 impl Kind<'_> {
+    /// Adds the versions that the CRD has and PROJECT does not.
+    fn add_versions(&mut self) {
+        for name in self.crd_versions() {
+            if self.versions.iter().any(|version| version.version == name) {
+                continue;
+            }
+            self.versions.push(Resource {
+                version: name,
+                controller: false,
+                controllers: Vec::new(),
+                webhooks: None,
+                ..self.resource.clone()
+            });
+        }
+    }
+
     /// Gives each controller the name that it is scaffolded with. PROJECT can name controllers that the source was not seen
     /// to set up.
     fn settle_controllers(&mut self, left: &mut Vec<Leftover>) {

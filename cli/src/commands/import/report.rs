@@ -18,7 +18,7 @@ use crate::yaml_stream::parse_documents;
 /// Details that a row of the text shows; MIGRATION.md and JSON have all.
 const MOST_SHOWN: usize = 3;
 
-const MISSING_WEBHOOK: &str = "it is of no kind that was taken over, or not the only one of its kind and version: write it as a function with `#[webhook(…)]`";
+const MISSING_WEBHOOK: &str = "it is of no kind that was taken over, or has another path than the first of its kind and version: write it as a function with `#[webhook(…)]`";
 
 /// The result for one thing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -223,7 +223,15 @@ fn compare_webhooks(original: &GoProject, plan: &Plan, tree: &Tree, report: &mut
         .flat_map(|document| document["webhooks"].as_array().into_iter().flatten())
         .filter_map(|webhook| Some((webhook["name"].as_str()?.to_owned(), webhook)))
         .collect();
-    for published in find_published(original) {
+    let published = find_published(original);
+    for name in ours
+        .keys()
+        .filter(|name| published.iter().all(|found| found.name() != **name))
+    {
+        let message = "the Go project has none of this name: remove its marker, or keep it if it is new";
+        report.add(format!("webhook {name}"), Match::ByHand, vec![message.to_owned()]);
+    }
+    for published in published {
         let what = format!("webhook {}", published.name());
         let Some(own) = ours.get(published.name()) else {
             report.add(what, Match::ByHand, vec![MISSING_WEBHOOK.to_owned()]);

@@ -69,7 +69,8 @@ pub(super) fn find_published(original: &GoProject) -> Vec<Published<'_>> {
     found
 }
 
-/// Returns the webhooks of a version: those in PROJECT, and those of the configurations with their paths.
+/// Returns the webhooks of a version: those in PROJECT, and those of the configurations with their paths. PROJECT may record
+/// them at a version from which they have moved: what the configurations have at another version is not one of this.
 pub(super) fn with_configurations(
     original: &GoProject,
     kind: &Kind<'_>,
@@ -79,32 +80,29 @@ pub(super) fn with_configurations(
     let mut webhooks = recorded;
     let plural = plural_of(kind, version);
     let group = version.qualified_group().replace('.', "-");
-    for published in find_published(original)
-        .iter()
-        .filter(|found| found.is_of(version, &plural))
-    {
-        let default = |verb: &str| {
-            format!(
-                "/{verb}-{group}-{}-{}",
-                version.version,
-                version.kind.to_lowercase()
-            )
+    let published = find_published(original);
+    for (what, verb) in [("mutating", "mutate"), ("validating", "validate")] {
+        let (is_wanted, path) = match what {
+            "mutating" => (&mut webhooks.defaulting, &mut webhooks.defaulting_path),
+            _ => (&mut webhooks.validation, &mut webhooks.validation_path),
         };
-        let (is_wanted, path, default) = match published.what {
-            "mutating" => (
-                &mut webhooks.defaulting,
-                &mut webhooks.defaulting_path,
-                default("mutate"),
-            ),
-            _ => (
-                &mut webhooks.validation,
-                &mut webhooks.validation_path,
-                default("validate"),
-            ),
+        let of = |version: &Resource| {
+            published
+                .iter()
+                .find(|found| found.what == what && found.is_of(version, &plural))
         };
+        let Some(found) = of(version) else {
+            *is_wanted &= !kind.versions.iter().any(|other| of(other).is_some());
+            continue;
+        };
+        let default = format!(
+            "/{verb}-{group}-{}-{}",
+            version.version,
+            version.kind.to_lowercase()
+        );
         *is_wanted = true;
-        if path.is_empty() && published.path() != default && !published.path().is_empty() {
-            *path = published.path().to_owned();
+        if path.is_empty() && found.path() != default && !found.path().is_empty() {
+            *path = found.path().to_owned();
         }
     }
     webhooks
@@ -140,35 +138,54 @@ pub(super) fn port(original: &GoProject, composed: &mut Composed<'_>) {
             };
             let plural = plural_of(kind, version);
             for what in ["mutating", "validating"] {
-                let mut own = published
+                let own = published
                     .iter()
                     .filter(|found| found.what == what && found.is_of(version, &plural));
-                if let Some(first) = own.next().filter(|first| !assigned.contains(&first.name())) {
-                    assigned.push(first.name());
-                    changes.push((file.clone(), what, first.webhook.clone(), version.clone()));
-                }
+                let own: Vec<&Published<'_>> =
+                    own.filter(|found| !assigned.contains(&found.name())).collect();
+                let Some(first) = own.first() else { continue };
+                // One handler serves a path, with a marker for each of its webhooks.
+                let served: Vec<&Value> = own
+                    .iter()
+                    .filter(|found| found.path() == first.path())
+                    .map(|found| found.webhook)
+                    .collect();
+                let names = served.iter().filter_map(|webhook| webhook["name"].as_str());
+                assigned.extend(names);
+                changes.push((file.clone(), what, served, version.clone()));
             }
         }
     }
-    for (file, what, webhook, version) in changes {
+    for (file, what, served, version) in changes {
         let Some(text) = composed.files.get_mut(&file) else {
             continue;
         };
-        match replace_marker(text, what, &print_marker(what, &webhook, &version)) {
+        let markers: Vec<String> = served
+            .iter()
+            .map(|webhook| print_marker(what, webhook, &version))
+            .collect();
+        match replace_marker(text, what, &markers.join("\n")) {
             Some(changed) => *text = changed,
             None => composed.left.push(Leftover::new(
                 format!("marker of a webhook in {file}"),
                 "it was not recognized; compare it with the original's",
             )),
         }
-        for key in ["objectSelector", "namespaceSelector", "matchConditions"] {
-            if webhook.get(key).is_some_and(|value| !is_empty(value)) {
-                let name = webhook["name"].as_str().unwrap_or_default();
-                composed.left.push(Leftover::new(
-                    format!("`{key}` of the webhook `{name}`"),
-                    format!("add it to the marker in {file}"),
-                ));
-            }
+        for webhook in served {
+            leave_selectors(webhook, &file, &mut composed.left);
+        }
+    }
+}
+
+/// Leaves what restricts a webhook to a person.
+fn leave_selectors(webhook: &Value, file: &str, left: &mut Vec<Leftover>) {
+    for key in ["objectSelector", "namespaceSelector", "matchConditions"] {
+        if webhook.get(key).is_some_and(|value| !is_empty(value)) {
+            let name = webhook["name"].as_str().unwrap_or_default();
+            left.push(Leftover::new(
+                format!("`{key}` of the webhook `{name}`"),
+                format!("add it to the marker in {file}"),
+            ));
         }
     }
 }
