@@ -203,7 +203,7 @@ impl GoFile {
         }
     }
 
-    /// Returns the methods of a type, and the functions without a receiver, that hold logic.
+    /// Returns whether the file has functions or methods.
     pub(crate) fn has_logic(&self) -> bool {
         !self.functions.is_empty()
     }
