@@ -148,6 +148,17 @@ const SINCE: &[(KubeRelease, &str, &str)] = &[
         "`json_schema!({ \"x-kubernetes-preserve-unknown-fields\": true })`",
         "`serde_json::from_value(json!({ \"x-kubernetes-preserve-unknown-fields\": true })).unwrap()`",
     ),
+    // What no row above has words for.
+    (
+        KubeRelease::SCHEMARS_1,
+        "`#[schemars(extend(",
+        "`#[schemars(schema_with = \"function\")]`, with a function that returns the schema with this key",
+    ),
+    (
+        KubeRelease::SCHEMARS_1,
+        "`#[schemars(with = \"serde_json::Value\", extend(",
+        "`#[schemars(schema_with = \"function\")]`, with a function that returns the schema with these keys",
+    ),
     (
         KubeRelease::RBUILDER,
         "; or derive `CrdSchema` instead of `JsonSchema` and use `#[kube(schema = { \"type\": \"string\" })]` or `#[kube(schemaless)]`",

@@ -222,3 +222,152 @@ fn a_rule_on_a_kind_is_read() {
         made.diagnostics
     );
 }
+
+/// A marker of Go, a type of the field that has it, the attribute that is advised and the line of the CRD that it makes.
+const GO_MARKERS: &[(&str, &str, &str, &str)] = &[
+    ("+default=5", "i32", "extend(\"default\" = 5)", "default: 5"),
+    (
+        "+kubebuilder:validation:Minimum=1",
+        "i32",
+        "range(min = 1)",
+        "minimum: 1",
+    ),
+    (
+        "+kubebuilder:validation:Maximum=9",
+        "i32",
+        "range(max = 9)",
+        "maximum: 9",
+    ),
+    (
+        "+kubebuilder:validation:MultipleOf=2",
+        "i32",
+        "extend(\"multipleOf\" = 2)",
+        "multipleOf: 2",
+    ),
+    (
+        "+kubebuilder:validation:MinLength=1",
+        "String",
+        "length(min = 1)",
+        "minLength: 1",
+    ),
+    (
+        "+kubebuilder:validation:MaxItems=9",
+        "Vec<String>",
+        "length(max = 9)",
+        "maxItems: 9",
+    ),
+    (
+        "+kubebuilder:validation:Pattern=`^[a-z]$`",
+        "String",
+        "regex(pattern = \"^[a-z]$\")",
+        "pattern: ^[a-z]$",
+    ),
+    (
+        "+kubebuilder:validation:Format=date",
+        "String",
+        "extend(\"format\" = \"date\")",
+        "format: date",
+    ),
+    (
+        "+kubebuilder:validation:Enum=a;b",
+        "String",
+        "extend(\"enum\" = [\"a\", \"b\"])",
+        "enum:",
+    ),
+    (
+        "+kubebuilder:title=Size",
+        "i32",
+        "title = \"Size\"",
+        "title: Size",
+    ),
+    (
+        "+kubebuilder:example=5",
+        "i32",
+        "extend(\"example\" = 5)",
+        "example: 5",
+    ),
+    (
+        "+nullable",
+        "Option<i32>",
+        "extend(\"nullable\" = true)",
+        "nullable: true",
+    ),
+    (
+        "+listType=set",
+        "Vec<String>",
+        "extend(\"x-kubernetes-list-type\" = \"set\")",
+        "x-kubernetes-list-type: set",
+    ),
+    (
+        "+k8s:immutable",
+        "i32",
+        "extend(\"x-kubernetes-validations\" = [{ \"rule\": \"self == oldSelf\", \"message\": \"the field is immutable\" }])",
+        "rule: self == oldSelf",
+    ),
+    (
+        "+kubebuilder:validation:XValidation:rule=\"self > 1\",message=\"no\"",
+        "i32",
+        "extend(\"x-kubernetes-validations\" = [{ \"rule\": \"self > 1\", \"message\": \"no\" }])",
+        "rule: self > 1",
+    ),
+    (
+        "+kubebuilder:validation:MaxProperties=9",
+        "std::collections::BTreeMap<String, String>",
+        "extend(\"maxProperties\" = 9)",
+        "maxProperties: 9",
+    ),
+    (
+        "+structType=atomic",
+        "std::collections::BTreeMap<String, String>",
+        "extend(\"x-kubernetes-map-type\" = \"atomic\")",
+        "x-kubernetes-map-type: atomic",
+    ),
+    (
+        "+kubebuilder:validation:XIntOrString",
+        "String",
+        "with = \"k8s_openapi::apimachinery::pkg::util::intstr::IntOrString\"",
+        "x-kubernetes-int-or-string: true",
+    ),
+    (
+        "+kubebuilder:validation:EmbeddedResource",
+        "String",
+        "with = \"serde_json::Value\", extend(\"type\" = \"object\", \"x-kubernetes-embedded-resource\" = true, \"x-kubernetes-preserve-unknown-fields\" = true)",
+        "x-kubernetes-embedded-resource: true",
+    ),
+    (
+        "+kubebuilder:validation:Schemaless",
+        "String",
+        "with = \"serde_json::Value\", extend(\"x-kubernetes-preserve-unknown-fields\" = true)",
+        "x-kubernetes-preserve-unknown-fields: true",
+    ),
+];
+
+#[test]
+fn markers_of_go_are_put_into_the_words_of_schemars() {
+    for (marker, of_type, attribute, line) in GO_MARKERS {
+        let attribute = format!("#[schemars({attribute})]");
+        let marked = kind(&format!("\n/// {marker}\na: {of_type}"), "");
+        let made = run_with("5.0.0", &[("src/lib.rs", &marked)]);
+        assert_eq!(helps(&made), [format!("write `{attribute}`")], "{marker}");
+        // schemars 0.8 has no `extend`.
+        let made = run_with("1.1.0", &[("src/lib.rs", &marked)]);
+        let expected = if attribute.contains("extend(") {
+            "write `#[schemars(schema_with = \"function\")]`, with a function that returns the schema with th"
+        } else {
+            &format!("write `{attribute}`")
+        };
+        assert!(
+            helps(&made)[0].starts_with(expected),
+            "{marker}: {:?}",
+            helps(&made)
+        );
+        let followed = kind(&format!("{attribute} a: {of_type}"), "");
+        let made = run_with("5.0.0", &[("src/lib.rs", &followed)]);
+        assert!(made.diagnostics.is_empty(), "{marker}: {:?}", made.diagnostics);
+        let yaml = &made.files[0].text;
+        assert!(yaml.contains(line), "{marker}: {yaml}");
+        let compiled = include_str!("advice/go_markers.rs").replace(char::is_whitespace, "");
+        let field = format!("{attribute}pub a: {of_type},").replace(char::is_whitespace, "");
+        assert!(compiled.contains(&field), "{marker}: its advice is not compiled");
+    }
+}

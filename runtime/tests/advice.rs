@@ -2,6 +2,8 @@
 
 #[path = "../../generator/tests/advice/after.rs"]
 mod after;
+#[path = "../../generator/tests/advice/go_markers.rs"]
+mod go_markers;
 
 #[test]
 fn a_type_in_each_form_has_a_schema() {

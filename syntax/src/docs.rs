@@ -4,7 +4,7 @@ use rbuilder_reader::token::Cursor;
 use rbuilder_reader::{Attribute, Expr, ExprKind, Form, Span, read_string};
 use serde_json::Value;
 
-use crate::kubebuilder::warn_of_go_marker;
+use crate::kubebuilder::{SchemaSource, warn_of_go_marker};
 use crate::{Diagnostic, Session};
 
 /// The description that doc comments make, and a `Deprecated:` paragraph from `#[deprecated]`.
@@ -14,7 +14,10 @@ use crate::{Diagnostic, Session};
 /// first line is dropped, since no reader of a CRD renders Markdown.
 /// A text that `concat!` makes of literals is read; any other macro's is not known here, which is a warning.
 pub(crate) fn read_description(attrs: &[Attribute<'_>], session: &mut Session) -> Option<String> {
-    let mut lines = Lines::default();
+    let mut lines = Lines {
+        source: session.schema_source,
+        ..Lines::default()
+    };
     for attr in attrs.iter().filter(|attr| attr.is("doc")) {
         if let Some(text) = attr.value_text() {
             lines.at = attr.span();
@@ -81,6 +84,8 @@ struct Lines {
     begun: bool,
     fenced: bool,
     ended: bool,
+    /// Who makes the schema of the item.
+    source: SchemaSource,
     /// The place of the lines that come now.
     at: Span,
     /// Warnings about lines that are markers in Go, which are no text.
@@ -112,7 +117,7 @@ impl Lines {
             return;
         } else if !self.fenced
             && start.starts_with('+')
-            && let Some(said) = warn_of_go_marker(line, self.at)
+            && let Some(said) = warn_of_go_marker(line, self.at, self.source)
         {
             return self.go_markers.push(said);
         }

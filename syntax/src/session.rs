@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rbuilder_reader::Span;
 use serde_json::Value;
 
-use crate::{Diagnostic, Diagnostics};
+use crate::{Diagnostic, Diagnostics, SchemaSource};
 
 /// The state of one parse. The generator uses one for each file, the derive one for each item.
 #[derive(Debug, Default)]
@@ -17,6 +17,8 @@ pub struct Session {
     slot_types: Option<Vec<SlotType>>,
     /// True if a marker of the last item parsed could not be read.
     pub(crate) is_incomplete: bool,
+    /// Who makes the schema of the last item parsed.
+    pub(crate) schema_source: SchemaSource,
     /// Regular expressions that were found good: many fields share one.
     good_patterns: BTreeSet<String>,
     /// Values of the program's constants, by path as written in attributes.
@@ -79,7 +81,8 @@ impl Session {
     }
 
     /// Forgets the previous item.
-    pub(crate) fn start_item(&mut self) {
+    pub(crate) fn start_item(&mut self, schema_source: SchemaSource) {
+        self.schema_source = schema_source;
         self.is_incomplete = false;
         if let Some(types) = &mut self.slot_types {
             types.clear();

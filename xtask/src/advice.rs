@@ -45,13 +45,13 @@ const RELEASES: &[Release] = &[
         kube: "2.0",
         k8s_openapi: ("0.26", "v1_30"),
         schemars: "1",
-        files: &["after.rs", "stored.rs", "rule.rs"],
+        files: &["after.rs", "go_markers.rs", "stored.rs", "rule.rs"],
     },
     Release {
         kube: "4.0",
         k8s_openapi: ("0.28", "v1_32"),
         schemars: "1",
-        files: &["after.rs", "stored.rs", "rule.rs"],
+        files: &["after.rs", "go_markers.rs", "stored.rs", "rule.rs"],
     },
 ];
 

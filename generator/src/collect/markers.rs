@@ -4,8 +4,8 @@ use rbuilder_reader::grammar::{Function, Implementation};
 use rbuilder_reader::token::Tokens;
 use rbuilder_reader::{Attribute, Span};
 use rbuilder_syntax::{
-    Diagnostic, RbacRule, misplaced_webhook, parse_rbac_attribute, parse_webhook_attribute, rbac_attributes,
-    warn_of_go_marker, webhook_attributes,
+    Diagnostic, RbacRule, SchemaSource, misplaced_webhook, parse_rbac_attribute, parse_webhook_attribute,
+    rbac_attributes, warn_of_go_marker, webhook_attributes,
 };
 
 use super::file::FileReader;
@@ -16,8 +16,14 @@ use crate::package::{ModuleId, PlacedRule};
 impl FileReader<'_, '_> {
     /// Warns of comments that are markers in Go.
     pub(super) fn go_markers(&mut self, tokens: &Tokens<'_>) {
+        // Which item a comment belongs to is not known: a file has types with one derive or the other.
+        let source = if tokens.text().contains("CrdSchema") {
+            SchemaSource::CrdSchema
+        } else {
+            SchemaSource::Schemars
+        };
         for span in tokens.marked_comments() {
-            let said = warn_of_go_marker(&tokens.text()[span.range()], *span);
+            let said = warn_of_go_marker(&tokens.text()[span.range()], *span, source);
             said.into_iter().for_each(|said| self.session.report(said));
         }
     }

@@ -17,8 +17,8 @@ use crate::names::Case;
 use crate::serde_attrs::{ContainerAttrs, Directions, Foreign};
 use crate::session::SlotType;
 use crate::{
-    DefaultSource, Diagnostic, FieldValue, OneWay, SchemaFunction, Session, Type, custom_resource, docs,
-    serde_attrs, suggest,
+    DefaultSource, Diagnostic, FieldValue, OneWay, SchemaFunction, SchemaSource, Session, Type,
+    custom_resource, docs, serde_attrs, suggest,
 };
 use default::Defaults;
 use field::ReadFields;
@@ -35,7 +35,12 @@ fn kind(body: &Body<'_>) -> Kind {
 /// Reads one struct or enum. Nothing comes back where its shape cannot be said at all; the session then holds
 /// the reason. A type that does come back may still have errors against it.
 pub fn parse_type(attrs: &[Attribute<'_>], item: TypeItem<'_>, session: &mut Session) -> Option<Type> {
-    session.start_item();
+    let is_ours = session.is_of_derive() || has_derive(attrs, "CrdSchema");
+    session.start_item(if is_ours {
+        SchemaSource::CrdSchema
+    } else {
+        SchemaSource::Schemars
+    });
     let TypeItem {
         ident,
         generics: parameters,

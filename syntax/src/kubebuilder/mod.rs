@@ -1,5 +1,7 @@
 //! Markers in Go's spelling, `// +kubebuilder:…`, which say nothing here: what to write in their place.
 
+mod schemars;
+
 use rbuilder_reader::Span;
 
 use crate::Diagnostic;
@@ -18,11 +20,16 @@ enum Spelling {
     Names(&'static str),
     /// As an attribute with `name = "…"` for each argument in place of `{}`.
     Args(&'static str),
+    /// As an attribute with an object of JSON that has the arguments in place of `{}`.
+    Json(&'static str),
     /// In another way.
     Else(&'static str),
 }
 
-use Spelling::{Args, As, Else, List, Names, Text, Value};
+use Spelling::{Args, As, Else, Json, List, Names, Text, Value};
+
+/// The help for constraints of the items of a list, which stand behind `items:`.
+const ITEMS: &str = "write the constraint in `#[crd(items(validation(…)))]`";
 
 /// A marker's name, and how it is written in Rust. The markers are those of controller-tools and those of Kubernetes that
 /// it reads; `#[crd(…)]` is what every place takes.
@@ -93,7 +100,7 @@ const MARKERS: &[(&str, Spelling)] = &[
     ("kubebuilder:validation:XIntOrString", As("#[crd(int_or_string)]")),
     ("kubebuilder:validation:XPreserveUnknownFields", As("#[crd(preserve_unknown_fields)]")),
     ("kubebuilder:validation:XValidation", Args("#[crd(cel({}))]")),
-    ("kubebuilder:validation:items", Else("write the constraint in `#[crd(items(validation(…)))]`")),
+    ("kubebuilder:validation:items", Else(ITEMS)),
     ("kubebuilder:webhook", Else("write `#[webhook(mutating)]` or `#[webhook(validating)]` on the handler: the rest follows from its type")),
     ("kubebuilder:webhookconfiguration", Else("write `configuration = \"…\"` in `#[webhook(…)]` of each handler")),
     ("listMapKey", List("#[crd(list_map_keys = {})]")),
@@ -107,9 +114,19 @@ const MARKERS: &[(&str, Spelling)] = &[
     ("versionName", Text("#[kube(version = {})]")),
 ];
 
+/// Who makes the schema of a type, whose attributes it may have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SchemaSource {
+    /// `derive(CrdSchema)`.
+    #[default]
+    CrdSchema,
+    /// `derive(JsonSchema)` of schemars, or a derive of kube that stands on it.
+    Schemars,
+}
+
 /// The warning about one line of a comment or a doc comment that is a marker in Go's spelling; nothing for any other
-/// line.
-pub fn warn_of_go_marker(line: &str, span: Span) -> Option<Diagnostic> {
+/// line. The help names attributes that the type can have.
+pub fn warn_of_go_marker(line: &str, span: Span, source: SchemaSource) -> Option<Diagnostic> {
     let line = line.trim();
     let marker = line.strip_prefix('+')?;
     let (name, spelling) = row(marker)?;
@@ -118,7 +135,7 @@ pub fn warn_of_go_marker(line: &str, span: Span) -> Option<Diagnostic> {
         .trim_start_matches('=');
     let shown: String = line.chars().take(80).collect();
     let message = format!("`{shown}` is a kubebuilder marker, which has no effect in Rust");
-    Some(Diagnostic::warning(span, message).help(spelled(spelling, value)))
+    Some(Diagnostic::warning(span, message).help(spelled(in_words_of(source, spelling), value)))
 }
 
 /// The row of a marker: the longest name that it begins with.
@@ -138,6 +155,17 @@ fn row(marker: &str) -> Option<(&'static str, &'static Spelling)> {
 
 const UNKNOWN: Spelling = Else("see docs/markers.md for the markers of rbuilder");
 
+/// The spelling for a type, given the one with our attributes.
+fn in_words_of(source: SchemaSource, spelling: &'static Spelling) -> &'static Spelling {
+    let (As(ours) | Value(ours) | Text(ours) | List(ours) | Names(ours) | Args(ours) | Json(ours)
+    | Else(ours)) = spelling;
+    let row = schemars::SPELLINGS.iter().find(|(other, _)| other == ours);
+    match row {
+        Some((_, theirs)) if source == SchemaSource::Schemars => theirs,
+        _ => spelling,
+    }
+}
+
 fn spelled(spelling: &Spelling, value: &str) -> String {
     let written = match spelling {
         As(attribute) => (*attribute).to_owned(),
@@ -150,6 +178,7 @@ fn spelled(spelling: &Spelling, value: &str) -> String {
         }
         Names(attribute) => attribute.replace("{}", &items(value).collect::<Vec<_>>().join(", ")),
         Args(attribute) => attribute.replace("{}", &arguments(value)),
+        Json(attribute) => attribute.replace("{}", &json_object(value)),
     };
     format!("write `{written}`")
 }
@@ -196,11 +225,7 @@ fn quoted(value: &str) -> String {
 
 /// `a=b,c="d"` as `a = "b", c = "d"`, names in Rust's case.
 fn arguments(value: &str) -> String {
-    let mut list = Vec::new();
-    let mut rest = value;
-    while let Some((name, behind)) = rest.split_once('=') {
-        let end = end_of_value(behind);
-        let name = name.trim_matches([',', ' ', ':']);
+    let written = named_values(value).into_iter().map(|(name, value)| {
         let mut spelled = String::new();
         for letter in name.chars() {
             if letter.is_uppercase() {
@@ -208,15 +233,33 @@ fn arguments(value: &str) -> String {
             }
             spelled.extend(letter.to_lowercase());
         }
+        format!("{spelled} = {value}")
+    });
+    written.collect::<Vec<_>>().join(", ")
+}
+
+/// `a=b,c="d"` as `{ "a": "b", "c": "d" }`.
+fn json_object(value: &str) -> String {
+    let written = named_values(value).into_iter();
+    let written = written.map(|(name, value)| format!("\"{name}\": {value}"));
+    format!("{{ {} }}", written.collect::<Vec<_>>().join(", "))
+}
+
+/// The names of `a=b,c="d"` with their values as Rust writes them.
+fn named_values(value: &str) -> Vec<(&str, String)> {
+    let mut list = Vec::new();
+    let mut rest = value;
+    while let Some((name, behind)) = rest.split_once('=') {
+        let end = end_of_value(behind);
         let value = &behind[..end];
         let written = match value.trim() {
             "true" | "false" => value.to_owned(),
             _ => quoted(&items_text(value)),
         };
-        list.push(format!("{spelled} = {written}"));
+        list.push((name.trim_matches([',', ' ', ':']), written));
         rest = &behind[end..];
     }
-    list.join(", ")
+    list
 }
 
 /// `{a,b}` as `a;b`, anything else as it is.
@@ -255,8 +298,32 @@ mod tests {
     use super::*;
 
     fn check(line: &str, expected: Option<&str>) {
-        let said = warn_of_go_marker(line, Span::default()).and_then(|said| said.help);
+        check_for(SchemaSource::CrdSchema, line, expected);
+    }
+
+    fn check_for(source: SchemaSource, line: &str, expected: Option<&str>) {
+        let said = warn_of_go_marker(line, Span::default(), source).and_then(|said| said.help);
         assert_eq!(said.as_deref(), expected, "{line}");
+    }
+
+    #[test]
+    fn schemars_has_words_for_every_marker() {
+        for (name, spelling) in MARKERS {
+            let value = if name.ends_with("XValidation") {
+                "=rule=\"true\""
+            } else {
+                "=1"
+            };
+            let said = spelled(in_words_of(SchemaSource::Schemars, spelling), value);
+            assert!(!said.contains("#[crd("), "{name}: {said}");
+        }
+        for (ours, _) in schemars::SPELLINGS {
+            let is_used = MARKERS.iter().any(|(_, spelling)| match spelling {
+                As(used) | Value(used) | Text(used) | List(used) | Names(used) | Args(used) => used == ours,
+                Json(_) | Else(_) => false,
+            });
+            assert!(is_used || *ours == ITEMS, "{ours}");
+        }
     }
 
     #[test]
