@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 
 use rbuilder_diagnostic::Diagnostic;
-use rbuilder_schema::{SCHEMA_KEYS, Schema, compare_numbers};
+use rbuilder_schema::{Schema, remove_idle_keys};
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-/// The depth of schemas that are read. The deepest published one has 38; the generator reads 64.
-const MAX_DEPTH: usize = 60;
+use crate::clean::clean;
 
 /// A definition of one kind.
 #[derive(Clone, Debug, Default)]
@@ -180,14 +179,16 @@ impl Version {
             return Err(error("expected a schema at `schema.openAPIV3Schema`".into()));
         };
         let mut schema = schema.clone();
-        let mut lost = Vec::new();
-        clean(&mut schema, &mut String::new(), 0, &mut lost);
+        let lost = clean(&mut schema);
+        let mut schema =
+            Schema::deserialize(schema).map_err(|reason| error(format!("invalid schema: {reason}")))?;
+        let idle = remove_idle_keys(&mut schema);
+        let idle = idle.into_iter().map(|key| (key.path, key.message));
         let warnings = lost
             .into_iter()
+            .chain(idle)
             .map(|(path, what)| Diagnostic::warning(format!("{at}: {path}"), what));
         diagnostics.extend(warnings);
-        let schema =
-            Schema::deserialize(schema).map_err(|reason| error(format!("invalid schema: {reason}")))?;
         let part = |key: &str| &version[key];
         let subresources = part("subresources");
         let columns = read_list(part("additionalPrinterColumns"))
@@ -252,167 +253,4 @@ fn read<T: Default + for<'de> Deserialize<'de>>(value: &Value) -> Result<T, serd
 
 fn read_list<T: for<'de> Deserialize<'de>>(value: &Value) -> Result<Vec<T>, serde_json::Error> {
     read(value)
-}
-
-/// A note of `clean`: the path of a schema and what became of it.
-type Lost = Vec<(String, String)>;
-
-/// Takes out of a schema what means nothing, so that two schemas that mean the same are equal, and what the API server
-/// refuses today, which is noted with its path.
-fn clean(schema: &mut Value, path: &mut String, depth: usize, lost: &mut Lost) {
-    let Value::Object(keys) = schema else { return };
-    if depth > MAX_DEPTH {
-        let message = format!("nested more than {MAX_DEPTH} deep: content below is kept without validation");
-        lost.push((path.clone(), message));
-        *schema = serde_json::json!({ KEEPS_UNKNOWN: true });
-        return;
-    }
-    clean_keys(keys, path, lost);
-    if depth == 0 && !keys.contains_key("type") {
-        keys.insert("type".into(), "object".into());
-    }
-    let has_type = ["type", "x-kubernetes-int-or-string", KEEPS_UNKNOWN]
-        .iter()
-        .any(|key| keys.contains_key(*key));
-    if !has_type {
-        lost.push((
-            path.clone(),
-            "the schema has no type, so any content is kept".into(),
-        ));
-        keys.insert(KEEPS_UNKNOWN.into(), Value::Bool(true));
-    }
-    each_part(
-        keys,
-        path,
-        &mut |part, path, is_alternative| match is_alternative {
-            true => clean_alternative(part, path, depth + 1, lost),
-            false => clean(part, path, depth + 1, lost),
-        },
-    );
-}
-
-const KEEPS_UNKNOWN: &str = "x-kubernetes-preserve-unknown-fields";
-
-/// Cleans a member of `allOf` and the like, which constrains values and describes none.
-fn clean_alternative(schema: &mut Value, path: &mut String, depth: usize, lost: &mut Lost) {
-    const REFUSED: &[&str] = &[
-        "additionalProperties",
-        "default",
-        "description",
-        "nullable",
-        "title",
-        "type",
-    ];
-    let Value::Object(keys) = schema else { return };
-    clean_keys(keys, path, lost);
-    keys.retain(|key, _| {
-        let is_refused = REFUSED.contains(&key.as_str()) || key.starts_with("x-kubernetes-");
-        if is_refused {
-            lost.push((
-                path.clone(),
-                format!("`{key}` is left out: the API server rejects it here"),
-            ));
-        }
-        !is_refused
-    });
-    if depth <= MAX_DEPTH {
-        each_part(keys, path, &mut |part, path, _| {
-            clean_alternative(part, path, depth + 1, lost)
-        });
-    }
-}
-
-fn clean_keys(keys: &mut Map<String, Value>, path: &str, lost: &mut Lost) {
-    keys.retain(|key, value| !means_nothing(key, value));
-    match keys.get("additionalProperties") {
-        Some(Value::Bool(true)) => {
-            keys.remove("additionalProperties");
-            keys.insert(KEEPS_UNKNOWN.into(), Value::Bool(true));
-            lost.push((
-                path.to_owned(),
-                format!("`additionalProperties: true` becomes `{KEEPS_UNKNOWN}`"),
-            ));
-        }
-        Some(Value::Bool(false)) => drop(keys.remove("additionalProperties")),
-        _ => {}
-    }
-    keys.retain(|key, _| {
-        let is_known = SCHEMA_KEYS.contains(&key.as_str());
-        if !is_known {
-            lost.push((
-                path.to_owned(),
-                format!("`{key}` is left out: the API server drops it"),
-            ));
-        }
-        is_known
-    });
-    whole_numbers(keys);
-}
-
-/// Calls a function with each schema in another: the schema, its path, and whether it is an alternative. The two that say
-/// that a value is an integer or a string are part of its type.
-fn each_part(
-    keys: &mut Map<String, Value>,
-    path: &mut String,
-    look: &mut dyn FnMut(&mut Value, &mut String, bool),
-) {
-    let length = path.len();
-    let mut inner = |step: &str, schema: &mut Value, is_alternative: bool| {
-        path.push_str(step);
-        look(schema, path, is_alternative);
-        path.truncate(length);
-    };
-    for (key, step, is_alternative) in [
-        ("items", "[]", false),
-        ("additionalProperties", ".*", false),
-        ("not", ".not", true),
-    ] {
-        if let Some(part) = keys.get_mut(key) {
-            inner(step, part, is_alternative);
-        }
-    }
-    let either = serde_json::json!([{ "type": "integer" }, { "type": "string" }]);
-    for key in ["allOf", "anyOf", "oneOf"] {
-        let parts = keys
-            .get_mut(key)
-            .filter(|parts| key != "anyOf" || **parts != either);
-        for part in parts.and_then(Value::as_array_mut).into_iter().flatten() {
-            inner(&format!(".{key}"), part, true);
-        }
-    }
-    if let Some(properties) = keys.get_mut("properties").and_then(Value::as_object_mut) {
-        for (name, property) in properties {
-            inner(&format!(".{name}"), property, false);
-        }
-    }
-}
-
-/// Returns whether a key is written with the value that it has without being written.
-fn means_nothing(key: &str, value: &Value) -> bool {
-    match value {
-        Value::Null => key != "default" && key != "example",
-        Value::Bool(false) => !matches!(key, "default" | "example" | "additionalProperties"),
-        Value::Array(items) => items.is_empty() && !matches!(key, "default" | "example"),
-        Value::Object(keys) => keys.is_empty() && key == "properties",
-        Value::String(text) => {
-            text.is_empty() && matches!(key, "description" | "title" | "format" | "pattern")
-        }
-        Value::Bool(true) | Value::Number(_) => false,
-    }
-}
-
-/// Writes `1.0` as `1` where both mean the same.
-fn whole_numbers(keys: &mut Map<String, Value>) {
-    for key in ["minimum", "maximum", "multipleOf"] {
-        if let Some(Value::Number(number)) = keys.get_mut(key)
-            && let Some(float) = number.as_f64()
-            && float.fract() == 0.0
-            && float.abs() < 9e15
-        {
-            let whole = serde_json::Number::from(float as i64);
-            if compare_numbers(&whole, number).is_eq() {
-                *number = whole;
-            }
-        }
-    }
 }

@@ -9,6 +9,7 @@ use crate::classes::{Classes, Use};
 use crate::definition::{Definition, is_definition};
 use crate::file::Module;
 use crate::recognize::KubernetesTypes;
+use crate::repeated::merge_repeated;
 use crate::shared_file::{SharedFile, module_path};
 use crate::sharing::{SharedType, find_shared};
 use crate::words::{folder_name, module_name};
@@ -107,7 +108,7 @@ pub(crate) fn import(documents: &[Value], minor: Minor, shares: bool) -> Importe
     Imported {
         files: files.collect(),
         folders: folders.collect(),
-        diagnostics,
+        diagnostics: merge_repeated(diagnostics),
     }
 }
 

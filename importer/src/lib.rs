@@ -6,11 +6,12 @@
 //!
 //! The markers of a field are found by asking the builder of `rbuilder-schema`, which makes the manifests, for the schema
 //! that it would have; where it is another than the one in the definition, the schema itself is written into the source.
-//! A part that cannot be kept even so is a warning.
+//! A part that cannot be kept even so is a warning, one for each cause.
 //!
 //! This crate reads no file: documents come in as JSON values, source goes out as text.
 
 mod classes;
+mod clean;
 mod definition;
 mod file;
 mod fit;
@@ -20,6 +21,7 @@ mod lints;
 mod naming;
 mod print;
 mod recognize;
+mod repeated;
 mod sample;
 mod shared_file;
 mod sharing;

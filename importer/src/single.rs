@@ -10,6 +10,7 @@ use crate::Diagnostic;
 use crate::definition::{Definition, Version};
 use crate::file::Module;
 use crate::recognize::KubernetesTypes;
+use crate::repeated::merge_repeated;
 use crate::sample::sample_value;
 
 /// A kind, with the source of its types.
@@ -80,7 +81,7 @@ pub fn import_kind(document: &Value, minor: Minor) -> Result<ImportedKind, Vec<D
         is_namespaced: definition.is_namespaced,
         is_converted: definition.conversion.is_some(),
         versions,
-        warnings: found,
+        warnings: merge_repeated(found),
     })
 }
 

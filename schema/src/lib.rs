@@ -19,6 +19,7 @@ mod descriptor;
 mod enumeration;
 mod field_path;
 mod format;
+mod idle;
 mod import;
 mod known;
 #[cfg(feature = "schemars")]
@@ -52,6 +53,7 @@ pub use container::{Container, Content, Field, Presence, Shape, Slot, Tagging, V
 pub use descriptor::Descriptor;
 pub use field_path::{PathEnd, find_field, is_open, items_of, member};
 pub use format::{FORMATS, accepts_format, example_of_format, format_type};
+pub use idle::{IdleKey, remove_idle_keys};
 pub use import::{mark_structural, read_json_schema};
 pub use known::{is_known, known};
 #[cfg(feature = "schemars")]

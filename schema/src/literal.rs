@@ -192,7 +192,7 @@ fn visit(schema: &Schema, path: &mut String, look: &mut dyn FnMut(&Schema, &str)
 }
 
 /// The keys that say nothing about values of the schema's type, and what they are about.
-fn misplaced(schema: &Schema) -> Vec<(&'static str, &'static str)> {
+pub(crate) fn misplaced(schema: &Schema) -> Vec<(&'static str, &'static str)> {
     use SchemaType::{Array, Integer, Number, Object, String};
     let Some(found) = schema.schema_type else {
         return Vec::new();

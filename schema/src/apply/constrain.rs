@@ -171,7 +171,7 @@ fn format_suits(format: &str, schema: &Schema, diagnostics: &mut Vec<Diagnostic<
 
 /// Takes out a bound that the format sets anyway. The API server cannot write `i64::MAX` as a bound and refuses every
 /// value where it is one.
-fn drop_implied_bounds(schema: &mut Schema) {
+pub(crate) fn drop_implied_bounds(schema: &mut Schema) {
     let is_implied = |bound: &Option<Number>, is_positive: bool| {
         bound.as_ref().is_some_and(|bound| {
             !is_in_format(bound, schema)

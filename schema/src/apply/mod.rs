@@ -13,6 +13,7 @@ use crate::rework::{self as meta, drop_object_meta, is_bare, keep_object_meta, s
 use crate::structural::check_list_map;
 use crate::validate::{check_default, validate};
 use crate::{Cel, ListType, Markers, Schema, SchemaType, Topology, Validation};
+pub(crate) use constrain::drop_implied_bounds;
 use constrain::{apply_constraints, check_constraints};
 pub use parts::with_bounds_of_parts;
 

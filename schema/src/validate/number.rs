@@ -20,7 +20,9 @@ pub(crate) fn is_whole(number: &Number) -> bool {
 /// which becomes 9223372036854776000, is no bound.
 pub(crate) fn is_in_format(bound: &Number, schema: &Schema) -> bool {
     if schema.schema_type != Some(SchemaType::Integer) {
-        return true;
+        let is_float =
+            schema.schema_type == Some(SchemaType::Number) && schema.format.as_deref() == Some("float");
+        return !is_float || as_float(bound).abs() <= f64::from(f32::MAX);
     }
     // A float holds such an integer as it is.
     if let Some(bound) = bound

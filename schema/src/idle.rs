@@ -1,0 +1,213 @@
+//! Keys of a published schema that its values would be the same without.
+
+use std::sync::Arc;
+
+use serde_json::Number;
+
+use crate::apply::drop_implied_bounds;
+use crate::literal::misplaced;
+use crate::number::as_float;
+use crate::{Schema, SchemaType};
+
+/// A key that [`remove_idle_keys`] has removed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IdleKey {
+    /// The path of the schema that had it: `.spec.ports[].name`; empty for the schema itself.
+    pub path: String,
+    /// The reason, a sentence that names the key.
+    pub message: String,
+}
+
+/// Removes keys from a schema, and from every one inside it that describes values: those that apply to values of another
+/// type, and the bounds that lie outside of a number's format, because of which the API server rejects every value.
+///
+/// Returns each with its path, but for bounds that are the ends of the format, which are no news to anybody.
+pub fn remove_idle_keys(schema: &mut Schema) -> Vec<IdleKey> {
+    let mut removed = Vec::new();
+    remove_at(schema, &mut String::new(), &mut removed);
+    removed
+}
+
+fn remove_at(schema: &mut Schema, path: &mut String, removed: &mut Vec<IdleKey>) {
+    let mut note = |message: String| {
+        removed.push(IdleKey {
+            path: path.clone(),
+            message,
+        });
+    };
+    let this = schema.schema_type.map_or("a value of any type", SchemaType::noun);
+    for (key, noun) in misplaced(schema) {
+        remove_key(schema, key);
+        note(format!(
+            "`{key}` is left out: it applies to {noun}, and this value is {this}"
+        ));
+    }
+    for (key, bound) in take_bounds(schema) {
+        if !is_end_of_i64(&bound) {
+            let format = schema.format.as_deref().unwrap_or("int64");
+            note(format!(
+                "`{key}` {bound} is left out: it is outside of the range of the format `{format}`, and with it the API \
+                 server rejects every value"
+            ));
+        }
+    }
+    let length = path.len();
+    let mut inner = |step: &str, schema: &mut Arc<Schema>| {
+        *path += step;
+        remove_at(Arc::make_mut(schema), path, removed);
+        path.truncate(length);
+    };
+    for (name, property) in &mut schema.properties {
+        inner(&format!(".{name}"), property);
+    }
+    if let Some(items) = &mut schema.items {
+        inner("[]", items);
+    }
+    if let Some(values) = &mut schema.additional_properties {
+        inner(".*", values);
+    }
+}
+
+/// Takes out the bounds that the format implies.
+fn take_bounds(schema: &mut Schema) -> Vec<(&'static str, Number)> {
+    let before = [
+        ("minimum", schema.minimum.clone()),
+        ("maximum", schema.maximum.clone()),
+    ];
+    drop_implied_bounds(schema);
+    let after = [&schema.minimum, &schema.maximum];
+    let taken = before.into_iter().zip(after).filter(|(_, after)| after.is_none());
+    taken
+        .filter_map(|((key, bound), _)| Some((key, bound?)))
+        .collect()
+}
+
+fn is_end_of_i64(bound: &Number) -> bool {
+    as_float(bound).abs() == i64::MIN.unsigned_abs() as f64
+}
+
+/// Removes a key that [`misplaced`] has found.
+fn remove_key(schema: &mut Schema, key: &str) {
+    match key {
+        "minimum" => schema.minimum = None,
+        "maximum" => schema.maximum = None,
+        "multipleOf" => schema.multiple_of = None,
+        "exclusiveMinimum" => schema.exclusive_minimum = false,
+        "exclusiveMaximum" => schema.exclusive_maximum = false,
+        "minLength" => schema.min_length = None,
+        "maxLength" => schema.max_length = None,
+        "pattern" => schema.pattern = None,
+        "format" => schema.format = None,
+        "minItems" => schema.min_items = None,
+        "maxItems" => schema.max_items = None,
+        "items" => schema.items = None,
+        "minProperties" => schema.min_properties = None,
+        "maxProperties" => schema.max_properties = None,
+        "properties" => schema.properties.clear(),
+        "required" => schema.required.clear(),
+        "additionalProperties" => schema.additional_properties = None,
+        "x-kubernetes-list-type" => schema.list_type = None,
+        "x-kubernetes-map-type" => schema.map_type = None,
+        "x-kubernetes-preserve-unknown-fields" => schema.preserve_unknown_fields = false,
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[track_caller]
+    fn check(schema: Value, expected: Value, messages: &[(&str, &str)]) {
+        let mut schema: Schema = serde_json::from_value(schema).expect("a schema");
+        let removed = remove_idle_keys(&mut schema);
+        let found: Vec<(&str, &str)> = removed
+            .iter()
+            .map(|removed| (removed.path.as_str(), removed.message.as_str()))
+            .collect();
+        assert_eq!(found, messages);
+        assert_eq!(serde_json::to_value(schema).expect("JSON"), expected);
+    }
+
+    #[test]
+    fn keys_of_other_types_go() {
+        let every = json!({
+            "minimum": 1, "maximum": 2, "multipleOf": 1, "exclusiveMinimum": true, "exclusiveMaximum": true, "minLength": 1,
+            "maxLength": 2, "pattern": "a", "format": "uri", "minItems": 1, "maxItems": 2, "items": {"type": "string"},
+            "minProperties": 1, "maxProperties": 2, "properties": {"a": {"type": "string"}}, "required": ["a"],
+            "additionalProperties": {"type": "string"}, "x-kubernetes-list-type": "set", "x-kubernetes-map-type": "atomic",
+            "x-kubernetes-preserve-unknown-fields": true,
+        });
+        for name in ["boolean", "string", "integer", "number", "array", "object"] {
+            let mut keys = every.clone();
+            keys["type"] = name.into();
+            let mut schema: Schema = serde_json::from_value(keys).expect("a schema");
+            let count = misplaced(&schema).len();
+            assert!(count > 10, "{name}: {count}");
+            assert_eq!(remove_idle_keys(&mut schema).len(), count, "{name}");
+            assert_eq!(misplaced(&schema), []);
+        }
+        check(
+            json!({"type": "object", "properties": {"a": {"type": "array", "minLength": 1, "items": {
+                "type": "boolean", "x-kubernetes-preserve-unknown-fields": true}}}}),
+            json!({"type": "object", "properties": {"a": {"type": "array", "items": {"type": "boolean"}}}}),
+            &[
+                (
+                    ".a",
+                    "`minLength` is left out: it applies to strings, and this value is a list",
+                ),
+                (
+                    ".a[]",
+                    "`x-kubernetes-preserve-unknown-fields` is left out: it applies to objects and lists of them, and this \
+                     value is a boolean",
+                ),
+            ],
+        );
+    }
+
+    #[test]
+    fn bounds_outside_of_the_format_go() {
+        let long = |bounds: Value| {
+            let mut schema = json!({"type": "integer", "format": "int64"});
+            for (key, bound) in bounds.as_object().into_iter().flatten() {
+                schema[key] = bound.clone();
+            }
+            schema
+        };
+        check(
+            long(json!({"minimum": i64::MIN, "maximum": i64::MAX})),
+            long(json!({})),
+            &[],
+        );
+        let unbounded = json!({"type": "integer", "maximum": i64::MAX});
+        check(unbounded, json!({"type": "integer"}), &[]);
+        for schema in [
+            long(json!({"minimum": 0, "maximum": 4_294_967_295_u32})),
+            json!({"type": "integer", "format": "int32", "minimum": i32::MIN, "maximum": i32::MAX}),
+            // No value is valid, and the author has to say what is meant.
+            long(json!({"minimum": u64::MAX})),
+        ] {
+            check(schema.clone(), schema, &[]);
+        }
+        check(
+            json!({"type": "number", "format": "float", "minimum": -1, "maximum": 1e300}),
+            json!({"type": "number", "format": "float", "minimum": -1}),
+            &[(
+                "",
+                "`maximum` 1e+300 is left out: it is outside of the range of the format `float`, and with it the API server \
+                 rejects every value",
+            )],
+        );
+        check(
+            json!({"type": "array", "items": {"type": "integer", "format": "int32", "minimum": 0, "maximum": 4_294_967_295_u32}}),
+            json!({"type": "array", "items": {"type": "integer", "format": "int32", "minimum": 0}}),
+            &[(
+                "[]",
+                "`maximum` 4294967295 is left out: it is outside of the range of the format `int32`, and with it the API \
+                 server rejects every value",
+            )],
+        );
+    }
+}
