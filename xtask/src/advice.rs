@@ -76,6 +76,8 @@ pub(crate) fn compile_advice(args: &Args) -> Result<()> {
         write_package(release, folder.path())?;
         Cmd::new("cargo check --quiet")
             .dir(folder.path())
+            // That of the workspace is another than the feature says.
+            .without("K8S_OPENAPI_ENABLED_VERSION")
             .env(
                 "CARGO_TARGET_DIR",
                 repo::target_folder().join("advice").join(release.kube),

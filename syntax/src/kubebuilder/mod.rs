@@ -107,7 +107,7 @@ const MARKERS: &[(&str, Spelling)] = &[
     ("listType", Text("#[crd(list_type = {})]")),
     ("mapType", Text("#[crd(map_type = {})]")),
     ("nullable", As("#[crd(nullable)]")),
-    ("operator-sdk:csv:customresourcedefinitions", Else("write `#[csv(display_name = \"…\")]` on the kind or the field")),
+    ("operator-sdk:csv:customresourcedefinitions", Else("write `#[csv(display_name = \"…\")]` on the kind or the field, whose type derives `CrdSchema`")),
     ("optional", As("#[crd(optional)]")),
     ("required", As("#[crd(required)]")),
     ("structType", Text("#[crd(struct_type = {})]")),

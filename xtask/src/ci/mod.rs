@@ -133,6 +133,7 @@ const STEPS: &[Step] = &[
     step("bundle", "bundles pass the validators of operator-framework", Tests, Lines(&["xtask bundle"])).after("bundle-program"),
     step("grafana", "rules pass promtool, and dashboards Grafana's types", Tests, Lines(&["xtask grafana"])).after("grafana-programs"),
     step("bench-rust", "the measured operator in Rust builds", Tests, Call(steps::check_rust_bench)),
+    step("advice", "the advice that is printed compiles with each kube that it is for", Tests, Lines(&["xtask advice"])),
     // Each compiles kube for itself, for minutes: CI runs them as jobs beside the others, and people by name.
     extra_step("project-workflows", "the workflows of a scaffold pass in a clean clone", Cargo, WithServer("xtask workflows")),
     extra_step("image", "the image of a scaffold builds, and its manager reconciles", Cargo, WithServer("xtask image")),
