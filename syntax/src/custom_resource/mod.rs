@@ -12,6 +12,7 @@ mod selectable;
 use rbuilder_diagnostic::suggest;
 use rbuilder_reader::token::Ident;
 use rbuilder_reader::{Attribute, Span, has_derive};
+use rbuilder_schema::check_root;
 
 use self::naming::{check_derived_plural, check_group, check_kind, check_label};
 use crate::args::{self, Arg};
@@ -122,6 +123,21 @@ fn unknown_key(arg: &Arg, session: &mut Session) {
     session.error_help(arg.span, format!("unknown key `{}` of a kind", arg.name), help);
 }
 
+/// Checks `root_schema` by the rules for whole objects. Keys that break one are dropped, so that the schema that is made with
+/// them is not reported again.
+fn check_root_schema(made: &mut CustomResource, at: Span, session: &mut Session) {
+    let has_status_subresource = made.has_status_subresource();
+    let Some(keys) = &made.root_schema else { return };
+    let diagnostics = check_root(keys, has_status_subresource);
+    if diagnostics.is_empty() {
+        return;
+    }
+    for diagnostic in diagnostics {
+        session.report(diagnostic.at(at));
+    }
+    made.root_schema = None;
+}
+
 /// Checks what needs the whole kind.
 fn finish(draft: Draft<Parts>, ident: Ident<'_>, session: &mut Session) -> Option<CustomResource> {
     let Draft { value, seen } = draft;
@@ -183,6 +199,7 @@ fn finish(draft: Draft<Parts>, ident: Ident<'_>, session: &mut Session) -> Optio
         let help = "add `status = \"…\"` with the type of the status";
         session.error_help(at("scale"), "`scale` has no effect without a status", help);
     }
+    check_root_schema(&mut made, at("root_schema"), session);
     made.kind_span = at("kind");
     let resource = CustomResource {
         group,

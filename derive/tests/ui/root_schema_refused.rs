@@ -1,0 +1,22 @@
+use rbuilder_derive::CrdSchema;
+
+#[derive(CrdSchema)]
+#[kube(group = "example.com", version = "v1", kind = "Foo")]
+#[crd(root_schema = { "properties": { "metadata": { "type": "object", "required": ["name"] } } })]
+struct FooSpec {
+    a: Option<String>,
+}
+
+#[derive(CrdSchema)]
+#[kube(group = "example.com", version = "v1", kind = "Bar", status = "BarStatus")]
+#[crd(root_schema = { "not": { "required": ["status"] } })]
+struct BarSpec {
+    a: Option<String>,
+}
+
+#[derive(CrdSchema)]
+struct BarStatus {
+    a: Option<String>,
+}
+
+fn main() {}
