@@ -39,9 +39,9 @@ pub use kubernetes_kinds::{KubernetesKind, explain_unknown_kind, find_kubernetes
 pub use rbuilder_catalogue::{Minor, versions};
 pub use rbuilder_diagnostic::Severity;
 pub use rbuilder_schema::Descriptor;
-pub use rbuilder_syntax::MarkKind;
 pub use rbuilder_syntax::kubernetes::BuiltinKind;
 pub use rbuilder_syntax::{CsvKind, CsvResource, RequiredCrd, Webhook, WebhookKind};
+pub use rbuilder_syntax::{MarkKind, RBAC_URL_VERBS, RBAC_VERBS};
 pub use selection::ProjectKinds;
 pub use sources::{Archive, ArchiveError, REGISTRY, SourceSet, Sources};
 pub use survey::{LeftOut, Standing, StandingMarker, find_standing_markers};

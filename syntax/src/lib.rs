@@ -48,7 +48,9 @@ pub use model::{
     RbacRule, Scale, SchemaFunction, SchemaMode, Type,
 };
 pub use printer_column::check_printer_columns;
-pub use rbac::{RBAC, RBAC_ARGS, RbacArg, parse_rbac, parse_rbac_attribute, rbac_attributes};
+pub use rbac::{
+    RBAC, RBAC_ARGS, RBAC_URL_VERBS, RBAC_VERBS, RbacArg, parse_rbac, parse_rbac_attribute, rbac_attributes,
+};
 pub use session::{Session, SlotType};
 pub use table::ArgRow;
 pub use webhook::{

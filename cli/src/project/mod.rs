@@ -23,6 +23,7 @@ use crate::tree::Tree;
 
 pub use image::Image;
 pub use package::AdoptedPackage;
+pub(crate) use resource::strip_domain;
 pub use resource::{Api, NamedController, Resource, Webhooks};
 pub use scaffolded::{ATTRIBUTES, ATTRIBUTES_TEXT, RECORD, ScaffoldedFiles};
 

@@ -322,3 +322,30 @@ fn insert_if(all: &mut Map<String, Value>, key: &str, is_there: bool, object: Ma
         all.remove(key);
     }
 }
+/// Returns the part of an API group before a domain: `crew` of `crew.example.com`, and nothing of the domain itself. `None` for
+/// a group of another domain, such as `fooexample.com`.
+pub(crate) fn strip_domain<'a>(group: &'a str, domain: &str) -> Option<&'a str> {
+    match group.strip_suffix(domain)? {
+        own if own.is_empty() || domain.is_empty() => Some(own),
+        own => own.strip_suffix('.'),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::strip_domain;
+
+    #[test]
+    fn groups_end_in_the_domain() {
+        for (group, domain, expected) in [
+            ("crew.example.com", "example.com", Some("crew")),
+            ("sea.crew.example.com", "example.com", Some("sea.crew")),
+            ("example.com", "example.com", Some("")),
+            ("crew", "", Some("crew")),
+            ("fooexample.com", "example.com", None),
+            ("crew.example.org", "example.com", None),
+        ] {
+            assert_eq!(strip_domain(group, domain), expected, "{group}");
+        }
+    }
+}

@@ -7,7 +7,7 @@ use crate::args::Arg;
 use crate::{Diagnostic, RbacRule, Session, kubernetes, object_name, resources, suggest};
 
 /// The verbs Kubernetes knows. RBAC itself takes any word; another one is nearly always a mistake.
-const VERBS: &[&str] = &[
+pub const RBAC_VERBS: &[&str] = &[
     "get",
     "list",
     "watch",
@@ -34,7 +34,7 @@ const VERBS: &[&str] = &[
 ];
 
 /// The verbs of requests to URLs that are no resources: the methods of HTTP.
-const URL_VERBS: &[&str] = &["get", "post", "put", "patch", "delete", "head", "options"];
+pub const RBAC_URL_VERBS: &[&str] = &["get", "post", "put", "patch", "delete", "head", "options", "*"];
 
 /// The place of an argument's value; of the marker for one that is not written.
 type At<'a> = &'a dyn Fn(&str) -> Span;
@@ -67,9 +67,9 @@ fn check_verbs(parts: &Parts, at: At<'_>, session: &mut Session) {
     }
     for verb in verbs
         .iter()
-        .filter(|verb| !verb.is_empty() && !VERBS.contains(&verb.as_str()))
+        .filter(|verb| !verb.is_empty() && !RBAC_VERBS.contains(&verb.as_str()))
     {
-        let help = match suggest::find_nearest(verb, VERBS.iter().copied()) {
+        let help = match suggest::find_nearest(verb, RBAC_VERBS.iter().copied()) {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("write `custom_verbs = \"{verb}\"` if an API of your own defines it"),
         };
@@ -225,12 +225,13 @@ fn check_resource_verbs(rule: &RbacRule, at: Span, session: &mut Session) {
 
 /// A request to a URL has the verb of its method; `list` and `watch` are those of resources.
 fn check_url_verbs(parts: &Parts, at: Span, session: &mut Session) {
-    let is_known = |verb: &String| verb == "*" || URL_VERBS.contains(&verb.as_str());
+    let is_known = |verb: &String| RBAC_URL_VERBS.contains(&verb.as_str());
     let verbs = &parts.rule.verbs;
     let Some(unknown) = verbs.iter().find(|verb| !is_known(verb)) else {
         return;
     };
-    let help = format!("use one of {}", suggest::list_names(URL_VERBS.iter().copied()));
+    let methods = RBAC_URL_VERBS.iter().copied().filter(|verb| *verb != "*");
+    let help = format!("use one of {}", suggest::list_names(methods));
     let message = format!("verb `{unknown}` does not apply to URLs");
     if parts.custom_verbs.is_empty() && !verbs.iter().any(is_known) {
         session.error_help(at, message, help);

@@ -4,6 +4,7 @@ mod check;
 #[cfg(test)]
 mod tests;
 
+pub use check::{RBAC_URL_VERBS, RBAC_VERBS};
 use rbuilder_reader::token::Cursor;
 use rbuilder_reader::{Attribute, Span};
 

@@ -13,7 +13,7 @@ use super::{Creation, Types, check_flags};
 use crate::commands::types::{help, message, read_definitions};
 use crate::commands::{Outcome, kubernetes};
 use crate::flags::ApiFlags;
-use crate::project::names;
+use crate::project::{names, strip_domain};
 use crate::tree::Tree;
 
 /// Reads the CRD that the flags name. Paths are relative to `dir`.
@@ -146,14 +146,8 @@ impl Creation<'_> {
     /// Returns the group of a CRD as the project has it: without the domain.
     fn own_group(&self, group: &str) -> Result<String> {
         let domain = &self.project.known.domain;
-        if group == domain {
-            return Ok(String::new());
-        }
-        let own = group
-            .strip_suffix(domain.as_str())
-            .and_then(|rest| rest.strip_suffix('.'));
         let parent = group.split_once('.').map_or(group, |(_, parent)| parent);
-        own.map(str::to_owned).with_context(|| {
+        strip_domain(group, domain).map(str::to_owned).with_context(|| {
             format!(
                 "the CRD has the group `{group}`, which is not in the domain `{domain}` of the project: initialize a project with `rbuilder init --domain {parent}`"
             )

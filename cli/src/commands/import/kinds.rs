@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::rust_paths::{FoundType, GoTypes};
 use crate::go_project::{Builder, GoFile, GoProject};
-use crate::project::{Resource, Webhooks};
+use crate::project::{Resource, Webhooks, strip_domain};
 
 /// Beginning of the Go paths of Kubernetes' own types.
 const BUILT_IN: &str = "k8s.io/api/";
@@ -77,11 +77,7 @@ pub(super) fn find_kinds<'a>(original: &'a GoProject, left: &mut Vec<Leftover>) 
     }
     let domain = &original.project.known.domain;
     for ((group, kind), (path, crd)) in crds {
-        let own = group.strip_suffix(domain.as_str()).and_then(|rest| {
-            rest.strip_suffix('.')
-                .or(Some(rest).filter(|rest| rest.is_empty()))
-        });
-        let Some(own) = own else {
+        let Some(own) = strip_domain(&group, domain) else {
             left.push(Leftover::new(format!("kind `{kind}` of {path}"), format!("its group `{group}` is not in the domain `{domain}` of PROJECT, and PROJECT does not list it")));
             continue;
         };
@@ -114,9 +110,9 @@ fn find_crd<'a>(
     if let Some(found) = crds.remove(&(resource.qualified_group(), resource.kind.clone())) {
         return Some(found);
     }
+    let own = strip_domain(&resource.group, &resource.domain)?.to_owned();
     let found = crds.remove(&(resource.group.clone(), resource.kind.clone()))?;
-    let own = resource.group.strip_suffix(resource.domain.as_str())?;
-    resource.group = own.trim_end_matches('.').to_owned();
+    resource.group = own;
     Some(found)
 }
 

@@ -2,30 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use rbuilder_generator::{RBAC_URL_VERBS, RBAC_VERBS};
 use serde_json::Value;
 
 use super::webhooks::{print_attribute, quoted};
-
-/// The verbs that `#[rbac(…)]` knows.
-const VERBS: &[&str] = &[
-    "*",
-    "get",
-    "list",
-    "watch",
-    "create",
-    "update",
-    "patch",
-    "delete",
-    "deletecollection",
-    "use",
-    "bind",
-    "escalate",
-    "impersonate",
-    "approve",
-    "sign",
-    "attest",
-    "proxy",
-];
 
 /// A rule, as a marker or a role has it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -140,9 +120,6 @@ impl Rule {
     /// # Errors
     /// Fails with the reason why the generator would refuse it.
     pub(super) fn print(&self) -> Result<String, String> {
-        if let Some(verb) = self.verbs.iter().find(|verb| !VERBS.contains(&verb.as_str())) {
-            return Err(format!("unknown verb `{verb}`"));
-        }
         let is_whole = !self.groups.is_empty() && !self.resources.is_empty();
         if self.verbs.is_empty()
             || is_whole != self.urls.is_empty()
@@ -150,13 +127,24 @@ impl Rule {
         {
             return Err("it needs verbs, and either groups with resources or URLs".to_owned());
         }
+        let known = if self.urls.is_empty() {
+            RBAC_VERBS
+        } else {
+            RBAC_URL_VERBS
+        };
+        let (verbs, custom_verbs): (Vec<_>, Vec<_>) = self
+            .verbs
+            .iter()
+            .cloned()
+            .partition(|verb| known.contains(&verb.as_str()));
         let mut arguments = Vec::new();
         for (key, words) in [
             ("groups", &self.groups),
             ("resources", &self.resources),
             ("resource_names", &self.names),
             ("urls", &self.urls),
-            ("verbs", &self.verbs),
+            ("verbs", &verbs),
+            ("custom_verbs", &custom_verbs),
         ] {
             if !words.is_empty() {
                 arguments.push(format!("{key} = {}", print_words(words)));
@@ -234,7 +222,16 @@ mod tests {
                 "groups=a,resources={b,c},verbs={get,list},namespace=x",
                 Some("#[rbac(groups = \"a\", resources = \"b;c\", verbs = \"get;list\", namespace = \"x\")]"),
             ),
-            ("groups=a,resources=b,verbs=gett", None),
+            (
+                "groups=a,resources=b,verbs=get;connect;brew",
+                Some(
+                    "#[rbac(\n    groups = \"a\",\n    resources = \"b\",\n    verbs = \"get;connect\",\n    custom_verbs = \"brew\"\n)]",
+                ),
+            ),
+            (
+                "urls=/brew,verbs=post;list",
+                Some("#[rbac(urls = \"/brew\", verbs = \"post\", custom_verbs = \"list\")]"),
+            ),
             ("groups=a,verbs=get", None),
         ] {
             let rule = Rule::parse_marker(&format!("kubebuilder:rbac:{marker}")).expect(marker);

@@ -4,7 +4,7 @@ use rbuilder_generator::find_kubernetes_kind;
 use serde_json::Value;
 
 use crate::go_project::{GoFile, GoProject, TypeRef};
-use crate::project::names;
+use crate::project::{names, strip_domain};
 
 /// The kinds that types in the source can mean.
 pub(super) struct GoTypes<'a> {
@@ -107,9 +107,7 @@ impl<'a> GoTypes<'a> {
             })
             .map(|(_, crd)| {
                 let group = text(&crd["spec"]["group"]);
-                let own = group
-                    .strip_suffix(&known.domain)
-                    .map_or(group.as_str(), |own| own.trim_end_matches('.'));
+                let own = strip_domain(&group, &known.domain).unwrap_or(&group);
                 FoundType {
                     path: self.own_path(own, version, name),
                     group,
