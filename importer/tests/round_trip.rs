@@ -259,6 +259,18 @@ fn unknown_fields_of_lists() {
     }
 }
 
+/// A kind on its way out has a CRD for the objects that are still stored.
+#[test]
+fn a_kind_that_is_not_served() {
+    let mut definition = definition("Gadget", &[("v1", root(json!({ "spec": object(json!({})) })))]);
+    definition["spec"]["versions"][0]["served"] = false.into();
+    let documents = [definition];
+    check(&documents).unwrap_or_else(|found| panic!("{found}"));
+    let messages = RoundTrip::of(&documents).messages;
+    assert_eq!(messages.len(), 1, "{messages:?}");
+    assert!(messages[0].starts_with("warning: no version of `Gadget` is served"));
+}
+
 /// Each cause is said once, and the generator has nothing to say about what is left.
 #[test]
 fn keys_that_say_nothing_are_left_out() {

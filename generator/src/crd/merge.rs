@@ -247,11 +247,12 @@ fn check_storage(package: &Package, versions: &Versions<'_>, report: &mut Report
         }
     }
     if !versions.iter().any(|(_, resource)| resource.served) {
-        let message = format!("no version of `{kind}` is served");
-        report.error(
+        // The API server takes it: a kind on its way out, whose stored objects are still there.
+        let message = format!("no version of `{kind}` is served: nobody can read or write its objects");
+        report.warning(
             place(package, &versions[0]),
             message,
-            "remove `served = false` from one version",
+            "remove `served = false` from one version, unless the kind is on its way out",
         );
     }
 }
