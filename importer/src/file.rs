@@ -10,7 +10,7 @@ use crate::lints::allow_doc_lints;
 use crate::naming::name_classes;
 use crate::print::print_attribute;
 use crate::recognize::KubernetesTypes;
-use crate::source::{Printer, find_imports, has_map, order, print_use, print_uses};
+use crate::source::{Printer, find_imports, has_map, print_shared_uses, print_uses};
 use crate::structs::{Finished, finish};
 
 /// A version of a kind as Rust.
@@ -108,7 +108,10 @@ impl<'a> Module<'a> {
         let has_map = own().filter_map(|id| self.finished.get(&id)).any(has_map);
         let imported = find_imports(own().map(|id| &self.classes.list[id]), &self.own_names());
         let mut text = print_uses(has_map, &imported, true);
-        text += &self.print_shared();
+        // The types that stand in other files are re-exported, as if they stood in this one.
+        let shared = self.shared.iter();
+        let shared = shared.map(|(id, path)| (path.as_str(), self.classes.list[*id].name.as_str()));
+        text += &print_shared_uses("pub ", shared);
         let printer = Printer {
             classes: &self.classes,
             finished: &self.finished,
@@ -132,26 +135,5 @@ impl<'a> Module<'a> {
             text += &print_attribute("crd", vec![arg], 0);
         }
         text
-    }
-
-    /// Re-exports the types that stand in other files, as if they stood in this one.
-    fn print_shared(&self) -> String {
-        let mut modules: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-        for (id, path) in &self.shared {
-            modules
-                .entry(path)
-                .or_default()
-                .push(&self.classes.list[*id].name);
-        }
-        let mut text = String::new();
-        // `super::super` comes before `super::shared`.
-        for (path, mut names) in modules.into_iter().rev() {
-            names.sort_by_key(|name| order(name));
-            text += &print_use("pub ", path, &names);
-        }
-        match text.as_str() {
-            "" => text,
-            _ => format!("\n{text}"),
-        }
     }
 }

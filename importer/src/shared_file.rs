@@ -6,7 +6,7 @@ use crate::classes::Class;
 use crate::file::Module;
 use crate::lints::allow_doc_lints;
 use crate::sharing::{SharedType, mentioned};
-use crate::source::{Printer, find_imports, has_map, order, print_use, print_uses};
+use crate::source::{Printer, find_imports, has_map, print_shared_uses, print_uses};
 
 /// The types that the files below a folder share, and those of the folders above that they mention.
 pub(crate) struct SharedFile<'a> {
@@ -67,28 +67,20 @@ impl<'a> SharedFile<'a> {
     /// The text of the file.
     pub(crate) fn print(&self) -> String {
         let above = self.types_above();
-        let name = |first: &(usize, usize)| self.modules[first.0].classes.list[first.1].name.clone();
+        let name = |first: &(usize, usize)| self.modules[first.0].classes.list[first.1].name.as_str();
         let imported_above = above.iter().filter(|(_, (_, is_imported))| *is_imported);
         let taken: Vec<String> = imported_above
             .clone()
             .map(|(first, _)| name(first))
-            .chain(self.own.iter().map(|shared| self.class(shared).name.clone()))
+            .chain(self.own.iter().map(|shared| self.class(shared).name.as_str()))
+            .map(str::to_owned)
             .collect();
         let imported = find_imports(self.own.iter().map(|shared| self.class(shared)), &taken);
         let finished = |shared: &SharedType| self.modules[shared.first.0].finished.get(&shared.first.1);
         let has_map = self.own.iter().filter_map(|shared| finished(shared)).any(has_map);
         let mut text = print_uses(has_map, &imported, false);
-        let mut by_module: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-        for (first, (path, _)) in imported_above {
-            by_module.entry(path).or_default().push(name(first));
-        }
-        // `super::super` comes before `super::shared`.
-        for (at, (path, mut names)) in by_module.into_iter().rev().enumerate() {
-            names.sort_by_key(|name| order(name));
-            let names: Vec<&str> = names.iter().map(String::as_str).collect();
-            text += if at == 0 { "\n" } else { "" };
-            text += &print_use("", path, &names);
-        }
+        let of_above = imported_above.map(|(first, (path, _))| (path.as_str(), name(first)));
+        text += &print_shared_uses("", of_above);
         for shared in &self.own {
             let (file, id) = shared.first;
             let module = &self.modules[file];

@@ -169,13 +169,33 @@ pub(crate) fn print_uses(has_map: bool, imported: &BTreeSet<String>, has_kind: b
     text + "use rbuilder::CrdSchema;\nuse serde::{Deserialize, Serialize};\n"
 }
 
+/// The imports of types from modules `shared`, given by module and name, after a visibility: a block of its own, empty
+/// without types.
+pub(crate) fn print_shared_uses<'n>(
+    visibility: &str,
+    names: impl Iterator<Item = (&'n str, &'n str)>,
+) -> String {
+    let mut modules: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (module, name) in names {
+        modules.entry(module).or_default().push(name);
+    }
+    let mut text = String::new();
+    // `super::super` comes before `super::shared`.
+    for (module, mut names) in modules.into_iter().rev() {
+        names.sort_by_key(|name| order(name));
+        text += if text.is_empty() { "\n" } else { "" };
+        text += &print_use(visibility, module, &names);
+    }
+    text
+}
+
 /// Returns whether a finished type is written with `BTreeMap`.
 pub(crate) fn has_map(finished: &Finished) -> bool {
     finished.keeps_unknown || finished.fields.iter().any(|field| field.ty.has_map())
 }
 
 /// The key by which rustfmt orders names: numbers by their value.
-pub(crate) fn order(name: &str) -> Vec<(String, u64)> {
+fn order(name: &str) -> Vec<(String, u64)> {
     let mut parts: Vec<(String, u64)> = Vec::new();
     let (mut word, mut number) = (String::new(), None);
     for letter in name.chars() {
@@ -197,7 +217,7 @@ pub(crate) fn order(name: &str) -> Vec<(String, u64)> {
 }
 
 /// `use module::{A, B};` after a visibility, over as many lines as rustfmt takes.
-pub(crate) fn print_use(visibility: &str, module: &str, names: &[&str]) -> String {
+fn print_use(visibility: &str, module: &str, names: &[&str]) -> String {
     if let [name] = names {
         return format!("{visibility}use {module}::{name};\n");
     }
