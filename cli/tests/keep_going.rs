@@ -93,6 +93,24 @@ fn readable_kinds_are_written_and_others_left_as_they_are() {
 }
 
 #[test]
+fn commands_that_write_no_manifests_say_what_they_left_out() {
+    let folder = project();
+    folder.write("src/cup.rs", &kind("Cup", "pub size: i64"));
+    folder.write("src/pot.rs", &kind("Pot", "pub size: Unknown"));
+    let cargo_toml = folder.tree()["Cargo.toml"].clone();
+    folder.write(
+        "Cargo.toml",
+        &format!("{cargo_toml}[package.metadata.rbuilder]\nkeep-going = true\n"),
+    );
+    let summary = [
+        "found 1 error in the source; these were left out: 1 of 3 kinds",
+        "Pot (x.io)",
+    ];
+    check(&folder, "manifests --stdout", &summary, &[]);
+    check(&folder, "docs --stdout", &summary, &[]);
+}
+
+#[test]
 fn a_version_that_would_be_lost_stops_everything() {
     let folder = project();
     folder.write("src/main.rs", "mod cup;\nmod pot;\nfn main() {}\n");
@@ -134,7 +152,7 @@ fn docs_follow_the_setting_of_the_project() {
     check(
         &folder,
         "docs",
-        &["cannot find", "1 of 3 kinds"],
+        &["cannot find", "these were left out: 1 of 3 kinds"],
         &["docs/api.html"],
     );
     let ran = folder.run("docs --stdout");

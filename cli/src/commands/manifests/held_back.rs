@@ -6,7 +6,7 @@ use rbuilder_generator::{Findings, KindOutcome, KindSummary, Product, Sources};
 
 use crate::report;
 
-/// The error of a run that generated only a part of the manifests.
+/// The error of a run that generated only a part of the manifests, or showed only a part of them.
 #[derive(Debug)]
 pub(crate) struct HeldBack {
     errors: usize,
@@ -16,10 +16,12 @@ pub(crate) struct HeldBack {
     kinds: Vec<String>,
     /// The other manifests that were not generated.
     products: Vec<&'static str>,
+    /// True if the command writes manifests, and false if it shows what would be in them.
+    writes: bool,
 }
 
 impl HeldBack {
-    pub(super) fn new(found: &Findings, sources: &dyn Sources) -> HeldBack {
+    pub(super) fn new(found: &Findings, sources: &dyn Sources, writes: bool) -> HeldBack {
         let held_back = found.kinds.iter().filter_map(|kind| match &kind.outcome {
             KindOutcome::HeldBack { errors } => Some(describe_kind(kind, errors, found, sources)),
             KindOutcome::Readable { .. } | KindOutcome::Skipped { .. } => None,
@@ -33,6 +35,7 @@ impl HeldBack {
                 .iter()
                 .map(|product| name_product(*product))
                 .collect(),
+            writes,
         }
     }
 }
@@ -92,10 +95,15 @@ impl Display for HeldBack {
             parts.push(format!("{} of {} kinds", self.kinds.len(), self.asked));
         }
         parts.extend(self.products.iter().map(|product| (*product).to_owned()));
-        if parts.is_empty() {
-            return write!(f, ", which concern no manifest; no manifests were removed");
+        let parts = parts.join(", ");
+        match (parts.is_empty(), self.writes) {
+            (true, true) => {
+                return write!(f, ", which concern no manifest; no manifests were removed");
+            }
+            (true, false) => return write!(f, ", which concern no kind"),
+            (false, true) => write!(f, "; these manifests were left as they are: {parts}")?,
+            (false, false) => write!(f, "; these were left out: {parts}")?,
         }
-        write!(f, "; these manifests were left as they are: {}", parts.join(", "))?;
         for kind in &self.kinds {
             write!(f, "\n  {kind}")?;
         }

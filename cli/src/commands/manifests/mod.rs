@@ -47,6 +47,8 @@ pub(super) struct Request {
     pub(super) color: bool,
     /// Advice to print if the source has errors.
     pub(super) advice: &'static str,
+    /// True if the command writes manifests.
+    pub(super) writes: bool,
 }
 
 impl Default for Request {
@@ -62,6 +64,7 @@ impl Default for Request {
             messages: MessageFormat::Human,
             color: false,
             advice: "fix these errors first",
+            writes: true,
         }
     }
 }
@@ -75,6 +78,7 @@ impl Request {
             messages: flags.message_format,
             color: shell.color(),
             advice: "",
+            writes: !flags.stdout,
             ..Request::default()
         };
         let (source, target) = (&flags.source, &flags.target);
@@ -102,6 +106,7 @@ impl Request {
     pub(super) fn for_source(source: &SourceFlags, shell: &Shell) -> Request {
         let mut request = Request {
             color: shell.color(),
+            writes: false,
             ..Request::default()
         };
         request.select(source);
@@ -432,7 +437,7 @@ fn render_findings(
         return Err(source_errors(found, sources, request));
     }
     let (text, data) = render_diagnostics(&found.diagnostics, sources, request);
-    let failure = has_errors.then(|| anyhow!(HeldBack::new(found, sources)));
+    let failure = has_errors.then(|| anyhow!(HeldBack::new(found, sources, request.writes)));
     Ok(RenderedDiagnostics {
         text,
         data,
