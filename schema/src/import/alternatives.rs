@@ -1,0 +1,158 @@
+//! `oneOf`, `anyOf` and `allOf`: alternatives in place of a type, and constraints beside one.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::{Import, Refusal};
+use crate::build::{int_or_string, of_type};
+use crate::{Schema, SchemaType};
+
+impl Import<'_> {
+    /// Alternatives have a structural form when they are all texts, or all objects.
+    pub(super) fn alternatives(&mut self, parts: &[Value]) -> Result<Schema, Refusal> {
+        let parts: Vec<Schema> = parts
+            .iter()
+            .map(|part| self.schema(part))
+            .collect::<Result<_, _>>()?;
+        if let [only] = parts.as_slice() {
+            return Ok(only.clone());
+        }
+        let is = |schema_type| move |part: &Schema| part.schema_type == Some(schema_type);
+        if parts
+            .iter()
+            .all(|part| is(SchemaType::String)(part) && !part.enumeration.is_empty())
+        {
+            let enumeration = parts.into_iter().flat_map(|part| part.enumeration).collect();
+            return Ok(Schema {
+                enumeration,
+                ..of_type(SchemaType::String)
+            });
+        }
+        if parts.iter().all(is(SchemaType::Object)) {
+            return hoist(parts);
+        }
+        if parts
+            .iter()
+            .all(|part| is(SchemaType::Integer)(part) || is(SchemaType::String)(part))
+        {
+            return Ok(int_or_string());
+        }
+        Err("it has alternatives of different types".into())
+    }
+
+    /// Adds what is said about a value beside its type: parts that constrain it, and parts that are objects, whose
+    /// fields are fields of the whole.
+    pub(super) fn combine(&mut self, map: &Map<String, Value>, schema: &mut Schema) -> Result<(), Refusal> {
+        for key in ["allOf", "anyOf", "oneOf"] {
+            let Some(Value::Array(parts)) = map.get(key) else {
+                continue;
+            };
+            let mut kept = Vec::new();
+            for part in parts {
+                if is_constraint(part) {
+                    kept.push(Schema::from_literal(part).map_err(|_| "a part of it is not a schema")?);
+                    continue;
+                }
+                let part = self.schema(part)?;
+                if part.schema_type != Some(SchemaType::Object)
+                    || schema.schema_type != Some(SchemaType::Object)
+                {
+                    return Err(format!("the parts of its `{key}` have types of their own"));
+                }
+                for (name, property) in part.properties {
+                    match schema.properties.get(&name) {
+                        Some(other) if *other != property => {
+                            return Err(format!("its alternatives define `{name}` differently"));
+                        }
+                        _ => schema.properties.insert(name, property),
+                    };
+                }
+                kept.push(Schema {
+                    required: part.required,
+                    ..Schema::default()
+                });
+            }
+            // A part that says nothing holds for every value.
+            let is_empty = kept.iter().all(|part| *part == Schema::default());
+            match key {
+                _ if is_empty => {}
+                "allOf" => schema.all_of = kept,
+                "anyOf" => schema.any_of = kept,
+                _ => schema.one_of = kept,
+            }
+        }
+        if let Some(not) = map.get("not").filter(|not| is_constraint(not))
+            && schema.not.is_none()
+        {
+            schema.not = Schema::from_literal(not).ok().map(Arc::new);
+        }
+        Ok(())
+    }
+}
+
+/// The keys that a part of `allOf`, `anyOf`, `oneOf` and `not` may have in a structural schema.
+const CONSTRAINT_KEYS: &[&str] = &[
+    "allOf",
+    "anyOf",
+    "enum",
+    "exclusiveMaximum",
+    "exclusiveMinimum",
+    "format",
+    "items",
+    "maxItems",
+    "maxLength",
+    "maxProperties",
+    "maximum",
+    "minItems",
+    "minLength",
+    "minProperties",
+    "minimum",
+    "multipleOf",
+    "not",
+    "oneOf",
+    "pattern",
+    "properties",
+    "required",
+];
+
+/// Returns whether a part constrains values without saying their type.
+fn is_constraint(part: &Value) -> bool {
+    let all = |parts: Option<&Value>| {
+        let parts = parts.and_then(Value::as_array);
+        parts.is_none_or(|parts| parts.iter().all(is_constraint))
+    };
+    let one = |part: Option<&Value>| part.is_none_or(is_constraint);
+    let Value::Object(map) = part else { return false };
+    let fields = map.get("properties").and_then(Value::as_object);
+    map.keys().all(|key| CONSTRAINT_KEYS.contains(&key.as_str()))
+        && ["allOf", "anyOf", "oneOf"].iter().all(|key| all(map.get(*key)))
+        && ["items", "not"].iter().all(|key| one(map.get(*key)))
+        && fields.is_none_or(|fields| fields.values().all(is_constraint))
+        && ["exclusiveMinimum", "exclusiveMaximum"]
+            .iter()
+            .all(|key| map.get(*key).is_none_or(Value::is_boolean))
+}
+
+/// Alternatives that are all objects: the fields of all of them, and which go together.
+fn hoist(parts: Vec<Schema>) -> Result<Schema, Refusal> {
+    let mut schema = of_type(SchemaType::Object);
+    for part in &parts {
+        for (name, property) in &part.properties {
+            match schema.properties.get(name) {
+                Some(other) if other != property => {
+                    return Err(format!("its alternatives define `{name}` differently"));
+                }
+                _ => schema.properties.insert(name.clone(), property.clone()),
+            };
+        }
+    }
+    if parts.iter().all(|part| !part.required.is_empty()) {
+        let requires = |part: Schema| Schema {
+            required: part.required,
+            ..Schema::default()
+        };
+        schema.any_of = parts.into_iter().map(requires).collect();
+    }
+    Ok(schema)
+}
