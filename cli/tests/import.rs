@@ -135,6 +135,24 @@ fn a_project_is_imported_with_its_names() {
 }
 
 #[test]
+fn a_cluster_service_version_is_left_to_a_person() {
+    let original = original();
+    original.write(
+        "config/manifests/bases/cups.clusterserviceversion.yaml",
+        "apiVersion: operators.coreos.com/v1alpha1\nkind: ClusterServiceVersion\nmetadata:\n  name: cups.v0.0.0\n",
+    );
+    let (folder, ran) = import(&original);
+    let ran = ran.ok();
+    let row = "config/manifests/bases/cups.clusterserviceversion.yaml";
+    let line = ran.out.lines().find(|line| line.starts_with(row)).expect(row);
+    assert!(
+        line.contains("by hand") && line.contains("`rbuilder bundle`"),
+        "{line}"
+    );
+    assert!(folder.tree()["MIGRATION.md"].contains(row));
+}
+
+#[test]
 fn objects_of_the_manager_have_the_names_of_the_original() {
     let (folder, ran) = import(&original());
     ran.ok();

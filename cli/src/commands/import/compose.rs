@@ -68,6 +68,10 @@ pub(super) fn compose<'a>(original: &'a GoProject, project: &Project) -> Result<
     webhooks::port(original, &mut composed);
     samples::port(original, &mut composed)?;
     deployment::port(original, &mut composed)?;
+    for (path, _) in original.documents("config/manifests/", "ClusterServiceVersion") {
+        let reason = "run `rbuilder bundle`, describe the operator in the ClusterServiceVersion that it makes, and fields with `#[csv(…)]`";
+        composed.left.push(Leftover::new(path, reason));
+    }
     for (path, reason) in &original.unread {
         composed
             .left
