@@ -80,6 +80,18 @@ fn clean_alternative(schema: &mut Value, path: &mut String, depth: usize, lost: 
     }
 }
 
+/// The keys of JSON Schema that the API server knows and refuses; others it drops without a word.
+const REJECTED: &[&str] = &[
+    "$ref",
+    "$schema",
+    "additionalItems",
+    "definitions",
+    "dependencies",
+    "id",
+    "patternProperties",
+    "uniqueItems",
+];
+
 fn clean_keys(keys: &mut Map<String, Value>, path: &str, lost: &mut Lost) {
     keys.retain(|key, value| !means_nothing(key, value));
     match keys.get("additionalProperties") {
@@ -97,9 +109,14 @@ fn clean_keys(keys: &mut Map<String, Value>, path: &str, lost: &mut Lost) {
     keys.retain(|key, _| {
         let is_known = SCHEMA_KEYS.contains(&key.as_str());
         if !is_known {
+            let does = if REJECTED.contains(&key.as_str()) {
+                "rejects"
+            } else {
+                "drops"
+            };
             lost.push((
                 path.to_owned(),
-                format!("`{key}` is left out: the API server drops it"),
+                format!("`{key}` is left out: the API server {does} it"),
             ));
         }
         is_known

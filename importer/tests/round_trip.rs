@@ -259,6 +259,30 @@ fn unknown_fields_of_lists() {
     }
 }
 
+#[test]
+fn keys_that_no_crd_can_have() {
+    let spec = object(json!({
+        "a": { "type": "array", "uniqueItems": true, "items": { "type": "string" } },
+        "b": { "type": "string", "readOnly": true },
+        "c": { "type": "string", "anyOf": [{ "description": "Letters.", "pattern": "^[a-z]*$" }] },
+        "d": {},
+        "e": { "type": "object", "additionalProperties": true },
+    }));
+    let trip = RoundTrip::of(&[definition("Gadget", &[("v1", root(json!({ "spec": spec })))])]);
+    assert_eq!(trip.messages, [""; 0]);
+    let messages = trip.imported.diagnostics.iter().map(|found| &*found.message);
+    assert_eq!(
+        messages.collect::<Vec<_>>(),
+        [
+            "`uniqueItems` is left out: the API server rejects it",
+            "`readOnly` is left out: the API server drops it",
+            "`description` is left out: the API server rejects it here",
+            "the schema has no type, so any content is kept",
+            "`additionalProperties: true` becomes `x-kubernetes-preserve-unknown-fields`",
+        ]
+    );
+}
+
 /// A kind on its way out has a CRD for the objects that are still stored.
 #[test]
 fn a_kind_that_is_not_served() {
