@@ -281,17 +281,17 @@ fn a_channel_that_would_be_refused_is_not_written() {
         (
             &[],
             "--version 0.2.0 --replaces 0.2.0",
-            "has a circle: shop.v0.2.0 -> shop.v0.2.0",
+            "has a cycle: shop.v0.2.0 -> shop.v0.2.0",
         ),
         (
             &["--version 0.2.0"],
             "--version 0.1.0 --replaces 0.2.0",
-            "has a circle: shop.v0.2.0 -> shop.v0.1.0 -> shop.v0.2.0",
+            "has a cycle: shop.v0.2.0 -> shop.v0.1.0 -> shop.v0.2.0",
         ),
         (
             &["--version 0.2.0", "--version 0.3.0"],
             "--version 0.4.0 --skips 0.3.0 --replaces 0.1.0",
-            "has versions without an upgrade: shop.v0.2.0\n  = help: add them to `--skips`",
+            "has stranded versions, from which no upgrade leads to the head: shop.v0.2.0\n  = help: add them to `--skips`",
         ),
         (
             &[],
@@ -356,6 +356,21 @@ fn catalogs_that_people_have_changed_are_checked() {
         let ran = folder.run("bundle --version 0.3.0");
         assert!(ran.code == 1 && ran.err.contains(expected), "{to}: {}", ran.err);
     }
+}
+
+#[test]
+fn documents_of_other_packages_stay() {
+    let folder = project();
+    let other = "---\ndefaultChannel: stable\nname: bar\nschema: olm.package\n---\nentries:\n- name: bar.v1.0.0\nname: stable\npackage: bar\nschema: olm.channel\n---\nimage: bar\nname: bar.v1.0.0\npackage: bar\nschema: olm.bundle\n";
+    let text = folder.tree()[CATALOG].clone();
+    folder.write(CATALOG, &format!("{other}{text}"));
+    folder.run("bundle --version 0.2.0").ok();
+    let text = &folder.tree()[CATALOG];
+    assert!(text.starts_with(other), "{text}");
+    assert_eq!(
+        channels(&folder),
+        "stable: bar.v1.0.0\nstable: 0.2.0 > 0.1.0 | 0.1.0"
+    );
 }
 
 #[test]

@@ -15,9 +15,12 @@ const PACKAGE: &str = "olm.package";
 const CHANNEL: &str = "olm.channel";
 const BUNDLE: &str = "olm.bundle";
 
-/// A catalog; empty before the first release.
-#[derive(Debug, Default)]
-pub(crate) struct Catalog(Vec<Value>);
+/// The catalog of a package; empty before the first release. Its file may have documents of other packages, which stay as they are.
+#[derive(Debug)]
+pub(crate) struct Catalog {
+    package: String,
+    documents: Vec<Value>,
+}
 
 impl Catalog {
     /// Path of the catalog of a package.
@@ -36,7 +39,10 @@ impl Catalog {
                 Catalog::path(package)
             )
         })?;
-        Ok(Catalog(documents))
+        Ok(Catalog {
+            package: package.to_owned(),
+            documents,
+        })
     }
 
     /// Returns the default channel of the package.
@@ -80,12 +86,8 @@ impl Catalog {
     /// Fails with the first fault, and says how the release can be made without it.
     pub(crate) fn check(&self, options: &BundleOptions) -> Result<()> {
         let path = Catalog::path(&options.name);
-        let is_ours = |document: &&Value| {
-            let package = &document["package"];
-            package.is_null() || *package == *options.name
-        };
         let mut listed = BTreeSet::new();
-        for document in self.of_schema(CHANNEL).filter(is_ours) {
+        for document in self.of_schema(CHANNEL) {
             let name = document["name"].as_str().unwrap_or_default();
             let channel = Channel::read(document);
             if let Err(fault) = channel.check() {
@@ -132,8 +134,20 @@ impl Catalog {
         documents.find(|document| document["name"] == name)
     }
 
+    /// Returns the documents of a schema that belong to the package.
     fn of_schema(&self, schema: &str) -> impl Iterator<Item = &Value> {
-        self.0.iter().filter(move |document| document["schema"] == schema)
+        let documents = self.documents.iter();
+        documents.filter(move |document| document["schema"] == schema && self.has(document))
+    }
+
+    /// Returns whether a document is one of those that are made for the package.
+    fn has(&self, document: &Value) -> bool {
+        let package = match document["schema"].as_str() {
+            Some(PACKAGE) => &document["name"],
+            Some(CHANNEL | BUNDLE) => &document["package"],
+            _ => return false,
+        };
+        *package == *self.package
     }
 }
 
@@ -162,8 +176,8 @@ fn describe_fault(fault: &ChannelFault<'_>, channel: &str, options: &BundleOptio
             "has no head: each version is replaced or skipped by another".into(),
             edit("remove `replaces` and `skips` that lead to the newest version"),
         ),
-        ChannelFault::Circle(names) => (
-            format!("has a circle: {} -> {}", names.join(" -> "), names[0]),
+        ChannelFault::Cycle(names) => (
+            format!("has a cycle: {} -> {}", names.join(" -> "), names[0]),
             edit("let no version replace a newer one"),
         ),
         ChannelFault::Heads(heads) => (
@@ -175,7 +189,10 @@ fn describe_fault(fault: &ChannelFault<'_>, channel: &str, options: &BundleOptio
             advise_on_heads(heads, channel, options),
         ),
         ChannelFault::Stranded(names) => (
-            format!("has versions without an upgrade: {}", names.join(", ")),
+            format!(
+                "has stranded versions, from which no upgrade leads to the head: {}",
+                names.join(", ")
+            ),
             edit("add them to `--skips`, or let a newer version replace or skip them"),
         ),
     }
@@ -242,12 +259,8 @@ pub(crate) fn print_catalog(
         "relatedImages": related_images(spec, options),
     });
     documents.extend(put(written.of_schema(BUNDLE).cloned().collect(), bundle));
-    let is_known = |document: &&Value| {
-        [PACKAGE, CHANNEL, BUNDLE]
-            .iter()
-            .any(|schema| document["schema"] == *schema)
-    };
-    documents.extend(written.0.iter().filter(|document| !is_known(document)).cloned());
+    let others = written.documents.iter().filter(|document| !written.has(document));
+    documents.extend(others.cloned());
     documents
         .iter()
         .map(|document| format!("---\n{}", yaml::to_string(document)))

@@ -50,7 +50,7 @@ pub(super) enum ChannelFault<'a> {
     /// Each version is replaced or skipped by another.
     Headless,
     /// Each of these replaces the next, and the last the first.
-    Circle(Vec<&'a str>),
+    Cycle(Vec<&'a str>),
     /// More than one version is replaced and skipped by no other; the highest is the first.
     Heads(Vec<&'a str>),
     /// No upgrade begins at these, or passes them.
@@ -104,7 +104,7 @@ impl<'a> Channel<'a> {
         let heads = self.heads();
         match *heads {
             [] if self.entries.is_empty() => Err(ChannelFault::Empty),
-            [] => Err(self.find_circle().unwrap_or(ChannelFault::Headless)),
+            [] => Err(self.find_cycle().unwrap_or(ChannelFault::Headless)),
             [head] => self.check_reached(head),
             _ => Err(ChannelFault::Heads(heads)),
         }
@@ -125,11 +125,11 @@ impl<'a> Channel<'a> {
         let stranded: Vec<&str> = self.names().filter(|name| !reached.contains(name)).collect();
         match stranded.is_empty() {
             true => Ok(()),
-            false => Err(self.find_circle().unwrap_or(ChannelFault::Stranded(stranded))),
+            false => Err(self.find_cycle().unwrap_or(ChannelFault::Stranded(stranded))),
         }
     }
 
-    fn find_circle(&self) -> Option<ChannelFault<'a>> {
+    fn find_cycle(&self) -> Option<ChannelFault<'a>> {
         let edges = self.edges();
         self.names().find_map(|name| self.walk(name, &edges).err())
     }
@@ -151,7 +151,7 @@ impl<'a> Channel<'a> {
         while let Some(next) = edges.get(at).copied() {
             if !seen.insert(next) {
                 let start = reached.iter().position(|name| *name == next);
-                return Err(ChannelFault::Circle(reached.split_off(start.unwrap_or_default())));
+                return Err(ChannelFault::Cycle(reached.split_off(start.unwrap_or_default())));
             }
             reached.push(next);
             at = next;
@@ -247,14 +247,14 @@ mod tests {
                 &["0.2.0", "0.1.0", "0.10.0"],
                 Err(Heads(vec!["shop.v0.10.0", "shop.v0.2.0", "shop.v0.1.0"])),
             ),
-            (&["0.1.0 > 0.1.0"], Err(Circle(vec!["shop.v0.1.0"]))),
+            (&["0.1.0 > 0.1.0"], Err(Cycle(vec!["shop.v0.1.0"]))),
             (
                 &["0.2.0 > 0.1.0", "0.1.0 > 0.2.0"],
-                Err(Circle(vec!["shop.v0.2.0", "shop.v0.1.0"])),
+                Err(Cycle(vec!["shop.v0.2.0", "shop.v0.1.0"])),
             ),
             (
                 &["0.3.0 > 0.2.0", "0.2.0 > 0.1.0", "0.1.0 > 0.2.0"],
-                Err(Circle(vec!["shop.v0.2.0", "shop.v0.1.0"])),
+                Err(Cycle(vec!["shop.v0.2.0", "shop.v0.1.0"])),
             ),
             (&["0.2.0 ~ 0.1.0", "0.1.0 ~ 0.2.0"], Err(Headless)),
             // The walk from the head does not follow what a skipped version replaces.
