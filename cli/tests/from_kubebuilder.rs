@@ -131,7 +131,7 @@ fn every_command_is_on_the_page() {
 #[test]
 fn every_marker_with_an_answer_is_on_the_page() {
     let page = read("docs/from-kubebuilder.md");
-    let table = read("syntax/src/kubebuilder.rs");
+    let table = read("syntax/src/kubebuilder/mod.rs");
     let rows = table.lines().filter_map(|line| {
         let row = line.trim_start().strip_prefix("(\"")?;
         let (name, _) = row.split_once("\", ")?;
