@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use super::compose::Composed;
 use super::kinds::Leftover;
 use super::pod::port_pod;
+use super::report::listed_paths;
 use super::webhooks::quoted;
 use crate::commands::{Outcome, features, scaffold};
 use crate::flags::{Feature, SettingFlags};
@@ -334,12 +335,7 @@ fn port_components(original: &GoProject, composed: &mut Composed<'_>) -> Result<
     };
     let has_webhooks = composed.files.contains_key("config/webhook/kustomization.yaml");
     let lists = |names: &[&str]| {
-        let entries = ["resources", "bases", "components"]
-            .into_iter()
-            .flat_map(|key| kustomization[key].as_array().into_iter().flatten());
-        entries
-            .filter_map(Value::as_str)
-            .any(|entry| names.contains(&entry.trim_end_matches('/')))
+        listed_paths(kustomization).any(|entry| names.contains(&entry.trim_end_matches('/')))
     };
     let mut settings = SettingFlags::default();
     for (names, feature) in [

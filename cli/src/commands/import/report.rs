@@ -13,7 +13,7 @@ use crate::commands::adopt::{Comparison, Verdict};
 use crate::go_project::GoProject;
 use crate::plan::Plan;
 use crate::tree::Tree;
-use crate::yaml_stream::parse_documents;
+use crate::yaml_stream::{is_yaml, parse_documents};
 
 /// Details that a row of the text shows; MIGRATION.md and JSON have all.
 const MOST_SHOWN: usize = 3;
@@ -272,10 +272,7 @@ fn find_objects(read: &dyn Fn(&str) -> Option<String>) -> BTreeSet<(String, Stri
             continue;
         }
         for kustomization in read_documents(read, &format!("{path}/kustomization.yaml")) {
-            let entries = ["resources", "bases", "components"]
-                .into_iter()
-                .flat_map(|key| kustomization[key].as_array().into_iter().flatten());
-            open.extend(entries.filter_map(|entry| join(&path, entry.as_str()?)));
+            open.extend(listed_paths(&kustomization).filter_map(|entry| join(&path, entry)));
             let patches = kustomization["patches"].as_array().into_iter().flatten();
             deleted.extend(patches.filter_map(|patch| deletion(read, &path, patch)));
         }
@@ -287,8 +284,11 @@ fn find_objects(read: &dyn Fn(&str) -> Option<String>) -> BTreeSet<(String, Stri
         .collect()
 }
 
-fn is_yaml(path: &str) -> bool {
-    path.ends_with(".yaml") || path.ends_with(".yml")
+/// Returns what a kustomization is made of: files and folders, as it lists them.
+pub(super) fn listed_paths(kustomization: &Value) -> impl Iterator<Item = &str> {
+    let lists = ["resources", "bases", "components"].into_iter();
+    let entries = lists.flat_map(|key| kustomization[key].as_array().into_iter().flatten());
+    entries.filter_map(Value::as_str)
 }
 
 fn text(value: &Value) -> String {

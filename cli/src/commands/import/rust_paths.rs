@@ -18,8 +18,6 @@ pub(super) struct FoundType {
     pub(super) group: String,
     pub(super) version: String,
     pub(super) kind: String,
-    /// Plural, where it is known.
-    pub(super) plural: String,
     /// Rust path: `k8s_openapi::api::apps::v1::Deployment`; empty for a kind of another project.
     pub(super) path: String,
 }
@@ -59,7 +57,6 @@ impl<'a> GoTypes<'a> {
             group: found.group,
             version: found.version,
             kind: found.kind,
-            plural: found.plural,
             path: found.path,
         })
     }
@@ -80,7 +77,6 @@ impl<'a> GoTypes<'a> {
             group,
             version: found.version.clone(),
             kind: name.to_owned(),
-            plural: found.plural.clone(),
             path,
         })
     }
@@ -113,7 +109,6 @@ impl<'a> GoTypes<'a> {
                     group,
                     version: version.to_owned(),
                     kind: name.to_owned(),
-                    plural: text(&crd["spec"]["names"]["plural"]),
                 }
             })
             .collect();
