@@ -21,12 +21,12 @@ pub(crate) fn merge_repeated(diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
         }
     }
     for diagnostic in kept.iter_mut().filter(|diagnostic| !diagnostic.is_error()) {
-        let others = match places.get(&diagnostic.message).map(Vec::as_slice) {
+        diagnostic.message += &match places.get(&diagnostic.message).map(Vec::as_slice) {
             Some([_, second]) => format!(" (and at {second})"),
+            Some([_, second, _]) => format!(" (and at {second}, and at 1 more place)"),
             Some([_, second, rest @ ..]) => format!(" (and at {second}, and at {} more places)", rest.len()),
             _ => continue,
         };
-        diagnostic.message += &others.replace("at 1 more places", "at 1 more place");
     }
     kept
 }
