@@ -192,6 +192,35 @@ fn objects_of_the_manager_have_the_names_of_the_original() {
     }
 }
 
+#[test]
+fn labels_that_kustomize_adds_to_selectors_are_left_to_a_person() {
+    let original = original();
+    let path = "config/default/kustomization.yaml";
+    let text = original.tree()[path].clone();
+    original.write(path, &format!("{text}commonLabels:\n  team: kitchen\n"));
+    let (folder, ran) = import(&original);
+    let ran = ran.ok();
+    let row = "selector of the Deployment ";
+    let line = ran.out.lines().find(|line| line.starts_with(row)).expect(row);
+    assert!(line.contains("by hand"), "{line}");
+    assert!(folder.tree()["tests/e2e.rs"].contains("--selector control-plane=cups "));
+}
+
+#[test]
+fn webhooks_of_a_version_that_the_crd_has_not_are_not_invented() {
+    let original = original();
+    let webhooks =
+        include_str!("import/webhooks.yaml").replace("- v1\n    operations", "- v9\n    operations");
+    original.write(
+        "config/webhook/manifests.yaml",
+        &webhooks.replace("-v1-cup", "-v9-cup"),
+    );
+    let (folder, ran) = import(&original);
+    ran.ok();
+    let tree = folder.tree();
+    assert!(!tree.contains_key("src/webhook/v1/cup.rs"), "{:?}", tree.keys());
+}
+
 /// PROJECT records webhooks at the version that came first, and `make manifests` has them at the one where they are now.
 #[test]
 fn webhooks_are_at_the_version_of_the_configurations() {

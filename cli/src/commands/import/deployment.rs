@@ -147,6 +147,16 @@ fn find_account(original: &GoProject) -> Option<String> {
     Some(names.into_iter().find(is_named).unwrap_or(account).to_owned())
 }
 
+/// Returns whether the kustomization adds labels to selectors, which a cluster does not let change.
+pub(super) fn adds_to_selectors(original: &GoProject) -> bool {
+    let documents = original.manifest(DEFAULT).map(|file| file.documents.as_slice());
+    let Some(kustomization) = documents.and_then(|documents| documents.first()) else {
+        return false;
+    };
+    let mut labels = kustomization["labels"].as_array().into_iter().flatten();
+    !kustomization["commonLabels"].is_null() || labels.any(|labels| labels["includeSelectors"] == true)
+}
+
 /// Returns the prefix of names in `config/default`.
 pub(super) fn name_prefix(original: &GoProject) -> &str {
     let documents = original.manifest(DEFAULT).map(|file| file.documents.as_slice());
@@ -279,7 +289,7 @@ fn port_manager(original: &GoProject, composed: &mut Composed<'_>) {
     }
 }
 
-/// Replaces a label of the Pods wherever the scaffold selects them by it.
+/// Replaces a label of the Pods wherever the scaffold selects them by it, in manifests and in the test of a deployment.
 fn rename_label(composed: &mut Composed<'_>, key: &str, (before, after): (&Value, &Value)) {
     let line = |value: &Value| {
         format!(
@@ -293,6 +303,10 @@ fn rename_label(composed: &mut Composed<'_>, key: &str, (before, after): (&Value
         .filter(|(path, _)| path.starts_with("config/") && !path.starts_with("config/samples/"));
     for (_, text) in files {
         *text = text.replace(&line(before), &line(after));
+    }
+    let selector = |value: &Value| format!("--selector {key}={} ", value.as_str().unwrap_or_default());
+    if let Some(text) = composed.files.get_mut(E2E_TEST) {
+        *text = text.replace(&selector(before), &selector(after));
     }
 }
 

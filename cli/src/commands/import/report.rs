@@ -6,7 +6,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use super::compose::Composed;
-use super::deployment::{find_deployment, name_prefix};
+use super::deployment::{adds_to_selectors, find_deployment, name_prefix};
 use super::permissions::{Permission, Rule};
 use super::webhooks::find_published;
 use crate::commands::adopt::{Comparison, Verdict};
@@ -400,13 +400,18 @@ fn compare_deployments(original: &GoProject, plan: &Plan, tree: &Tree, report: &
         // kustomize adds the prefix to a name, and leaves one that has it as it is.
         let is_prefixed =
             || before.as_str() == after.as_str().map(|name| format!("{prefix}{name}")).as_deref();
-        let is_same = before == after
+        // Labels of the kustomization may be in the selector, and are left to a person.
+        let is_whole = pointer != "/spec/selector" || !adds_to_selectors(original);
+        let is_same = before == after && is_whole
             || before.is_null() && pointer.ends_with("replicas")
             || pointer.ends_with("serviceAccountName") && is_prefixed();
         let details = if is_same {
             Vec::new()
         } else {
-            vec![format!("it was {before}, and is {after}")]
+            match is_whole {
+                true => vec![format!("it was {before}, and is {after}")],
+                false => vec!["labels of config/default/kustomization.yaml are in the original's: copy them before you deploy".to_owned()],
+            }
         };
         report.add(what, if is_same { Match::Same } else { Match::ByHand }, details);
     }

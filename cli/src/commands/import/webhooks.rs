@@ -30,6 +30,14 @@ impl<'a> Published<'a> {
             .unwrap_or_default()
     }
 
+    /// Returns whether it is for a kind, in whatever version.
+    fn is_of_kind(&self, resource: &Resource, plural: &str) -> bool {
+        let mut rules = self.webhook["rules"].as_array().into_iter().flatten();
+        rules.any(|rule| {
+            has_text(&rule["apiGroups"], &resource.qualified_group()) && has_text(&rule["resources"], plural)
+        })
+    }
+
     /// Returns whether it is the one of a version of a kind: its path names both, or its only rule does.
     fn is_of(&self, resource: &Resource, plural: &str) -> bool {
         let rules = self.webhook["rules"]
@@ -86,13 +94,12 @@ pub(super) fn with_configurations(
             "mutating" => (&mut webhooks.defaulting, &mut webhooks.defaulting_path),
             _ => (&mut webhooks.validation, &mut webhooks.validation_path),
         };
-        let of = |version: &Resource| {
-            published
-                .iter()
-                .find(|found| found.what == what && found.is_of(version, &plural))
-        };
-        let Some(found) = of(version) else {
-            *is_wanted &= !kind.versions.iter().any(|other| of(other).is_some());
+        let found = published
+            .iter()
+            .find(|found| found.what == what && found.is_of(version, &plural));
+        let Some(found) = found else {
+            let mut configured = published.iter().filter(|found| found.what == what);
+            *is_wanted &= !configured.any(|found| found.is_of_kind(version, &plural));
             continue;
         };
         let default = format!(
