@@ -281,7 +281,7 @@ fn a_channel_that_would_be_refused_is_not_written() {
         (
             &[],
             "--version 0.2.0 --replaces 0.2.0",
-            "has a cycle: shop.v0.2.0 -> shop.v0.2.0",
+            "version 0.2.0 cannot replace or skip itself",
         ),
         (
             &["--version 0.2.0"],
@@ -292,6 +292,11 @@ fn a_channel_that_would_be_refused_is_not_written() {
             &["--version 0.2.0", "--version 0.3.0"],
             "--version 0.4.0 --skips 0.3.0 --replaces 0.1.0",
             "has stranded versions, from which no upgrade leads to the head: shop.v0.2.0\n  = help: add them to `--skips`",
+        ),
+        (
+            &[],
+            "--version 0.2.0 --skips 0.1.1,0.2.0",
+            "version 0.2.0 cannot replace or skip itself",
         ),
         (
             &[],

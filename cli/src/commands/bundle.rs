@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use rbuilder_generator::{CsvMarkers, Diagnostic, Product as Manifests};
 use serde_json::Value;
 
@@ -32,8 +32,9 @@ pub(super) fn run(dir: &Path, flags: &BundleFlags, shell: &mut Shell) -> Result<
 /// Returns the changes that make or update the bundle. Its exit code is 1 if there are conflicts.
 ///
 /// # Errors
-/// Fails if the source has errors, if `config/` cannot be read or has no CRD, if conflicts of an earlier run are unresolved,
-/// with `--no-conflicts` if there are any, or if the catalog would have a channel that the lifecycle manager refuses.
+/// Fails if a version replaces or skips itself, if the source has errors, if `config/` cannot be read or has no CRD, if
+/// conflicts of an earlier run are unresolved, with `--no-conflicts` if there are any, or if the catalog would have a channel
+/// that the lifecycle manager refuses.
 pub fn plan_bundle(tree: &Tree, flags: &BundleFlags) -> Result<Outcome> {
     let project = scaffold::require_project(tree)?;
     let context = scaffold::project_context(&project);
@@ -67,6 +68,17 @@ pub fn plan_bundle(tree: &Tree, flags: &BundleFlags) -> Result<Outcome> {
         is_namespaced: context.namespaced,
         is_ours: context.manager,
     };
+    if options
+        .replaces
+        .iter()
+        .chain(&options.skips)
+        .any(|version| *version == options.version)
+    {
+        bail!(
+            "version {} cannot replace or skip itself\n  = help: leave it out of `--replaces` and `--skips`",
+            options.version
+        );
+    }
     let mut merge = GeneratedMerge::read(BUNDLE, &plan, tree, flags.product.merge.force)?;
     let present = read_catalog(&plan, tree, &options)?;
     if let Some(channel) = present
