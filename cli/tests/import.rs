@@ -207,6 +207,41 @@ fn labels_that_kustomize_adds_to_selectors_are_left_to_a_person() {
 }
 
 #[test]
+fn a_crd_that_is_not_installed_is_left_to_a_person() {
+    let path = "config/crd/bases/crew.example.com_cups.yaml";
+    for (listed, expected) in [
+        ("- bases/other.yaml\n", true),
+        ("- bases/crew.example.com_cups.yaml\n", false),
+        ("- bases\n", false),
+        ("", false),
+    ] {
+        let original = original();
+        original.write("config/crd/kustomization.yaml", &format!("resources:\n{listed}"));
+        let ran = import(&original).1.ok();
+        assert_eq!(
+            ran.out.contains(&format!("{path} is installed")),
+            expected,
+            "{listed}: {}",
+            ran.out
+        );
+    }
+}
+
+#[test]
+fn a_kind_of_kubernetes_without_a_mark_gets_advice_that_works() {
+    let original = original();
+    let text = original.tree()["PROJECT"].clone();
+    let pod = "- controller: true\n  domain: example.com\n  kind: Pod\n  version: v1\nversion: \"3\"\n";
+    original.write("PROJECT", &text.replace("version: \"3\"\n", pod));
+    let (folder, ran) = import(&original);
+    let ran = ran.ok();
+    let command = "create api --group core --version v1 --kind Pod";
+    assert!(ran.out.contains(&format!("`rbuilder {command}`")), "{}", ran.out);
+    folder.run("edit --multigroup").ok();
+    folder.run(command).ok();
+}
+
+#[test]
 fn webhooks_of_a_version_that_the_crd_has_not_are_not_invented() {
     let original = original();
     let webhooks =

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
+use rbuilder_generator::find_kubernetes_kind;
 use serde_json::Value;
 
 use super::controllers::{self, Ported};
@@ -128,8 +129,12 @@ impl Composed<'_> {
             return Ok(());
         }
         let Some((_, crd)) = kind.crd else {
-            let reason =
-                "no CRD of it is in config/crd/: run `make manifests` in the Go project, and import it again";
+            let is_built_in = resource.group.is_empty()
+                && find_kubernetes_kind(None, "", &resource.version, &resource.kind).is_some();
+            let reason = match is_built_in {
+                true => self.describe_unmarked(resource),
+                false => "no CRD of it is in config/crd/: run `make manifests` in the Go project, and import it again".to_owned(),
+            };
             if resource.api.is_some() || !kind.controllers.is_empty() {
                 self.left.push(Leftover::new(what, reason));
             }
@@ -152,6 +157,18 @@ impl Composed<'_> {
             self.try_apply(&what, "", |tree| plan_create_api(tree, &flags));
         }
         Ok(())
+    }
+
+    /// Returns what to do about a kind of Kubernetes that PROJECT has as one of the project.
+    fn describe_unmarked(&self, resource: &Resource) -> String {
+        let first = match self.project.known.multigroup {
+            true => "",
+            false => "`rbuilder edit --multigroup`, and then ",
+        };
+        format!(
+            "PROJECT does not say that it is a kind of Kubernetes: run {first}`rbuilder create api --group core --version {} --kind {}`",
+            resource.version, resource.kind
+        )
     }
 
     /// Returns the entry of a kind that came first: that of the version in which objects are stored.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use super::report::listed_paths;
 use super::rust_paths::{FoundType, GoTypes};
 use crate::go_project::{Builder, GoFile, GoProject};
 use crate::project::{Resource, Webhooks, strip_domain};
@@ -56,6 +57,10 @@ pub(super) fn find_kinds<'a>(original: &'a GoProject, left: &mut Vec<Leftover>) 
         // Patches are CRDs by their kind, and have no schema.
         if crd["spec"]["versions"].is_array() && crd["spec"]["names"]["kind"].is_string() {
             let key = (text(&crd["spec"]["group"]), text(&crd["spec"]["names"]["kind"]));
+            if !is_installed(original, path) {
+                let reason = "config/crd/kustomization.yaml of the Go project does not list it: remove it from that file if clusters must not have it";
+                left.push(Leftover::new(format!("{path} is installed"), reason));
+            }
             crds.entry(key).or_insert((path, crd));
         }
     }
@@ -100,6 +105,20 @@ pub(super) fn find_kinds<'a>(original: &'a GoProject, left: &mut Vec<Leftover>) 
     }
     find_controllers(original, &mut kinds, left);
     kinds
+}
+
+/// Returns whether the CRD in a file is one of those that `config/crd` installs; true if that lists nothing.
+fn is_installed(original: &GoProject, path: &str) -> bool {
+    let documents = original
+        .manifest("config/crd/kustomization.yaml")
+        .map(|file| file.documents.as_slice());
+    let mut listed = documents.into_iter().flatten().flat_map(listed_paths).peekable();
+    let path = path.trim_start_matches("config/crd/");
+    listed.peek().is_none()
+        || listed.any(|entry| {
+            let entry = entry.trim_start_matches("./").trim_end_matches('/');
+            entry == path || path.starts_with(&format!("{entry}/"))
+        })
 }
 
 /// Takes the CRD of an entry. An entry whose group has the domain already means the group of the CRD.
