@@ -444,6 +444,51 @@ fn hostile_projects_are_refused_or_left_to_a_person() {
     }
 }
 
+/// A group that ends in the letters of the domain is not of the domain: nothing is imported under a part of its name.
+#[test]
+fn groups_of_other_domains_are_left_to_a_person() {
+    let project = include_str!("import/PROJECT.yaml");
+    let crd = include_str!("import/crd.yaml").replace("crew.example.com", "fooexample.com");
+    let saucer = crd.replace("Cup", "Saucer").replace("cups", "saucers");
+    let controller = include_str!("import/cup_controller.go.txt")
+        .replace(
+            "corev1 \"k8s.io/api/core/v1\"",
+            "foov1 \"example.com/cups/api/foo/v1\"",
+        )
+        .replace("corev1.Secret", "foov1.Saucer");
+    let listed = project.replace("group: crew", "group: fooexample.com");
+    let multigroup = format!("{project}multigroup: true\n");
+    for files in [
+        // PROJECT lists the kind.
+        &[
+            ("PROJECT", &listed),
+            ("config/crd/bases/crew.example.com_cups.yaml", &crd),
+        ][..],
+        // A controller watches it.
+        &[
+            ("PROJECT", &multigroup),
+            ("config/crd/bases/fooexample.com_saucers.yaml", &saucer),
+            ("internal/controller/cup_controller.go", &controller),
+        ],
+    ] {
+        let original = original();
+        for (path, text) in files {
+            original.write(path, text);
+        }
+        let (folder, ran) = import(&original);
+        let out = ran.ok().out;
+        let left = "its group `fooexample.com` is not in the domain `example.com` of PROJECT";
+        assert!(out.contains(left), "{out}");
+        for (path, text) in folder.tree() {
+            let is_source = path.to_string().ends_with(".rs");
+            assert!(
+                !is_source || !text.contains("api::foo"),
+                "{path}: a path into a module that is not there\n{text}"
+            );
+        }
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn links_are_not_followed() {

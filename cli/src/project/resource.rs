@@ -322,6 +322,7 @@ fn insert_if(all: &mut Map<String, Value>, key: &str, is_there: bool, object: Ma
         all.remove(key);
     }
 }
+
 /// Returns the part of an API group before a domain: `crew` of `crew.example.com`, and nothing of the domain itself. `None` for
 /// a group of another domain, such as `fooexample.com`.
 pub(crate) fn strip_domain<'a>(group: &'a str, domain: &str) -> Option<&'a str> {

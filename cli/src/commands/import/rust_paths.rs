@@ -4,7 +4,7 @@ use rbuilder_generator::find_kubernetes_kind;
 use serde_json::Value;
 
 use crate::go_project::{GoFile, GoProject, TypeRef};
-use crate::project::{names, strip_domain};
+use crate::project::{Resource, names, strip_domain};
 
 /// The kinds that types in the source can mean.
 pub(super) struct GoTypes<'a> {
@@ -18,7 +18,7 @@ pub(super) struct FoundType {
     pub(super) group: String,
     pub(super) version: String,
     pub(super) kind: String,
-    /// Rust path: `k8s_openapi::api::apps::v1::Deployment`; empty for a kind of another project.
+    /// Rust path: `k8s_openapi::api::apps::v1::Deployment`; empty for a kind that is not imported.
     pub(super) path: String,
 }
 
@@ -103,9 +103,15 @@ impl<'a> GoTypes<'a> {
             })
             .map(|(_, crd)| {
                 let group = text(&crd["spec"]["group"]);
-                let own = strip_domain(&group, &known.domain).unwrap_or(&group);
+                // A kind that PROJECT lists may have a domain of its own; one of neither is not imported.
+                let is_listed = |listed: &&Resource| listed.kind == name && listed.qualified_group() == group;
+                let listed = known.resources.iter().find(is_listed);
+                let own = match listed {
+                    Some(listed) => Some(listed.group.as_str()),
+                    None => strip_domain(&group, &known.domain),
+                };
                 FoundType {
-                    path: self.own_path(own, version, name),
+                    path: own.map_or_else(String::new, |own| self.own_path(own, version, name)),
                     group,
                     version: version.to_owned(),
                     kind: name.to_owned(),
