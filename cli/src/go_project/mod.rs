@@ -127,6 +127,11 @@ impl GoProject {
         self.manifests.iter().find(|file| file.path == path)
     }
 
+    /// Returns the first document of the file at a path, which is all of a kustomization.
+    pub(crate) fn first_document(&self, path: &str) -> Option<&Value> {
+        self.manifest(path)?.documents.first()
+    }
+
     /// Returns the documents of a kind in the folders below config/ that match.
     pub(crate) fn documents<'a>(
         &'a self,

@@ -50,11 +50,7 @@ fn port_names(original: &GoProject, composed: &mut Composed<'_>) {
     let Some(text) = composed.files.get_mut(DEFAULT) else {
         return;
     };
-    let documents = original
-        .manifest(DEFAULT)
-        .map(|file| file.documents.as_slice())
-        .unwrap_or_default();
-    let Some(kustomization) = documents.first() else {
+    let Some(kustomization) = original.first_document(DEFAULT) else {
         composed.left.push(Leftover::new(
             "namespace and name prefix",
             format!("{DEFAULT} was not read, so those of the project name are used"),
@@ -149,8 +145,7 @@ fn find_account(original: &GoProject) -> Option<String> {
 
 /// Returns whether the kustomization adds labels to selectors, which a cluster does not let change.
 pub(super) fn adds_to_selectors(original: &GoProject) -> bool {
-    let documents = original.manifest(DEFAULT).map(|file| file.documents.as_slice());
-    let Some(kustomization) = documents.and_then(|documents| documents.first()) else {
+    let Some(kustomization) = original.first_document(DEFAULT) else {
         return false;
     };
     let mut labels = kustomization["labels"].as_array().into_iter().flatten();
@@ -159,8 +154,7 @@ pub(super) fn adds_to_selectors(original: &GoProject) -> bool {
 
 /// Returns the prefix of names in `config/default`.
 pub(super) fn name_prefix(original: &GoProject) -> &str {
-    let documents = original.manifest(DEFAULT).map(|file| file.documents.as_slice());
-    let kustomization = documents.and_then(|documents| documents.first());
+    let kustomization = original.first_document(DEFAULT);
     kustomization
         .and_then(|kustomization| kustomization["namePrefix"].as_str())
         .unwrap_or_default()
@@ -331,20 +325,21 @@ fn find_block(text: &str, key: &str) -> Option<std::ops::Range<usize>> {
 
 /// Prints the entries of a map below a key with this indentation.
 fn print_map(map: &Map<String, Value>, indent: usize) -> String {
-    let text = rbuilder_generator::yaml::to_string(&Value::Object(map.clone()));
+    print_indented(&Value::Object(map.clone()), indent + 2)
+}
+
+/// Prints a value in lines with this indentation.
+pub(super) fn print_indented(value: &Value, indent: usize) -> String {
+    let text = rbuilder_generator::yaml::to_string(value);
     let body = text.strip_prefix("---\n").unwrap_or(&text);
     body.lines()
-        .map(|line| format!("{}{line}\n", " ".repeat(indent + 2)))
+        .map(|line| format!("{}{line}\n", " ".repeat(indent)))
         .collect()
 }
 
 /// Turns on the components that the original has on.
 fn port_components(original: &GoProject, composed: &mut Composed<'_>) -> Result<()> {
-    let documents = original
-        .manifest(DEFAULT)
-        .map(|file| file.documents.as_slice())
-        .unwrap_or_default();
-    let Some(kustomization) = documents.first() else {
+    let Some(kustomization) = original.first_document(DEFAULT) else {
         return Ok(());
     };
     let has_webhooks = composed.files.contains_key("config/webhook/kustomization.yaml");

@@ -109,10 +109,8 @@ pub(super) fn find_kinds<'a>(original: &'a GoProject, left: &mut Vec<Leftover>) 
 
 /// Returns whether the CRD in a file is one of those that `config/crd` installs; true if that lists nothing.
 fn is_installed(original: &GoProject, path: &str) -> bool {
-    let documents = original
-        .manifest("config/crd/kustomization.yaml")
-        .map(|file| file.documents.as_slice());
-    let mut listed = documents.into_iter().flatten().flat_map(listed_paths).peekable();
+    let kustomization = original.first_document("config/crd/kustomization.yaml");
+    let mut listed = kustomization.into_iter().flat_map(listed_paths).peekable();
     let path = path.trim_start_matches("config/crd/");
     listed.peek().is_none()
         || listed.any(|entry| {

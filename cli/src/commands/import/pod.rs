@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use super::deployment::print_indented;
+
 /// Variables that set a flag of the library whose values have another form in Go. The other flags are those of kubebuilder.
 const FLAG_VARIABLES: [&str; 2] = ["LOG_FORMAT", "LOG_LEVEL"];
 
@@ -52,9 +54,7 @@ fn add_entries(manifest: &mut String, key: &str, mut entries: Vec<Value>, before
         return;
     }
     let head = if manifest.contains(key) { "" } else { key };
-    let text = rbuilder_generator::yaml::to_string(&Value::Array(entries));
-    let body = text.strip_prefix("---\n").unwrap_or(&text);
-    let body: String = body.lines().map(|line| format!("{indent}{line}\n")).collect();
+    let body = print_indented(&Value::Array(entries), indent.len());
     manifest.insert_str(at, &format!("{head}{body}"));
 }
 
