@@ -56,16 +56,22 @@ fn a_bundle_is_these_files() {
     }
 }
 
-#[test]
-fn what_people_describe_survives_a_release() {
-    let folder = project();
+/// Edits the ClusterServiceVersion as people do.
+#[track_caller]
+fn describe(folder: &Folder) {
     replace(
-        &folder,
+        folder,
         CSV,
         "description: Shop manages Cup.",
         "description: Cups and more.",
     );
-    replace(&folder, CSV, "displayName: Foo", "displayName: The foo");
+    replace(folder, CSV, "displayName: Foo", "displayName: The foo");
+}
+
+#[test]
+fn what_people_describe_survives_a_release() {
+    let folder = project();
+    describe(&folder);
     folder
         .run("bundle --version 0.2.0 --replaces 0.1.0 --skips 0.1.1 --image registry.example.com/shop:v0.2.0")
         .ok();
@@ -399,13 +405,7 @@ fn a_patch_of_an_older_version_goes_below_one_that_skips_it() {
 #[test]
 fn a_catalog_shows_what_people_describe() {
     let folder = project();
-    replace(
-        &folder,
-        CSV,
-        "description: Shop manages Cup.",
-        "description: Cups and more.",
-    );
-    replace(&folder, CSV, "displayName: Foo", "displayName: The foo");
+    describe(&folder);
     replace(&folder, CSV, "mediatype: image/svg+xml", "mediatype: image/png");
     folder.run(BUNDLE).ok();
     let package = &documents(&folder, "olm.package")[0];

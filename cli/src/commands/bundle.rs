@@ -91,7 +91,7 @@ pub fn plan_bundle(tree: &Tree, flags: &BundleFlags) -> Result<Outcome> {
     options.replaced = requested.or_else(|| present.find_replaced(&options).map(str::to_owned));
     let bundle = make_bundle(&plan, tree, &options, &source.markers)?;
     merge.add(&mut plan, tree, bundle.files)?;
-    add_catalog(&mut merge, &mut plan, tree, &options, &bundle.csv)?;
+    add_catalog(&mut merge, &mut plan, tree, &options, (&present, &bundle.csv))?;
     merge.finish(&mut plan, tree)?;
     merge.check(flags.product.merge.no_conflicts)?;
     let mut outcome = found.into_outcome(plan);
@@ -166,13 +166,12 @@ fn add_catalog(
     plan: &mut Plan,
     tree: &Tree,
     options: &BundleOptions,
-    generated: &Value,
+    (present, generated): (&Catalog, &Value),
 ) -> Result<()> {
     let path = Catalog::path(&options.name);
-    let present = read_catalog(plan, tree, options)?;
     let written = match merge.base(&path) {
         Some(text) => &Catalog::parse(&options.name, text)?,
-        None => &present,
+        None => present,
     };
     let csv_path = options.csv_path();
     let csv = match plan.read(tree, &csv_path)? {
@@ -181,7 +180,7 @@ fn add_catalog(
         }
         _ => generated,
     };
-    let catalog = print_catalog(csv, options, written, &present);
+    let catalog = print_catalog(csv, options, written, present);
     merge.add(plan, tree, BTreeMap::from([(path.clone(), catalog)]))?;
     let is_whole = !merge.has_conflict(&path) && plan.check_conflicts().is_ok();
     match plan.read(tree, &path)? {

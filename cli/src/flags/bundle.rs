@@ -89,16 +89,10 @@ fn split_word(text: &str) -> (&str, &str) {
 
 /// Returns whether a version has numbers and then `x`, in two or three parts.
 fn is_wildcard(version: &str) -> bool {
-    let mut parts: Vec<&str> = version.split('.').collect();
-    let has_wildcard = parts.last() == Some(&"x");
-    while parts.last() == Some(&"x") {
-        parts.pop();
-    }
-    let count = version.split('.').count();
-    has_wildcard
-        && (2..=3).contains(&count)
-        && !parts.is_empty()
-        && parts.iter().all(|part| part.parse::<u64>().is_ok())
+    let numbers = version.trim_end_matches(".x");
+    numbers != version
+        && version.split('.').count() <= 3
+        && numbers.split('.').all(|part| part.parse::<u64>().is_ok())
 }
 
 /// Checks the name of a channel, which is part of labels.
