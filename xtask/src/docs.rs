@@ -60,27 +60,20 @@ fn markers_page() -> Result<String> {
         )?;
     }
     page.push_str("\n## kube's container keys\n\nIn `#[kube(…)]` on a type that derives `CustomResource`. They have the same meaning as in kube.\n\n");
-    keys(&mut page, KUBE_KEYS)?;
+    rows(&mut page, "key", KUBE_KEYS)?;
     page.push_str(
         "\n## rbuilder's container keys\n\nIn `#[crd(…)]` on a type that derives `CustomResource`.\n\n",
     );
-    keys(&mut page, CRD_KEYS)?;
+    rows(&mut page, "key", CRD_KEYS)?;
     page.push_str(RBAC_INTRODUCTION);
-    page.push_str("| argument | description |\n|---|---|\n");
-    for arg in RBAC_ARGS {
-        row(&mut page, &[&code(arg.name), arg.doc])?;
-    }
+    rows(&mut page, "argument", RBAC_ARGS)?;
     page.push_str(WEBHOOK_INTRODUCTION);
-    page.push_str("| argument | description |\n|---|---|\n");
-    for arg in WEBHOOK_ARGS {
-        let again = if arg.repeatable { " Repeatable." } else { "" };
-        row(&mut page, &[&code(arg.name), &format!("{}{again}", arg.doc)])?;
-    }
+    rows(&mut page, "argument", WEBHOOK_ARGS)?;
     page.push_str(CSV_INTRODUCTION);
     page.push_str("On a field:\n\n");
-    keys(&mut page, CSV_FIELD_ARGS)?;
+    rows(&mut page, "argument", CSV_FIELD_ARGS)?;
     page.push_str("\nOn a kind:\n\n");
-    keys(&mut page, CSV_KIND_ARGS)?;
+    rows(&mut page, "argument", CSV_KIND_ARGS)?;
     Ok(page)
 }
 
@@ -145,8 +138,8 @@ Values of the Kubernetes API are case-insensitive. A list is an array or a strin
 const CSV_INTRODUCTION: &str = "
 ## `#[csv(…)]`
 
-What catalogs and consoles show, in the ClusterServiceVersion of [a bundle](olm.md#markers). It is read by `rbuilder bundle`, and has no effect
-on other manifests. The type must derive `CrdSchema`.
+Describes a kind or a field for catalogs and consoles, in the ClusterServiceVersion of [a bundle](olm.md#markers). `rbuilder bundle`
+reads it; other manifests are the same with it. The type must derive `CrdSchema`.
 
 ```rust
 #[csv(display_name = \"Number of pods\", x_descriptors = [\"urn:alm:descriptor:com.tectonic.ui:podCount\"], order = 1)]
@@ -155,11 +148,11 @@ pub size: i32,
 
 ";
 
-fn keys<T>(page: &mut String, keys: &[ArgRow<T>]) -> Result<()> {
-    page.push_str("| key | description |\n|---|---|\n");
-    for key in keys {
-        let again = if key.repeatable { " Repeatable." } else { "" };
-        row(page, &[&code(key.name), &format!("{}{again}", key.doc)])?;
+fn rows<T>(page: &mut String, noun: &str, rows: &[ArgRow<T>]) -> Result<()> {
+    writeln!(page, "| {noun} | description |\n|---|---|")?;
+    for arg in rows {
+        let again = if arg.repeatable { " Repeatable." } else { "" };
+        row(page, &[&code(arg.name), &format!("{}{again}", arg.doc)])?;
     }
     Ok(())
 }
