@@ -3,7 +3,7 @@
 use rbuilder_schema::{Descriptor, Schema};
 use rbuilder_syntax::{CsvKind, CustomResource};
 
-/// What the source says of a version of a kind for the ClusterServiceVersion.
+/// The `#[csv(…)]` markers of a version of a kind and of its fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CsvMarkers {
     /// Group of the kind.

@@ -1,4 +1,4 @@
-//! `#[csv(…)]` on kinds and fields: what catalogs and consoles show of them, in the ClusterServiceVersion.
+//! `#[csv(…)]` on kinds and fields: their description for catalogs and consoles, in the ClusterServiceVersion.
 
 use std::sync::Arc;
 

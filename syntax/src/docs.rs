@@ -84,7 +84,7 @@ struct Lines {
     begun: bool,
     fenced: bool,
     ended: bool,
-    /// Who makes the schema of the item.
+    /// The library that makes the schema of the item.
     source: SchemaSource,
     /// The place of the lines that come now.
     at: Span,

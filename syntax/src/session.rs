@@ -17,7 +17,7 @@ pub struct Session {
     slot_types: Option<Vec<SlotType>>,
     /// True if a marker of the last item parsed could not be read.
     pub(crate) is_incomplete: bool,
-    /// Who makes the schema of the last item parsed.
+    /// The library that makes the schema of the last item parsed.
     pub(crate) schema_source: SchemaSource,
     /// Regular expressions that were found good: many fields share one.
     good_patterns: BTreeSet<String>,

@@ -114,7 +114,7 @@ const MARKERS: &[(&str, Spelling)] = &[
     ("versionName", Text("#[kube(version = {})]")),
 ];
 
-/// Who makes the schema of a type, whose attributes it may have.
+/// The library that makes the schema of a type, whose attributes it may have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SchemaSource {
     /// `derive(CrdSchema)`.
