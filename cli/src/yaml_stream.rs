@@ -1,5 +1,6 @@
 //! Streams of YAML documents.
 
+use anyhow::anyhow;
 use serde_json::Value;
 
 /// Returns whether a file is YAML by its name.
@@ -17,13 +18,116 @@ pub(crate) fn parse_documents(text: &str) -> Result<Vec<Value>, serde_saphyr::Er
     Ok(documents)
 }
 
+/// Describes why a text is not YAML, or more than is read of it, in one line, which ends with its line and column.
+pub(crate) fn describe_cause(error: &serde_saphyr::Error) -> String {
+    let cause = error
+        .without_snippet()
+        .render_with_formatter(&serde_saphyr::UserMessageFormatter);
+    match cause.split_once(": limits breached") {
+        Some((cause, _)) => cause.to_owned(),
+        None => cause,
+    }
+}
+
+/// Describes why a text is not YAML, or more than is read of it, with the place and its line. The parser's own text repeats itself, and
+/// names options that callers of its functions have.
+pub(crate) fn describe_failure(path: &str, text: &str, error: &serde_saphyr::Error) -> anyhow::Error {
+    describe_failure_after(0, path, text, error)
+}
+
+/// Describes it for a text that `lines` lines of the file are before.
+fn describe_failure_after(lines: u64, path: &str, text: &str, error: &serde_saphyr::Error) -> anyhow::Error {
+    let message = describe_cause(error);
+    let Some(location) = error.location() else {
+        return anyhow!("cannot parse {path}: {message}");
+    };
+    let (line, column) = (location.line(), location.column());
+    let message = message
+        .strip_suffix(&format!(" at line {line}, column {column}"))
+        .unwrap_or(&message);
+    let found = text
+        .lines()
+        .nth((line as usize).saturating_sub(1))
+        .unwrap_or_default();
+    let shown = match found.len() {
+        1..=LONGEST_LINE => format!("\n  | {found}"),
+        _ => String::new(),
+    };
+    anyhow!("cannot parse {path}:{}:{column}: {message}{shown}", line + lines)
+}
+
+/// Maximum length of a line that a message shows, in bytes.
+const LONGEST_LINE: usize = 200;
+
+/// A document of a stream.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Document {
+    /// Number of its first line with content, from 1.
+    pub(crate) line: usize,
+    /// The text from its marker to the next one, with comments.
+    pub(crate) text: String,
+    /// The value; null for a document that has comments only.
+    pub(crate) value: Value,
+}
+
+/// Reads the documents of a file with their texts, which are the whole file one after the other. What stands before the first
+/// marker is a document if there is more in it than white space.
+///
+/// # Errors
+/// Fails with the place, if one of them is not YAML.
+pub(crate) fn read_documents(path: &str, text: &str) -> anyhow::Result<Vec<Document>> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut texts: Vec<String> = vec![String::new()];
+    for line in text.split_inclusive('\n') {
+        if is_marker(line) {
+            texts.push(String::new());
+        }
+        if let Some(text) = texts.last_mut() {
+            text.push_str(line);
+        }
+    }
+    let mut documents = Vec::new();
+    let mut before = 0;
+    for text in texts {
+        let lines = text.matches('\n').count();
+        if !text.trim().is_empty() {
+            documents.push(read_document(path, before, text)?);
+        }
+        before += lines;
+    }
+    Ok(documents)
+}
+
+/// Reads a document that `before` lines of the file are before.
+fn read_document(path: &str, before: usize, text: String) -> anyhow::Result<Document> {
+    let value: Option<Value> = match is_blank(&text) {
+        true => None,
+        false => serde_saphyr::from_str(&text)
+            .map_err(|error| describe_failure_after(before as u64, path, &text, &error))?,
+    };
+    let is_content = |line: &&str| !is_blank(line.strip_prefix("---").unwrap_or(line));
+    let skipped = text.lines().take_while(|line| !is_content(line)).count();
+    let skipped = if value.is_none() { 0 } else { skipped };
+    Ok(Document {
+        line: before + skipped + 1,
+        text,
+        value: value.unwrap_or_default(),
+    })
+}
+
+/// Returns whether a line is the marker of a document.
+fn is_marker(line: &str) -> bool {
+    line.strip_prefix("---")
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t', '\r', '\n']))
+}
+
 /// Returns the documents of a stream, each with the number of the line of its marker, so that they can be parsed one by one.
 /// A document ends at a line that begins with `---`, whatever it is in: YAML allows the marker in no scalar.
 pub(crate) fn split_documents(text: &str) -> Vec<(usize, &str)> {
     let mut documents = Vec::new();
     let (mut start, mut first_line, mut offset) = (0, 1, 0);
     for (number, line) in text.split_inclusive('\n').enumerate() {
-        if line == "---" || line.starts_with("---") && line[3..].starts_with([' ', '\t', '\r', '\n']) {
+        if is_marker(line) {
             documents.push((first_line, &text[start..offset]));
             // The marker can be followed by a comment, or by the document itself.
             let rest = line[3..].trim_start();
@@ -39,7 +143,7 @@ pub(crate) fn split_documents(text: &str) -> Vec<(usize, &str)> {
 
 /// Returns whether a document has comments only.
 fn is_blank(text: &str) -> bool {
-    let is_content = |line: &&str| !line.is_empty() && !line.starts_with('#');
+    let is_content = |line: &&str| !line.is_empty() && !line.starts_with('#') && *line != "---";
     !text.lines().map(str::trim).any(|line| is_content(&line))
 }
 

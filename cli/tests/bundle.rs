@@ -277,7 +277,7 @@ fn a_channel_that_would_be_refused_is_not_written() {
         (
             &["--version 0.2.0"],
             "--version 0.3.0 --replaces 0.1.0",
-            "nothing replaces or skips shop.v0.3.0 and shop.v0.2.0\n  = help: leave out `--replaces`, or pass `--skips 0.2.0` to upgrade over it",
+            "nothing replaces or skips shop.v0.3.0 and shop.v0.2.0\n  = help: leave out `--replaces`, or pass `--skips 0.2.0` to upgrade over what is left out",
         ),
         (
             &[],
@@ -297,7 +297,23 @@ fn a_channel_that_would_be_refused_is_not_written() {
         (
             &["--version 0.2.0", "--version 0.3.0"],
             "--version 0.4.0 --skips 0.3.0 --replaces 0.1.0",
-            "has stranded versions, from which no upgrade leads to the head: shop.v0.2.0\n  = help: add them to `--skips`",
+            "has stranded versions, from which no upgrade leads to the head: shop.v0.2.0\n  = help: leave out `--replaces`, or pass `--skips 0.3.0,0.2.0`",
+        ),
+        // An upgrade would lead to a version that is skipped.
+        (
+            &["--version 0.2.0", "--version 0.3.0"],
+            "--version 0.4.0 --skips 0.2.0",
+            "from which no upgrade leads to the head: shop.v0.1.0\n  = help: pass `--skips 0.2.0,0.1.0` to upgrade over",
+        ),
+        (
+            &["--version 0.2.0"],
+            "--version 0.3.0 --replaces 0.2.0 --skips 0.2.0",
+            "version 0.3.0 cannot both replace and skip 0.2.0\n  = help: leave out `--replaces`",
+        ),
+        (
+            &["--version 0.2.0", "--version 0.2.0 --channels stable-0.2"],
+            "--version 0.1.0 --channels stable-0.2",
+            "such as `--channels stable-0.1`, or add",
         ),
         (
             &[],
@@ -338,7 +354,7 @@ fn catalogs_that_people_have_changed_are_checked() {
         (
             two,
             "- name: shop.v0.2.0\n  replaces: shop.v0.1.0\n  skipRange: '>=0.1, <0.3'\n",
-            "found `>=0.1, <0.3` as the `skipRange` of shop.v0.2.0",
+            "as the `skipRange` of `shop.v0.2.0` in channel `stable`, found `>=0.1, <0.3`",
         ),
         (
             "- name: shop.v0.1.0\nname",
@@ -360,19 +376,321 @@ fn catalogs_that_people_have_changed_are_checked() {
             "defaultChannel: alpha",
             "has no channel `alpha`",
         ),
+        (
+            "- name: shop.v0.1.0\n",
+            "- name: shop.v0.1.0\n  replaces: 5\n",
+            "catalog.yaml:10: expected a string for `entries[1].replaces` of channel `stable`, found `5`",
+        ),
+        (
+            "- name: shop.v0.1.0\n",
+            "- Name: shop.v0.1.0\n",
+            "expected the key `name` for `entries[1]` of channel `stable`, found `Name`",
+        ),
+        (
+            "- name: shop.v0.1.0\n",
+            "- name: shop.v0.1.0\n-\n",
+            "expected a `name` in `entries[2]` of channel `stable`",
+        ),
+        (
+            "- name: shop.v0.1.0\n",
+            "- name: shop.v0.1.0\n  skips: ['']\n",
+            "expected names of bundles in the `skips` of `shop.v0.1.0`",
+        ),
+        (
+            "image: shop-bundle:v0.1.0",
+            "image: ''",
+            "expected an `image` in bundle `shop.v0.1.0`",
+        ),
+        (
+            "packageName: shop\n    version: 0.1.0",
+            "packageName: tea\n    version: 0.1.0",
+            "as `packageName` of its property `olm.package`, found `tea`",
+        ),
+        (
+            "packageName: shop\n    version: 0.1.0",
+            "packageName: shop\n    version: v1",
+            "expected a version such as `1.2.3` in the property `olm.package` of bundle `shop.v0.1.0`, found `v1`",
+        ),
+        (
+            "packageName: shop\n    version: 0.1.0",
+            "packageName: shop\n    version: 0.2.0",
+            "the bundles `shop.v0.2.0` and `shop.v0.1.0` of catalog/shop/catalog.yaml both have version 0.2.0",
+        ),
+        (
+            "- type: olm.package\n",
+            "- type: other\n",
+            "expected one property `olm.package`",
+        ),
+        (
+            "---\n",
+            "# head\n---\n",
+            "catalog.yaml:1: expected a document with a `schema`, found an empty one",
+        ),
+        (
+            "schema: olm.channel",
+            "schema: ''",
+            "catalog.yaml:10: expected a document with a `schema`",
+        ),
+        (
+            "---\n",
+            "--- x\n---\n",
+            "expected a mapping as a document of a catalog, found `\"x\"`",
+        ),
+        (
+            "---\n",
+            "---\nschema: olm.channel\npackage: shop\nname: stable\n---\n",
+            "the `olm.channel` `stable` stands in line 2 as well",
+        ),
+        (
+            "---\n",
+            "---\nschema: olm.channel\npackage: tea\nname: stable\n---\n",
+            "the `olm.channel` `stable` belongs to the package `tea`, which the file does not have",
+        ),
+        (
+            "---\n",
+            "---\nschema: olm.channel\npackage: shop\n---\n",
+            "catalog.yaml:2: expected a `name` in the channel",
+        ),
+        (
+            "---\n",
+            "---\nschema: olm.deprecations\npackage: shop\nentries:\n- reference: {schema: olm.bundle, name: shop.v9}\n  message: old\n---\n",
+            "deprecates the `olm.bundle` `shop.v9`, which package `shop` does not have",
+        ),
     ] {
         let folder = project();
         folder.run("bundle --version 0.2.0").ok();
         replace(&folder, CATALOG, from, to);
+        let before = folder.tree();
         let ran = folder.run("bundle --version 0.3.0");
         assert!(ran.code == 1 && ran.err.contains(expected), "{to}: {}", ran.err);
+        assert_eq!(folder.tree(), before, "{to}");
     }
+}
+
+/// Random releases in a row: those that are refused can be made with each of the ways that the message names.
+#[test]
+fn flags_that_a_message_names_make_the_release() {
+    const VERSIONS: [&str; 8] = [
+        "0.1.1",
+        "0.2.0-rc.1",
+        "0.2.0",
+        "0.2.1",
+        "0.3.0-rc.1",
+        "0.3.0",
+        "0.4.0",
+        "0.5.0",
+    ];
+    let mut state = 7_u64;
+    let mut random = |limit: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (state >> 33) as usize % limit
+    };
+    let base = project();
+    let mut advised = 0;
+    for _ in 0..6 {
+        let folder = Folder::in_memory();
+        for (path, text) in base.tree() {
+            folder.write(&path, &text);
+        }
+        let mut released = vec!["0.1.0"];
+        for version in VERSIONS {
+            let channels = ["stable", "stable,candidate", "candidate"][random(3)];
+            let command = format!("bundle --manifests=false --version {version} --channels {channels}");
+            let mut flag = |name: &str, odds: usize| match random(odds) {
+                0 => format!(" {name} {}", released[random(released.len())]),
+                _ => String::new(),
+            };
+            let (skips, replaces) = (flag("--skips", 2), flag("--replaces", 3));
+            let ran = folder.run(&format!("{command}{skips}{replaces}"));
+            if ran.code == 0 {
+                released.push(version);
+                continue;
+            }
+            let (_, help) = ran.err.split_once("= help: ").unwrap_or_default();
+            let before = folder.tree();
+            let ways = help.trim().split(", or ");
+            for way in ways
+                .filter(|way| way.starts_with("leave out `--replaces`") || way.starts_with("pass `--skips"))
+            {
+                advised += 1;
+                let replaces = if way.starts_with("leave out") {
+                    ""
+                } else {
+                    &replaces
+                };
+                let skips = match way.split_once("pass `--skips ") {
+                    Some((_, versions)) => {
+                        format!(" --skips {}", versions.split('`').next().unwrap_or_default())
+                    }
+                    None => skips.clone(),
+                };
+                folder.run(&format!("{command}{skips}{replaces}")).ok();
+                for (path, text) in &before {
+                    folder.write(path, text);
+                }
+            }
+        }
+    }
+    assert!(advised > 10, "{advised} ways were tried");
+}
+
+#[test]
+fn catalogs_that_people_have_changed_take_a_release() {
+    let two = "stable: 0.3.0 > 0.2.0 | 0.2.0 > 0.1.0 | 0.1.0";
+    let entry = "- name: shop.v0.2.0\n  replaces: shop.v0.1.0\n";
+    for (from, to, release, expected) in [
+        // Comments stay with the line below.
+        (
+            "entries:\n",
+            "entries: # newest first\n# current\n",
+            "--version 0.3.0",
+            two,
+        ),
+        (
+            entry,
+            "",
+            "--version 0.3.0 --skips 0.2.0",
+            "stable: 0.3.0 > 0.1.0 ~ 0.2.0 | 0.1.0",
+        ),
+        (
+            "- name: shop.v0.2.0\n  replaces: shop.v0.1.0\n- name: shop.v0.1.0\n",
+            "  - {name: shop.v0.2.0, replaces: shop.v0.1.0}\n  - name: shop.v0.1.0\n",
+            "--version 0.3.0",
+            two,
+        ),
+        (
+            "---\nentries:",
+            "---\nschema: olm.channel\nname: fast\npackage: shop\nentries: # mine\n  - name: shop.v0.2.0\n---\nentries:",
+            "--version 0.3.0 --channels fast,stable",
+            "fast: 0.3.0 > 0.2.0 | 0.2.0\nstable: 0.3.0 > 0.2.0 | 0.2.0 > 0.1.0 | 0.1.0",
+        ),
+        (
+            "---\nentries:",
+            "---\nschema: olm.channel\nname: fast\npackage: shop\nentries: [{name: shop.v0.2.0}]\n---\nentries:",
+            "--version 0.2.0 --channels stable,fast",
+            "fast: 0.2.0 > 0.1.0\nstable: 0.2.0 > 0.1.0 | 0.1.0",
+        ),
+    ] {
+        let folder = project();
+        folder.run("bundle --version 0.2.0").ok();
+        replace(&folder, CATALOG, from, to);
+        if to.is_empty() {
+            // A release that is retired goes with its bundle.
+            let text = folder.tree()[CATALOG].clone();
+            let mut documents: Vec<&str> = text.split("---\n").collect();
+            documents.retain(|document| !document.contains("name: shop.v0.2.0\npackage"));
+            folder.write(CATALOG, &documents.join("---\n"));
+        }
+        let comments = |text: &str| text.matches('#').count();
+        let before = comments(&folder.tree()[CATALOG]);
+        folder.run(&format!("bundle {release}")).ok();
+        assert_eq!(channels(&folder), expected, "{to}");
+        assert_eq!(comments(&folder.tree()[CATALOG]), before, "{to}");
+        let again = folder.run(&format!("bundle {release} --check")).ok();
+        assert!(again.out.starts_with("unchanged"), "{to}: {}", again.out);
+    }
+}
+
+#[test]
+fn the_lines_of_a_catalog_from_windows_stay() {
+    let folder = project();
+    folder.run("bundle --version 0.2.0").ok();
+    let text = folder.tree()[CATALOG].replace('\n', "\r\n");
+    folder.write(CATALOG, &text);
+    folder.run("bundle --version 0.3.0").ok();
+    assert_eq!(channels(&folder), "stable: 0.3.0 > 0.2.0 | 0.2.0 > 0.1.0 | 0.1.0");
+    let text = &folder.tree()[CATALOG];
+    assert_eq!(text.matches('\n').count(), text.matches("\r\n").count());
+}
+
+#[test]
+fn a_deleted_catalog_keeps_its_releases() {
+    let folder = project();
+    folder.run("bundle --version 0.2.0").ok();
+    folder.remove(CATALOG);
+    let ran = folder.run("bundle --version 0.3.0").ok();
+    let help = "to get the file again, run `rbuilder bundle` with the same flags and `--force`";
+    assert!(ran.err.contains(help), "{}", ran.err);
+    assert_eq!(csv(&folder)["spec"]["replaces"], "shop.v0.2.0");
+    folder.run("bundle --version 0.3.0 --force").ok();
+    assert_eq!(channels(&folder), "stable: 0.3.0 > 0.2.0 | 0.2.0 > 0.1.0 | 0.1.0");
+}
+
+#[test]
+fn a_package_that_was_removed_comes_again() {
+    let folder = project();
+    let text = folder.tree()[CATALOG].clone();
+    let (_, rest) = text[4..].split_once("---\n").expect("documents");
+    folder.write(CATALOG, &format!("---\n{rest}"));
+    folder.run("bundle --version 0.2.0").ok();
+    assert_eq!(documents(&folder, "olm.package").len(), 1);
+}
+
+#[test]
+fn a_csv_that_is_not_that_of_the_release_is_refused() {
+    for (from, to, expected) in [
+        (
+            "name: shop.v0.1.0",
+            "name: tea.v0.1.0",
+            "expected `shop.v0.1.0` as `metadata.name`",
+        ),
+        (
+            "version: 0.1.0\n",
+            "version: 0.2.0\n",
+            "expected `0.1.0` as `spec.version`",
+        ),
+        (
+            "maturity: alpha",
+            "maturity: 5",
+            "expected a string for `spec.maturity` of bundle/",
+        ),
+        (
+            "  description: Shop",
+            "  replaces: 5\n  description: Shop",
+            "expected a string for `spec.replaces`",
+        ),
+        (
+            "    capabilities: Basic Install",
+            "    olm.skipRange: ^1\n    capabilities: Basic Install",
+            "as the annotation `olm.skipRange`",
+        ),
+        (
+            "apiVersion: op",
+            "---\na: 1\n---\napiVersion: op",
+            "expected one YAML document in bundle/",
+        ),
+    ] {
+        let folder = project();
+        replace(&folder, CSV, from, to);
+        let before = folder.tree();
+        let ran = folder.run(BUNDLE);
+        assert!(ran.code == 1 && ran.err.contains(expected), "{to}: {}", ran.err);
+        assert_eq!(folder.tree(), before, "{to}");
+    }
+    // A change of an edge is blamed on the file that has it.
+    let folder = project();
+    folder.run("bundle --version 0.2.0").ok();
+    replace(&folder, CSV, "  replaces: shop.v0.1.0\n", "");
+    let ran = folder.run("bundle --version 0.2.0");
+    let help = format!("restore `replaces: shop.v0.1.0` in {CSV}, from which the catalog takes it");
+    assert!(ran.code == 1 && ran.err.contains(&help), "{}", ran.err);
+}
+
+#[test]
+fn a_downgrade_is_a_warning() {
+    let folder = Folder::in_memory();
+    for command in &COMMANDS[..2] {
+        folder.run(command).ok();
+    }
+    let ran = folder.run("bundle --version 0.2.0 --replaces 0.3.0").ok();
+    let expected = "warning: version 0.2.0 takes the place of 0.3.0, which is higher";
+    assert!(ran.err.contains(expected), "{}", ran.err);
 }
 
 #[test]
 fn documents_of_other_packages_stay() {
     let folder = project();
-    let other = "---\ndefaultChannel: stable\nname: bar\nschema: olm.package\n---\nentries:\n- name: bar.v1.0.0\nname: stable\npackage: bar\nschema: olm.channel\n---\nimage: bar\nname: bar.v1.0.0\npackage: bar\nschema: olm.bundle\n";
+    let other = "---\ndefaultChannel: stable\nname: bar\nschema: olm.package\n---\nentries:\n- name: bar.v1.0.0\nname: stable\npackage: bar\nschema: olm.channel\n---\nimage: bar\nname: bar.v1.0.0\npackage: bar\nproperties:\n- type: olm.package\n  value:\n    packageName: bar\n    version: 1.0.0\nschema: olm.bundle\n";
     let text = folder.tree()[CATALOG].clone();
     folder.write(CATALOG, &format!("{other}{text}"));
     folder.run("bundle --version 0.2.0").ok();
@@ -420,7 +738,7 @@ fn a_catalog_shows_what_people_describe() {
     replace(&folder, CSV, "description: Cups and more.", "description: [");
     let ran = folder.run(BUNDLE);
     assert!(
-        ran.code == 1 && ran.err.contains(&format!("expected YAML in {CSV}")),
+        ran.code == 1 && ran.err.contains(&format!("cannot parse {CSV}:")),
         "{}",
         ran.err
     );
@@ -433,7 +751,8 @@ fn a_catalog_that_cannot_be_read_is_left_alone() {
     let ran = folder.run("bundle --version 0.2.0");
     assert_eq!(ran.code, 1);
     assert!(
-        ran.err.contains("expected YAML in catalog/shop/catalog.yaml"),
+        ran.err
+            .contains("cannot parse catalog/shop/catalog.yaml:1:4: unclosed bracket '['\n  | a: [\n"),
         "{}",
         ran.err
     );
@@ -640,6 +959,8 @@ fn what_cannot_be_a_bundle_is_refused() {
             "bundle --skip-range ^1.2",
             "expected a range such as `>=0.1.0 <0.3.0`",
         ),
+        ("bundle --image=", "expected an image such as"),
+        ("bundle --bundle-image=", "expected an image such as"),
         (
             "bundle --channels a:b",
             "expected letters, digits, `-`, `_` and `.`",

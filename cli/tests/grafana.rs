@@ -88,7 +88,13 @@ fn listed_metrics_have_a_dashboard() {
         "{}",
         ran.err
     );
-    assert!(ran.err.contains("3 |   type: amount"), "{}", ran.err);
+    assert!(
+        ran.err.contains(
+            ":3:9: unknown variant `amount`, expected one of counter, gauge, histogram\n  |   type: amount\n"
+        ),
+        "{}",
+        ran.err
+    );
     assert_eq!(folder.tree(), before);
 
     folder.remove(CUSTOM);

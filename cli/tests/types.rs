@@ -191,7 +191,7 @@ fn bad_input_is_refused() {
     folder.write("config.yaml", "kind: ConfigMap\n");
     let before = folder.tree();
     for (command, expected) in [
-        ("types crds/chart.yaml", "cannot parse crds/chart.yaml: "),
+        ("types crds/chart.yaml", "cannot parse crds/chart.yaml:2:1: "),
         ("types none.yaml", "none.yaml"),
         ("types config.yaml", "no CustomResourceDefinition in config.yaml"),
         ("types beta.yaml", "found `apiextensions.k8s.io/v1beta1`"),

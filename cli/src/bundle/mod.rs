@@ -5,7 +5,6 @@
 //! ClusterServiceVersion; the other objects are files of their own.
 
 mod catalog;
-mod channel;
 mod csv;
 mod deployment;
 mod descriptors;
@@ -17,7 +16,7 @@ use anyhow::{Result, bail};
 use rbuilder_generator::{CsvMarkers, yaml};
 use serde_json::{Value, json};
 
-pub(crate) use self::catalog::{Catalog, print_catalog};
+pub(crate) use self::catalog::{Catalog, CheckedRelease, add_release, check_csv};
 use crate::base64;
 use crate::chart::config::{CERTIFICATES, Condition, Config, Object};
 use crate::chart::find_manager;

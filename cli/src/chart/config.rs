@@ -6,13 +6,13 @@
 
 use std::collections::BTreeSet;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, bail};
 use serde_json::{Map, Value};
 
 use super::strategic;
 use crate::plan::Plan;
 use crate::tree::Tree;
-use crate::yaml_stream;
+use crate::yaml_stream::{self, describe_failure};
 
 /// The kustomization that is deployed.
 const ROOT: &str = "config/default";
@@ -232,7 +232,7 @@ impl Reader<'_> {
             };
             let parsed = serde_saphyr::from_str(&text);
             return Ok(Some(
-                parsed.map_err(|error| anyhow!("cannot parse {path}: {error}"))?,
+                parsed.map_err(|error| describe_failure(&path, &text, &error))?,
             ));
         }
         Ok(None)
@@ -503,7 +503,7 @@ fn resolve(folder: &str, entry: &str) -> Option<String> {
 }
 
 fn parse_documents(path: &str, text: &str) -> Result<Vec<Value>> {
-    yaml_stream::parse_documents(text).map_err(|error| anyhow!("cannot parse {path}: {error}"))
+    yaml_stream::parse_documents(text).map_err(|error| describe_failure(path, text, &error))
 }
 
 /// Parses the objects of a file.

@@ -10,7 +10,7 @@ pub(crate) use process::{Interrupt, run_in_foreground};
 #[cfg(feature = "control-plane")]
 pub(crate) use process::{POLL_INTERVAL, Reach, terminate, wait_for};
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use serde_json::Value;
 
 use crate::yaml_stream;
@@ -21,7 +21,7 @@ use crate::yaml_stream;
 /// Fails if the text is not YAML.
 pub(crate) fn parse_documents(text: &str) -> Result<Vec<Value>> {
     yaml_stream::parse_documents(text)
-        .map_err(|error| anyhow!("cannot parse the output of `kubectl kustomize`: {error}"))
+        .map_err(|error| yaml_stream::describe_failure("the output of `kubectl kustomize`", text, &error))
 }
 
 /// Returns objects as one document that kubectl takes.

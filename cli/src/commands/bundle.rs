@@ -1,19 +1,21 @@
 //! `rbuilder bundle`: makes a bundle and a catalog for the Operator Lifecycle Manager, and merges them with those that are there.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::path::Path;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 use rbuilder_generator::{CsvMarkers, Diagnostic, Product as Manifests};
+use semver::Version;
 use serde_json::Value;
 
 use super::generated_merge::{GeneratedMerge, Product, check_product};
 use super::{Outcome, execute, manifests, scaffold};
-use crate::bundle::{BundleOptions, Catalog, FOLDER, make_bundle, print_catalog};
+use crate::bundle::{BundleOptions, Catalog, CheckedRelease, FOLDER, add_release, check_csv, make_bundle};
 use crate::flags::{BundleFlags, is_version};
 use crate::plan::Plan;
 use crate::shell::Shell;
 use crate::tree::{Tree, typed_path};
+use crate::yaml_stream::read_documents;
 
 const BUNDLE: Product = Product {
     noun: "bundle",
@@ -32,7 +34,7 @@ pub(super) fn run(dir: &Path, flags: &BundleFlags, shell: &mut Shell) -> Result<
 /// Returns the changes that make or update the bundle. Its exit code is 1 if there are conflicts.
 ///
 /// # Errors
-/// Fails if a version replaces or skips itself, if the source has errors, if `config/` cannot be read or has no CRD, if
+/// Fails if a version replaces or skips itself, or both with one other, if the source has errors, if `config/` cannot be read or has no CRD, if
 /// conflicts of an earlier run are unresolved, with `--no-conflicts` if there are any, or if the catalog would have a channel
 /// that the lifecycle manager refuses.
 pub fn plan_bundle(tree: &Tree, flags: &BundleFlags) -> Result<Outcome> {
@@ -59,36 +61,25 @@ pub fn plan_bundle(tree: &Tree, flags: &BundleFlags) -> Result<Outcome> {
             .as_ref()
             .unwrap_or(&flags.channels[0])
             .clone(),
-        channels: flags.channels.clone(),
+        channels: unique(&flags.channels),
         replaces: flags.replaces.clone(),
         replaced: None,
         skip_range: flags.skip_range.clone(),
-        skips: flags.skips.clone(),
+        skips: unique(&flags.skips),
         icon: flags.icon.as_deref().map(typed_path),
         is_namespaced: context.namespaced,
         is_ours: context.manager,
     };
-    if options
-        .replaces
-        .iter()
-        .chain(&options.skips)
-        .any(|version| *version == options.version)
-    {
-        bail!(
-            "version {} cannot replace or skip itself\n  = help: leave it out of `--replaces` and `--skips`",
-            options.version
-        );
-    }
+    check_edges(&options)?;
     let mut merge = GeneratedMerge::read(BUNDLE, &plan, tree, flags.product.merge.force)?;
-    let present = read_catalog(&plan, tree, &options)?;
+    let present = read_catalog(&plan, tree, &merge, &options)?;
     if let Some(channel) = present
         .default_channel()
         .filter(|_| flags.default_channel.is_none())
     {
         options.default_channel = channel.to_owned();
     }
-    let requested = options.replaces.as_ref().map(|version| options.csv_name(version));
-    options.replaced = requested.or_else(|| present.find_replaced(&options).map(str::to_owned));
+    options.replaced = present.find_replaced(&options);
     let bundle = make_bundle(&plan, tree, &options, &source.markers)?;
     merge.add(&mut plan, tree, bundle.files)?;
     add_catalog(&mut merge, &mut plan, tree, &options, (&present, &bundle.csv))?;
@@ -98,6 +89,7 @@ pub fn plan_bundle(tree: &Tree, flags: &BundleFlags) -> Result<Outcome> {
     for (message, help) in bundle.warnings {
         outcome.warn(&message, &help);
     }
+    warn_of_downgrade(&mut outcome, &options);
     if source.is_partial {
         outcome.warn(
             "the source has errors, so the bundle may lack what `#[csv(…)]` says",
@@ -108,12 +100,54 @@ pub fn plan_bundle(tree: &Tree, flags: &BundleFlags) -> Result<Outcome> {
         "describe the operator in {FOLDER}/manifests/{}.clusterserviceversion.yaml",
         options.name
     );
-    merge.report(
-        &mut outcome,
-        &next,
-        &format!("operator-sdk bundle validate ./{FOLDER}"),
-    );
+    let check = match merge.has_conflict(&Catalog::path(&options.name)) {
+        true => "opm validate catalog".to_owned(),
+        false => format!("operator-sdk bundle validate ./{FOLDER}"),
+    };
+    merge.report(&mut outcome, &next, &check);
     Ok(outcome)
+}
+
+/// Checks that a release does not pass itself, and that it replaces no version that it skips.
+fn check_edges(options: &BundleOptions) -> Result<()> {
+    let BundleOptions { version, skips, .. } = options;
+    if options
+        .replaces
+        .iter()
+        .chain(skips)
+        .any(|passed| passed == version)
+    {
+        bail!(
+            "version {version} cannot replace or skip itself\n  = help: leave it out of `--replaces` and `--skips`"
+        );
+    }
+    match options
+        .replaces
+        .as_ref()
+        .filter(|replaced| skips.contains(replaced))
+    {
+        Some(replaced) => bail!(
+            "version {version} cannot both replace and skip {replaced}\n  = help: leave out `--replaces`, and it replaces the version below those that it skips"
+        ),
+        None => Ok(()),
+    }
+}
+
+/// Warns of a release by which clusters get a lower version.
+fn warn_of_downgrade(outcome: &mut Outcome, options: &BundleOptions) {
+    let version = &options.version;
+    let lower = |other: &&String| match (Version::parse(other), Version::parse(version)) {
+        (Ok(other), Ok(version)) => other > version,
+        _ => false,
+    };
+    if let Some(higher) = options.replaces.iter().chain(&options.skips).find(lower) {
+        outcome.warn(
+            &format!(
+                "version {version} takes the place of {higher}, which is higher: clusters would be downgraded"
+            ),
+            &format!("if that is not meant, leave {higher} out of `--replaces` and `--skips`"),
+        );
+    }
 }
 
 /// The markers for the ClusterServiceVersion.
@@ -150,17 +184,23 @@ fn add_manifests(
     Ok((manifests::RenderedDiagnostics::default(), source))
 }
 
-/// Reads the catalog as it is in the project.
-fn read_catalog(plan: &Plan, tree: &Tree, options: &BundleOptions) -> Result<Catalog> {
+/// Returns the catalog of the project, or the one that was last written if its file has been deleted: what it lists is published.
+fn read_catalog(
+    plan: &Plan,
+    tree: &Tree,
+    merge: &GeneratedMerge,
+    options: &BundleOptions,
+) -> Result<Catalog> {
     let path = Catalog::path(&options.name);
-    Catalog::parse(&options.name, &plan.read(tree, &path)?.unwrap_or_default())
+    let text = plan.read(tree, &path)?;
+    let text = text.as_deref().or(merge.base(&path)).unwrap_or_default();
+    Catalog::parse(&options.name, text)
 }
 
-/// Adds the catalog. It is made of the ClusterServiceVersion after the merge, so that it shows what people describe there,
-/// and of the catalog as it was last written: what people have changed in that comes by the merge.
+/// Adds the catalog. It is made of the ClusterServiceVersion after the merge, so that it shows what people describe there.
 ///
 /// # Errors
-/// Fails if the lifecycle manager would refuse the catalog.
+/// Fails if the ClusterServiceVersion is no longer that of the release, or if the lifecycle manager would refuse the catalog.
 fn add_catalog(
     merge: &mut GeneratedMerge,
     plan: &mut Plan,
@@ -173,20 +213,50 @@ fn add_catalog(
         Some(text) => &Catalog::parse(&options.name, text)?,
         None => present,
     };
-    let csv_path = options.csv_path();
-    let csv = match plan.read(tree, &csv_path)? {
-        Some(text) if !merge.has_conflict(&csv_path) => {
-            &serde_saphyr::from_str::<Value>(&text).with_context(|| format!("expected YAML in {csv_path}"))?
-        }
-        _ => generated,
+    let is_mergeable = plan.check_conflicts().is_ok();
+    let merged_csv = match is_mergeable && !merge.has_conflict(&options.csv_path()) {
+        true => read_csv(plan, tree, options)?,
+        false => None,
     };
-    let catalog = print_catalog(csv, options, written, present);
-    merge.add(plan, tree, BTreeMap::from([(path.clone(), catalog)]))?;
+    let csv = merged_csv.as_ref().unwrap_or(generated);
+    let change = add_release(csv, options, written, present);
+    merge.add_onto(plan, tree, &path, change)?;
     let is_whole = !merge.has_conflict(&path) && plan.check_conflicts().is_ok();
     match plan.read(tree, &path)? {
-        Some(text) if is_whole => Catalog::parse(&options.name, &text)?.check(options),
+        Some(text) if is_whole => Catalog::parse(&options.name, &text)?.check(&CheckedRelease {
+            options,
+            csv,
+            present,
+        }),
         _ => Ok(()),
     }
+}
+
+/// Reads the ClusterServiceVersion with the changes of people; `None` if they have deleted it.
+fn read_csv(plan: &Plan, tree: &Tree, options: &BundleOptions) -> Result<Option<Value>> {
+    let path = options.csv_path();
+    let Some(text) = plan.read(tree, &path)? else {
+        return Ok(None);
+    };
+    let documents = read_documents(&path, &text)?;
+    let [document] = &*documents else {
+        bail!(
+            "expected one YAML document in {path}, found {}\n  = help: restore it, or delete it and run the command with `--force`",
+            documents.len()
+        );
+    };
+    check_csv(&document.value, options)?;
+    Ok(Some(document.value.clone()))
+}
+
+/// Returns the values of a list, each once.
+fn unique(values: &[String]) -> Vec<String> {
+    let mut seen = BTreeSet::new();
+    values
+        .iter()
+        .filter(|value| seen.insert(*value))
+        .cloned()
+        .collect()
 }
 
 /// Reads the version of the package, if it is one that bundles can have.

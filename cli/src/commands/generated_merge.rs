@@ -13,7 +13,7 @@ use anyhow::{Result, bail};
 use super::check::check_up_to_date;
 use crate::commands::Outcome;
 use crate::commands::scaffold_merge::{ConflictPlace, add_conflicts, refuse_conflicts};
-use crate::edit::merge::{Labels, find_markers, merge_scaffold};
+use crate::edit::merge::{Labels, RebasedChange, find_markers, merge_scaffold};
 use crate::flags::{Output, PlanFlags};
 use crate::plan::Plan;
 use crate::shell::Shell;
@@ -58,7 +58,7 @@ pub(super) struct GeneratedMerge {
     base: BTreeMap<String, String>,
     /// New text of each file.
     theirs: BTreeMap<String, String>,
-    /// True if files that are not in the base are overwritten.
+    /// True if files that are not in the base are overwritten, and deleted ones written again.
     force: bool,
     conflicts: Vec<ConflictPlace>,
     /// Files that the user has deleted and whose new text differs.
@@ -108,9 +108,33 @@ impl GeneratedMerge {
         files: BTreeMap<String, String>,
     ) -> Result<()> {
         for (path, text) in files {
-            self.merge_file(plan, tree, &path, Some(&text))?;
+            let base = self.base.get(&path).cloned();
+            self.merge_file(plan, tree, &path, (base.as_ref(), Some(&text)))?;
             self.theirs.insert(path, text);
         }
+        Ok(())
+    }
+
+    /// Adds the change of a file that people add to, with a base of its own.
+    ///
+    /// # Errors
+    /// Fails if the file cannot be read, or is somebody else's.
+    pub(super) fn add_onto(
+        &mut self,
+        plan: &mut Plan,
+        tree: &Tree,
+        path: &str,
+        change: RebasedChange,
+    ) -> Result<()> {
+        let is_ours = self.base.contains_key(path) || self.force;
+        let written = self.base.get(path).cloned();
+        match tree.read(path)? {
+            Some(_) if is_ours => {
+                self.merge_file(plan, tree, path, (Some(&change.base), Some(&change.theirs)))?;
+            }
+            _ => self.merge_file(plan, tree, path, (written.as_ref(), Some(&change.written)))?,
+        }
+        self.theirs.insert(path.to_owned(), change.written);
         Ok(())
     }
 
@@ -122,7 +146,8 @@ impl GeneratedMerge {
         let is_gone = |path: &&String| !self.theirs.contains_key(*path);
         let gone: Vec<String> = self.base.keys().filter(is_gone).cloned().collect();
         for path in &gone {
-            self.merge_file(plan, tree, path, None)?;
+            let base = self.base.get(path).cloned();
+            self.merge_file(plan, tree, path, (base.as_ref(), None))?;
         }
         let Product {
             base: path,
@@ -154,12 +179,12 @@ impl GeneratedMerge {
         plan: &mut Plan,
         tree: &Tree,
         path: &str,
-        theirs: Option<&String>,
+        (base, theirs): (Option<&String>, Option<&String>),
     ) -> Result<()> {
         let target = path.to_owned();
         let ours = tree.read(path)?;
-        let base = self.base.get(path);
         match (ours, base, theirs) {
+            (None, _, Some(theirs)) if self.force => plan.replace(tree, &target, theirs)?,
             (_, base, theirs) if base == theirs => plan.keep(&target),
             (None, None, Some(theirs)) => plan.replace(tree, &target, theirs)?,
             (None, _, Some(_)) => self.deleted.push(target),
@@ -192,11 +217,11 @@ impl GeneratedMerge {
 
     /// Adds warnings and the next steps, or errors for conflicts and exit code 1. `check` is the command that checks the product.
     pub(super) fn report(&self, outcome: &mut Outcome, next: &str, check: &str) {
-        let Product { noun, command, base } = self.product;
+        let Product { noun, command, .. } = self.product;
         for path in &self.deleted {
             outcome.warn(
                 &format!("{path} was deleted in this project, so its changes are left out"),
-                &format!("to get the file again, remove its part of {base} and run `rbuilder {command}`"),
+                &format!("to get the file again, run `rbuilder {command}` with the same flags and `--force`"),
             );
         }
         for path in &self.unused {

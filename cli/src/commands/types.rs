@@ -12,7 +12,8 @@ use crate::edit::rust;
 use crate::flags::{Output, TypesFlags};
 use crate::plan::Plan;
 use crate::shell::Shell;
-use crate::tree::{InputFile, Tree, check_relative, read_inputs, typed_path};
+use crate::tree::{Tree, check_relative, read_inputs, typed_path};
+use crate::yaml_stream::{describe_cause, describe_failure};
 
 pub(super) fn run(dir: &Path, flags: &TypesFlags, shell: &mut Shell) -> Result<u8> {
     let mut warnings = Vec::new();
@@ -106,12 +107,12 @@ pub(super) fn read_definitions(
             if !file.text.contains("CustomResourceDefinition") {
                 continue;
             }
-            match parse(&file) {
+            match serde_saphyr::from_multiple::<Value>(&file.text) {
                 Ok(documents) => {
                     definitions.extend(documents.into_iter().flat_map(items).filter(is_definition))
                 }
-                Err(reason) if file.is_named => bail!("cannot parse {}: {reason}", file.path),
-                Err(reason) => warnings.push(format!("skipping {}: {reason}", file.path)),
+                Err(error) if file.is_named => return Err(describe_failure(&file.path, &file.text, &error)),
+                Err(error) => warnings.push(format!("skipping {}: {}", file.path, describe_cause(&error))),
             }
         }
     }
@@ -120,13 +121,6 @@ pub(super) fn read_definitions(
         bail!("no CustomResourceDefinition in {}", names.join(", "));
     }
     Ok(definitions)
-}
-
-fn parse(file: &InputFile) -> Result<Vec<Value>, String> {
-    serde_saphyr::from_multiple::<Value>(&file.text).map_err(|error| {
-        let text = error.to_string();
-        text.lines().next().unwrap_or_default().to_owned()
-    })
 }
 
 /// The objects in a list, as `kubectl get` prints it, or the object itself.

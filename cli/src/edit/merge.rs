@@ -19,6 +19,17 @@ pub struct Labels {
     pub theirs: String,
 }
 
+/// A change of a file that people add to: its base is made of the file as it is, not of what was last written.
+#[derive(Clone, Debug)]
+pub(crate) struct RebasedChange {
+    /// The file without the change, and without what people have changed in the parts that it concerns.
+    pub(crate) base: String,
+    /// The base with the change.
+    pub(crate) theirs: String,
+    /// What is recorded as last written.
+    pub(crate) written: String,
+}
+
 /// Label of the user's side.
 const OURS: &str = "this project";
 /// Beginnings of the lines that only markers have.
@@ -64,13 +75,24 @@ pub fn merge_scaffold(path: &str, (base, ours, theirs): (&str, &str, &str), labe
             .filter_map(|line| merge.theirs_line(line))
             .collect(),
     };
-    let merged = sides.render(merge.regions(), &form, labels);
+    let has_comments = [".yaml", ".yml", ".toml"].iter().any(|end| path.ends_with(end));
+    let parts: Vec<Part> = merge
+        .regions()
+        .iter()
+        .map(|region| match Part::from(region) {
+            Part::Conflict(conflict) if has_comments && sides.is_comment_above(&conflict) => {
+                Part::TheirsAndOurs(conflict)
+            }
+            part => part,
+        })
+        .collect();
+    let merged = sides.render(&parts, &form, labels);
     if !merged.conflicts.is_empty() {
         return merged;
     }
     let text = form.restore_end(merged.text);
     if parses(path, ours) && !parses(path, &text) {
-        return sides.render(&[sides.whole()], &form, labels);
+        return sides.render(&[Part::Conflict(sides.whole())], &form, labels);
     }
     Merged::clean(text)
 }
@@ -150,6 +172,8 @@ enum Part {
     Ours(Range<usize>),
     Theirs(Range<usize>),
     Conflict(Conflict),
+    /// Lines that both sides add, one after the other.
+    TheirsAndOurs(Conflict),
 }
 
 impl From<&MergeRegion> for Part {
@@ -166,16 +190,6 @@ impl From<&MergeRegion> for Part {
     }
 }
 
-impl From<&Conflict> for Part {
-    fn from(conflict: &Conflict) -> Part {
-        Part::Conflict(Conflict {
-            base: conflict.base.clone(),
-            ours: conflict.ours.clone(),
-            theirs: conflict.theirs.clone(),
-        })
-    }
-}
-
 impl Sides<'_> {
     /// Returns all lines as one conflict.
     fn whole(&self) -> Conflict {
@@ -186,24 +200,43 @@ impl Sides<'_> {
         }
     }
 
-    fn render<'p, P>(&self, parts: &'p [P], form: &Form, labels: &Labels) -> Merged
-    where
-        Part: From<&'p P>,
-    {
+    /// Returns whether the user has only added comments where the scaffold adds lines. They are about the line that follows
+    /// them, so what is new goes above:
+    ///
+    /// ```text
+    /// base         ours          theirs       result
+    /// entries:     entries:      entries:     entries:
+    /// - a          # current     - b          - b
+    ///              - a           - a          # current
+    ///                                         - a
+    /// ```
+    fn is_comment_above(&self, conflict: &Conflict) -> bool {
+        let is_comment = |line: &&str| line.trim().is_empty() || line.trim_start().starts_with('#');
+        conflict.base.is_empty() && self.ours[conflict.ours.clone()].iter().all(is_comment)
+    }
+
+    fn render(&self, parts: &[Part], form: &Form, labels: &Labels) -> Merged {
         let mut text = String::new();
         let mut conflicts = Vec::new();
         for part in parts {
-            match Part::from(part) {
-                Part::Ours(range) => text.push_str(&self.ours[range].concat()),
-                Part::Theirs(range) => text.push_str(&self.theirs[range].concat()),
+            match part {
+                Part::Ours(range) => text.push_str(&self.ours[range.clone()].concat()),
+                Part::Theirs(range) => text.push_str(&self.theirs[range.clone()].concat()),
+                Part::TheirsAndOurs(conflict) => {
+                    text.push_str(&self.theirs[conflict.theirs.clone()].concat());
+                    text.push_str(&self.ours[conflict.ours.clone()].concat());
+                }
                 Part::Conflict(conflict) => {
-                    let (before, after) = self.common_lines(&conflict);
+                    let (before, after) = self.common_lines(conflict);
                     let Range { start, end } = conflict.ours;
                     text.push_str(&self.ours[start..start + before].concat());
                     conflicts.push(text.matches('\n').count() + 1);
                     let marked = [
                         (format!("<<<<<<< {OURS}"), &self.ours[start + before..end - after]),
-                        (format!("||||||| {}", labels.base), &self.base[conflict.base]),
+                        (
+                            format!("||||||| {}", labels.base),
+                            &self.base[conflict.base.clone()],
+                        ),
                         (
                             "=======".to_owned(),
                             &self.theirs[conflict.theirs.start + before..conflict.theirs.end - after],
@@ -332,6 +365,20 @@ mod tests {
              <<<<<<< this project\nE\n||||||| rbuilder 0.1.0\ne\n=======\n>>>>>>> rbuilder 0.2.0\n",
             &[1, 10],
         );
+    }
+
+    #[test]
+    fn a_comment_stays_above_its_line() {
+        let (base, theirs) = ("list:\n- a\n", "list:\n- b\n- a\n");
+        let ours = "list:\n# First.\n\n- a\n";
+        check(
+            "x.yaml",
+            (base, ours, theirs),
+            "list:\n- b\n# First.\n\n- a\n",
+            &[],
+        );
+        let added = "list:\n<<<<<<< this project\n- c\n||||||| rbuilder 0.1.0\n=======\n- b\n>>>>>>> rbuilder 0.2.0\n- a\n";
+        check("x.yaml", (base, "list:\n- c\n- a\n", theirs), added, &[2]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use clap::Args;
 use semver::Version;
 
-use super::ProductFlags;
+use super::{ProductFlags, parse_image};
 
 /// Flags of `bundle`.
 #[derive(Clone, Debug, Args)]
@@ -12,10 +12,10 @@ pub struct BundleFlags {
     #[arg(long, value_name = "VERSION", value_parser = parse_version)]
     pub version: Option<String>,
     /// Image of the manager [default: that of config/manager]
-    #[arg(long, value_name = "IMAGE")]
+    #[arg(long, value_name = "IMAGE", value_parser = parse_image)]
     pub image: Option<String>,
     /// Image of the bundle, to which the catalog refers; `<project>-bundle:v<version>` by default
-    #[arg(long, value_name = "IMAGE")]
+    #[arg(long, value_name = "IMAGE", value_parser = parse_image)]
     pub bundle_image: Option<String>,
     /// Channels of the catalog that get this version, separated by commas
     #[arg(long, value_delimiter = ',', default_value = "stable", value_name = "NAMES", value_parser = parse_channel)]

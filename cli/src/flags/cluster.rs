@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::parse_image;
+
 /// Flags that select a cluster.
 #[derive(Clone, Debug, Default, Args)]
 pub struct ClusterFlags {
@@ -50,7 +52,7 @@ pub struct DeleteFlags {
 #[derive(Clone, Debug, Args)]
 pub struct DeployFlags {
     /// Image of the manager, whatever image config/manager names
-    #[arg(long, value_name = "IMAGE")]
+    #[arg(long, value_name = "IMAGE", value_parser = parse_image)]
     pub image: String,
     #[command(flatten)]
     #[allow(missing_docs)] // its fields say it

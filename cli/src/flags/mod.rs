@@ -305,11 +305,19 @@ impl License {
     }
 }
 
+/// Checks that a reference of an image is one word.
+pub(crate) fn parse_image(text: &str) -> Result<String, String> {
+    match !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic()) {
+        true => Ok(text.to_owned()),
+        false => Err("expected an image such as `registry.example.com/shop:v1.2.3`".to_owned()),
+    }
+}
+
 /// Flags of `create api` for a controller that runs an image.
 #[derive(Clone, Debug, Default, Args)]
 pub struct ImageFlags {
     /// Scaffold a controller that runs this image in a Deployment for each object
-    #[arg(long = "image", value_name = "IMAGE")]
+    #[arg(long = "image", value_name = "IMAGE", value_parser = parse_image)]
     pub name: Option<String>,
     /// Command and arguments of its containers, separated by commas [default: those of the image]
     #[arg(

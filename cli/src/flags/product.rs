@@ -24,7 +24,7 @@ pub struct ProductMergeFlags {
     /// Fail without writing any file if a generated change conflicts with one of yours
     #[arg(long)]
     pub no_conflicts: bool,
-    /// Overwrite files that rbuilder did not write, on its first run
+    /// Overwrite files that rbuilder did not write, and write those again that were deleted
     #[arg(long)]
     pub force: bool,
     #[command(flatten)]

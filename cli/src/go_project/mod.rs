@@ -5,12 +5,12 @@
 mod file;
 mod lexer;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, bail};
 use serde_json::Value;
 
 use crate::project::{FILE, Project};
 use crate::tree::Tree;
-use crate::yaml_stream::{is_yaml, parse_documents};
+use crate::yaml_stream::{describe_cause, describe_failure, is_yaml, parse_documents};
 
 pub(crate) use file::{Builder, GoFile, TypeRef};
 
@@ -113,11 +113,7 @@ impl GoProject {
                 documents,
             }),
             Err(error) => {
-                let error = error.to_string();
-                self.unread.push((
-                    path.to_owned(),
-                    error.lines().next().unwrap_or_default().to_owned(),
-                ));
+                self.unread.push((path.to_owned(), describe_cause(&error)));
             }
         }
     }
@@ -167,7 +163,7 @@ fn is_generated_or_test(path: &str) -> bool {
 
 /// Returns the Go module of a project.
 fn read_repo(tree: &Tree, text: &str) -> Result<String> {
-    let all: Value = serde_saphyr::from_str(text).map_err(|error| anyhow!("cannot parse {FILE}: {error}"))?;
+    let all: Value = serde_saphyr::from_str(text).map_err(|error| describe_failure(FILE, text, &error))?;
     if let Some(repo) = all["repo"].as_str() {
         return Ok(repo.to_owned());
     }

@@ -7,6 +7,7 @@ use serde::Deserialize;
 
 use super::CUSTOM_METRICS;
 use super::dashboard::{Panel, Query};
+use crate::yaml_stream::describe_failure;
 
 /// Most metrics of a list. A dashboard of more is of no use to a person.
 const MOST_METRICS: usize = 200;
@@ -65,7 +66,7 @@ impl CustomMetrics {
         let parsed: Result<Option<CustomMetrics>, _> = serde_saphyr::from_str(text);
         let list = match parsed {
             Ok(list) => list.unwrap_or_default(),
-            Err(error) => bail!("cannot parse {CUSTOM_METRICS}: {error}"),
+            Err(error) => return Err(describe_failure(CUSTOM_METRICS, text, &error)),
         };
         let mut names = BTreeSet::new();
         for CustomMetric { metric, .. } in list.metrics() {

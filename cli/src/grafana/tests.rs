@@ -212,7 +212,7 @@ fn a_list_of_custom_metrics_is_checked() {
     );
     check(
         "customMetrics: [{metric: a_total, type: summary}]",
-        "cannot parse grafana/custom-metrics/config.yaml: ",
+        "cannot parse grafana/custom-metrics/config.yaml:1:41: ",
     );
     check("customMetrics: [{metric: a_total}]", "cannot parse");
     check(

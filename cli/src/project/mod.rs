@@ -12,7 +12,7 @@ mod scaffolded;
 
 use std::collections::BTreeMap;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, bail};
 use rbuilder_templates::Release;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -20,6 +20,7 @@ use serde_json::{Map, Value, json};
 use crate::library::Library;
 use crate::plan::Plan;
 use crate::tree::Tree;
+use crate::yaml_stream::describe_failure;
 
 pub use image::Image;
 pub use package::AdoptedPackage;
@@ -162,7 +163,7 @@ impl Project {
     /// # Errors
     /// Fails with line and column if the file is invalid.
     pub fn parse(text: &str) -> Result<Project> {
-        let problem = |error: serde_saphyr::Error| anyhow!("cannot parse {FILE}: {error}");
+        let problem = |error: serde_saphyr::Error| describe_failure(FILE, text, &error);
         let known: Known = serde_saphyr::from_str(text).map_err(problem)?;
         let all: Map<String, Value> = serde_saphyr::from_str(text).map_err(problem)?;
         if known.version != "3" {

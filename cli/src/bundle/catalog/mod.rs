@@ -1,0 +1,150 @@
+//! A file-based catalog with the bundle, and with those of earlier releases.
+
+mod channel;
+mod check;
+mod release;
+mod shape;
+
+use anyhow::Result;
+use serde_json::Value;
+
+use self::channel::Channel;
+pub(crate) use self::check::{CheckedRelease, check_csv};
+pub(crate) use self::release::add_release;
+use super::BundleOptions;
+use crate::yaml_stream::{Document, read_documents};
+
+const PACKAGE: &str = "olm.package";
+const CHANNEL: &str = "olm.channel";
+const BUNDLE: &str = "olm.bundle";
+const DEPRECATIONS: &str = "olm.deprecations";
+
+/// The catalog of a package; empty before the first release. Its file may have documents of other packages, which stay as they are.
+#[derive(Debug)]
+pub(crate) struct Catalog {
+    package: String,
+    documents: Vec<Document>,
+}
+
+/// The edge of a release in a channel.
+struct Edge<'a> {
+    channel: &'a str,
+    replaced: Option<String>,
+}
+
+impl Catalog {
+    /// Path of the catalog of a package.
+    pub(crate) fn path(package: &str) -> String {
+        format!("catalog/{package}/catalog.yaml")
+    }
+
+    /// Reads the text of the catalog of a package.
+    ///
+    /// # Errors
+    /// Fails if it is not YAML, if a value has another type than the lifecycle manager reads, or if two documents have one name:
+    /// releases would be lost.
+    pub(crate) fn parse(package: &str, text: &str) -> Result<Catalog> {
+        let path = Catalog::path(package);
+        let documents = read_documents(&path, text)?;
+        documents
+            .iter()
+            .try_for_each(|document| check::check_document(document, &path))?;
+        let catalog = Catalog {
+            package: package.to_owned(),
+            documents,
+        };
+        catalog.check_names(&path)?;
+        Ok(catalog)
+    }
+
+    /// Returns the default channel of the package.
+    pub(crate) fn default_channel(&self) -> Option<&str> {
+        self.of_schema(PACKAGE).next()?["defaultChannel"].as_str()
+    }
+
+    /// Returns the name of the version that a release replaces in its first channel.
+    pub(crate) fn find_replaced(&self, options: &BundleOptions) -> Option<String> {
+        let requested = options.replaces.as_ref().map(|version| options.csv_name(version));
+        let found = || {
+            let channel = Channel::read(self.named(CHANNEL, options.channels.first()?)?);
+            channel.find_replaced(&options.csv_name(&options.version), &options.skipped_names())
+        };
+        requested.or_else(|| found().map(str::to_owned))
+    }
+
+    /// Returns the edge of a release in each of its channels, where its ClusterServiceVersion, which is that of the first
+    /// channel, replaces `first`.
+    fn find_edges<'a>(&self, first: Option<&str>, options: &'a BundleOptions) -> Vec<Edge<'a>> {
+        let edge = |channel| Edge {
+            channel,
+            replaced: self.find_replaced_in(channel, first, options),
+        };
+        options.channels.iter().map(|channel| edge(channel)).collect()
+    }
+
+    /// Returns the name of the version that a release replaces in a channel. A channel without other versions has the edge of
+    /// the first: clusters come to it from another.
+    fn find_replaced_in(
+        &self,
+        channel: &str,
+        first: Option<&str>,
+        options: &BundleOptions,
+    ) -> Option<String> {
+        let own = options.csv_name(&options.version);
+        let entries = self
+            .named(CHANNEL, channel)
+            .map(Channel::read)
+            .unwrap_or_default();
+        let has = |name: &str| entries.names().any(|other| other == name);
+        if channel == options.channels[0] || entries.names().all(|name| name == own) {
+            return first.map(str::to_owned);
+        }
+        let requested = options.replaces.as_ref().map(|version| options.csv_name(version));
+        let found = || entries.find_replaced(&own, &options.skipped_names());
+        requested
+            .filter(|name| has(name))
+            .or_else(|| found().map(str::to_owned))
+    }
+
+    /// Returns whether each channel of a release would be one that the lifecycle manager reads.
+    fn takes_release(&self, options: &BundleOptions) -> bool {
+        let own = options.csv_name(&options.version);
+        let skips = options.skipped_names();
+        let first = self.find_replaced(options);
+        let edges = self.find_edges(first.as_deref(), options);
+        edges.iter().all(|edge| {
+            let channel = self
+                .named(CHANNEL, edge.channel)
+                .map(Channel::read)
+                .unwrap_or_default();
+            let released = channel.with_release(&own, edge.replaced.as_deref(), &skips);
+            released.check().is_ok()
+        })
+    }
+
+    /// Returns the document of a schema and a name.
+    fn named(&self, schema: &str, name: &str) -> Option<&Value> {
+        let mut documents = self.of_schema(schema);
+        documents.find(|document| document["name"] == name)
+    }
+
+    /// Returns the documents of a schema that belong to the package.
+    fn of_schema(&self, schema: &str) -> impl Iterator<Item = &Value> {
+        self.in_package(schema, &self.package)
+    }
+
+    /// Returns the documents of a schema that belong to a package.
+    fn in_package(&self, schema: &str, package: &str) -> impl Iterator<Item = &Value> {
+        let values = self.documents.iter().map(|document| &document.value);
+        values.filter(move |value| value["schema"] == schema && package_of(value) == Some(package))
+    }
+}
+
+/// Returns the name of the package that a document of a catalog belongs to.
+fn package_of(document: &Value) -> Option<&str> {
+    match document["schema"].as_str()? {
+        PACKAGE => document["name"].as_str(),
+        CHANNEL | BUNDLE | DEPRECATIONS => document["package"].as_str(),
+        _ => None,
+    }
+}
