@@ -176,6 +176,23 @@ pub(crate) fn ensure_bundle_validators() -> Result<PathBuf> {
     Ok(binary)
 }
 
+/// Finds or builds the judge of catalogs, in the version of tools/catalog; returns the program.
+///
+/// # Errors
+///
+/// Go is missing, or the build failed.
+pub(crate) fn ensure_catalog_judge() -> Result<PathBuf> {
+    let version = required_version("catalog", "github.com/operator-framework/operator-registry")?;
+    let folder = cache_folder()?.join(format!("rbuilder/catalog/{version}-{}-{}", go_os(), go_arch()));
+    let binary = folder.join("catalog");
+    if !binary.is_file() {
+        fs_err::create_dir_all(&folder)?;
+        eprintln!("building the judge of catalogs {version}; this takes a minute, once");
+        go_build("catalog", "-s -w", &binary)?;
+    }
+    Ok(binary)
+}
+
 /// The folder of a module that says in its go.mod what to build.
 fn module_folder(module: &str) -> PathBuf {
     repo::root().join("tools").join(module)
@@ -375,5 +392,6 @@ mod tests {
         check("kubectl", "k8s.io/kubectl");
         check("helm", "helm.sh/helm/v3");
         check("bundle", "github.com/operator-framework/api");
+        check("catalog", "github.com/operator-framework/operator-registry");
     }
 }

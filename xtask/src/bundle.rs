@@ -1,10 +1,11 @@
 //! `cargo xtask bundle`: the bundles of scaffolds pass the validators of operator-framework, as `operator-sdk bundle validate` runs
-//! them.
+//! them, and their catalogs those of `opm validate`.
 
 use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
 
+use crate::catalog_verdicts::{CatalogJudge, check_sequences, record_verdicts};
 use crate::helm::CASES;
 use crate::sh::Cmd;
 use crate::{assets, repo};
@@ -14,6 +15,9 @@ pub(crate) struct Args {
     /// Only find or build the validators
     #[arg(long)]
     build: bool,
+    /// Record what `opm validate` says of the channels of the command's tests
+    #[arg(long)]
+    record: bool,
 }
 
 /// Flags of `bundle` for releases in a row.
@@ -26,7 +30,12 @@ const RELEASES: &[&str] = &[
 /// Validates the bundles of the scaffolds that have kinds.
 pub(crate) fn check_bundles(args: &Args) -> Result<()> {
     let validators = assets::ensure_bundle_validators()?;
+    let judge = CatalogJudge::new()?;
     if args.build {
+        return Ok(());
+    }
+    record_verdicts(&judge, args.record)?;
+    if args.record {
         return Ok(());
     }
     let bin = repo::build_rbuilder()?;
@@ -42,9 +51,11 @@ pub(crate) fn check_bundles(args: &Args) -> Result<()> {
         for line in RELEASES {
             check_release(&validators, &bin, &project, line)
                 .with_context(|| format!("`rbuilder {line}` after {:?}", case.commands))?;
+            judge.accept(&project.join("catalog"))?;
         }
     }
-    println!("the bundles are valid");
+    check_sequences(&judge, &bin, folder.path())?;
+    println!("the bundles and catalogs are valid");
     Ok(())
 }
 

@@ -10,6 +10,7 @@ mod bench;
 mod bench_operator;
 mod book;
 mod bundle;
+mod catalog_verdicts;
 mod catalogue;
 mod cel;
 mod ci;
