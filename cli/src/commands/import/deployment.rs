@@ -6,8 +6,8 @@ use serde_json::{Map, Value};
 
 use super::compose::Composed;
 use super::kinds::Leftover;
+use super::objects::listed_paths;
 use super::pod::port_pod;
-use super::report::listed_paths;
 use super::webhooks::quoted;
 use crate::commands::{Outcome, features, scaffold};
 use crate::flags::{Feature, SettingFlags};
@@ -71,14 +71,7 @@ fn port_names(original: &GoProject, composed: &mut Composed<'_>) {
         }
     }
     port_test(composed, kustomization);
-    for key in [
-        "commonLabels",
-        "labels",
-        "commonAnnotations",
-        "images",
-        "configMapGenerator",
-        "secretGenerator",
-    ] {
+    for key in ["commonLabels", "labels", "commonAnnotations", "images"] {
         if !kustomization[key].is_null() {
             composed.left.push(Leftover::new(
                 format!("`{key}` in {DEFAULT}"),
@@ -274,7 +267,7 @@ fn port_manager(original: &GoProject, composed: &mut Composed<'_>) {
     {
         text.replace_range(block, &print_map(resources, 8));
     }
-    port_pod(&spec["template"]["spec"], text);
+    port_pod(&spec["template"], text);
     if let Some(replicas) = spec["replicas"].as_u64() {
         *text = text.replacen("  replicas: 1\n", &format!("  replicas: {replicas}\n"), 1);
     }
@@ -310,7 +303,7 @@ fn read_label(line: &str) -> Option<(String, Value)> {
 }
 
 /// Returns the lines below a key, which are indented more than the key.
-fn find_block(text: &str, key: &str) -> Option<std::ops::Range<usize>> {
+pub(super) fn find_block(text: &str, key: &str) -> Option<std::ops::Range<usize>> {
     let start = text.find(key)? + key.len();
     let indent = key.len() - key.trim_start().len();
     let mut end = start;
@@ -324,7 +317,7 @@ fn find_block(text: &str, key: &str) -> Option<std::ops::Range<usize>> {
 }
 
 /// Prints the entries of a map below a key with this indentation.
-fn print_map(map: &Map<String, Value>, indent: usize) -> String {
+pub(super) fn print_map(map: &Map<String, Value>, indent: usize) -> String {
     print_indented(&Value::Object(map.clone()), indent + 2)
 }
 

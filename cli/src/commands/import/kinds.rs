@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::report::listed_paths;
+use super::objects::listed_paths;
 use super::rust_paths::{FoundType, GoTypes};
 use crate::go_project::{Builder, GoFile, GoProject};
 use crate::project::{Resource, Webhooks, strip_domain};

@@ -12,12 +12,14 @@ mod controllers;
 mod deployment;
 mod kinds;
 mod migration;
+mod objects;
 mod permissions;
 mod pod;
 mod report;
 mod rust_paths;
 mod samples;
 mod webhooks;
+mod workload;
 
 use std::path::Path;
 

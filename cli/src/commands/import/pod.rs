@@ -1,14 +1,35 @@
-//! Environment, volumes and mounts of the manager, which its code goes by.
+//! What the manager's Pods have whatever language it is in: environment, volumes and mounts, and where and how they are scheduled.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::deployment::print_indented;
+use super::deployment::{find_block, print_indented, print_map};
 
 /// Variables that set a flag of the library whose values have another form in Go. The other flags are those of kubebuilder.
 const FLAG_VARIABLES: [&str; 2] = ["LOG_FORMAT", "LOG_LEVEL"];
 
-/// Adds the environment, volumes and mounts of a Pod to the manifest of the manager, beside those that it has.
-pub(super) fn port_pod(pod: &Value, manifest: &mut String) {
+/// Fields of a Pod that are taken over as they are.
+const POD_FIELDS: [&str; 14] = [
+    "affinity",
+    "automountServiceAccountToken",
+    "dnsConfig",
+    "dnsPolicy",
+    "hostAliases",
+    "hostNetwork",
+    "imagePullSecrets",
+    "nodeSelector",
+    "priorityClassName",
+    "runtimeClassName",
+    "schedulerName",
+    "shareProcessNamespace",
+    "tolerations",
+    "topologySpreadConstraints",
+];
+/// Fields of the manager's container that are taken over as they are.
+const CONTAINER_FIELDS: [&str; 2] = ["envFrom", "imagePullPolicy"];
+
+/// Adds the fields of a Pod template to the manifest of the manager, beside those that it has.
+pub(super) fn port_pod(template: &Value, manifest: &mut String) {
+    let pod = &template["spec"];
     let container = &pod["containers"][0];
     let is_own = |entry: &Value| FLAG_VARIABLES.iter().any(|name| entry["name"] == *name);
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
@@ -18,6 +39,43 @@ pub(super) fn port_pod(pod: &Value, manifest: &mut String) {
     let mounts = list(&container["volumeMounts"]);
     add_entries(manifest, "        volumeMounts:\n", mounts, ACCOUNT);
     add_entries(manifest, "      volumes:\n", list(&pod["volumes"]), ACCOUNT);
+    add_fields(manifest, container, &CONTAINER_FIELDS, "        ports:\n");
+    add_fields(manifest, pod, &POD_FIELDS, ACCOUNT);
+    add_annotations(manifest, &template["metadata"]["annotations"]);
+}
+
+/// Adds fields that the manifest does not have, before the line `before`, whose indentation is theirs.
+fn add_fields(manifest: &mut String, from: &Value, fields: &[&str], before: &str) {
+    let indent = before.len() - before.trim_start().len();
+    let is_new = |key: &str| !manifest.contains(&format!("\n{}{key}:", " ".repeat(indent)));
+    let found: Map<String, Value> = fields
+        .iter()
+        .filter(|key| !from[**key].is_null() && is_new(key))
+        .map(|key| ((*key).to_owned(), from[*key].clone()))
+        .collect();
+    if let Some(at) = manifest
+        .find(&format!("\n{before}"))
+        .filter(|_| !found.is_empty())
+    {
+        manifest.insert_str(at + 1, &print_indented(&Value::Object(found), indent));
+    }
+}
+
+/// Adds annotations of the Pods; kubectl's default container stays that of the scaffold.
+fn add_annotations(manifest: &mut String, annotations: &Value) {
+    let template = manifest.find("\n  template:").unwrap_or(manifest.len());
+    let Some(block) = find_block(&manifest[template..], "      annotations:\n") else {
+        return;
+    };
+    let own = manifest[template + block.start..template + block.end].to_owned();
+    let mut added = annotations.as_object().cloned().unwrap_or_default();
+    added.retain(|key, _| {
+        !own.lines()
+            .any(|line| line.trim_start().starts_with(&format!("{key}: ")))
+    });
+    if !added.is_empty() {
+        manifest.insert_str(template + block.end, &print_map(&added, 6));
+    }
 }
 
 /// The line behind the containers.
@@ -75,10 +133,30 @@ mod tests {
             "volumes": [{ "name": "data", "emptyDir": {} }],
         });
         let mut text = manifest.to_owned();
-        port_pod(&pod, &mut text);
+        port_pod(&json!({ "spec": pod }), &mut text);
         let expected = "      containers:\n      - name: manager\n        env:\n        # A comment.\n        - name: A\n          value: x\n        - name: B\n          value: \"1\"\n        ports:\n        - containerPort: 1\n        volumeMounts:\n        - mountPath: /data\n          name: data\n      volumes:\n      - emptyDir: {}\n        name: data\n      serviceAccountName: manager\n";
         assert_eq!(text, expected);
         port_pod(&json!({}), &mut text);
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn fields_are_added_that_the_manifest_has_not() {
+        let manifest = "  template:\n    metadata:\n      annotations:\n        a/default: manager\n      labels:\n        x: y\n    spec:\n      containers:\n      - name: manager\n        ports:\n        - containerPort: 1\n      serviceAccountName: manager\n      dnsPolicy: Default\n";
+        let template = json!({
+            "metadata": { "annotations": { "a/default": "other", "b/scrape": "true" } },
+            "spec": {
+                "containers": [{ "imagePullPolicy": "Always", "command": ["/manager"] }],
+                "dnsPolicy": "None",
+                "nodeSelector": { "disk": "ssd" },
+                "terminationGracePeriodSeconds": 10,
+            },
+        });
+        let mut text = format!("\n{manifest}");
+        port_pod(&template, &mut text);
+        let expected = "\n  template:\n    metadata:\n      annotations:\n        a/default: manager\n        b/scrape: \"true\"\n      labels:\n        x: y\n    spec:\n      containers:\n      - name: manager\n        imagePullPolicy: Always\n        ports:\n        - containerPort: 1\n      nodeSelector:\n        disk: ssd\n      serviceAccountName: manager\n      dnsPolicy: Default\n";
+        assert_eq!(text, expected);
+        port_pod(&template, &mut text);
         assert_eq!(text, expected);
     }
 }

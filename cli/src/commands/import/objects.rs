@@ -1,0 +1,331 @@
+//! The objects beside the Deployment: those that the original applies, and what differs in those that both have.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+
+use super::report::{Match, Report, is_within, show_change};
+use crate::go_project::GoProject;
+use crate::plan::Plan;
+use crate::tree::Tree;
+use crate::yaml_stream::{is_yaml, parse_documents};
+
+/// Kinds whose `spec` is compared. Roles are compared by what they grant; the Deployment has rows of its own.
+const COMPARED: &[&str] = &[
+    "Service",
+    "Certificate",
+    "Issuer",
+    "ServiceMonitor",
+    "NetworkPolicy",
+    "PodDisruptionBudget",
+];
+
+/// Adds the rows of the objects that the original applies, and of those that are new.
+pub(super) fn compare_objects(original: &GoProject, plan: &Plan, tree: &Tree, report: &mut Report) {
+    let theirs = find_objects(&|path| original.manifest(path).map(|file| file.text.clone()));
+    let ours = find_objects(&|path| plan.read(tree, path).ok().flatten());
+    let kept = theirs.keys().filter(|key| ours.contains_key(*key)).count();
+    if kept > 0 {
+        report.add(
+            format!("names of {kept} objects of config/default"),
+            Match::Same,
+            Vec::new(),
+        );
+    }
+    for ((kind, name), found) in &theirs {
+        let key = (kind.clone(), name.clone());
+        let what = format!("{kind} {name}");
+        match ours.get(&key) {
+            Some(own) if COMPARED.contains(&kind.as_str()) => compare_spec(&what, found, own, report),
+            Some(_) => {}
+            None => report.add(
+                what,
+                Match::ByHand,
+                vec![format!("{} has it: copy it if it is yours", found.origin)],
+            ),
+        }
+    }
+    let more: Vec<String> = ours
+        .keys()
+        .filter(|key| !theirs.contains_key(*key))
+        .map(|(kind, name)| format!("{kind} {name}"))
+        .collect();
+    if !more.is_empty() {
+        report.add("objects that are new", Match::Better, more);
+    }
+}
+
+/// Adds a row for an object that both have.
+fn compare_spec(what: &str, theirs: &AppliedObject, ours: &AppliedObject, report: &mut Report) {
+    let (before, after) = (&theirs.object["spec"], &ours.object["spec"]);
+    let keys: BTreeSet<&String> = [before, after]
+        .into_iter()
+        .filter_map(Value::as_object)
+        .flat_map(|spec| spec.keys())
+        // kustomize replaces parts of these names, which have different words in their places.
+        .filter(|key| *key != "dnsNames")
+        .collect();
+    let (mut better, mut by_hand) = (Vec::new(), Vec::new());
+    for key in keys {
+        let (before, after) = (&before[key.as_str()], &after[key.as_str()]);
+        let change = || format!("`spec.{key}`: {}", show_change(before, after));
+        match () {
+            () if without_defaults(before) == without_defaults(after) => {}
+            () if is_within(before, after) => better.push(change()),
+            () => by_hand.push(change()),
+        }
+    }
+    match (better.is_empty(), by_hand.is_empty()) {
+        (true, true) => report.add(what, Match::Same, Vec::new()),
+        (false, true) => report.add(what, Match::Better, better),
+        (_, false) => {
+            by_hand.push(match theirs.origin == ours.origin {
+                true => format!("compare the two in {}", ours.origin),
+                false => format!("compare {} with {}", theirs.origin, ours.origin),
+            });
+            report.add(what, Match::ByHand, by_hand);
+        }
+    }
+}
+
+/// Returns the ports of a Service without the protocol that they have anyway.
+fn without_defaults(value: &Value) -> Value {
+    let mut value = value.clone();
+    for port in value.as_array_mut().into_iter().flatten() {
+        if port["protocol"] == "TCP"
+            && let Some(port) = port.as_object_mut()
+        {
+            port.remove("protocol");
+        }
+    }
+    value
+}
+
+/// An object and where it comes from.
+struct AppliedObject {
+    object: Value,
+    /// What makes it, such as "config/default/metrics_service.yaml".
+    origin: String,
+}
+
+/// Returns the objects that `kubectl apply -k config/default` would apply, by kind and name before the prefix.
+fn find_objects(read: &dyn Fn(&str) -> Option<String>) -> BTreeMap<(String, String), AppliedObject> {
+    let mut found = Vec::new();
+    let mut deleted = Vec::new();
+    let mut open = vec!["config/default".to_owned()];
+    let mut seen = BTreeSet::new();
+    while let Some(path) = open.pop() {
+        if !seen.insert(path.clone()) || seen.len() > 2_000 {
+            continue;
+        }
+        if is_yaml(&path) {
+            let documents = read_documents(read, &path).into_iter();
+            found.extend(documents.map(|object| AppliedObject {
+                object,
+                origin: path.clone(),
+            }));
+            continue;
+        }
+        let list = format!("{path}/kustomization.yaml");
+        for kustomization in read_documents(read, &list) {
+            found.extend(generated_objects(&kustomization, &list));
+            open.extend(listed_paths(&kustomization).filter_map(|entry| join(&path, entry)));
+            let patches = kustomization["patches"].as_array().into_iter().flatten();
+            deleted.extend(patches.filter_map(|patch| deletion(read, &path, patch)));
+        }
+    }
+    found.retain(|found| !deleted.iter().any(|target| is_selected(&found.object, target)));
+    found
+        .into_iter()
+        .map(|found| {
+            (
+                (
+                    text(&found.object["kind"]),
+                    text(&found.object["metadata"]["name"]),
+                ),
+                found,
+            )
+        })
+        .collect()
+}
+
+/// Returns the objects that a kustomization makes of files and literals.
+fn generated_objects(kustomization: &Value, path: &str) -> Vec<AppliedObject> {
+    let mut found = Vec::new();
+    for (key, kind) in [("configMapGenerator", "ConfigMap"), ("secretGenerator", "Secret")] {
+        for entry in kustomization[key].as_array().into_iter().flatten() {
+            found.push(AppliedObject {
+                object: json!({ "kind": kind, "metadata": { "name": entry["name"] } }),
+                origin: format!("`{key}` of {path}"),
+            });
+        }
+    }
+    found
+}
+
+/// Returns what a kustomization is made of: files and folders, as it lists them.
+pub(super) fn listed_paths(kustomization: &Value) -> impl Iterator<Item = &str> {
+    let lists = ["resources", "bases", "components"].into_iter();
+    let entries = lists.flat_map(|key| kustomization[key].as_array().into_iter().flatten());
+    entries.filter_map(Value::as_str)
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+fn read_documents(read: &dyn Fn(&str) -> Option<String>, path: &str) -> Vec<Value> {
+    let documents = read(path).and_then(|text| parse_documents(&text).ok());
+    documents.unwrap_or_default()
+}
+
+/// The target of a patch that deletes objects, such as that for objects which cert-manager makes needless.
+fn deletion(read: &dyn Fn(&str) -> Option<String>, folder: &str, patch: &Value) -> Option<Value> {
+    let documents = match patch["patch"].as_str() {
+        Some(text) => parse_documents(text).ok()?,
+        None => read_documents(read, &join(folder, patch["path"].as_str()?)?),
+    };
+    let deletes = documents
+        .into_iter()
+        .find(|document| document["$patch"] == "delete")?;
+    match &patch["target"] {
+        Value::Null => Some(json!({ "kind": deletes["kind"], "name": deletes["metadata"]["name"] })),
+        target => Some(target.clone()),
+    }
+}
+
+/// Returns true if a target of kustomize selects an object: by kind and name, and by labels with one value each.
+fn is_selected(object: &Value, target: &Value) -> bool {
+    let agrees = |key: &str, value: &Value| target[key].is_null() || target[key] == *value;
+    let selector = target["labelSelector"].as_str().unwrap_or_default();
+    let has_label = |part: &str| match part.split_once('=') {
+        Some((key, value)) => object["metadata"]["labels"][key.trim()] == value.trim(),
+        None => false,
+    };
+    target["annotationSelector"].is_null()
+        && agrees("kind", &object["kind"])
+        && agrees("name", &object["metadata"]["name"])
+        && selector.split(',').filter(|part| !part.is_empty()).all(has_label)
+}
+
+/// Joins a path of a kustomization to its folder; `None` if it leads out of the project.
+fn join(folder: &str, entry: &str) -> Option<String> {
+    let mut parts: Vec<&str> = folder.split('/').collect();
+    for part in entry.trim_end_matches('/').split('/') {
+        match part {
+            "." | "" => {}
+            ".." => drop(parts.pop()?),
+            part => parts.push(part),
+        }
+    }
+    (!parts.is_empty()).then(|| parts.join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_of_generators_are_there() {
+        let read = |path: &str| match path {
+            "config/default/kustomization.yaml" => Some("resources: [../manager]\n".to_owned()),
+            "config/manager/kustomization.yaml" => Some(
+                "configMapGenerator:\n- name: settings\n  files: [a.yaml]\nsecretGenerator:\n- name: key\n"
+                    .to_owned(),
+            ),
+            _ => None,
+        };
+        let found: Vec<String> = find_objects(&read)
+            .into_iter()
+            .map(|((kind, name), object)| format!("{kind} {name}: {}", object.origin))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                "ConfigMap settings: `configMapGenerator` of config/manager/kustomization.yaml",
+                "Secret key: `secretGenerator` of config/manager/kustomization.yaml",
+            ]
+        );
+    }
+
+    #[test]
+    fn objects_of_both_are_compared() {
+        let check = |before: Value, after: Value, expected: Option<Match>| {
+            let object = |spec: &Value| AppliedObject {
+                object: json!({ "kind": "Service", "spec": spec }),
+                origin: "a.yaml".to_owned(),
+            };
+            let mut report = Report::default();
+            compare_spec("Service a", &object(&before), &object(&after), &mut report);
+            let result = report.rows.first().map(|row| row.result);
+            assert_eq!(result, expected, "{before} and {after}");
+        };
+        let ports = |port: u64| json!([{ "port": port, "protocol": "TCP" }]);
+        let selector = json!({ "selector": { "a": "b" } });
+        check(
+            json!({ "ports": [{ "port": 1 }] }),
+            json!({ "ports": ports(1) }),
+            Some(Match::Same),
+        );
+        check(
+            json!({ "ports": ports(1) }),
+            json!({ "ports": ports(2) }),
+            Some(Match::ByHand),
+        );
+        check(
+            selector.clone(),
+            json!({ "selector": { "a": "b", "c": "d" } }),
+            Some(Match::Better),
+        );
+        check(
+            json!({ "selector": { "a": "b", "c": "d" } }),
+            selector,
+            Some(Match::ByHand),
+        );
+        check(
+            json!({ "dnsNames": ["x"] }),
+            json!({ "dnsNames": ["y"] }),
+            Some(Match::Same),
+        );
+    }
+
+    #[test]
+    fn objects_that_patches_delete_are_not_there() {
+        let check = |patches: &str, expected: &[&str]| {
+            let root = format!("resources: [a.yaml, ../b/]\npatches: {patches}");
+            let read = |path: &str| {
+                match path {
+                "config/default/kustomization.yaml" => Some(root.clone()),
+                "config/default/a.yaml" => {
+                    Some("kind: Role\nmetadata: {name: a, labels: {part: x}}\n---\nkind: Service\nmetadata: {name: s}\n".to_owned())
+                }
+                "config/b/kustomization.yaml" => Some("resources: [role.yaml]".to_owned()),
+                "config/b/role.yaml" => Some("kind: Role\nmetadata: {name: b, labels: {part: y}}\n".to_owned()),
+                "config/default/delete.yaml" => Some("$patch: delete\nkind: Role\nmetadata: {name: b}\n".to_owned()),
+                _ => None,
+            }
+            };
+            let names: Vec<String> = find_objects(&read).into_keys().map(|(_, name)| name).collect();
+            assert_eq!(names, expected, "{patches}");
+        };
+        check("[]", &["a", "b", "s"]);
+        check("[{path: delete.yaml}]", &["a", "s"]);
+        check(
+            "[{path: delete.yaml, target: {labelSelector: part=x}}]",
+            &["b", "s"],
+        );
+        check("[{path: delete.yaml, target: {kind: Service}}]", &["a", "b"]);
+        check(
+            "[{path: delete.yaml, target: {labelSelector: part in (x)}}]",
+            &["a", "b", "s"],
+        );
+        check(
+            "[{path: delete.yaml, target: {annotationSelector: part=x}}]",
+            &["a", "b", "s"],
+        );
+        check(
+            "[{path: missing.yaml}, {patch: 'kind: Role', target: {kind: Role}}]",
+            &["a", "b", "s"],
+        );
+    }
+}
