@@ -118,7 +118,7 @@ fn a_project_is_imported_with_its_names() {
         ),
         (
             "MIGRATION.md",
-            "- [ ] port cupsOf (Secret) to `map_secret`\n- [ ] port `CupReconciler.Reconcile` (lines 16 to 18)\n",
+            "- [ ] port cupsOf (Secret) to `map_secret`\n- [ ] of one statement each, as far as they are needed: `CupReconciler.Reconcile` (line 16), `CupReconciler.cupsOf` (line 31)\n",
         ),
         (
             "MIGRATION.md",
@@ -286,6 +286,24 @@ fn webhooks_are_at_the_version_of_the_configurations() {
     assert!(!ran.out.contains("cup-v1.kb.io"), "{}", ran.out);
     let tree = folder.tree();
     assert!(tree.contains_key("src/webhook/v2/cup.rs") && !tree.contains_key("src/webhook/v1/cup.rs"));
+}
+
+#[test]
+fn what_is_imported_is_no_change_of_the_user() {
+    let (folder, ran) = import(&original());
+    ran.ok();
+    let ran = folder.run("doctor");
+    let line = ran.out.lines().find(|line| line.contains(" scaffold: "));
+    assert!(
+        line.is_some_and(|line| line.ends_with("files that rbuilder wrote")),
+        "{}",
+        ran.out
+    );
+    folder
+        .run("delete webhook --group crew --version v1 --kind Cup")
+        .ok();
+    folder.run("delete api --group crew --version v1 --kind Cup").ok();
+    assert!(!folder.tree().contains_key("src/controller/cup.rs"));
 }
 
 #[test]

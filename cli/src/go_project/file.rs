@@ -17,8 +17,8 @@ pub(crate) struct GoFile {
     pub(crate) webhooks: Vec<TypeRef>,
     /// Markers with their lines, without the plus.
     pub(crate) markers: Vec<(usize, String)>,
-    /// `LeaderElectionID`.
-    pub(crate) leader_election_id: Option<String>,
+    /// What `LeaderElectionID` is set to.
+    pub(crate) leader_election_ids: Vec<Setting>,
     /// Names of command-line flags with their lines.
     pub(crate) flags: Vec<(usize, String)>,
 }
@@ -32,6 +32,25 @@ pub(crate) struct Function {
     pub(crate) name: String,
     /// The line in which it ends.
     pub(crate) end: usize,
+}
+
+/// A value of a field that is set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Setting {
+    pub(crate) line: usize,
+    /// The expression, as in the source but for white space.
+    pub(crate) expression: String,
+    /// The string, if the expression is a literal.
+    pub(crate) literal: Option<String>,
+}
+
+/// A call that was passed over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct OtherCall {
+    pub(crate) line: usize,
+    pub(crate) name: String,
+    /// What it is given, as in the source but for white space.
+    pub(crate) arguments: String,
 }
 
 /// A type, as `&appsv1.Deployment{}` names it.
@@ -54,8 +73,8 @@ pub(crate) struct Builder {
     /// True if reconciles follow only changes of the generation.
     pub(crate) is_by_generation: bool,
     pub(crate) concurrency: Option<u16>,
-    /// Calls that have been passed over, with their lines.
-    pub(crate) others: Vec<(usize, String)>,
+    /// Calls, or options of them, that have been passed over.
+    pub(crate) others: Vec<OtherCall>,
 }
 
 /// A call of `Watches`.
@@ -171,15 +190,17 @@ impl GoFile {
     }
 
     fn read_settings(&mut self, tokens: &[Token]) {
-        for three in tokens.windows(3) {
-            if let [name, colon, value] = three
-                && name.is_word("LeaderElectionID")
-                && colon.is_sign(':')
-            {
-                self.leader_election_id = value
-                    .string()
-                    .map(str::to_owned)
-                    .or(self.leader_election_id.take());
+        for (at, token) in tokens.iter().enumerate() {
+            let sets = |sign: char| tokens.get(at + 1).is_some_and(|next| next.is_sign(sign));
+            // A field of a literal, or an assignment; `==` compares.
+            let is_assigned = sets('=') && tokens.get(at + 2).is_some_and(|next| !next.is_sign('='));
+            if token.is_word("LeaderElectionID") && (sets(':') || is_assigned) {
+                let value = &tokens[at + 2..];
+                self.leader_election_ids.push(Setting {
+                    line: token.line,
+                    expression: print_tokens(expression_of(value, token.line)),
+                    literal: value.first().and_then(|value| value.string().map(str::to_owned)),
+                });
             }
         }
         for (at, token) in tokens.iter().enumerate() {
@@ -290,14 +311,14 @@ impl Builder {
             }
             "Owns" => match find_type(arguments) {
                 Some(owned) => self.owns.push(owned),
-                None => self.others.push((line, name.to_owned())),
+                None => self.pass_over(line, name, arguments),
             },
             "Watches" => match find_type(arguments) {
                 Some(object) => self.watches.push(GoWatch {
                     object,
                     handler: find_handler(arguments),
                 }),
-                None => self.others.push((line, name.to_owned())),
+                None => self.pass_over(line, name, arguments),
             },
             "Named" => {
                 self.name = arguments
@@ -307,16 +328,7 @@ impl Builder {
                     .or(self.name.take())
             }
             "WithEventFilter" if generation => self.is_by_generation = true,
-            "WithOptions" => {
-                let at = arguments
-                    .iter()
-                    .position(|token| token.is_word("MaxConcurrentReconciles"));
-                let value = at.and_then(|at| arguments.get(at + 2)?.word()?.parse().ok());
-                match value {
-                    Some(value) => self.concurrency = Some(value),
-                    None => self.others.push((line, name.to_owned())),
-                }
-            }
+            "WithOptions" => self.add_options(line, arguments),
             name if SILENT.contains(&name) => {}
             // What is neither is a call of something else in the same function.
             name if [
@@ -327,11 +339,108 @@ impl Builder {
             ]
             .contains(&name) =>
             {
-                self.others.push((line, name.to_owned()))
+                self.pass_over(line, name, arguments)
             }
             _ => {}
         }
     }
+
+    fn pass_over(&mut self, line: usize, name: &str, arguments: &[&Token]) {
+        let inside = arguments
+            .get(1..arguments.len().saturating_sub(1))
+            .unwrap_or_default();
+        self.others.push(OtherCall {
+            line,
+            name: name.to_owned(),
+            arguments: print_tokens(inside.iter().copied()),
+        });
+    }
+
+    /// Adds what `WithOptions(controller.Options{…})` sets: the number of reconciles at a time is known, if it is a literal.
+    fn add_options(&mut self, line: usize, arguments: &[&Token]) {
+        let Some(open) = arguments.iter().position(|token| token.is_sign('{')) else {
+            return self.pass_over(line, "WithOptions", arguments);
+        };
+        let mut at = open + 1;
+        while let Some(name) = arguments.get(at).and_then(|token| token.word()) {
+            if !arguments.get(at + 1).is_some_and(|token| token.is_sign(':')) {
+                break;
+            }
+            let value = &arguments[at + 2..];
+            let end = value.iter().scan(0_usize, |depth, token| {
+                let is_end = *depth == 0 && (token.is_sign(',') || token.is_sign('}'));
+                match token.text {
+                    Text::Sign('(' | '{' | '[') => *depth += 1,
+                    Text::Sign(')' | '}' | ']') => *depth = depth.saturating_sub(1),
+                    _ => {}
+                }
+                Some(is_end)
+            });
+            let end = end.take_while(|is_end| !is_end).count();
+            let number = match &value[..end] {
+                [number] if name == "MaxConcurrentReconciles" => {
+                    number.word().and_then(|word| word.parse().ok())
+                }
+                _ => None,
+            };
+            match number {
+                Some(number) => self.concurrency = Some(number),
+                None => self.others.push(OtherCall {
+                    line: arguments[at].line,
+                    name: name.to_owned(),
+                    arguments: print_tokens(value[..end].iter().copied()),
+                }),
+            }
+            at += 2 + end + 1;
+        }
+    }
+}
+
+/// Returns the tokens of an expression: up to the comma or bracket that ends it, or the end of its line.
+fn expression_of(tokens: &[Token], line: usize) -> impl Iterator<Item = &Token> {
+    let mut depth = 0_usize;
+    tokens.iter().take_while(move |token| {
+        let is_end = token.line > line || token.is_sign(',') || token.is_sign('}') || token.is_sign(')');
+        if depth == 0 && is_end {
+            return false;
+        }
+        match token.text {
+            Text::Sign('(' | '{' | '[') => depth += 1,
+            Text::Sign(')' | '}' | ']') => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        true
+    })
+}
+
+/// Longest expression that is shown, in characters.
+const LONGEST_EXPRESSION: usize = 80;
+
+/// Prints tokens in one line.
+fn print_tokens<'t>(tokens: impl Iterator<Item = &'t Token>) -> String {
+    let mut text = String::new();
+    let mut is_after_word = false;
+    for token in tokens {
+        match &token.text {
+            Text::Word(word) => {
+                if is_after_word {
+                    text.push(' ');
+                }
+                text.push_str(word);
+            }
+            Text::String(string) => text.push_str(&format!("{string:?}")),
+            Text::Sign(sign) => text.push(*sign),
+        }
+        if token.is_sign(',') || token.is_sign(':') {
+            text.push(' ');
+        }
+        is_after_word = token.word().is_some();
+        if text.chars().count() > LONGEST_EXPRESSION {
+            text = text.chars().take(LONGEST_EXPRESSION).chain(['…']).collect();
+            break;
+        }
+    }
+    text
 }
 
 /// Returns the end of the arguments that begin at a place; the place itself if no arguments do.
@@ -490,7 +599,12 @@ func (r *CupReconciler) SetupWithManager(mgr ctrl.Manager) error {
             ),
             (Some("cup-brewer"), true, Some(3))
         );
-        assert_eq!(builder.others, [(24, "WatchesRawSource".to_owned())]);
+        let others: Vec<(usize, &str)> = builder
+            .others
+            .iter()
+            .map(|other| (other.line, other.name.as_str()))
+            .collect();
+        assert_eq!(others, [(24, "WatchesRawSource")]);
     }
 
     #[test]
@@ -514,7 +628,14 @@ func (r *CupReconciler) SetupWithManager(mgr ctrl.Manager) error {
             "func main() {\n flag.StringVar(&a, \"metrics-bind-address\", \"0\", \"x\")\n flag.Parse()\n ctrl.NewWebhookManagedBy(mgr).For(&v1.Cup{}).Complete()\n o := Options{LeaderElectionID: \"a.b\"}\n}",
         );
         assert_eq!(file.flags, [(2, "metrics-bind-address".to_owned())]);
-        assert_eq!(file.leader_election_id.as_deref(), Some("a.b"));
+        assert_eq!(
+            file.leader_election_ids,
+            [Setting {
+                line: 5,
+                expression: "\"a.b\"".into(),
+                literal: Some("a.b".into()),
+            }]
+        );
         assert_eq!(
             file.webhooks,
             [TypeRef {
@@ -522,6 +643,50 @@ func (r *CupReconciler) SetupWithManager(mgr ctrl.Manager) error {
                 package: "v1".into(),
                 name: "Cup".into()
             }]
+        );
+    }
+
+    #[test]
+    fn options_are_read_one_by_one() {
+        let source = "func setup() {\n ctrl.NewControllerManagedBy(mgr).For(&v1.Cup{}).\n  WithOptions(controller.Options{\n   MaxConcurrentReconciles: 3,\n   RateLimiter: workqueue.NewMaxOf(f(1, 2), x),\n   CacheSyncTimeout: time.Minute,\n  }).\n  WithEventFilter(ignoreStatus(r.Log, \"x\")).\n  Complete(r)\n}\n";
+        let file = GoFile::parse("c.go", source);
+        let builder = &file.controllers[0];
+        assert_eq!(builder.concurrency, Some(3));
+        let others: Vec<(usize, &str, &str)> = builder
+            .others
+            .iter()
+            .map(|other| (other.line, other.name.as_str(), other.arguments.as_str()))
+            .collect();
+        assert_eq!(
+            others,
+            [
+                (5, "RateLimiter", "workqueue.NewMaxOf(f(1, 2), x)"),
+                (6, "CacheSyncTimeout", "time.Minute"),
+                (8, "WithEventFilter", "ignoreStatus(r.Log, \"x\")"),
+            ]
+        );
+        let source = "func setup() {\n ctrl.NewControllerManagedBy(mgr).For(&v1.Cup{}).WithOptions(opts).Complete(r)\n}\n";
+        let others = GoFile::parse("c.go", source).controllers.remove(0).others;
+        assert_eq!(
+            (others[0].name.as_str(), others[0].arguments.as_str()),
+            ("WithOptions", "opts")
+        );
+    }
+
+    #[test]
+    fn settings_of_the_lease_are_found_with_their_lines() {
+        let source = "func main() {\n o := Options{\n  LeaderElectionID: config.Name(\"a\"),\n }\n o.LeaderElectionID = \"b\"\n if o.LeaderElectionID == \"\" {}\n}\n";
+        let found: Vec<(usize, String, Option<String>)> = GoFile::parse("m.go", source)
+            .leader_election_ids
+            .into_iter()
+            .map(|setting| (setting.line, setting.expression, setting.literal))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                (3, "config.Name(\"a\")".to_owned(), None),
+                (5, "\"b\"".to_owned(), Some("b".to_owned())),
+            ]
         );
     }
 

@@ -12,7 +12,7 @@ use crate::project::{FILE, Project};
 use crate::tree::Tree;
 use crate::yaml_stream::{describe_cause, describe_failure, is_yaml, parse_documents};
 
-pub(crate) use file::{Builder, GoFile, TypeRef};
+pub(crate) use file::{Builder, GoFile, OtherCall, Setting, TypeRef};
 
 /// Size of a file in bytes, and number of files, at most.
 const MAX_FILE: usize = 4 << 20;

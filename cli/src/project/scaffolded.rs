@@ -55,6 +55,11 @@ impl ScaffoldedFiles {
         self.0.insert(path.to_owned(), hashes);
     }
 
+    /// Records a text of a file beside earlier ones.
+    pub fn add(&mut self, path: &str, text: &str) {
+        self.add_hash(path, &fnv1a_64(text.as_bytes()));
+    }
+
     /// Records a file as another record has it.
     pub fn copy(&mut self, path: &str, from: &ScaffoldedFiles) {
         if let Some(hashes) = from.0.get(path) {

@@ -17,7 +17,7 @@ use crate::edit::rust;
 use crate::flags::{ApiFlags, ExternalFlags, ImageFlags, Output, PlanFlags, WebhookFlags};
 use crate::go_project::GoProject;
 use crate::plan::Plan;
-use crate::project::{FILE, Project, Resource, Webhooks};
+use crate::project::{FILE, Project, RECORD, Resource, ScaffoldedFiles, Webhooks};
 use crate::tree::Tree;
 
 /// A Rust project in memory.
@@ -78,10 +78,23 @@ pub(super) fn compose<'a>(original: &'a GoProject, project: &Project) -> Result<
             .left
             .push(Leftover::new(path, format!("it was not read: {reason}")));
     }
+    composed.record_files();
     Ok(composed)
 }
 
 impl Composed<'_> {
+    /// Records the files as they are imported, beside the form in which a command would scaffold them: neither is a change of the
+    /// user's.
+    fn record_files(&mut self) {
+        let mut record = ScaffoldedFiles::parse(self.files.get(RECORD).map_or("", String::as_str));
+        for (path, text) in self.files.iter().filter(|(path, _)| *path != RECORD) {
+            if record.has(path) {
+                record.add(path, text);
+            }
+        }
+        self.files.insert(RECORD.to_owned(), record.print());
+    }
+
     /// Runs a command on the files.
     fn apply(&mut self, make: impl Fn(&Tree) -> Result<Plan>) -> Result<()> {
         let tree = Tree::in_memory(self.files.clone(), None);

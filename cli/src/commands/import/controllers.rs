@@ -9,7 +9,7 @@ use super::kinds::Leftover;
 use super::permissions::Rule;
 use super::rust_paths::{FoundType, GoTypes};
 use crate::edit::rust;
-use crate::go_project::{Builder, GoFile, GoProject};
+use crate::go_project::{Builder, GoFile, GoProject, OtherCall};
 
 const REGISTRATION: &str = "src/controller/mod.rs";
 const CHAIN: &str = "    Controller::new(reconcile, State::default())";
@@ -160,6 +160,58 @@ fn add_other_permissions(
     }
 }
 
+/// Calls and options of a builder of controller-runtime, and what a `Controller` has in their place.
+const COUNTERPARTS: &[(&str, &str)] = &[
+    (
+        "CacheSyncTimeout",
+        "set it for all controllers with `Manager::cache_sync_timeout`",
+    ),
+    ("MaxConcurrentReconciles", "set the number with `.concurrency(…)`"),
+    (
+        "NeedLeaderElection",
+        "`.on_every_replica()` is for a controller that does not wait for the Lease",
+    ),
+    ("Owns", "name the type with `.owns::<…>()`"),
+    (
+        "RateLimiter",
+        "set the delays between attempts with `.backoff(…)`, or a limiter of your own with `.rate_limiter(…)`",
+    ),
+    (
+        "RecoverPanic",
+        "a panic in a reconcile is an error of its object, unless `.recover_panics(false)` says otherwise",
+    ),
+    ("Watches", "name the type with `.watches(…)`"),
+    (
+        "WatchesMetadata",
+        "watch metadata alone with `.watch(Watch::<PartialObjectMeta<…>>::…)`",
+    ),
+    (
+        "WatchesRawSource",
+        "hand in a stream of objects with `.triggers(…)`",
+    ),
+    (
+        "WithEventFilter",
+        "write the predicate with `.filter(…)`, whose functions are in `rbuilder::predicate`",
+    ),
+    (
+        "WithLogConstructor",
+        "fields of log lines come from spans of tracing",
+    ),
+];
+
+/// Returns what to do about a call of the builder that was passed over.
+fn advise_on_call(call: &OtherCall, rust_file: &str) -> String {
+    let counterpart = COUNTERPARTS.iter().find(|(name, _)| *name == call.name);
+    let advice = counterpart.map_or(
+        "see docs/controllers.md for what a `Controller` can be given",
+        |(_, advice)| *advice,
+    );
+    match call.arguments.as_str() {
+        "" => format!("{advice}, in {rust_file}"),
+        arguments => format!("it is given `{arguments}`: {advice}, in {rust_file}"),
+    }
+}
+
 /// The file of a controller while it is edited.
 struct ControllerEdit<'a> {
     text: String,
@@ -208,13 +260,10 @@ impl<'a> ControllerEdit<'a> {
             self.calls.push(format!(".concurrency({number})"));
             self.ported.taken.push(format!("{number} reconciles at a time"));
         }
-        for (line, call) in &builder.others {
+        for other in &builder.others {
             self.left.push(Leftover::new(
-                format!("`{call}` at {}:{line}", file.path),
-                format!(
-                    "it has no plain counterpart; see docs/controllers.md for what `{}` can be given",
-                    self.ported.rust_file
-                ),
+                format!("`{}` at {}:{}", other.name, file.path, other.line),
+                advise_on_call(other, &self.ported.rust_file),
             ));
         }
     }

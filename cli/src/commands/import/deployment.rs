@@ -11,7 +11,7 @@ use super::pod::port_pod;
 use super::webhooks::quoted;
 use crate::commands::{Outcome, features, scaffold};
 use crate::flags::{Feature, SettingFlags};
-use crate::go_project::GoProject;
+use crate::go_project::{GoProject, Setting};
 use crate::tree::Tree;
 
 const DEFAULT: &str = "config/default/kustomization.yaml";
@@ -195,10 +195,14 @@ fn rename_in_manifest(text: &str, kind: &str, before: &str, after: &str) -> Stri
 }
 
 fn port_lease(original: &GoProject, composed: &mut Composed<'_>) {
-    let found: Vec<&String> = original
+    let found: Vec<(&str, &Setting)> = original
         .files
         .iter()
-        .filter_map(|file| file.leader_election_id.as_ref())
+        .flat_map(|file| {
+            file.leader_election_ids
+                .iter()
+                .map(|setting| (file.path.as_str(), setting))
+        })
         .collect();
     let Some(text) = composed.files.get_mut(MAIN) else {
         return;
@@ -207,20 +211,32 @@ fn port_lease(original: &GoProject, composed: &mut Composed<'_>) {
         .lines()
         .find(|line| line.starts_with("const LEADER_ELECTION_ID: &str = "))
         .map(str::to_owned);
-    match (found.as_slice(), line) {
-        ([id], Some(line)) => {
+    let only = match found.as_slice() {
+        [(_, setting)] => setting.literal.as_ref(),
+        _ => None,
+    };
+    match (only, line) {
+        (Some(id), Some(line)) => {
             *text = text.replacen(
                 &line,
                 &format!("const LEADER_ELECTION_ID: &str = {};", quoted(id)),
                 1,
             )
         }
-        _ => composed.left.push(Leftover::new(
-            "name of the Lease",
-            format!(
-                "`LeaderElectionID` is not one string literal in the source: set LEADER_ELECTION_ID in {MAIN}"
-            ),
-        )),
+        _ => {
+            let places: Vec<String> = found
+                .iter()
+                .map(|(path, setting)| format!("`{}` at {path}:{}", setting.expression, setting.line))
+                .collect();
+            let found = match places.is_empty() {
+                true => "the source does not set `LeaderElectionID`".to_owned(),
+                false => format!("`LeaderElectionID` is {}", places.join(", ")),
+            };
+            composed.left.push(Leftover::new(
+                "name of the Lease",
+                format!("{found}: set LEADER_ELECTION_ID in {MAIN} to the name that clusters have"),
+            ));
+        }
     }
 }
 

@@ -176,10 +176,13 @@ fn find_controllers<'a>(original: &'a GoProject, kinds: &mut Vec<Kind<'a>>, left
                 }),
                 None => left.push(Leftover::new(
                     at,
-                    format!(
-                        "its type `{}.{}` is no kind of PROJECT",
-                        go_type.package, go_type.name
-                    ),
+                    match go_type.package.as_str() {
+                        "" => format!(
+                            "`{}` is no kind of PROJECT: if it is a type parameter, write a controller for each kind that it stands for",
+                            go_type.name
+                        ),
+                        package => format!("its type `{package}.{}` is no kind of PROJECT", go_type.name),
+                    },
                 )),
             }
         }

@@ -24,6 +24,12 @@ const KNOWN_FLAGS: &[&str] = &[
     "enable-http2",
 ];
 
+/// Lines from the first to the last of a function with one statement.
+const LINES_OF_ACCESSOR: usize = 2;
+
+/// Lines from the first to the last of a function without logic of its own.
+const LINES_OF_HELPER: usize = 7;
+
 /// Returns the text of the file.
 pub(super) fn render(original: &GoProject, composed: &Composed<'_>, report: &Report) -> String {
     let mut text = format!(
@@ -45,8 +51,16 @@ pub(super) fn render(original: &GoProject, composed: &Composed<'_>, report: &Rep
         text.push_str("Nothing beside the logic in the files below.\n");
     }
     text.push_str("\n## Files\n");
-    for file in original.files.iter().filter(|file| file.has_logic()) {
-        text.push_str(&section(file, composed));
+    let files = original.files.iter().filter(|file| file.has_logic());
+    let mut sections: Vec<Section<'_>> = files.map(|file| Section::new(file, composed)).collect();
+    sections.sort_by_key(|section| (section.rank, section.path));
+    for section in sections.iter().filter(|section| !section.text.is_empty()) {
+        text.push_str(&format!(
+            "\n### {}{}\n\n{}",
+            section.path,
+            section.size(),
+            section.text
+        ));
     }
     text.push_str("\n## Manifests\n\n| | | |\n|---|---|---|\n");
     for row in &report.rows {
@@ -60,7 +74,54 @@ pub(super) fn render(original: &GoProject, composed: &Composed<'_>, report: &Rep
     text
 }
 
-fn section(file: &GoFile, composed: &Composed<'_>) -> String {
+/// What is to be done about a Go file.
+struct Section<'a> {
+    path: &'a str,
+    rank: Rank,
+    text: String,
+    /// Lines of the functions that are to be ported.
+    lines: usize,
+}
+
+/// The order of files: what reconciles and what admits is the operator, and the rest serves it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Rank {
+    Controller,
+    Webhook,
+    Logic,
+    /// Short functions, such as those that return a field.
+    Helpers,
+}
+
+impl<'a> Section<'a> {
+    fn new(file: &'a GoFile, composed: &Composed<'_>) -> Self {
+        let (text, lines) = describe_file(file, composed);
+        let mut functions = file.functions.iter();
+        let has_logic = functions.any(|function| function.end - function.line > LINES_OF_HELPER);
+        let rank = match () {
+            () if !file.controllers.is_empty() => Rank::Controller,
+            () if !file.webhooks.is_empty() => Rank::Webhook,
+            () if has_logic => Rank::Logic,
+            () => Rank::Helpers,
+        };
+        Section {
+            path: &file.path,
+            rank,
+            text,
+            lines,
+        }
+    }
+
+    fn size(&self) -> String {
+        match self.lines {
+            0 => String::new(),
+            lines => format!(" ({lines} lines to port)"),
+        }
+    }
+}
+
+/// Returns what is to be done about a file, and the lines of its functions that have more than a statement.
+fn describe_file(file: &GoFile, composed: &Composed<'_>) -> (String, usize) {
     let ported: Vec<&Ported<'_>> = composed
         .ported
         .iter()
@@ -93,7 +154,7 @@ fn section(file: &GoFile, composed: &Composed<'_>) -> String {
             )),
         }
     }
-    if file.leader_election_id.is_some() {
+    if !file.leader_election_ids.is_empty() {
         text.push_str("It starts the manager, as src/main.rs does; controllers and webhooks are registered in src/controller/mod.rs and src/webhook/mod.rs.\n");
     }
     for (line, flag) in file
@@ -107,31 +168,34 @@ fn section(file: &GoFile, composed: &Composed<'_>) -> String {
     }
     let is_set_up = |name: &str| name.starts_with("Setup") && name.ends_with("WithManager");
     let is_scaffold = |name: &str| name == "init" || name == "main";
+    let mut lines = 0;
+    let mut accessors = Vec::new();
     for function in &file.functions {
-        if is_set_up(&function.name)
+        let is_wiring = is_set_up(&function.name)
             && function.end - function.line < 60
-            && !(ported.is_empty() && file.webhooks.is_empty())
-            || is_scaffold(&function.name)
-        {
+            && !(ported.is_empty() && file.webhooks.is_empty());
+        if is_wiring || is_scaffold(&function.name) {
             continue;
         }
         let name = match &function.receiver {
             Some(receiver) => format!("{receiver}.{}", function.name),
             None => function.name.clone(),
         };
+        if function.end - function.line <= LINES_OF_ACCESSOR {
+            accessors.push(format!("`{name}` (line {})", function.line));
+            continue;
+        }
+        lines += function.end - function.line + 1;
         text.push_str(&format!(
             "- [ ] port `{name}` (lines {} to {})\n",
             function.line, function.end
         ));
     }
-    match text.as_str() {
-        "" => text,
-        text => format!(
-            "
-### {}
-
-{text}",
-            file.path
-        ),
+    if !accessors.is_empty() {
+        text.push_str(&format!(
+            "- [ ] of one statement each, as far as they are needed: {}\n",
+            accessors.join(", ")
+        ));
     }
+    (text, lines)
 }

@@ -27,7 +27,10 @@ pub(super) fn compare_objects(original: &GoProject, plan: &Plan, tree: &Tree, re
     let kept = theirs.keys().filter(|key| ours.contains_key(*key)).count();
     if kept > 0 {
         report.add(
-            format!("names of {kept} objects of config/default"),
+            match kept {
+                1 => "name of 1 object of config/default".to_owned(),
+                kept => format!("names of {kept} objects of config/default"),
+            },
             Match::Same,
             Vec::new(),
         );
