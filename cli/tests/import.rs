@@ -242,6 +242,25 @@ fn a_kind_of_kubernetes_without_a_mark_gets_advice_that_works() {
 }
 
 #[test]
+fn what_restricts_a_webhook_is_part_of_its_marker() {
+    let original = original();
+    let webhooks = include_str!("import/webhooks.yaml");
+    let restricted = "  name: mcup.kb.io\n  matchConditions:\n  - name: not-hot\n    expression: object.spec.size < 5\n  namespaceSelector:\n    matchExpressions:\n    - key: team\n      operator: In\n      values: [a, b]\n    - key: old\n      operator: DoesNotExist\n  objectSelector:\n    matchLabels:\n      cup: \"yes\"\n";
+    assert!(webhooks.contains("  name: mcup.kb.io\n"));
+    original.write(
+        "config/webhook/manifests.yaml",
+        &webhooks.replacen("  name: mcup.kb.io\n", restricted, 1),
+    );
+    let (folder, ran) = import(&original);
+    let ran = ran.ok();
+    let row = "webhook mcup.kb.io ";
+    let line = ran.out.lines().find(|line| line.starts_with(row)).expect(row);
+    assert!(line.trim_end().ends_with("same"), "{line}");
+    assert!(!ran.out.contains("Selector` of the webhook"), "{}", ran.out);
+    assert!(folder.run("manifests --check").ok().out.starts_with("unchanged"));
+}
+
+#[test]
 fn webhooks_of_a_version_that_the_crd_has_not_are_not_invented() {
     let original = original();
     let webhooks =

@@ -179,26 +179,80 @@ pub(super) fn port(original: &GoProject, composed: &mut Composed<'_>) {
             )),
         }
         for webhook in served {
-            leave_selectors(webhook, &file, &mut composed.left);
+            leave_restrictions(webhook, &file, &mut composed.left);
         }
     }
 }
 
-/// Leaves what restricts a webhook to a person.
-fn leave_selectors(webhook: &Value, file: &str, left: &mut Vec<Leftover>) {
-    for key in ["objectSelector", "namespaceSelector", "matchConditions"] {
-        if webhook.get(key).is_some_and(|value| !is_empty(value)) {
+/// What restricts a webhook, by its key and the argument of the marker.
+const RESTRICTIONS: [(&str, &str); 3] = [
+    ("matchConditions", "match_condition"),
+    ("namespaceSelector", "namespace_selector"),
+    ("objectSelector", "object_selector"),
+];
+
+/// Leaves restrictions that a marker cannot have to a person.
+fn leave_restrictions(webhook: &Value, file: &str, left: &mut Vec<Leftover>) {
+    for (key, argument) in RESTRICTIONS {
+        if print_restrictions(argument, &webhook[key]).is_none() {
             let name = webhook["name"].as_str().unwrap_or_default();
             left.push(Leftover::new(
                 format!("`{key}` of the webhook `{name}`"),
-                format!("add it to the marker in {file}"),
+                format!(
+                    "it is not of the form that the API server has: compare it with the marker in {file}"
+                ),
             ));
         }
     }
 }
 
-fn is_empty(value: &Value) -> bool {
-    value.as_object().is_some_and(serde_json::Map::is_empty) || value.as_array().is_some_and(Vec::is_empty)
+/// Returns the arguments for a selector or for conditions; `None` if the value has another form.
+fn print_restrictions(argument: &str, value: &Value) -> Option<Vec<String>> {
+    let string = |value: &Value| value.as_str().map(quoted);
+    if let Some(conditions) = value.as_array().filter(|_| argument == "match_condition") {
+        let condition = |condition: &Value| {
+            let (name, expression) = (string(&condition["name"])?, string(&condition["expression"])?);
+            Some(format!("{argument}(name = {name}, expression = {expression})"))
+        };
+        return conditions.iter().map(condition).collect();
+    }
+    if value.is_null() {
+        return Some(Vec::new());
+    }
+    let selector = value.as_object()?;
+    let mut parts = Vec::new();
+    for (key, value) in selector {
+        match key.as_str() {
+            "matchLabels" => {
+                let labels: Option<Vec<String>> = value
+                    .as_object()?
+                    .iter()
+                    .map(|(key, value)| Some(format!("{}: {}", quoted(key), string(value)?)))
+                    .collect();
+                parts.push(format!("match_labels = {{ {} }}", labels?.join(", ")));
+            }
+            "matchExpressions" => {
+                for expression in value.as_array()? {
+                    let (key, operator) = (string(&expression["key"])?, string(&expression["operator"])?);
+                    let values = match &expression["values"] {
+                        Value::Null => String::new(),
+                        values => {
+                            let values: Option<Vec<String>> = values.as_array()?.iter().map(string).collect();
+                            format!(", values = [{}]", values?.join(", "))
+                        }
+                    };
+                    parts.push(format!(
+                        "match_expression(key = {key}, operator = {operator}{values})"
+                    ));
+                }
+            }
+            _ => return None,
+        }
+    }
+    match parts.is_empty() {
+        true => Some(Vec::new()),
+        false => Some(vec![format!("{argument}({})", parts.join(", "))]),
+    }
 }
 
 /// Replaces the attribute `#[webhook(mutating, …)]`, which is above its handler.
@@ -289,6 +343,9 @@ fn print_marker(what: &str, webhook: &Value, version: &Resource) -> String {
     add("scope", scope.to_owned());
     if let Some(seconds) = webhook["timeoutSeconds"].as_u64() {
         arguments.push(format!("timeout_seconds = {seconds}"));
+    }
+    for (key, argument) in RESTRICTIONS {
+        arguments.extend(print_restrictions(argument, &webhook[key]).unwrap_or_default());
     }
     print_attribute("webhook", &arguments)
 }
