@@ -7,6 +7,7 @@ use rbuilder_schema::Descriptor;
 
 use crate::Session;
 use crate::args::{self, Arg, ReadArg as _};
+use crate::custom_resource::{check_kind_name, check_version, is_crd_name};
 use crate::table::{ArgRow, Draft};
 
 /// The name of the attribute.
@@ -105,21 +106,21 @@ pub const CSV_KIND_ARGS: &[ArgRow<CsvKind>] = &[
     ArgRow::repeatable(
         "resource",
         "A kind of the objects that belong to one of this kind: `resource(kind = \"Deployment\", version = \"v1\")`, with `name` for a CRD [default: the kinds of Kubernetes that the manager may create].",
-        |arg, kind, session| kind.resources.extend(read_resource(arg, session)),
+        add_resource,
     ),
     ArgRow::repeatable(
         "required",
         "A CRD of others that has to be installed: `required(name = \"certificates.cert-manager.io\", version = \"v1\", kind = \"Certificate\", description = \"…\")`, with `display_name`.",
-        |arg, kind, session| kind.required.extend(read_required(arg, session)),
+        add_required,
     ),
 ];
 
 const RESOURCE_ARGS: &[ArgRow<CsvResource>] = &[
     ArgRow::once("kind", "Kind.", |arg, resource, session| {
-        resource.kind = read_filled(arg, session).unwrap_or_default();
+        resource.kind = read_kind_name(arg, session).unwrap_or_default();
     }),
     ArgRow::once("version", "Version.", |arg, resource, session| {
-        resource.version = read_filled(arg, session).unwrap_or_default();
+        resource.version = read_version(arg, session).unwrap_or_default();
     }),
     ArgRow::once("name", "Name of the CRD.", |arg, resource, session| {
         resource.name = read_crd_name(arg, session).unwrap_or_default();
@@ -131,10 +132,10 @@ const REQUIRED_ARGS: &[ArgRow<RequiredCrd>] = &[
         required.name = read_crd_name(arg, session).unwrap_or_default();
     }),
     ArgRow::once("version", "Version.", |arg, required, session| {
-        required.version = read_filled(arg, session).unwrap_or_default();
+        required.version = read_version(arg, session).unwrap_or_default();
     }),
     ArgRow::once("kind", "Kind.", |arg, required, session| {
-        required.kind = read_filled(arg, session).unwrap_or_default();
+        required.kind = read_kind_name(arg, session).unwrap_or_default();
     }),
     ArgRow::once("display_name", "Name in catalogs.", |arg, required, session| {
         required.display_name = read_filled(arg, session);
@@ -181,6 +182,36 @@ fn read_attributes<T: Default + 'static>(
     draft.map(|draft| draft.value)
 }
 
+/// Adds a kind of objects, unless it is there.
+fn add_resource(arg: &Arg<'_>, kind: &mut CsvKind, session: &mut Session) {
+    let Some(resource) = read_resource(arg, session) else {
+        return;
+    };
+    if !resource.kind.is_empty() && kind.resources.contains(&resource) {
+        let message = format!("duplicate `resource` of kind `{}`", resource.kind);
+        session.error_help(arg.span, message, "remove one of the two");
+        return;
+    }
+    kind.resources.push(resource);
+}
+
+/// Adds a CRD of others, unless it is there: a ClusterServiceVersion has one entry for each version of a CRD.
+fn add_required(arg: &Arg<'_>, kind: &mut CsvKind, session: &mut Session) {
+    let Some(required) = read_required(arg, session) else {
+        return;
+    };
+    let is_same = |known: &RequiredCrd| known.name == required.name && known.version == required.version;
+    if !required.name.is_empty() && kind.required.iter().any(is_same) {
+        let message = format!(
+            "duplicate `required` of CRD `{}` in version `{}`",
+            required.name, required.version
+        );
+        session.error_help(arg.span, message, "remove one of the two");
+        return;
+    }
+    kind.required.push(required);
+}
+
 fn read_resource(arg: &Arg<'_>, session: &mut Session) -> Option<CsvResource> {
     let draft = Draft::of_list(arg, RESOURCE_ARGS, session)?;
     let samples = [("kind", "Deployment"), ("version", "v1")];
@@ -210,17 +241,24 @@ fn read_filled(arg: &Arg<'_>, session: &mut Session) -> Option<String> {
 
 fn report_empty(arg: &Arg<'_>, session: &mut Session) {
     let message = format!("`{}` must not be empty", arg.name);
-    session.error_help(arg.value_span(), message, "write a text, or remove it");
+    session.error_help(arg.value_span(), message, "write a string, or remove it");
+}
+
+fn read_version(arg: &Arg<'_>, session: &mut Session) -> Option<String> {
+    let version = read_filled(arg, session)?;
+    check_version(&version, arg.value_span(), session);
+    Some(version)
+}
+
+fn read_kind_name(arg: &Arg<'_>, session: &mut Session) -> Option<String> {
+    let kind = read_filled(arg, session)?;
+    check_kind_name(&kind, 63, arg.value_span(), session).then_some(kind)
 }
 
 /// Reads the name of a CRD: its plural and its group.
 fn read_crd_name(arg: &Arg<'_>, session: &mut Session) -> Option<String> {
     let name = read_filled(arg, session)?;
-    let has_group = name.split_once('.').is_some_and(|(plural, group)| {
-        let is_dns = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.".contains(&byte);
-        !plural.is_empty() && !group.is_empty() && name.bytes().all(is_dns)
-    });
-    if has_group {
+    if is_crd_name(&name) {
         return Some(name);
     }
     session.error_help(

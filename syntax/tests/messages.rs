@@ -60,11 +60,11 @@ fn descriptions_for_catalogs_are_checked() {
         ),
         (
             "display_name = \" \"",
-            "\" \": `display_name` must not be empty | write a text, or remove it",
+            "\" \": `display_name` must not be empty | write a string, or remove it",
         ),
         (
             "x_descriptors = [\"\"]",
-            "[\"\"]: `x_descriptors` must not be empty | write a text, or remove it",
+            "[\"\"]: `x_descriptors` must not be empty | write a string, or remove it",
         ),
         (
             "displayName = \"Pods\"",
@@ -80,7 +80,10 @@ fn descriptions_for_catalogs_are_checked() {
     }
     let place = "use it on a kind, or on a field of its spec or status";
     for (source, at) in [
-        ("#[csv(order = 1)] struct S { f: i32 }", "a type that is no kind"),
+        (
+            "#[csv(order = 1)] struct S { f: i32 }",
+            "a type other than a kind",
+        ),
         ("struct S(#[csv(order = 1)] i32);", "the field of a newtype"),
         ("enum E { #[csv(order = 1)] A, B }", "a variant"),
         (
@@ -113,6 +116,49 @@ fn descriptions_of_kinds_are_checked() {
             &[
                 "\"cups\": expected the name of a CRD for `name`, found `cups` | write its plural and its group: `certificates.cert-manager.io`",
             ],
+        ),
+        (
+            "required(name = \"cups.Example.com\", version = \"v1\", kind = \"Cup\", description = \"Cups.\")",
+            &[
+                "\"cups.Example.com\": expected the name of a CRD for `name`, found `cups.Example.com` | write its plural and its group: `certificates.cert-manager.io`",
+            ],
+        ),
+        (
+            "required(name = \"cups..com-\", version = \"1.0\", kind = \"cup\", description = \"Cups.\")",
+            &[
+                "\"cups..com-\": expected the name of a CRD for `name`, found `cups..com-` | write its plural and its group: `certificates.cert-manager.io`",
+                "\"1.0\": invalid version `1.0` | write a version such as `v1`, `v1alpha1` or `v2beta3`",
+                "\"cup\": invalid kind `cup` | use UpperCamelCase, as in `CronJob`",
+            ],
+        ),
+        (
+            "required(name = \"9cups.example.com\", version = \"v1\", kind = \"Cup\", description = \"Cups.\")",
+            &[
+                "\"9cups.example.com\": expected the name of a CRD for `name`, found `9cups.example.com` | write its plural and its group: `certificates.cert-manager.io`",
+            ],
+        ),
+        (
+            "resource(kind = \"pod-s\", version = \"apps/v1\")",
+            &[
+                "\"pod-s\": invalid kind `pod-s` | use UpperCamelCase, as in `CronJob`",
+                "\"apps/v1\": invalid version `apps/v1` | write a version such as `v1`, `v1alpha1` or `v2beta3`",
+            ],
+        ),
+        (
+            "resource(kind = \"Pod\", version = \"v1\"), resource(kind = \"Pod\", version = \"v1\")",
+            &["resource: duplicate `resource` of kind `Pod` | remove one of the two"],
+        ),
+        (
+            "resource(kind = \"Cup\", version = \"v1\", name = \"cups.a.io\"), resource(kind = \"Cup\", version = \"v1\", name = \"cups.b.io\")",
+            &[],
+        ),
+        (
+            "required(name = \"cups.a.io\", version = \"v1\", kind = \"Cup\", description = \"A.\"), required(name = \"cups.a.io\", version = \"v1\", kind = \"Cup\", description = \"B.\")",
+            &["required: duplicate `required` of CRD `cups.a.io` in version `v1` | remove one of the two"],
+        ),
+        (
+            "required(name = \"cups.a.io\", version = \"v1\", kind = \"Cup\", description = \"A.\"), required(name = \"cups.a.io\", version = \"v2\", kind = \"Cup\", description = \"A.\")",
+            &[],
         ),
         (
             "required(name = \"cups.example.com\", version = \"v1\", kind = \"Cup\")",

@@ -15,6 +15,7 @@ use rbuilder_reader::{Attribute, Span, has_derive};
 use rbuilder_schema::check_root;
 
 use self::naming::{check_derived_plural, check_group, check_kind, check_label};
+pub(crate) use self::naming::{check_kind_name, check_version, is_crd_name};
 use crate::args::{self, Arg};
 use crate::csv::read_csv_kind;
 use crate::table::{Draft, find_row, read_args};
@@ -162,13 +163,7 @@ fn finish(draft: Draft<Parts>, ident: Ident<'_>, session: &mut Session) -> Optio
     }
     let (group, version, kind) = (group?, version?, kind?);
     check_group(&group, at("group"), session);
-    check_label(
-        "version",
-        &version,
-        "a version such as `v1`, `v1alpha1` or `v2beta3`",
-        at("version"),
-        session,
-    );
+    check_version(&version, at("version"), session);
     check_kind(&kind, &made, ident, at("kind"), session);
     for (name, value) in [("plural", &made.plural), ("singular", &made.singular)] {
         if let Some(value) = value {

@@ -24,13 +24,41 @@ pub(super) fn check_derived_plural(resource: &CustomResource, at: Span, session:
 }
 
 pub(super) fn check_group(group: &str, at: Span, session: &mut Session) {
-    let labels = group.split('.').collect::<Vec<_>>();
-    // The API server counts the letters of the whole name, not those of a label.
-    let is_part = |label: &&str| is_label_of_any_length(label, false);
-    if labels.len() < 2 || group.len() > 253 || !labels.iter().all(is_part) {
+    if !is_crd_group(group) {
         let help = "use a domain with a dot, such as `cache.example.com`";
         session.error_help(at, format!("invalid API group `{group}`"), help);
     }
+}
+
+/// A domain with a dot: the API server takes no other group of a CRD.
+fn is_crd_group(group: &str) -> bool {
+    // The API server counts the letters of the whole name, not those of a label.
+    group.contains('.')
+        && group.len() <= 253
+        && group.split('.').all(|label| is_label_of_any_length(label, false))
+}
+
+/// The name of a CRD: its plural, a dot and its group.
+pub(crate) fn is_crd_name(name: &str) -> bool {
+    name.split_once('.')
+        .is_some_and(|(plural, group)| is_label(plural, true) && is_crd_group(group))
+}
+
+/// Checks the version of a kind.
+pub(crate) fn check_version(version: &str, at: Span, session: &mut Session) {
+    let help = "a version such as `v1`, `v1alpha1` or `v2beta3`";
+    check_label("version", version, help, at, session);
+}
+
+/// Checks the form of a kind of at most so many letters, and returns true if it is right.
+pub(crate) fn check_kind_name(kind: &str, most: usize, at: Span, session: &mut Session) -> bool {
+    let is_upper = kind.starts_with(|first: char| first.is_ascii_uppercase());
+    let is_right = is_upper && kind.len() <= most && kind.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    if !is_right {
+        let help = "use UpperCamelCase, as in `CronJob`";
+        session.error_help(at, format!("invalid kind `{kind}`"), help);
+    }
+    is_right
 }
 
 pub(super) fn check_label(what: &str, value: &str, help: &str, at: Span, session: &mut Session) {
@@ -46,14 +74,8 @@ pub(super) fn check_kind(
     at: Span,
     session: &mut Session,
 ) {
-    let upper = kind
-        .chars()
-        .next()
-        .is_some_and(|first| first.is_ascii_uppercase());
-    if !upper || !kind.chars().all(|letter| letter.is_ascii_alphanumeric()) || kind.len() > 59 {
-        let help = "use UpperCamelCase, as in `CronJob`";
-        session.error_help(at, format!("invalid kind `{kind}`"), help);
-    }
+    // The name of its list, which ends in `List`, has the same limit of 63.
+    check_kind_name(kind, 59, at, session);
     if ident.text == made.root.as_deref().unwrap_or(kind) {
         let help = format!("rename this struct to `{kind}Spec`: kube generates the struct `{kind}`");
         session.error_help(made.span, "the struct has the same name as the kind", help);

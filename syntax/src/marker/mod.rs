@@ -294,7 +294,7 @@ pub(crate) fn parse_container(
         }
     }
     if !is_root {
-        report_misplaced_csv(attrs, "a type that is no kind", session);
+        report_misplaced_csv(attrs, "a type other than a kind", session);
     }
     read_foreign(attrs, &mut reading, session);
     reading.check_whole(had, session);
