@@ -280,7 +280,7 @@ fn manifests_that_cannot_be_read_are_named() {
         (
             ".rbuilder/chart.txt",
             "a\n x\n<<<<<<< HEAD\n",
-            ".rbuilder/chart.txt:3 has a conflict of git",
+            ".rbuilder/chart.txt:3 has a Git merge conflict",
         ),
         (
             ".rbuilder/chart.txt",

@@ -265,7 +265,7 @@ fn parse_base(base: &str, text: &str) -> Result<BTreeMap<String, String>> {
             .any(|marker| line.starts_with(marker))
         {
             bail!(
-                "{base}:{} has a conflict of git: resolve it as in the files themselves",
+                "{base}:{} has a Git merge conflict: resolve it as in the files themselves",
                 index + 1
             );
         }
