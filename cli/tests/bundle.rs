@@ -25,13 +25,6 @@ fn csv(folder: &Folder) -> Value {
     serde_saphyr::from_str(&folder.tree()[CSV]).expect("YAML")
 }
 
-#[track_caller]
-fn replace(folder: &Folder, path: &str, from: &str, to: &str) {
-    let text = folder.tree()[path].clone();
-    assert!(text.contains(from), "{path}:\n{text}");
-    folder.write(path, &text.replacen(from, to, 1));
-}
-
 #[test]
 fn a_bundle_is_these_files() {
     let folder = project();
@@ -59,13 +52,12 @@ fn a_bundle_is_these_files() {
 /// Edits the ClusterServiceVersion as people do.
 #[track_caller]
 fn describe(folder: &Folder) {
-    replace(
-        folder,
+    folder.replace(
         CSV,
         "description: Shop manages Cup.",
         "description: Cups and more.",
     );
-    replace(folder, CSV, "displayName: Foo", "displayName: The foo");
+    folder.replace(CSV, "displayName: Foo", "displayName: The foo");
 }
 
 #[test]
@@ -101,8 +93,7 @@ fn documents(folder: &Folder, schema: &str) -> Vec<Value> {
 #[test]
 fn a_catalog_keeps_earlier_releases() {
     let folder = project();
-    replace(
-        &folder,
+    folder.replace(
         CATALOG,
         "- name: shop.v0.1.0\n",
         "- name: shop.v0.1.0\n  skipRange: <0.1.0\n",
@@ -459,7 +450,7 @@ fn catalogs_that_people_have_changed_are_checked() {
     ] {
         let folder = project();
         folder.run("bundle --version 0.2.0").ok();
-        replace(&folder, CATALOG, from, to);
+        folder.replace(CATALOG, from, to);
         let before = folder.tree();
         let ran = folder.run("bundle --version 0.3.0");
         assert!(ran.code == 1 && ran.err.contains(expected), "{to}: {}", ran.err);
@@ -573,7 +564,7 @@ fn catalogs_that_people_have_changed_take_a_release() {
     ] {
         let folder = project();
         folder.run("bundle --version 0.2.0").ok();
-        replace(&folder, CATALOG, from, to);
+        folder.replace(CATALOG, from, to);
         if to.is_empty() {
             // A release that is retired goes with its bundle.
             let text = folder.tree()[CATALOG].clone();
@@ -661,7 +652,7 @@ fn a_csv_that_is_not_that_of_the_release_is_refused() {
         ),
     ] {
         let folder = project();
-        replace(&folder, CSV, from, to);
+        folder.replace(CSV, from, to);
         let before = folder.tree();
         let ran = folder.run(BUNDLE);
         assert!(ran.code == 1 && ran.err.contains(expected), "{to}: {}", ran.err);
@@ -670,7 +661,7 @@ fn a_csv_that_is_not_that_of_the_release_is_refused() {
     // A change of an edge is blamed on the file that has it.
     let folder = project();
     folder.run("bundle --version 0.2.0").ok();
-    replace(&folder, CSV, "  replaces: shop.v0.1.0\n", "");
+    folder.replace(CSV, "  replaces: shop.v0.1.0\n", "");
     let ran = folder.run("bundle --version 0.2.0");
     let help = format!("restore `replaces: shop.v0.1.0` in {CSV}, from which the catalog takes it");
     assert!(ran.code == 1 && ran.err.contains(&help), "{}", ran.err);
@@ -707,12 +698,7 @@ fn a_patch_of_an_older_version_goes_below_one_that_skips_it() {
     let folder = project();
     folder.run("bundle --version 0.2.0").ok();
     let entry = "- name: shop.v0.2.0\n  replaces: shop.v0.1.0\n";
-    replace(
-        &folder,
-        CATALOG,
-        entry,
-        &format!("{entry}  skips:\n  - shop.v0.1.1\n"),
-    );
+    folder.replace(CATALOG, entry, &format!("{entry}  skips:\n  - shop.v0.1.1\n"));
     folder.run("bundle --version 0.1.1").ok();
     assert_eq!(
         channels(&folder),
@@ -724,7 +710,7 @@ fn a_patch_of_an_older_version_goes_below_one_that_skips_it() {
 fn a_catalog_shows_what_people_describe() {
     let folder = project();
     describe(&folder);
-    replace(&folder, CSV, "mediatype: image/svg+xml", "mediatype: image/png");
+    folder.replace(CSV, "mediatype: image/svg+xml", "mediatype: image/png");
     folder.run(BUNDLE).ok();
     let package = &documents(&folder, "olm.package")[0];
     assert_eq!(package["description"], "Cups and more.");
@@ -735,7 +721,7 @@ fn a_catalog_shows_what_people_describe() {
     assert_eq!(metadata["description"], "Cups and more.");
     let owned = &metadata["crdDescriptions"]["owned"][0];
     assert_eq!(owned["specDescriptors"][0]["displayName"], "The foo");
-    replace(&folder, CSV, "description: Cups and more.", "description: [");
+    folder.replace(CSV, "description: Cups and more.", "description: [");
     let ran = folder.run(BUNDLE);
     assert!(
         ran.code == 1 && ran.err.contains(&format!("cannot parse {CSV}:")),
@@ -762,9 +748,7 @@ fn a_catalog_that_cannot_be_read_is_left_alone() {
 /// Types with markers at several depths, in place of those that the scaffold has.
 fn write_marked_kind(folder: &Folder) {
     let path = "src/api/v1/cup.rs";
-    replace(
-        folder,
-        path,
+    folder.replace(path,
         "pub struct CupSpec {",
         r#"#[csv(display_name = "Coffee cup", description = "Cups on shelves.", order = 2)]
 #[csv(resource(kind = "Deployment", version = "v1"))]
@@ -886,8 +870,7 @@ fn kinds_are_in_the_order_that_markers_ask_for() {
             .collect::<Vec<_>>()
     };
     assert_eq!(kinds(&folder), ["Cup", "Bowl"]);
-    replace(
-        &folder,
+    folder.replace(
         "src/api/v1/bowl.rs",
         "pub struct BowlSpec {",
         "#[csv(order = 1)]\npub struct BowlSpec {",
@@ -898,8 +881,7 @@ fn kinds_are_in_the_order_that_markers_ask_for() {
 #[test]
 fn markers_of_broken_source_are_left_out_with_a_warning() {
     let folder = project();
-    replace(
-        &folder,
+    folder.replace(
         "src/api/v1/cup.rs",
         "pub struct CupSpec {",
         "#[csv(order = 1)]\npub struct CupSpec {\n    pub broken: Gone,",
@@ -934,12 +916,7 @@ fn a_manager_in_one_namespace_has_its_permissions_there() {
 #[test]
 fn version_and_icon_are_those_of_the_project() {
     let folder = project();
-    replace(
-        &folder,
-        "Cargo.toml",
-        "version = \"0.1.0\"",
-        "version = \"1.4.2-rc.1\"",
-    );
+    folder.replace("Cargo.toml", "version = \"0.1.0\"", "version = \"1.4.2-rc.1\"");
     folder.write("icon.svg", "<svg/>");
     folder.run("bundle --icon icon.svg").ok();
     let csv = csv(&folder);
@@ -990,8 +967,7 @@ fn what_cannot_be_a_bundle_is_refused() {
 #[test]
 fn what_a_bundle_cannot_say_is_a_warning() {
     let folder = project();
-    replace(
-        &folder,
+    folder.replace(
         "config/webhook/manifests.yaml",
         "  failurePolicy: Fail\n",
         "  failurePolicy: Fail\n  namespaceSelector: {}\n",

@@ -23,21 +23,6 @@ fn project() -> Folder {
     PROJECT.copy()
 }
 
-#[track_caller]
-fn replace(folder: &Folder, path: &str, from: &str, to: &str) {
-    let text = folder.tree()[path].clone();
-    assert!(text.contains(from), "{path}:\n{text}");
-    folder.write(path, &text.replacen(from, to, 1));
-}
-
-#[track_caller]
-fn check_unchanged(folder: &Folder) {
-    for command in ["grafana", "grafana --check"] {
-        let ran = folder.run(command).ok();
-        assert!(ran.out.starts_with("unchanged"), "{command}: {}", ran.out);
-    }
-}
-
 #[test]
 fn dashboards_and_rules_are_these_files() {
     let folder = project();
@@ -52,20 +37,20 @@ fn dashboards_and_rules_are_these_files() {
         support::golden(&format!("grafana/{name}"), &tree[path]);
     }
     assert!(tree[KUSTOMIZATION].ends_with("- monitor.yaml\n- rules.yaml\n"));
-    check_unchanged(&folder);
+    folder.check_unchanged("grafana");
 }
 
 #[test]
 fn changes_of_people_stay() {
     let folder = project();
-    replace(&folder, RULES, "for: 15m", "for: 30m");
-    replace(&folder, DASHBOARD, "\"refresh\": \"30s\"", "\"refresh\": \"5m\"");
+    folder.replace(RULES, "for: 15m", "for: 30m");
+    folder.replace(DASHBOARD, "\"refresh\": \"30s\"", "\"refresh\": \"5m\"");
     // Who does not want the rules to be deployed takes them out of the list, or deletes them.
-    replace(&folder, KUSTOMIZATION, "- rules.yaml\n", "");
-    check_unchanged(&folder);
+    folder.replace(KUSTOMIZATION, "- rules.yaml\n", "");
+    folder.check_unchanged("grafana");
     folder.remove(RULES);
     let tree = folder.tree();
-    check_unchanged(&folder);
+    folder.check_unchanged("grafana");
     assert_eq!(folder.tree(), tree);
 }
 
@@ -76,7 +61,7 @@ fn listed_metrics_have_a_dashboard() {
     assert_eq!(folder.run("grafana --check").code, 1);
     folder.run("grafana").ok();
     assert!(folder.tree()[CUSTOM_DASHBOARD].contains("rate(cups_total{"));
-    check_unchanged(&folder);
+    folder.check_unchanged("grafana");
 
     folder.write(CUSTOM, "customMetrics:\n- metric: cups\n  type: amount\n");
     let before = folder.tree();
@@ -100,7 +85,7 @@ fn listed_metrics_have_a_dashboard() {
     folder.remove(CUSTOM);
     folder.run("grafana").ok();
     assert!(!folder.tree().contains_key(CUSTOM_DASHBOARD));
-    check_unchanged(&folder);
+    folder.check_unchanged("grafana");
 }
 
 #[test]

@@ -30,21 +30,6 @@ fn project() -> Folder {
     PROJECT.copy()
 }
 
-#[track_caller]
-fn replace(folder: &Folder, path: &str, from: &str, to: &str) {
-    let text = folder.tree()[path].clone();
-    assert!(text.contains(from), "{path}:\n{text}");
-    folder.write(path, &text.replacen(from, to, 1));
-}
-
-#[track_caller]
-fn check_unchanged(folder: &Folder) {
-    for command in ["helm", "helm --check"] {
-        let ran = folder.run(command).ok();
-        assert!(ran.out.starts_with("unchanged"), "{command}: {}", ran.out);
-    }
-}
-
 #[test]
 fn a_chart_is_these_files() {
     let folder = project();
@@ -55,7 +40,7 @@ fn a_chart_is_these_files() {
     for (path, text) in files {
         support::golden(&format!("helm/{path}"), text);
     }
-    check_unchanged(&folder);
+    folder.check_unchanged("helm");
 }
 
 #[test]
@@ -69,7 +54,7 @@ fn what_commands_add_is_in_the_chart() {
     let tree = folder.tree();
     assert!(tree.contains_key("charts/shop/templates/crd/cache.example.com_pots.yaml"));
     assert!(tree["charts/shop/templates/rbac/role.yaml"].contains("- pots/status"));
-    check_unchanged(&folder);
+    folder.check_unchanged("helm");
 
     folder
         .run("delete api --group cache --version v1 --kind Pot")
@@ -84,35 +69,22 @@ fn what_commands_add_is_in_the_chart() {
 #[test]
 fn changes_of_people_and_of_the_manifests_are_merged() {
     let folder = project();
-    replace(
-        &folder,
+    folder.replace(
         VALUES,
         "repository: controller",
         "repository: registry.example.com/shop",
     );
-    replace(
-        &folder,
-        VALUES,
-        "extraObjects: []",
-        "extraObjects: []\n\n# Ours.\nours: 1",
-    );
-    replace(
-        &folder,
+    folder.replace(VALUES, "extraObjects: []", "extraObjects: []\n\n# Ours.\nours: 1");
+    folder.replace(
         MANAGER,
         "    spec:\n      containers:",
         "    spec:\n      hostNetwork: true\n      containers:",
     );
     folder.write("charts/shop/templates/ours.yaml", "# Ours.\n");
-    check_unchanged(&folder);
+    folder.check_unchanged("helm");
 
-    replace(
-        &folder,
-        "config/manager/manager.yaml",
-        "memory: 128Mi",
-        "memory: 256Mi",
-    );
-    replace(
-        &folder,
+    folder.replace("config/manager/manager.yaml", "memory: 128Mi", "memory: 256Mi");
+    folder.replace(
         "config/manager/manager.yaml",
         "      serviceAccountName:",
         "      hostAliases: []\n      serviceAccountName:",
@@ -130,19 +102,14 @@ fn changes_of_people_and_of_the_manifests_are_merged() {
         assert!(tree[MANAGER].contains(expected), "{}", tree[MANAGER]);
     }
     assert_eq!(tree["charts/shop/templates/ours.yaml"], "# Ours.\n");
-    check_unchanged(&folder);
+    folder.check_unchanged("helm");
 }
 
 #[test]
 fn changes_of_the_same_lines_are_conflicts() {
     let folder = project();
-    replace(&folder, VALUES, "memory: 128Mi", "memory: 512Mi");
-    replace(
-        &folder,
-        "config/manager/manager.yaml",
-        "memory: 128Mi",
-        "memory: 256Mi",
-    );
+    folder.replace(VALUES, "memory: 128Mi", "memory: 512Mi");
+    folder.replace("config/manager/manager.yaml", "memory: 128Mi", "memory: 256Mi");
     let before = folder.tree();
     let ran = folder.run("helm --no-conflicts");
     assert_eq!(ran.code, 1);
@@ -158,21 +125,21 @@ fn changes_of_the_same_lines_are_conflicts() {
     let ran = folder.run("helm");
     assert!(ran.err.contains("unresolved") && ran.code == 1, "{}", ran.err);
     folder.write(VALUES, &values.replace(conflict, "    memory: 512Mi\n"));
-    check_unchanged(&folder);
+    folder.check_unchanged("helm");
 }
 
 #[test]
 fn a_template_that_was_deleted_stays_deleted() {
     let folder = project();
     folder.remove(ROLE);
-    check_unchanged(&folder);
+    folder.check_unchanged("helm");
     folder
         .run("create api --group cache --version v1 --kind Pot")
         .ok();
     let ran = folder.run("helm").ok();
     assert!(ran.err.contains(&format!("{ROLE} was deleted")), "{}", ran.err);
     assert!(!folder.tree().contains_key(ROLE));
-    check_unchanged(&folder);
+    folder.check_unchanged("helm");
 }
 
 #[test]
@@ -183,7 +150,7 @@ fn a_template_with_changes_outlives_its_manifest() {
         .ok();
     folder.run("helm").ok();
     let path = "charts/shop/templates/rbac/pot_viewer_role.yaml";
-    replace(&folder, path, "- get", "- get\n  # Ours.");
+    folder.replace(path, "- get", "- get\n  # Ours.");
     folder
         .run("delete api --group cache --version v1 --kind Pot")
         .ok();
@@ -206,7 +173,7 @@ fn a_chart_of_somebody_else_is_not_overwritten() {
     assert!(ran.code == 1 && ran.err.contains(VALUES), "{}", ran.err);
     assert_eq!(folder.tree()[VALUES], "ours: 1\n");
     folder.run("helm --force").ok();
-    check_unchanged(&folder);
+    folder.check_unchanged("helm");
 }
 
 #[test]

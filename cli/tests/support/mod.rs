@@ -72,6 +72,23 @@ impl Folder {
         fs::write(path, text).expect("a file");
     }
 
+    /// Replaces the first occurrence of a text in a file, which must have it.
+    #[track_caller]
+    pub(crate) fn replace(&self, path: &str, from: &str, to: &str) {
+        let text = self.tree()[path].clone();
+        assert!(text.contains(from), "{path}:\n{text}");
+        self.write(path, &text.replacen(from, to, 1));
+    }
+
+    /// Fails the test when a command has something to write, or its `--check` something to report.
+    #[track_caller]
+    pub(crate) fn check_unchanged(&self, command: &str) {
+        for line in [command.to_owned(), format!("{command} --check")] {
+            let ran = self.run(&line).ok();
+            assert!(ran.out.starts_with("unchanged"), "{line}: {}", ran.out);
+        }
+    }
+
     pub(crate) fn remove(&self, path: &str) {
         fs::remove_file(self.path().join(path)).expect("a file to remove");
     }
