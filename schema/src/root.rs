@@ -35,7 +35,7 @@ pub fn check_root(root: &Schema, has_status_subresource: bool) -> Vec<Diagnostic
     if has_status_subresource {
         for key in keys_refused_with_status(root) {
             let message = format!("an object with a status subresource cannot have `{key}`");
-            let help = "move it to the type of `spec`, or write a rule in CEL: `validation(cel(…))`";
+            let help = "move it to the type of `spec`, or write a rule in CEL: `cel(…)`";
             error("", message, help);
         }
     }

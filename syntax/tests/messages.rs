@@ -182,6 +182,45 @@ fn descriptions_of_kinds_are_checked() {
 }
 
 #[test]
+fn markers_that_a_whole_object_cannot_have_are_refused() {
+    let help = "move it to the type of `spec`, or write a rule in CEL: `cel(…)`";
+    for (keys, marker, refused) in [
+        (
+            "no_spec, status = \"S\"",
+            "validation(one_of = [{ \"required\": [\"f\"] }])",
+            &[("[{ \"required\": [\"f\"] }]", "oneOf")] as &[(&str, &str)],
+        ),
+        (
+            "no_spec, status = \"S\"",
+            "validation(min_properties = 1)",
+            &[("1", "minProperties")],
+        ),
+        (
+            "no_spec, status = \"S\"",
+            "validation(min_properties = 1, max_properties = 9)",
+            &[("1", "minProperties"), ("9", "maxProperties")],
+        ),
+        ("no_spec", "validation(one_of = [{ \"required\": [\"f\"] }])", &[]),
+        ("status = \"S\"", "validation(min_properties = 1)", &[]),
+        ("no_spec, status = \"S\"", "cel(rule = \"true\")", &[]),
+    ] {
+        let expected: Vec<String> = refused
+            .iter()
+            .map(|(place, key)| {
+                format!("{place}: an object with a status subresource cannot have `{key}` | {help}")
+            })
+            .collect();
+        let expected: Vec<&str> = expected.iter().map(String::as_str).collect();
+        check(
+            &format!(
+                "#[kube(group = \"a.example.com\", version = \"v1\", kind = \"Test\", {keys})] #[crd({marker})] struct TestSpec {{ f: Option<i32> }}"
+            ),
+            &expected,
+        );
+    }
+}
+
+#[test]
 fn unknown_fields_are_those_of_objects() {
     let marker = "#[crd(preserve_unknown_fields)]";
     for ty in [

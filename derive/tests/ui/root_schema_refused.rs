@@ -19,4 +19,11 @@ struct BarStatus {
     a: Option<String>,
 }
 
+#[derive(CrdSchema)]
+#[kube(group = "example.com", version = "v1", kind = "Baz", status = "BarStatus", no_spec)]
+#[crd(validation(one_of = [{ "required": ["a"] }]))]
+struct BazSpec {
+    a: Option<String>,
+}
+
 fn main() {}

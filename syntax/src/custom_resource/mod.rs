@@ -8,6 +8,7 @@ mod metadata;
 mod naming;
 mod scale;
 mod selectable;
+mod whole_object;
 
 use rbuilder_diagnostic::suggest;
 use rbuilder_reader::token::Ident;
@@ -16,6 +17,7 @@ use rbuilder_schema::check_root;
 
 use self::naming::{check_derived_plural, check_group, check_kind, check_label};
 pub(crate) use self::naming::{check_kind_name, check_version, is_crd_name};
+pub(crate) use self::whole_object::check_markers;
 use crate::args::{self, Arg};
 use crate::csv::read_csv_kind;
 use crate::table::{Draft, find_row, read_args};

@@ -69,6 +69,9 @@ pub fn parse_type(attrs: &[Attribute<'_>], item: TypeItem<'_>, session: &mut Ses
     let is_root = custom_resource::is_kind(attrs);
     let read = marker::parse_container(attrs, is_root, kind(&body), reader.session);
     let mut markers = read.markers;
+    if let Some(resource) = &custom_resource {
+        custom_resource::check_markers(resource, &mut markers, &read.seen, reader.session);
+    }
     reader.defaults = Defaults::choose(read.serde_defaults, attrs, reader.session);
     let stand_in = read.schema_type.is_some() || read.schema_function.is_some() || serde.stands_for.is_some();
     let one_way = match (&read.schema_type, &read.schema_function) {

@@ -263,6 +263,8 @@ pub(crate) struct ContainerMarkers {
     pub(crate) schema_function: Option<SchemaFunction>,
     /// The value of `serde_defaults`.
     pub(crate) serde_defaults: Option<bool>,
+    /// The places of the markers and constraints.
+    pub(crate) seen: Seen,
 }
 
 /// The markers of one field.
@@ -304,6 +306,7 @@ pub(crate) fn parse_container(
         schema_type: reading.schema_type,
         schema_function: reading.schema_function,
         serde_defaults: reading.serde_defaults,
+        seen: reading.seen,
     }
 }
 
