@@ -81,9 +81,13 @@ pub const CSV_FIELD_ARGS: &[ArgRow<Descriptor>] = &[
         "Position: lower numbers come first [default: after all numbers].",
         |arg, descriptor, session| descriptor.order = arg.count(session),
     ),
-    ArgRow::once("skip", "Leaves the field out.", |arg, descriptor, session| {
-        descriptor.skip = arg.flag(session);
-    }),
+    ArgRow::once(
+        "skip",
+        "Leaves out the field and all below it.",
+        |arg, descriptor, session| {
+            descriptor.skip = arg.flag(session);
+        },
+    ),
 ];
 
 /// Every argument of `#[csv(…)]` on a kind.

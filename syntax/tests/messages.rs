@@ -90,6 +90,10 @@ fn descriptions_for_catalogs_are_checked() {
             "struct S { #[serde(flatten)] #[csv(order = 1)] f: Other }",
             "a flattened field",
         ),
+        (
+            "struct S { #[serde(skip)] #[csv(order = 1)] f: i32 }",
+            "a field that the schema does not have",
+        ),
     ] {
         let expected = format!("#[csv(order = 1)]: `csv` is not allowed on {at} | {place}");
         check(source, &[&expected]);

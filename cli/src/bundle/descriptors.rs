@@ -16,13 +16,15 @@ pub(super) fn describe_fields(schema: &Value, part: &str, marked: &[(String, Des
         .map(|(name, field)| (name.as_str(), (u64::MAX, describe(name, field, part))))
         .collect();
     for (path, marker) in marked {
-        if marker.skip {
-            descriptors.remove(path.as_str());
-            continue;
+        // The manifests may be older than the source, which `--manifests=false` leaves so.
+        let field = find_field(root, path);
+        if !field.is_null() {
+            let order = marker.order.unwrap_or(u64::MAX);
+            descriptors.insert(path, (order, apply_marker(describe(path, field, part), marker)));
         }
-        let order = marker.order.unwrap_or(u64::MAX);
-        let described = describe(path, find_field(root, path), part);
-        descriptors.insert(path, (order, apply_marker(described, marker)));
+    }
+    for (skipped, _) in marked.iter().filter(|(_, marker)| marker.skip) {
+        descriptors.retain(|path, _| !is_at_or_below(path, skipped));
     }
     let mut descriptors: Vec<_> = descriptors.into_iter().collect();
     descriptors.sort_by_key(|(path, (order, _))| (*order, *path));
@@ -30,6 +32,12 @@ pub(super) fn describe_fields(schema: &Value, part: &str, marked: &[(String, Des
         .into_iter()
         .map(|(_, (_, descriptor))| descriptor)
         .collect()
+}
+
+/// Returns whether a path is that of a field, or of one further down.
+fn is_at_or_below(path: &str, field: &str) -> bool {
+    path.strip_prefix(field)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
 /// Returns the schema of the field with a path, such as `pods[0].name`.
@@ -135,6 +143,36 @@ mod tests {
         ] {
             assert_eq!(split_humps(name), expected);
         }
+    }
+
+    #[test]
+    fn what_is_skipped_or_absent_has_no_descriptor() {
+        let schema = json!({ "properties": { "spec": { "properties": {
+            "pods": { "type": "array", "items": { "properties": { "size": { "type": "integer" } } } },
+            "podsSize": { "type": "integer" },
+        } } } });
+        let marked = |skipped: bool| {
+            let pods = Descriptor {
+                skip: skipped,
+                ..Descriptor::default()
+            };
+            let size = Descriptor::default();
+            [
+                ("pods".to_owned(), pods),
+                ("pods[0].size".to_owned(), size.clone()),
+                ("pods[0].gone".to_owned(), size.clone()),
+                ("gone".to_owned(), size),
+            ]
+        };
+        let paths = |skipped: bool| {
+            let described = describe_fields(&schema, "spec", &marked(skipped));
+            let paths = described
+                .iter()
+                .filter_map(|descriptor| descriptor["path"].as_str());
+            paths.map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(paths(false), ["pods", "podsSize", "pods[0].size"]);
+        assert_eq!(paths(true), ["podsSize"]);
     }
 
     #[test]

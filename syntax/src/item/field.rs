@@ -43,6 +43,11 @@ impl Reader<'_, '_> {
             self.check_hidden(at, &attrs, has_default, &field.ty);
         }
         if attrs.skip || attrs.foreign.skip.is_some() {
+            report_misplaced_csv(
+                &field.attrs,
+                "a field that the schema does not have",
+                self.session,
+            );
             return None;
         }
         self.check_foreign_field(&attrs, &ident, rules);
