@@ -1,24 +1,7 @@
 //! `#[csv(…)]` of kinds and their fields, for the ClusterServiceVersion.
 
-use rbuilder_schema::{Descriptor, Schema};
-use rbuilder_syntax::{CsvKind, CustomResource};
-
-/// The `#[csv(…)]` markers of a version of a kind and of its fields.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CsvMarkers {
-    /// Group of the kind.
-    pub group: String,
-    /// Version of the kind.
-    pub version: String,
-    /// The kind.
-    pub kind: String,
-    /// `#[csv(…)]` of the kind.
-    pub of_kind: CsvKind,
-    /// `#[csv(…)]` of fields in the spec, by path.
-    pub spec: Vec<(String, Descriptor)>,
-    /// `#[csv(…)]` of fields in the status, by path.
-    pub status: Vec<(String, Descriptor)>,
-}
+use rbuilder_schema::{CsvKind, CsvMarkers, Descriptor, Schema};
+use rbuilder_syntax::CustomResource;
 
 /// Collects the markers of a version; nothing if it has none.
 pub(crate) fn collect_csv_markers(resource: &CustomResource, schema: &Schema) -> Option<CsvMarkers> {

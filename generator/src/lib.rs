@@ -33,15 +33,14 @@ pub mod yaml;
 use std::ops::Range;
 
 pub use cargo::{Membership, PackageSummary, find_membership, summarize_package};
-pub use csv::CsvMarkers;
 pub use kinds::{KindOutcome, KindSummary};
 pub use kubernetes_kinds::{KubernetesKind, explain_unknown_kind, find_kubernetes_kind};
 pub use rbuilder_catalogue::{Minor, versions};
 pub use rbuilder_diagnostic::Severity;
-pub use rbuilder_schema::Descriptor;
+pub use rbuilder_schema::{CsvKind, CsvMarkers, CsvResource, Descriptor, RequiredCrd};
 pub use rbuilder_syntax::kubernetes::BuiltinKind;
-pub use rbuilder_syntax::{CsvKind, CsvResource, RequiredCrd, Webhook, WebhookKind};
 pub use rbuilder_syntax::{MarkKind, RBAC_URL_VERBS, RBAC_VERBS};
+pub use rbuilder_syntax::{Webhook, WebhookKind};
 pub use selection::ProjectKinds;
 pub use sources::{Archive, ArchiveError, REGISTRY, SourceSet, Sources};
 pub use survey::{LeftOut, Standing, StandingMarker, find_standing_markers};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rbuilder_reader::Attribute;
-use rbuilder_schema::Descriptor;
+use rbuilder_schema::{CsvKind, CsvResource, Descriptor, RequiredCrd};
 
 use crate::Session;
 use crate::args::{self, Arg, ReadArg as _};
@@ -12,47 +12,6 @@ use crate::table::{ArgRow, Draft};
 
 /// The name of the attribute.
 const CSV: &str = "csv";
-
-/// The description of a kind in a ClusterServiceVersion, as far as source says it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CsvKind {
-    /// Name in catalogs; the name of the kind as words by default.
-    pub display_name: Option<String>,
-    /// Text below the name; the description of the kind by default.
-    pub description: Option<String>,
-    /// Position: kinds with lower numbers come first, and those without one last.
-    pub order: Option<u64>,
-    /// Kinds of the objects that belong to an object of the kind; those that the manager may create if there are none.
-    pub resources: Vec<CsvResource>,
-    /// CRDs of others that have to be installed.
-    pub required: Vec<RequiredCrd>,
-}
-
-/// A kind of the objects that belong to another object.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CsvResource {
-    /// Kind, such as `Deployment`.
-    pub kind: String,
-    /// Version, such as `v1`.
-    pub version: String,
-    /// Name of its CRD; empty for a kind of Kubernetes.
-    pub name: String,
-}
-
-/// A CRD of others.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RequiredCrd {
-    /// Name, such as `certificates.cert-manager.io`.
-    pub name: String,
-    /// Version, such as `v1`.
-    pub version: String,
-    /// Kind, such as `Certificate`.
-    pub kind: String,
-    /// Name in catalogs; the name of the kind as words by default.
-    pub display_name: Option<String>,
-    /// The purpose that the operator has for it.
-    pub description: String,
-}
 
 /// Every argument of `#[csv(…)]` on a field.
 pub const CSV_FIELD_ARGS: &[ArgRow<Descriptor>] = &[

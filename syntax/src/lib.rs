@@ -35,7 +35,7 @@ use crate::args::ReadArg as _;
 use crate::json_path::{Step, parse_json_path};
 
 pub use conditions::check_conditions;
-pub use csv::{CSV_FIELD_ARGS, CSV_KIND_ARGS, CsvKind, CsvResource, RequiredCrd};
+pub use csv::{CSV_FIELD_ARGS, CSV_KIND_ARGS};
 pub use custom_resource::{CRD_KEYS, ContainerKey, KUBE_KEYS};
 pub use diagnostic::{Diagnostic, Diagnostics, describe_malformed};
 pub use item::parse_type;

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use rbuilder_reader::{Span, TypeRef};
-use rbuilder_schema::{Container, Content, Field, Shape, Site};
+use rbuilder_schema::{Container, Content, CsvKind, Field, Shape, Site};
 
-use crate::{CsvKind, names};
+use crate::names;
 
 /// A struct or enum that derives `CrdSchema` or `CustomResource`.
 #[derive(Clone, Debug)]

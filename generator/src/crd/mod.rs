@@ -14,12 +14,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rbuilder_reader::Span;
-use rbuilder_schema::Schema;
+use rbuilder_schema::{CsvMarkers, Schema};
 use rbuilder_syntax::{Conversion, CustomResource, SchemaMode};
 use serde_json::{Value, json};
 
 use crate::advice;
-use crate::csv::{CsvMarkers, collect_csv_markers};
+use crate::csv::collect_csv_markers;
 use crate::kinds::Kind;
 use crate::package::{Package, TypeId};
 use crate::place::Place;

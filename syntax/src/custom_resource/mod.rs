@@ -13,7 +13,7 @@ mod whole_object;
 use rbuilder_diagnostic::suggest;
 use rbuilder_reader::token::Ident;
 use rbuilder_reader::{Attribute, Span, has_derive};
-use rbuilder_schema::check_root;
+use rbuilder_schema::{CsvKind, check_root};
 
 use self::naming::{check_derived_plural, check_group, check_kind, check_label};
 pub(crate) use self::naming::{check_kind_name, check_version, is_crd_name};
@@ -21,7 +21,7 @@ pub(crate) use self::whole_object::check_markers;
 use crate::args::{self, Arg};
 use crate::csv::read_csv_kind;
 use crate::table::{Draft, find_row, read_args};
-use crate::{CsvKind, CustomResource, SchemaMode, Session, marker};
+use crate::{CustomResource, SchemaMode, Session, marker};
 
 pub use keys::{CRD_KEYS, ContainerKey, KUBE_KEYS};
 
