@@ -135,24 +135,6 @@ fn a_project_is_imported_with_its_names() {
 }
 
 #[test]
-fn a_cluster_service_version_is_left_to_a_person() {
-    let original = original();
-    original.write(
-        "config/manifests/bases/cups.clusterserviceversion.yaml",
-        "apiVersion: operators.coreos.com/v1alpha1\nkind: ClusterServiceVersion\nmetadata:\n  name: cups.v0.0.0\n",
-    );
-    let (folder, ran) = import(&original);
-    let ran = ran.ok();
-    let row = "config/manifests/bases/cups.clusterserviceversion.yaml";
-    let line = ran.out.lines().find(|line| line.starts_with(row)).expect(row);
-    assert!(
-        line.contains("by hand") && line.contains("`rbuilder bundle`"),
-        "{line}"
-    );
-    assert!(folder.tree()["MIGRATION.md"].contains(row));
-}
-
-#[test]
 fn objects_of_the_manager_have_the_names_of_the_original() {
     let (folder, ran) = import(&original());
     ran.ok();
@@ -541,4 +523,71 @@ fn links_are_not_followed() {
     let (folder, ran) = import(&original);
     ran.ok();
     assert!(folder.tree().keys().all(|path| !path.contains("spoon")));
+}
+
+const BASE: &str = r#"apiVersion: operators.coreos.com/v1alpha1
+kind: ClusterServiceVersion
+metadata:
+  name: cups.v0.0.0
+  annotations:
+    capabilities: Seamless Upgrades
+spec:
+  customresourcedefinitions:
+    owned:
+    - name: cups.crew.example.com
+      kind: Cup
+      version: v1
+      displayName: Cup of a shop
+      resources:
+      - {kind: Deployment, name: "", version: v1}
+      - {kind: Cup, name: "", version: v1}
+      specDescriptors:
+      - path: size
+        displayName: Millilitres
+        x-descriptors: ["urn:alm:descriptor:com.tectonic.ui:number"]
+      - {path: gone, displayName: Gone}
+      - {path: gone.inner, displayName: Inner}
+    - {name: mugs.crew.example.com, kind: Mug, version: v1, displayName: Mug}
+  description: Cups and more.
+  displayName: The cups
+  replaces: cups.v0.0.9
+"#;
+
+#[test]
+fn the_base_of_the_clusterserviceversion_becomes_markers() {
+    let original = original();
+    let path = "config/manifests/bases/cups.clusterserviceversion.yaml";
+    original.write(path, BASE);
+    original.write("config/manifests/bases/other.yaml", BASE);
+    let (folder, ran) = import(&original);
+    let out = ran.ok().out;
+    for expected in [
+        "`#[csv(…)]` describes 1 version of a kind and 1 field; `rbuilder bundle` reads the rest",
+        "it describes what no CRD has, which is left out: `spec.gone` in `v1` of `Cup`, `mugs.crew.example.com` in version `v1`",
+        "pass `--replaces 0.0.9` to the first `rbuilder bundle`",
+        "a project has one base",
+    ] {
+        assert!(out.contains(expected), "{expected}\n{out}");
+    }
+    let types = &folder.tree()["src/api/v1/cup.rs"];
+    assert!(
+        types.contains("    #[csv(display_name = \"Millilitres\")]\n"),
+        "{types}"
+    );
+    let kind = "#[csv(display_name = \"Cup of a shop\")]\n#[csv(resource(kind = \"Deployment\", version = \"v1\"))]\n";
+    assert!(types.contains(kind), "{types}");
+    let base = &folder.tree()[path];
+    assert!(!base.contains("owned"), "{base}");
+    folder.run("bundle").ok();
+    let csv = &folder.tree()["bundle/manifests/cups.clusterserviceversion.yaml"];
+    for expected in [
+        "Seamless Upgrades",
+        "Cups and more.",
+        "The cups",
+        "Cup of a shop",
+        "Millilitres",
+    ] {
+        assert!(csv.contains(expected), "{csv}");
+    }
+    assert!(folder.tree()["MIGRATION.md"].contains(path));
 }

@@ -13,6 +13,7 @@ mod adopt;
 mod adopted;
 mod bad_input;
 mod bundle;
+mod bundle_base;
 mod cluster;
 mod commands;
 mod delete;

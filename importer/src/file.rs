@@ -1,14 +1,17 @@
 //! One version of a kind to the text of its file.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+use rbuilder_schema::{CsvKind, CsvMarkers};
 
 use crate::Diagnostic;
 use crate::classes::Classes;
 use crate::definition::{Definition, Version};
+use crate::descriptors::{Parts, find_class, place_descriptors};
 use crate::kind::{Root, crd_args, kube_args};
 use crate::lints::allow_doc_lints;
 use crate::naming::name_classes;
-use crate::print::print_attribute;
+use crate::print::{kind_csv_args, print_attribute};
 use crate::recognize::KubernetesTypes;
 use crate::source::{Printer, find_imports, has_map, print_shared_uses, print_uses};
 use crate::structs::{Finished, finish};
@@ -27,6 +30,8 @@ pub(crate) struct Module<'a> {
     status: Option<usize>,
     /// The types that stand in another file, by position, with the path of its module.
     shared: BTreeMap<usize, String>,
+    /// `#[csv(…)]` of the kind.
+    csv: CsvKind,
 }
 
 impl<'a> Module<'a> {
@@ -52,6 +57,7 @@ impl<'a> Module<'a> {
             finished: BTreeMap::new(),
             status,
             shared: BTreeMap::new(),
+            csv: CsvKind::default(),
         };
         let roots = module.own_names();
         let imported = find_imports(module.classes.list.iter(), &roots);
@@ -78,6 +84,20 @@ impl<'a> Module<'a> {
     pub(crate) fn finish(&mut self) {
         self.classes.describe();
         self.finished = finish(&self.classes);
+    }
+
+    /// Adds `#[csv(…)]` to the kind and to fields. Returns the descriptors that no field can have, as `spec` or `status` and a path.
+    pub(crate) fn describe(&mut self, csv: &CsvMarkers) -> BTreeSet<(&'static str, String)> {
+        self.csv = csv.of_kind.clone();
+        let spec = match self.root.no_spec {
+            true => find_class(&self.classes, 0, "spec"),
+            false => Some(0),
+        };
+        let parts = Parts {
+            spec,
+            status: self.status,
+        };
+        place_descriptors(csv, &parts, &self.classes, &mut self.finished)
     }
 
     /// Returns a warning for each thing that could not be kept.
@@ -133,6 +153,9 @@ impl<'a> Module<'a> {
         let mut text = print_attribute("kube", args, 0);
         for arg in crd_args(self.definition, self.version, &self.root) {
             text += &print_attribute("crd", vec![arg], 0);
+        }
+        for args in kind_csv_args(&self.csv) {
+            text += &print_attribute("csv", args, 0);
         }
         text
     }

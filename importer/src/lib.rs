@@ -13,6 +13,7 @@
 mod classes;
 mod clean;
 mod definition;
+mod descriptors;
 mod file;
 mod fit;
 mod kind;

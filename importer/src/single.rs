@@ -1,9 +1,10 @@
 //! One kind for a project that has files of its own for it: the source of each version, and a sample.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rbuilder_catalogue::Minor;
-use rbuilder_schema::Schema;
+use rbuilder_schema::{CsvMarkers, Schema};
 use serde_json::{Map, Value};
 
 use crate::Diagnostic;
@@ -41,17 +42,23 @@ pub struct ImportedVersion {
     pub is_stored: bool,
     /// The source of its types.
     pub text: String,
+    /// The descriptors that no field of the types can have, as `spec` or `status` and a path.
+    pub unplaced: BTreeSet<(&'static str, String)>,
     /// The fields of an object that the schema accepts, beside `apiVersion`, `kind` and `metadata`.
     pub sample: Map<String, Value>,
 }
 
 /// Writes the types of all versions of a definition.
 ///
-/// `minor` is the Kubernetes whose types k8s-openapi has in the program.
+/// `minor` is the Kubernetes whose types k8s-openapi has in the program. `csv` has the `#[csv(…)]` of versions.
 ///
 /// # Errors
 /// Fails with what is wrong with the definition.
-pub fn import_kind(document: &Value, minor: Minor) -> Result<ImportedKind, Vec<Diagnostic>> {
+pub fn import_kind(
+    document: &Value,
+    minor: Minor,
+    csv: &[CsvMarkers],
+) -> Result<ImportedKind, Vec<Diagnostic>> {
     let mut found = Vec::new();
     let definition = match Definition::read(document, &mut found) {
         Ok(definition) if !found.iter().any(Diagnostic::is_error) => definition,
@@ -66,11 +73,14 @@ pub fn import_kind(document: &Value, minor: Minor) -> Result<ImportedKind, Vec<D
     for version in &definition.versions {
         let mut module = Module::new(&definition, version, &kubernetes);
         module.finish();
+        let markers = csv.iter().find(|markers| markers.version == version.name);
+        let unplaced = markers.map(|markers| module.describe(markers));
         found.extend(module.warnings());
         versions.push(ImportedVersion {
             name: version.name.clone(),
             is_stored: version.is_stored,
             text: module.print(),
+            unplaced: unplaced.unwrap_or_default(),
             sample: sample_of(version),
         });
     }

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::classes::{Body, Class, Classes, Ty};
 use crate::kind::rule_args;
-use crate::print::{Meta, TypeText, WIDTH, marker_args, print_attribute, print_typed, string_literal};
+use crate::print::{
+    Meta, TypeText, WIDTH, csv_args, marker_args, print_attribute, print_typed, string_literal,
+};
 use crate::recognize::ANY_OBJECT;
 use crate::structs::{FieldText, Finished, is_camel_case, is_doc_comment};
 use crate::words::{VARIANT_RULES, identifier};
@@ -80,6 +82,9 @@ impl Printer<'_> {
     fn print_field(&self, field: &FieldText, is_renamed: bool, text: &mut String) {
         *text += &print_doc(field.doc.as_deref(), 4);
         *text += &print_markers(&field.markers, Some(&field.ty), 4);
+        if let Some(descriptor) = &field.markers.descriptor {
+            *text += &print_attribute("csv", csv_args(descriptor), 4);
+        }
         let mut args = Vec::new();
         if is_renamed {
             args.push(Meta::assign("rename", string_literal(&field.wire)));

@@ -17,7 +17,7 @@ fn check(spec: Value, expected: Value) {
             } } }],
         },
     });
-    let kind = import_kind(&definition, Minor::LATEST).expect("a kind");
+    let kind = import_kind(&definition, Minor::LATEST, &[]).expect("a kind");
     let sample = Value::Object(kind.versions[0].sample.clone());
     assert_eq!(sample, json!({ "spec": expected }));
     let read = |value: &Value| serde_json::from_value(value.clone()).expect("a schema");

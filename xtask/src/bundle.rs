@@ -48,6 +48,11 @@ pub(crate) fn check_bundles(args: &Args) -> Result<()> {
             repo::rbuilder_command(&bin, &project, line)?.read()?;
         }
         mark_kinds(&project.join("src/api"))?;
+        if number % 2 == 1 {
+            let base = project.join(BASE.0);
+            fs_err::create_dir_all(base.parent().context("a folder")?)?;
+            fs_err::write(base, BASE.1)?;
+        }
         for line in RELEASES {
             check_release(&validators, &bin, &project, line)
                 .with_context(|| format!("`rbuilder {line}` after {:?}", case.commands))?;
@@ -64,6 +69,44 @@ const MARKERS: &str = r#"#[csv(display_name = "Thing of the shop", order = 1)]
 #[csv(resource(kind = "Deployment", version = "v1"), resource(kind = "Service", version = "v1"))]
 #[csv(required(name = "certificates.cert-manager.io", version = "v1", kind = "Certificate", description = "Certificates of the servers."))]
 "#;
+
+/// Path and text of a base of operator-sdk. Every second project has it.
+const BASE: (&str, &str) = (
+    "config/manifests/bases/shop.clusterserviceversion.yaml",
+    r#"apiVersion: operators.coreos.com/v1alpha1
+kind: ClusterServiceVersion
+metadata:
+  annotations:
+    capabilities: Seamless Upgrades
+    categories: Database
+    repository: https://example.com/shop
+  labels:
+    operatorframework.io/arch.arm64: supported
+  name: shop.v0.0.0
+  namespace: placeholder
+spec:
+  apiservicedefinitions: {}
+  customresourcedefinitions:
+    required:
+    - {name: issuers.cert-manager.io, version: v1, kind: Issuer, displayName: Issuer, description: Issuers of certificates.}
+  description: Things of the shop.
+  displayName: The shop
+  icon:
+  - {base64data: "", mediatype: ""}
+  install:
+    spec:
+      deployments: null
+    strategy: ""
+  keywords: [shop]
+  links:
+  - {name: Home, url: 'https://example.com'}
+  maintainers:
+  - {email: shop@example.com, name: Shop}
+  maturity: stable
+  provider: {name: Shopkeepers}
+  version: 0.0.0
+"#,
+);
 
 /// Puts markers on the kinds below a folder.
 fn mark_kinds(folder: &Path) -> Result<()> {
@@ -105,6 +148,8 @@ fn check_release(validators: &Path, bin: &Path, project: &Path, line: &str) -> R
             && text.contains("name: certificates.cert-manager.io"),
         "the bundle lacks what the markers say:\n{text}"
     );
+    let is_described = !project.join(BASE.0).exists() || text.contains("capabilities: Seamless Upgrades");
+    ensure!(is_described, "the bundle lacks what the base says:\n{text}");
     fs_err::write(
         &csv,
         text.replace("minKubeVersion: 1.29.0", "minKubeVersion: \"1.29\""),

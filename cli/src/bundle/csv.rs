@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use rbuilder_generator::{BuiltinKind, CsvKind, CsvMarkers, CsvResource, find_kubernetes_kind};
 use serde_json::{Value, json};
 
+use super::base::{filled, items};
 use super::descriptors::{describe_fields, split_humps};
 use super::webhooks::define_webhooks;
-use super::{BundleOptions, Deployed, SKIP_RANGE};
+use super::{BUILDER, BundleOptions, Deployed, Descriptions, LAYOUT, SKIP_RANGE};
 
 /// Oldest Kubernetes whose API server has all that CRDs use, such as CEL.
 const MIN_KUBERNETES: &str = "1.29.0";
@@ -15,13 +16,14 @@ const MIN_KUBERNETES: &str = "1.29.0";
 /// Makes the ClusterServiceVersion.
 pub(super) fn make_csv(
     deployed: &Deployed,
-    markers: &[CsvMarkers],
+    descriptions: &Descriptions<'_>,
     options: &BundleOptions,
     icon: &str,
     warnings: &mut Vec<(String, String)>,
 ) -> Value {
     let display_name = split_humps(&options.name);
-    let owned = owned_crds(deployed, markers);
+    let owned = owned_crds(deployed, descriptions);
+    descriptions.base.warn_of_unknown(&owned, warnings);
     let examples = examples(deployed, &owned);
     let mut install = json!({ "deployments": [{
         "name": deployed.manager["metadata"]["name"],
@@ -47,8 +49,8 @@ pub(super) fn make_csv(
                 "alm-examples": format!("{:#}", json!(examples)),
                 "capabilities": "Basic Install",
                 "containerImage": manager_image(deployed),
-                "operators.operatorframework.io/builder": concat!("rbuilder-v", env!("CARGO_PKG_VERSION")),
-                "operators.operatorframework.io/project_layout": "rust.rbuilder.dev/v1",
+                BUILDER: concat!("rbuilder-v", env!("CARGO_PKG_VERSION")),
+                LAYOUT: "rust.rbuilder.dev/v1",
             },
         },
         "spec": {
@@ -66,7 +68,8 @@ pub(super) fn make_csv(
             "version": options.version,
         },
     });
-    let required = required_crds(markers);
+    descriptions.base.describe(&mut csv, options, converts(deployed));
+    let required = required_crds(descriptions);
     if !required.is_empty() {
         csv["spec"]["customresourcedefinitions"]["required"] = json!(required);
     }
@@ -94,7 +97,7 @@ fn crds(deployed: &Deployed) -> impl Iterator<Item = &Value> {
 }
 
 /// Returns an entry for each served version of each kind, in the order that the source asks for.
-fn owned_crds(deployed: &Deployed, markers: &[CsvMarkers]) -> Vec<Value> {
+fn owned_crds(deployed: &Deployed, descriptions: &Descriptions<'_>) -> Vec<Value> {
     let managed = managed_kinds(deployed);
     let mut owned = Vec::new();
     for crd in crds(deployed) {
@@ -106,11 +109,14 @@ fn owned_crds(deployed: &Deployed, markers: &[CsvMarkers]) -> Vec<Value> {
                     && names["kind"] == *markers.kind
                     && version["name"] == *markers.version
             };
-            let markers = markers.iter().find(is_of_version);
+            let markers = descriptions.markers.iter().find(is_of_version);
+            let base = descriptions
+                .base
+                .owned(&crd["metadata"]["name"], &version["name"]);
             let order = markers.and_then(|markers| markers.of_kind.order);
             owned.push((
                 order.unwrap_or(u64::MAX),
-                owned_crd(crd, version, &managed, markers),
+                owned_crd(crd, version, &managed, (base, markers)),
             ));
         }
     }
@@ -118,17 +124,28 @@ fn owned_crds(deployed: &Deployed, markers: &[CsvMarkers]) -> Vec<Value> {
     owned.into_iter().map(|(_, entry)| entry).collect()
 }
 
-/// Returns the entry of a version of a kind. `managed` are the kinds of Kubernetes that the manager may create.
-fn owned_crd(crd: &Value, version: &Value, managed: &[Value], markers: Option<&CsvMarkers>) -> Value {
+/// Keys of an owned kind that are made of its CRD, or put together with what is.
+const OWNED_KEYS: &[&str] = &[
+    "kind",
+    "name",
+    "resources",
+    "specDescriptors",
+    "statusDescriptors",
+    "version",
+];
+
+/// Returns the entry of a version of a kind, with its description in the base. `managed` are the kinds of Kubernetes that the
+/// manager may create.
+fn owned_crd(
+    crd: &Value,
+    version: &Value,
+    managed: &[Value],
+    (base, markers): (&Value, Option<&CsvMarkers>),
+) -> Value {
     let (name, version_name) = (&crd["metadata"]["name"], &version["name"]);
     let kind = crd["spec"]["names"]["kind"].as_str().unwrap_or_default();
     let schema = &version["schema"]["openAPIV3Schema"];
     let of_kind = markers.map(|markers| &markers.of_kind);
-    let mut resources = match of_kind {
-        Some(of_kind) if !of_kind.resources.is_empty() => marked_resources(of_kind, managed),
-        _ => managed.to_vec(),
-    };
-    resources.push(json!({ "kind": kind, "name": name, "version": version_name }));
     let description = schema["description"].as_str().filter(|text| !text.is_empty());
     let description = description.map_or_else(
         || {
@@ -141,10 +158,30 @@ fn owned_crd(crd: &Value, version: &Value, managed: &[Value], markers: Option<&C
         "name": name,
         "version": version_name,
         "kind": kind,
-        "displayName": of_kind.and_then(|of_kind| of_kind.display_name.clone()).unwrap_or_else(|| split_humps(kind)),
-        "description": of_kind.and_then(|of_kind| of_kind.description.clone()).unwrap_or(description),
-        "resources": resources,
+        "displayName": split_humps(kind),
+        "description": description,
     });
+    for (key, value) in filled(base, OWNED_KEYS) {
+        entry[key] = value.clone();
+    }
+    for (key, text) in [
+        (
+            "displayName",
+            of_kind.and_then(|of_kind| of_kind.display_name.as_ref()),
+        ),
+        (
+            "description",
+            of_kind.and_then(|of_kind| of_kind.description.as_ref()),
+        ),
+    ] {
+        if let Some(text) = text {
+            entry[key] = json!(text);
+        }
+    }
+    let own = json!({ "kind": kind, "name": name, "version": version_name });
+    let mut resources = resources(of_kind, base, managed);
+    resources.extend((!resources.contains(&own)).then_some(own));
+    entry["resources"] = json!(resources);
     for (key, part, marked) in [
         ("specDescriptors", "spec", markers.map(|markers| &markers.spec)),
         (
@@ -153,7 +190,8 @@ fn owned_crd(crd: &Value, version: &Value, managed: &[Value], markers: Option<&C
             markers.map(|markers| &markers.status),
         ),
     ] {
-        let descriptors = describe_fields(schema, part, marked.map_or(&[], Vec::as_slice));
+        let marked = marked.map_or(&[][..], Vec::as_slice);
+        let descriptors = describe_fields(schema, part, &base[key], marked);
         if !descriptors.is_empty() {
             entry[key] = json!(descriptors);
         }
@@ -161,37 +199,44 @@ fn owned_crd(crd: &Value, version: &Value, managed: &[Value], markers: Option<&C
     entry
 }
 
-/// Returns the kinds that the source names. Events are always among them: without that, validators take the permission to create
-/// them for one of an API that is gone.
-fn marked_resources(of_kind: &CsvKind, managed: &[Value]) -> Vec<Value> {
+/// Returns the kinds of the objects that belong to one of a kind: those that the source or the base names, or else those that the
+/// manager may create. Events are always among them: without that, validators take the permission to create them for one of an
+/// API that is gone.
+fn resources(of_kind: Option<&CsvKind>, base: &Value, managed: &[Value]) -> Vec<Value> {
     let entry = |resource: &CsvResource| json!({ "kind": resource.kind, "name": resource.name, "version": resource.version });
-    let mut resources: Vec<Value> = of_kind.resources.iter().map(entry).collect();
-    let events = managed.iter().filter(|managed| managed["kind"] == "Event");
-    resources.extend(
-        events
-            .filter(|_| of_kind.resources.iter().all(|marked| marked.kind != "Event"))
-            .cloned(),
-    );
-    resources
+    let marked = of_kind.map_or(&[][..], |of_kind| &of_kind.resources);
+    let mut named: Vec<Value> = match marked.is_empty() {
+        true => items(&base["resources"]).cloned().collect(),
+        false => marked.iter().map(entry).collect(),
+    };
+    if named.is_empty() {
+        return managed.to_vec();
+    }
+    let has_events = named.iter().any(|named| named["kind"] == "Event");
+    let events = managed
+        .iter()
+        .filter(|managed| managed["kind"] == "Event" && !has_events);
+    named.extend(events.cloned());
+    named
 }
 
-/// Returns the CRDs of others that the source requires, by name and version. Kinds may require the same one: the first says what
-/// it is for.
-fn required_crds(markers: &[CsvMarkers]) -> Vec<Value> {
+/// Returns the CRDs of others that the source and the base require, by name and version. Kinds may require the same one: the first
+/// says what it is for.
+fn required_crds(descriptions: &Descriptions<'_>) -> Vec<Value> {
+    let of_kinds = descriptions.markers.iter().map(|markers| &markers.of_kind);
+    let marked = of_kinds.flat_map(|of_kind| &of_kind.required).map(|required| {
+        json!({
+            "name": required.name,
+            "version": required.version,
+            "kind": required.kind,
+            "displayName": required.display_name.clone().unwrap_or_else(|| split_humps(&required.kind)),
+            "description": required.description,
+        })
+    });
     let mut found = BTreeMap::new();
-    for required in markers.iter().flat_map(|markers| &markers.of_kind.required) {
-        let entry = || {
-            json!({
-                "name": required.name,
-                "version": required.version,
-                "kind": required.kind,
-                "displayName": required.display_name.clone().unwrap_or_else(|| split_humps(&required.kind)),
-                "description": required.description,
-            })
-        };
-        found
-            .entry((&required.name, &required.version))
-            .or_insert_with(entry);
+    for required in marked.chain(descriptions.base.required().cloned()) {
+        let text = |key: &str| required[key].as_str().unwrap_or_default().to_owned();
+        found.entry((text("name"), text("version"))).or_insert(required);
     }
     found.into_values().collect()
 }
@@ -276,9 +321,14 @@ pub(super) fn is_referred(role: &Value, binding: &Value) -> bool {
     role["kind"] == binding["roleRef"]["kind"] && role["metadata"]["name"] == binding["roleRef"]["name"]
 }
 
+/// Returns whether a webhook converts objects.
+fn converts(deployed: &Deployed) -> bool {
+    crds(deployed).any(|crd| crd["spec"]["conversion"]["strategy"] == "Webhook")
+}
+
 /// Returns which namespaces an installation may watch. With a conversion there can be one installation only.
 fn install_modes(deployed: &Deployed, options: &BundleOptions) -> Value {
-    let converts = crds(deployed).any(|crd| crd["spec"]["conversion"]["strategy"] == "Webhook");
+    let converts = converts(deployed);
     let few = options.is_ours && !converts;
     let modes = [
         ("OwnNamespace", few),

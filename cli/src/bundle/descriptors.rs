@@ -5,23 +5,38 @@ use std::collections::BTreeMap;
 use rbuilder_generator::Descriptor;
 use serde_json::{Value, json};
 
+use super::base::{filled, items};
+
 const UI: &str = "urn:alm:descriptor:com.tectonic.ui";
 
-/// Returns the descriptors of `spec` or `status`: of each field in it, and of the fields further down that the source marks. They
-/// are sorted by the order that it asks for, and then by path.
-pub(super) fn describe_fields(schema: &Value, part: &str, marked: &[(String, Descriptor)]) -> Vec<Value> {
+/// Returns the descriptors of `spec` or `status`: of each field in it, and of the fields further down that the base describes or the
+/// source marks. They are sorted by the order that the source asks for, and then by path.
+pub(super) fn describe_fields(
+    schema: &Value,
+    part: &str,
+    base: &Value,
+    marked: &[(String, Descriptor)],
+) -> Vec<Value> {
     let root = &schema["properties"][part];
     let fields = root["properties"].as_object().into_iter().flatten();
     let mut descriptors: BTreeMap<&str, (u64, Value)> = fields
         .map(|(name, field)| (name.as_str(), (u64::MAX, describe(name, field, part))))
         .collect();
-    for (path, marker) in marked {
-        // The manifests may be older than the source, which `--manifests=false` leaves so.
-        let field = find_field(root, path);
-        if !field.is_null() {
-            let order = marker.order.unwrap_or(u64::MAX);
-            descriptors.insert(path, (order, apply_marker(describe(path, field, part), marker)));
+    // The manifests may be older than the source, which `--manifests=false` leaves so, and a base is by hand.
+    let known = |path: &&str| !find_field(root, path).is_null();
+    let described = |path: &str| (u64::MAX, describe(path, find_field(root, path), part));
+    for entry in items(base) {
+        if let Some(path) = entry["path"].as_str().filter(known) {
+            let (_, descriptor) = descriptors.entry(path).or_insert_with(|| described(path));
+            for (key, value) in filled(entry, &["path"]) {
+                descriptor[key] = value.clone();
+            }
         }
+    }
+    for (path, marker) in marked.iter().filter(|(path, _)| known(&path.as_str())) {
+        let (order, descriptor) = descriptors.entry(path).or_insert_with(|| described(path));
+        *order = marker.order.unwrap_or(*order);
+        apply_marker(descriptor, marker);
     }
     for (skipped, _) in marked.iter().filter(|(_, marker)| marker.skip) {
         descriptors.retain(|path, _| !is_at_or_below(path, skipped));
@@ -35,13 +50,13 @@ pub(super) fn describe_fields(schema: &Value, part: &str, marked: &[(String, Des
 }
 
 /// Returns whether a path is that of a field, or of one further down.
-fn is_at_or_below(path: &str, field: &str) -> bool {
+pub(super) fn is_at_or_below(path: &str, field: &str) -> bool {
     path.strip_prefix(field)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
 /// Returns the schema of the field with a path, such as `pods[0].name`.
-fn find_field<'a>(root: &'a Value, path: &str) -> &'a Value {
+pub(super) fn find_field<'a>(root: &'a Value, path: &str) -> &'a Value {
     path.split('.').fold(root, |schema, segment| {
         let name = segment.trim_end_matches("[0]");
         let lists = (segment.len() - name.len()) / "[0]".len();
@@ -49,7 +64,7 @@ fn find_field<'a>(root: &'a Value, path: &str) -> &'a Value {
     })
 }
 
-fn apply_marker(mut descriptor: Value, marker: &Descriptor) -> Value {
+fn apply_marker(descriptor: &mut Value, marker: &Descriptor) {
     for (key, text) in [
         ("displayName", &marker.display_name),
         ("description", &marker.description),
@@ -61,10 +76,9 @@ fn apply_marker(mut descriptor: Value, marker: &Descriptor) -> Value {
     if !marker.x_descriptors.is_empty() {
         descriptor["x-descriptors"] = json!(marker.x_descriptors);
     }
-    descriptor
 }
 
-fn describe(path: &str, field: &Value, part: &str) -> Value {
+pub(super) fn describe(path: &str, field: &Value, part: &str) -> Value {
     let name = path.rsplit('.').next().unwrap_or(path).trim_end_matches("[0]");
     let mut descriptor = json!({ "path": path, "displayName": split_humps(name) });
     if let Some(text) = field["description"].as_str().filter(|text| !text.is_empty()) {
@@ -165,7 +179,7 @@ mod tests {
             ]
         };
         let paths = |skipped: bool| {
-            let described = describe_fields(&schema, "spec", &marked(skipped));
+            let described = describe_fields(&schema, "spec", &Value::Null, &marked(skipped));
             let paths = described
                 .iter()
                 .filter_map(|descriptor| descriptor["path"].as_str());
@@ -185,14 +199,14 @@ mod tests {
             "status": { "properties": { "conditions": { "type": "array" }, "phase": { "type": "string" } } },
         } });
         assert_eq!(
-            describe_fields(&schema, "spec", &[]),
+            describe_fields(&schema, "spec", &Value::Null, &[]),
             [
                 json!({ "path": "mode", "displayName": "Mode", "x-descriptors": [format!("{UI}:select:A"), format!("{UI}:select:B")] }),
                 json!({ "path": "replicas", "displayName": "Replicas", "description": "Pods.", "x-descriptors": [format!("{UI}:podCount")] }),
             ]
         );
         assert_eq!(
-            describe_fields(&schema, "status", &[]),
+            describe_fields(&schema, "status", &Value::Null, &[]),
             [
                 json!({ "path": "conditions", "displayName": "Conditions", "x-descriptors": ["urn:alm:descriptor:io.kubernetes.conditions"] }),
                 json!({ "path": "phase", "displayName": "Phase" }),

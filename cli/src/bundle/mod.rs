@@ -4,10 +4,12 @@
 //! manager creates the Deployment, the service account, the permissions and the webhooks itself, from the
 //! ClusterServiceVersion; the other objects are files of their own.
 
+mod base;
 mod catalog;
 mod csv;
 mod deployment;
 mod descriptors;
+mod entry_markers;
 mod webhooks;
 
 use std::collections::BTreeMap;
@@ -16,7 +18,9 @@ use anyhow::{Result, bail};
 use rbuilder_generator::{CsvMarkers, yaml};
 use serde_json::{Value, json};
 
+pub(crate) use self::base::Base;
 pub(crate) use self::catalog::{Catalog, CheckedRelease, add_release, check_csv};
+pub(crate) use self::entry_markers::EntryMarkers;
 use crate::base64;
 use crate::chart::config::{CERTIFICATES, Condition, Config, Object};
 use crate::chart::find_manager;
@@ -28,6 +32,9 @@ use crate::tree::Tree;
 pub(crate) const FOLDER: &str = "bundle";
 /// Annotation of a ClusterServiceVersion with the range of versions that an upgrade to it skips.
 const SKIP_RANGE: &str = "olm.skipRange";
+/// Annotations of a ClusterServiceVersion with the program that made it, and with the layout of the project.
+const BUILDER: &str = "operators.operatorframework.io/builder";
+const LAYOUT: &str = "operators.operatorframework.io/project_layout";
 /// Icon of a project without one: a hexagon.
 const ICON: &str = include_str!("icon.svg");
 
@@ -92,6 +99,14 @@ pub(crate) struct Bundle {
     pub(crate) warnings: Vec<(String, String)>,
 }
 
+/// What people say of the operator and its kinds.
+#[derive(Debug)]
+pub(crate) struct Descriptions<'a> {
+    pub(crate) base: &'a Base,
+    /// `#[csv(…)]` in the source.
+    pub(crate) markers: &'a [CsvMarkers],
+}
+
 /// The objects that are deployed, with the names that kustomize gives them.
 struct Deployed {
     objects: Vec<Value>,
@@ -100,7 +115,7 @@ struct Deployed {
     samples: Vec<Value>,
 }
 
-/// Makes the bundle of a project as it is after a plan, with what its source says in `#[csv(…)]`.
+/// Makes the bundle of a project as it is after a plan.
 ///
 /// # Errors
 /// Fails if `config/` cannot be read, or if it has no manager or no CRD.
@@ -108,7 +123,7 @@ pub(crate) fn make_bundle(
     plan: &Plan,
     tree: &Tree,
     options: &BundleOptions,
-    csv_markers: &[CsvMarkers],
+    descriptions: &Descriptions<'_>,
 ) -> Result<Bundle> {
     let config = Config::read(plan, tree)?;
     let mut bundle = Bundle {
@@ -135,7 +150,7 @@ pub(crate) fn make_bundle(
     };
     bundle.csv = csv::make_csv(
         &deployed,
-        csv_markers,
+        descriptions,
         options,
         &base64::encode(icon.as_bytes()),
         &mut bundle.warnings,

@@ -10,7 +10,9 @@ use serde_json::Value;
 
 use super::generated_merge::{GeneratedMerge, Product, check_product};
 use super::{Outcome, execute, manifests, scaffold};
-use crate::bundle::{BundleOptions, Catalog, CheckedRelease, FOLDER, add_release, check_csv, make_bundle};
+use crate::bundle::{
+    Base, BundleOptions, Catalog, CheckedRelease, Descriptions, FOLDER, add_release, check_csv, make_bundle,
+};
 use crate::flags::{BundleFlags, is_version};
 use crate::plan::Plan;
 use crate::shell::Shell;
@@ -46,6 +48,7 @@ pub fn plan_bundle(tree: &Tree, flags: &BundleFlags) -> Result<Outcome> {
         Some(version) => version.clone(),
         None => read_version(&plan, tree)?.unwrap_or_else(|| "0.1.0".to_owned()),
     };
+    let base = Base::read(&plan, tree, &context.name)?;
     let bundle_image = flags.bundle_image.clone();
     let mut options = BundleOptions {
         bundle_image: bundle_image.unwrap_or_else(|| format!("{}-bundle:v{version}", context.name)),
@@ -64,7 +67,7 @@ pub fn plan_bundle(tree: &Tree, flags: &BundleFlags) -> Result<Outcome> {
         channels: unique(&flags.channels),
         replaces: flags.replaces.clone(),
         replaced: None,
-        skip_range: flags.skip_range.clone(),
+        skip_range: flags.skip_range.clone().or_else(|| base.skip_range()),
         skips: unique(&flags.skips),
         icon: flags.icon.as_deref().map(typed_path),
         is_namespaced: context.namespaced,
@@ -80,7 +83,11 @@ pub fn plan_bundle(tree: &Tree, flags: &BundleFlags) -> Result<Outcome> {
         options.default_channel = channel.to_owned();
     }
     options.replaced = present.find_replaced(&options);
-    let bundle = make_bundle(&plan, tree, &options, &source.markers)?;
+    let descriptions = Descriptions {
+        base: &base,
+        markers: &source.markers,
+    };
+    let bundle = make_bundle(&plan, tree, &options, &descriptions)?;
     merge.add(&mut plan, tree, bundle.files)?;
     add_catalog(&mut merge, &mut plan, tree, &options, (&present, &bundle.csv))?;
     merge.finish(&mut plan, tree)?;

@@ -4,11 +4,13 @@
 //! rules for the few forms that are printed here, and `cargo xtask import` asks rustfmt itself about thousands of them.
 
 mod attribute;
+mod csv;
 mod markers;
 mod types;
 mod value;
 
 pub(crate) use attribute::{Meta, print_attribute};
+pub(crate) use csv::{csv_args, kind_csv_args};
 pub(crate) use markers::{marker_args, rule_arg};
 pub(crate) use types::{TypeText, print_typed};
 pub(crate) use value::{literal, string_literal};

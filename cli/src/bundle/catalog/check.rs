@@ -150,14 +150,13 @@ fn read_version(bundle: &Value) -> Option<Version> {
     Version::parse(property["value"]["version"].as_str()?).ok()
 }
 
-/// Checks the ClusterServiceVersion that a catalog is made of, after the changes of people.
+/// Checks the types of the fields of a ClusterServiceVersion in the file at a path, and the range of versions that it skips.
 ///
 /// # Errors
-/// Fails if a value that the catalog shows has another type than is read, or if it has the name or version of another release.
-pub(crate) fn check_csv(csv: &Value, options: &BundleOptions) -> Result<()> {
-    let path = options.csv_path();
+/// Fails with the first value that the lifecycle manager cannot read.
+pub(crate) fn check_csv_types(csv: &Value, path: &str) -> Result<()> {
     if let Err(fault) = check_fields(csv, shape::CSV) {
-        bail!("{}", fault.message(&path));
+        bail!("{}", fault.message(path));
     }
     let range = text_of(&csv["metadata"]["annotations"][SKIP_RANGE]);
     if let Some(range) = range.filter(|range| !is_version_range(range)) {
@@ -165,6 +164,16 @@ pub(crate) fn check_csv(csv: &Value, options: &BundleOptions) -> Result<()> {
             "expected a range such as `>=0.1.0 <0.3.0` as the annotation `{SKIP_RANGE}` in {path}, found `{range}`"
         );
     }
+    Ok(())
+}
+
+/// Checks the ClusterServiceVersion that a catalog is made of, after the changes of people.
+///
+/// # Errors
+/// Fails if a value that the catalog shows has another type than is read, or if it has the name or version of another release.
+pub(crate) fn check_csv(csv: &Value, options: &BundleOptions) -> Result<()> {
+    let path = options.csv_path();
+    check_csv_types(csv, &path)?;
     let name = options.csv_name(&options.version);
     for (key, expected, found) in [
         ("metadata.name", name.as_str(), &csv["metadata"]["name"]),

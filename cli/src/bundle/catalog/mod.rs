@@ -9,7 +9,7 @@ use anyhow::Result;
 use serde_json::Value;
 
 use self::channel::Channel;
-pub(crate) use self::check::{CheckedRelease, check_csv};
+pub(crate) use self::check::{CheckedRelease, check_csv, check_csv_types};
 pub(crate) use self::release::add_release;
 use super::BundleOptions;
 use crate::yaml_stream::{Document, read_documents};

@@ -117,11 +117,11 @@ pub(super) const PROPERTY_VALUES: &[(&str, Fields)] = &[
     ),
 ];
 
-/// What a catalog takes from a ClusterServiceVersion.
+/// What a catalog takes from a ClusterServiceVersion, and its links.
 pub(super) const CSV: Fields = &[
     (
         "metadata",
-        Shape::Fields(&[("name", Text), ("annotations", Texts)]),
+        Shape::Fields(&[("name", Text), ("annotations", Texts), ("labels", Texts)]),
     ),
     (
         "spec",
@@ -132,6 +132,7 @@ pub(super) const CSV: Fields = &[
             ("icon", List(&ICON)),
             ("installModes", List(&INSTALL_MODE)),
             ("keywords", List(&TEXT)),
+            ("links", List(&LINK)),
             ("maintainers", List(&MAINTAINER)),
             ("maturity", Text),
             ("minKubeVersion", Text),

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, anyhow, bail};
+use rbuilder_generator::CsvMarkers;
 use rbuilder_importer::{ImportedKind, ImportedVersion, import_kind};
 use rbuilder_templates::{ApiContext, ProjectContext, Rendered};
 use serde_json::{Value, json};
@@ -55,9 +56,17 @@ pub(super) fn read_definition(dir: &Path, flags: &ApiFlags) -> Result<Value> {
 /// # Errors
 /// Fails if a flag contradicts the CRD, and as [`plan_create_api`](super::plan_create_api) does.
 pub fn plan_create_api_from_crd(tree: &Tree, flags: &ApiFlags, document: &Value) -> Result<Outcome> {
+    let kind = import_crd(document, tree, &[])?;
+    plan_create_imported(tree, flags, &kind)
+}
+
+/// Returns the changes that `create api --from-crd` makes for a kind.
+///
+/// # Errors
+/// Fails as [`plan_create_api_from_crd`] does.
+pub(crate) fn plan_create_imported(tree: &Tree, flags: &ApiFlags, kind: &ImportedKind) -> Result<Outcome> {
     let mut creation = Creation::new(tree)?;
-    let kind = import(document, tree)?;
-    check_against(flags, &kind)?;
+    check_against(flags, kind)?;
     let group = creation.own_group(&kind.group)?;
     let mut versions: Vec<&ImportedVersion> = kind.versions.iter().collect();
     versions.sort_by_key(|version| Reverse((version.is_stored, names::version_rank(&version.name))));
@@ -90,8 +99,12 @@ pub fn plan_create_api_from_crd(tree: &Tree, flags: &ApiFlags, document: &Value)
     Ok(outcome)
 }
 
-fn import(document: &Value, tree: &Tree) -> Result<ImportedKind> {
-    import_kind(document, kubernetes::find_project_minor(tree)).map_err(|found| {
+/// Imports the types of a CRD, with the `#[csv(…)]` of its versions.
+///
+/// # Errors
+/// Fails with what is wrong with the CRD.
+pub(crate) fn import_crd(document: &Value, tree: &Tree, csv: &[CsvMarkers]) -> Result<ImportedKind> {
+    import_kind(document, kubernetes::find_project_minor(tree), csv).map_err(|found| {
         let errors = found.iter().filter(|found| found.is_error()).map(message);
         anyhow!(
             "cannot import the CRD:\n  {}",

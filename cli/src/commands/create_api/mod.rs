@@ -13,6 +13,7 @@ use rbuilder_importer::ImportedVersion;
 use rbuilder_templates::{ApiContext, Rendered};
 
 pub use self::imported::plan_create_api_from_crd;
+pub(crate) use self::imported::{import_crd, plan_create_imported};
 pub(super) use self::places::ApiPlaces;
 
 pub(super) use self::further::types_path;

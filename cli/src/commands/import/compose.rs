@@ -7,10 +7,11 @@ use rbuilder_generator::find_kubernetes_kind;
 use serde_json::Value;
 
 use super::controllers::{self, Ported};
+use super::csv::Unplaced;
 use super::deployment;
 use super::kinds::{Kind, Leftover, find_kinds};
-use super::{samples, webhooks};
-use crate::commands::create_api::{ApiPlaces, plan_create_api_from_crd};
+use super::{csv, samples, webhooks};
+use crate::commands::create_api::{ApiPlaces, import_crd, plan_create_imported};
 use crate::commands::scaffold_merge::{apply_step, list_manifests, plan_init_again};
 use crate::commands::{Outcome, plan_create_api, plan_create_webhook};
 use crate::edit::rust;
@@ -33,6 +34,9 @@ pub(super) struct Composed<'a> {
     pub(super) left: Vec<Leftover>,
     /// The differences on purpose.
     pub(super) better: Vec<Leftover>,
+    /// What the base of the ClusterServiceVersion says of fields and no type can, by group, kind and version. It has all
+    /// versions of the kinds that have types.
+    pub(super) unplaced: BTreeMap<(String, String, String), Unplaced>,
 }
 
 const PLAN_FLAGS: PlanFlags = PlanFlags {
@@ -56,10 +60,11 @@ pub(super) fn compose<'a>(original: &'a GoProject, project: &Project) -> Result<
         webhook_files: BTreeMap::new(),
         left,
         better: Vec::new(),
+        unplaced: BTreeMap::new(),
     };
     composed.apply(plan_init_again)?;
     for kind in &kinds {
-        composed.add_kind(kind)?;
+        composed.add_kind(original, kind)?;
     }
     for kind in &kinds {
         composed.add_webhooks(original, kind)?;
@@ -69,10 +74,7 @@ pub(super) fn compose<'a>(original: &'a GoProject, project: &Project) -> Result<
     webhooks::port(original, &mut composed);
     samples::port(original, &mut composed)?;
     deployment::port(original, &mut composed)?;
-    for (path, _) in original.documents("config/manifests/", "ClusterServiceVersion") {
-        let reason = "run `rbuilder bundle`, describe the operator in the ClusterServiceVersion that it makes, and fields with `#[csv(…)]`";
-        composed.left.push(Leftover::new(path, reason));
-    }
+    csv::port(original, &mut composed);
     for (path, reason) in &original.unread {
         composed
             .left
@@ -96,7 +98,7 @@ impl Composed<'_> {
     }
 
     /// Runs a command on the files.
-    fn apply(&mut self, make: impl Fn(&Tree) -> Result<Plan>) -> Result<()> {
+    fn apply(&mut self, make: impl FnOnce(&Tree) -> Result<Plan>) -> Result<()> {
         let tree = Tree::in_memory(self.files.clone(), None);
         let tree = apply_step(apply_step(tree, make)?, list_manifests)?;
         if let Some(project) = Project::read(&tree)? {
@@ -107,7 +109,7 @@ impl Composed<'_> {
     }
 
     /// Runs a command on the files; its failure is left to a person. Returns whether it succeeded.
-    fn try_apply(&mut self, what: &str, help: &str, make: impl Fn(&Tree) -> Result<Outcome>) -> bool {
+    fn try_apply(&mut self, what: &str, help: &str, make: impl FnOnce(&Tree) -> Result<Outcome>) -> bool {
         match self.apply(|tree| Ok(make(tree)?.plan)) {
             Ok(()) => true,
             Err(error) => {
@@ -120,7 +122,7 @@ impl Composed<'_> {
     }
 
     /// Adds the types and the controllers of a kind.
-    fn add_kind(&mut self, kind: &Kind<'_>) -> Result<()> {
+    fn add_kind(&mut self, original: &GoProject, kind: &Kind<'_>) -> Result<()> {
         let resource = &kind.resource;
         let what = format!("kind `{}`", resource.kind);
         if resource.external {
@@ -161,9 +163,20 @@ impl Composed<'_> {
         );
         flags.version.clear();
         let crd = without_conversion(crd, kind);
-        if !self.try_apply(&what, "", |tree| plan_create_api_from_crd(tree, &flags, &crd)) {
+        let markers = csv::find_markers(original, &crd);
+        let mut unplaced = BTreeMap::new();
+        let is_added = self.try_apply(&what, "", |tree| {
+            let mut kind = import_crd(&crd, tree, &markers)?;
+            for version in &mut kind.versions {
+                let key = (kind.group.clone(), kind.kind.clone(), version.name.clone());
+                unplaced.insert(key, std::mem::take(&mut version.unplaced));
+            }
+            plan_create_imported(tree, &flags, &kind)
+        });
+        if !is_added {
             return Ok(());
         }
+        self.unplaced.append(&mut unplaced);
         let stored = self.stored_resource(resource).unwrap_or_else(|| resource.clone());
         for controller in kind.controllers.iter().skip(1) {
             let flags = api_flags(&stored, controller.name.as_ref(), (false, true));

@@ -9,6 +9,7 @@
 
 mod compose;
 mod controllers;
+mod csv;
 mod deployment;
 mod kinds;
 mod migration;

@@ -81,7 +81,7 @@ pub fn rebuild_files(tree: &Tree, release: Option<&'static Release>) -> Result<B
 ///
 /// # Errors
 /// Fails as the command does.
-pub(in crate::commands) fn apply_step(tree: Tree, make: impl Fn(&Tree) -> Result<Plan>) -> Result<Tree> {
+pub(in crate::commands) fn apply_step(tree: Tree, make: impl FnOnce(&Tree) -> Result<Plan>) -> Result<Tree> {
     let plan = make(&tree)?;
     plan.check_conflicts()?;
     let release = tree.release();

@@ -1,0 +1,349 @@
+//! `#[csv(…)]` that says what an owned kind in a base says: the inverse of the entries that a bundle has.
+
+use std::collections::BTreeSet;
+
+use rbuilder_generator::{CsvKind, CsvMarkers, CsvResource, Descriptor};
+use serde_json::{Map, Value, json};
+
+use super::base::{filled, items};
+use super::descriptors::{describe, find_field, is_at_or_below, split_humps};
+use crate::project::names::{check_kind, check_version};
+
+/// Keys of a descriptor that markers can say.
+const DESCRIPTOR_KEYS: &[&str] = &["description", "displayName", "path", "x-descriptors"];
+
+/// An entry of an owned kind, taken apart.
+#[derive(Debug)]
+pub(crate) struct EntryMarkers<'a> {
+    entry: &'a Value,
+    /// The markers that say what the entry says beyond what a bundle says without.
+    pub(crate) markers: CsvMarkers,
+    /// Paths of fields that the CRD does not have, with `spec` or `status` before them. Those below one of them are left out.
+    pub(crate) unknown: Vec<String>,
+}
+
+impl<'a> EntryMarkers<'a> {
+    /// Takes an entry apart; `crd` is its CRD. Returns nothing if the entry is of no version of it.
+    pub(crate) fn read(entry: &'a Value, crd: &Value) -> Option<EntryMarkers<'a>> {
+        let mut versions = items(&crd["spec"]["versions"]);
+        let version = versions.find(|version| version["name"] == entry["version"])?;
+        if entry["name"] != crd["metadata"]["name"] {
+            return None;
+        }
+        let schema = &version["schema"]["openAPIV3Schema"];
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let kind = text(&crd["spec"]["names"]["kind"]);
+        let mut unknown = Vec::new();
+        Some(EntryMarkers {
+            entry,
+            markers: CsvMarkers {
+                group: text(&crd["spec"]["group"]),
+                version: text(&version["name"]),
+                of_kind: kind_markers(entry, &kind, schema),
+                kind,
+                spec: field_markers(&entry["specDescriptors"], schema, "spec", &mut unknown),
+                status: field_markers(&entry["statusDescriptors"], schema, "status", &mut unknown),
+            },
+            unknown,
+        })
+    }
+
+    /// Returns what is left for the base: what markers cannot say, and the descriptors that no field of a type can have. Returns
+    /// nothing if there is nothing.
+    pub(crate) fn rest(&self, unplaced: &BTreeSet<(&'static str, String)>) -> Option<Value> {
+        let mut rest = Map::new();
+        let made = ["kind", "name", "version", "displayName", "description"];
+        for (key, value) in filled(self.entry, &made) {
+            let kept = match key {
+                "resources" if !self.markers.of_kind.resources.is_empty() => continue,
+                "specDescriptors" => rest_of_fields(value, "spec", unplaced, &self.unknown),
+                "statusDescriptors" => rest_of_fields(value, "status", unplaced, &self.unknown),
+                _ => value.clone(),
+            };
+            rest.extend(
+                filled(&json!({ key: kept }), &[]).map(|(key, value)| (key.to_owned(), value.clone())),
+            );
+        }
+        if rest.is_empty() {
+            return None;
+        }
+        for key in ["kind", "name", "version"] {
+            rest.insert(key.to_owned(), self.entry[key].clone());
+        }
+        Some(Value::Object(rest))
+    }
+}
+
+/// Returns the markers of the kind: what differs from what a bundle says without.
+fn kind_markers(entry: &Value, kind: &str, schema: &Value) -> CsvKind {
+    CsvKind {
+        display_name: other_text(&entry["displayName"], &split_humps(kind)),
+        description: other_text(
+            &entry["description"],
+            schema["description"].as_str().unwrap_or_default(),
+        ),
+        resources: resource_markers(&entry["resources"], kind).unwrap_or_default(),
+        ..CsvKind::default()
+    }
+}
+
+/// Returns the kinds of objects in a list, beside the kind itself, which is always among them; nothing if no marker can have one
+/// of them.
+fn resource_markers(list: &Value, own: &str) -> Option<Vec<CsvResource>> {
+    let mut resources = Vec::new();
+    for entry in items(list).filter(|entry| entry["kind"] != *own) {
+        let text = |key: &str| entry[key].as_str().unwrap_or_default().to_owned();
+        let resource = CsvResource {
+            kind: text("kind"),
+            version: text("version"),
+            name: text("name"),
+        };
+        let is_valid = check_kind(&resource.kind).is_ok()
+            && check_version(&resource.version).is_ok()
+            && resource.name.is_empty();
+        if !is_valid {
+            return None;
+        }
+        if !resources.contains(&resource) {
+            resources.push(resource);
+        }
+    }
+    Some(resources)
+}
+
+/// Returns the markers of fields, by path. The order is a marker only where it is another than that of the paths.
+fn field_markers(
+    list: &Value,
+    schema: &Value,
+    part: &str,
+    unknown: &mut Vec<String>,
+) -> Vec<(String, Descriptor)> {
+    let root = &schema["properties"][part];
+    let mut listed: Vec<(&str, &Value, &Value)> = items(list)
+        .filter_map(|entry| {
+            entry["path"]
+                .as_str()
+                .map(|path| (path, find_field(root, path), entry))
+        })
+        .collect();
+    listed.retain(|(path, field, _)| {
+        let full = format!("{part}.{path}");
+        if field.is_null() && !unknown.iter().any(|above| is_at_or_below(&full, above)) {
+            unknown.push(full);
+        }
+        !field.is_null()
+    });
+    let is_sorted = listed.is_sorted_by_key(|(path, ..)| *path);
+    let mut markers = Vec::new();
+    for (order, (path, field, entry)) in (1..).zip(listed) {
+        let mut marker = field_marker(entry, &describe(path, field, part));
+        marker.order = (!is_sorted).then_some(order);
+        // A field further down has a descriptor by its marker only.
+        if marker == Descriptor::default() && path.contains(['.', '[']) {
+            let without = describe(path, field, part);
+            marker.display_name = without["displayName"].as_str().map(str::to_owned);
+        }
+        if marker != Descriptor::default() && is_marker(entry) {
+            markers.push((path.to_owned(), marker));
+        }
+    }
+    markers
+}
+
+/// Returns the marker of a field: what differs from its descriptor without one.
+fn field_marker(entry: &Value, without: &Value) -> Descriptor {
+    let text = |key: &str| without[key].as_str().unwrap_or_default();
+    let hints = &entry["x-descriptors"];
+    let hints = (*hints != without["x-descriptors"]).then_some(hints);
+    Descriptor {
+        display_name: other_text(&entry["displayName"], text("displayName")),
+        description: other_text(&entry["description"], text("description")),
+        x_descriptors: hints
+            .into_iter()
+            .flat_map(items)
+            .filter_map(|hint| hint.as_str().map(str::to_owned))
+            .collect(),
+        ..Descriptor::default()
+    }
+}
+
+/// Returns a text unless it is empty or has the words of another: descriptions have their lines broken elsewhere.
+fn other_text(text: &Value, known: &str) -> Option<String> {
+    let text = text.as_str()?;
+    let is_same = text.split_whitespace().eq(known.split_whitespace());
+    (!is_same && !text.trim().is_empty()).then(|| text.to_owned())
+}
+
+/// Returns whether a marker can say all of a descriptor.
+fn is_marker(entry: &Value) -> bool {
+    filled(entry, DESCRIPTOR_KEYS).next().is_none()
+}
+
+/// Returns the descriptors of a list that the base keeps.
+fn rest_of_fields(
+    list: &Value,
+    part: &'static str,
+    unplaced: &BTreeSet<(&'static str, String)>,
+    unknown: &[String],
+) -> Value {
+    let is_kept = |entry: &&Value| {
+        let path = entry["path"].as_str().unwrap_or_default();
+        let is_unplaced = unplaced.contains(&(part, path.to_owned()));
+        let path = format!("{part}.{path}");
+        let is_known = !unknown.iter().any(|above| is_at_or_below(&path, above));
+        is_known && (is_unplaced || !is_marker(entry))
+    };
+    items(list).filter(is_kept).cloned().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bundle::descriptors::describe_fields;
+
+    fn crd() -> Value {
+        let server = json!({ "properties": { "memory": { "type": "string", "description": "Memory of\nthe server." } } });
+        json!({
+            "metadata": { "name": "cups.example.com" },
+            "spec": { "group": "example.com", "names": { "kind": "Cup" }, "versions": [{
+                "name": "v1",
+                "schema": { "openAPIV3Schema": { "description": "Cups.", "properties": { "spec": { "properties": {
+                    "name": { "type": "string" },
+                    "servers": { "type": "array", "items": server },
+                    "size": { "type": "integer" },
+                } } } } },
+            }] },
+        })
+    }
+
+    /// Checks the markers of fields and what is left for the base.
+    #[track_caller]
+    fn check(fields: Value, expected: &[(&str, &str)], rest: Value) {
+        let entry =
+            json!({ "name": "cups.example.com", "version": "v1", "kind": "Cup", "specDescriptors": fields });
+        let crd = crd();
+        let split = EntryMarkers::read(&entry, &crd).expect("an entry of the CRD");
+        let spec = &split.markers.spec;
+        let shown: Vec<(&str, String)> = spec
+            .iter()
+            .map(|(path, marker)| (path.as_str(), show(marker)))
+            .collect();
+        let expected: Vec<(&str, String)> = expected
+            .iter()
+            .map(|(path, marker)| (*path, (*marker).to_owned()))
+            .collect();
+        assert_eq!(shown, expected, "{entry}");
+        let kept = split.rest(&BTreeSet::new());
+        assert_eq!(
+            kept.map_or(Value::Null, |kept| kept["specDescriptors"].clone()),
+            rest,
+            "{entry}"
+        );
+        // A bundle has again what the entry says.
+        let schema = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+        let made = describe_fields(schema, "spec", &rest, spec);
+        for field in items(&entry["specDescriptors"]) {
+            let path = format!("spec.{}", field["path"].as_str().unwrap_or_default());
+            if split.unknown.iter().any(|above| is_at_or_below(&path, above)) {
+                continue;
+            }
+            let found = made.iter().find(|made| made["path"] == field["path"]);
+            let found = found.expect("a descriptor");
+            for (key, value) in filled(field, &["description"]) {
+                assert_eq!(found[key], *value, "{key} of {field}");
+            }
+        }
+    }
+
+    fn show(marker: &Descriptor) -> String {
+        let texts = [&marker.display_name, &marker.description].map(|text| text.clone().unwrap_or_default());
+        let order = marker.order.map(|order| order.to_string()).unwrap_or_default();
+        format!(
+            "{} {} {}{order}",
+            texts[0],
+            texts[1],
+            marker.x_descriptors.join(",")
+        )
+        .trim()
+        .to_owned()
+    }
+
+    #[test]
+    fn markers_say_what_differs() {
+        let number = "urn:alm:descriptor:com.tectonic.ui:number";
+        check(
+            json!([{ "path": "size", "displayName": "Size", "x-descriptors": [number] }]),
+            &[],
+            Value::Null,
+        );
+        check(
+            json!([{ "path": "size", "displayName": "Pods" }]),
+            &[("size", "Pods")],
+            Value::Null,
+        );
+        check(
+            json!([{ "path": "size", "x-descriptors": ["a", "b"] }]),
+            &[("size", "a,b")],
+            Value::Null,
+        );
+        check(
+            json!([{ "path": "servers[0].memory", "displayName": "Memory", "description": "Memory of the server." }]),
+            &[("servers[0].memory", "Memory")],
+            Value::Null,
+        );
+        check(
+            json!([{ "path": "size", "displayName": "Size" }, { "path": "name", "description": "Other." }]),
+            &[("size", "1"), ("name", "Other. 2")],
+            Value::Null,
+        );
+        check(
+            json!([{ "path": "size", "displayName": "Size" }, { "path": "gone" }, { "path": "gone.inner" }]),
+            &[],
+            Value::Null,
+        );
+        let with_value = json!([{ "path": "size", "displayName": "Pods", "value": 5 }]);
+        check(with_value.clone(), &[], with_value);
+    }
+
+    #[test]
+    fn a_kind_keeps_what_a_marker_cannot_say() {
+        let check = |resources: Value, marked: &[&str], rest: Value| {
+            let entry = json!({
+                "name": "cups.example.com", "version": "v1", "kind": "Cup", "displayName": "Cup", "description": "Cups.",
+                "resources": resources,
+            });
+            let crd = crd();
+            let split = EntryMarkers::read(&entry, &crd).expect("an entry of the CRD");
+            let of_kind = &split.markers.of_kind;
+            assert_eq!((&of_kind.display_name, &of_kind.description), (&None, &None));
+            let kinds: Vec<&str> = of_kind
+                .resources
+                .iter()
+                .map(|resource| resource.kind.as_str())
+                .collect();
+            assert_eq!(kinds, marked, "{entry}");
+            let kept = split.rest(&BTreeSet::new());
+            assert_eq!(
+                kept.map_or(Value::Null, |kept| kept["resources"].clone()),
+                rest,
+                "{entry}"
+            );
+        };
+        let own = json!({ "kind": "Cup", "name": "", "version": "v1" });
+        let service = json!({ "kind": "Service", "name": "", "version": "v1" });
+        check(json!([own, service, service]), &["Service"], Value::Null);
+        for other in [
+            json!({ "kind": "Deployment", "name": "", "version": "apps/v1" }),
+            json!({ "kind": "Deployment", "name": "cup-server", "version": "v1" }),
+            json!({ "kind": "deployments", "name": "", "version": "v1" }),
+        ] {
+            check(json!([service, other]), &[], json!([service, other]));
+        }
+        assert!(
+            EntryMarkers::read(&json!({ "name": "mugs.example.com", "version": "v1" }), &crd()).is_none()
+        );
+        assert!(
+            EntryMarkers::read(&json!({ "name": "cups.example.com", "version": "v2" }), &crd()).is_none()
+        );
+    }
+}

@@ -1,0 +1,120 @@
+//! `#[csv(…)]` on the fields of types, found by the paths that catalogs have for fields.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use rbuilder_schema::{CsvMarkers, Descriptor, Markers};
+
+use crate::classes::{Body, Classes, Ty};
+use crate::structs::{FieldText, Finished};
+
+/// A field: the position of its struct, and its own in it.
+type FieldId = (usize, usize);
+
+/// The types of `spec` and `status`, by position.
+pub(crate) struct Parts {
+    pub(crate) spec: Option<usize>,
+    pub(crate) status: Option<usize>,
+}
+
+/// Gives fields the descriptors that belong to them. A type that stands at several places has one if all places that have any
+/// have the same.
+///
+/// Returns the descriptors that no field can have, as `spec` or `status` and a path.
+pub(crate) fn place_descriptors(
+    csv: &CsvMarkers,
+    parts: &Parts,
+    classes: &Classes<'_>,
+    finished: &mut BTreeMap<usize, Finished>,
+) -> BTreeSet<(&'static str, String)> {
+    let mut found: BTreeMap<FieldId, Vec<(&'static str, &String, &Descriptor)>> = BTreeMap::new();
+    let mut unplaced = BTreeSet::new();
+    for (part, root, described) in [
+        ("spec", parts.spec, &csv.spec),
+        ("status", parts.status, &csv.status),
+    ] {
+        for (path, descriptor) in described {
+            match root.and_then(|root| find_field(root, path, classes, finished)) {
+                Some(field) => found.entry(field).or_default().push((part, path, descriptor)),
+                None => {
+                    unplaced.insert((part, path.clone()));
+                }
+            }
+        }
+    }
+    for ((class, at), described) in found {
+        let field = finished
+            .get_mut(&class)
+            .and_then(|class| class.fields.get_mut(at));
+        match (field, described.as_slice()) {
+            (Some(field), [(_, _, first), rest @ ..]) if rest.iter().all(|(_, _, other)| other == first) => {
+                field.markers.descriptor = Some(Arc::new(Descriptor::clone(first)));
+            }
+            _ => unplaced.extend(described.iter().map(|(part, path, _)| (*part, (*path).clone()))),
+        }
+    }
+    unplaced
+}
+
+/// Returns the struct of a field of another one.
+pub(crate) fn find_class(classes: &Classes<'_>, class: usize, field: &str) -> Option<usize> {
+    let Body::Struct(members) = &classes.list.get(class)?.body else {
+        return None;
+    };
+    match members.iter().find(|member| *member.wire == *field)?.ty {
+        Ty::Class(id) => Some(id),
+        _ => None,
+    }
+}
+
+/// Finds the field with a path such as `servers[0].memory` below a struct. None is below a schema that is written out, which
+/// hides the markers of what it stands for.
+fn find_field(
+    root: usize,
+    path: &str,
+    classes: &Classes<'_>,
+    finished: &BTreeMap<usize, Finished>,
+) -> Option<FieldId> {
+    let mut class = root;
+    let mut segments = path.split('.').peekable();
+    while let Some(segment) = segments.next() {
+        let name = segment.trim_end_matches("[0]");
+        let Body::Struct(members) = &classes.list.get(class)?.body else {
+            return None;
+        };
+        let at = members.iter().position(|member| *member.wire == *name)?;
+        let texts = finished.get(&class)?;
+        if texts.markers.schema.is_some() {
+            return None;
+        }
+        if segments.peek().is_none() {
+            return (name == segment).then_some((class, at));
+        }
+        let lists = (segment.len() - name.len()) / "[0]".len();
+        class = class_of(texts.fields.get(at)?, lists)?;
+    }
+    None
+}
+
+/// Returns the struct of a field, or of the items of its list.
+fn class_of(field: &FieldText, lists: usize) -> Option<usize> {
+    let mut markers: Option<&Markers> = Some(&field.markers);
+    let mut ty = &field.ty;
+    for level in 0..=lists {
+        if markers.is_some_and(|markers| markers.schema.is_some()) {
+            return None;
+        }
+        while let Ty::Nullable(inner) = ty {
+            ty = inner;
+        }
+        if level < lists {
+            let Ty::List(items) = ty else { return None };
+            ty = items;
+            markers = markers.and_then(|markers| markers.items.as_deref());
+        }
+    }
+    match ty {
+        Ty::Class(id) => Some(*id),
+        _ => None,
+    }
+}
