@@ -15,6 +15,7 @@ mod kinds;
 mod kube_release;
 mod kubernetes_kinds;
 mod kubernetes_types;
+mod nulls;
 mod origin;
 mod orphan;
 mod package;

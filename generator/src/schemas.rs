@@ -1,12 +1,12 @@
 //! Resolved types to schemas: one for each item and its arguments, made once.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 use std::sync::Arc;
 
 use rbuilder_reader::{Span, TypeKind, TypeRef};
 use rbuilder_schema::{
-    Assembled, Schema, SchemaType, Site, Slot, array_of, array_of_length, assemble_with_defaults,
+    Assembled, Schema, SchemaType, Shape, Site, Slot, array_of, array_of_length, assemble_with_defaults,
     dropped_object_meta, fill_object_meta, is_bare, known, map_of, or_null, set_of, whole_object_meta,
 };
 use rbuilder_syntax::{AbsentField, SchemaFunction, Type};
@@ -15,6 +15,7 @@ use serde_json::Value;
 use crate::advice;
 use crate::defaults::{self, Evaluator};
 use crate::handwritten::{self, SchemaReader};
+use crate::nulls::{find_reached, find_types_that_need_option, list_read_slots};
 use crate::package::{Direction, ModuleId, Package, TypeId, ValueId};
 use crate::place::{FileId, Place};
 use crate::report::{ErrorId, Report};
@@ -48,6 +49,8 @@ pub(crate) struct Schemas<'a> {
     made: BTreeMap<Instance, Made<Option<Slot>>>,
     /// The directions that a type implements by hand instead of deriving them.
     by_hand: BTreeMap<TypeId, Vec<Direction>>,
+    /// The types whose schema accepts a `null` that serde reads only in an `Option`.
+    need_option: BTreeSet<TypeId>,
     /// The schemas of types by module and by how they are written there: most fields repeat a few types.
     spelled: HashMap<ModuleId, HashMap<String, Made<Slot>>>,
     /// The same for types whose schema a function of the program makes.
@@ -63,6 +66,7 @@ impl<'a> Schemas<'a> {
         let associated = Rc::new(defaults::index_associated(package));
         Schemas {
             by_hand: by_hand(package),
+            need_option: find_types_that_need_option(package),
             resolver: Resolver::new(package, associated, report),
             made: BTreeMap::new(),
             spelled: HashMap::new(),
@@ -94,6 +98,11 @@ impl<'a> Schemas<'a> {
         self.report_reserved(id);
         let args = self.resolver.default_args(id, place)?;
         self.instance(&(id, args), place).map(|slot| slot.schema)
+    }
+
+    /// Returns true if the schema of an item accepts a `null` that serde reads only in an `Option`.
+    pub(crate) fn needs_option(&self, id: TypeId) -> bool {
+        self.need_option.contains(&id)
     }
 
     /// The schema of a type as written beside an item.
@@ -368,6 +377,7 @@ impl<'a> Schemas<'a> {
             };
             self.report().warning(place, warning.message, help);
         }
+        self.check_nulls(*id, model, scope);
         self.check_one_way(model, scope)?;
         let absent = self.absent_values(*id, args, model);
         match assemble_with_defaults(&model.container, &slots, &absent) {
@@ -545,6 +555,38 @@ impl<'a> Schemas<'a> {
             return self.error(place, message, help);
         }
         Some(())
+    }
+
+    /// Warns of each value that the API server accepts as `null` and serde does not.
+    fn check_nulls(&mut self, id: TypeId, model: &Type, scope: Scope<'_>) {
+        if self.need_option.is_empty() {
+            return;
+        }
+        for (slot, has_place) in list_read_slots(&model.container) {
+            let written = model
+                .slots
+                .get(slot)
+                .filter(|_| !model.schema_functions.contains_key(&slot));
+            let Some((ty, resolved)) = written.and_then(|ty| Some((ty, self.resolver.resolve(ty, scope)?)))
+            else {
+                continue;
+            };
+            let is_newtype = matches!(model.container.shape, Shape::Transparent(_));
+            if is_newtype && matches!(&resolved, Ty::Item(inner, _) if self.need_option.contains(inner)) {
+                self.need_option.insert(id);
+            }
+            let Some(reached) = find_reached(&resolved, !has_place, &self.need_option) else {
+                continue;
+            };
+            let name = self.name(reached);
+            let message = format!("the API server accepts `null` for `{name}` here, but serde does not");
+            let help = format!("write `Option<{name}>`, or remove `nullable` from `{name}`");
+            let place = Place {
+                file: scope.file,
+                span: ty.span,
+            };
+            self.report().warning(place, message, &help);
+        }
     }
 
     /// A type that stands for another when it is read, or when it is written, has two forms, unless both have the same

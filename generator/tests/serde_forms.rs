@@ -349,10 +349,6 @@ fn markers_on_a_type_are_held_to_what_serde_reads() {
     let item = |attributes: &str| {
         format!("#[derive(CrdSchema, Serialize, Deserialize)] {attributes} struct Own {{ low: i32 }}")
     };
-    let nulls = "serde accepts `null` for this type only in an `Option`";
-    assert_eq!(warned("a: Option<Own>", &item("#[crd(nullable)]")), [nulls]);
-    let held = "#[derive(CrdSchema, Serialize, Deserialize)] #[crd(nullable)] struct Own(Option<i32>);";
-    assert_eq!(warned("a: Own", held), [] as [&str; 0]);
     let unknown = "the API server keeps unknown fields here, but serde rejects them";
     let both = "#[crd(preserve_unknown_fields)] #[serde(deny_unknown_fields)]";
     assert_eq!(errors("a: Own", &item(both)), [unknown]);
@@ -360,6 +356,58 @@ fn markers_on_a_type_are_held_to_what_serde_reads() {
         errors("a: Own", &item("#[serde(deny_unknown_fields)]")),
         [] as [&str; 0]
     );
+}
+
+#[test]
+fn a_null_that_serde_does_not_accept_is_told_of_where_it_would_arrive() {
+    let items = "#[derive(CrdSchema, Serialize, Deserialize)] #[crd(nullable)] struct Own { low: i32 }\n\
+                 #[derive(CrdSchema, Serialize, Deserialize)] struct Of<T> { it: T }\n\
+                 #[derive(CrdSchema, Serialize, Deserialize)] struct New(Own);\n\
+                 #[derive(CrdSchema, Serialize, Deserialize)] enum Either { A(Own), B(i32) }\n\
+                 #[derive(CrdSchema, Serialize, Deserialize)] #[crd(nullable)] struct Held(Option<i32>);";
+    for (ty, reached) in [
+        ("Own", "Own"),
+        ("Box<Own>", "Own"),
+        ("Vec<Own>", "Own"),
+        ("Option<Vec<Own>>", "Own"),
+        ("BTreeMap<String, Own>", "Own"),
+        ("Of<Own>", "Own"),
+        ("New", "New"),
+        ("Option<Either>", "Own"),
+    ] {
+        let expected = format!("the API server accepts `null` for `{reached}` here, but serde does not");
+        assert_eq!(warned(&format!("a: {ty}"), items), [expected], "{ty}");
+    }
+    let accepted = [
+        "a: Option<Own>",
+        "a: Option<Box<Own>>",
+        "a: Vec<Option<Own>>",
+        "a: Of<Option<Own>>",
+        "a: Option<New>",
+        "a: Held",
+        "#[serde(flatten)] a: Own",
+        "#[serde(with = \"m\")] #[crd(schema_type = \"Own\")] a: i32",
+    ];
+    for fields in accepted {
+        assert_eq!(warned(fields, items), [] as [&str; 0], "{fields}");
+    }
+}
+
+#[test]
+fn a_status_can_be_null_and_a_spec_cannot() {
+    let kind = |of_spec: &str, of_status: &str| {
+        format!(
+            "#[derive(CustomResource, CrdSchema, Serialize, Deserialize, Clone)]\n\
+             #[kube(group = \"example.com\", version = \"v1\", kind = \"Foo\", status = \"FooStatus\")]\n\
+             {of_spec} pub struct FooSpec {{ a: i32 }}\n\
+             #[derive(CrdSchema, Serialize, Deserialize, Clone)] {of_status} pub struct FooStatus {{ ready: Option<bool> }}\n"
+        )
+    };
+    let said = |of_spec, of_status| warnings(&[("src/lib.rs", &kind(of_spec, of_status))]);
+    assert_eq!(said("", "#[crd(nullable)]"), [] as [&str; 0]);
+    let expected = "the API server accepts `null` for `spec`, but serde does not";
+    assert_eq!(said("#[crd(nullable)]", ""), [expected]);
+    assert_eq!(said("#[crd(nullable, optional_spec)]", ""), [expected]);
 }
 
 #[test]

@@ -14,6 +14,8 @@ pub struct Type {
     pub ident: String,
     /// True if a marker could not be read: another mistake may only seem to be one for want of it.
     pub is_incomplete: bool,
+    /// True if a marker makes it nullable, although serde reads it from `null` only in an `Option`.
+    pub needs_option: bool,
     /// The place of the identifier.
     pub span: Span,
     /// Type parameters in order, with their default types.

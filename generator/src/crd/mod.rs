@@ -165,6 +165,7 @@ fn version<'a>(
         Some(whole) => root::complete_root(resource, Schema::clone(&*whole?)),
         None => {
             let spec = schemas.item(id, place);
+            check_null_spec(id, resource, schemas);
             let status = match &resource.status {
                 Some(ty) => schemas.beside(id, ty).map(Some),
                 None => Some(None),
@@ -202,6 +203,22 @@ fn check_disabled_schema(id: TypeId, resource: &CustomResource, schemas: &mut Sc
         kind = resource.kind
     );
     let help = "remove `schema = \"disabled\"`; if the program sets another schema, skip the kind: `skip = [\"…\"]` below `[package.metadata.rbuilder]` in Cargo.toml";
+    schemas.report().warning(place, message, help);
+}
+
+/// Warns of a spec that the API server accepts as `null`: the field in kube's type of the object is no `Option`, as that of
+/// the status is.
+fn check_null_spec(id: TypeId, resource: &CustomResource, schemas: &mut Schemas<'_>) {
+    if resource.no_spec || !schemas.needs_option(id) {
+        return;
+    }
+    let item = schemas.package().item(id);
+    let place = Place {
+        file: item.file,
+        span: resource.span,
+    };
+    let message = "the API server accepts `null` for `spec`, but serde does not";
+    let help = "remove `nullable`: kube's type of the object always has a spec";
     schemas.report().warning(place, message, help);
 }
 

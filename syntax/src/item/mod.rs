@@ -17,8 +17,8 @@ use crate::names::Case;
 use crate::serde_attrs::{ContainerAttrs, Directions, Foreign};
 use crate::session::SlotType;
 use crate::{
-    DefaultSource, Diagnostic, FieldValue, OneWay, SchemaFunction, SchemaSource, Session, Type,
-    custom_resource, docs, serde_attrs, suggest,
+    DefaultSource, FieldValue, OneWay, SchemaFunction, SchemaSource, Session, Type, custom_resource, docs,
+    serde_attrs, suggest,
 };
 use default::Defaults;
 use field::ReadFields;
@@ -90,9 +90,8 @@ pub fn parse_type(attrs: &[Attribute<'_>], item: TypeItem<'_>, session: &mut Ses
         None => reader.shape(body, &serde, span, &mut markers)?,
     };
     check_one_of(&read.one_of_fields, &shape, reader.session);
-    if !stand_in && markers.schema.is_none() {
-        reader.check_container(&markers, &serde, &shape, span);
-    }
+    let needs_option =
+        !stand_in && markers.schema.is_none() && reader.check_container(&markers, &serde, &shape);
     let Reader {
         slots,
         schema_functions,
@@ -120,6 +119,7 @@ pub fn parse_type(attrs: &[Attribute<'_>], item: TypeItem<'_>, session: &mut Ses
     Some(Type {
         ident: ident.text.to_owned(),
         is_incomplete: session.is_incomplete,
+        needs_option,
         span,
         generics,
         container,
@@ -207,8 +207,9 @@ struct FieldRules {
 }
 
 impl Reader<'_, '_> {
-    /// Markers on a type that serde, by its attributes, does not follow.
-    fn check_container(&mut self, markers: &Markers, serde: &ContainerAttrs, shape: &Shape, span: Span) {
+    /// Checks for markers on a type that serde, by its attributes, does not follow. Returns true if the schema accepts a
+    /// `null` that serde reads only in an `Option`.
+    fn check_container(&mut self, markers: &Markers, serde: &ContainerAttrs, shape: &Shape) -> bool {
         if let Some(at) = serde.denies_unknown
             && markers.preserve_unknown_fields
         {
@@ -220,11 +221,7 @@ impl Reader<'_, '_> {
             Shape::Transparent(slot) => self.slots.get(*slot).is_some_and(marker::is_option),
             Shape::Object(_) | Shape::Enum { .. } => false,
         };
-        if markers.nullable && !holds_option {
-            let message = "serde accepts `null` for this type only in an `Option`";
-            let help = "move `nullable` to the fields of this type, which must be `Option`s";
-            self.session.report(Diagnostic::warning(span, message).help(help));
-        }
+        markers.nullable && !holds_option
     }
 
     fn shape(
