@@ -164,7 +164,7 @@ fn versions(crd: &serde_json::Value) -> BTreeSet<String> {
         .collect()
 }
 
-/// Every marker must be used in the kinds.
+/// Every marker must be used in the kinds; one that takes a boolean, with `false` as well.
 #[test]
 fn every_marker_is_among_the_kinds() {
     let words: BTreeSet<&str> = SOURCES
@@ -180,6 +180,12 @@ fn every_marker_is_among_the_kinds() {
         .filter(|name| !words.contains(name))
         .collect();
     assert!(missing.is_empty(), "no kind has {missing:?}");
+    let forms = markers().flat_map(|marker| marker.form.split(", "));
+    let unused: Vec<&str> = forms
+        .filter(|form| form.ends_with(" = false"))
+        .filter(|form| !SOURCES.iter().any(|(_, text)| text.contains(form)))
+        .collect();
+    assert!(unused.is_empty(), "no kind has {unused:?}");
 }
 
 #[cfg(feature = "envtest")]

@@ -55,6 +55,13 @@ pub struct Template {
     pub meta: ObjectMeta,
 }
 
+/// Metadata that the API server may drop, unless a field of this type says otherwise.
+#[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]
+pub struct Unneeded {
+    #[kube(embedded_object_meta = false)]
+    pub metadata: ObjectMeta,
+}
+
 /// Markers in markers.
 #[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]
 pub struct Nested {
@@ -287,6 +294,11 @@ pub struct Overrides {
     pub maybe_pod: Option<PodSpec>,
     #[kube(embedded_object_meta)]
     pub kept_metadata: k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta,
+    #[kube(embedded_object_meta = false)]
+    pub dropped_metadata: ObjectMeta,
+    pub dropped_within: Unneeded,
+    #[kube(embedded_object_meta)]
+    pub kept_within: Unneeded,
     /// A description that is cut, since nobody reads it whole.
     #[kube(max_description_length = 24)]
     pub briefly: Part,

@@ -257,6 +257,8 @@ async fn marked(env: &Environment) {
             },
             "overrides": {
                 "keptMetadata": {"labels": {"a": "b"}}, "briefly": {"a": 1},
+                "droppedMetadata": {}, "droppedWithin": {"metadata": {}},
+                "keptWithin": {"metadata": {"labels": {"a": "b"}}},
                 "object": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"a": "b"}},
                 "loose": {"a": 1}, "numberOrText": "a", "pod": {"containers": []},
                 "looksLike": {"colour": "red", "beside": {"size": 1}}, "asNumber": 1, "newtype": ["a"], "tree": [],
