@@ -87,6 +87,42 @@ fn null_stands_where_the_server_allows_it() {
     );
 }
 
+/// The API server would reject the whole definition, too, but the cause is in one place.
+#[test]
+fn a_schema_that_is_written_out_is_refused_once() {
+    for (written, message) in [
+        (
+            "{ \"type\": \"array\" }",
+            "invalid schema: a list needs a schema for its items",
+        ),
+        (
+            "{ \"type\": \"object\", \"properties\": { \"a\": {} } }",
+            "invalid schema at `.a`: the value has no type",
+        ),
+    ] {
+        refused(
+            &format!("#[kube(schema = {written})]\npub field: Letter,"),
+            message,
+        );
+        refused(
+            &format!("#[kube(items(schema = {written}))]\npub field: Vec<Letter>,"),
+            message,
+        );
+        let of_type = manifest("", &format!("#[crd(schema = {written})]"));
+        assert_eq!(of_type, Err(vec![message.to_owned()]));
+    }
+    // The rest of the kind is judged all the same.
+    let others = "#[kube(schema = {})]\npub field: Letter,\n#[kube(items(nullable), list_type = \"set\")]\npub set: Vec<Option<i32>>,";
+    let items = "`.spec.set` would be rejected by the API server: items of a list of type `set` or `map` must not be `null`";
+    assert_eq!(
+        manifest(others, ""),
+        Err(vec![
+            items.to_owned(),
+            "invalid schema: the value has no type".to_owned()
+        ])
+    );
+}
+
 #[test]
 fn alternatives_of_schemars_are_kept() {
     let one_of =

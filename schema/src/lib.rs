@@ -73,6 +73,6 @@ pub use rework::{
     keep_unmarked_object_meta, shorten_descriptions, whole_object_meta,
 };
 pub use root::check_root;
-pub use schema::{DescriptorSlot, DropsObjectMeta, KeyForm, LacksDefault, Schema, SchemaType};
+pub use schema::{DescriptorSlot, DropsObjectMeta, IsReported, KeyForm, LacksDefault, Schema, SchemaType};
 pub use structural::check_structural;
 pub use validate::{check_default, is_same as is_same_value, validate};

@@ -183,6 +183,10 @@ pub struct Schema {
     /// for messages.
     #[serde(skip)]
     pub drops_object_meta: DropsObjectMeta,
+    /// Set if the rules that it breaks have been reported where it is written out, so that whoever uses it need not report
+    /// them again.
+    #[serde(skip)]
+    pub is_reported: IsReported,
     /// `#[csv(…)]` of the field, for the ClusterServiceVersion.
     #[serde(skip)]
     pub descriptor: DescriptorSlot,
@@ -227,6 +231,17 @@ pub struct DropsObjectMeta(pub bool);
 
 impl PartialEq for DropsObjectMeta {
     fn eq(&self, _: &DropsObjectMeta) -> bool {
+        true
+    }
+}
+
+/// Set on a schema whose mistakes have been reported. Nothing of it is in a manifest, so that two schemas are the same
+/// whatever it is.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct IsReported(pub bool);
+
+impl PartialEq for IsReported {
+    fn eq(&self, _: &IsReported) -> bool {
         true
     }
 }

@@ -7,7 +7,8 @@ use crate::root::check_stanza;
 use crate::{ListType, Schema, SchemaType};
 
 /// Returns an error for each rule that a schema breaks, in the order of its fields. The place is the path of the value,
-/// as `.spec.items[].name`; empty for the schema itself.
+/// as `.spec.items[].name`; empty for the schema itself. The parts whose mistakes [have been
+/// reported](Schema::is_reported) are passed over.
 pub fn check_structural(schema: &Schema) -> Vec<Diagnostic<String>> {
     let mut diagnostics = Vec::new();
     visit(schema, &mut String::new(), &mut diagnostics);
@@ -16,6 +17,9 @@ pub fn check_structural(schema: &Schema) -> Vec<Diagnostic<String>> {
 
 /// `path` is as it was when this returns.
 fn visit(schema: &Schema, path: &mut String, diagnostics: &mut Vec<Diagnostic<String>>) {
+    if schema.is_reported.0 {
+        return;
+    }
     let mut error = |message: String, help: Option<String>| {
         diagnostics.push(Diagnostic::error(path.to_owned(), message).maybe_help(help));
     };

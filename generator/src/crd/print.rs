@@ -54,6 +54,7 @@ fn write(schema: &Schema, entries: &mut Entries<'_>) {
         lacks_default: _,
         descriptor: _,
         drops_object_meta: _,
+        is_reported: _,
     } = schema;
     part(entries, "additionalProperties", additional_properties);
     parts(entries, "allOf", all_of);

@@ -1,7 +1,7 @@
 //! `schema = { … }`: the schema itself, where neither the Rust type nor other markers can say it.
 
 use rbuilder_schema::{
-    FORMATS, Pattern, SCHEMA_KEYS, Schema, SchemaError, SchemaType, Validation, check_literal,
+    FORMATS, IsReported, Pattern, SCHEMA_KEYS, Schema, SchemaError, SchemaType, Validation, check_literal,
     check_structural,
 };
 use serde_json::{Value, json};
@@ -21,11 +21,13 @@ pub(super) const MARKERS: &[Marker] = &[Marker {
 
 fn read(arg: &Arg, reading: &mut Reading, session: &mut Session) {
     let Some(value) = arg.any(session) else { return };
-    let Some(schema) = schema_of(&value, arg, session) else {
+    let Some(mut schema) = schema_of(&value, arg, session) else {
         return;
     };
     let at = arg.value_span();
-    for diagnostic in check_structural(&schema) {
+    let broken = check_structural(&schema);
+    schema.is_reported = IsReported(!broken.is_empty());
+    for diagnostic in broken {
         let place = place(&diagnostic.place);
         let about = |message| format!("invalid schema{place}: {message}");
         session.report(diagnostic.map_message(about).at(at));
