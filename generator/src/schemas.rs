@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use rbuilder_reader::{Span, TypeKind, TypeRef};
 use rbuilder_schema::{
-    Assembled, Schema, SchemaType, Shape, Site, Slot, array_of, array_of_length, assemble_with_defaults,
-    dropped_object_meta, fill_object_meta, is_bare, known, map_of, or_null, set_of, whole_object_meta,
+    Assembled, RECURSION, Schema, SchemaType, Shape, Site, Slot, array_of, array_of_length,
+    assemble_with_defaults, dropped_object_meta, fill_object_meta, is_bare, known, map_of, or_null, set_of,
+    whole_object_meta,
 };
 use rbuilder_syntax::{AbsentField, SchemaFunction, Type};
 use serde_json::Value;
@@ -628,11 +629,10 @@ impl<'a> Schemas<'a> {
 
     fn refuse_recursion(&mut self, (id, _): &Instance, place: Place) -> Option<Slot> {
         let start = self.open.iter().position(|(open, _)| open == id).unwrap_or(0);
-        let circle: Vec<TypeId> = self.open[start..]
-            .iter()
-            .map(|(open, _)| *open)
-            .chain([*id])
-            .collect();
+        let mut circle: Vec<TypeId> = self.open[start..].iter().map(|(open, _)| *open).collect();
+        // A type that contains itself with other arguments is one step, as `syntax` has it.
+        circle.dedup();
+        circle.push(*id);
         let names: Vec<&str> = circle.iter().map(|id| self.name(*id)).collect();
         let shown = if names.len() > 8 {
             &names[names.len() - 8..]
@@ -640,8 +640,7 @@ impl<'a> Schemas<'a> {
             &names
         };
         let message = format!("the type contains itself: {}", shown.join(" → "));
-        let help = "put `#[kube(schemaless, preserve_unknown_fields)]` on this field: the schema of a CRD cannot be recursive";
-        self.error(place, message, help)
+        self.error(place, message, RECURSION)
     }
 
     /// Too many types within each other: one of them on every round with a larger argument, or all of them others.

@@ -366,10 +366,16 @@ mod on_a_server {
     }
 }
 
-/// A type that contains itself.
+/// A type that contains itself by way of another: of one that mentions itself, the derive makes no schema.
 #[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]
 pub struct Node {
-    pub children: Vec<Node>,
+    pub children: Vec<Child>,
+}
+
+/// The other.
+#[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]
+pub struct Child {
+    pub node: Node,
 }
 
 /// The alternative that the panic message recommends.

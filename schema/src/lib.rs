@@ -67,12 +67,12 @@ pub use number::compare_numbers;
 #[doc(hidden)]
 pub use private as __private;
 pub use re2::{Choice, Pattern};
-pub use refused::{ESCAPE, refused};
+pub use refused::{ESCAPE, RECURSION, refused, refused_tuple};
 pub use rework::{
     dropped_object_meta, embedded_object_meta, fill_object_meta, is_bare, is_dropped_meta, keep_object_meta,
     keep_unmarked_object_meta, shorten_descriptions, whole_object_meta,
 };
-pub use root::check_root;
+pub use root::{ObjectParts, check_root};
 pub use schema::{DescriptorSlot, DropsObjectMeta, IsReported, KeyForm, LacksDefault, Schema, SchemaType};
 pub use structural::check_structural;
 pub use validate::{check_default, is_same as is_same_value, validate};

@@ -5,6 +5,23 @@ pub const ESCAPE: &str = "describe its JSON: `#[kube(schema_type = \"String\")]`
                           `#[kube(schema = { … })]` gives the schema itself, `#[kube(schemaless)]` uses only the other \
                           markers of the field";
 
+/// Help, in both front ends, for a type that contains itself.
+pub const RECURSION: &str = "put `#[kube(schemaless, preserve_unknown_fields)]` on this field: the schema of a CRD cannot be recursive";
+
+/// Returns message and help for a tuple, which has no valid schema.
+pub fn refused_tuple(is_empty: bool) -> (&'static str, &'static str) {
+    match is_empty {
+        true => (
+            "`()` is `null` in JSON, which a CRD cannot store",
+            "remove the field",
+        ),
+        false => (
+            "a tuple has no structural schema; the items of a list in a CRD have one type",
+            "use a struct with named fields",
+        ),
+    }
+}
+
 /// Returns message and help for a type that has no valid schema, by its full Rust path.
 pub fn refused(path: &str) -> Option<(&'static str, &'static str)> {
     Some(match path {

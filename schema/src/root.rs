@@ -4,19 +4,31 @@ use rbuilder_diagnostic::Diagnostic;
 
 use crate::{Schema, SchemaType};
 
-/// Returns an error for each rule of whole objects that a schema breaks. The place is the path of the value, as
-/// `.metadata`; empty for the object itself.
+/// The parts of an object that decide what its schema may say, and what to advise instead.
+#[derive(Clone, Copy, Debug)]
+pub struct ObjectParts {
+    /// True if its fields are in `spec`.
+    pub has_spec: bool,
+    /// True if the status is a subresource.
+    pub has_status_subresource: bool,
+}
+
+/// Returns an error for each rule of whole objects that a schema breaks. The place is the path of the value,
+/// as `.metadata`; empty for the object itself. A schema whose mistakes [have been reported](Schema::is_reported) has none.
 ///
 /// The rules are those of apiextensions-apiserver (`ValidateStructural`, and `allowedFieldsAtRootSchema` where the status
 /// is a subresource, because its schema is then taken out of that of the object).
-pub fn check_root(root: &Schema, has_status_subresource: bool) -> Vec<Diagnostic<String>> {
+pub fn check_root(root: &Schema, parts: ObjectParts) -> Vec<Diagnostic<String>> {
+    if root.is_reported.0 {
+        return Vec::new();
+    }
     let mut diagnostics = check_stanza(root, "");
     let mut error = |path: &str, message: String, help: &str| {
         diagnostics.push(Diagnostic::error(path.to_owned(), message).help(help));
     };
     if let Some(other) = root.schema_type.filter(|is| *is != SchemaType::Object) {
         let message = format!("an object must be of type `object`, found `{}`", other.as_str());
-        error("", message, "use a struct with named fields, or a map");
+        error("", message, "write `\"type\": \"object\"`");
     }
     if root.nullable {
         error("", "an object must not be nullable".into(), "remove `nullable`");
@@ -26,16 +38,20 @@ pub fn check_root(root: &Schema, has_status_subresource: bool) -> Vec<Diagnostic
         error("", "an object must not have `additionalProperties`".into(), help);
     }
     if root.default.is_some() {
-        error(
-            "",
-            "an object must not have a default".into(),
-            "move it to `spec`",
-        );
+        let help = match parts.has_spec {
+            true => "move it to `spec`",
+            false => "remove it: its fields can have defaults",
+        };
+        error("", "an object must not have a default".into(), help);
     }
-    if has_status_subresource {
+    if parts.has_status_subresource {
         for key in keys_refused_with_status(root) {
             let message = format!("an object with a status subresource cannot have `{key}`");
-            let help = "move it to the type of `spec`, or write a rule in CEL: `cel(…)`";
+            let help = match (parts.has_spec, key) {
+                (true, _) => "move it to the type of `spec`, or write a rule in CEL: `cel(…)`",
+                (false, "x-kubernetes-map-type" | "x-kubernetes-embedded-resource") => "remove it",
+                (false, _) => "write a rule in CEL instead: `cel(…)`",
+            };
             error("", message, help);
         }
     }
@@ -107,13 +123,17 @@ mod tests {
     use super::*;
 
     fn check(keys: Value, has_status_subresource: bool, expected: &[&str]) {
+        let parts = ObjectParts {
+            has_spec: true,
+            has_status_subresource,
+        };
         let mut schema = json!({ "type": "object" });
         schema
             .as_object_mut()
             .unwrap()
             .extend(keys.as_object().unwrap().clone());
         let root: Schema = serde_json::from_value(schema).expect("a schema");
-        let found: Vec<_> = check_root(&root, has_status_subresource)
+        let found: Vec<_> = check_root(&root, parts)
             .iter()
             .map(|diagnostic| format!("{}: {}", diagnostic.place, diagnostic.message))
             .collect();

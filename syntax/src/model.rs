@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use rbuilder_reader::{Span, TypeRef};
-use rbuilder_schema::{Container, Content, CsvKind, Field, Shape, Site};
+use rbuilder_schema::{Container, Content, CsvKind, Field, ObjectParts, Shape, Site};
 
 use crate::names;
 
@@ -249,6 +249,14 @@ impl CustomResource {
     /// Returns whether the status is a subresource.
     pub fn has_status_subresource(&self) -> bool {
         self.status_subresource.unwrap_or(self.status.is_some())
+    }
+
+    /// Returns the parts of its objects.
+    pub fn object_parts(&self) -> ObjectParts {
+        ObjectParts {
+            has_spec: !self.no_spec,
+            has_status_subresource: self.has_status_subresource(),
+        }
     }
 
     /// Returns the singular under which the program knows the resource: kube-derive's where none is written.

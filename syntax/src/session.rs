@@ -75,6 +75,11 @@ impl Session {
         self.slot_types.is_some()
     }
 
+    /// Returns true if our derive makes the schema of the item.
+    pub(crate) fn is_ours(&self) -> bool {
+        self.schema_source == SchemaSource::CrdSchema
+    }
+
     /// The slots' types of the last item parsed, in slot order; empty unless they are kept.
     pub fn take_slot_types(&mut self) -> Vec<SlotType> {
         self.slot_types.as_mut().map(std::mem::take).unwrap_or_default()

@@ -187,7 +187,7 @@ fn descriptions_of_kinds_are_checked() {
 
 #[test]
 fn markers_that_a_whole_object_cannot_have_are_refused() {
-    let help = "move it to the type of `spec`, or write a rule in CEL: `cel(…)`";
+    let help = "write a rule in CEL instead: `cel(…)`";
     for (keys, marker, refused) in [
         (
             "no_spec, status = \"S\"",
@@ -222,6 +222,97 @@ fn markers_that_a_whole_object_cannot_have_are_refused() {
             &expected,
         );
     }
+}
+
+#[test]
+fn a_struct_that_is_the_whole_object_has_fields_of_its_own() {
+    let kind = |keys: &str, item: &str| {
+        format!("#[kube(group = \"a.example.com\", version = \"v1\", kind = \"Test\", {keys})] {item}")
+    };
+    let whole = |item: &str, expected: &[&str]| check(&kind("no_spec", item), expected);
+    whole(
+        "#[crd(schema = { \"type\": \"object\", \"default\": {} })] struct T { a: i32 }",
+        &[
+            "{ \"type\": \"object\", \"default\": {} }: an object must not have a default | remove it: its fields can have defaults",
+        ],
+    );
+    whole(
+        "#[crd(schema = { \"type\": \"string\" })] struct T { a: i32 }",
+        &[
+            "{ \"type\": \"string\" }: an object must be of type `object`, found `string` | write `\"type\": \"object\"`",
+        ],
+    );
+    whole(
+        "#[crd(schema = { \"type\": \"object\" })] struct T { a: i32 }",
+        &[],
+    );
+    check(
+        &kind(
+            "served",
+            "#[crd(schema = { \"type\": \"object\", \"default\": {} })] struct T { a: i32 }",
+        ),
+        &[],
+    );
+    let renamed = "remove the field, or rename it";
+    for (field, place, name) in [
+        ("metadata: ObjectMeta", "metadata", "metadata"),
+        ("#[serde(rename = \"kind\")] sort: String", "sort", "kind"),
+        ("status: Option<S>", "status", "status"),
+    ] {
+        let message = format!("{place}: every object has a field `{name}`, also without a spec | {renamed}");
+        whole(&format!("struct T {{ {field}, a: i32 }}"), &[&message]);
+        check(&kind("served", &format!("struct T {{ {field}, a: i32 }}")), &[]);
+    }
+    whole("struct T { spec: Inner, #[serde(flatten)] metadata: Inner }", &[]);
+    let fields = "T: a kind with `no_spec` needs a struct with named fields | name the fields: without a spec they stand beside `metadata`";
+    whole("struct T(Inner);", &[fields]);
+    whole("enum T { A { a: i32 }, B { b: i32 } }", &[fields]);
+}
+
+#[test]
+fn types_without_a_schema_are_reported_where_they_are_written() {
+    let ours = |attrs: &str, ty: &str, expected: &[&str]| {
+        check(
+            &format!("#[derive(CrdSchema)] struct S {{ {attrs} f: {ty} }}"),
+            expected,
+        );
+    };
+    let tuple = "a tuple has no structural schema; the items of a list in a CRD have one type | use a struct with named fields";
+    ours("", "(i32, i32)", &[&format!("(i32, i32): {tuple}")]);
+    ours("", "Option<Vec<(i32, i32)>>", &[&format!("(i32, i32): {tuple}")]);
+    ours(
+        "",
+        "()",
+        &["(): `()` is `null` in JSON, which a CRD cannot store | remove the field"],
+    );
+    for ty in ["::core::time::Duration", "std::time::Duration"] {
+        let message = format!(
+            "{ty}: a `std::time::Duration` is an object of seconds and nanoseconds in JSON, not a duration as in \
+             Kubernetes | use `kube::core::Duration`, which is a string such as `1h30m`"
+        );
+        ours("", ty, &[&message]);
+    }
+    for ty in ["Duration", "my::std::time::Duration", "time::Duration"] {
+        ours("", ty, &[]);
+    }
+    let recursive = |ty: &str| {
+        format!(
+            "{ty}: the type contains itself: S → S | put `#[kube(schemaless, preserve_unknown_fields)]` on this field: \
+             the schema of a CRD cannot be recursive"
+        )
+    };
+    for ty in ["Box<S>", "Option<Box<Self>>", "BTreeMap<String, Vec<S>>", "[S]"] {
+        ours("", ty, &[&recursive(ty)]);
+    }
+    // The schema of these is that of another type, whatever their arguments.
+    for ty in ["Ref<S>", "other::S", "BTreeMap<S, i32>"] {
+        ours("", ty, &[]);
+    }
+    ours("#[kube(schemaless, preserve_unknown_fields)]", "Vec<S>", &[]);
+    ours("#[kube(schemaless, preserve_unknown_fields)]", "(i32, S)", &[]);
+    ours("#[serde(skip)]", "Box<S>", &[]);
+    // A type of another derive has none only if a kind needs it.
+    field("", "(i32, i32)", &[]);
 }
 
 #[test]

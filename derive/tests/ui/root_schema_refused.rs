@@ -26,4 +26,21 @@ struct BazSpec {
     a: Option<String>,
 }
 
+#[derive(CrdSchema)]
+#[kube(group = "example.com", version = "v1", kind = "Qux", no_spec)]
+#[crd(schema = { "type": "object", "nullable": true })]
+struct QuxSpec {
+    a: Option<String>,
+}
+
+#[derive(CrdSchema)]
+#[kube(group = "example.com", version = "v1", kind = "Quux", no_spec)]
+struct QuuxSpec {
+    status: Option<String>,
+}
+
+#[derive(CrdSchema)]
+#[kube(group = "example.com", version = "v1", kind = "Corge", no_spec)]
+struct CorgeSpec(BarStatus);
+
 fn main() {}

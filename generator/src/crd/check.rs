@@ -49,7 +49,7 @@ pub(super) fn check_versions(versions: &[Version<'_>], schemas: &mut Schemas<'_>
 
 /// Checks the structural rules of the whole version: schemas that are valid one by one can break a rule together.
 pub(super) fn check_structure(version: &Version<'_>, schemas: &mut Schemas<'_>) {
-    let about_root = check_root(&version.schema, version.resource.has_status_subresource());
+    let about_root = check_root(&version.schema, version.resource.object_parts());
     for diagnostic in check_structural(&version.schema).into_iter().chain(about_root) {
         let what = match diagnostic.place.as_str() {
             "" => format!("the schema of `{}`", version.resource.kind),
@@ -136,16 +136,6 @@ fn check_scale(version: &Version<'_>, scale: &Scale, schemas: &mut Schemas<'_>) 
         };
         let help = "use the JSON names of the fields; an autoscaler finds nothing at this path";
         error(version, scale.span, problem, help, schemas);
-    }
-    if !version.resource.has_status_subresource() {
-        let help = "add `status = \"…\"`: the scale subresource reports the replica count of the status";
-        error(
-            version,
-            scale.span,
-            "`scale` requires a status".into(),
-            help,
-            schemas,
-        );
     }
 }
 

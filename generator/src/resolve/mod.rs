@@ -101,16 +101,10 @@ impl<'a> Resolver<'a> {
                     None => Ty::List(item),
                 })
             }
-            TypeKind::Tuple(items) if items.is_empty() => self.error(
-                place,
-                "`()` is `null` in JSON, which a CRD cannot store",
-                "remove the field",
-            ),
-            TypeKind::Tuple(_) => self.error(
-                place,
-                "a tuple has no structural schema; the items of a list in a CRD have one type",
-                "use a struct with named fields",
-            ),
+            TypeKind::Tuple(items) => {
+                let (message, help) = rbuilder_schema::refused_tuple(items.is_empty());
+                self.error(place, message, help)
+            }
             TypeKind::Other(text) => self.error(place, format!("`{text}` has no schema"), ESCAPE),
         }
     }

@@ -17,7 +17,7 @@ use rbuilder_schema::{CsvKind, check_root};
 
 use self::naming::{check_derived_plural, check_group, check_kind, check_label};
 pub(crate) use self::naming::{check_kind_name, check_version, is_crd_name};
-pub(crate) use self::whole_object::check_markers;
+pub(crate) use self::whole_object::{check_has_fields, check_markers, drop_fields_of_objects};
 use crate::args::{self, Arg};
 use crate::csv::read_csv_kind;
 use crate::table::{Draft, find_row, read_args};
@@ -129,9 +129,9 @@ fn unknown_key(arg: &Arg, session: &mut Session) {
 /// Checks `root_schema` by the rules for whole objects. Keys that break one are dropped, so that the schema that is made with
 /// them is not reported again.
 fn check_root_schema(made: &mut CustomResource, at: Span, session: &mut Session) {
-    let has_status_subresource = made.has_status_subresource();
+    let parts = made.object_parts();
     let Some(keys) = &made.root_schema else { return };
-    let diagnostics = check_root(keys, has_status_subresource);
+    let diagnostics = check_root(keys, parts);
     if diagnostics.is_empty() {
         return;
     }

@@ -1,13 +1,49 @@
-//! The markers of a kind without a spec: its struct is the whole object, which can have fewer keys than a field.
+//! The struct of a kind without a spec: it is the whole object, which can have fewer keys than a field, and has some
+//! fields anyway.
 
 use rbuilder_reader::Span;
-use rbuilder_schema::{Markers, Schema, check_root};
+use rbuilder_schema::{Field, Markers, Schema, check_root};
 
 use crate::table::Seen;
-use crate::{CustomResource, Session};
+use crate::{CustomResource, FieldValue, Session};
+
+/// The fields of every object, as kube-derive lists them.
+const FIELDS_OF_OBJECTS: [&str; 4] = ["apiVersion", "kind", "metadata", "status"];
+
+/// Reports that the type of a kind with `no_spec` has no fields to put beside `metadata`, as kube-derive does.
+pub(crate) fn check_has_fields(has_fields: bool, at: Span, session: &mut Session) {
+    if !has_fields {
+        let help = "name the fields: without a spec they stand beside `metadata`";
+        session.error_help(at, "a kind with `no_spec` needs a struct with named fields", help);
+    }
+}
+
+/// Reports the fields of a kind with `no_spec` that every object has, and drops them, so that the schema that is made
+/// with them is not reported again.
+pub(crate) fn drop_fields_of_objects(
+    fields: &mut Vec<Field>,
+    sites: &mut Vec<Span>,
+    values: &mut Vec<FieldValue>,
+    session: &mut Session,
+) {
+    for position in (0..fields.len()).rev() {
+        let field = &fields[position];
+        let is_taken = [&field.name, &field.ident]
+            .iter()
+            .any(|name| FIELDS_OF_OBJECTS.contains(&name.as_str()) || *name == "api_version");
+        if !is_taken || field.flatten {
+            continue;
+        }
+        let message = format!("every object has a field `{}`, also without a spec", field.name);
+        session.error_help(sites[position], message, "remove the field, or rename it");
+        fields.remove(position);
+        sites.remove(position);
+        values.remove(position);
+    }
+}
 
 /// Checks the markers on the struct of a kind with `no_spec` by the rules for whole objects. A marker that breaks one is
-/// dropped, so that the schema that is made with it is not reported again.
+/// dropped, and a schema that is written out is noted, so that the schema that is made with it is not reported again.
 pub(crate) fn check_markers(
     resource: &CustomResource,
     markers: &mut Markers,
@@ -18,6 +54,11 @@ pub(crate) fn check_markers(
         return;
     }
     for (name, at) in seen.iter() {
+        if let ("schema", Some(schema)) = (name, &mut markers.schema) {
+            let is_refused = report_root(schema, resource, at, session);
+            schema.is_reported.0 |= is_refused;
+            continue;
+        }
         let Some(stated) = state_alone(name, markers) else {
             continue;
         };
@@ -29,7 +70,7 @@ pub(crate) fn check_markers(
 
 /// Reports the keys that a whole object cannot have, and returns true if there is one.
 fn report_root(stated: &Schema, resource: &CustomResource, at: Span, session: &mut Session) -> bool {
-    let diagnostics = check_root(stated, resource.has_status_subresource());
+    let diagnostics = check_root(stated, resource.object_parts());
     let is_refused = !diagnostics.is_empty();
     for diagnostic in diagnostics {
         session.report(diagnostic.at(at));

@@ -50,6 +50,7 @@ pub fn parse_type(attrs: &[Attribute<'_>], item: TypeItem<'_>, session: &mut Ses
     let type_parameters = default::type_parameters(&parameters);
     let mut reader = Reader {
         session,
+        ident: ident.text,
         attrs,
         defaults: Defaults::Serde,
         type_parameters,
@@ -79,7 +80,12 @@ pub fn parse_type(attrs: &[Attribute<'_>], item: TypeItem<'_>, session: &mut Ses
         _ => None,
     };
     let is_struct = matches!(body, Body::Struct(_));
-    let shape = match read.schema_type {
+    let is_whole_object = custom_resource.as_ref().is_some_and(|kind| kind.no_spec);
+    if is_whole_object {
+        let has_fields = matches!(body, Body::Struct(Fields::Named(_)));
+        custom_resource::check_has_fields(has_fields, span, reader.session);
+    }
+    let mut shape = match read.schema_type {
         // The type itself is not looked at.
         _ if markers.schema.is_some() => Shape::default(),
         Some((slot, text)) => Shape::Transparent(reader.add_slot(slot, || SlotType::Text(text))),
@@ -89,6 +95,10 @@ pub fn parse_type(attrs: &[Attribute<'_>], item: TypeItem<'_>, session: &mut Ses
         }
         None => reader.shape(body, &serde, span, &mut markers)?,
     };
+    if let (true, Shape::Object(fields)) = (is_whole_object, &mut shape) {
+        let (sites, values) = (&mut reader.sites, &mut reader.values);
+        custom_resource::drop_fields_of_objects(fields, sites, values, reader.session);
+    }
     check_one_of(&read.one_of_fields, &shape, reader.session);
     let needs_option =
         !stand_in && markers.schema.is_none() && reader.check_container(&markers, &serde, &shape);
@@ -177,6 +187,8 @@ fn one_way(attrs: &[Attribute<'_>], serde: &ContainerAttrs, body: &Body<'_>) -> 
 /// Reads fields into slots; holds what grows while it goes.
 struct Reader<'s, 'a> {
     session: &'s mut Session,
+    /// The name of the item.
+    ident: &'a str,
     /// The attributes of the item.
     attrs: &'s [Attribute<'a>],
     slots: Vec<TypeRef>,

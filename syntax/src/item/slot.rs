@@ -1,13 +1,13 @@
 //! Slots: the types that a container mentions, each where its schema will be put.
 
-use rbuilder_reader::{Span, TypeRef};
-use rbuilder_schema::ESCAPE;
+use rbuilder_reader::{Span, TypeKind, TypeRef};
+use rbuilder_schema::{ESCAPE, RECURSION, refused, refused_tuple};
 
 use super::Reader;
-use crate::SchemaFunction;
 use crate::marker;
 use crate::serde_attrs::FieldAttrs;
 use crate::session::SlotType;
+use crate::{SchemaFunction, Session};
 
 impl Reader<'_, '_> {
     /// The slot of `from`, `try_from` or `into`.
@@ -64,14 +64,80 @@ impl Reader<'_, '_> {
         written: Option<Span>,
         function: SchemaFunction,
     ) -> usize {
-        let slot = self.add_slot(ty, || SlotType::Function(function.path.clone(), written));
+        let slot = self.add_unchecked(ty, || SlotType::Function(function.path.clone(), written));
         self.schema_functions.insert(slot, function);
         slot
     }
 
     pub(super) fn add_slot(&mut self, slot: TypeRef, ty: impl FnOnce() -> SlotType) -> usize {
+        // Of the types of other derives, only those count that a kind needs.
+        if self.session.is_ours() {
+            self.check_type(&slot);
+        }
+        self.add_unchecked(slot, ty)
+    }
+
+    /// Reports what has no schema wherever it is declared. Types with names are left to those who can look them up.
+    fn check_type(&mut self, ty: &TypeRef) {
+        report_refused(ty, self.session);
+        if holds(ty, self.ident) {
+            let message = format!("the type contains itself: {0} → {0}", self.ident);
+            self.session.error_help(ty.span, message, RECURSION);
+        }
+    }
+
+    fn add_unchecked(&mut self, slot: TypeRef, ty: impl FnOnce() -> SlotType) -> usize {
         self.session.keep_slot_type(ty);
         self.slots.push(slot);
         self.slots.len() - 1
     }
+}
+
+fn report_refused(ty: &TypeRef, session: &mut Session) {
+    match &ty.kind {
+        TypeKind::Array(item, _) => report_refused(item, session),
+        TypeKind::Tuple(items) => {
+            let (message, help) = refused_tuple(items.is_empty());
+            session.error_help(ty.span, message, help);
+        }
+        TypeKind::Path(segments, args) => {
+            if let Some((message, help)) = std_path(segments).and_then(|path| refused(&path)) {
+                session.error_help(ty.span, message, help);
+            }
+            args.iter().for_each(|arg| report_refused(arg, session));
+        }
+        TypeKind::Other(_) => {}
+    }
+}
+
+/// The path of a type of std that is written in full, which includes the primitive ones.
+fn std_path(segments: &[String]) -> Option<String> {
+    let leads_with_colons = segments.first().is_some_and(String::is_empty);
+    let (first, rest) = segments[usize::from(leads_with_colons)..].split_first()?;
+    match (first.as_str(), rest) {
+        ("std" | "core" | "alloc", [_, ..]) => Some(format!("std::{}", rest.join("::"))),
+        (primitive, []) => Some(primitive.to_owned()),
+        _ => None,
+    }
+}
+
+/// Returns true if a value of a type, seen through the containers of std, holds one of the type `ident`, which is the item
+/// that the type is written in.
+fn holds(ty: &TypeRef, ident: &str) -> bool {
+    let (segments, args) = match &ty.kind {
+        TypeKind::Array(item, _) => return holds(item, ident),
+        TypeKind::Path(segments, args) => (segments, args),
+        TypeKind::Tuple(_) | TypeKind::Other(_) => return false,
+    };
+    if let [only] = segments.as_slice()
+        && (only == ident || only == "Self")
+    {
+        return true;
+    }
+    let held = match segments.last().map_or("", String::as_str) {
+        "Option" | "Box" | "Arc" | "Rc" | "Vec" | "VecDeque" | "HashSet" | "BTreeSet" => args.first(),
+        "HashMap" | "BTreeMap" => args.get(1),
+        _ => None,
+    };
+    held.is_some_and(|held| holds(held, ident))
 }
