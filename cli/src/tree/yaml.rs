@@ -18,7 +18,7 @@ impl Tree {
     /// # Errors
     /// Fails if a folder cannot be read.
     pub(crate) fn find_yaml(&self) -> Result<Vec<String>> {
-        self.find_files(is_yaml)
+        self.find_files(may_have_manifests)
     }
 
     /// Returns the paths of all files that `is_wanted` accepts, as [`find_yaml`](Tree::find_yaml) finds them.
@@ -47,7 +47,7 @@ impl Tree {
     }
 }
 
-fn is_yaml(path: &str) -> bool {
+fn may_have_manifests(path: &str) -> bool {
     [".yaml", ".yml", ".tpl", ".json"]
         .iter()
         .any(|ending| path.ends_with(ending))

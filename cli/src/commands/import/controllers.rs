@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use super::compose::Composed;
 use super::kinds::Leftover;
-use super::permissions::Rule;
+use super::permissions::{MarkedRule, Permission, Rule};
 use super::rust_paths::{FoundType, GoTypes};
 use crate::edit::rust;
 use crate::go_project::{Builder, GoFile, GoProject, OtherCall};
@@ -77,8 +77,8 @@ pub(super) fn port(original: &GoProject, composed: &mut Composed<'_>) -> Result<
                 edit.add_builder(original, file, builder);
                 if seen.insert(&file.path) {
                     let rules = rules_of(file, &mut edit.left);
-                    for rule in &rules {
-                        permissions.extend(rule.permissions());
+                    for marked in &rules {
+                        permissions.extend(marked.rule.permissions());
                     }
                     edit.set_permissions(&rules, (&context.qualified_group, &context.plural));
                 }
@@ -100,7 +100,7 @@ pub(super) fn port(original: &GoProject, composed: &mut Composed<'_>) -> Result<
 }
 
 /// The markers of a file.
-fn rules_of(file: &GoFile, left: &mut Vec<Leftover>) -> Vec<Rule> {
+fn rules_of(file: &GoFile, left: &mut Vec<Leftover>) -> Vec<MarkedRule> {
     let mut rules = Vec::new();
     for (line, marker) in file
         .markers
@@ -108,7 +108,7 @@ fn rules_of(file: &GoFile, left: &mut Vec<Leftover>) -> Vec<Rule> {
         .filter(|(_, marker)| marker.starts_with("kubebuilder:rbac:"))
     {
         let rule = Rule::parse_marker(marker).ok_or_else(|| "it was not understood".to_owned());
-        match rule.and_then(|rule| rule.print().map(|_| rule)) {
+        match rule.and_then(MarkedRule::new) {
             Ok(rule) if rules.contains(&rule) => {}
             Ok(rule) => rules.push(rule),
             Err(reason) => left.push(Leftover::new(format!("marker at {}:{line}", file.path), reason)),
@@ -122,12 +122,12 @@ fn add_other_permissions(
     original: &GoProject,
     composed: &mut Composed<'_>,
     seen: &BTreeSet<String>,
-    mut known: BTreeSet<super::permissions::Permission>,
+    mut known: BTreeSet<Permission>,
 ) {
     let mut rules = Vec::new();
     for file in original.files.iter().filter(|file| !seen.contains(&file.path)) {
         for rule in rules_of(file, &mut composed.left) {
-            known.extend(rule.permissions());
+            known.extend(rule.rule.permissions());
             rules.push(rule);
         }
     }
@@ -141,8 +141,8 @@ fn add_other_permissions(
                 if !lacks {
                     continue;
                 }
-                match rule.print() {
-                    Ok(_) => rules.push(rule),
+                match MarkedRule::new(rule) {
+                    Ok(rule) => rules.push(rule),
                     Err(reason) => composed
                         .left
                         .push(Leftover::new(format!("a rule in {path}"), reason)),
@@ -150,7 +150,7 @@ fn add_other_permissions(
             }
         }
     }
-    let mut markers: Vec<String> = rules.iter().filter_map(|rule| rule.print().ok()).collect();
+    let mut markers: Vec<String> = rules.into_iter().map(|rule| rule.marker).collect();
     markers.dedup();
     if let Some(text) = composed.files.get_mut(REGISTRATION)
         && let Some(at) = text.find("pub fn register(")
@@ -331,8 +331,8 @@ impl<'a> ControllerEdit<'a> {
     }
 
     /// Replaces the permissions of the scaffold by those of the original, which are more.
-    fn set_permissions(&mut self, rules: &[Rule], (group, plural): (&str, &str)) {
-        let has_own = rules.iter().any(|rule| {
+    fn set_permissions(&mut self, rules: &[MarkedRule], (group, plural): (&str, &str)) {
+        let has_own = rules.iter().any(|MarkedRule { rule, .. }| {
             let has = |list: &[String], word: &str| list.iter().any(|item| item == word || item == "*");
             has(&rule.groups, group)
                 && has(&rule.resources, plural)
@@ -347,11 +347,7 @@ impl<'a> ControllerEdit<'a> {
             (true, Some(start)) => start,
             _ => function,
         };
-        let markers: String = rules
-            .iter()
-            .filter_map(|rule| rule.print().ok())
-            .map(|marker| format!("{marker}\n"))
-            .collect();
+        let markers: String = rules.iter().map(|rule| format!("{}\n", rule.marker)).collect();
         self.text.replace_range(start..function, &markers);
     }
 

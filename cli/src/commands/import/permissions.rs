@@ -19,6 +19,24 @@ pub(super) struct Rule {
     pub(super) role: String,
 }
 
+/// A rule with its marker in Rust.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct MarkedRule {
+    pub(super) rule: Rule,
+    pub(super) marker: String,
+}
+
+impl MarkedRule {
+    /// Prints the marker of a rule.
+    ///
+    /// # Errors
+    /// Fails with the reason why the generator would refuse it.
+    pub(super) fn new(rule: Rule) -> Result<MarkedRule, String> {
+        let marker = rule.print()?;
+        Ok(MarkedRule { rule, marker })
+    }
+}
+
 /// One permission: namespace, group or URL, resource, name and verb.
 pub(super) type Permission = (String, String, String, String, String);
 
@@ -119,7 +137,7 @@ impl Rule {
     ///
     /// # Errors
     /// Fails with the reason why the generator would refuse it.
-    pub(super) fn print(&self) -> Result<String, String> {
+    fn print(&self) -> Result<String, String> {
         let is_whole = !self.groups.is_empty() && !self.resources.is_empty();
         if self.verbs.is_empty()
             || is_whole != self.urls.is_empty()

@@ -39,7 +39,7 @@ impl<'a> Published<'a> {
     }
 
     /// Returns whether it is the one of a version of a kind: its path names both, or its only rule does.
-    fn is_of(&self, resource: &Resource, plural: &str) -> bool {
+    fn is_of_version(&self, resource: &Resource, plural: &str) -> bool {
         let rules = self.webhook["rules"]
             .as_array()
             .map(Vec::as_slice)
@@ -96,7 +96,7 @@ pub(super) fn with_configurations(
         };
         let found = published
             .iter()
-            .find(|found| found.what == what && found.is_of(version, &plural));
+            .find(|found| found.what == what && found.is_of_version(version, &plural));
         let Some(found) = found else {
             let mut configured = published.iter().filter(|found| found.what == what);
             *is_wanted &= !configured.any(|found| found.is_of_kind(version, &plural));
@@ -147,7 +147,7 @@ pub(super) fn port(original: &GoProject, composed: &mut Composed<'_>) {
             for what in ["mutating", "validating"] {
                 let own = published
                     .iter()
-                    .filter(|found| found.what == what && found.is_of(version, &plural));
+                    .filter(|found| found.what == what && found.is_of_version(version, &plural));
                 let own: Vec<&Published<'_>> =
                     own.filter(|found| !assigned.contains(&found.name())).collect();
                 let Some(first) = own.first() else { continue };
