@@ -206,6 +206,21 @@ fn faults_of_a_base_are_named() {
             "olm.skipRange: old",
             "error: expected a range such as `>=0.1.0 <0.3.0` as the annotation `olm.skipRange` in config/manifests/bases/shop.clusterserviceversion.yaml, found `old`",
         ),
+        (
+            "minKubeVersion: 1.31.0",
+            "minKubeVersion: '1.31'",
+            "error: expected a version such as `1.29.0` for `spec.minKubeVersion` of config/manifests/bases/shop.clusterserviceversion.yaml, found `1.31`",
+        ),
+        (
+            "kind: Plate, ",
+            "",
+            "error: expected `kind` in `spec.customresourcedefinitions.required[0]` of config/manifests/bases/shop.clusterserviceversion.yaml, found nothing",
+        ),
+        (
+            "- name: cups.cache.example.com",
+            "- null\n    - name: cups.cache.example.com",
+            "error: expected `name` in `spec.customresourcedefinitions.owned[0]` of config/manifests/bases/shop.clusterserviceversion.yaml, found nothing",
+        ),
     ] {
         let folder = project();
         folder.write(BASE, &DESCRIBED.replace(from, to));

@@ -150,13 +150,31 @@ fn read_version(bundle: &Value) -> Option<Version> {
     Version::parse(property["value"]["version"].as_str()?).ok()
 }
 
-/// Checks the types of the fields of a ClusterServiceVersion in the file at a path, and the range of versions that it skips.
+/// Checks the types of the fields of a ClusterServiceVersion in the file at a path, its versions, and that entries of kinds say
+/// which one they are of.
 ///
 /// # Errors
 /// Fails with the first value that the lifecycle manager cannot read.
 pub(crate) fn check_csv_types(csv: &Value, path: &str) -> Result<()> {
     if let Err(fault) = check_fields(csv, shape::CSV) {
         bail!("{}", fault.message(path));
+    }
+    for list in ["owned", "required"] {
+        let entries = csv["spec"]["customresourcedefinitions"][list].as_array();
+        for (at, entry) in entries.into_iter().flatten().enumerate() {
+            if let Some(key) = ["name", "version", "kind"]
+                .iter()
+                .find(|key| text_of(&entry[**key]).is_none())
+            {
+                bail!(
+                    "expected `{key}` in `spec.customresourcedefinitions.{list}[{at}]` of {path}, found nothing"
+                );
+            }
+        }
+    }
+    let oldest = text_of(&csv["spec"]["minKubeVersion"]);
+    if let Some(oldest) = oldest.filter(|oldest| Version::parse(oldest).is_err()) {
+        bail!("expected a version such as `1.29.0` for `spec.minKubeVersion` of {path}, found `{oldest}`");
     }
     let range = text_of(&csv["metadata"]["annotations"][SKIP_RANGE]);
     if let Some(range) = range.filter(|range| !is_version_range(range)) {
