@@ -38,7 +38,7 @@ pub use kinds::{KindOutcome, KindSummary};
 pub use kubernetes_kinds::{KubernetesKind, explain_unknown_kind, find_kubernetes_kind};
 pub use rbuilder_catalogue::{Minor, versions};
 pub use rbuilder_diagnostic::Severity;
-pub use rbuilder_schema::{CsvKind, CsvMarkers, CsvResource, Descriptor, RequiredCrd};
+pub use rbuilder_schema::{CsvKind, CsvMarkers, CsvResource, Descriptor, RequiredCrd, fits_descriptor_path};
 pub use rbuilder_syntax::kubernetes::BuiltinKind;
 pub use rbuilder_syntax::{MarkKind, RBAC_URL_VERBS, RBAC_VERBS};
 pub use rbuilder_syntax::{Webhook, WebhookKind};

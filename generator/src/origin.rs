@@ -1,5 +1,7 @@
-//! Which file each CEL rule is written in: a rule ends up in the schemas of other files' types, and a complaint about
-//! it there is a complaint about its place.
+//! Which file each CEL rule and each `#[csv(…)]` is written in: they end up in the schemas of other files' types, and a
+//! complaint about one there is a complaint about its place.
+
+use std::sync::Arc;
 
 use rbuilder_reader::Span;
 use rbuilder_schema::{Content, Field, Markers, Origin, Shape};
@@ -32,6 +34,9 @@ fn of_type(model: &mut Type, file: u32) {
         for rule in &mut resource.validations {
             rule.origin.file = file;
         }
+        for required in &mut resource.csv.required {
+            required.origin.file = file;
+        }
     }
     match &mut model.container.shape {
         Shape::Object(fields) => of_fields(fields, file),
@@ -55,6 +60,9 @@ fn of_fields(fields: &mut [Field], file: u32) {
 
 fn of_markers(markers: &mut Markers, file: u32) {
     markers.origin.file = file;
+    if let Some(descriptor) = &mut markers.descriptor {
+        Arc::make_mut(descriptor).origin.file = file;
+    }
     for rule in &mut markers.cel {
         rule.origin.file = file;
     }

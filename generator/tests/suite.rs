@@ -6,6 +6,7 @@ mod advice;
 mod cases;
 mod constants;
 mod container_keys;
+mod csv;
 mod fuzz;
 mod keep_going;
 mod kube_keys;

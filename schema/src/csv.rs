@@ -1,5 +1,7 @@
 //! `#[csv(…)]` on kinds and fields: what catalogs and consoles show of them.
 
+use crate::Origin;
+
 /// The descriptor of a field in a ClusterServiceVersion, as far as source says it. The schema of the field says the rest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Descriptor {
@@ -14,6 +16,14 @@ pub struct Descriptor {
     pub order: Option<u64>,
     /// True if the field is left out.
     pub skip: bool,
+    /// The place of the marker.
+    pub origin: Origin,
+}
+
+/// Returns true if the name of a field can be a part of the path of a descriptor, which has dots between names and `[0]` behind
+/// that of a list, and no way to escape either.
+pub fn fits_descriptor_path(name: &str) -> bool {
+    !name.contains(['.', '[', ']'])
 }
 
 /// The description of a kind in a ClusterServiceVersion, as far as source says it.
@@ -55,6 +65,8 @@ pub struct RequiredCrd {
     pub display_name: Option<String>,
     /// The purpose that the operator has for it.
     pub description: String,
+    /// The place of the marker.
+    pub origin: Origin,
 }
 
 /// The `#[csv(…)]` markers of a version of a kind and of its fields.

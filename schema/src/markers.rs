@@ -241,7 +241,7 @@ pub struct Cel {
     pub origin: Origin,
 }
 
-/// The place of a rule in source, for messages: a file and a place in it, numbered by the reader. It does not take part
+/// The place of a rule, or of a description, in source, for messages: a file and a place in it, numbered by the reader. It does not take part
 /// in comparisons.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Origin {
@@ -263,6 +263,8 @@ impl PartialEq for Origin {
         true
     }
 }
+
+impl Eq for Origin {}
 
 /// The four reasons the API server accepts for a CEL rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

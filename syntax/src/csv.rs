@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use rbuilder_reader::Attribute;
-use rbuilder_schema::{CsvKind, CsvResource, Descriptor, RequiredCrd};
+use rbuilder_reader::{Attribute, Form, Span};
+use rbuilder_schema::{CsvKind, CsvResource, Descriptor, Field, RequiredCrd};
 
 use crate::Session;
-use crate::args::{self, Arg, ReadArg as _};
+use crate::args::{self, Arg, ReadArg as _, origin_at};
 use crate::custom_resource::{check_kind_name, check_version, is_crd_name};
 use crate::table::{ArgRow, Draft};
 
@@ -108,26 +108,59 @@ const REQUIRED_ARGS: &[ArgRow<RequiredCrd>] = &[
     }),
 ];
 
-/// Reads `#[csv(…)]` on a field.
+/// Reads `#[csv(…)]` on a field. `#[csv]` alone describes it by its schema.
 pub(crate) fn read_descriptor(attrs: &[Attribute<'_>], session: &mut Session) -> Option<Arc<Descriptor>> {
     let descriptor: Descriptor = read_attributes(attrs, CSV_FIELD_ARGS, session)?;
-    Some(Arc::new(descriptor))
+    let first = attrs.iter().find(|attr| attr.is(CSV))?;
+    Some(Arc::new(Descriptor {
+        origin: origin_at(first.span()),
+        ..descriptor
+    }))
 }
 
-/// Reads `#[csv(…)]` on a kind.
+/// Reads `#[csv(…)]` on a kind. A kind is described without a marker, so that one without arguments lacks something.
 pub(crate) fn read_csv_kind(attrs: &[Attribute<'_>], session: &mut Session) -> CsvKind {
+    for attr in attrs.iter().filter(|attr| attr.is(CSV)) {
+        let is_bare = match attr.form() {
+            Form::Path => true,
+            Form::List(args) => args.is_end(),
+            Form::Value(_) => false,
+        };
+        if is_bare {
+            let help = "write `#[csv(display_name = \"…\")]`, or remove it";
+            session.error_help(attr.span(), "expected arguments for `csv` on a kind", help);
+        }
+    }
     read_attributes(attrs, CSV_KIND_ARGS, session).unwrap_or_default()
 }
 
 /// Reports `#[csv(…)]` where it has no meaning; `place` is the noun.
 pub(crate) fn report_misplaced_csv(attrs: &[Attribute<'_>], place: &str, session: &mut Session) {
     if let Some(attr) = attrs.iter().find(|attr| attr.is(CSV)) {
-        session.error_help(
-            attr.span(),
-            format!("`{CSV}` is not allowed on {place}"),
-            "use it on a kind, or on a field of its spec or status",
-        );
+        report_misplaced(attr.span(), place, session);
     }
+}
+
+/// Reports `#[csv(…)]` on fields of a kind without a spec: paths of descriptors begin in `spec` or `status`.
+pub(crate) fn report_csv_beside_metadata(fields: &[Field], session: &mut Session) {
+    for field in fields {
+        let origin = field
+            .markers
+            .descriptor
+            .as_ref()
+            .map(|descriptor| descriptor.origin);
+        if let Some((start, end)) = origin.and_then(|origin| origin.span) {
+            report_misplaced(Span { start, end }, "a field beside `metadata`", session);
+        }
+    }
+}
+
+fn report_misplaced(at: Span, place: &str, session: &mut Session) {
+    session.error_help(
+        at,
+        format!("`{CSV}` is not allowed on {place}"),
+        "use it on a kind, or on a field of its spec or status",
+    );
 }
 
 /// Reads all `#[csv(…)]` of one place by a table; nothing if there is none.
@@ -189,7 +222,11 @@ fn read_required(arg: &Arg<'_>, session: &mut Session) -> Option<RequiredCrd> {
         ("kind", "Certificate"),
         ("description", "Certificates of the servers."),
     ];
-    draft.require(arg, &samples, session).then_some(draft.value)
+    let is_complete = draft.require(arg, &samples, session);
+    is_complete.then(|| RequiredCrd {
+        origin: arg.origin(),
+        ..draft.value
+    })
 }
 
 /// Reads a string that is not empty.

@@ -98,6 +98,33 @@ fn descriptions_for_catalogs_are_checked() {
         let expected = format!("#[csv(order = 1)]: `csv` is not allowed on {at} | {place}");
         check(source, &[&expected]);
     }
+    let kind = "#[kube(group = \"a.example.com\", version = \"v1\", kind = \"Test\", no_spec)]";
+    check(
+        &format!("{kind} struct S {{ #[csv] f: i32 }}"),
+        &[&format!(
+            "#[csv]: `csv` is not allowed on a field beside `metadata` | {place}"
+        )],
+    );
+}
+
+#[test]
+fn a_description_without_arguments_is_that_of_the_schema() {
+    for bare in ["#[csv]", "#[csv()]"] {
+        field(bare, "i32", &[]);
+        let kind = "#[kube(group = \"a.example.com\", version = \"v1\", kind = \"Test\")]";
+        let help = "write `#[csv(display_name = \"…\")]`, or remove it";
+        check(
+            &format!("{kind} {bare} struct S {{ f: i32 }}"),
+            &[&format!(
+                "{bare}: expected arguments for `csv` on a kind | {help}"
+            )],
+        );
+    }
+    field(
+        "#[csv = 1]",
+        "i32",
+        &["#[csv = 1]: `csv` takes arguments | write `#[csv(…)]`"],
+    );
 }
 
 #[test]

@@ -146,6 +146,9 @@ reads it; other manifests are the same with it. The type must derive `CrdSchema`
 pub size: i32,
 ```
 
+`#[csv]` without arguments describes a nested field by its name, its doc comment and its type. The fields of `spec` and `status`
+themselves need no marker.
+
 ";
 
 fn rows<T>(page: &mut String, noun: &str, rows: &[ArgRow<T>]) -> Result<()> {

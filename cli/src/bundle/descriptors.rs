@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rbuilder_generator::Descriptor;
+use rbuilder_generator::{Descriptor, fits_descriptor_path};
 use serde_json::{Value, json};
 
 use super::base::{filled, items};
@@ -20,6 +20,7 @@ pub(super) fn describe_fields(
     let root = &schema["properties"][part];
     let fields = root["properties"].as_object().into_iter().flatten();
     let mut descriptors: BTreeMap<&str, (u64, Value)> = fields
+        .filter(|(name, _)| fits_descriptor_path(name))
         .map(|(name, field)| (name.as_str(), (u64::MAX, describe(name, field, part))))
         .collect();
     // The manifests may be older than the source, which `--manifests=false` leaves so, and a base is by hand.
@@ -164,6 +165,8 @@ mod tests {
         let schema = json!({ "properties": { "spec": { "properties": {
             "pods": { "type": "array", "items": { "properties": { "size": { "type": "integer" } } } },
             "podsSize": { "type": "integer" },
+            "pods.size": { "type": "integer" },
+            "podsSize[0]": { "type": "integer" },
         } } } });
         let marked = |skipped: bool| {
             let pods = Descriptor {

@@ -19,7 +19,7 @@ use rbuilder_syntax::{Conversion, CustomResource, SchemaMode};
 use serde_json::{Value, json};
 
 use crate::advice;
-use crate::csv::collect_csv_markers;
+use crate::csv::{RequiredCrds, check_descriptor_paths, collect_csv_markers};
 use crate::kinds::Kind;
 use crate::package::{Package, TypeId};
 use crate::place::Place;
@@ -84,6 +84,7 @@ pub(crate) fn crd_files(
     each: &mut dyn FnMut(OutputFile),
 ) -> CrdFindings {
     let mut csv = Vec::new();
+    let mut required = RequiredCrds::default();
     let kinds = merge::group_versions(package, report);
     let patches = patched::find_patches(package, &kinds);
     let summaries = summary::list_kinds(package, &kinds, &patches, report);
@@ -93,6 +94,9 @@ pub(crate) fn crd_files(
         schemas.report().set_concern(concern);
         if let Some(places) = patches.get(&position) {
             patched::report_patches(&versions[0].1.kind, places, schemas.report());
+        }
+        for (_, resource) in versions {
+            required.add(resource, schemas.report());
         }
         let stored = storage::find_stored(package, versions);
         let made: Vec<Option<Version<'_>>> = versions
@@ -184,6 +188,7 @@ fn version<'a>(
     check::check_version(&version, schemas);
     check::check_structure(&version, schemas);
     check::check_metadata(&version, schemas);
+    check_descriptor_paths(&version.schema, schemas.report());
     rules::check_rules(&version, schemas);
     Some(version)
 }

@@ -86,6 +86,7 @@ pub struct Nested {
     pub tree: BTreeMap<String, BTreeMap<String, Vec<String>>>,
     #[kube(items(validation(max_length = 5)), list_type = "set")]
     pub hosts: Hosts,
+    #[csv]
     #[kube(items(validation(max_length = 6)), validation(max_items = 3))]
     pub aliased: HostAlias,
     #[kube(validation(minimum = 5, maximum = 300), title = "The field's", example = 7)]

@@ -12,6 +12,7 @@ use rbuilder_reader::grammar::{Body, FieldItem, Fields, GenericKind, Generics, T
 use rbuilder_reader::{Attribute, Span, TypeKind, TypeRef, has_derive};
 use rbuilder_schema::{Container, Field, Markers, Shape};
 
+use crate::csv::report_csv_beside_metadata;
 use crate::marker::{self, Kind, Place};
 use crate::names::Case;
 use crate::serde_attrs::{ContainerAttrs, Directions, Foreign};
@@ -98,6 +99,7 @@ pub fn parse_type(attrs: &[Attribute<'_>], item: TypeItem<'_>, session: &mut Ses
     if let (true, Shape::Object(fields)) = (is_whole_object, &mut shape) {
         let (sites, values) = (&mut reader.sites, &mut reader.values);
         custom_resource::drop_fields_of_objects(fields, sites, values, reader.session);
+        report_csv_beside_metadata(fields, reader.session);
     }
     check_one_of(&read.one_of_fields, &shape, reader.session);
     let needs_option =

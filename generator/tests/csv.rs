@@ -1,0 +1,96 @@
+//! `#[csv(…)]`: the descriptors that reach a bundle, and what is said of those that cannot.
+
+use rbuilder_generator::{CsvMarkers, Options, SourceSet, generate_each};
+
+use crate::support::{CARGO_TOML, PRELUDE, kind};
+
+/// The markers of a package for a bundle, and what is said.
+fn read(source: &str) -> (Vec<CsvMarkers>, Vec<String>) {
+    let mut sources = SourceSet::default();
+    sources.insert("Cargo.toml", CARGO_TOML);
+    sources.insert("src/lib.rs", source);
+    let options = Options {
+        csv: true,
+        ..Options::default()
+    };
+    let found = generate_each(&sources, &options, &mut |_| {});
+    let said = found.diagnostics.iter().map(|said| {
+        let place = &source[said.place.range.clone()];
+        format!("{place}: {}", said.message)
+    });
+    (found.csv, said.collect())
+}
+
+/// The paths of the descriptors in the spec, and what is said.
+fn check(fields: &str, items: &str, paths: &[&str], expected: &[&str]) {
+    let (markers, said) = read(&kind(fields, items));
+    let found = markers.iter().flat_map(|markers| &markers.spec);
+    let found: Vec<&str> = found.map(|(path, _)| path.as_str()).collect();
+    assert_eq!(found, paths, "{fields}");
+    assert_eq!(said, expected, "{fields}");
+}
+
+#[test]
+fn a_marker_without_arguments_describes_a_field_further_down() {
+    let items = "#[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]\n\
+                 pub struct Part { #[csv] a: i32, #[csv()] b: i32, c: i32 }";
+    check("part: Part", items, &["part.a", "part.b"], &[]);
+    check("parts: Vec<Part>", items, &["parts[0].a", "parts[0].b"], &[]);
+    let (markers, _) = read(&kind("part: Part", items));
+    assert_eq!(markers[0].spec[0].1, Default::default());
+}
+
+#[test]
+fn a_name_that_is_ambiguous_in_a_path_has_no_descriptor() {
+    let items = "#[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]\n\
+                 pub struct Part { #[csv(order = 1)] a: i32, #[csv(skip)] b: i32 }";
+    for name in ["a.b", "pods[0]", "a]"] {
+        let message = format!("the field has no descriptor: `{name}` would be ambiguous in its path");
+        let renamed = format!("#[serde(rename = \"{name}\")]");
+        check(
+            &format!("{renamed} #[csv(order = 2)] f: i32, #[csv] g: i32"),
+            "",
+            &["g"],
+            &[&format!("#[csv(order = 2)]: {message}")],
+        );
+        check(
+            &format!("{renamed} f: Vec<Part>"),
+            items,
+            &[],
+            &[&format!("#[csv(order = 1)]: {message}")],
+        );
+        check(&format!("{renamed} #[csv(skip)] f: i32"), "", &[], &[]);
+        check(&format!("{renamed} f: i32"), "", &[], &[]);
+    }
+    check("#[serde(rename = \"a-b/c\")] #[csv] f: i32", "", &["a-b/c"], &[]);
+}
+
+#[test]
+fn two_kinds_require_a_crd_in_the_same_words() {
+    let required = |version: &str, words: &str| {
+        format!("required(name = \"cups.a.io\", version = \"{version}\", kind = \"Cup\", {words})")
+    };
+    let kind = |name: &str, required: &str| {
+        format!(
+            "#[derive(CustomResource, CrdSchema, Serialize, Deserialize, Clone, Debug)]\n\
+             #[kube(group = \"g.example.com\", version = \"v1\", kind = \"{name}\")]\n\
+             #[csv({required})]\n\
+             pub struct {name}Spec {{ a: i32 }}\n"
+        )
+    };
+    let said = |first: &str, second: &str| {
+        let source = format!("{PRELUDE}{}{}", kind("Second", second), kind("First", first));
+        read(&source).1
+    };
+    let a = required("v1", "description = \"A.\"");
+    let none: [&str; 0] = [];
+    assert_eq!(said(&a, &a), none);
+    assert_eq!(said(&a, &required("v2", "description = \"B.\"")), none);
+    let differs = "required: `required` of CRD `cups.a.io` in version `v1` differs from that on kind `First`";
+    for words in [
+        "description = \"B.\"",
+        "description = \"A.\", display_name = \"Cup of tea\"",
+    ] {
+        assert_eq!(said(&a, &required("v1", words)), [differs], "{words}");
+    }
+}
