@@ -169,20 +169,16 @@ impl Report {
         self.held_back = attempt.held_back;
     }
 
-    /// Returns true if an error with this message has been reported within a part of a file.
-    pub(crate) fn has_error(&self, file: FileId, part: Range<usize>, message: &str) -> bool {
+    /// Returns true if an error has been reported within a part of a file.
+    pub(crate) fn has_error_within(&self, file: FileId, part: Range<usize>) -> bool {
         let path = self.files.path(file);
-        self.list.iter().any(
-            |Entry {
-                 diagnostic: known, ..
-             }| {
-                known.is_error()
-                    && known.message == message
-                    && known.place.path == path
-                    && part.start <= known.place.range.start
-                    && known.place.range.end <= part.end
-            },
-        )
+        self.list.iter().any(|Entry { diagnostic, .. }| {
+            let place = &diagnostic.place;
+            diagnostic.is_error()
+                && place.path == path
+                && part.start <= place.range.start
+                && place.range.end <= part.end
+        })
     }
 
     /// Adds the diagnostics of `rbuilder-syntax` about a file.

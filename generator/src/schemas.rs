@@ -1,6 +1,7 @@
 //! Resolved types to schemas: one for each item and its arguments, made once.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -398,8 +399,8 @@ impl<'a> Schemas<'a> {
                         file: item.file,
                         span: span_of(model, &site),
                     };
-                    // What the markers of a field say wrong among themselves has been told where they are.
-                    if self.is_told(model, &site, place, &diagnostic.message) {
+                    // What is wrong with the markers of a field has been told where they are.
+                    if self.is_told(model, &site, place) {
                         continue;
                     }
                     self.error::<()>(place, diagnostic.message, &diagnostic.help.unwrap_or_default());
@@ -481,18 +482,24 @@ impl<'a> Schemas<'a> {
         }
     }
 
-    /// Returns whether the same message was already reported for an attribute of the field, that is, one between the field
-    /// and the item before it.
-    fn is_told(&mut self, model: &Type, site: &Site, place: Place, message: &str) -> bool {
+    /// Returns whether an error was already reported for an attribute of the field, that is, one between the field and the
+    /// item before it, or of a newtype: what is wrong with the schema follows from it as a rule, in other words.
+    fn is_told(&mut self, model: &Type, site: &Site, place: Place) -> bool {
         let before = match *site {
             Site::Field(0) => Site::Container,
             Site::Field(position) => Site::Field(position - 1),
             Site::VariantField(variant, 0) => Site::Variant(variant),
             Site::VariantField(variant, position) => Site::VariantField(variant, position - 1),
+            // What is wrong with a struct as a whole need not follow from one of its attributes.
+            Site::Container if let Shape::Transparent(slot) = model.container.shape => {
+                return self
+                    .report()
+                    .has_error_within(place.file, attributes_of_newtype(model, slot));
+            }
             Site::Container | Site::Variant(_) => return false,
         };
         let attributes = span_of(model, &before).range().end..place.span.range().start;
-        self.report().has_error(place.file, attributes, message)
+        self.report().has_error_within(place.file, attributes)
     }
 
     /// The schema of an enum that serde_repr writes as the numbers of its variants. What the compiler hands to our derive
@@ -724,6 +731,12 @@ fn inside(slot: Slot) -> Arc<Schema> {
     } else {
         slot.schema
     }
+}
+
+/// The part of a file with the attributes of a newtype and of its field.
+fn attributes_of_newtype(model: &Type, slot: usize) -> Range<usize> {
+    let end = model.slots.get(slot).map_or(model.span, |ty| ty.span);
+    model.start as usize..end.range().start
 }
 
 fn span_of(model: &Type, site: &Site) -> Span {

@@ -123,6 +123,66 @@ fn a_schema_that_is_written_out_is_refused_once() {
     );
 }
 
+/// The marker says what is wrong; that its schema is wrong, too, follows.
+#[test]
+fn a_mistake_in_a_marker_is_told_once() {
+    let crossed = "#[kube(validation(minimum = 5, maximum = 3))]";
+    let newtype = |of_type: &str, of_field: &str| {
+        format!(
+            "pub small: Small,\n}}\n\n#[derive(CrdSchema, Serialize, Deserialize)]\n{of_type}\npub struct Small({of_field} u8);\n\n\
+             pub struct Other {{"
+        )
+    };
+    for (field, message) in [
+        (
+            "#[kube(validation(minimum = 5, maximum = 3))]\npub a: i32,".to_owned(),
+            "`minimum` 5 is greater than `maximum` 3",
+        ),
+        (
+            "#[kube(validation(max_length = 5))]\npub a: i32,".to_owned(),
+            "`max_length` applies to strings; this field is an integer",
+        ),
+        (
+            "#[kube(validation(enum = [1]))]\npub a: String,".to_owned(),
+            "expected a string in `enum`, found 1",
+        ),
+        (
+            "#[kube(validation(enum = \"A\"))]\npub a: String,".to_owned(),
+            "expected a list for `enum`",
+        ),
+        (
+            "#[kube(cel(rule = \" \"))]\npub a: String,".to_owned(),
+            "the rule is empty",
+        ),
+        (
+            "#[kube(cel(rule = \"self != ''\", field_path = \"name\"))]\npub a: String,".to_owned(),
+            "invalid field path `name`",
+        ),
+        (newtype(crossed, ""), "`minimum` 5 is greater than `maximum` 3"),
+        (newtype("", crossed), "`minimum` 5 is greater than `maximum` 3"),
+    ] {
+        refused(&field, message);
+    }
+    let refused_kind = |attributes: &str, message: &str| {
+        assert_eq!(
+            manifest("pub a: Option<i32>,", attributes),
+            Err(vec![message.to_owned()])
+        );
+    };
+    refused_kind(
+        "#[crd(exactly_one_of())]",
+        "`exactly_one_of` requires at least two fields",
+    );
+    refused_kind(
+        "#[crd(root_schema = { \"nullable\": true })]",
+        "`root_schema` cannot have `nullable`",
+    );
+    refused_kind(
+        "#[kube(printcolumn(name = \"A\", type_ = \"integer\", JSONPath = \".spec.a\"))]",
+        "unknown argument `JSONPath` of `printcolumn`",
+    );
+}
+
 #[test]
 fn alternatives_of_schemars_are_kept() {
     let one_of =

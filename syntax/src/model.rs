@@ -18,6 +18,8 @@ pub struct Type {
     pub needs_option: bool,
     /// The place of the identifier.
     pub span: Span,
+    /// The first byte of its attributes, or of the identifier if there are none.
+    pub start: u32,
     /// Type parameters in order, with their default types.
     pub generics: Vec<(String, Option<TypeRef>)>,
     /// The form that serde gives it; slots index `slots`.

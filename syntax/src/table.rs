@@ -156,6 +156,8 @@ impl<T> Row<Draft<T>> for ArgRow<T> {
 pub(crate) struct Draft<T> {
     pub(crate) value: T,
     pub(crate) seen: Seen,
+    /// True if there is an argument without a row, which may be one that is missing by another name.
+    has_unknown: bool,
 }
 
 impl<T> Target for Draft<T> {
@@ -169,6 +171,7 @@ impl<T: 'static> Draft<T> {
         Draft {
             value,
             seen: Seen::default(),
+            has_unknown: false,
         }
     }
 
@@ -181,7 +184,8 @@ impl<T: 'static> Draft<T> {
         advice: &[(&str, &str)],
         session: &mut Session,
     ) {
-        let report_unknown = |arg: &Arg<'_>, _: &mut Self, session: &mut Session| {
+        let report_unknown = |arg: &Arg<'_>, draft: &mut Self, session: &mut Session| {
+            draft.has_unknown = true;
             let help = match advice.iter().find(|(name, _)| *name == arg.name) {
                 Some((_, help)) => (*help).to_owned(),
                 None => suggest::describe_candidates(arg.name, rows.iter().map(|row| row.name)),
@@ -197,13 +201,17 @@ impl<T: 'static> Draft<T> {
         read_args(args, self, find_row(rows), |_, _, _| {}, session);
     }
 
-    /// Checks that arguments are there, and reports each that is not. `samples` are values to show.
+    /// Checks that arguments are there, and reports each that is not, unless an unknown one is to be corrected first. `samples`
+    /// are values to show.
     pub(crate) fn require(&self, owner: &Arg<'_>, samples: &[(&str, &str)], session: &mut Session) -> bool {
         let mut is_whole = true;
         for (name, sample) in samples.iter().filter(|(name, _)| !self.seen.has(name)) {
+            is_whole = false;
+            if self.has_unknown {
+                continue;
+            }
             let message = format!("missing argument `{name}` of `{}`", owner.name);
             session.error_help(owner.span, message, format!("add `{name} = \"{sample}\"`"));
-            is_whole = false;
         }
         is_whole
     }

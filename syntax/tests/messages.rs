@@ -285,12 +285,18 @@ fn a_struct_that_is_the_whole_object_has_fields_of_its_own() {
         ("metadata: ObjectMeta", "metadata", "metadata"),
         ("#[serde(rename = \"kind\")] sort: String", "sort", "kind"),
         ("status: Option<S>", "status", "status"),
+        ("#[serde(flatten)] metadata: Inner", "metadata", "metadata"),
+        (
+            "#[serde(rename = \"version\")] api_version: i32",
+            "api_version",
+            "apiVersion",
+        ),
     ] {
         let message = format!("{place}: every object has a field `{name}`, also without a spec | {renamed}");
         whole(&format!("struct T {{ {field}, a: i32 }}"), &[&message]);
         check(&kind("served", &format!("struct T {{ {field}, a: i32 }}")), &[]);
     }
-    whole("struct T { spec: Inner, #[serde(flatten)] metadata: Inner }", &[]);
+    whole("struct T { spec: Inner, #[serde(flatten)] kinds: Inner }", &[]);
     let fields = "T: a kind with `no_spec` needs a struct with named fields | name the fields: without a spec they stand beside `metadata`";
     whole("struct T(Inner);", &[fields]);
     whole("enum T { A { a: i32 }, B { b: i32 } }", &[fields]);

@@ -143,7 +143,7 @@ fn check_root_schema(made: &mut CustomResource, at: Span, session: &mut Session)
 
 /// Checks what needs the whole kind.
 fn finish(draft: Draft<Parts>, ident: Ident<'_>, session: &mut Session) -> Option<CustomResource> {
-    let Draft { value, seen } = draft;
+    let Draft { value, seen, .. } = draft;
     let Parts {
         group,
         version,

@@ -7,7 +7,7 @@ use rbuilder_schema::{Field, Markers, Schema, check_root};
 use crate::table::Seen;
 use crate::{CustomResource, FieldValue, Session};
 
-/// The fields of every object, as kube-derive lists them.
+/// The fields of every object.
 const FIELDS_OF_OBJECTS: [&str; 4] = ["apiVersion", "kind", "metadata", "status"];
 
 /// Reports that the type of a kind with `no_spec` has no fields to put beside `metadata`, as kube-derive does.
@@ -26,20 +26,30 @@ pub(crate) fn drop_fields_of_objects(
     values: &mut Vec<FieldValue>,
     session: &mut Session,
 ) {
-    for position in (0..fields.len()).rev() {
-        let field = &fields[position];
-        let is_taken = [&field.name, &field.ident]
-            .iter()
-            .any(|name| FIELDS_OF_OBJECTS.contains(&name.as_str()) || *name == "api_version");
-        if !is_taken || field.flatten {
-            continue;
+    let mut taken = Vec::new();
+    for (position, field) in fields.iter().enumerate() {
+        if let Some(name) = field_of_objects(field) {
+            let message = format!("every object has a field `{name}`, also without a spec");
+            session.error_help(sites[position], message, "remove the field, or rename it");
+            taken.push(position);
         }
-        let message = format!("every object has a field `{}`, also without a spec", field.name);
-        session.error_help(sites[position], message, "remove the field, or rename it");
+    }
+    for position in taken.into_iter().rev() {
         fields.remove(position);
         sites.remove(position);
         values.remove(position);
     }
+}
+
+/// Returns the field of every object that a field would be by its name in JSON, or, as kube-derive has it, in Rust.
+fn field_of_objects(field: &Field) -> Option<&'static str> {
+    let in_json = (!field.flatten).then_some(field.name.as_str());
+    let in_rust = match field.ident.as_str() {
+        "api_version" => "apiVersion",
+        ident => ident,
+    };
+    let is_taken = |name: &&str| Some(*name) == in_json || *name == in_rust;
+    FIELDS_OF_OBJECTS.into_iter().find(is_taken)
 }
 
 /// Checks the markers on the struct of a kind with `no_spec` by the rules for whole objects. A marker that breaks one is

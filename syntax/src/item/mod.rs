@@ -133,6 +133,7 @@ pub fn parse_type(attrs: &[Attribute<'_>], item: TypeItem<'_>, session: &mut Ses
         is_incomplete: session.is_incomplete,
         needs_option,
         span,
+        start: attrs.first().map_or(span, Attribute::span).start,
         generics,
         container,
         slots,

@@ -77,15 +77,15 @@ const REASONS: &[(&str, Reason)] = &[
 fn named(outer: &Arg, session: &mut Session) -> Option<Cel> {
     let draft = Draft::of_list(outer, ARGS, session)?;
     draft.require(outer, &[("rule", "…")], session);
-    let Draft { value, seen } = draft;
+    let Draft { value, seen, .. } = draft;
     let mut cel = Cel {
         rule: value.rule?,
         ..value.rest
     };
     let at = |name: &str| seen.at(name).unwrap_or(outer.span);
-    check(&cel, &at, session);
+    check(&mut cel, &at, session);
     cel.origin = origin_at(at("rule"));
-    Some(cel)
+    (!cel.rule.trim().is_empty()).then_some(cel)
 }
 
 fn reason(text: &str, at: Span, session: &mut Session) -> Option<Reason> {
@@ -100,8 +100,9 @@ fn reason(text: &str, at: Span, session: &mut Session) -> Option<Reason> {
     known
 }
 
-/// Checks the parts that the API server refuses without looking into the expression.
-fn check(cel: &Cel, at: &dyn Fn(&str) -> Span, session: &mut Session) {
+/// Checks the parts that the API server refuses without looking into the expression. A field path that cannot be one is
+/// dropped, so that it is not looked for.
+fn check(cel: &mut Cel, at: &dyn Fn(&str) -> Span, session: &mut Session) {
     if cel.rule.trim().is_empty() {
         session.error_help(
             at("rule"),
@@ -127,6 +128,7 @@ fn check(cel: &Cel, at: &dyn Fn(&str) -> Span, session: &mut Session) {
     {
         let help = format!("write `.{path}`, a path relative to the value that the rule applies to");
         session.error_help(at("field_path"), format!("invalid field path `{path}`"), help);
+        cel.field_path = None;
     }
     if cel.optional_old_self.is_some() && !cel.rule.contains("oldSelf") {
         let help = "remove it, or compare with `oldSelf`";
@@ -157,9 +159,9 @@ pub(crate) fn read_cel_rule(arg: &Arg, session: &mut Session) -> Option<Cel> {
             ..Cel::default()
         },
     };
-    check(&cel, &|_| arg.value_span(), session);
+    check(&mut cel, &|_| arg.value_span(), session);
     cel.origin = origin_at(arg.value_span());
-    Some(cel)
+    (!cel.rule.trim().is_empty()).then_some(cel)
 }
 
 fn chain(expr: &Expr<'_>, at: Span, session: &mut Session) -> Option<Cel> {

@@ -341,13 +341,6 @@ fn values(reading: &Reading, session: &mut Session) {
         }
     }
     let allowed = &validation.enumeration;
-    if allowed.is_empty() && reading.is_read("enum") {
-        session.error_help(
-            reading.at("enum"),
-            "`enum` must not be empty",
-            "list the allowed values",
-        );
-    }
     for (position, value) in allowed.iter().enumerate() {
         if allowed[..position].iter().any(|other| is_same(other, value)) {
             session.error(reading.at("enum"), format!("duplicate `enum` value {value}"));

@@ -159,6 +159,13 @@ pub const CONSTRAINTS: &[Constraint] = &[
         Subject::Any,
         "Allowed values.",
         |arg, to, session| match arg.any(session) {
+            Some(Value::Array(values)) if values.is_empty() => {
+                session.error_help(
+                    arg.value_span(),
+                    "`enum` must not be empty",
+                    "list the allowed values",
+                );
+            }
             Some(Value::Array(values)) => to.enumeration = values,
             Some(_) => session.error_help(
                 arg.value_span(),

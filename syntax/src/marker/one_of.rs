@@ -34,6 +34,7 @@ pub(super) const MARKERS: &[Marker] = &[
 ];
 
 fn read(arg: &Arg, make: fn(Vec<String>) -> OneOf, reading: &mut Reading, session: &mut Session) {
+    let had = session.diagnostics.error_count();
     let Some(args) = arg.list(session) else { return };
     let mut names: Vec<String> = Vec::with_capacity(args.len());
     for field in args {
@@ -58,6 +59,9 @@ fn read(arg: &Arg, make: fn(Vec<String>) -> OneOf, reading: &mut Reading, sessio
             "list them: `(a, b)`",
         );
     }
-    reading.markers.origin = arg.origin();
-    reading.markers.one_of.push(make(names));
+    // A rule about other fields than those that are meant would be reported again.
+    if session.diagnostics.error_count() == had {
+        reading.markers.origin = arg.origin();
+        reading.markers.one_of.push(make(names));
+    }
 }

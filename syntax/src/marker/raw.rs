@@ -64,7 +64,7 @@ pub const ROOT_SCHEMA_KEYS: &[&str] = &[
 /// Reads the keys of `root_schema`: whether the whole is structural is judged when it is complete.
 pub(crate) fn read_root_schema(arg: &Arg, session: &mut Session) -> Option<Schema> {
     let value = arg.any(session)?;
-    let schema = schema_of(&value, arg, session)?;
+    let mut schema = schema_of(&value, arg, session)?;
     check_patterns(&schema, arg, session);
     let at = arg.value_span();
     let keys = value.as_object().into_iter().flat_map(|keys| keys.keys());
@@ -79,6 +79,11 @@ pub(crate) fn read_root_schema(arg: &Arg, session: &mut Session) -> Option<Schem
         );
         session.error_help(at, message, "remove `type`");
     }
+    // What has been reported is not judged again as a part of the whole.
+    schema.schema_type = None;
+    schema.nullable = false;
+    schema.default = None;
+    schema.additional_properties = None;
     Some(schema)
 }
 
