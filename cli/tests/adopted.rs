@@ -39,7 +39,7 @@ tokio = \"1\"
 
 /// A package on kube-rs with a binary alone.
 fn plain() -> Folder {
-    let folder = Folder::in_memory();
+    let folder = Folder::new();
     folder.write("Cargo.toml", MANIFEST);
     folder.write("src/main.rs", "mod api;\n\nfn main() {}\n");
     folder.write("src/api.rs", KIND);
@@ -61,7 +61,7 @@ async fn main() -> Result<()> {
 
 /// A package that runs rbuilder's manager already.
 fn with_manager() -> Folder {
-    let folder = Folder::in_memory();
+    let folder = Folder::new();
     let dependencies = "clap = \"4\"\nrbuilder = { package = \"rbuilder-runtime\", version = \"0.1.0\" }\nschemars = \"1\"\nserde = \"1\"\nserde_json = \"1\"\ntracing = \"0.1\"\n\n[dev-dependencies]\nrbuilder = { package = \"rbuilder-runtime\", version = \"0.1.0\", features = [\"envtest\", \"fake\", \"testing\"] }\n";
     folder.write("Cargo.toml", &format!("{MANIFEST}{dependencies}"));
     folder.write("src/main.rs", MAIN);
@@ -283,7 +283,7 @@ fn what_cannot_be_adopted_is_refused() {
             "to keep the package that is here and add what deploys it, pass `--in-package`",
         ),
     ] {
-        let folder = Folder::in_memory();
+        let folder = Folder::new();
         for (path, text) in &files {
             folder.write(path, text);
         }
@@ -292,7 +292,7 @@ fn what_cannot_be_adopted_is_refused() {
     let folder = plain();
     assert_eq!(folder.run(&format!("{ADOPT} --force")).code, 2);
     assert_eq!(folder.run("init --domain example.com --bin x").code, 2);
-    let scaffolded = Folder::in_memory();
+    let scaffolded = Folder::new();
     scaffolded.run("init --domain example.com --project-name a").ok();
     refused(
         &scaffolded,
@@ -308,7 +308,7 @@ fn one_binary_of_several_is_the_managers() {
         ("default-run = \"a\"\n", "", "a"),
         ("default-run = \"a\"\n", "--bin b", "b"),
     ] {
-        let folder = Folder::in_memory();
+        let folder = Folder::new();
         folder.write("Cargo.toml", &format!("[package]\nname = \"a\"\n{rest}"));
         folder.write("src/main.rs", "fn main() {}\n");
         folder.write("src/bin/b.rs", "fn main() {}\n");
@@ -361,7 +361,7 @@ fn packages_outside_of_the_image_are_named() {
         ("common = { path = \"../common\" }", true),
         ("common = { path = \"common\" }", false),
     ] {
-        let folder = Folder::in_memory();
+        let folder = Folder::new();
         folder.write("op/Cargo.toml", &format!("{MANIFEST}{dependency}\n"));
         folder.write("op/src/main.rs", "fn main() {}\n");
         for path in ["common", "op/common"] {

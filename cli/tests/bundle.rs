@@ -14,7 +14,7 @@ const BUNDLE: &str = "bundle --image registry.example.com/shop:v0.1.0";
 const CSV: &str = "bundle/manifests/shop.clusterserviceversion.yaml";
 
 fn project() -> Folder {
-    let folder = Folder::in_memory();
+    let folder = Folder::new();
     for command in COMMANDS.into_iter().chain([BUNDLE]) {
         folder.run(command).ok();
     }
@@ -479,7 +479,7 @@ fn flags_that_a_message_names_make_the_release() {
     let base = project();
     let mut advised = 0;
     for _ in 0..6 {
-        let folder = Folder::in_memory();
+        let folder = Folder::new();
         for (path, text) in base.tree() {
             folder.write(&path, &text);
         }
@@ -669,7 +669,7 @@ fn a_csv_that_is_not_that_of_the_release_is_refused() {
 
 #[test]
 fn a_downgrade_is_a_warning() {
-    let folder = Folder::in_memory();
+    let folder = Folder::new();
     for command in &COMMANDS[..2] {
         folder.run(command).ok();
     }

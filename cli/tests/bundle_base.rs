@@ -9,7 +9,7 @@ const BASE: &str = "config/manifests/bases/shop.clusterserviceversion.yaml";
 const CSV: &str = "bundle/manifests/shop.clusterserviceversion.yaml";
 
 fn project() -> Folder {
-    let folder = Folder::in_memory();
+    let folder = Folder::new();
     for command in [
         "init --domain example.com --project-name shop --owner Shopkeepers",
         "create api --group cache --version v1 --kind Cup",

@@ -42,7 +42,7 @@ fn main() {
         };
         return;
     }
-    let before = Folder::in_memory();
+    let before = Folder::new();
     before.run("init --domain example.com --project-name shop").ok();
     let done = before.copy();
     let steps = create_api(done.path(), Faults::default()).expect("it works without faults");
@@ -334,7 +334,7 @@ fn join(workspace: &Path, faults: Faults) -> anyhow::Result<usize> {
 
 /// An `init` that is killed leaves the workspace without the member and its files, or with both.
 fn joins_die_too() {
-    let before = Folder::in_memory();
+    let before = Folder::new();
     before.write("Cargo.toml", "[workspace]\nmembers = [\"tools/gen\"]\n");
     before.write("tools/gen/Cargo.toml", "[package]\nname = \"gen\"\n");
     let done = before.copy();

@@ -67,7 +67,7 @@ const SHAPES: [&str; 4] = [
 ];
 
 fn project(flags: &str) -> Folder {
-    let folder = Folder::in_memory();
+    let folder = Folder::new();
     folder.run(&format!("{INIT} {flags}")).ok();
     folder
 }

@@ -224,7 +224,7 @@ fn the_last_webhook_takes_its_features_with_it() {
 #[test]
 fn features_that_make_no_sense_are_refused() {
     let folder = project("");
-    let none = Folder::in_memory();
+    let none = Folder::new();
     none.run(INIT).ok();
     let converting = project("");
     for command in [
@@ -348,7 +348,7 @@ const LAYOUTS: &[&[&str]] = &[
 ];
 
 fn begun(flags: &str, commands: &[&str]) -> Folder {
-    let folder = Folder::in_memory();
+    let folder = Folder::new();
     folder.run(&format!("{INIT} {flags}")).ok();
     for command in commands {
         folder.run(command).ok();

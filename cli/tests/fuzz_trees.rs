@@ -178,7 +178,7 @@ fn bases() -> Vec<BTreeMap<String, String>> {
 
 /// One round: a folder, a secret beside it, damage, commands. Returns their exit codes.
 fn check(bases: &[BTreeMap<String, String>], random: &mut Random) -> Vec<u8> {
-    let top = Folder::in_memory();
+    let top = Folder::new();
     let (project, outside) = (top.path().join("p"), top.path().join("out"));
     for (name, text) in [
         ("secret", "secret"),

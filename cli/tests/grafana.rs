@@ -12,7 +12,7 @@ const CUSTOM_DASHBOARD: &str = "grafana/custom-metrics/custom-metrics-dashboard.
 
 fn project() -> Folder {
     static PROJECT: LazyLock<Saved> = LazyLock::new(|| {
-        let folder = Folder::in_memory();
+        let folder = Folder::new();
         folder.run("init --domain example.com --project-name shop").ok();
         folder
             .run("create api --group cache --version v1 --kind Cup")
@@ -90,7 +90,7 @@ fn listed_metrics_have_a_dashboard() {
 
 #[test]
 fn files_of_others_are_kept() {
-    let folder = Folder::in_memory();
+    let folder = Folder::new();
     folder.run("init --domain example.com --project-name shop").ok();
     folder.write(RULES, "ours: 1\n");
     let before = folder.tree();
@@ -120,7 +120,7 @@ fn the_chart_and_the_bundle_have_the_rules() {
 
 #[test]
 fn a_project_without_a_kustomization_of_rules_is_told() {
-    let folder = Folder::in_memory();
+    let folder = Folder::new();
     folder.run("init --domain example.com --project-name shop").ok();
     folder.remove(KUSTOMIZATION);
     let ran = folder.run("grafana").ok();

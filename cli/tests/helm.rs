@@ -21,7 +21,7 @@ const ROLE: &str = "charts/shop/templates/rbac/role.yaml";
 /// A project with every kind of webhook, and its chart.
 fn project() -> Folder {
     static PROJECT: LazyLock<Saved> = LazyLock::new(|| {
-        let folder = Folder::in_memory();
+        let folder = Folder::new();
         for command in COMMANDS {
             folder.run(command).ok();
         }

@@ -19,7 +19,7 @@ const WEBHOOK: &str = "create webhook --group shop --version v1 --kind Pot --def
 
 /// A workspace with a tool, whose manifest is given.
 fn workspace(manifest: &str) -> Folder {
-    let folder = Folder::in_memory();
+    let folder = Folder::new();
     folder.write("Cargo.toml", manifest);
     folder.write("tools/gen/Cargo.toml", GENERATOR);
     folder.write("tools/gen/src/main.rs", "fn main() {}\n");
@@ -222,7 +222,7 @@ fn settings_that_the_root_decides_are_said() {
 /// Without a workspace, a project below the root of a repository has no workflows either that GitHub runs.
 #[test]
 fn a_project_below_the_root_of_a_repository_knows_its_place() {
-    let folder = Folder::in_memory();
+    let folder = Folder::new();
     folder.write(".git/HEAD", "ref: refs/heads/main\n");
     let ran = folder.run(&format!("{INIT} operators/shop")).ok();
     assert!(

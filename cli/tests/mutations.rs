@@ -17,7 +17,7 @@ const PROJECT: &str = include_str!("mutations/project.tsv");
 const NEXT: &str = "create webhook --group cache --version v1alpha1 --kind Memcached --defaulting --dry-run";
 
 fn project() -> Folder {
-    let folder = Folder::in_memory();
+    let folder = Folder::new();
     folder.run("init --domain example.com --project-name sample").ok();
     folder
         .run("create api --group cache --version v1alpha1 --kind Memcached")
@@ -51,7 +51,7 @@ fn mistakes_in_flags_are_told() {
         let expected = (!expected.is_empty()).then_some(expected);
         if line.starts_with("init") {
             check(
-                &Folder::in_memory(),
+                &Folder::new(),
                 &format!("{line} --dry-run"),
                 row,
                 expected,

@@ -72,7 +72,7 @@ fn any_sequence_of_commands_leaves_a_project() {
 
 fn check_sequence(seed: u64, counts: &mut Counts) {
     let random = &mut Random::new(seed);
-    let folder = Folder::in_memory();
+    let folder = Folder::new();
     let mut log = Vec::new();
     for command in sequence::sequence(random) {
         log.push(command.clone());

@@ -18,7 +18,7 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 const RECORD: &str = ".rbuilder/files.sum";
 
 fn project(commands: &[&str]) -> Folder {
-    let folder = Folder::in_memory();
+    let folder = Folder::new();
     for command in commands {
         folder.run(command).ok();
     }

@@ -31,13 +31,9 @@ impl Ran {
 }
 
 impl Folder {
+    /// A folder in memory where the system has such a place: on the disk, the tests of the command would wait for it most of the
+    /// time.
     pub(crate) fn new() -> Folder {
-        Folder(tempfile::tempdir().expect("a temporary folder"))
-    }
-
-    /// A folder in memory where the system has such a place: for tests that write so much that they would wait for
-    /// the disk most of the time.
-    pub(crate) fn in_memory() -> Folder {
         let memory = Path::new("/dev/shm");
         let folder = if memory.is_dir() {
             tempfile::tempdir_in(memory)
@@ -117,9 +113,9 @@ impl Folder {
 pub(crate) struct Saved(BTreeMap<String, String>);
 
 impl Saved {
-    /// A folder with these files, in memory where the system has such a place.
+    /// A folder with these files.
     pub(crate) fn copy(&self) -> Folder {
-        let folder = Folder::in_memory();
+        let folder = Folder::new();
         folder.write_all(&self.0);
         folder
     }
