@@ -83,7 +83,10 @@ impl Printer<'_> {
         *text += &print_doc(field.doc.as_deref(), 4);
         *text += &print_markers(&field.markers, Some(&field.ty), 4);
         if let Some(descriptor) = &field.markers.descriptor {
-            *text += &print_attribute("csv", csv_args(descriptor), 4);
+            *text += &match csv_args(descriptor) {
+                args if args.is_empty() => "    #[csv]\n".to_owned(),
+                args => print_attribute("csv", args, 4),
+            };
         }
         let mut args = Vec::new();
         if is_renamed {

@@ -119,7 +119,7 @@ fn descriptors_stand_at_their_fields() {
     let spec = [
         ("servers", named("Servers")),
         ("servers[0].disks", named("Disks")),
-        ("servers[0].memory", named("Memory")),
+        ("servers[0].memory", Descriptor::default()),
         ("size", hints),
     ];
     let status = [("phase", named("Phase"))];

@@ -138,12 +138,9 @@ fn field_markers(
     for (order, (path, field, entry)) in (1..).zip(listed) {
         let mut marker = field_marker(entry, &describe(path, field, part));
         marker.order = (!is_sorted).then_some(order);
-        // A field further down has a descriptor by its marker only.
-        if marker == Descriptor::default() && path.contains(['.', '[']) {
-            let without = describe(path, field, part);
-            marker.display_name = without["displayName"].as_str().map(str::to_owned);
-        }
-        if marker != Descriptor::default() && is_marker(entry) {
+        // A field further down has a descriptor by its marker only, which may be bare.
+        let needs_marker = marker != Descriptor::default() || path.contains(['.', '[']);
+        if needs_marker && is_marker(entry) {
             markers.push((path.to_owned(), marker));
         }
     }
@@ -288,7 +285,7 @@ mod tests {
         );
         check(
             json!([{ "path": "servers[0].memory", "displayName": "Memory", "description": "Memory of the server." }]),
-            &[("servers[0].memory", "Memory")],
+            &[("servers[0].memory", "")],
             Value::Null,
         );
         check(
