@@ -158,7 +158,9 @@ fn field_marker(entry: &Value, without: &Value) -> Descriptor {
         x_descriptors: hints
             .into_iter()
             .flat_map(items)
-            .filter_map(|hint| hint.as_str().map(str::to_owned))
+            .filter_map(Value::as_str)
+            .filter(|hint| !hint.trim().is_empty())
+            .map(str::to_owned)
             .collect(),
         ..Descriptor::default()
     }
