@@ -6,6 +6,7 @@ use rbuilder_schema::{CsvKind, CsvMarkers, Descriptor, RequiredCrd, Schema, fits
 use rbuilder_syntax::CustomResource;
 
 use crate::origin::place_of;
+use crate::place::Place;
 use crate::report::Report;
 
 /// The `required` that is reported against others of the same CRD and version: the first of each, with the kind that it is on.
@@ -36,31 +37,73 @@ impl<'a> RequiredCrds<'a> {
     }
 }
 
-/// Warns of `#[csv(…)]` on fields whose descriptor would have an ambiguous path.
-pub(crate) fn check_descriptor_paths(schema: &Schema, report: &mut Report) {
-    for part in ["spec", "status"] {
-        if let Some(part) = schema.properties.get(part) {
-            check_names(part, None, report);
+/// Why a field with `#[csv(…)]` has no descriptor.
+#[derive(Clone, Copy)]
+enum Obstacle<'a> {
+    /// A name that is ambiguous in a path.
+    Name(&'a str),
+    /// A map, whose keys nobody knows.
+    Map,
+    /// A part of the object that is neither `spec` nor `status`.
+    Part,
+}
+
+/// The places of `#[csv(…)]` on the fields of all kinds, each with the reason why it is without effect; nothing for one that
+/// has an effect somewhere, since a type can be used in several places.
+#[derive(Default)]
+pub(crate) struct DescriptorPlaces {
+    reasons: BTreeMap<Place, Option<String>>,
+}
+
+impl DescriptorPlaces {
+    /// Adds those of a version of a kind.
+    pub(crate) fn add(&mut self, schema: &Schema) {
+        for (name, part) in &schema.properties {
+            let is_shown = ["spec", "status"].contains(&&**name);
+            self.add_fields(part, (!is_shown).then_some(Obstacle::Part));
+        }
+    }
+
+    fn add_fields(&mut self, schema: &Schema, obstacle: Option<Obstacle<'_>>) {
+        if let Some(items) = &schema.items {
+            self.add_fields(items, obstacle);
+        }
+        if let Some(values) = &schema.additional_properties {
+            self.add_fields(values, obstacle.or(Some(Obstacle::Map)));
+        }
+        for (name, property) in &schema.properties {
+            let obstacle = obstacle.or((!fits_descriptor_path(name)).then_some(Obstacle::Name(name)));
+            if let Some(descriptor) = property.descriptor.0.as_deref().filter(|marker| !marker.skip)
+                && let Some(place) = place_of(descriptor.origin)
+            {
+                let known = self
+                    .reasons
+                    .entry(place)
+                    .or_insert_with(|| obstacle.map(describe));
+                if obstacle.is_none() {
+                    *known = None;
+                }
+            }
+            self.add_fields(property, obstacle);
+        }
+    }
+
+    /// Warns of those without effect.
+    pub(crate) fn report(self, report: &mut Report) {
+        for (place, reason) in self.reasons {
+            if let Some(reason) = reason {
+                let message = format!("the field has no descriptor: {reason}");
+                report.warning(place, message, "remove `#[csv(…)]`");
+            }
         }
     }
 }
 
-/// `misfit` is the name on the way to the value that no path can have.
-fn check_names(schema: &Schema, misfit: Option<&str>, report: &mut Report) {
-    if let Some(items) = &schema.items {
-        check_names(items, misfit, report);
-    }
-    for (name, property) in &schema.properties {
-        let misfit = misfit.or((!fits_descriptor_path(name)).then_some(name));
-        if let (Some(misfit), Some(descriptor)) = (misfit, &property.descriptor.0)
-            && !descriptor.skip
-            && let Some(place) = place_of(descriptor.origin)
-        {
-            let message = format!("the field has no descriptor: `{misfit}` would be ambiguous in its path");
-            let help = "rename the field, or remove `#[csv(…)]`";
-            report.warning(place, message, help);
-        }
-        check_names(property, misfit, report);
+fn describe(obstacle: Obstacle<'_>) -> String {
+    match obstacle {
+        Obstacle::Name(name) => format!("`{name}` would be ambiguous in its path"),
+        Obstacle::Map => "its path leads through a map, whose keys are unknown".to_owned(),
+        Obstacle::Part => "it is neither in `spec` nor in `status`".to_owned(),
     }
 }
 

@@ -66,6 +66,28 @@ fn a_name_that_is_ambiguous_in_a_path_has_no_descriptor() {
 }
 
 #[test]
+fn a_marker_without_effect_is_told_of() {
+    let items = "#[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]\n\
+                 pub struct Part { #[csv] a: i32 }";
+    let in_map = "#[csv]: the field has no descriptor: its path leads through a map, whose keys are unknown";
+    check("parts: BTreeMap<String, Part>", items, &[], &[in_map]);
+    check(
+        "parts: Option<Vec<BTreeMap<String, Vec<Part>>>>",
+        items,
+        &[],
+        &[in_map],
+    );
+    // It has one where the type is used otherwise.
+    let both = "parts: BTreeMap<String, Part>, part: Part";
+    check(both, items, &["part.a"], &[]);
+    let (_, said) = read(&kind("part: Part", items).replace("version = \"v1\"", "version = \"v1\", no_spec"));
+    assert_eq!(
+        said,
+        ["#[csv]: the field has no descriptor: it is neither in `spec` nor in `status`"]
+    );
+}
+
+#[test]
 fn two_kinds_require_a_crd_in_the_same_words() {
     let required = |version: &str, words: &str| {
         format!("required(name = \"cups.a.io\", version = \"{version}\", kind = \"Cup\", {words})")

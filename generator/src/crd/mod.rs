@@ -19,7 +19,7 @@ use rbuilder_syntax::{Conversion, CustomResource, SchemaMode};
 use serde_json::{Value, json};
 
 use crate::advice;
-use crate::csv::{RequiredCrds, check_descriptor_paths, collect_csv_markers};
+use crate::csv::{DescriptorPlaces, RequiredCrds, collect_csv_markers};
 use crate::kinds::Kind;
 use crate::package::{Package, TypeId};
 use crate::place::Place;
@@ -85,6 +85,7 @@ pub(crate) fn crd_files(
 ) -> CrdFindings {
     let mut csv = Vec::new();
     let mut required = RequiredCrds::default();
+    let mut descriptors = DescriptorPlaces::default();
     let kinds = merge::group_versions(package, report);
     let patches = patched::find_patches(package, &kinds);
     let summaries = summary::list_kinds(package, &kinds, &patches, report);
@@ -112,6 +113,7 @@ pub(crate) fn crd_files(
         let made = made.into_iter().collect::<Option<Vec<_>>>();
         if let Some(made) = &made {
             check::check_versions(made, &mut schemas);
+            made.iter().for_each(|version| descriptors.add(&version.schema));
         }
         let report = schemas.report();
         let is_held_back = if options.keep_going {
@@ -142,6 +144,7 @@ pub(crate) fn crd_files(
         schemas.report_reserved(id);
     }
     schemas.report().set_concern(Concern::Run);
+    descriptors.report(schemas.report());
     CrdFindings {
         kinds: summaries,
         csv,
@@ -188,7 +191,6 @@ fn version<'a>(
     check::check_version(&version, schemas);
     check::check_structure(&version, schemas);
     check::check_metadata(&version, schemas);
-    check_descriptor_paths(&version.schema, schemas.report());
     rules::check_rules(&version, schemas);
     Some(version)
 }
