@@ -84,7 +84,14 @@ fn a_base_describes_the_operator() {
     let folder = project();
     folder.write(BASE, DESCRIBED);
     let command = "bundle --image example.com/shop:v0.1.0";
-    folder.run(command).ok();
+    let ran = folder.run(command).ok();
+    let next = format!("Next: describe the operator in {BASE}, then run:");
+    assert!(
+        ran.out.contains(&next) || ran.err.contains(&next),
+        "{}{}",
+        ran.out,
+        ran.err
+    );
     let csv = csv(&folder);
     for (pointer, expected) in [
         ("/metadata/name", json!("shop.v0.1.0")),

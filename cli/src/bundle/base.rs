@@ -65,6 +65,11 @@ impl Base {
         Ok(Base { path, document })
     }
 
+    /// Returns the path of the base; nothing if the project has none.
+    pub(crate) fn found_path(&self) -> Option<&str> {
+        Some(self.path.as_str()).filter(|path| !path.is_empty())
+    }
+
     /// Returns the range of versions that an upgrade skips.
     pub(crate) fn skip_range(&self) -> Option<String> {
         let range = self.document["metadata"]["annotations"][SKIP_RANGE].as_str();

@@ -103,10 +103,8 @@ pub fn plan_bundle(tree: &Tree, flags: &BundleFlags) -> Result<Outcome> {
             "run `rbuilder manifests`, which shows the errors",
         );
     }
-    let next = format!(
-        "describe the operator in {FOLDER}/manifests/{}.clusterserviceversion.yaml",
-        options.name
-    );
+    let csv = options.csv_path();
+    let next = format!("describe the operator in {}", base.found_path().unwrap_or(&csv));
     let check = match merge.has_conflict(&Catalog::path(&options.name)) {
         true => "opm validate catalog".to_owned(),
         false => format!("operator-sdk bundle validate ./{FOLDER}"),
