@@ -185,6 +185,33 @@ fn flags_say_more_than_the_base() {
     assert_eq!(csv(&folder)["spec"]["icon"][0]["base64data"], "PHN2Zy8+");
 }
 
+/// With a conversion the lifecycle manager accepts an installation for all namespaces only.
+#[test]
+fn a_conversion_decides_the_install_modes() {
+    let folder = project();
+    for command in [
+        "create api --group cache --version v2 --kind Cup --controller=false",
+        "create webhook --group cache --version v1 --kind Cup --conversion --spoke v2",
+    ] {
+        folder.run(command).ok();
+    }
+    let other = DESCRIBED.replace(
+        "{supported: false, type: OwnNamespace}",
+        "{supported: true, type: OwnNamespace}",
+    );
+    folder.write(BASE, &other);
+    folder.run("bundle").ok();
+    let modes = &csv(&folder)["spec"]["installModes"];
+    let supported: Vec<&Value> = modes
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter(|mode| mode["supported"] == true)
+        .map(|mode| &mode["type"])
+        .collect();
+    assert_eq!(supported, ["AllNamespaces"], "{modes}");
+}
+
 #[test]
 fn faults_of_a_base_are_named() {
     for (from, to, expected) in [
