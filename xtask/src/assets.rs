@@ -176,6 +176,23 @@ pub(crate) fn ensure_bundle_validators() -> Result<PathBuf> {
     Ok(binary)
 }
 
+/// Downloads the CRD of ClusterServiceVersions, in the version of the validators; returns its file.
+///
+/// # Errors
+///
+/// Go is missing, or the module cannot be downloaded.
+pub(crate) fn ensure_csv_crd() -> Result<PathBuf> {
+    const MODULE: &str = "github.com/operator-framework/api";
+    let version = required_version("bundle", MODULE)?;
+    let module = Cmd::new("go mod download -json")
+        .arg(format!("{MODULE}@v{version}"))
+        .dir(&module_folder("bundle"))
+        .read()?;
+    let module: serde_json::Value = serde_json::from_str(&module)?;
+    let folder = module["Dir"].as_str().context("a folder of the module")?;
+    Ok(Path::new(folder).join("crds/operators.coreos.com_clusterserviceversions.yaml"))
+}
+
 /// Finds or builds the judge of catalogs, in the version of tools/catalog; returns the program.
 ///
 /// # Errors

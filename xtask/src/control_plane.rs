@@ -6,7 +6,7 @@ use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, Stdio};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::repo;
 use crate::sh::Cmd;
@@ -79,4 +79,21 @@ impl Drop for ControlPlane {
         drop(self.child.stdin.take());
         let _ = self.child.wait();
     }
+}
+
+/// Runs a client of the API server.
+///
+/// # Errors
+///
+/// It failed, or the API server warned it.
+pub(crate) fn run_without_warning(command: Cmd) -> Result<()> {
+    let (mut command, shown) = command.into_parts();
+    let ran = command.stdin(Stdio::null()).output()?;
+    let said = String::from_utf8_lossy(&ran.stderr);
+    ensure!(ran.status.success(), "`{shown}` failed:\n{said}");
+    ensure!(
+        !said.to_lowercase().contains("warning"),
+        "`{shown}` was warned:\n{said}"
+    );
+    Ok(())
 }

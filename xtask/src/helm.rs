@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use serde_json::Value;
 
-use crate::control_plane::ControlPlane;
+use crate::control_plane::{ControlPlane, run_without_warning};
 use crate::kubectl::Kubectl;
 use crate::sh::Cmd;
 use crate::{assets, repo};
@@ -411,20 +410,8 @@ impl Cluster<'_> {
     /// Runs Helm; the API server must not warn.
     fn run(&self, line: &str, chart: Option<&Path>) -> Result<()> {
         println!("helm {line}");
-        let (mut command, shown) = self
-            .helm
-            .command(line)
-            .args(chart)
-            .env("KUBECONFIG", self.kubeconfig)
-            .into_parts();
-        let ran = command.stdin(Stdio::null()).output()?;
-        let said = String::from_utf8_lossy(&ran.stderr);
-        ensure!(ran.status.success(), "`{shown}` failed:\n{said}");
-        ensure!(
-            !said.to_lowercase().contains("warning"),
-            "`{shown}` was warned:\n{said}"
-        );
-        Ok(())
+        let command = self.helm.command(line).args(chart);
+        run_without_warning(command.env("KUBECONFIG", self.kubeconfig))
     }
 
     fn kubectl(&self, line: &str) -> Result<String> {

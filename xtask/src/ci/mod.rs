@@ -130,7 +130,7 @@ const STEPS: &[Step] = &[
     step("scaffold", "scaffolds compile and pass their tests after each command", Cargo, WithServer("xtask scaffold")),
     step("makefile", "the targets of a scaffold's Makefile do what they say", Tests, Lines(&["xtask makefile"])),
     step("helm", "charts are what kustomize renders, and Helm installs them", Tests, WithServer("xtask helm")).after("helm-program"),
-    step("bundle", "bundles pass the validators of operator-framework", Tests, Lines(&["xtask bundle"])).after("bundle-program"),
+    step("bundle", "bundles pass the validators of operator-framework, and kube-apiserver takes them", Tests, WithServer("xtask bundle")).after("bundle-program"),
     step("grafana", "rules pass promtool, and dashboards Grafana's types", Tests, Lines(&["xtask grafana"])).after("grafana-programs"),
     step("bench-rust", "the measured operator in Rust builds", Tests, Call(steps::check_rust_bench)),
     step("advice", "the advice that is printed compiles with each kube that it is for", Tests, Lines(&["xtask advice"])),
