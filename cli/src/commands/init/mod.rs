@@ -34,8 +34,17 @@ pub(super) fn run(dir: &Path, flags: &InitFlags, shell: &mut Shell) -> Result<u8
 fn enter(flags: &InitFlags) -> String {
     let folder = flags.folder.as_ref();
     folder
-        .map(|folder| format!("  cd {}\n", folder.display()))
+        .map(|folder| format!("  cd {}\n", quote_word(&folder.display().to_string())))
         .unwrap_or_default()
+}
+
+/// Returns a word as a shell reads it.
+fn quote_word(word: &str) -> String {
+    let is_plain = |letter: char| letter.is_alphanumeric() || "-_./:\\+@,".contains(letter);
+    match word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
 }
 
 /// Returns the changes that `init` makes.
