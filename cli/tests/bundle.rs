@@ -177,6 +177,45 @@ fn channels(folder: &Folder) -> String {
     lines.join("\n")
 }
 
+#[test]
+fn a_release_by_mistake_is_warned_of() {
+    let folder = Folder::new();
+    for command in COMMANDS {
+        folder.run(command).ok();
+    }
+    let check = |flags: &str, expected: &[&str]| {
+        let ran = folder.run(&format!("bundle {flags}")).ok();
+        let warnings: Vec<&str> = ran
+            .err
+            .lines()
+            .filter(|line| line.starts_with("warning: "))
+            .collect();
+        assert_eq!(warnings, expected, "{flags}");
+    };
+    let image = "--image example.com/shop:v1";
+    check(
+        "--version 0.1.0",
+        &["warning: the image of the manager is `controller:latest`, which no cluster has"],
+    );
+    check(&format!("--version 0.1.0 {image}"), &[]);
+    check(&format!("--version 0.2.0 {image}"), &[]);
+    check(
+        image,
+        &["warning: this is version 0.1.0, that of Cargo.toml, and the catalog has 0.2.0"],
+    );
+    check(
+        &format!("--version 0.3.0-rc.1 --channels candidate {image}"),
+        &["warning: clusters with version 0.2.0 do not upgrade to 0.3.0-rc.1 in channel `candidate`"],
+    );
+    for flags in ["--replaces 0.2.0", "--skip-range <0.3.0"] {
+        check(
+            &format!("--version 0.3.0-rc.1 --channels candidate {image} {flags}"),
+            &[],
+        );
+    }
+    check(&format!("--version 0.3.0 {image}"), &[]);
+}
+
 /// Checks the channels after releases in a row, and the channel of those who choose none.
 #[track_caller]
 fn check_releases(releases: &[&str], expected: &str, default_channel: &str) {

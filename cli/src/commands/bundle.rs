@@ -19,6 +19,9 @@ use crate::shell::Shell;
 use crate::tree::{Tree, typed_path};
 use crate::yaml_stream::read_documents;
 
+/// Image of the manager in a scaffold.
+const PLACEHOLDER: &str = "controller:latest";
+
 const BUNDLE: Product = Product {
     noun: "bundle",
     command: "bundle",
@@ -97,6 +100,13 @@ pub fn plan_bundle(tree: &Tree, flags: &BundleFlags) -> Result<Outcome> {
         outcome.warn(&message, &help);
     }
     warn_of_downgrade(&mut outcome, &options);
+    warn_of_release(&mut outcome, flags, &options, &present);
+    if options.image.is_none() && bundle.csv["metadata"]["annotations"]["containerImage"] == PLACEHOLDER {
+        outcome.warn(
+            &format!("the image of the manager is `{PLACEHOLDER}`, which no cluster has"),
+            "pass the image of the release with `--image`",
+        );
+    }
     if source.is_partial {
         outcome.warn(
             "the source has errors, so the bundle may lack what `#[csv(…)]` says",
@@ -151,6 +161,31 @@ fn warn_of_downgrade(outcome: &mut Outcome, options: &BundleOptions) {
                 "version {version} takes the place of {higher}, which is higher: clusters would be downgraded"
             ),
             &format!("if that is not meant, leave {higher} out of `--replaces` and `--skips`"),
+        );
+    }
+}
+
+/// Warns of a version that was not asked for and is not the newest, and of a release that no cluster comes to.
+fn warn_of_release(outcome: &mut Outcome, flags: &BundleFlags, options: &BundleOptions, present: &Catalog) {
+    let Ok(version) = Version::parse(&options.version) else {
+        return;
+    };
+    let newest = present.highest_version(None).filter(|newest| *newest > version);
+    if let (None, Some(newest)) = (&flags.version, newest) {
+        outcome.warn(
+            &format!("this is version {version}, that of Cargo.toml, and the catalog has {newest}"),
+            "pass the version of the release with `--version`",
+        );
+    }
+    let Some(lower) = present.highest_version(Some(&version)) else {
+        return;
+    };
+    for channel in present.unreached_channels(options) {
+        outcome.warn(
+            &format!("clusters with version {lower} do not upgrade to {version} in channel `{channel}`"),
+            &format!(
+                "pass `--replaces {lower}`, or the versions that it takes over from with `--skip-range`"
+            ),
         );
     }
 }

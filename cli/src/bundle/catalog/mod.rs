@@ -6,6 +6,7 @@ mod release;
 mod shape;
 
 use anyhow::Result;
+use semver::Version;
 use serde_json::Value;
 
 use self::channel::Channel;
@@ -70,6 +71,28 @@ impl Catalog {
             channel.find_replaced(&options.csv_name(&options.version), &options.skipped_names())
         };
         requested.or_else(|| found().map(str::to_owned))
+    }
+
+    /// Returns the highest version of the package in any channel; with `below`, the highest that is lower.
+    pub(crate) fn highest_version(&self, below: Option<&Version>) -> Option<Version> {
+        let channels: Vec<Channel> = self.of_schema(CHANNEL).map(Channel::read).collect();
+        let prefix = format!("{}.v", self.package);
+        let names = channels.iter().flat_map(Channel::names);
+        let versions = names.filter_map(|name| Version::parse(name.strip_prefix(&prefix)?).ok());
+        versions
+            .filter(|version| below.is_none_or(|below| version < below))
+            .max()
+    }
+
+    /// Returns the channels of a release in which no cluster that has an earlier version upgrades to it.
+    pub(crate) fn unreached_channels(&self, options: &BundleOptions) -> Vec<String> {
+        let has_range = options.skip_range.is_some() || !options.skips.is_empty();
+        let edges = self.find_edges(options.replaced.as_deref(), options);
+        edges
+            .into_iter()
+            .filter(|edge| edge.replaced.is_none() && !has_range)
+            .map(|edge| edge.channel.to_owned())
+            .collect()
     }
 
     /// Returns the edge of a release in each of its channels, where its ClusterServiceVersion, which is that of the first
