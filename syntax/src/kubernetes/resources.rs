@@ -47,7 +47,8 @@ pub(super) const fn row(
 /// The verbs of `status`, `scale` and most other subresources.
 const STATUS_VERBS: &str = "get,patch,update";
 
-/// Subresources that only authorization knows, by plural: kubelet's and those of the signers of certificates.
+/// Subresources that only authorization knows, by plural: kubelet's, those of the signers of certificates, and those that admission
+/// plugins of OpenShift ask for (RestrictedEndpointsAdmission).
 const VIRTUAL: &[(&str, &str)] = &[
     ("nodes", "log metrics stats spec checkpoint configz healthz pods"),
     (
@@ -55,6 +56,8 @@ const VIRTUAL: &[(&str, &str)] = &[
         "nodeclient selfnodeclient selfnodeserver",
     ),
     ("resourceclaims", "binding driver"),
+    ("endpoints", "restricted"),
+    ("endpointslices", "restricted"),
 ];
 
 /// A group that is no longer served and that old projects still name.
@@ -268,6 +271,14 @@ mod tests {
             ("", "pods", Some("exec"), "*", None),
             ("apps", "deployments", Some("finalizers"), "update", None),
             ("", "nodes", Some("metrics"), "get", None),
+            ("", "endpoints", Some("restricted"), "create", None),
+            (
+                "discovery.k8s.io",
+                "endpointslices",
+                Some("restricted"),
+                "create",
+                None,
+            ),
             ("", "pods", None, "list", None),
             ("", "pods", Some("log"), "", None),
             (
