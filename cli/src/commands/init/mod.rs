@@ -259,3 +259,21 @@ pub(super) fn check_owner(owner: Option<&str>) -> Result<(), names::FlagDiagnost
         _ => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::quote_word;
+
+    #[test]
+    fn words_are_quoted_for_a_shell() {
+        for (word, expected) in [
+            ("shop", "shop"),
+            ("../my-shop_2", "../my-shop_2"),
+            ("my shop", "'my shop'"),
+            ("it's", r"'it'\''s'"),
+            ("$HOME", "'$HOME'"),
+        ] {
+            assert_eq!(quote_word(word), expected);
+        }
+    }
+}
