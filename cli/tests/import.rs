@@ -257,6 +257,25 @@ fn webhooks_of_a_version_that_the_crd_has_not_are_not_invented() {
     assert!(!tree.contains_key("src/webhook/v1/cup.rs"), "{:?}", tree.keys());
 }
 
+/// As mariadb-operator has it: kubebuilder was told the group of the project.
+#[test]
+fn a_kind_of_kubernetes_in_a_group_of_the_project_is_the_one_of_the_source() {
+    let original = original();
+    let text = original.tree()["PROJECT"].clone();
+    let pod = "- controller: true\n  domain: example.com\n  group: crew\n  kind: Pod\n  version: v1\nversion: \"3\"\n";
+    original.write("PROJECT", &text.replace("version: \"3\"\n", pod));
+    let without = import(&original).1.ok().out;
+    assert!(without.contains("kind `Pod` "), "{without}");
+    original.write(
+        "internal/controller/pod_controller.go",
+        "package controller\n\nimport corev1 \"k8s.io/api/core/v1\"\n\nfunc (r *PodReconciler) SetupWithManager(mgr ctrl.Manager) error {\n\treturn ctrl.NewControllerManagedBy(mgr).For(&corev1.Pod{}).Complete(r)\n}\n",
+    );
+    let (folder, ran) = import(&original);
+    let out = ran.ok().out;
+    assert!(!out.contains("kind `Pod` "), "{out}");
+    assert!(folder.tree().contains_key("src/controller/pod.rs"), "{out}");
+}
+
 /// PROJECT records webhooks at the version that came first, and `make manifests` has them at the one where they are now.
 #[test]
 fn webhooks_are_at_the_version_of_the_configurations() {

@@ -64,7 +64,7 @@ pub(super) fn compose<'a>(original: &'a GoProject, project: &Project) -> Result<
     };
     composed.apply(plan_init_again)?;
     for kind in &kinds {
-        composed.add_kind(original, kind)?;
+        composed.add_kind(original, kind, &kinds)?;
     }
     for kind in &kinds {
         composed.add_webhooks(original, kind)?;
@@ -122,7 +122,7 @@ impl Composed<'_> {
     }
 
     /// Adds the types and the controllers of a kind.
-    fn add_kind(&mut self, original: &GoProject, kind: &Kind<'_>) -> Result<()> {
+    fn add_kind(&mut self, original: &GoProject, kind: &Kind<'_>, all: &[Kind<'_>]) -> Result<()> {
         let resource = &kind.resource;
         let what = format!("kind `{}`", resource.kind);
         if resource.external {
@@ -144,6 +144,13 @@ impl Composed<'_> {
             return Ok(());
         }
         let Some((_, crd)) = kind.crd else {
+            // PROJECT can have a kind of Kubernetes in a group of the project. Source that names its type says which one is meant.
+            let is_meant = |other: &Kind<'_>| {
+                other.resource.core && other.resource.kind == resource.kind && !other.controllers.is_empty()
+            };
+            if resource.api.is_none() && all.iter().any(is_meant) {
+                return Ok(());
+            }
             let is_built_in = resource.group.is_empty()
                 && find_kubernetes_kind(None, "", &resource.version, &resource.kind).is_some();
             let reason = match is_built_in {
