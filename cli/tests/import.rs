@@ -257,6 +257,33 @@ fn webhooks_of_a_version_that_the_crd_has_not_are_not_invented() {
     assert!(!tree.contains_key("src/webhook/v1/cup.rs"), "{:?}", tree.keys());
 }
 
+#[test]
+fn a_sample_of_another_file_name_takes_the_place_of_the_scaffolded_one() {
+    let original = original();
+    let path = "config/samples/crew_v1_cup.yaml";
+    let sample = original.tree()[path].clone();
+    original.write("config/samples/cup.yaml", &sample);
+    original.write("config/samples/more.yaml", &sample.replace("espresso", "more"));
+    // One without fields, which comes first, is not taken.
+    original.write(
+        "config/samples/a.yaml",
+        &sample.replace("  size: 3\n", "").replace("spec:\n", "spec: {}\n"),
+    );
+    original.remove(path);
+    let (folder, ran) = import(&original);
+    ran.ok();
+    let tree = folder.tree();
+    assert!(tree[path].contains("name: espresso"), "{}", tree[path]);
+    assert!(!tree.contains_key("config/samples/cup.yaml"));
+    let list = &tree["config/samples/kustomization.yaml"];
+    let listed: Vec<&str> = list.lines().filter(|line| line.starts_with("- ")).collect();
+    assert_eq!(
+        listed,
+        ["- crew_v1_cup.yaml", "- a.yaml", "- more.yaml"],
+        "{list}"
+    );
+}
+
 /// As mariadb-operator has it: kubebuilder was told the group of the project.
 #[test]
 fn a_kind_of_kubernetes_in_a_group_of_the_project_is_the_one_of_the_source() {

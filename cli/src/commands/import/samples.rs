@@ -11,50 +11,70 @@ use crate::go_project::{GoProject, Manifests};
 const FOLDER: &str = "config/samples/";
 const LIST: &str = "config/samples/kustomization.yaml";
 
+/// The sample of a version that the scaffold makes.
+struct Scaffolded {
+    api_version: String,
+    kind: String,
+    path: String,
+}
+
 /// Takes the samples over: each in the place of the scaffolded one of its version, others beside them.
 ///
 /// A sample without fields in its spec, as kubebuilder scaffolds it, does not replace one that has what the schema requires.
 pub(super) fn port(original: &GoProject, composed: &mut Composed<'_>) -> Result<()> {
     let resources = composed.project.known.resources.clone();
-    let scaffolded: Vec<(String, String, String)> = resources
+    let scaffolded: Vec<Scaffolded> = resources
         .iter()
         .filter(|resource| resource.api.is_some())
         .map(|resource| {
             let api = composed.places(resource).context();
-            (api.api_version, api.kind, api.sample_file)
+            Scaffolded {
+                api_version: api.api_version,
+                kind: api.kind,
+                path: api.sample_file,
+            }
         })
         .collect();
-    let samples = original
+    let samples: Vec<&Manifests> = original
         .manifests
         .iter()
-        .filter(|file| file.path.starts_with(FOLDER) && file.path != LIST);
+        .filter(|file| file.path.starts_with(FOLDER) && file.path != LIST)
+        .collect();
+    let taken: Vec<(&str, &Scaffolded)> = scaffolded
+        .iter()
+        .filter_map(|place| Some((find_sample(place, &samples)?.path.as_str(), place)))
+        .collect();
     for file in samples {
-        let own = match file.documents.as_slice() {
-            [document] => scaffolded.iter().find(|(version, kind, path)| {
-                document["apiVersion"] == version.as_str()
-                    && document["kind"] == kind.as_str()
-                    && is_same_file(&file.path, path)
-            }),
-            _ => None,
-        };
-        match own {
-            Some((_, kind, path)) if is_empty(&file.documents[0]) => {
-                let what = format!("sample of `{kind}`");
-                composed.better.push(Leftover::new(
-                    what,
-                    format!(
-                        "{} has no fields; {path} has those that the schema requires",
-                        file.path
-                    ),
-                ));
+        match taken.iter().find(|(path, _)| *path == file.path) {
+            Some((_, Scaffolded { kind, path, .. })) if file.documents.iter().all(is_empty) => {
+                let reason = format!(
+                    "{} has no fields; {path} has those that the schema requires",
+                    file.path
+                );
+                composed
+                    .better
+                    .push(Leftover::new(format!("sample of `{kind}`"), reason));
             }
-            Some((_, _, path)) => {
+            Some((_, Scaffolded { path, .. })) => {
                 composed.files.insert(path.clone(), with_newline(&file.text));
             }
             None => add_file(file, composed)?,
         }
     }
     Ok(())
+}
+
+/// Finds the sample of the original that takes the place of a scaffolded one: that of the same name, or else the first that has
+/// fields.
+fn find_sample<'a>(place: &Scaffolded, samples: &[&'a Manifests]) -> Option<&'a Manifests> {
+    let is_of_version = |file: &&&Manifests| match file.documents.as_slice() {
+        [document] => document["apiVersion"] == *place.api_version && document["kind"] == *place.kind,
+        _ => false,
+    };
+    let of_version = || samples.iter().filter(is_of_version);
+    let same = of_version().find(|file| is_same_file(&file.path, &place.path));
+    let found = same.or_else(|| of_version().find(|file| !file.documents.iter().all(is_empty)));
+    found.copied()
 }
 
 fn is_same_file(theirs: &str, ours: &str) -> bool {
