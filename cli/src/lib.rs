@@ -20,6 +20,7 @@ mod grafana;
 mod hash;
 pub mod library;
 pub mod plan;
+mod posix;
 pub mod project;
 mod report;
 pub mod shell;

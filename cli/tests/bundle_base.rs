@@ -23,7 +23,7 @@ fn csv(folder: &Folder) -> Value {
     serde_saphyr::from_str(&folder.tree()[CSV]).expect("YAML")
 }
 
-/// What operator-sdk writes, with what people say in it.
+/// A base as operator-sdk writes it, with descriptions.
 const DESCRIBED: &str = r#"apiVersion: operators.coreos.com/v1alpha1
 kind: ClusterServiceVersion
 metadata:

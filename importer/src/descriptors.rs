@@ -11,11 +11,8 @@ use crate::structs::{FieldText, Finished};
 /// A field: the position of its struct, and its own in it.
 type FieldId = (usize, usize);
 
-/// The types of `spec` and `status`, by position.
-pub(crate) struct Parts {
-    pub(crate) spec: Option<usize>,
-    pub(crate) status: Option<usize>,
-}
+/// The struct in which the fields of a part of the object are, and the beginning of their paths there.
+pub(crate) type PartRoot = (Option<usize>, &'static str);
 
 /// Gives fields the descriptors that belong to them. A type that stands at several places has one if all places that have any
 /// have the same.
@@ -23,18 +20,16 @@ pub(crate) struct Parts {
 /// Returns the descriptors that no field can have, as `spec` or `status` and a path.
 pub(crate) fn place_descriptors(
     csv: &CsvMarkers,
-    parts: &Parts,
+    (spec, status): (PartRoot, PartRoot),
     classes: &Classes<'_>,
     finished: &mut BTreeMap<usize, Finished>,
 ) -> BTreeSet<(&'static str, String)> {
     let mut found: BTreeMap<FieldId, Vec<(&'static str, &String, &Descriptor)>> = BTreeMap::new();
     let mut unplaced = BTreeSet::new();
-    for (part, root, described) in [
-        ("spec", parts.spec, &csv.spec),
-        ("status", parts.status, &csv.status),
-    ] {
+    for (part, (root, prefix), described) in [("spec", spec, &csv.spec), ("status", status, &csv.status)] {
         for (path, descriptor) in described {
-            match root.and_then(|root| find_field(root, path, classes, finished)) {
+            let full = format!("{prefix}{path}");
+            match root.and_then(|root| find_field(root, &full, classes, finished)) {
                 Some(field) => found.entry(field).or_default().push((part, path, descriptor)),
                 None => {
                     unplaced.insert((part, path.clone()));
@@ -54,17 +49,6 @@ pub(crate) fn place_descriptors(
         }
     }
     unplaced
-}
-
-/// Returns the struct of a field of another one.
-pub(crate) fn find_class(classes: &Classes<'_>, class: usize, field: &str) -> Option<usize> {
-    let Body::Struct(members) = &classes.list.get(class)?.body else {
-        return None;
-    };
-    match members.iter().find(|member| *member.wire == *field)?.ty {
-        Ty::Class(id) => Some(id),
-        _ => None,
-    }
 }
 
 /// Finds the field with a path such as `servers[0].memory` below a struct. None is below a schema that is written out, which

@@ -7,7 +7,7 @@ use rbuilder_schema::{CsvKind, CsvMarkers};
 use crate::Diagnostic;
 use crate::classes::Classes;
 use crate::definition::{Definition, Version};
-use crate::descriptors::{Parts, find_class, place_descriptors};
+use crate::descriptors::place_descriptors;
 use crate::kind::{Root, crd_args, kube_args};
 use crate::lints::allow_doc_lints;
 use crate::naming::name_classes;
@@ -89,15 +89,10 @@ impl<'a> Module<'a> {
     /// Adds `#[csv(…)]` to the kind and to fields. Returns the descriptors that no field can have, as `spec` or `status` and a path.
     pub(crate) fn describe(&mut self, csv: &CsvMarkers) -> BTreeSet<(&'static str, String)> {
         self.csv = csv.of_kind.clone();
-        let spec = match self.root.no_spec {
-            true => find_class(&self.classes, 0, "spec"),
-            false => Some(0),
-        };
-        let parts = Parts {
-            spec,
-            status: self.status,
-        };
-        place_descriptors(csv, &parts, &self.classes, &mut self.finished)
+        // Without a spec, the struct of the kind can have a field of that name.
+        let prefix = if self.root.no_spec { "spec." } else { "" };
+        let parts = ((Some(0), prefix), (self.status, ""));
+        place_descriptors(csv, parts, &self.classes, &mut self.finished)
     }
 
     /// Returns a warning for each thing that could not be kept.

@@ -1,22 +1,15 @@
 //! `#[csv(…)]` comes into types, and the generator finds the same in them.
 
+#[allow(dead_code)] // this one needs the manifest alone
+mod support;
+
 use rbuilder_catalogue::Catalogue;
 use rbuilder_generator::{
     CsvKind, CsvMarkers, CsvResource, Descriptor, Diagnostic, Options, SourceSet, generate_each,
 };
 use rbuilder_importer::{ImportedVersion, Minor, import_kind};
 use serde_json::{Value, json};
-
-const CARGO_TOML: &str = r#"[package]
-name = "imported"
-edition = "2024"
-
-[dependencies]
-k8s-openapi = { version = "0.29", features = ["latest"] }
-kube = "5"
-rbuilder = { package = "rbuilder-runtime", version = "0.1" }
-serde = "1"
-"#;
+use support::CARGO_TOML;
 
 fn definition() -> Value {
     let reference = json!({ "type": "object", "properties": {

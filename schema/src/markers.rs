@@ -241,8 +241,8 @@ pub struct Cel {
     pub origin: Origin,
 }
 
-/// The place of a rule, or of a description, in source, for messages: a file and a place in it, numbered by the reader. It does not take part
-/// in comparisons.
+/// The place of a rule, or of a description, in source, for messages: a file and a place in it, numbered by the reader. It
+/// does not take part in comparisons.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Origin {
     /// The file.

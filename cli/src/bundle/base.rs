@@ -12,10 +12,6 @@ use crate::plan::Plan;
 use crate::tree::Tree;
 use crate::yaml_stream::{Document, read_documents};
 
-/// Kind of the document.
-const KIND: &str = "ClusterServiceVersion";
-/// Directory of the base.
-const FOLDER: &str = "config/manifests/bases";
 /// Keys of `spec` that the manifests, the catalog and flags decide.
 const MADE: &[&str] = &[
     "customresourcedefinitions",
@@ -37,9 +33,14 @@ pub(crate) struct Base {
 }
 
 impl Base {
+    /// Directory of the base.
+    pub(crate) const FOLDER: &str = "config/manifests/bases/";
+    /// Kind of the document.
+    pub(crate) const KIND: &str = "ClusterServiceVersion";
+
     /// Returns the path of the base of a project.
     pub(crate) fn path(project: &str) -> String {
-        format!("{FOLDER}/{project}.clusterserviceversion.yaml")
+        format!("{}{project}.clusterserviceversion.yaml", Base::FOLDER)
     }
 
     /// Reads the base of a project as it is after a plan.
@@ -58,9 +59,9 @@ impl Base {
             Err(documents) => bail!("expected one YAML document in {path}, found {}", documents.len()),
         };
         check_csv_types(&document, &path)?;
-        if document["kind"] != KIND {
+        if document["kind"] != Base::KIND {
             let found = document["kind"].as_str().unwrap_or_default();
-            bail!("expected a {KIND} in {path}, found `{found}`");
+            bail!("expected a {} in {path}, found `{found}`", Base::KIND);
         }
         Ok(Base { path, document })
     }
@@ -78,10 +79,9 @@ impl Base {
 
     /// Returns the description of a version of a kind, by the name of its CRD; null if there is none.
     pub(super) fn owned(&self, crd: &Value, version: &Value) -> &Value {
-        let mut owned = items(&self.document["spec"]["customresourcedefinitions"]["owned"]);
-        owned
-            .find(|entry| entry["name"] == *crd && entry["version"] == *version)
-            .unwrap_or(&Value::Null)
+        let found =
+            list_owned(&self.document).find(|entry| entry["name"] == *crd && entry["version"] == *version);
+        found.unwrap_or(&Value::Null)
     }
 
     /// Returns the CRDs of others that have to be installed.
@@ -119,7 +119,7 @@ impl Base {
 
     /// Warns of descriptions that nothing in the project has.
     pub(super) fn warn_of_unknown(&self, owned: &[Value], warnings: &mut Vec<(String, String)>) {
-        for entry in items(&self.document["spec"]["customresourcedefinitions"]["owned"]) {
+        for entry in list_owned(&self.document) {
             let is_same =
                 |known: &Value| known["name"] == entry["name"] && known["version"] == entry["version"];
             let name = entry["name"].as_str().unwrap_or_default();
@@ -136,16 +136,25 @@ impl Base {
 
 /// Returns the keys of a mapping that have a value and are not `made` of the project.
 pub(super) fn filled<'a>(from: &'a Value, made: &[&str]) -> impl Iterator<Item = (&'a str, &'a Value)> {
-    let is_empty = |value: &Value| match value {
+    let keys = from.as_object().into_iter().flatten();
+    keys.map(|(key, value)| (key.as_str(), value))
+        .filter(move |(key, value)| !made.contains(key) && !is_empty(value))
+}
+
+/// Returns whether a value is as good as absent.
+pub(super) fn is_empty(value: &Value) -> bool {
+    match value {
         Value::Null => true,
         Value::String(text) => text.is_empty(),
         Value::Array(items) => items.is_empty(),
         Value::Object(fields) => fields.is_empty(),
         Value::Bool(_) | Value::Number(_) => false,
-    };
-    let keys = from.as_object().into_iter().flatten();
-    keys.map(|(key, value)| (key.as_str(), value))
-        .filter(move |(key, value)| !made.contains(key) && !is_empty(value))
+    }
+}
+
+/// Returns the entries of the kinds that the operator owns in a ClusterServiceVersion.
+pub(crate) fn list_owned(csv: &Value) -> impl Iterator<Item = &Value> {
+    items(&csv["spec"]["customresourcedefinitions"]["owned"])
 }
 
 /// Returns the items of a list; none if there is no list.

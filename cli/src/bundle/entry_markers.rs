@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use rbuilder_generator::{CsvKind, CsvMarkers, CsvResource, Descriptor};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
-use super::base::{filled, items};
+use super::base::{filled, is_empty, items};
 use super::descriptors::{describe, find_field, is_at_or_below, split_humps};
 use crate::project::names::{check_kind, check_version};
 
@@ -15,7 +15,7 @@ const DESCRIPTOR_KEYS: &[&str] = &["description", "displayName", "path", "x-desc
 /// An entry of an owned kind, taken apart.
 #[derive(Debug)]
 pub(crate) struct EntryMarkers<'a> {
-    entry: &'a Value,
+    pub(crate) entry: &'a Value,
     /// The markers that say what the entry says beyond what a bundle says without.
     pub(crate) markers: CsvMarkers,
     /// Paths of fields that the CRD does not have, with `spec` or `status` before them. Those below one of them are left out.
@@ -25,11 +25,11 @@ pub(crate) struct EntryMarkers<'a> {
 impl<'a> EntryMarkers<'a> {
     /// Takes an entry apart; `crd` is its CRD. Returns nothing if the entry is of no version of it.
     pub(crate) fn read(entry: &'a Value, crd: &Value) -> Option<EntryMarkers<'a>> {
-        let mut versions = items(&crd["spec"]["versions"]);
-        let version = versions.find(|version| version["name"] == entry["version"])?;
         if entry["name"] != crd["metadata"]["name"] {
             return None;
         }
+        let mut versions = items(&crd["spec"]["versions"]);
+        let version = versions.find(|version| version["name"] == entry["version"])?;
         let schema = &version["schema"]["openAPIV3Schema"];
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let kind = text(&crd["spec"]["names"]["kind"]);
@@ -60,9 +60,9 @@ impl<'a> EntryMarkers<'a> {
                 "statusDescriptors" => rest_of_fields(value, "status", unplaced, &self.unknown),
                 _ => value.clone(),
             };
-            rest.extend(
-                filled(&json!({ key: kept }), &[]).map(|(key, value)| (key.to_owned(), value.clone())),
-            );
+            if !is_empty(&kept) {
+                rest.insert(key.to_owned(), kept);
+            }
         }
         if rest.is_empty() {
             return None;
@@ -197,6 +197,8 @@ fn rest_of_fields(
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::bundle::descriptors::describe_fields;
 

@@ -18,7 +18,7 @@ use anyhow::{Result, bail};
 use rbuilder_generator::{CsvMarkers, yaml};
 use serde_json::{Value, json};
 
-pub(crate) use self::base::Base;
+pub(crate) use self::base::{Base, list_owned};
 pub(crate) use self::catalog::{Catalog, CheckedRelease, add_release, check_csv};
 pub(crate) use self::entry_markers::EntryMarkers;
 use crate::base64;
@@ -99,7 +99,7 @@ pub(crate) struct Bundle {
     pub(crate) warnings: Vec<(String, String)>,
 }
 
-/// What people say of the operator and its kinds.
+/// The descriptions of the operator and its kinds that people write.
 #[derive(Debug)]
 pub(crate) struct Descriptions<'a> {
     pub(crate) base: &'a Base,

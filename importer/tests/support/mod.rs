@@ -6,7 +6,8 @@ use rbuilder_generator::{Options, Product, Severity, SourceSet, generate};
 use rbuilder_importer::{Imported, Minor, import_definitions};
 use serde_json::{Map, Value, json};
 
-const CARGO_TOML: &str = r#"[package]
+/// The manifest of the package that has the types.
+pub const CARGO_TOML: &str = r#"[package]
 name = "imported"
 edition = "2024"
 

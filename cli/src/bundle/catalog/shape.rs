@@ -117,7 +117,7 @@ pub(super) const PROPERTY_VALUES: &[(&str, Fields)] = &[
     ),
 ];
 
-/// What a catalog takes from a ClusterServiceVersion, and its links.
+/// The fields of a ClusterServiceVersion that a catalog shows, its labels and its links.
 pub(super) const CSV: Fields = &[
     (
         "metadata",

@@ -15,6 +15,7 @@ use crate::envtest::index::{self, Index, mirrored};
 use crate::envtest::selector::Selector;
 use crate::envtest::store::{locate, read_installed};
 use crate::flags::{Envtest, IndexFlags, Output, PathFlags, StoreFlags};
+use crate::posix::quote;
 use crate::shell::Shell;
 use crate::tree::Tree;
 use rbuilder_control_plane::{Installed, Platform, Release, Store, is_word};
@@ -138,11 +139,6 @@ fn print_directory(folder: &Path, as_command: bool, json: &Value, output: Output
         (Output::Text, true) => shell.out(&format!("export KUBEBUILDER_ASSETS={}\n", quote(&shown))),
         (Output::Text, false) => shell.out(&format!("{shown}\n")),
     }
-}
-
-/// Quotes a text for a POSIX shell.
-fn quote(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "'\"'\"'"))
 }
 
 /// Returns an installation as JSON.

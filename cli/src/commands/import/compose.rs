@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use rbuilder_generator::find_kubernetes_kind;
+use rbuilder_generator::{CsvMarkers, find_kubernetes_kind};
 use serde_json::Value;
 
 use super::controllers::{self, Ported};
@@ -11,6 +11,7 @@ use super::csv::Unplaced;
 use super::deployment;
 use super::kinds::{Kind, Leftover, find_kinds};
 use super::{csv, samples, webhooks};
+use crate::bundle::EntryMarkers;
 use crate::commands::create_api::{ApiPlaces, import_crd, plan_create_imported};
 use crate::commands::scaffold_merge::{apply_step, list_manifests, plan_init_again};
 use crate::commands::{Outcome, plan_create_api, plan_create_webhook};
@@ -34,9 +35,9 @@ pub(super) struct Composed<'a> {
     pub(super) left: Vec<Leftover>,
     /// The differences on purpose.
     pub(super) better: Vec<Leftover>,
-    /// What the base of the ClusterServiceVersion says of fields and no type can, by group, kind and version. It has all
-    /// versions of the kinds that have types.
-    pub(super) unplaced: BTreeMap<(String, String, String), Unplaced>,
+    /// The entries of the base of the ClusterServiceVersion whose kinds have types, each with the descriptors that no field of
+    /// a type can have.
+    pub(super) entries: Vec<(EntryMarkers<'a>, Unplaced)>,
 }
 
 const PLAN_FLAGS: PlanFlags = PlanFlags {
@@ -60,7 +61,7 @@ pub(super) fn compose<'a>(original: &'a GoProject, project: &Project) -> Result<
         webhook_files: BTreeMap::new(),
         left,
         better: Vec::new(),
-        unplaced: BTreeMap::new(),
+        entries: Vec::new(),
     };
     composed.apply(plan_init_again)?;
     for kind in &kinds {
@@ -84,7 +85,7 @@ pub(super) fn compose<'a>(original: &'a GoProject, project: &Project) -> Result<
     Ok(composed)
 }
 
-impl Composed<'_> {
+impl<'a> Composed<'a> {
     /// Records the files as they are imported, beside the form in which a command would scaffold them: neither is a change of the
     /// user's.
     fn record_files(&mut self) {
@@ -122,7 +123,7 @@ impl Composed<'_> {
     }
 
     /// Adds the types and the controllers of a kind.
-    fn add_kind(&mut self, original: &GoProject, kind: &Kind<'_>, all: &[Kind<'_>]) -> Result<()> {
+    fn add_kind(&mut self, original: &'a GoProject, kind: &Kind<'_>, all: &[Kind<'_>]) -> Result<()> {
         let resource = &kind.resource;
         let what = format!("kind `{}`", resource.kind);
         if resource.external {
@@ -170,20 +171,25 @@ impl Composed<'_> {
         );
         flags.version.clear();
         let crd = without_conversion(crd, kind);
-        let markers = csv::find_markers(original, &crd);
-        let mut unplaced = BTreeMap::new();
+        let entries = csv::read_entries(original, &crd);
+        let markers: Vec<CsvMarkers> = entries.iter().map(|entry| entry.markers.clone()).collect();
+        let mut versions = Vec::new();
         let is_added = self.try_apply(&what, "", |tree| {
-            let mut kind = import_crd(&crd, tree, &markers)?;
-            for version in &mut kind.versions {
-                let key = (kind.group.clone(), kind.kind.clone(), version.name.clone());
-                unplaced.insert(key, std::mem::take(&mut version.unplaced));
-            }
-            plan_create_imported(tree, &flags, &kind)
+            let kind = import_crd(&crd, tree, &markers)?;
+            let outcome = plan_create_imported(tree, &flags, &kind)?;
+            versions = kind.versions;
+            Ok(outcome)
         });
         if !is_added {
             return Ok(());
         }
-        self.unplaced.append(&mut unplaced);
+        for entry in entries {
+            let version = versions
+                .iter_mut()
+                .find(|version| version.name == entry.markers.version);
+            let unplaced = version.map(|version| std::mem::take(&mut version.unplaced));
+            self.entries.push((entry, unplaced.unwrap_or_default()));
+        }
         let stored = self.stored_resource(resource).unwrap_or_else(|| resource.clone());
         for controller in kind.controllers.iter().skip(1) {
             let flags = api_flags(&stored, controller.name.as_ref(), (false, true));

@@ -2,33 +2,34 @@
 
 use std::collections::BTreeSet;
 
-use rbuilder_generator::{CsvMarkers, yaml};
+use rbuilder_generator::yaml;
 use serde_json::{Value, json};
 
 use super::compose::Composed;
 use super::kinds::Leftover;
-use crate::bundle::{Base, EntryMarkers};
+use crate::bundle::{Base, EntryMarkers, list_owned};
 use crate::go_project::GoProject;
-
-/// Directory of the bases.
-const FOLDER: &str = "config/manifests/bases/";
 
 /// Descriptors that no field of the types can have, as `spec` or `status` and a path.
 pub(super) type Unplaced = BTreeSet<(&'static str, String)>;
 
-/// Returns the markers that say what the base of a project says of a CRD, one for each version.
-pub(super) fn find_markers(original: &GoProject, crd: &Value) -> Vec<CsvMarkers> {
-    let base = original.documents(FOLDER, "ClusterServiceVersion").next();
-    let entries = base.into_iter().flat_map(|(_, base)| owned(base));
+/// Returns the bases of a project, with their paths. It is to have one.
+fn find_bases(original: &GoProject) -> impl Iterator<Item = (&str, &Value)> {
+    original.documents(Base::FOLDER, Base::KIND)
+}
+
+/// Takes the entries of the base apart that are about a CRD, one for each version.
+pub(super) fn read_entries<'a>(original: &'a GoProject, crd: &Value) -> Vec<EntryMarkers<'a>> {
+    let entries = find_bases(original).next().into_iter();
+    let entries = entries.flat_map(|(_, base)| list_owned(base));
     entries
         .filter_map(|entry| EntryMarkers::read(entry, crd))
-        .map(|entry| entry.markers)
         .collect()
 }
 
 /// Writes the base of the project, without what has become markers.
 pub(super) fn port(original: &GoProject, composed: &mut Composed<'_>) {
-    let mut bases = original.documents(FOLDER, "ClusterServiceVersion");
+    let mut bases = find_bases(original);
     let Some((path, base)) = bases.next() else {
         return;
     };
@@ -64,7 +65,7 @@ struct SplitBase {
     /// The base without what has become markers.
     rest: Value,
     counts: Counts,
-    /// What it describes and no CRD has.
+    /// Names of the CRDs and paths of the fields that it describes and the project does not have.
     unknown: Vec<String>,
 }
 
@@ -79,8 +80,9 @@ fn split_base(base: &Value, composed: &Composed<'_>) -> SplitBase {
     let mut rest = Vec::new();
     let mut counts = Counts::default();
     let mut unknown = Vec::new();
-    for entry in owned(base) {
-        let Some((split, unplaced)) = split_entry(entry, composed) else {
+    for entry in list_owned(base) {
+        let is_same = |(split, _): &&(EntryMarkers<'_>, Unplaced)| std::ptr::eq(split.entry, entry);
+        let Some((split, unplaced)) = composed.entries.iter().find(is_same) else {
             let text = |key: &str| entry[key].as_str().unwrap_or_default();
             unknown.push(format!("`{}` in version `{}`", text("name"), text("version")));
             continue;
@@ -107,27 +109,4 @@ fn split_base(base: &Value, composed: &Composed<'_>) -> SplitBase {
 
 fn count(number: usize, [one, more]: [&str; 2]) -> String {
     format!("{number} {}", if number == 1 { one } else { more })
-}
-
-/// Takes an entry of the base apart, if its CRD has become types.
-fn split_entry<'e, 'c>(
-    entry: &'e Value,
-    composed: &'c Composed<'_>,
-) -> Option<(EntryMarkers<'e>, &'c Unplaced)> {
-    let crds = composed.kinds.iter().filter_map(|kind| kind.crd);
-    let split = crds
-        .into_iter()
-        .find_map(|(_, crd)| EntryMarkers::read(entry, crd))?;
-    let CsvMarkers {
-        group, version, kind, ..
-    } = &split.markers;
-    let unplaced = composed
-        .unplaced
-        .get(&(group.clone(), kind.clone(), version.clone()))?;
-    Some((split, unplaced))
-}
-
-fn owned(base: &Value) -> impl Iterator<Item = &Value> {
-    let owned = base["spec"]["customresourcedefinitions"]["owned"].as_array();
-    owned.into_iter().flatten()
 }

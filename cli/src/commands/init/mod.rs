@@ -16,6 +16,7 @@ use super::{Outcome, execute, manifests, scaffold};
 use crate::flags::{InitFlags, License};
 use crate::library::choose::choose_library;
 use crate::plan::Plan;
+use crate::posix::quote_word;
 use crate::project::{FILE, Project, names};
 use crate::shell::Shell;
 use crate::tree::Tree;
@@ -36,15 +37,6 @@ fn enter(flags: &InitFlags) -> String {
     folder
         .map(|folder| format!("  cd {}\n", quote_word(&folder.display().to_string())))
         .unwrap_or_default()
-}
-
-/// Returns a word as a shell reads it.
-fn quote_word(word: &str) -> String {
-    let is_plain = |letter: char| letter.is_alphanumeric() || "-_./:\\+@,".contains(letter);
-    match word.chars().all(is_plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
-    }
 }
 
 /// Returns the changes that `init` makes.
@@ -257,23 +249,5 @@ pub(super) fn check_owner(owner: Option<&str>) -> Result<(), names::FlagDiagnost
             ))
         }
         _ => Ok(()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::quote_word;
-
-    #[test]
-    fn words_are_quoted_for_a_shell() {
-        for (word, expected) in [
-            ("shop", "shop"),
-            ("../my-shop_2", "../my-shop_2"),
-            ("my shop", "'my shop'"),
-            ("it's", r"'it'\''s'"),
-            ("$HOME", "'$HOME'"),
-        ] {
-            assert_eq!(quote_word(word), expected);
-        }
     }
 }
