@@ -53,6 +53,15 @@ fn named(name: &str) -> Descriptor {
 }
 
 fn import(spec: &[(&str, Descriptor)], status: &[(&str, Descriptor)], of_kind: CsvKind) -> ImportedVersion {
+    import_from(&definition(), spec, status, of_kind)
+}
+
+fn import_from(
+    definition: &Value,
+    spec: &[(&str, Descriptor)],
+    status: &[(&str, Descriptor)],
+    of_kind: CsvKind,
+) -> ImportedVersion {
     let owned = |list: &[(&str, Descriptor)]| {
         let list = list.iter();
         list.map(|(path, descriptor)| ((*path).to_owned(), descriptor.clone()))
@@ -66,7 +75,7 @@ fn import(spec: &[(&str, Descriptor)], status: &[(&str, Descriptor)], of_kind: C
         spec: owned(spec),
         status: owned(status),
     };
-    let kind = import_kind(&definition(), Minor::LATEST, &[markers]).expect("a kind");
+    let kind = import_kind(definition, Minor::LATEST, &[markers]).expect("a kind");
     kind.versions.into_iter().next().expect("a version")
 }
 
@@ -178,4 +187,22 @@ fn what_no_field_can_have_is_told() {
             "servers[0]",
         ],
     );
+}
+
+/// Beside another field of the object, `spec` is a field of the struct that defines the kind.
+#[test]
+fn a_spec_that_is_a_field_is_described() {
+    let mut definition = definition();
+    let fields = "/spec/versions/0/schema/openAPIV3Schema/properties";
+    definition.pointer_mut(fields).expect("fields")["other"] = json!({ "type": "string" });
+    let spec = [
+        ("servers[0].memory", named("Memory")),
+        ("hidden.inner", named("Inner")),
+    ];
+    let version = import_from(&definition, &spec, &[], CsvKind::default());
+    assert!(version.text.contains("no_spec"), "{}", version.text);
+    let unplaced: Vec<&str> = version.unplaced.iter().map(|(_, path)| path.as_str()).collect();
+    assert_eq!(unplaced, ["hidden.inner"]);
+    let found = found(&version);
+    assert_eq!(found.spec, [("servers[0].memory".to_owned(), named("Memory"))]);
 }
