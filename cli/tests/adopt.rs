@@ -117,6 +117,58 @@ fn crds_are_written_where_they_lie() {
     assert!(folder.tree().contains_key("elsewhere/x.io_cans.yaml"));
 }
 
+/// A plain copy for people goes before a template of a chart, which cannot be written; one for tests does not.
+#[test]
+fn a_documented_copy_goes_before_a_template() {
+    let template = |kind: &str| format!("{{{{- if .Values.crds }}}}\n{}{{{{- end }}}}\n", crd(kind, SIZE));
+    let kinds = [("Cup", "pub size: i32"), ("Pot", "pub size: i32")];
+    let folder = package(
+        &kinds,
+        &[
+            ("charts/cafe/templates/cup.yaml", &template("Cup")),
+            ("charts/cafe/templates/pot.yaml", &template("Pot")),
+            ("docs/crds/cup.yaml", &crd("Cup", SIZE)),
+            ("tests/crds/pot.yaml", &crd("Pot", SIZE)),
+        ],
+    );
+    check(
+        &folder,
+        &[
+            "Cup  x.io/v1  same  docs/crds/cup.yaml\n    also in charts/cafe/templates/cup.yaml, which is not written: Helm fills in parts of it\n",
+            "Pot  x.io/v1  same  charts/cafe/templates/pot.yaml\n    not written: Helm fills in parts of it",
+        ],
+    );
+    let manifest = folder.tree()["Cargo.toml"].clone();
+    assert!(
+        manifest.contains("\"cups.x.io\" = \"docs/crds/cup.yaml\""),
+        "{manifest}"
+    );
+    let again = folder.run("adopt").ok().out;
+    assert!(again.contains("2 kinds, 1 readable, 1 skipped"), "{again}");
+    assert_eq!(folder.run("manifests --check").code, 1);
+}
+
+/// `--check` of a project all of whose kinds are left out has compared nothing, and says so.
+#[test]
+fn a_check_of_nothing_is_warned_of() {
+    let template = format!("{{{{- if .Values.crds }}}}\n{}{{{{- end }}}}\n", crd("Cup", SIZE));
+    let folder = package(
+        &[("Cup", "pub size: i32")],
+        &[("charts/cafe/templates/cup.yaml", &template)],
+    );
+    folder.run("adopt").ok();
+    for line in ["manifests --check", "manifests", "manifests --stdout"] {
+        let ran = folder.run(line).ok();
+        for part in [
+            "warning: no manifests are generated or compared: all kinds are left out (`Cup`: `skip` in Cargo.toml lists it)",
+            "remove a kind from `skip`",
+        ] {
+            assert!(ran.err.contains(part), "{line}: {}", ran.err);
+        }
+    }
+    assert_eq!(folder.run("manifests --check --kind Cup").code, 1);
+}
+
 #[test]
 fn a_crd_in_a_file_with_something_else_is_never_written_beside_it() {
     let pair = format!("{}---\nkind: Role\n", crd("Pot", SIZE));

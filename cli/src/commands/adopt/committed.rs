@@ -68,8 +68,7 @@ impl CommittedCrd {
 /// The committed CRDs by name, such as `cups.example.com`.
 pub(super) type CommittedCrds = BTreeMap<String, Vec<CommittedCrd>>;
 
-/// Finds all committed CRDs. Of several files with one CRD, those of tests and examples come last, and those that rbuilder
-/// can write before others.
+/// Finds all committed CRDs. Several files with one CRD are in the order of [`Precedence`].
 ///
 /// # Errors
 /// Fails if a folder cannot be read. A file that cannot be read is passed over.
@@ -86,20 +85,39 @@ pub(super) fn find_committed(tree: &Tree) -> Result<CommittedCrds> {
         }
     }
     for files in found.values_mut() {
-        files.sort_by_key(|file| (is_aside(&file.path), !file.is_replaceable(), file.path.clone()));
+        files.sort_by_cached_key(|file| (Precedence::of(file), file.path.clone()));
     }
     Ok(found)
 }
 
-/// Returns true for the files of tests, examples and documents.
-fn is_aside(path: &str) -> bool {
-    let mut folders = path.split('/');
-    folders.any(|folder| {
-        [
-            "test", "tests", "testdata", "example", "examples", "docs", "e2e", "fixtures",
-        ]
-        .contains(&folder)
-    })
+/// The order of several files with one CRD: the first is compared, and written.
+///
+/// A copy in the documentation goes before a template of a chart: people apply it as it is, and it can be written. A copy for
+/// tests goes after both, since it may be of another release on purpose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Precedence {
+    Shipped,
+    Documented,
+    ShippedUnwritable,
+    DocumentedUnwritable,
+    Tested,
+    TestedUnwritable,
+}
+
+impl Precedence {
+    fn of(file: &CommittedCrd) -> Precedence {
+        const TESTS: [&str; 5] = ["test", "tests", "testdata", "e2e", "fixtures"];
+        const DOCUMENTS: [&str; 3] = ["docs", "example", "examples"];
+        let is_below = |folders: &[&str]| file.path.split('/').any(|folder| folders.contains(&folder));
+        match (is_below(&TESTS), is_below(&DOCUMENTS), file.is_replaceable()) {
+            (true, _, true) => Precedence::Tested,
+            (true, _, false) => Precedence::TestedUnwritable,
+            (_, true, true) => Precedence::Documented,
+            (_, true, false) => Precedence::DocumentedUnwritable,
+            (_, _, true) => Precedence::Shipped,
+            (_, _, false) => Precedence::ShippedUnwritable,
+        }
+    }
 }
 
 /// Returns the CRDs of a file with their names.

@@ -44,6 +44,17 @@ pub(in crate::commands) struct Comparison {
     found: BTreeSet<(Direction, String)>,
 }
 
+/// Prints a difference with the fields that have it; the text of one that has no fields is in their place.
+fn print_group((difference, fields): (String, Vec<String>)) -> String {
+    match fields.as_slice() {
+        [only] if difference.is_empty() => only.clone(),
+        [only] => format!("{only}: {difference}"),
+        [one, other] => format!("{one}, {other}: {difference}"),
+        [first, rest @ ..] => format!("{first} and {} more fields: {difference}", rest.len()),
+        [] => difference,
+    }
+}
+
 impl Comparison {
     /// Compares the generated CRD with the committed one.
     pub(in crate::commands) fn of(committed: &Value, generated: &Value) -> Comparison {
@@ -85,6 +96,26 @@ impl Comparison {
         let mut found: Vec<&(Direction, String)> = self.found.iter().collect();
         found.sort_by_key(|(direction, _)| rank(direction));
         found.into_iter().map(|(_, words)| words.clone()).collect()
+    }
+
+    /// The differences as [`words`](Self::words) has them, with those that are the same at several fields on one line: another schema
+    /// of a type that Kubernetes has differs at each of its uses.
+    pub(in crate::commands) fn grouped_words(&self) -> Vec<String> {
+        let mut groups: Vec<(String, Vec<String>)> = Vec::new();
+        for words in self.words() {
+            let (field, rest) = match words.split_once("`: ") {
+                Some((field, rest)) if field.starts_with("`.") => (format!("{field}`"), rest.to_owned()),
+                _ => (words, String::new()),
+            };
+            match groups
+                .iter_mut()
+                .find(|(known, _)| *known == rest && !rest.is_empty())
+            {
+                Some((_, fields)) => fields.push(field),
+                None => groups.push((rest, vec![field])),
+            }
+        }
+        groups.into_iter().map(print_group).collect()
     }
 
     fn add(&mut self, direction: Direction, words: String) {
@@ -545,6 +576,23 @@ mod tests {
             Verdict::Same,
             &[],
         );
+    }
+
+    #[test]
+    fn a_difference_of_several_fields_is_one_line() {
+        let fields = |schema: Value| {
+            let properties = ["a", "b", "c"].map(|name| (name.to_owned(), schema.clone()));
+            json!({ "type": "object", "properties": serde_json::Map::from_iter(properties) })
+        };
+        let comparison = Comparison::of(
+            &crd(fields(json!({ "type": "string" }))),
+            &crd(fields(json!({ "type": "string", "maxLength": 3 }))),
+        );
+        assert_eq!(
+            comparison.grouped_words(),
+            ["`.spec.a` and 2 more fields: maxLength 3; it was none"]
+        );
+        assert_eq!(comparison.words().len(), 3);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::committed::CommittedCrd;
 use super::compare::Verdict;
 use super::survey::{KindState, ReadableByNow, Survey, SurveyedKind};
 
@@ -46,16 +47,25 @@ pub(super) fn render(survey: &Survey) -> String {
                 .for_each(|line| text.push_str(&format!("    {line}\n")));
         }
     }
-    let readable = survey
-        .kinds
-        .iter()
-        .filter(|kind| matches!(kind.state, KindState::Readable(_)));
-    let count = match survey.kinds.len() {
+    text.push_str(&format!("\n{}\n", count_kinds(&survey.kinds)));
+    text
+}
+
+/// The last line of the table: `5 kinds, 3 readable, 2 skipped`.
+fn count_kinds(kinds: &[SurveyedKind]) -> String {
+    let count = |is_counted: fn(&KindState) -> bool| {
+        let counted = kinds.iter().filter(|kind| is_counted(&kind.state));
+        counted.count()
+    };
+    let all = match kinds.len() {
         1 => "1 kind".to_owned(),
         kinds => format!("{kinds} kinds"),
     };
-    text.push_str(&format!("\n{count}, {} readable\n", readable.count()));
-    text
+    let readable = count(|state| matches!(state, KindState::Readable(_)));
+    match count(|state| matches!(state, KindState::Skipped(_))) {
+        0 => format!("{all}, {readable} readable"),
+        skipped => format!("{all}, {readable} readable, {skipped} skipped"),
+    }
 }
 
 /// The kind, its versions, the verdict, and the file of its CRD.
@@ -101,7 +111,7 @@ fn details(kind: &SurveyedKind) -> Vec<String> {
             lines.extend((more > 0).then(|| format!("and {more} more errors")));
             lines
         }
-        KindState::Readable(Some(comparison)) => cut(comparison.words()),
+        KindState::Readable(Some(comparison)) => cut(comparison.grouped_words()),
         KindState::Readable(None) => Vec::new(),
     };
     if let Some(obstacle) = kind
@@ -117,13 +127,16 @@ fn details(kind: &SurveyedKind) -> Vec<String> {
     {
         lines.push("compared without what Helm fills in".to_owned());
     }
-    lines.extend(
-        kind.committed
-            .iter()
-            .skip(1)
-            .map(|file| format!("also in {}", file.path)),
-    );
+    lines.extend(kind.committed.iter().skip(1).map(describe_copy));
     lines
+}
+
+/// The line about another file with the same CRD.
+fn describe_copy(file: &CommittedCrd) -> String {
+    match file.obstacle() {
+        Some(obstacle) => format!("also in {}, which is not written: {obstacle}", file.path),
+        None => format!("also in {}, which is not written", file.path),
+    }
 }
 
 /// The sentence about an item of `skip` whose kind can be read.

@@ -160,7 +160,7 @@ fn compare_crds(original: &GoProject, plan: &Plan, tree: &Tree, report: &mut Rep
         let comparison = Comparison::of(crd, generated);
         match comparison.verdict() {
             Verdict::Same => report.add(what, Match::Same, Vec::new()),
-            _ => report.add(what, Match::ByHand, comparison.words()),
+            _ => report.add(what, Match::ByHand, comparison.grouped_words()),
         }
     }
     Ok(())

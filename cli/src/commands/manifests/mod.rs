@@ -12,8 +12,8 @@ use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
 use rbuilder_generator::{
-    CsvMarkers, Diagnostic, FileRange, Findings, Options, OutputFile, Product, ProjectKinds, Sources,
-    generate_each,
+    CsvMarkers, Diagnostic, FileRange, Findings, KindOutcome, KindSummary, Options, OutputFile, Product,
+    ProjectKinds, Sources, generate_each,
 };
 use serde_json::{Value, json};
 
@@ -272,8 +272,8 @@ pub(super) fn add_to_plan(plan: &mut Plan, tree: &Tree, request: &Request) -> Re
         let made = made?;
         made.finish(plan, tree, request, is_complete)?;
         if is_complete && request.notes_nothing && made.is_empty() {
-            let note = nothing_found(&found.diagnostics, &sources);
-            found.diagnostics.extend(note);
+            let said = explain_nothing(&found, &sources);
+            found.diagnostics.extend(said);
         }
         let unreadable = find_unreadable(plan, &request.layout);
         found.diagnostics.extend(unreadable);
@@ -372,20 +372,60 @@ fn read(
         each(file);
     });
     if is_empty && !has_errors(&found.diagnostics) {
-        let note = nothing_found(&found.diagnostics, sources);
-        found.diagnostics.extend(note);
+        let said = explain_nothing(&found, sources);
+        found.diagnostics.extend(said);
     }
     render_findings(&found, sources, request)
 }
 
-/// Returns a note that the source has no markers, unless another diagnostic explains it. This is no error: a project
-/// may have no kinds, for example right after `init`.
-fn nothing_found(said: &[Diagnostic], sources: &TreeSources) -> Option<Diagnostic> {
+/// Returns why no manifests are generated, unless another diagnostic explains it: the source has no markers, which is no
+/// error, because a project may have no kinds right after `init`; or all of its kinds are left out, which is a warning,
+/// because `--check` then compares nothing.
+fn explain_nothing(found: &Findings, sources: &TreeSources) -> Option<Diagnostic> {
+    if !found.diagnostics.is_empty() {
+        return None;
+    }
+    let place = FileRange::new("Cargo.toml", 0..0);
+    if let Some(reasons) = list_reasons(&found.kinds) {
+        return Some(
+            Diagnostic::warning(
+                place,
+                format!("no manifests are generated or compared: all kinds are left out ({reasons})"),
+            )
+            .help("remove a kind from `skip`, or add it to `only`, to generate its CRD"),
+        );
+    }
     let files = match sources.rust_files_read() {
         1 => "1 Rust file".to_owned(),
         files => format!("{files} Rust files"),
     };
-    said.is_empty().then(|| Diagnostic::note(FileRange::new("Cargo.toml", 0..0), format!("no kinds or markers found in {files} of the library and the binaries")).help("add a struct with `#[derive(CustomResource)]`, or select other source with `--package` or `--example`"))
+    Some(
+        Diagnostic::note(
+            place,
+            format!("no kinds or markers found in {files} of the library and the binaries"),
+        )
+        .help("add a struct with `#[derive(CustomResource)]`, or select other source with `--package` or `--example`"),
+    )
+}
+
+/// Most kinds that a message names.
+const MOST_NAMED: usize = 3;
+
+/// Returns why each kind is left out: ```Cup`: `skip` in Cargo.toml lists it``; `None` without kinds.
+fn list_reasons(kinds: &[KindSummary]) -> Option<String> {
+    let mut reasons: Vec<String> = kinds
+        .iter()
+        .filter_map(|summary| match &summary.outcome {
+            KindOutcome::Skipped { reason } => Some(format!("`{}`: {reason}", summary.kind)),
+            _ => None,
+        })
+        .collect();
+    let more = reasons.len().saturating_sub(MOST_NAMED);
+    reasons.truncate(MOST_NAMED);
+    if more > 0 {
+        reasons.push(format!("and {more} more"));
+    }
+    (!reasons.is_empty()).then(|| reasons.join("; "))
 }
 
 /// Returns the options of the generator, with those from Cargo's configuration and PROJECT.
