@@ -171,7 +171,141 @@ fn manifests_and_files_that_differ_are_found() {
         "KIND ?= kind\n",
         "<<<<<<< this project\nKIND ?= kind\n",
     );
-    check(conflict, "scaffold", "error", "Makefile:", "edit the lines");
+    check(conflict, "conflicts", "error", "Makefile:", "edit the lines");
+}
+
+/// What the commands themselves add to files is no change of the user's.
+#[test]
+fn edits_of_commands_are_not_counted() {
+    let folder = project();
+    folder
+        .run("create webhook --group cache --version v1 --kind Cup --defaulting --programmatic-validation")
+        .ok();
+    folder.run("edit --enable metrics").ok();
+    let (_, findings) = examine(&folder);
+    let said = &findings["scaffold"].1;
+    assert!(!said.contains("changed since"), "{said}");
+}
+
+#[test]
+fn a_config_that_cannot_be_deployed_is_an_error() {
+    check(
+        |_| {},
+        "config",
+        "ok",
+        "kustomizations, whose files all exist",
+        "",
+    );
+    check(
+        edit("config/default/kustomization.yaml", "- ../rbac\n", "- ../rbacz\n"),
+        "config",
+        "error",
+        "names `../rbacz`, but config/rbacz does not exist",
+        "correct the entry",
+    );
+    let unreferenced = |folder: &Folder| folder.remove("config/manager/manager.yaml");
+    check(
+        unreferenced,
+        "config",
+        "error",
+        "config/manager/kustomization.yaml:4 names `manager.yaml`, but config/manager/manager.yaml does not exist",
+        "restore config/manager/manager.yaml",
+    );
+    let without_root = |folder: &Folder| folder.remove("config/default/kustomization.yaml");
+    check(
+        without_root,
+        "config",
+        "error",
+        "config/default/kustomization.yaml does not exist",
+        "rbuilder update --restore config/default/kustomization.yaml",
+    );
+    check(
+        edit(
+            "config/default/kustomization.yaml",
+            "resources:\n",
+            "resources: [\n",
+        ),
+        "config",
+        "error",
+        "cannot parse config/default/kustomization.yaml:",
+        "correct the file",
+    );
+    let remote = edit(
+        "config/default/kustomization.yaml",
+        "- ../rbac\n",
+        "- ../rbac\n- https://example.com/x.yaml\n- github.com/a/b//config\n",
+    );
+    check(remote, "config", "ok", "", "");
+}
+
+#[test]
+fn conflicts_in_products_are_errors() {
+    let chart = |folder: &Folder| {
+        folder.run("helm").ok();
+        let text = folder.tree()["charts/shop/values.yaml"].clone();
+        folder.write(
+            "charts/shop/values.yaml",
+            &format!("<<<<<<< HEAD\n{text}=======\n>>>>>>> other\n"),
+        );
+    };
+    check(
+        chart,
+        "conflicts",
+        "error",
+        "unresolved: charts/shop/values.yaml:1",
+        "edit the lines",
+    );
+    // A line of a text that only looks like a marker.
+    check(
+        edit("Makefile", "KIND ?= kind\n", "# <<<<<<< HEAD\nKIND ?= kind\n"),
+        "scaffold",
+        "ok",
+        "1 changed since (Makefile)",
+        "",
+    );
+}
+
+#[test]
+fn a_project_file_that_cannot_be_read_has_its_own_help() {
+    let conflict = |folder: &Folder| {
+        let text = folder.tree()["PROJECT"].clone();
+        folder.write("PROJECT", &format!("<<<<<<< HEAD\n{text}"));
+    };
+    check(conflict, "project", "error", "PROJECT:1", "git checkout PROJECT");
+}
+
+/// A scaffolded file that was deleted can be had again, with all that the commands have added to it.
+#[test]
+fn deleted_files_are_restored() {
+    let folder = project();
+    let before = folder.tree();
+    for path in ["src/main.rs", "config/manager/manager.yaml", "Dockerfile"] {
+        folder.remove(path);
+    }
+    let (_, findings) = examine(&folder);
+    let (status, said, help) = &findings["scaffold"];
+    assert_eq!(
+        (status.as_str(), said.as_str(), help.as_str()),
+        (
+            "error",
+            "src/main.rs does not exist, and the binary `manager` is built from it",
+            "restore it with `rbuilder update --restore src/main.rs`"
+        )
+    );
+    folder
+        .run("update --restore src/main.rs --restore ./config/manager/manager.yaml --restore Dockerfile")
+        .ok();
+    assert_eq!(folder.tree(), before);
+    for (line, said) in [
+        ("update --restore Dockerfile", "it exists"),
+        ("update --restore nope.rs", "it is not a scaffolded file"),
+        ("update --restore ../Dockerfile", "it is not a scaffolded file"),
+    ] {
+        let ran = folder.run(line);
+        assert_eq!(ran.code, 1, "{line}");
+        assert!(ran.err.contains(said), "{line}: {}", ran.err);
+    }
+    assert_eq!(folder.tree(), before);
 }
 
 #[test]

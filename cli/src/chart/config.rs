@@ -10,6 +10,7 @@ use anyhow::{Result, bail};
 use serde_json::{Map, Value};
 
 use super::strategic;
+use crate::edit::kustomization::{self, resolve_entry};
 use crate::plan::Plan;
 use crate::tree::Tree;
 use crate::yaml_stream::{self, describe_failure};
@@ -225,7 +226,7 @@ impl Reader<'_> {
 
     /// Reads the kustomization of a directory; `None` if it has none.
     fn read_kustomization(&self, folder: &str) -> Result<Option<Map<String, Value>>> {
-        for name in ["kustomization.yaml", "kustomization.yml", "Kustomization"] {
+        for name in kustomization::FILE_NAMES {
             let path = format!("{folder}/{name}");
             let Some(text) = self.plan.read(self.tree, &path)? else {
                 continue;
@@ -311,7 +312,7 @@ impl Reader<'_> {
     fn resolve_entries(&mut self, folder: &str, map: &Map<String, Value>, key: &str) -> Vec<String> {
         let mut paths = Vec::new();
         for entry in list(map, key).iter().filter_map(Value::as_str) {
-            match resolve(folder, entry) {
+            match resolve_entry(folder, entry) {
                 Some(path) => paths.push(path),
                 None => self.warn(
                     format!("`{entry}` in {folder}/kustomization.yaml is not in the project, so it is not in the chart"),
@@ -326,7 +327,7 @@ impl Reader<'_> {
     fn add_patch(&mut self, folder: &str, entry: &Value, conditions: &[Condition]) -> Result<()> {
         let inline = format!("{folder}/kustomization.yaml");
         let (path, text) = match (entry["path"].as_str(), entry["patch"].as_str()) {
-            (Some(file), _) => match resolve(folder, file) {
+            (Some(file), _) => match resolve_entry(folder, file) {
                 Some(path) => (
                     path.clone(),
                     self.plan.read(self.tree, &path)?.unwrap_or_default(),
@@ -484,24 +485,6 @@ fn list<'a>(map: &'a Map<String, Value>, key: &str) -> &'a [Value] {
     map.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// Returns the path in the project of an entry in a kustomization; `None` if it is outside.
-fn resolve(folder: &str, entry: &str) -> Option<String> {
-    if entry.contains("://") || entry.starts_with('/') || entry.contains('?') {
-        return None;
-    }
-    let mut parts: Vec<&str> = folder.split('/').collect();
-    for part in entry.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => {
-                parts.pop()?;
-            }
-            part => parts.push(part),
-        }
-    }
-    (!parts.is_empty()).then(|| parts.join("/"))
-}
-
 fn parse_documents(path: &str, text: &str) -> Result<Vec<Value>> {
     yaml_stream::parse_documents(text).map_err(|error| describe_failure(path, text, &error))
 }
@@ -513,26 +496,5 @@ fn parse_objects(path: &str, text: &str) -> Result<Vec<Value>> {
     match documents.iter().all(is_object) {
         true => Ok(documents),
         false => bail!("expected objects with `kind` and `metadata.name` in {path}"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn entries_are_resolved_within_the_project() {
-        for (folder, entry, expected) in [
-            ("config/default", "../crd", Some("config/crd")),
-            ("config/rbac", "role.yaml", Some("config/rbac/role.yaml")),
-            ("config/default", "./../../deploy/./a.yaml", Some("deploy/a.yaml")),
-            ("config/default", "../../../x", None),
-            ("config/default", "../..", None),
-            ("config/default", "https://example.com/x.yaml", None),
-            ("config/default", "github.com/a/b?ref=v1", None),
-            ("config/default", "/etc/passwd", None),
-        ] {
-            assert_eq!(resolve(folder, entry).as_deref(), expected, "{entry}");
-        }
     }
 }

@@ -22,7 +22,7 @@ use crate::yaml_stream::read_documents;
 /// Image of the manager in a scaffold.
 const PLACEHOLDER: &str = "controller:latest";
 
-const BUNDLE: Product = Product {
+pub(super) const BUNDLE: Product = Product {
     noun: "bundle",
     command: "bundle",
     base: ".rbuilder/bundle.txt",

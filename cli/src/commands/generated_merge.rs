@@ -11,6 +11,7 @@ use std::path::Path;
 use anyhow::{Result, bail};
 
 use super::check::check_up_to_date;
+use super::{bundle, grafana, helm};
 use crate::commands::Outcome;
 use crate::commands::scaffold_merge::{ConflictPlace, add_conflicts, refuse_conflicts};
 use crate::edit::merge::{Labels, RebasedChange, find_markers, merge_scaffold};
@@ -28,6 +29,22 @@ pub(super) struct Product {
     pub(super) command: &'static str,
     /// Path of the base.
     pub(super) base: &'static str,
+}
+
+/// All products.
+const PRODUCTS: [Product; 3] = [helm::CHART, bundle::BUNDLE, grafana::DASHBOARDS];
+
+/// Returns the paths of the files of all products, as their commands last wrote them.
+///
+/// # Errors
+/// Fails if a base cannot be read, or has conflicts of git.
+pub(super) fn read_generated_paths(plan: &Plan, tree: &Tree) -> Result<Vec<String>> {
+    let mut paths = Vec::new();
+    for product in PRODUCTS {
+        let text = plan.read(tree, product.base)?.unwrap_or_default();
+        paths.extend(parse_base(product.base, &text)?.into_keys());
+    }
+    Ok(paths)
 }
 
 /// Runs a command that makes a product with `--check`. A file that somebody else wrote is an error, not a stale one.

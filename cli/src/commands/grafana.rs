@@ -13,7 +13,7 @@ use crate::plan::Plan;
 use crate::shell::Shell;
 use crate::tree::Tree;
 
-const DASHBOARDS: Product = Product {
+pub(super) const DASHBOARDS: Product = Product {
     noun: "set of dashboards and rules",
     command: "grafana",
     base: ".rbuilder/grafana.txt",

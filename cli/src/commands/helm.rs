@@ -12,7 +12,7 @@ use crate::plan::Plan;
 use crate::shell::Shell;
 use crate::tree::Tree;
 
-const CHART: Product = Product {
+pub(super) const CHART: Product = Product {
     noun: "chart",
     command: "helm",
     base: ".rbuilder/chart.txt",

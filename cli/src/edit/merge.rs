@@ -104,6 +104,13 @@ pub fn find_markers(text: &str) -> Vec<usize> {
     marked.map(|(index, _)| index + 1).collect()
 }
 
+/// Returns the first line with a marker of a conflict, of [`merge_scaffold`] or of git, counted from 1.
+pub fn find_conflict(text: &str) -> Option<usize> {
+    const ALL_MARKERS: [&str; 3] = ["<<<<<<< ", "||||||| ", ">>>>>>> "];
+    let is_marked = |line: &str| ALL_MARKERS.iter().any(|marker| line.starts_with(marker));
+    text.lines().position(is_marked).map(|index| index + 1)
+}
+
 /// The form of the user's text, in which all sides are compared.
 struct Form {
     has_mark: bool,

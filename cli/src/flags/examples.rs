@@ -54,6 +54,7 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     ("update", &[
         ("Show what a newer rbuilder scaffolds otherwise", "rbuilder update --dry-run"),
         ("Bring the scaffold up to date, unless it conflicts with your changes", "rbuilder update --no-conflicts"),
+        ("Write a scaffolded file again that was deleted", "rbuilder update --restore src/main.rs"),
     ]),
     ("doctor", &[
         ("Examine the tools and the project", "rbuilder doctor"),

@@ -7,6 +7,9 @@ use super::PlanFlags;
 /// Flags of `update`.
 #[derive(Clone, Debug, Args)]
 pub struct UpdateFlags {
+    /// Scaffolded file to write again after it was deleted, by its path in the project; may be repeated
+    #[arg(long, value_name = "PATH")]
+    pub restore: Vec<String>,
     #[command(flatten)]
     #[allow(missing_docs)] // its fields say it
     pub merge: MergeFlags,

@@ -1,5 +1,7 @@
 //! `rbuilder doctor`: examines the tools on this machine and the state of the project. It writes nothing.
 
+mod config;
+mod files;
 mod state;
 mod tools;
 

@@ -9,18 +9,16 @@ use serde_json::Value;
 use toml_edit::{Document, Item};
 
 use super::Finding;
+use super::config::examine_config;
+use super::files::{examine_conflicts, examine_files, list_paths};
 use super::tools::Needs;
 use crate::commands::kubernetes::find_project_minor;
 use crate::commands::manifests::{self, SourceErrors};
 use crate::commands::update::{VERSION, compare_versions};
 use crate::commands::{library, scaffold};
-use crate::edit::merge::find_markers;
 use crate::plan::Plan;
 use crate::project::{FILE, Project};
 use crate::tree::Tree;
-
-/// Most paths that a finding names.
-const MOST_PATHS: usize = 8;
 
 /// Returns what the project needs of the machine, and the findings about its files.
 pub(super) fn examine_project(tree: &Tree) -> (Needs, Vec<Finding>) {
@@ -31,7 +29,12 @@ pub(super) fn examine_project(tree: &Tree) -> (Needs, Vec<Finding>) {
     let project = match scaffold::require_project(tree) {
         Ok(project) => project,
         Err(error) => {
-            let help = "for a project without PROJECT, `rbuilder manifests --check` examines what there is";
+            let help = match tree.read(FILE) {
+                Ok(None) => {
+                    "for a project without PROJECT, `rbuilder manifests --check` examines what there is"
+                }
+                _ => "correct PROJECT, or take it from the last commit: `git checkout PROJECT`",
+            };
             return (needs, vec![Finding::error("project", format!("{error:#}"), help)]);
         }
     };
@@ -44,6 +47,8 @@ pub(super) fn examine_project(tree: &Tree) -> (Needs, Vec<Finding>) {
     let mut findings = vec![examine_version(&project)];
     findings.extend(examine("library", examine_library(tree, &project)));
     findings.extend(examine("scaffold", examine_files(tree, &project)));
+    findings.extend(examine("conflicts", examine_conflicts(tree, &project)));
+    findings.extend(examine("config", examine_config(tree)));
     findings.push(examine_manifests(tree));
     (needs, findings)
 }
@@ -131,50 +136,6 @@ fn examine_library(tree: &Tree, project: &Project) -> Result<Vec<Finding>> {
         ),
     });
     Ok(findings)
-}
-
-/// Compares the scaffolded files with their record. Changes are the user's right; conflicts are not.
-fn examine_files(tree: &Tree, project: &Project) -> Result<Vec<Finding>> {
-    let (mut changed, mut deleted, mut conflicts, mut count) = (Vec::new(), Vec::new(), Vec::new(), 0);
-    for path in project.scaffolded_files().paths() {
-        count += 1;
-        match tree.read(path)? {
-            None => deleted.push(path.to_owned()),
-            Some(text) => {
-                conflicts.extend(find_markers(&text).first().map(|line| format!("{path}:{line}")));
-                if !project.recorded(path, &text) {
-                    changed.push(path.to_owned());
-                }
-            }
-        }
-    }
-    let mut parts = vec![format!("{count} files that rbuilder wrote")];
-    for (word, paths) in [("changed", &changed), ("deleted", &deleted)] {
-        if !paths.is_empty() {
-            parts.push(format!("{} {word} since ({})", paths.len(), list_paths(paths)));
-        }
-    }
-    let mut findings = vec![Finding::good("scaffold", parts.join(", "))];
-    if !conflicts.is_empty() {
-        findings.push(Finding::error(
-            "scaffold",
-            format!(
-                "conflicts of an update are unresolved: {}",
-                list_paths(&conflicts)
-            ),
-            "edit the lines between `<<<<<<<` and `>>>>>>>`",
-        ));
-    }
-    Ok(findings)
-}
-
-fn list_paths(paths: &[String]) -> String {
-    let more = paths.len().saturating_sub(MOST_PATHS);
-    let shown = paths[..paths.len() - more].join(", ");
-    match more {
-        0 => shown,
-        more => format!("{shown} and {more} more"),
-    }
 }
 
 /// Generates the manifests and compares them, as `rbuilder manifests --check` does.

@@ -19,7 +19,7 @@ use crate::edit::merge::{Labels, Merged, find_markers, merge_scaffold};
 use crate::flags::MergeFlags;
 use crate::plan::{FileMove, Plan};
 use crate::project::Project;
-use crate::tree::Tree;
+use crate::tree::{Tree, with_slashes};
 
 /// A merge of the difference of two scaffolds into a project, while it is computed.
 pub(super) struct ScaffoldMerge<'a> {
@@ -33,6 +33,8 @@ pub(super) struct ScaffoldMerge<'a> {
     /// The scaffolds of all releases, once they are needed.
     older: OnceCell<Vec<Scaffold>>,
     archive: &'static Archive,
+    /// Files to write again although the user has deleted them.
+    restored: BTreeSet<String>,
     plan: Plan,
     report: Report,
 }
@@ -108,6 +110,7 @@ impl<'a> ScaffoldMerge<'a> {
             older: OnceCell::new(),
             archive,
             project,
+            restored: BTreeSet::new(),
             plan: Plan::default(),
             report,
         };
@@ -118,6 +121,30 @@ impl<'a> ScaffoldMerge<'a> {
     /// Merges into the files as they are after moves; the project and the scaffolds are those after the moves, too.
     pub(super) fn after(self, relocated: Relocated) -> Self {
         ScaffoldMerge { relocated, ..self }
+    }
+
+    /// Writes files of the new scaffold again that the user has deleted.
+    ///
+    /// # Errors
+    /// Fails for a path that is not scaffolded, and for a file that exists, whose changes would be lost.
+    pub(super) fn restore(self, paths: &[String]) -> Result<Self> {
+        let mut restored = BTreeSet::new();
+        for path in paths {
+            let path = with_slashes(path);
+            let path = path.strip_prefix("./").unwrap_or(&path);
+            if !self.theirs.files.contains_key(path) {
+                let help = match path.starts_with("config/") {
+                    true => "files that are made of the source are written by `rbuilder manifests`",
+                    false => "`rbuilder doctor` lists the files that were deleted",
+                };
+                bail!("cannot restore {path}: it is not a scaffolded file of this project; {help}");
+            }
+            if self.tree.read(path)?.is_some() {
+                bail!("cannot restore {path}: it exists; move it away first");
+            }
+            restored.insert(path.to_owned());
+        }
+        Ok(ScaffoldMerge { restored, ..self })
     }
 
     /// Returns the changes that make `target` of the project, and what is to be said of them.
@@ -188,6 +215,9 @@ impl<'a> ScaffoldMerge<'a> {
         let base = self.base.files.get(path);
         let theirs = self.theirs.files.get(path);
         let (ours, theirs) = match (ours, base, theirs) {
+            (None, _, Some(theirs)) if self.restored.contains(path) => {
+                return Ok(Fate::Replace(theirs.clone()));
+            }
             _ if base == theirs => return Ok(Fate::Keep),
             (None, None, Some(theirs)) => return Ok(Fate::Replace(theirs.clone())),
             (None, _, theirs) => {
@@ -241,7 +271,8 @@ impl<'a> ScaffoldMerge<'a> {
 
     /// Records a file as scaffolded in its new form, so that a command that scaffolds it again finds nothing to do.
     fn record(&self, target: &mut Project, path: &str, ours: Option<&str>, fate: &Fate) {
-        if self.base.files.get(path) == self.theirs.files.get(path) || self.is_users(path) {
+        let is_same = self.base.files.get(path) == self.theirs.files.get(path);
+        if (is_same && !self.restored.contains(path)) || self.is_users(path) {
             return;
         }
         if !self.theirs.files.contains_key(path) {
@@ -290,7 +321,7 @@ impl Report {
         for path in &self.deleted {
             outcome.warn(
                 &format!("{path} was deleted in this project, so the changes of its template are left out"),
-                "if the project needs the file again, copy it from a new project of this version",
+                &format!("if the project needs the file again, run `rbuilder update --restore {path}`"),
             );
         }
         for path in &self.unused {

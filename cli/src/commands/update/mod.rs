@@ -44,7 +44,8 @@ pub fn run_update(
 ///
 /// # Errors
 /// Fails if the project is newer than this command or of an unknown version, if conflicts of an earlier update are
-/// unresolved, with `--no-conflicts` if there are any, or if manifests cannot be generated.
+/// unresolved, with `--no-conflicts` if there are any, with `--restore` for a file that exists or is not scaffolded, or if
+/// manifests cannot be generated.
 pub fn plan_update(tree: &Tree, flags: &UpdateFlags, archive: &'static Archive) -> Result<Outcome> {
     let project = scaffold::require_project(tree)?;
     let (from, release) = find_base(&project, archive)?;
@@ -59,7 +60,8 @@ pub fn plan_update(tree: &Tree, flags: &UpdateFlags, archive: &'static Archive) 
         rebuild_scaffold(&project, release)?,
         rebuild_scaffold(&target, None)?,
     );
-    let merge = ScaffoldMerge::new("update", tree, project, scaffolds, labels, archive)?;
+    let merge =
+        ScaffoldMerge::new("update", tree, project, scaffolds, labels, archive)?.restore(&flags.restore)?;
     let library = target.known.rbuilder.library.clone();
     let (mut outcome, report) = merge.run(target, flags.merge)?;
     if from != VERSION {

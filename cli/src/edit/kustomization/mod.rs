@@ -4,12 +4,18 @@
 //! more lines, an empty value, no key at all. Comments, order and line ends are kept.
 
 mod list;
+mod references;
 
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
 use self::list::{Form, List, ListEntry, find, is_entry, is_listed, is_plain, lines, listed, plain, read};
+
+pub(crate) use self::references::{list_references, resolve_entry};
+
+/// Names of a kustomization's file, in the order in which kustomize looks for them.
+pub(crate) const FILE_NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
 
 /// Key of the list that most edits change.
 pub const RESOURCES: &str = "resources";

@@ -1,0 +1,128 @@
+//! The kustomizations of `config/`: files and directories that they name and that do not exist.
+//!
+//! kustomize stops at the first of them, and only when the operator is deployed.
+
+use anyhow::Result;
+use serde_json::Value;
+
+use super::Finding;
+use crate::edit::kustomization::{FILE_NAMES, list_references, resolve_entry};
+use crate::tree::Tree;
+use crate::yaml_stream::describe_failure;
+
+/// Name of the examination.
+const CHECK: &str = "config";
+/// The kustomization that is deployed.
+const ROOT: &str = "config/default";
+
+/// Examines each kustomization of `config/`.
+///
+/// # Errors
+/// Fails if a file or a directory cannot be read.
+pub(super) fn examine_config(tree: &Tree) -> Result<Vec<Finding>> {
+    let mut findings = Vec::new();
+    if find_kustomization(tree, ROOT)?.is_none() {
+        findings.push(Finding::error(
+            CHECK,
+            format!("{ROOT}/kustomization.yaml does not exist, and `make deploy` applies it"),
+            format!("restore it with `rbuilder update --restore {ROOT}/kustomization.yaml`"),
+        ));
+    }
+    let paths = tree.find_files(is_kustomization)?;
+    for path in &paths {
+        findings.extend(examine_kustomization(tree, path)?);
+    }
+    if findings.is_empty() {
+        let message = format!("{} kustomizations, whose files all exist", paths.len());
+        findings.push(Finding::good(CHECK, message));
+    }
+    Ok(findings)
+}
+
+fn is_kustomization(path: &str) -> bool {
+    path.starts_with("config/") && FILE_NAMES.contains(&path.rsplit('/').next().unwrap_or(path))
+}
+
+/// Returns the path and the text of the kustomization of a directory.
+fn find_kustomization(tree: &Tree, folder: &str) -> Result<Option<(String, String)>> {
+    for name in FILE_NAMES {
+        let path = format!("{folder}/{name}");
+        if let Some(text) = tree.read(&path)? {
+            return Ok(Some((path, text)));
+        }
+    }
+    Ok(None)
+}
+
+fn examine_kustomization(tree: &Tree, path: &str) -> Result<Vec<Finding>> {
+    let Some(text) = tree.read(path)? else {
+        return Ok(Vec::new());
+    };
+    let kustomization: Value = match serde_saphyr::from_str(&text) {
+        Ok(value) => value,
+        Err(error) => {
+            let message = format!("{:#}", describe_failure(path, &text, &error));
+            return Ok(vec![Finding::error(CHECK, message, "correct the file")]);
+        }
+    };
+    let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let mut findings = Vec::new();
+    for entry in list_references(&kustomization) {
+        let Some(target) = resolve_entry(folder, &entry) else {
+            continue;
+        };
+        if exists(tree, &target)? || is_remote(&entry) {
+            continue;
+        }
+        let place = find_line(&text, &entry).map_or_else(String::new, |line| format!(":{line}"));
+        findings.push(Finding::error(
+            CHECK,
+            format!("{path}{place} names `{entry}`, but {target} does not exist"),
+            format!("correct the entry, or restore {target} if it was deleted"),
+        ));
+    }
+    Ok(findings)
+}
+
+/// Returns true if there is a file at a path, or a directory with a kustomization.
+fn exists(tree: &Tree, path: &str) -> Result<bool> {
+    let (folder, _) = path.rsplit_once('/').unwrap_or_default();
+    if !folder.is_empty() && tree.list(folder)?.iter().any(|file| file == path) {
+        return Ok(true);
+    }
+    let is_folder = !folder.is_empty() && tree.list_folders(folder)?.iter().any(|inner| inner == path);
+    Ok(is_folder && find_kustomization(tree, path)?.is_some())
+}
+
+/// Returns true for an entry that kustomize would download: its first part is the name of a host.
+fn is_remote(entry: &str) -> bool {
+    entry.split_once('/').is_some_and(|(host, _)| {
+        host.contains('.') && !host.starts_with('.') && !host.ends_with(".yaml") && !host.ends_with(".yml")
+    })
+}
+
+/// Returns the number of the first line that has an entry and is no comment.
+fn find_line(text: &str, entry: &str) -> Option<usize> {
+    let mut lines = text.lines().enumerate();
+    let found = lines.find(|(_, line)| !line.trim_start().starts_with('#') && line.contains(entry));
+    found.map(|(index, _)| index + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_are_told_from_directories() {
+        for (entry, expected) in [
+            ("github.com/org/repo//config", true),
+            ("git@github.com:org/repo", true),
+            ("../crd", false),
+            ("./crd", false),
+            ("manager/manager.yaml", false),
+            ("manager.yaml", false),
+        ] {
+            assert_eq!(is_remote(entry), expected, "{entry}");
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! The files that rbuilder wrote: those that were changed or deleted since, and conflicts in them.
+
+use std::collections::BTreeSet;
+
+use anyhow::Result;
+use rbuilder_templates::Archive;
+
+use super::Finding;
+use crate::commands::generated_merge::read_generated_paths;
+use crate::commands::scaffold_merge::rebuild_scaffold;
+use crate::commands::update::find_base;
+use crate::edit::merge::find_conflict;
+use crate::plan::Plan;
+use crate::project::Project;
+use crate::tree::Tree;
+
+/// Most paths that a finding names.
+const MOST_PATHS: usize = 8;
+
+/// Compares the scaffolded files with what the commands wrote. Changes and deletions are the user's right, unless the
+/// project does not work without the file.
+///
+/// A file that several commands add to, such as `src/main.rs`, is no longer what was recorded of it. It is compared with
+/// the scaffold of the same PROJECT, so that only the user's changes count.
+///
+/// # Errors
+/// Fails if a file cannot be read.
+pub(super) fn examine_files(tree: &Tree, project: &Project) -> Result<Vec<Finding>> {
+    // Without a base, another finding says so.
+    let base = find_base(project, Archive::embedded()).ok();
+    let scaffold = base.and_then(|(_, release)| rebuild_scaffold(project, release).ok());
+    let (mut changed, mut deleted, mut count) = (Vec::new(), Vec::new(), 0);
+    for path in project.scaffolded_files().paths() {
+        count += 1;
+        let scaffolded = scaffold.as_ref().and_then(|scaffold| scaffold.files.get(path));
+        match tree.read(path)? {
+            None => deleted.push(path.to_owned()),
+            Some(text) if !project.recorded(path, &text) && scaffolded != Some(&text) => {
+                changed.push(path.to_owned());
+            }
+            Some(_) => {}
+        }
+    }
+    let mut parts = vec![format!("{count} files that rbuilder wrote")];
+    for (word, paths) in [("changed", &changed), ("deleted", &deleted)] {
+        if !paths.is_empty() {
+            parts.push(format!("{} {word} since ({})", paths.len(), list_paths(paths)));
+        }
+    }
+    let mut findings = vec![Finding::good("scaffold", parts.join(", "))];
+    let main = project.main_file();
+    if deleted.iter().any(|path| path == main) {
+        findings.push(Finding::error(
+            "scaffold",
+            format!(
+                "{main} does not exist, and the binary `{}` is built from it",
+                project.binary()
+            ),
+            format!("restore it with `rbuilder update --restore {main}`"),
+        ));
+    }
+    Ok(findings)
+}
+
+/// Finds the conflicts that a merge left in scaffolded files, in a chart, a bundle or dashboards.
+///
+/// # Errors
+/// Fails if a file cannot be read.
+pub(super) fn examine_conflicts(tree: &Tree, project: &Project) -> Result<Vec<Finding>> {
+    let record = project.scaffolded_files().paths().map(str::to_owned);
+    let mut paths: BTreeSet<String> = record.collect();
+    paths.extend(read_generated_paths(&Plan::default(), tree)?);
+    let mut places = Vec::new();
+    for path in paths {
+        let text = tree.read(&path)?.unwrap_or_default();
+        places.extend(find_conflict(&text).map(|line| format!("{path}:{line}")));
+    }
+    if places.is_empty() {
+        return Ok(Vec::new());
+    }
+    Ok(vec![Finding::error(
+        "conflicts",
+        format!("conflicts of a merge are unresolved: {}", list_paths(&places)),
+        "edit the lines between `<<<<<<<` and `>>>>>>>`",
+    )])
+}
+
+/// Returns paths as a list in a sentence, of which the first are named.
+pub(super) fn list_paths(paths: &[String]) -> String {
+    let more = paths.len().saturating_sub(MOST_PATHS);
+    let shown = paths[..paths.len() - more].join(", ");
+    match more {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
