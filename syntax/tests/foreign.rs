@@ -175,6 +175,11 @@ fn inner_and_required_and_with() {
         "#[kube(items(validation(min_length = 1), validation(pattern = \"a\")))]",
         "Vec<String>",
     );
+    field(
+        "#[garde(inner(range(min = 1)))]",
+        "#[kube(values(validation(minimum = 1)))]",
+        "BTreeMap<String, i32>",
+    );
     field("#[schemars(required)]", "#[kube(required)]", "Option<String>");
     field(
         "#[schemars(with = \"Vec<u8>\")]",
@@ -187,6 +192,32 @@ fn inner_and_required_and_with() {
         "Foreign",
     );
     container("#[schemars(with = \"String\")]", "#[serde(from = \"String\")]");
+}
+
+/// garde goes into an `Option` with `inner`; schemars compiles that, too, and has none of it in its schema.
+#[test]
+fn inner_of_what_is_no_list_is_left_out() {
+    for (attrs, ty, noun) in [
+        ("#[garde(inner(length(min = 1)))]", "Option<String>", "a string"),
+        (
+            "#[schemars(inner(length(min = 1)))]",
+            "Option<String>",
+            "a string",
+        ),
+        (
+            "#[garde(inner(inner(ascii, length(min = 1))))]",
+            "Option<Vec<String>>",
+            "a string",
+        ),
+    ] {
+        let (shown, warnings) = said(&format!("struct S {{ {attrs} a: {ty} }}"));
+        assert_eq!(shown, said(&format!("struct S {{ a: {ty} }}")).0, "{attrs}");
+        let start = "`inner` is left out, as in `Kind::crd()`: schemars applies it to the items of a list; this field is ";
+        assert!(
+            warnings.len() == 1 && warnings[0].starts_with(&format!("{start}{noun}")),
+            "{warnings:?}"
+        );
+    }
 }
 
 #[test]

@@ -388,7 +388,8 @@ fn contains<'a>(arg: Arg<'a>, session: &mut Session) -> Option<Arg<'a>> {
     Some(constraint("pattern", arg.span, Value::String(escaped)))
 }
 
-/// `inner(…)`: the items of a list.
+/// `inner(…)`: the items of a list, or the values of a map. garde has it for the value of an `Option`, too, where schemars finds
+/// no items and leaves it out of `Kind::crd()`.
 fn inner<'a>(
     arg: Arg<'a>,
     owner: Owner,
@@ -398,7 +399,12 @@ fn inner<'a>(
 ) -> Option<Arg<'a>> {
     let item = match kind {
         Kind::List(item) | Kind::Map(item) => (**item).clone(),
-        _ => Kind::Unknown,
+        Kind::Unknown => Kind::Unknown,
+        _ if reading.is_with => Kind::Unknown,
+        other => {
+            warn_of_inner(&arg, other, session);
+            return None;
+        }
     };
     let ArgValue::List(args) = arg.value else {
         arg.list(session);
@@ -408,12 +414,27 @@ fn inner<'a>(
     for arg in args {
         translate(arg, owner, &item, reading, &mut markers, session);
     }
-    let name = if matches!(kind, Kind::Map(_)) {
-        "values"
-    } else {
-        "items"
+    let name = match kind {
+        Kind::Map(_) => "values",
+        _ => "items",
     };
-    Some(list(name, arg.span, markers))
+    (!markers.is_empty()).then(|| list(name, arg.span, markers))
+}
+
+fn warn_of_inner(arg: &Arg<'_>, kind: &Kind, session: &mut Session) {
+    let message = format!(
+        "`inner` is left out, as in `Kind::crd()`: schemars applies it to the items of a list; this field is {}",
+        kind.noun()
+    );
+    let help = match kind {
+        Kind::Map(_) => {
+            "to have it in the schema, derive `CrdSchema` and write `#[kube(values(validation(…)))]`"
+        }
+        _ => {
+            "to have its constraints in the schema, write them with one `inner` less in `#[schemars(…)]`, which sees through an `Option`"
+        }
+    };
+    session.report(crate::Diagnostic::warning(arg.span, message).help(help));
 }
 
 /// A number that the source says: a literal, arithmetic on literals, `u16::MAX` and the like.
