@@ -30,7 +30,7 @@ pub(crate) enum GapSort {
     Unread,
     /// A macro, or an item that an attribute macro may change. Any name in it may be that of an item.
     Macro,
-    /// A kind whose attributes could not be read.
+    /// A kind whose attributes could not be read. The text is that of the attributes, which have the name of the type.
     Kind,
     /// Imports, of which nobody knows whether they are compiled. The text is their names.
     Undecided,
@@ -54,9 +54,8 @@ impl Gap {
     pub(crate) fn may_declare(&self, name: &str) -> bool {
         match self.sort {
             GapSort::Unread => declares(&self.text, name),
-            GapSort::Macro | GapSort::Undecided => has_word(&self.text, name),
+            GapSort::Macro | GapSort::Undecided | GapSort::Kind => has_word(&self.text, name),
             GapSort::Built => true,
-            GapSort::Kind => false,
         }
     }
 
@@ -86,10 +85,11 @@ fn has_word(text: &str, name: &str) -> bool {
     words(text).any(|word| word == name)
 }
 
-/// Returns true if a keyword that begins an item stands before the name, or if a `use` has it.
+/// Returns true if a keyword that begins an item stands before the name, if a `use` has it, or if kube makes the type of it:
+/// `kind = "Foo"`.
 fn declares(text: &str, name: &str) -> bool {
-    const KEYWORDS: [&str; 9] = [
-        "struct", "enum", "union", "type", "trait", "mod", "fn", "const", "static",
+    const KEYWORDS: [&str; 10] = [
+        "struct", "enum", "union", "type", "trait", "mod", "fn", "const", "static", "kind",
     ];
     let mut before = "";
     for word in words(text) {
@@ -121,5 +121,6 @@ mod tests {
             assert_eq!(declares(text, name), expected, "{name}");
         }
         assert!(declares("use a::*; )", "Anything"));
+        assert!(declares("#[kube(kind = \"Foo\")] struct FooSpec ", "Foo"));
     }
 }

@@ -105,6 +105,9 @@ pub fn find_standing_markers(sources: &dyn Sources, options: &Options) -> Vec<St
             read_file(&path, &text, reason, &mut found);
         }
     }
+    // A handler that the run has read is in the manifests, under whatever name.
+    let read = read_handlers(&asked.package, &files);
+    found.retain(|standing| !read.contains(&(standing.path.as_str(), standing.range.start)));
     let skipped = skipped_kinds(&asked.package, &files);
     for standing in &mut found {
         if skipped.contains(&(standing.path.as_str(), standing.range.start)) {
@@ -122,6 +125,14 @@ fn skipped_kinds<'a>(package: &Package, files: &'a Files) -> BTreeSet<(&'a str, 
             let start = item.model.as_ref()?.custom_resource.as_ref()?.span.start;
             Some((files.path(item.file), start as usize))
         })
+        .collect()
+}
+
+/// The places of the webhook markers that are read: the file, and the first byte of the marker.
+fn read_handlers<'a>(package: &Package, files: &'a Files) -> BTreeSet<(&'a str, usize)> {
+    let handlers = package.handlers.iter();
+    handlers
+        .map(|handler| (files.path(handler.file), handler.webhook.span.start as usize))
         .collect()
 }
 

@@ -157,7 +157,7 @@ pub(crate) struct Draft<T> {
     pub(crate) value: T,
     pub(crate) seen: Seen,
     /// True if there is an argument without a row, which may be one that is missing by another name.
-    has_unknown: bool,
+    pub(crate) has_unknown: bool,
 }
 
 impl<T> Target for Draft<T> {

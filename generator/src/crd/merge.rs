@@ -6,7 +6,7 @@ use rbuilder_syntax::{Conversion, CustomResource};
 
 use super::{Names, storage};
 use crate::advice;
-use crate::gap::GapSort;
+use crate::gap::{Gap, GapSort};
 use crate::package::{Package, TypeId};
 use crate::place::Place;
 use crate::report::{Concern, PlacedDiagnostic, Report};
@@ -56,16 +56,20 @@ pub(super) fn group_versions<'a>(
     kinds
 }
 
-/// A kind is not written without a version that stands where items are unknown. A macro that makes kinds may be called
-/// anywhere with the name of one.
+/// A kind is not written without a version that stands where items are unknown.
 fn check_gaps(package: &Package, resource: &CustomResource, report: &mut Report) {
-    let mentioned = || package.gaps.iter().filter(|gap| gap.mentions(&resource.kind));
-    let is_called = mentioned().any(|gap| gap.sort == GapSort::Macro);
-    for gap in package.gaps.iter().filter(|gap| gap.hides_kind) {
-        if gap.mentions(&resource.kind) || is_called && gap.sort == GapSort::Macro {
-            report.add_all(gap.file, [gap.reason.clone()]);
-        }
+    for gap in find_gaps(package, resource) {
+        report.add_all(gap.file, [gap.reason.clone()]);
     }
+}
+
+/// Returns the parts of the source that may hide a version of a kind. A macro that makes kinds may be called anywhere with the
+/// name of one.
+fn find_gaps<'a>(package: &'a Package, resource: &'a CustomResource) -> impl Iterator<Item = &'a Gap> {
+    let mut mentioned = package.gaps.iter().filter(|gap| gap.mentions(&resource.kind));
+    let is_called = mentioned.any(|gap| gap.sort == GapSort::Macro);
+    let hiding = package.gaps.iter().filter(|gap| gap.hides_kind);
+    hiding.filter(move |gap| gap.mentions(&resource.kind) || is_called && gap.sort == GapSort::Macro)
 }
 
 fn is_same(package: &Package, a: TypeId, at_a: &CustomResource, b: TypeId, at_b: &CustomResource) -> bool {
@@ -94,6 +98,10 @@ fn check(package: &Package, versions: &Versions<'_>, report: &mut Report) {
     }
     let (first, rest) = (&versions[0], &versions[1..]);
     for version in rest {
+        // What an attribute with a mistake was to say may be the value of the other version.
+        if has_wrong_attribute(package, first, report) || has_wrong_attribute(package, version, report) {
+            continue;
+        }
         if let Some(what) = disagreement(first.1, version.1) {
             let message = format!(
                 "versions `{}` and `{}` of `{}` differ in {what}",
@@ -104,7 +112,14 @@ fn check(package: &Package, versions: &Versions<'_>, report: &mut Report) {
             report.error(place(package, version), message, help);
         }
     }
-    check_storage(package, versions, report);
+    // A version that could not be read may be the one that is stored, or served.
+    let is_whole = find_gaps(package, versions[0].1).next().is_none()
+        && !versions
+            .iter()
+            .any(|version| has_wrong_attribute(package, version, report));
+    if is_whole {
+        check_storage(package, versions, report);
+    }
     check_conversion(package, versions, report);
     check_approval(package, versions, report);
     check_annotations(package, versions, report);
@@ -202,6 +217,20 @@ fn is_url(text: &str) -> bool {
             && !rest.is_empty()
             && !text.contains(|c: char| c.is_control() || c == ' ')
     })
+}
+
+/// Returns true if an error was reported for the attributes of a version's spec.
+fn has_wrong_attribute(
+    package: &Package,
+    (id, resource): &(TypeId, &CustomResource),
+    report: &Report,
+) -> bool {
+    let item = package.item(*id);
+    let start = item
+        .model
+        .as_ref()
+        .map_or(resource.span.start, |model| model.start);
+    report.has_error_within(item.file, start as usize..resource.span.range().start)
 }
 
 /// Returns the key that two versions give different values although a CRD has only one of it.

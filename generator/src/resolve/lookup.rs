@@ -407,7 +407,7 @@ impl<'a> Search<'a> {
         for id in &package.module(module).gaps {
             let gap = package.gap(*id);
             match gap.sort {
-                GapSort::Unread if gap.may_declare(name) => {
+                GapSort::Unread | GapSort::Kind if gap.may_declare(name) => {
                     self.unread_gap.get_or_insert(*id);
                 }
                 GapSort::Macro | GapSort::Built => self.macros.push((*id, name.to_owned())),

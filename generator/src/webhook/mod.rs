@@ -16,6 +16,7 @@ use crate::package::{Handler, Package};
 use crate::place::Place;
 use crate::report::Report;
 use rbuilder_syntax::kubernetes::Kind;
+use subject::{Subject, find_subject};
 
 /// A webhook with nothing left open.
 struct Entry<'a> {
@@ -62,7 +63,6 @@ fn key<'e>(entry: &'e Entry<'_>) -> (WebhookKind, &'e str, &'e str) {
 /// Fills in what the marker leaves to the handler's type.
 fn complete<'a>(package: &Package, handler: &'a Handler, report: &mut Report) -> Option<Entry<'a>> {
     let webhook = &handler.webhook;
-    let kind = subject::find_kind(package, handler);
     let missing: Vec<&str> = [
         ("groups", webhook.groups.is_none()),
         ("versions", webhook.versions.is_none()),
@@ -73,10 +73,15 @@ fn complete<'a>(package: &Package, handler: &'a Handler, report: &mut Report) ->
     .into_iter()
     .filter_map(|(name, is_missing)| is_missing.then_some(name))
     .collect();
-    let kind = match kind {
-        Some(kind) => Some(kind),
-        None if missing.is_empty() => None,
-        None => {
+    let kind = match find_subject(package, handler) {
+        Subject::Found(kind) => Some(kind),
+        Subject::Hidden(_) | Subject::Missing if missing.is_empty() => None,
+        Subject::Hidden(gap) => {
+            let gap = package.gap(gap);
+            report.add_all(gap.file, [gap.reason.clone()]);
+            return None;
+        }
+        Subject::Missing => {
             let place = Place {
                 file: handler.file,
                 span: handler.function,

@@ -1,7 +1,10 @@
 //! The kind a handler is about: the first of its parameters that is one.
 
+use std::cell::Cell;
+
 use rbuilder_reader::{TypeKind, TypeRef};
 
+use crate::gap::GapId;
 use crate::package::{Handler, ModuleId, Package, TypeId};
 use crate::resolve::{Target, is_transparent, lookup_path};
 use rbuilder_syntax::kubernetes::{self, Kind};
@@ -9,19 +12,34 @@ use rbuilder_syntax::kubernetes::{self, Kind};
 /// Aliases and wrappers within each other; nobody writes more, and a circle ends.
 const MAX_DEPTH: usize = 16;
 
+/// The kind that a handler is about.
+pub(super) enum Subject {
+    Found(Kind),
+    /// A parameter may be of a kind that stands where items are unknown.
+    Hidden(GapId),
+    Missing,
+}
+
 /// The kind of the first parameter that has one, behind references, `Arc`, `Box` and `Option`, in an
 /// `AdmissionRequest`, or as the `self` of an `impl`.
-pub(super) fn find_kind(package: &Package, handler: &Handler) -> Option<Kind> {
-    let search = Search { package, handler };
-    handler
-        .parameters
-        .iter()
-        .find_map(|ty| search.kind(ty, handler.module, 0))
+pub(super) fn find_subject(package: &Package, handler: &Handler) -> Subject {
+    let search = Search {
+        package,
+        handler,
+        hidden: Cell::new(None),
+    };
+    let mut parameters = handler.parameters.iter();
+    match parameters.find_map(|ty| search.kind(ty, handler.module, 0)) {
+        Some(kind) => Subject::Found(kind),
+        None => search.hidden.get().map_or(Subject::Missing, Subject::Hidden),
+    }
 }
 
 struct Search<'a> {
     package: &'a Package,
     handler: &'a Handler,
+    /// The first gap that a name of a type led to.
+    hidden: Cell<Option<GapId>>,
 }
 
 impl Search<'_> {
@@ -47,6 +65,10 @@ impl Search<'_> {
             }
             Target::External(path) if is_transparent(&path) => argument(),
             Target::External(path) => kubernetes::find_kind(&path),
+            Target::Hidden(gap) => {
+                self.hidden.set(self.hidden.get().or(Some(gap)));
+                None
+            }
             _ => None,
         }
     }

@@ -63,8 +63,10 @@ pub(crate) fn parse_custom_resource(
     for attr in attrs {
         if attr.is("kube") {
             let args = args::of_attribute(attr, session);
-            let report_unknown =
-                |arg: &Arg<'_>, _: &mut Draft<Parts>, session: &mut Session| unknown_key(arg, session);
+            let report_unknown = |arg: &Arg<'_>, draft: &mut Draft<Parts>, session: &mut Session| {
+                unknown_key(arg, session);
+                draft.has_unknown = true;
+            };
             read_args(&args, &mut draft, find_row(KUBE_KEYS), report_unknown, session);
         } else if attr.is("crd") {
             // The rest of `#[crd(…)]` is markers, which are read as such.
@@ -143,7 +145,11 @@ fn check_root_schema(made: &mut CustomResource, at: Span, session: &mut Session)
 
 /// Checks what needs the whole kind.
 fn finish(draft: Draft<Parts>, ident: Ident<'_>, session: &mut Session) -> Option<CustomResource> {
-    let Draft { value, seen, .. } = draft;
+    let Draft {
+        value,
+        seen,
+        has_unknown,
+    } = draft;
     let Parts {
         group,
         version,
@@ -158,7 +164,7 @@ fn finish(draft: Draft<Parts>, ident: Ident<'_>, session: &mut Session) -> Optio
         ("kind", &kind, "Memcached"),
     ];
     for (name, value, sample) in wanted {
-        if value.is_none() && !seen.has(name) {
+        if value.is_none() && !seen.has(name) && !has_unknown {
             let help = format!("add `{name} = \"{sample}\"` to `#[kube(…)]`");
             session.error_help(made.span, format!("missing `{name}` of the kind"), help);
         }
