@@ -445,3 +445,81 @@ fn a_storage_version_that_cannot_be_changed_is_named() {
     );
     assert_eq!(folder.tree()[TYPES], types);
 }
+
+/// Renames the version of the only kind in its source, and returns what `manifests` says.
+fn rename_version(folder: &Folder) -> String {
+    change(folder, TYPES, "version = \"v1\"", "version = \"v2\"");
+    folder.run("manifests").ok().err
+}
+
+#[test]
+fn a_renamed_version_is_told_of() {
+    let folder = project();
+    let said = rename_version(&folder);
+    for part in [
+        "warning: the CRD of `Cup` loses its storage version `v1`: a cluster in which objects are stored in it refuses the CRD",
+        "= help: keep `v1` beside `v2`, with `storage = false`",
+        "warning: PROJECT lists version `v1` of `Cup`, and the source has no such version\n  --> PROJECT:",
+        "|   version: v1\n",
+        "add `v2` with `rbuilder create api --group cache --version v2 --kind Cup`",
+    ] {
+        assert!(said.contains(part), "{part}\n{said}");
+    }
+    // What a cluster would refuse is in the manifest by now; PROJECT still disagrees.
+    let ran = folder.run("manifests --check").ok();
+    assert!(
+        ran.err.contains("PROJECT lists version `v1`") && !ran.err.contains("loses"),
+        "{}",
+        ran.err
+    );
+    let found = folder.run("doctor").out;
+    assert!(
+        found.contains("warning manifests: up to date, with a warning: PROJECT:"),
+        "{found}"
+    );
+    // A part of the source says nothing about the whole.
+    let ran = folder.run("manifests --check --skip-kind Cup").ok();
+    assert!(!ran.err.contains("PROJECT lists"), "{}", ran.err);
+}
+
+/// Webhooks of the renamed version have other names by default; their markers are read all the same.
+#[test]
+fn webhooks_of_a_renamed_version_are_renamed() {
+    let folder = project();
+    folder
+        .run("create webhook --group cache --version v1 --kind Cup --defaulting --programmatic-validation")
+        .ok();
+    let said = rename_version(&folder);
+    assert!(!said.contains("error") && !said.contains("cfg"), "{said}");
+    let webhooks = folder.tree()["config/webhook/manifests.yaml"].clone();
+    assert!(
+        webhooks.contains("name: mcup-v2.kb.io") && !webhooks.contains("-v1.kb.io"),
+        "{webhooks}"
+    );
+}
+
+#[test]
+fn a_kind_that_only_project_has_is_told_of() {
+    let folder = project();
+    change(&folder, TYPES, "kind = \"Cup\"", "kind = \"Mug\"");
+    let said = folder.run("manifests").ok().err;
+    for part in [
+        "warning: PROJECT lists the kind `Cup` of cache.example.com/v1, and the source has no such kind",
+        "if it is `Mug` of cache.example.com by now, correct its entry in PROJECT",
+        "`rbuilder delete api --group cache --version v1 --kind Cup`",
+    ] {
+        assert!(said.contains(part), "{part}\n{said}");
+    }
+    let folder = project();
+    folder.remove(TYPES);
+    folder.write("src/api/v1/mod.rs", "");
+    let said = folder.run("manifests").ok().err;
+    assert!(
+        said.contains("help: restore its type, or remove it with `rbuilder delete api"),
+        "{said}"
+    );
+    let ran = folder
+        .run("delete api --group cache --version v1 --kind Cup")
+        .ok();
+    assert!(!ran.err.contains("PROJECT lists"), "{}", ran.err);
+}

@@ -143,7 +143,21 @@ fn examine_manifests(tree: &Tree) -> Finding {
     let mut plan = Plan::default();
     let request = manifests::Request::default();
     match manifests::add_to_plan(&mut plan, tree, &request) {
-        Ok(_) if plan.is_empty() => Finding::good("manifests", "up to date"),
+        Ok(found) if plan.is_empty() => match found.warnings().as_slice() {
+            [] => Finding::good("manifests", "up to date"),
+            [first, rest @ ..] => Finding::warning(
+                "manifests",
+                match rest.len() {
+                    0 => format!("up to date, with a warning: {}", describe_diagnostic(first)),
+                    more => format!(
+                        "up to date, with {} warnings, the first: {}",
+                        more + 1,
+                        describe_diagnostic(first)
+                    ),
+                },
+                "run `rbuilder manifests`, which says what to do about them",
+            ),
+        },
         Ok(_) => {
             let paths: Vec<String> = plan.changes().keys().cloned().collect();
             Finding::warning(
@@ -161,12 +175,7 @@ fn examine_manifests(tree: &Tree) -> Finding {
                     .find(|diagnostic| diagnostic["severity"] == "error")
             });
             let message = match first {
-                Some(first) => format!(
-                    "{}:{}: {}",
-                    first["path"].as_str().unwrap_or_default(),
-                    first["start"]["line"],
-                    first["message"].as_str().unwrap_or_default()
-                ),
+                Some(first) => describe_diagnostic(first),
                 None => format!("{error:#}"),
             };
             Finding::error(
@@ -176,4 +185,14 @@ fn examine_manifests(tree: &Tree) -> Finding {
             )
         }
     }
+}
+
+/// Returns the place and the message of a diagnostic in one line.
+fn describe_diagnostic(diagnostic: &Value) -> String {
+    format!(
+        "{}:{}: {}",
+        diagnostic["path"].as_str().unwrap_or_default(),
+        diagnostic["start"]["line"],
+        diagnostic["message"].as_str().unwrap_or_default()
+    )
 }

@@ -3,17 +3,19 @@
 mod held_back;
 mod layout;
 mod loss;
+mod nothing;
 mod permissions;
 mod replaced;
 mod settings;
 mod stored;
+mod versions;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Result, anyhow, bail};
 use rbuilder_generator::{
-    CsvMarkers, Diagnostic, FileRange, Findings, KindOutcome, KindSummary, Options, OutputFile, Product,
-    ProjectKinds, Sources, generate_each,
+    CsvMarkers, Diagnostic, Findings, Options, OutputFile, Product, ProjectKinds, Sources, generate_each,
 };
 use serde_json::{Value, json};
 
@@ -21,7 +23,7 @@ use super::check::check_up_to_date;
 use super::{Outcome, decide, decide_and_apply, execute, kubernetes};
 use crate::flags::{GenerationFlags, ManifestsFlags, MessageFormat, Only, Output, SourceFlags};
 use crate::plan::Plan;
-use crate::project::{FILE, Project, Resource};
+use crate::project::{FILE, Known, Project, Resource};
 use crate::report;
 use crate::shell::Shell;
 use crate::tree::{Tree, TreeSources};
@@ -29,8 +31,10 @@ use crate::tree::{Tree, TreeSources};
 use held_back::{HeldBack, count_asked, count_readable};
 use layout::{Generated, Layout};
 use loss::find_losses;
+use nothing::explain_nothing;
 pub(super) use settings::{DEFAULT_FILE, Settings};
 use stored::find_unreadable;
+use versions::{find_lost_storage, find_unlisted};
 
 /// A request to generate manifests.
 #[derive(Clone)]
@@ -144,6 +148,19 @@ impl Request {
         request.options.keep_going |= settings.keep_going;
         request.layout.apply_settings(&settings);
         Ok(request)
+    }
+
+    /// Returns true if no flag leaves out some of the source.
+    fn reads_all(&self) -> bool {
+        let options = &self.options;
+        let lists = [
+            &options.packages,
+            &options.examples,
+            &options.kinds,
+            &options.skip_kinds,
+            &options.features,
+        ];
+        lists.iter().all(|list| list.is_empty()) && !options.no_default_features
     }
 
     fn makes(&self, product: Product) -> bool {
@@ -277,6 +294,13 @@ pub(super) fn add_to_plan(plan: &mut Plan, tree: &Tree, request: &Request) -> Re
         }
         let unreadable = find_unreadable(plan, &request.layout);
         found.diagnostics.extend(unreadable);
+        let lost = find_lost_storage(plan, &request.layout, &found.kinds);
+        found.diagnostics.extend(lost);
+        if is_complete && request.reads_all() {
+            let known = read_known(&sources);
+            let unlisted = known.map(|(text, known)| find_unlisted(&text, &known, &found.kinds));
+            found.diagnostics.extend(unlisted.into_iter().flatten());
+        }
         if !request.prunes_standing {
             let losses = find_losses(plan, &request.layout, &sources, &options);
             if !losses.is_empty() {
@@ -330,6 +354,12 @@ impl RenderedDiagnostics {
         &self.csv
     }
 
+    /// Returns the warnings, as JSON.
+    pub(super) fn warnings(&self) -> Vec<&Value> {
+        let diagnostics = self.data.iter();
+        diagnostics.filter(|said| said["severity"] == "warning").collect()
+    }
+
     fn exit_code(&self) -> u8 {
         u8::from(self.failure.is_some())
     }
@@ -378,56 +408,6 @@ fn read(
     render_findings(&found, sources, request)
 }
 
-/// Returns why no manifests are generated, unless another diagnostic explains it: the source has no markers, which is no
-/// error, because a project may have no kinds right after `init`; or all of its kinds are left out, which is a warning,
-/// because `--check` then compares nothing.
-fn explain_nothing(found: &Findings, sources: &TreeSources) -> Option<Diagnostic> {
-    if !found.diagnostics.is_empty() {
-        return None;
-    }
-    let place = FileRange::new("Cargo.toml", 0..0);
-    if let Some(reasons) = list_reasons(&found.kinds) {
-        return Some(
-            Diagnostic::warning(
-                place,
-                format!("no manifests are generated or compared: all kinds are left out ({reasons})"),
-            )
-            .help("remove a kind from `skip`, or add it to `only`, to generate its CRD"),
-        );
-    }
-    let files = match sources.rust_files_read() {
-        1 => "1 Rust file".to_owned(),
-        files => format!("{files} Rust files"),
-    };
-    Some(
-        Diagnostic::note(
-            place,
-            format!("no kinds or markers found in {files} of the library and the binaries"),
-        )
-        .help("add a struct with `#[derive(CustomResource)]`, or select other source with `--package` or `--example`"),
-    )
-}
-
-/// Most kinds that a message names.
-const MOST_NAMED: usize = 3;
-
-/// Returns why each kind is left out: ```Cup`: `skip` in Cargo.toml lists it``; `None` without kinds.
-fn list_reasons(kinds: &[KindSummary]) -> Option<String> {
-    let mut reasons: Vec<String> = kinds
-        .iter()
-        .filter_map(|summary| match &summary.outcome {
-            KindOutcome::Skipped { reason } => Some(format!("`{}`: {reason}", summary.kind)),
-            _ => None,
-        })
-        .collect();
-    let more = reasons.len().saturating_sub(MOST_NAMED);
-    reasons.truncate(MOST_NAMED);
-    if more > 0 {
-        reasons.push(format!("and {more} more"));
-    }
-    (!reasons.is_empty()).then(|| reasons.join("; "))
-}
-
 /// Returns the options of the generator, with those from Cargo's configuration and PROJECT.
 fn options(sources: &TreeSources, request: &Request) -> Result<Options> {
     let mut options = request.options.clone();
@@ -441,8 +421,7 @@ fn options(sources: &TreeSources, request: &Request) -> Result<Options> {
 /// Returns the kinds of the project according to PROJECT; `None` if it cannot be read, which the commands that need it
 /// report.
 fn project_kinds(sources: &TreeSources) -> Option<ProjectKinds> {
-    let text = sources.text(FILE).ok()??;
-    let known = Project::parse(&text).ok()?.known;
+    let (_, known) = read_known(sources)?;
     let named = |resource: &Resource| (resource.qualified_group(), resource.kind.clone());
     let (own, others): (Vec<&Resource>, Vec<&Resource>) = known
         .resources
@@ -457,6 +436,13 @@ fn project_kinds(sources: &TreeSources) -> Option<ProjectKinds> {
             .collect(),
         domain: known.domain.clone(),
     })
+}
+
+/// Reads PROJECT, with its text; `None` without one, or if it is not valid.
+fn read_known(sources: &TreeSources) -> Option<(Arc<str>, Known)> {
+    let text = sources.text(FILE).ok()??;
+    let known = Project::parse(&text).ok()?.known;
+    Some((text, known))
 }
 
 fn has_errors(diagnostics: &[Diagnostic]) -> bool {
