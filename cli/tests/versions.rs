@@ -523,3 +523,37 @@ fn a_kind_that_only_project_has_is_told_of() {
         .ok();
     assert!(!ran.err.contains("PROJECT lists"), "{}", ran.err);
 }
+
+/// A sample is written with the types and does not change with them; a further version copies it.
+#[test]
+fn samples_that_no_longer_fit_are_named() {
+    let folder = project();
+    change(&folder, TYPES, "max_length = 63", "max_items = 63");
+    change(&folder, TYPES, "pub foo: Option<String>", "pub foo: Option<Vec<String>>");
+    let part = "warning: this sample is not a valid `Cup` of cache.example.com/v1: at `spec`: at `foo`: expected a list, found \"bar\"\n --> config/samples/cache_v1_cup.yaml:1:1\n";
+    let said = folder.run("manifests").ok().err;
+    assert!(said.contains(part), "{said}");
+    // The CRD is up to date by now, and only who asks for the whole is told again.
+    assert_eq!(folder.run("manifests").ok().err, "");
+    let found = folder.run("doctor").out;
+    assert!(
+        found.contains("warning samples: config/samples/cache_v1_cup.yaml: this sample is not a valid `Cup`"),
+        "{found}"
+    );
+    let said = folder.run("bundle --channels stable").ok().err;
+    assert!(
+        said.contains("warning: config/samples/cache_v1_cup.yaml: this sample is not a valid `Cup`"),
+        "{said}"
+    );
+    let said = folder.run(V2).ok().err;
+    assert!(said.contains("config/samples/cache_v2_cup.yaml:1:1"), "{said}");
+    change(&folder, SAMPLE, "foo: bar", "foo: [bar]");
+    change(
+        &folder,
+        "config/samples/cache_v2_cup.yaml",
+        "foo: bar",
+        "foo: [bar]",
+    );
+    let found = folder.run("doctor").out;
+    assert!(!found.contains("warning samples"), "{found}");
+}

@@ -75,4 +75,4 @@ pub use rework::{
 pub use root::{ObjectParts, check_root};
 pub use schema::{DescriptorSlot, DropsObjectMeta, IsReported, KeyForm, LacksDefault, Schema, SchemaType};
 pub use structural::check_structural;
-pub use validate::{check_default, is_same as is_same_value, validate};
+pub use validate::{check_created, check_default, is_same as is_same_value, validate};

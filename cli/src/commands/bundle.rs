@@ -95,7 +95,12 @@ pub fn plan_bundle(tree: &Tree, flags: &BundleFlags) -> Result<Outcome> {
     add_catalog(&mut merge, &mut plan, tree, &options, (&present, &bundle.csv))?;
     merge.finish(&mut plan, tree)?;
     merge.check(flags.product.merge.no_conflicts)?;
+    let refused = manifests::find_refused_before(&plan, tree)?;
     let mut outcome = found.into_outcome(plan);
+    for said in refused {
+        let help = said.help.unwrap_or_default();
+        outcome.warn(&format!("{}: {}", said.place.path, said.message), &help);
+    }
     for (message, help) in bundle.warnings {
         outcome.warn(&message, &help);
     }

@@ -28,6 +28,32 @@ pub fn check_default(default: &Value, schema: &Schema) -> Result<(), String> {
     check_lists(&filled, schema)
 }
 
+/// Checks an object as the API server does when one is created: with the defaults of absent fields, and without a `null` in place of a
+/// field. Fields that the schema does not have count as errors, as they do for `kubectl apply`. Of rules, those are checked that
+/// markers write.
+///
+/// # Errors
+/// Why the object does not fit, a phrase, with the way to the place.
+pub fn check_created(object: &Value, schema: &Schema) -> Result<(), String> {
+    let mut filled = without_nulls(object);
+    fill(&mut filled, schema);
+    check_whole(&filled, schema)?;
+    check_lists(&filled, schema)
+}
+
+fn without_nulls(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let fields = fields.iter().filter(|(_, field)| !field.is_null());
+            fields
+                .map(|(name, field)| (name.clone(), without_nulls(field)))
+                .collect()
+        }
+        Value::Array(items) => items.iter().map(without_nulls).collect(),
+        other => other.clone(),
+    }
+}
+
 fn check_whole(value: &Value, schema: &Schema) -> Result<(), String> {
     fits(value, schema, Judge::of_defaults())?;
     check_parts(value, schema)

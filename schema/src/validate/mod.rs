@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::{Pattern, Schema, SchemaType, accepts_format, compare_numbers, items_of};
 
-pub use default::check_default;
+pub use default::{check_created, check_default};
 pub(crate) use number::{is_in_format, is_whole};
 
 /// Returns whether a value is valid. Patterns, formats and CEL rules are left to the API server.
@@ -246,6 +246,33 @@ mod tests {
             expected.map_err(str::to_owned),
             "{value} against {schema}"
         );
+    }
+
+    #[test]
+    fn objects_that_are_created_have_defaults_and_no_nulls() {
+        let schema: Schema =
+            serde_json::from_value(json!({ "type": "object", "required": ["a"], "properties": {
+            "a": { "type": "integer", "default": 1 }, "b": { "type": "string", "pattern": "^x" } } }))
+            .expect("a schema");
+        for (object, expected) in [
+            (json!({}), Ok(())),
+            (json!({ "b": null }), Ok(())),
+            (
+                json!({ "a": "1" }),
+                Err("at `a`: expected an integer, found \"1\""),
+            ),
+            (
+                json!({ "b": "y" }),
+                Err("at `b`: \"y\" does not match the pattern `^x`"),
+            ),
+            (json!({ "c": 1 }), Err("unknown field `c`")),
+        ] {
+            assert_eq!(
+                check_created(&object, &schema),
+                expected.map_err(str::to_owned),
+                "{object}"
+            );
+        }
     }
 
     #[test]

@@ -50,6 +50,7 @@ pub(super) fn examine_project(tree: &Tree) -> (Needs, Vec<Finding>) {
     findings.extend(examine("conflicts", examine_conflicts(tree, &project)));
     findings.extend(examine("config", examine_config(tree)));
     findings.push(examine_manifests(tree));
+    findings.extend(examine("samples", examine_samples(tree)));
     (needs, findings)
 }
 
@@ -185,6 +186,16 @@ fn examine_manifests(tree: &Tree) -> Finding {
             )
         }
     }
+}
+
+/// Checks each sample against the CRD of its kind.
+fn examine_samples(tree: &Tree) -> Result<Vec<Finding>> {
+    let refused = manifests::find_refused_before(&Plan::default(), tree)?;
+    let describe = |said: &rbuilder_generator::Diagnostic| {
+        let help = said.help.clone().unwrap_or_default();
+        Finding::warning("samples", format!("{}: {}", said.place.path, said.message), help)
+    };
+    Ok(refused.iter().map(describe).collect())
 }
 
 /// Returns the place and the message of a diagnostic in one line.

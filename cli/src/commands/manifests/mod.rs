@@ -6,6 +6,7 @@ mod loss;
 mod nothing;
 mod permissions;
 mod replaced;
+mod samples;
 mod settings;
 mod stored;
 mod versions;
@@ -32,6 +33,7 @@ use held_back::{HeldBack, count_asked, count_readable};
 use layout::{Generated, Layout};
 use loss::find_losses;
 use nothing::explain_nothing;
+pub(super) use samples::find_refused_before;
 pub(super) use settings::{DEFAULT_FILE, Settings};
 use stored::find_unreadable;
 use versions::{find_lost_storage, find_unlisted};
@@ -296,6 +298,8 @@ pub(super) fn add_to_plan(plan: &mut Plan, tree: &Tree, request: &Request) -> Re
         found.diagnostics.extend(unreadable);
         let lost = find_lost_storage(plan, &request.layout, &found.kinds);
         found.diagnostics.extend(lost);
+        let refused = samples::find_refused(plan, tree, &request.layout)?;
+        found.diagnostics.extend(refused);
         if is_complete && request.reads_all() {
             let known = read_known(&sources);
             let unlisted = known.map(|(text, known)| find_unlisted(&text, &known, &found.kinds));
