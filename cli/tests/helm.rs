@@ -81,6 +81,8 @@ fn changes_of_people_and_of_the_manifests_are_merged() {
         "    spec:\n      hostNetwork: true\n      containers:",
     );
     folder.write("charts/shop/templates/ours.yaml", "# Ours.\n");
+    // The table of the README follows values.yaml.
+    folder.run("helm").ok();
     folder.check_unchanged("helm");
 
     folder.replace("config/manager/manager.yaml", "memory: 128Mi", "memory: 256Mi");
@@ -125,6 +127,8 @@ fn changes_of_the_same_lines_are_conflicts() {
     let ran = folder.run("helm");
     assert!(ran.err.contains("unresolved") && ran.code == 1, "{}", ran.err);
     folder.write(VALUES, &values.replace(conflict, "    memory: 512Mi\n"));
+    // The table of the README follows values.yaml.
+    folder.run("helm").ok();
     folder.check_unchanged("helm");
 }
 
@@ -261,6 +265,82 @@ fn manifests_that_cannot_be_read_are_named() {
         let before = folder.tree();
         let ran = folder.run("helm --manifests=false");
         assert!(ran.code == 1 && ran.err.contains(expected), "{path}: {}", ran.err);
+        assert_eq!(folder.tree(), before);
+    }
+}
+
+fn edit(folder: &Folder, path: &str, from: &str, to: &str) {
+    let text = folder.tree()[path].clone();
+    assert!(text.contains(from), "{path}:\n{text}");
+    folder.write(path, &text.replace(from, to));
+}
+
+/// The table says what the chart does without further values, which is what values.yaml has by now.
+#[test]
+fn the_table_follows_values() {
+    let folder = project();
+    edit(
+        &folder,
+        VALUES,
+        "repository: controller",
+        "repository: ghcr.io/shop/operator",
+    );
+    edit(&folder, VALUES, "replicas: 1", "replicas: 2");
+    assert_eq!(folder.run("helm --check").code, 1);
+    let ran = folder.run("helm").ok();
+    // The image is set.
+    assert!(
+        ran.err
+            .contains("Next: review the changes of charts/shop, then run:\n  helm lint"),
+        "{}",
+        ran.err
+    );
+    let readme = folder.tree()["charts/shop/README.md"].clone();
+    for row in [
+        "| `image.repository` | Image of the manager, without tag. | `\"ghcr.io/shop/operator\"` |",
+        "all serve webhooks. | `2` |",
+    ] {
+        assert!(readme.contains(row), "{readme}");
+    }
+    folder.check_unchanged("helm");
+    // Without the file the chart has the defaults of rbuilder.
+    folder.remove(VALUES);
+    folder.run("helm").ok();
+    let readme = folder.tree()["charts/shop/README.md"].clone();
+    assert!(readme.contains("all serve webhooks. | `1` |"), "{readme}");
+}
+
+/// Helm refuses a chart with such a file, and says less.
+#[test]
+fn files_that_cannot_be_parsed_are_errors() {
+    for (path, from, to, said) in [
+        (
+            VALUES,
+            "replicas: 1",
+            "replicas: [",
+            "error: cannot parse charts/shop/values.yaml:",
+        ),
+        (
+            "charts/shop/Chart.yaml",
+            "type: application",
+            "type: {",
+            "error: cannot parse charts/shop/Chart.yaml:",
+        ),
+        (
+            "charts/shop/values.schema.json",
+            "\"$schema\":",
+            "$schema:",
+            "error: cannot parse charts/shop/values.schema.json:2:3: key must be a string\n",
+        ),
+    ] {
+        let folder = project();
+        edit(&folder, path, from, to);
+        let before = folder.tree();
+        for line in ["helm", "helm --check"] {
+            let ran = folder.run(line);
+            assert_eq!(ran.code, 1, "{path}");
+            assert!(ran.err.contains(said), "{}", ran.err);
+        }
         assert_eq!(folder.tree(), before);
     }
 }

@@ -529,7 +529,12 @@ fn a_kind_that_only_project_has_is_told_of() {
 fn samples_that_no_longer_fit_are_named() {
     let folder = project();
     change(&folder, TYPES, "max_length = 63", "max_items = 63");
-    change(&folder, TYPES, "pub foo: Option<String>", "pub foo: Option<Vec<String>>");
+    change(
+        &folder,
+        TYPES,
+        "pub foo: Option<String>",
+        "pub foo: Option<Vec<String>>",
+    );
     let part = "warning: this sample is not a valid `Cup` of cache.example.com/v1: at `spec`: at `foo`: expected a list, found \"bar\"\n --> config/samples/cache_v1_cup.yaml:1:1\n";
     let said = folder.run("manifests").ok().err;
     assert!(said.contains(part), "{said}");

@@ -45,8 +45,11 @@ pub(crate) struct ChartOptions {
 /// A chart.
 #[derive(Debug, Default)]
 pub(crate) struct Chart {
-    /// Text of each file by its path in the chart.
+    /// Text of each file by its path in the chart, but for README.md.
     pub(crate) files: BTreeMap<String, String>,
+    /// README.md, with a mark in place of the table of values.
+    readme: String,
+    settings: Vec<Setting>,
     /// Warnings of what `config/` deploys and the chart does not: message and help.
     pub(crate) warnings: Vec<(String, String)>,
 }
@@ -86,16 +89,35 @@ pub(crate) fn make_chart(plan: &Plan, tree: &Tree, options: &ChartOptions) -> Re
         // A manifest may have the name of one of them.
         chart.files.entry(path).or_default().push_str(&text);
     }
-    let table = values::print_table(&settings);
-    let readme = chart.files.entry("README.md".into()).or_default();
-    *readme = readme.replace("TABLE\n", &table);
+    chart.readme = chart.files.remove(README).unwrap_or_default();
     chart
         .files
         .insert("values.yaml".into(), values::print_values(&settings));
     chart
         .files
         .insert("values.schema.json".into(), values::print_schema(&settings));
+    chart.settings = settings;
     Ok(chart)
+}
+
+/// Path of the README in a chart.
+pub(crate) const README: &str = "README.md";
+
+/// Repository of the image that no cluster can pull: the one of `config/` until people set another.
+const PLACEHOLDER: &str = "controller";
+
+impl Chart {
+    /// Returns README.md for the values in values.yaml, which people change. What they leave out has the default of the chart.
+    pub(crate) fn print_readme(&self, values: &Value) -> String {
+        let table = values::print_table(&self.settings, values);
+        self.readme.replace("TABLE\n", &table)
+    }
+}
+
+/// Returns whether the values name an image that a cluster can pull.
+pub(crate) fn has_image(values: &Value) -> bool {
+    let repository = values["image"]["repository"].as_str().unwrap_or_default();
+    !["", PLACEHOLDER].contains(&repository)
 }
 
 /// Returns the path of the template of a manifest: `config/rbac/role.yaml` becomes `templates/rbac/role.yaml`.
@@ -137,7 +159,7 @@ fn fixed_files(config: &Config, manager: &Object, options: &ChartOptions) -> Vec
             include_str!("files/extra_objects.yaml"),
         ),
         (".helmignore", include_str!("files/helmignore")),
-        ("README.md", include_str!("files/README.md")),
+        (README, include_str!("files/README.md")),
     ]
     .map(|(path, text)| (path.to_owned(), fill(text)))
     .into_iter()

@@ -146,20 +146,34 @@ fn closed_object() -> Value {
     json!({ "type": "object", "additionalProperties": false, "properties": Map::new() })
 }
 
-/// Prints the table of values as Markdown.
-pub(super) fn print_table(settings: &[Setting]) -> String {
+/// Prints the table of values as Markdown, with the defaults of values.yaml where that has them.
+pub(super) fn print_table(settings: &[Setting], values: &Value) -> String {
     let mut out = String::from("| value | about | default |\n|---|---|---|\n");
     for Setting {
         path, default, about, ..
     } in settings
     {
-        let default = default.to_string().replace('|', "\\|");
+        let default = find_value(values, path).unwrap_or(default);
         out.push_str(&format!(
-            "| `{path}` | {} | `{default}` |\n",
-            about.replace('|', "\\|")
+            "| `{path}` | {} | {} |\n",
+            about.replace('|', "\\|"),
+            code(&default.to_string().replace('|', "\\|"))
         ));
     }
     out
+}
+
+/// Returns the value at a path such as `image.tag`.
+fn find_value<'a>(values: &'a Value, path: &str) -> Option<&'a Value> {
+    path.split('.').try_fold(values, |value, key| value.get(key))
+}
+
+/// Returns a text as code in Markdown.
+fn code(text: &str) -> String {
+    match text.contains('`') {
+        true => format!("`` {text} ``"),
+        false => format!("`{text}`"),
+    }
 }
 
 #[cfg(test)]
@@ -199,6 +213,21 @@ mod tests {
 
     #[test]
     fn bars_are_escaped_in_the_table() {
-        assert!(print_table(&settings()).contains("| `image.tag` | The tag, or a\\|b. | `\"\"` |\n"));
+        let row = "| `image.tag` | The tag, or a\\|b. | `\"\"` |\n";
+        assert!(print_table(&settings(), &Value::Null).contains(row));
+    }
+
+    #[test]
+    fn the_table_has_the_defaults_of_the_file() {
+        let values = json!({ "image": { "tag": "`v1`|v2" }, "a": "none", "replicas": null });
+        let table = print_table(&settings(), &values);
+        for row in [
+            "| `image.tag` | The tag, or a\\|b. | `` \"`v1`\\|v2\" `` |\n",
+            "| `image.repository` | The image. | `\"a\"` |\n",
+            "| `a.b.c` | Nested. | `{\"d\":[1]}` |\n",
+            "| `replicas` | Number of replicas. | `null` |\n",
+        ] {
+            assert!(table.contains(row), "{table}");
+        }
     }
 }

@@ -1,16 +1,19 @@
 //! `rbuilder helm`: makes a Helm chart of the manifests in `config/`, and merges it with the one that is there.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
+use serde_json::Value;
 
 use super::generated_merge::{GeneratedMerge, Product, check_product};
 use super::{Outcome, execute, scaffold};
-use crate::chart::{ChartOptions, make_chart};
+use crate::chart::{ChartOptions, README, has_image, make_chart};
 use crate::flags::ProductFlags;
 use crate::plan::Plan;
 use crate::shell::Shell;
 use crate::tree::Tree;
+use crate::yaml_stream::describe_failure;
 
 pub(super) const CHART: Product = Product {
     noun: "chart",
@@ -29,8 +32,8 @@ pub(super) fn run(dir: &Path, flags: &ProductFlags, shell: &mut Shell) -> Result
 /// Returns the changes that make or update the chart. Its exit code is 1 if there are conflicts.
 ///
 /// # Errors
-/// Fails if the source has errors, if `config/` cannot be read, if conflicts of an earlier run are unresolved, or with
-/// `--no-conflicts` if there are any.
+/// Fails if the source has errors, if `config/` cannot be read, if Chart.yaml, values.yaml or its schema is not what its name says, if
+/// conflicts of an earlier run are unresolved, or with `--no-conflicts` if there are any.
 pub fn plan_helm(tree: &Tree, flags: &ProductFlags) -> Result<Outcome> {
     let project = scaffold::require_project(tree)?;
     let context = scaffold::project_context(&project);
@@ -42,21 +45,69 @@ pub fn plan_helm(tree: &Tree, flags: &ProductFlags) -> Result<Outcome> {
         is_namespaced: context.namespaced,
         is_ours: context.manager,
     };
-    let chart = make_chart(&plan, tree, &options)?;
+    let mut chart = make_chart(&plan, tree, &options)?;
     let folder = &options.folder;
-    let files = chart
-        .files
-        .into_iter()
-        .map(|(path, text)| (format!("{folder}/{path}"), text));
+    let in_folder = |path: &str| format!("{folder}/{path}");
+    let files = std::mem::take(&mut chart.files).into_iter();
+    let files = files.map(|(path, text)| (in_folder(&path), text));
     let mut merge = GeneratedMerge::read(CHART, &plan, tree, flags.merge.force)?;
     merge.add(&mut plan, tree, files.collect())?;
+    check_json(&plan, tree, &merge, &in_folder("values.schema.json"))?;
+    read_yaml(&plan, tree, &merge, &in_folder("Chart.yaml"))?;
+    let values = read_yaml(&plan, tree, &merge, &in_folder("values.yaml"))?;
+    let readme = (in_folder(README), chart.print_readme(&values));
+    merge.add(&mut plan, tree, BTreeMap::from([readme]))?;
     merge.finish(&mut plan, tree)?;
     merge.check(flags.merge.no_conflicts)?;
     let mut outcome = found.into_outcome(plan);
     for (message, help) in chart.warnings {
         outcome.warn(&message, &help);
     }
-    let next = format!("set the image in {folder}/values.yaml");
+    let next = match has_image(&values) {
+        true => format!("review the changes of {folder}"),
+        false => format!("set the image in {folder}/values.yaml"),
+    };
     merge.report(&mut outcome, &next, &format!("helm lint --strict {folder}"));
     Ok(outcome)
+}
+
+/// Reads a YAML file of the chart as it is after the plan; null without it, or if it has conflicts.
+///
+/// # Errors
+/// Fails with the place if it is not YAML: Helm would refuse the chart.
+fn read_yaml(plan: &Plan, tree: &Tree, merge: &GeneratedMerge, path: &str) -> Result<Value> {
+    let text = plan.read(tree, path)?.unwrap_or_default();
+    if merge.has_conflict(path) || text.trim().is_empty() {
+        return Ok(Value::Null);
+    }
+    serde_saphyr::from_str(&text).map_err(|error| describe_failure(path, &text, &error))
+}
+
+/// Checks a JSON file of the chart as it is after the plan, unless it has conflicts.
+///
+/// # Errors
+/// Fails with the place if it is not JSON.
+fn check_json(plan: &Plan, tree: &Tree, merge: &GeneratedMerge, path: &str) -> Result<()> {
+    let Some(text) = plan.read(tree, path)?.filter(|_| !merge.has_conflict(path)) else {
+        return Ok(());
+    };
+    let parsed: Result<Value, serde_json::Error> = serde_json::from_str(&text);
+    match parsed {
+        Ok(_) => Ok(()),
+        Err(error) => bail!(
+            "cannot parse {path}:{}:{}: {}",
+            error.line(),
+            error.column(),
+            describe_json(&error)
+        ),
+    }
+}
+
+/// Returns what is wrong with a text of JSON, without the place that the parser adds.
+fn describe_json(error: &serde_json::Error) -> String {
+    let message = error.to_string();
+    match message.rsplit_once(" at line ") {
+        Some((message, _)) => message.to_owned(),
+        None => message,
+    }
 }
