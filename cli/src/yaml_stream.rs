@@ -36,7 +36,12 @@ pub(crate) fn describe_failure(path: &str, text: &str, error: &serde_saphyr::Err
 }
 
 /// Describes it for a text that `lines` lines of the file are before.
-fn describe_failure_after(lines: u64, path: &str, text: &str, error: &serde_saphyr::Error) -> anyhow::Error {
+pub(crate) fn describe_failure_after(
+    lines: u64,
+    path: &str,
+    text: &str,
+    error: &serde_saphyr::Error,
+) -> anyhow::Error {
     let message = describe_cause(error);
     let Some(location) = error.location() else {
         return anyhow!("cannot parse {path}: {message}");

@@ -104,7 +104,7 @@ fn what_is_not_a_page_is_kept() {
         ),
         ("docs crds --file ../api.html", "../api.html"),
         ("docs README.md --file a.md", "found none in the files"),
-        ("docs missing.yaml", "cannot read"),
+        ("docs missing.yaml", "missing.yaml does not exist\n"),
         ("docs", "no Cargo.toml"),
     ] {
         let ran = folder.run(command);
@@ -135,16 +135,22 @@ fn deep_objects_and_broken_manifests_are_read_or_refused() {
     assert!(made.contains("level3.level2.level1.level0\""));
     check_structure(&made);
     for (text, expected) in [
-        (format!("kind: List\n---\n{}", crd("[]")), "crds/all.yaml:2"),
+        (
+            format!("kind: List\n---\n{}", crd("[]")),
+            "crds/all.yaml:5:130: expected mapping start\n  | spec: ",
+        ),
         (
             crd(&format!("{}{{}}{}", "{items: ".repeat(5000), "}".repeat(5000))),
-            "cannot read the object",
+            "cannot parse",
         ),
         (
             crd("{}").replace("k8s.io/v1", "k8s.io/v1beta1"),
             "expected a definition of `apiextensions.k8s.io/v1`",
         ),
-        ("a: [".into(), "cannot read the object at"),
+        (
+            "kind: A\n---\n\na: [".into(),
+            "crds/all.yaml:4:4: unclosed bracket '['\n  | a: [\n",
+        ),
     ] {
         let ran = with_manifests(&text).run("docs crds");
         assert_eq!(ran.code, 1, "{text:.200}");

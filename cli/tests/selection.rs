@@ -232,6 +232,29 @@ fn project_says_what_is_its_own() {
     assert_eq!(ran.err, "");
 }
 
+/// Kinds of one group are told of together.
+#[test]
+fn kinds_of_another_domain_are_one_warning() {
+    let folder = package("");
+    folder.write(
+        "PROJECT",
+        "version: \"3\"\nprojectName: operator\ndomain: example.com\nlayout: [rust.rbuilder.dev/v1]\n",
+    );
+    let kinds: String = ["Plate", "Fork", "Knife"]
+        .iter()
+        .map(|name| kind(name, "elsewhere.org", ""))
+        .collect();
+    folder.write("src/lib.rs", &kinds);
+    let ran = folder.run("manifests").ok();
+    assert_eq!(ran.err.matches("warning").count(), 1, "{}", ran.err);
+    for part in [
+        "warning: kind `Plate` and 2 more have CRDs, but their group `elsewhere.org` is not in the project's domain `example.com`",
+        "if another project installs the CRDs, add `skip = [\"*.elsewhere.org\"]`",
+    ] {
+        assert!(ran.err.contains(part), "{}", ran.err);
+    }
+}
+
 /// kube's own way to declare a kind that somebody else installs.
 #[test]
 fn a_kind_without_a_schema_is_a_binding() {

@@ -184,6 +184,33 @@ fn types_can_be_printed() {
     assert_eq!(folder.tree(), before);
 }
 
+/// The next step depends on what is there.
+#[test]
+fn the_next_step_is_what_is_left_to_do() {
+    let folder = folder();
+    let next = |line: &str| {
+        let ran = folder.run(line).ok();
+        let (_, next) = ran.err.split_once("Next: ").unwrap_or(("", &ran.err));
+        next.to_owned()
+    };
+    let said = next("types crds/gadgets.yaml --into src/made");
+    assert!(
+        said.starts_with("declare `pub mod made;` beside src/made, then run:\n  cargo check\n`rbuilder manifests` generates their CRDs as well;"),
+        "{said}"
+    );
+    folder.write("src/lib.rs", "pub mod again;\n");
+    let manifest = folder.tree()["Cargo.toml"].clone();
+    folder.write(
+        "Cargo.toml",
+        &format!("{manifest}\n[package.metadata.rbuilder]\nonly = []\n"),
+    );
+    let said = next("types crds/gadgets.yaml --into src/again");
+    assert!(
+        said.starts_with("run:\n  cargo check\nTo generate their CRDs as well, add the kinds to `only`"),
+        "{said}"
+    );
+}
+
 #[test]
 fn bad_input_is_refused() {
     let folder = folder();
@@ -192,7 +219,7 @@ fn bad_input_is_refused() {
     let before = folder.tree();
     for (command, expected) in [
         ("types crds/chart.yaml", "cannot parse crds/chart.yaml:2:1: "),
-        ("types none.yaml", "none.yaml"),
+        ("types none.yaml", "error: none.yaml does not exist\n"),
         ("types config.yaml", "no CustomResourceDefinition in config.yaml"),
         ("types beta.yaml", "found `apiextensions.k8s.io/v1beta1`"),
         ("types crds/gadgets.yaml --into ../elsewhere", "../elsewhere"),

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 
 use super::model::{Kind, Reference, Role, Version};
 use crate::project::names::version_rank;
-use crate::yaml_stream::split_documents;
+use crate::yaml_stream::{describe_failure_after, split_documents};
 
 /// The objects of a page, collected from manifests.
 #[derive(Debug, Default)]
@@ -93,7 +93,10 @@ impl Manifests {
     pub(crate) fn add(&mut self, path: &str, text: &str) -> Result<()> {
         for (line, document) in split_documents(text) {
             self.add_document(document)
-                .with_context(|| format!("cannot read the object at {path}:{line}"))?;
+                .map_err(|error| match error.downcast_ref() {
+                    Some(error) => describe_failure_after(line as u64 - 1, path, document, error),
+                    None => error.context(format!("cannot read the object at {path}:{line}")),
+                })?;
         }
         Ok(())
     }

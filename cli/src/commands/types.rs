@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::create_api::edit_file;
 use super::{Outcome, execute, kubernetes};
 use crate::edit::rust;
+use crate::edit::selection::has_only;
 use crate::flags::{Output, TypesFlags};
 use crate::plan::Plan;
 use crate::shell::Shell;
@@ -54,7 +55,7 @@ fn plan_types(tree: &Tree, flags: &TypesFlags, documents: &[Value], warnings: &[
     for diagnostic in &imported.diagnostics {
         outcome.warn(&message(diagnostic), help(diagnostic));
     }
-    Ok(outcome.with_next(&next_steps(folder)))
+    Ok(outcome.with_next(&next_steps(tree, folder)?))
 }
 
 /// Declares modules in the `mod.rs` of their folder, which may have others.
@@ -176,10 +177,25 @@ pub(super) fn help(diagnostic: &Diagnostic) -> &str {
         .unwrap_or("compare the definition with the one that `rbuilder manifests` generates")
 }
 
-fn next_steps(folder: &str) -> String {
-    let module = folder.rsplit('/').next().unwrap_or(folder);
-    format!(
-        "Next: declare `pub mod {module};` beside {folder}, unless it is, then run:\n  cargo check\nTo generate their CRDs as well, \
-         add the kinds to `only` in `[package.metadata.rbuilder]`.\n"
-    )
+/// Returns the next steps: the declaration of the module, unless the file above the directory has it, and the choice of kinds.
+fn next_steps(tree: &Tree, folder: &str) -> Result<String> {
+    let (above, module) = folder.rsplit_once('/').unwrap_or(("", folder));
+    let mut is_declared = false;
+    for name in ["lib.rs", "main.rs", "mod.rs"] {
+        let text = tree.read(&format!("{above}/{name}"))?.unwrap_or_default();
+        is_declared |= text.contains(&format!("mod {module};"));
+    }
+    let declare = match is_declared {
+        true => String::new(),
+        false => format!("declare `pub mod {module};` beside {folder}, then "),
+    };
+    let lists_kinds = tree.read("Cargo.toml")?.is_some_and(|text| has_only(&text));
+    let choice = match lists_kinds {
+        true => "To generate their CRDs as well, add the kinds to `only` in `[package.metadata.rbuilder]`.",
+        false => {
+            "`rbuilder manifests` generates their CRDs as well; list kinds that other projects install in `skip` of \
+             `[package.metadata.rbuilder]`."
+        }
+    };
+    Ok(format!("Next: {declare}run:\n  cargo check\n{choice}\n"))
 }

@@ -1,5 +1,6 @@
 //! Files that the user names on the command line, wherever they are. Unlike those of a project they may be links.
 
+use std::io::ErrorKind;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
@@ -15,8 +16,7 @@ use crate::disk::{read_bounded, too_large};
 /// Fails if the path does not exist, or if a file is not valid UTF-8 of at most 64 MiB.
 pub(crate) fn read_given_file(path: &Path, is_wanted: fn(&str) -> bool) -> Result<Vec<(String, String)>> {
     let shown = shown(path);
-    let metadata = fs::metadata(path).with_context(|| format!("cannot read {shown}"))?;
-    if !metadata.is_dir() {
+    if !is_given_directory(path, &shown)? {
         return Ok(vec![(shown, read_text(path)?)]);
     }
     let mut files = Vec::new();
@@ -32,6 +32,18 @@ pub(crate) fn read_given_file(path: &Path, is_wanted: fn(&str) -> bool) -> Resul
         .iter()
         .map(|path| Ok((self::shown(path), read_text(path)?)))
         .collect()
+}
+
+/// Returns whether a path that was typed is a directory. Messages name it as `shown`.
+///
+/// # Errors
+/// Fails if nothing is there, or if that cannot be read.
+pub(super) fn is_given_directory(path: &Path, shown: &str) -> Result<bool> {
+    match fs::metadata(path) {
+        Ok(metadata) => Ok(metadata.is_dir()),
+        Err(error) if error.kind() == ErrorKind::NotFound => bail!("{shown} does not exist"),
+        Err(error) => bail!("cannot read {shown}: {}", error.kind()),
+    }
 }
 
 pub(super) fn read_text(path: &Path) -> Result<String> {

@@ -4,11 +4,10 @@ use std::io::Read as _;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use fs_err as fs;
 use walkdir::WalkDir;
 
 use super::LARGEST;
-use super::given::read_text;
+use super::given::{is_given_directory, read_text};
 
 /// The number of files that are read from directories at most.
 const MOST_FILES: usize = 20_000;
@@ -34,7 +33,7 @@ pub(crate) fn read_inputs(dir: &Path, typed: &Path) -> Result<Vec<InputFile>> {
         return Ok(vec![named("standard input", text)]);
     }
     let path = dir.join(typed);
-    if !fs::metadata(&path)?.is_dir() {
+    if !is_given_directory(&path, &typed.to_string_lossy())? {
         return Ok(vec![named(&typed.to_string_lossy(), read_text(&path)?)]);
     }
     let mut files = Vec::new();

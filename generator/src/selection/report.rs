@@ -1,6 +1,6 @@
 //! Notes and warnings about which kinds are written, and errors for names that fit no kind.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rbuilder_diagnostic::suggest;
 use rbuilder_syntax::CustomResource;
@@ -27,13 +27,22 @@ impl Selector {
         report: &mut Report,
     ) {
         let mut said = BTreeSet::new();
+        // Kinds of one group are another project's together.
+        let mut others: BTreeMap<(usize, &str), Vec<(Place, &CustomResource)>> = BTreeMap::new();
         for (place, package_id, resource, skipped) in kinds(package) {
             if said.insert((&resource.group, &resource.kind, skipped.is_some())) {
                 match skipped {
                     Some(skipped) => self.note(package, place, resource, skipped, report),
-                    None => self.warn_of_other_domain(package, place, package_id, resource, report),
+                    None if self.is_of_other_domain(package_id, resource) => {
+                        let key = (package_id.0, resource.group.as_str());
+                        others.entry(key).or_default().push((place, resource));
+                    }
+                    None => {}
                 }
             }
+        }
+        for kinds in others.values() {
+            self.warn_of_other_domain(package, kinds, report);
         }
         self.check_names(package, sources, options, report);
     }
@@ -65,36 +74,59 @@ impl Selector {
         report.add(PlacedDiagnostic::note(place, message).help(help));
     }
 
-    /// A group beyond the project's domain may be its own or not; only who writes it knows.
+    /// Returns whether nobody has said of a kind beyond the project's domain whether it is the project's own.
+    fn is_of_other_domain(&self, id: PackageId, resource: &CustomResource) -> bool {
+        let is_chosen = !self.kinds.is_empty() || self.of_package[id.0].only.is_some();
+        let project = self.project.as_ref().filter(|_| !is_chosen);
+        project.is_some_and(|project| {
+            !project.domain.is_empty() && !project.has_group(&resource.group) && !project.lists(resource)
+        })
+    }
+
+    /// Warns of the kinds of a group beyond the project's domain, which may be its own or not: only who writes it knows.
     fn warn_of_other_domain(
         &self,
         package: &Package,
-        place: Place,
-        id: PackageId,
-        resource: &CustomResource,
+        kinds: &[(Place, &CustomResource)],
         report: &mut Report,
     ) {
-        let Some(project) = &self.project else {
+        let (Some(project), Some((place, CustomResource { kind, group, .. }))) =
+            (&self.project, kinds.first())
+        else {
             return;
         };
-        let is_chosen = !self.kinds.is_empty() || self.of_package[id.0].only.is_some();
-        if is_chosen
-            || project.domain.is_empty()
-            || project.has_group(&resource.group)
-            || project.lists(resource)
-        {
-            return;
-        }
-        let CustomResource { kind, group, .. } = resource;
         let domain = &project.domain;
-        let message = format!(
-            "kind `{kind}` has a CRD, but its group `{group}` is not in the project's domain `{domain}`"
-        );
+        let (message, skip) = match kinds.len() {
+            1 => (
+                format!(
+                    "kind `{kind}` has a CRD, but its group `{group}` is not in the project's domain `{domain}`"
+                ),
+                kind.clone(),
+            ),
+            2 => (
+                format!(
+                    "kinds `{kind}` and `{}` have CRDs, but their group `{group}` is not in the project's domain `{domain}`",
+                    kinds[1].1.kind
+                ),
+                format!("*.{group}"),
+            ),
+            more => (
+                format!(
+                    "kind `{kind}` and {} more have CRDs, but their group `{group}` is not in the project's domain `{domain}`",
+                    more - 1
+                ),
+                format!("*.{group}"),
+            ),
+        };
+        let (crds, own) = match kinds.len() {
+            1 => ("the CRD", "the kind is"),
+            _ => ("the CRDs", "they are"),
+        };
         let help = format!(
-            "if another project installs the CRD, add `skip = [\"{kind}\"]` to `[package.metadata.rbuilder]` in Cargo.toml; if the kind is your own, add `only = [{}]`",
+            "if another project installs {crds}, add `skip = [\"{skip}\"]` to `[package.metadata.rbuilder]` in Cargo.toml; if {own} your own, add `only = [{}]`",
             example(package, group)
         );
-        report.warning(place, message, &help);
+        report.warning(*place, message, &help);
     }
 
     /// Each name in `only` and `skip` must be that of a kind.
