@@ -19,6 +19,7 @@ mod go_project;
 mod grafana;
 mod hash;
 pub mod library;
+mod line_ends;
 pub mod plan;
 mod posix;
 pub mod project;

@@ -36,6 +36,7 @@ mod import;
 mod keep_going;
 mod kustomize;
 mod library;
+mod line_ends;
 mod member;
 mod mutations;
 mod paths;

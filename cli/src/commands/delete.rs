@@ -14,6 +14,7 @@ use super::create_webhook::{StorageChange, find_types, webhook_context};
 use super::{Outcome, execute, features, foreign_kind, scaffold};
 use crate::edit::{Obstacle, dependency, kustomization, rust, version::Definition};
 use crate::flags::{Delete, DeleteControllerFlags, DeleteKindFlags, DeleteWebhookFlags};
+use crate::line_ends::is_same_text;
 use crate::plan::Plan;
 use crate::project::{Project, Resource, Webhooks};
 use crate::shell::Shell;
@@ -242,7 +243,7 @@ impl<'a> Removal<'a> {
         let test = format!("tests/{}.rs", api.test_module);
         for file in self.render_api(&api)? {
             let text = self.plan.read(self.tree, &file.path)?.unwrap_or_default();
-            if file.on_exists == OnExists::Owned && text == file.text {
+            if file.on_exists == OnExists::Owned && is_same_text(&text, &file.text) {
                 self.project.record(&file.path, &text);
             } else if file.path == test && is_default && self.project.recorded(&test, &text) {
                 self.rewrite(&file)?;
@@ -523,7 +524,7 @@ impl<'a> Removal<'a> {
     /// Deletes a file that several commands add to, if it is as the first of them wrote it.
     fn delete_shared(&mut self, path: &str, expected: &str) -> Result<()> {
         match self.plan.read(self.tree, path)? {
-            Some(text) if text == expected || self.force => self.plan.delete(self.tree, path),
+            Some(text) if is_same_text(&text, expected) || self.force => self.plan.delete(self.tree, path),
             Some(_) => {
                 self.changed.push(path.to_owned());
                 Ok(())

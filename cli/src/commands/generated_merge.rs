@@ -16,6 +16,7 @@ use crate::commands::Outcome;
 use crate::commands::scaffold_merge::{ConflictPlace, add_conflicts, refuse_conflicts};
 use crate::edit::merge::{Labels, RebasedChange, find_markers, merge_scaffold};
 use crate::flags::{Output, PlanFlags};
+use crate::line_ends::is_same_text;
 use crate::plan::Plan;
 use crate::shell::Shell;
 use crate::tree::Tree;
@@ -207,7 +208,9 @@ impl GeneratedMerge {
             (None, _, Some(_)) => self.deleted.push(target),
             (None, ..) => {}
             (Some(_), None, Some(theirs)) => plan.put_owned(tree, &target, theirs, self.force)?,
-            (Some(ours), Some(base), Some(theirs)) if ours == *base => plan.replace(tree, &target, theirs)?,
+            (Some(ours), Some(base), Some(theirs)) if is_same_text(&ours, base) => {
+                plan.replace(tree, &target, theirs)?
+            }
             (Some(ours), Some(base), Some(theirs)) => {
                 let labels = Labels {
                     base: format!("rbuilder {}, before", self.product.command),
@@ -218,7 +221,7 @@ impl GeneratedMerge {
                 self.conflicts.extend(places);
                 plan.merge(tree, &target, &merged.text)?;
             }
-            (Some(ours), base, None) if Some(&ours) == base => plan.delete(tree, &target)?,
+            (Some(ours), Some(base), None) if is_same_text(&ours, base) => plan.delete(tree, &target)?,
             (Some(_), _, None) => self.unused.push(target),
         }
         Ok(())

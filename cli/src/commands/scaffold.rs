@@ -10,6 +10,7 @@ use super::manifests;
 use crate::edit::library::read_dependencies;
 use crate::hash::fnv1a_32;
 use crate::library::Library;
+use crate::line_ends::is_same_text;
 use crate::plan::Plan;
 use crate::project::{FILE, Project, names};
 use crate::tree::Tree;
@@ -205,7 +206,8 @@ pub(super) fn add_files(
     } in files
     {
         let there = plan.read(tree, path)?;
-        let is_theirs = there.as_ref().is_some_and(|there| there != text) && !project.recorded(path, text);
+        let is_theirs =
+            there.as_ref().is_some_and(|there| !is_same_text(there, text)) && !project.recorded(path, text);
         let settled = match on_exists {
             OnExists::Shared => true,
             OnExists::Owned => project.recorded(path, text) && !force,

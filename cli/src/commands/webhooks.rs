@@ -4,6 +4,7 @@ use anyhow::Result;
 use serde_json::Value;
 
 use crate::edit::{Unrecognised, kustomization};
+use crate::line_ends::is_same_text;
 use crate::plan::Plan;
 use crate::project::FILE;
 use crate::tree::Tree;
@@ -64,5 +65,5 @@ fn is_generated(text: &str) -> bool {
     };
     let print = |document| format!("---\n{}", rbuilder_generator::yaml::to_string(document));
     let printed: String = documents.iter().map(print).collect();
-    !documents.is_empty() && documents.iter().all(is_configuration) && printed == text
+    !documents.is_empty() && documents.iter().all(is_configuration) && is_same_text(&printed, text)
 }

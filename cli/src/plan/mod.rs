@@ -1,7 +1,7 @@
 //! The changes of a command as a value, which is shown, compared, printed as JSON, applied or dropped.
 //!
 //! A command computes all of its changes before it writes anything. It reads files through its plan, so that later
-//! steps see the changes of earlier ones.
+//! steps see the changes of earlier ones. A file keeps the line ends that it has.
 
 pub mod apply;
 mod git;
@@ -21,6 +21,7 @@ pub use recover::Recovery;
 pub use show::{render_diff, render_json, render_summary};
 
 use crate::edit::{verify_cut, verify_edit};
+use crate::line_ends::{self, is_same_text};
 use crate::tree::{Tree, check_relative, levels_above};
 
 /// A change to a file.
@@ -141,7 +142,7 @@ impl Plan {
     /// Fails as [`Tree::read`] does.
     pub fn put_owned(&mut self, tree: &Tree, path: &str, text: &str, force: bool) -> Result<()> {
         let before = self.read(tree, path)?;
-        if before.as_ref().is_some_and(|before| before != text) && !force {
+        if before.is_some_and(|before| !is_same_text(&before, text)) && !force {
             self.conflicts.insert(path.to_owned());
             return Ok(());
         }
@@ -266,14 +267,14 @@ impl Plan {
     ) -> Result<()> {
         check_writable(path)?;
         match tree.read(path)? {
-            Some(before) if before == text => {
+            Some(before) if is_same_text(&before, text) => {
                 self.changes.remove(path);
                 self.unchanged.insert(path.to_owned());
             }
             Some(before) => {
                 // A file to be rewritten is still rewritten when lines are added to it later.
                 let replaced = matches!(self.changes.get(path), Some(Change::Replace { .. }));
-                let (before, after) = (before, text.to_owned());
+                let after = line_ends::adopt(text, &before).into_owned();
                 let change = if replaced {
                     Change::Replace { before, after }
                 } else {

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::hash::fnv1a_64;
+use crate::line_ends;
 
 /// Path of the record in a project.
 pub const RECORD: &str = ".rbuilder/files.sum";
@@ -46,18 +47,21 @@ impl ScaffoldedFiles {
     /// Returns whether a file is recorded with this text, so that the command has already written it.
     pub fn contains(&self, path: &str, text: &str) -> bool {
         let hashes = self.0.get(path);
-        hashes.is_some_and(|hashes| hashes.contains(&fnv1a_64(text.as_bytes())))
+        let is_hash_of =
+            |text: &str| hashes.is_some_and(|hashes| hashes.contains(&fnv1a_64(text.as_bytes())));
+        // Older versions recorded a text with the line ends of its file.
+        is_hash_of(&line_ends::unify(text)) || is_hash_of(text)
     }
 
     /// Records the text of a file in place of earlier ones.
     pub fn record(&mut self, path: &str, text: &str) {
-        let hashes = BTreeSet::from([fnv1a_64(text.as_bytes())]);
+        let hashes = BTreeSet::from([hash_text(text)]);
         self.0.insert(path.to_owned(), hashes);
     }
 
     /// Records a text of a file beside earlier ones.
     pub fn add(&mut self, path: &str, text: &str) {
-        self.add_hash(path, &fnv1a_64(text.as_bytes()));
+        self.add_hash(path, &hash_text(text));
     }
 
     /// Records a file as another record has it.
@@ -109,6 +113,11 @@ impl ScaffoldedFiles {
         }
         text
     }
+}
+
+/// Returns the hash of a text, whatever its line ends are.
+fn hash_text(text: &str) -> String {
+    fnv1a_64(line_ends::unify(text).as_bytes())
 }
 
 #[cfg(test)]

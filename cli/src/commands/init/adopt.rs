@@ -19,6 +19,7 @@ use crate::edit::library::read_dependencies;
 use crate::edit::merge::Labels;
 use crate::edit::rust;
 use crate::flags::{InitFlags, License, MergeFlags};
+use crate::line_ends::is_same_text;
 use crate::project::{AdoptedPackage, FILE, Project};
 use crate::tree::{Tree, TreeSources};
 
@@ -248,7 +249,7 @@ fn find_left_out(tree: &Tree, project: &Project, summary: &PackageSummary) -> Re
         let is_theirs = match tree.read(&file.path) {
             // Its lines are added to the list of the package.
             _ if file.on_exists == OnExists::Merged => false,
-            Ok(there) => there.is_some_and(|there| there != file.text),
+            Ok(there) => there.is_some_and(|there| !is_same_text(&there, &file.text)),
             // A link, or something other than text.
             Err(_) => true,
         };

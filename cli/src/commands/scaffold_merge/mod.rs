@@ -17,6 +17,7 @@ pub(super) use self::rebuild::{Scaffold, apply_step, list_manifests, plan_init_a
 use super::{Outcome, scaffold};
 use crate::edit::merge::{Labels, Merged, find_markers, merge_scaffold};
 use crate::flags::MergeFlags;
+use crate::line_ends::is_same_text;
 use crate::plan::{FileMove, Plan};
 use crate::project::Project;
 use crate::tree::{Tree, with_slashes};
@@ -227,7 +228,7 @@ impl<'a> ScaffoldMerge<'a> {
                 return Ok(Fate::Keep);
             }
             (Some(_), Some(_), _) if self.is_users(path) => return Ok(Fate::Keep),
-            (Some(ours), Some(base), None) if ours == base => return Ok(Fate::Delete),
+            (Some(ours), Some(base), None) if is_same_text(ours, base) => return Ok(Fate::Delete),
             (Some(ours), Some(_), None) if self.is_pristine(path, ours)? => return Ok(Fate::Delete),
             (Some(_), _, None) => {
                 self.report.unused.push(path.to_owned());
@@ -236,7 +237,7 @@ impl<'a> ScaffoldMerge<'a> {
             (Some(ours), _, Some(theirs)) => (ours, theirs.clone()),
         };
         let base = base.cloned().unwrap_or_default();
-        if ours == base || self.is_pristine(path, ours)? {
+        if is_same_text(ours, &base) || self.is_pristine(path, ours)? {
             return Ok(Fate::Replace(theirs));
         }
         Ok(Fate::Merge(merge_scaffold(
@@ -253,7 +254,7 @@ impl<'a> ScaffoldMerge<'a> {
         self.base.record.has(path) && !record.has(path) && !record.is_empty()
     }
 
-    /// Returns whether a file is byte for byte what a released version scaffolds for this project, such as for a kind
+    /// Returns whether a file is, but for its line ends, what a released version scaffolds for this project, such as for a kind
     /// that was created after a newer command had been installed.
     fn is_pristine(&self, path: &str, text: &str) -> Result<bool> {
         let older = match self.older.get() {
@@ -266,7 +267,7 @@ impl<'a> ScaffoldMerge<'a> {
             }
         };
         let mut texts = older.iter().filter_map(|scaffold| scaffold.files.get(path));
-        Ok(texts.any(|older| older == text))
+        Ok(texts.any(|older| is_same_text(older, text)))
     }
 
     /// Records a file as scaffolded in its new form, so that a command that scaffolds it again finds nothing to do.

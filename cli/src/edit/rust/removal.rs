@@ -12,6 +12,7 @@ use super::registration::Chain;
 use super::source::{Source, byte_range};
 use super::{CHAIN_WIDTH, MAX_WIDTH};
 use crate::edit::Obstacle;
+use crate::line_ends;
 
 /// The instruction of an obstacle.
 const BY_HAND: &str = "remove these lines";
@@ -221,7 +222,8 @@ pub fn is_bare_module(text: &str, header: &str) -> bool {
     let Ok(source) = Source::parse(text) else {
         return false;
     };
-    let body = text.strip_prefix(header).unwrap_or(text);
+    let text = line_ends::unify(text);
+    let body = text.strip_prefix(header).unwrap_or(&text);
     let is_heading = |line: &str| line.is_empty() || line.starts_with("//!");
     source.file.items.is_empty() && body.lines().all(|line| is_heading(line.trim()))
 }
