@@ -3,7 +3,8 @@
 use rbuilder_reader::grammar::{Item, ItemKind, Items};
 use rbuilder_reader::token::lex;
 use rbuilder_reader::{Diagnostic, Span};
-use rbuilder_syntax::{Session, Type, parse_type};
+use rbuilder_syntax::marker::{CONSTRAINTS, Place, markers};
+use rbuilder_syntax::{CRD_KEYS, KUBE_KEYS, Session, Type, parse_type};
 
 /// Reads the one type of a source.
 fn read(source: &str, session: &mut Session) -> Result<Option<Type>, Diagnostic> {
@@ -475,6 +476,125 @@ fn names_are_checked() {
     check(
         "#[crd(exactly_one_of(alpha, bta))] struct S { alpha: Option<i32>, beta: Option<i32> }",
         &["bta: unknown field `bta` | did you mean `beta`?"],
+    );
+}
+
+/// A word without the letter in its middle.
+fn misspell(word: &str) -> String {
+    let middle = word.len() / 2;
+    format!("{}{}", &word[..middle], &word[middle + 1..])
+}
+
+/// Checks the help about a name in the source at `NAME`.
+fn check_help(source: &str, name: &str, expected: &str) {
+    let source = source.replace("NAME", name);
+    let complaints = complaints(&source);
+    let help = complaints[0].split_once(" | ").map(|(_, help)| help);
+    assert_eq!(help, Some(expected), "{source}: {complaints:?}");
+}
+
+const CUP: &str = "#[derive(CustomResource)] #[kube(group = \"a.io\", version = \"v1\", kind = \"Cup\")]";
+
+#[test]
+fn a_misspelt_name_gets_the_one_that_is_meant_wherever_it_is_written() {
+    let kube_keys = || KUBE_KEYS.iter().map(|key| key.name);
+    let crd_keys = || CRD_KEYS.iter().map(|key| key.name);
+    let kind = format!("{CUP} #[ATTR(NAME)] struct CupSpec {{ a: i32 }}");
+    let (kube, crd) = (kind.replace("ATTR", "kube"), kind.replace("ATTR", "crd"));
+    let did_you_mean = |name: &str| format!("did you mean `{name}`?");
+    for name in kube_keys() {
+        check_help(&kube, &misspell(name), &did_you_mean(name));
+    }
+    for name in crd_keys() {
+        check_help(&crd, &misspell(name), &did_you_mean(name));
+    }
+    for marker in markers() {
+        for place in marker.places {
+            let sources: &[&str] = match place {
+                Place::Type => &[
+                    "#[crd(NAME)] struct S { a: i32 }",
+                    "#[kube(NAME)] enum E { A }",
+                    &crd,
+                ],
+                Place::Field => &[
+                    "struct S { #[kube(NAME)] a: i32 }",
+                    "struct S { #[crd(NAME)] a: i32 }",
+                ],
+                Place::Newtype => &["struct S(#[crd(NAME)] i32);"],
+                Place::Variant => &["enum E { #[kube(NAME)] A { b: i32 } }"],
+                Place::Value => &["struct S { #[kube(items(NAME))] a: Vec<i32> }"],
+            };
+            for source in sources {
+                check_help(source, &misspell(marker.name), &did_you_mean(marker.name));
+            }
+        }
+    }
+    for constraint in CONSTRAINTS {
+        let name = constraint.name;
+        let (near, form) = (misspell(name), did_you_mean(&format!("validation({name} = …)")));
+        check_help(
+            "struct S { #[kube(validation(NAME = 1))] a: i32 }",
+            &near,
+            &did_you_mean(name),
+        );
+        check_help("struct S { #[kube(NAME = 1)] a: i32 }", &near, &form);
+    }
+}
+
+#[test]
+fn a_name_that_belongs_elsewhere_is_sent_there() {
+    let kube = format!("{CUP} #[kube(NAME)] struct CupSpec {{ a: i32 }}");
+    let crd = kube.replace("#[kube(NAME", "#[crd(NAME");
+    for (source, name, expected) in [
+        (kube.as_str(), "struct", "use `root = \"…\"`"),
+        (
+            &kube,
+            "title",
+            "write `#[crd(title…)]`: `#[kube(…)]` on a kind accepts no markers",
+        ),
+        (
+            &kube,
+            "conversion",
+            "write `#[crd(conversion…)]`: kube does not know this key",
+        ),
+        (&kube, "convesion", "did you mean `#[crd(conversion…)]`?"),
+        (
+            &kube,
+            "min_properties",
+            "write `#[crd(validation(min_properties = …))]`",
+        ),
+        (
+            &kube,
+            "min_propertis",
+            "did you mean `#[crd(validation(min_properties = …))]`?",
+        ),
+        (
+            &crd,
+            "printcolumn",
+            "write `#[kube(printcolumn…)]`: it is one of kube's own keys",
+        ),
+        (&crd, "printcolum", "did you mean `#[kube(printcolumn…)]`?"),
+        (&crd, "crat", "did you mean `crate`?"),
+        (
+            "#[crd(NAME)] struct S { a: i32 }",
+            "conversion",
+            "write `#[crd(conversion…)]` on the type that derives `CustomResource`",
+        ),
+        (
+            "struct S { #[kube(NAME)] a: i32 }",
+            "printcolumn",
+            "write `#[kube(printcolumn…)]` on the type that derives `CustomResource`",
+        ),
+    ] {
+        check_help(source, name, expected);
+    }
+    check(
+        &crd.replace("NAME", "\"a\""),
+        &["\"a\": expected the name of a marker | write `name`, `name = value` or `name(…)`"],
+    );
+    check(
+        &kube.replace("NAME", "\"a\""),
+        &["\"a\": expected the name of a key | write `name`, `name = value` or `name(…)`"],
     );
 }
 

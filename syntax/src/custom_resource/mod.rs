@@ -10,7 +10,6 @@ mod scale;
 mod selectable;
 mod whole_object;
 
-use rbuilder_diagnostic::suggest;
 use rbuilder_reader::token::Ident;
 use rbuilder_reader::{Attribute, Span, has_derive};
 use rbuilder_schema::{CsvKind, check_root};
@@ -20,8 +19,9 @@ pub(crate) use self::naming::{check_kind_name, check_version, is_crd_name};
 pub(crate) use self::whole_object::{check_has_fields, check_markers, drop_fields_of_objects};
 use crate::args::{self, Arg};
 use crate::csv::read_csv_kind;
+use crate::marker::{Owner, describe_unknown};
 use crate::table::{Draft, find_row, read_args};
-use crate::{CustomResource, SchemaMode, Session, marker};
+use crate::{CustomResource, SchemaMode, Session};
 
 pub use keys::{CRD_KEYS, ContainerKey, KUBE_KEYS};
 
@@ -64,7 +64,7 @@ pub(crate) fn parse_custom_resource(
         if attr.is("kube") {
             let args = args::of_attribute(attr, session);
             let report_unknown = |arg: &Arg<'_>, draft: &mut Draft<Parts>, session: &mut Session| {
-                unknown_key(arg, session);
+                report_unknown_key(arg, session);
                 draft.has_unknown = true;
             };
             read_args(&args, &mut draft, find_row(KUBE_KEYS), report_unknown, session);
@@ -113,18 +113,12 @@ fn empty(span: Span) -> CustomResource {
     }
 }
 
-fn unknown_key(arg: &Arg, session: &mut Session) {
-    let help = if arg.name == "struct" {
-        // The key's name before kube 1.0.
-        "use `root = \"…\"`".to_owned()
-    } else if marker::is_marker(arg.name) {
-        format!(
-            "write `#[crd({}…)]`: `#[kube(…)]` on a kind accepts no markers",
-            arg.name
-        )
-    } else {
-        suggest::describe_candidates(arg.name, KUBE_KEYS.iter().map(|key| key.name))
-    };
+fn report_unknown_key(arg: &Arg, session: &mut Session) {
+    if arg.name.is_empty() {
+        let help = "write `name`, `name = value` or `name(…)`";
+        return session.error_help(arg.span, "expected the name of a key", help);
+    }
+    let help = describe_unknown(arg.name, Owner::KindKeys);
     session.error_help(arg.span, format!("unknown key `{}` of a kind", arg.name), help);
 }
 

@@ -15,6 +15,7 @@ mod presence;
 mod raw;
 mod schemars;
 mod topology;
+mod unknown;
 mod value;
 mod x_kube;
 
@@ -25,7 +26,7 @@ use crate::args::{self, Arg};
 use crate::csv::{read_descriptor, report_misplaced_csv};
 use crate::custom_resource::CRD_KEYS;
 use crate::table::{Row, Seen, Target, read_args};
-use crate::{SchemaFunction, Session, suggest};
+use crate::{SchemaFunction, Session};
 
 pub(crate) use cel::read_cel_rule;
 pub use constraint::{CONSTRAINTS, Constraint, Subject};
@@ -33,6 +34,7 @@ pub(crate) use kind::{Kind, is_option, takes_rest};
 pub use raw::ROOT_SCHEMA_KEYS;
 pub(crate) use raw::read_root_schema;
 pub(crate) use schemars::{is_required_elsewhere, schemars_description};
+pub(crate) use unknown::{Owner, describe_unknown};
 
 /// Why the API server cannot use a regular expression, which it reads as Go's RE2 does; nothing if it can.
 pub fn pattern_problem(text: &str) -> Option<String> {
@@ -122,6 +124,8 @@ fn find(name: &str) -> Option<&'static Marker> {
 /// The markers of one place while they are read.
 struct Reading {
     place: Place,
+    /// True on a kind, whose `#[crd(…)]` has keys beside markers.
+    is_root: bool,
     kind: Kind,
     markers: Markers,
     /// Each marker and constraint read.
@@ -144,6 +148,7 @@ impl Reading {
     fn new(place: Place, kind: Kind) -> Self {
         Reading {
             place,
+            is_root: false,
             kind,
             markers: Markers::default(),
             seen: Seen::default(),
@@ -153,6 +158,14 @@ impl Reading {
             is_with: false,
             serde_defaults: None,
             is_incomplete: false,
+        }
+    }
+
+    /// Returns the owner of the names that are read.
+    fn owner(&self) -> Owner {
+        match self.is_root {
+            true => Owner::KindMarkers,
+            false => Owner::Elsewhere(self.place),
         }
     }
 
@@ -167,7 +180,7 @@ impl Reading {
 
     fn read(&mut self, args: &[Arg<'_>], session: &mut Session) {
         let report_unknown = |arg: &Arg<'_>, reading: &mut Self, session: &mut Session| {
-            unknown(arg, reading.place, session);
+            report_unknown_marker(arg, reading.owner(), session);
             reading.is_incomplete = true;
         };
         read_args(args, self, find, report_unknown, session);
@@ -220,7 +233,7 @@ impl Row<Reading> for Marker {
     }
 }
 
-fn unknown(arg: &Arg<'_>, place: Place, session: &mut Session) {
+fn report_unknown_marker(arg: &Arg<'_>, owner: Owner, session: &mut Session) {
     let name = arg.name;
     if name.is_empty() {
         session.error_help(
@@ -230,15 +243,7 @@ fn unknown(arg: &Arg<'_>, place: Place, session: &mut Session) {
         );
         return;
     }
-    // The constraints are what people coming from other tools forget to wrap.
-    let help = if CONSTRAINTS.iter().any(|constraint| constraint.name == name) {
-        format!("write `validation({name} = …)`")
-    } else {
-        let here = markers()
-            .filter(|marker| marker.places.contains(&place))
-            .map(|marker| marker.name);
-        suggest::describe_candidates(name, here)
-    };
+    let help = describe_unknown(name, owner);
     session.error_help(arg.span, format!("unknown marker `{name}`"), help);
 }
 
@@ -287,7 +292,10 @@ pub(crate) fn parse_container(
     session: &mut Session,
 ) -> ContainerMarkers {
     let had = session.diagnostics.error_count();
-    let mut reading = Reading::new(Place::Type, kind);
+    let mut reading = Reading {
+        is_root,
+        ..Reading::new(Place::Type, kind)
+    };
     for attr in attrs {
         if attr.is("crd") || (attr.is("kube") && !is_root) {
             let mut args = args::of_attribute(attr, session);

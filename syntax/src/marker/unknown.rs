@@ -1,0 +1,110 @@
+//! Advice about a name that is no marker where it is written: it may be misspelt, or belong elsewhere.
+
+use rbuilder_diagnostic::suggest::{find_nearest, list_names};
+
+use super::{CONSTRAINTS, Place, is_marker, markers};
+use crate::custom_resource::{CRD_KEYS, KUBE_KEYS};
+
+/// The attributes that have a name which no marker has at their place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Owner {
+    /// `#[kube(…)]` on a kind, which has kube's own keys.
+    KindKeys,
+    /// `#[crd(…)]` on a kind, which has markers, and keys that kube does not have.
+    KindMarkers,
+    /// Either of them elsewhere.
+    Elsewhere(Place),
+}
+
+impl Owner {
+    /// Returns the names that may be written there.
+    fn names(self) -> Vec<&'static str> {
+        match self {
+            Owner::KindKeys => KUBE_KEYS.iter().map(|key| key.name).collect(),
+            Owner::KindMarkers => {
+                let keys = CRD_KEYS.iter().map(|key| key.name);
+                markers_at(Place::Type).chain(keys).collect()
+            }
+            Owner::Elsewhere(place) => markers_at(place).collect(),
+        }
+    }
+}
+
+fn markers_at(place: Place) -> impl Iterator<Item = &'static str> {
+    markers()
+        .filter(move |marker| marker.places.contains(&place))
+        .map(|marker| marker.name)
+}
+
+/// Returns the help about a name that is unknown there.
+pub(crate) fn describe_unknown(name: &str, owner: Owner) -> String {
+    if let Some(help) = find_elsewhere(name, owner) {
+        return help;
+    }
+    let forms = near_forms(owner);
+    let near = find_nearest(name, forms.iter().map(|(name, _)| *name));
+    match forms.into_iter().find(|(name, _)| Some(*name) == near) {
+        Some((_, form)) => format!("did you mean `{form}`?"),
+        None => format!("use one of: {}", list_names(owner.names())),
+    }
+}
+
+/// Returns the help about a name that is known in another place.
+fn find_elsewhere(name: &str, owner: Owner) -> Option<String> {
+    let is_key = |keys: &[crate::ContainerKey]| keys.iter().any(|key| key.name == name);
+    match owner {
+        // The key's name before kube 1.0.
+        Owner::KindKeys if name == "struct" => return Some("use `root = \"…\"`".to_owned()),
+        Owner::KindKeys if is_marker(name) => {
+            return Some(format!(
+                "write `#[crd({name}…)]`: `#[kube(…)]` on a kind accepts no markers"
+            ));
+        }
+        Owner::KindKeys if is_key(CRD_KEYS) => {
+            return Some(format!("write `#[crd({name}…)]`: kube does not know this key"));
+        }
+        _ => {}
+    }
+    // The constraints are what people coming from other tools forget to wrap.
+    if CONSTRAINTS.iter().any(|constraint| constraint.name == name) {
+        return Some(format!("write `{}`", constraint_form(name, owner)));
+    }
+    match owner {
+        Owner::KindMarkers if is_key(KUBE_KEYS) => {
+            Some(format!("write `#[kube({name}…)]`: it is one of kube's own keys"))
+        }
+        Owner::Elsewhere(_) if is_key(CRD_KEYS) => Some(on_kind("crd", name)),
+        Owner::Elsewhere(_) if is_key(KUBE_KEYS) => Some(on_kind("kube", name)),
+        _ => None,
+    }
+}
+
+fn on_kind(attribute: &str, name: &str) -> String {
+    format!("write `#[{attribute}({name}…)]` on the type that derives `CustomResource`")
+}
+
+/// Returns all names that may be meant, each as it is written; those of the place itself come first.
+fn near_forms(owner: Owner) -> Vec<(&'static str, String)> {
+    let here = owner.names().into_iter().map(|name| (name, name.to_owned()));
+    let constraints = CONSTRAINTS.iter().map(|constraint| constraint.name);
+    let wrapped = constraints.map(|name| (name, constraint_form(name, owner)));
+    let (attribute, others) = match owner {
+        Owner::KindKeys => ("crd", Owner::KindMarkers.names()),
+        Owner::KindMarkers => ("kube", Owner::KindKeys.names()),
+        Owner::Elsewhere(_) => ("", Vec::new()),
+    };
+    let others = others
+        .into_iter()
+        .map(|name| (name, format!("#[{attribute}({name}…)]")));
+    // What the derive alone reads is no news to whoever does not write it.
+    let is_type = matches!(owner, Owner::KindMarkers | Owner::Elsewhere(Place::Type));
+    let derive_key = is_type.then(|| ("crate", "crate".to_owned()));
+    here.chain(wrapped).chain(derive_key).chain(others).collect()
+}
+
+fn constraint_form(name: &str, owner: Owner) -> String {
+    match owner {
+        Owner::KindKeys => format!("#[crd(validation({name} = …))]"),
+        Owner::KindMarkers | Owner::Elsewhere(_) => format!("validation({name} = …)"),
+    }
+}
