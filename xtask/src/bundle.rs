@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
+use rbuilder_catalogue::Minor;
 
 use crate::catalog_verdicts::{CatalogJudge, check_sequences, record_verdicts};
 use crate::control_plane::{ControlPlane, run_without_warning};
@@ -188,7 +189,10 @@ fn check_release(validators: &Path, bin: &Path, project: &Path, line: &str) -> R
     ensure!(is_described, "the bundle lacks what the base says:\n{text}");
     fs_err::write(
         &csv,
-        text.replace("minKubeVersion: 1.29.0", "minKubeVersion: \"1.29\""),
+        text.replace(
+            &format!("minKubeVersion: {}.0", Minor::EARLIEST),
+            &format!("minKubeVersion: \"{}\"", Minor::EARLIEST),
+        ),
     )?;
     let broken = Cmd::program(validators).arg(project.join("bundle")).succeeds();
     fs_err::write(&csv, text)?;

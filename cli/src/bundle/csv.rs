@@ -2,16 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rbuilder_generator::{BuiltinKind, CsvKind, CsvMarkers, CsvResource, find_kubernetes_kind};
+use rbuilder_generator::{BuiltinKind, CsvKind, CsvMarkers, CsvResource, Minor, find_kubernetes_kind};
 use serde_json::{Value, json};
 
 use super::base::{filled, items};
 use super::descriptors::{describe_fields, split_humps};
 use super::webhooks::define_webhooks;
 use super::{BUILDER, BundleOptions, Deployed, Descriptions, LAYOUT, SKIP_RANGE};
-
-/// Oldest Kubernetes whose API server has all that CRDs use, such as CEL.
-const MIN_KUBERNETES: &str = "1.29.0";
 
 /// Makes the ClusterServiceVersion.
 pub(super) fn make_csv(
@@ -62,7 +59,8 @@ pub(super) fn make_csv(
             "installModes": install_modes(deployed, options),
             "keywords": [options.name],
             "maturity": "alpha",
-            "minKubeVersion": MIN_KUBERNETES,
+            // The oldest that the library supports; CRDs need less.
+            "minKubeVersion": format!("{}.0", Minor::EARLIEST),
             "provider": { "name": options.provider },
             "relatedImages": related_images(deployed),
             "version": options.version,
