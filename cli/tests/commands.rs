@@ -577,3 +577,27 @@ fn with_api_of(folder: &Folder) -> std::collections::BTreeMap<String, String> {
     }
     tree
 }
+
+/// The domain of the project is added to a group, so one that has it already is a slip.
+#[test]
+fn a_group_that_has_the_domain_is_refused() {
+    let folder = Folder::new();
+    folder.run(INIT).ok();
+    let before = folder.tree();
+    for (group, said) in [
+        (
+            "cache.example.com",
+            "error: the API group would be `cache.example.com.example.com`: the domain of the project is added to `--group`; pass `--group cache`\n",
+        ),
+        ("example.com", "pass `--group \"\"`"),
+    ] {
+        let ran = folder.run(&format!("create api --group {group} --version v1 --kind Cup"));
+        assert_eq!(ran.code, 1);
+        assert!(ran.err.contains(said), "{}", ran.err);
+    }
+    assert_eq!(folder.tree(), before);
+    // Part of a word is not the domain.
+    folder
+        .run("create api --group myexample.com --version v1 --kind Cup")
+        .ok();
+}

@@ -47,8 +47,35 @@ pub(super) fn run(dir: &Path, typed_in: &Path, flags: &ApiFlags, shell: &mut She
     check_image_flags(&flags)?;
     ask(&mut flags, shell);
     execute("create api", dir, flags.plan, shell, &mut |tree| {
+        check_doubled_domain(tree, &flags)?;
         plan_create_api(tree, &flags)
     })
+}
+
+/// Checks that the group of a new kind does not end in the domain of the project, which is added to it.
+///
+/// A group that PROJECT has stays as it is, and so does one of kubebuilder, which asks nothing.
+///
+/// # Errors
+/// Fails if it does, or if PROJECT cannot be read.
+fn check_doubled_domain(tree: &Tree, flags: &ApiFlags) -> Result<()> {
+    let Some(project) = scaffold::read_project(tree)? else {
+        return Ok(());
+    };
+    let (group, domain) = (&flags.group, &project.known.domain);
+    let short = match group.strip_suffix(domain.as_str()) {
+        Some("") => "",
+        Some(rest) => rest.strip_suffix('.').unwrap_or(group),
+        None => group,
+    };
+    let is_recorded = project.known.resources.iter().any(|known| known.group == *group);
+    if short == group || is_recorded || flags.resource == Some(false) {
+        return Ok(());
+    }
+    let typed = if short.is_empty() { "\"\"" } else { short };
+    bail!(
+        "the API group would be `{group}.{domain}`: the domain of the project is added to `--group`; pass `--group {typed}`"
+    )
 }
 
 /// Asks for the flags that were not passed, if the terminal is interactive. "Yes" leaves the flag unset, so that the
