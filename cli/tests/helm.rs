@@ -269,23 +269,16 @@ fn manifests_that_cannot_be_read_are_named() {
     }
 }
 
-fn edit(folder: &Folder, path: &str, from: &str, to: &str) {
-    let text = folder.tree()[path].clone();
-    assert!(text.contains(from), "{path}:\n{text}");
-    folder.write(path, &text.replace(from, to));
-}
-
 /// The table says what the chart does without further values, which is what values.yaml has by now.
 #[test]
 fn the_table_follows_values() {
     let folder = project();
-    edit(
-        &folder,
+    folder.replace(
         VALUES,
         "repository: controller",
         "repository: ghcr.io/shop/operator",
     );
-    edit(&folder, VALUES, "replicas: 1", "replicas: 2");
+    folder.replace(VALUES, "replicas: 1", "replicas: 2");
     assert_eq!(folder.run("helm --check").code, 1);
     let ran = folder.run("helm").ok();
     // The image is set.
@@ -334,7 +327,7 @@ fn files_that_cannot_be_parsed_are_errors() {
         ),
     ] {
         let folder = project();
-        edit(&folder, path, from, to);
+        folder.replace(path, from, to);
         let before = folder.tree();
         for line in ["helm", "helm --check"] {
             let ran = folder.run(line);

@@ -562,3 +562,14 @@ fn samples_that_no_longer_fit_are_named() {
     let found = folder.run("doctor").out;
     assert!(!found.contains("warning samples"), "{found}");
 }
+
+/// Samples are looked at beside the work: a file that cannot be read keeps nobody from the manifests.
+#[test]
+fn samples_that_cannot_be_read_are_passed_over() {
+    for text in ["spec: [\n", "\u{feff}# Nothing.\r\n", ""] {
+        let folder = project();
+        folder.write(SAMPLE, text);
+        change(&folder, TYPES, "foo: Option<String>", "bar: Option<String>");
+        assert_eq!(folder.run("manifests").ok().err, "", "{text:?}");
+    }
+}

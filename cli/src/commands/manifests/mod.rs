@@ -298,7 +298,7 @@ pub(super) fn add_to_plan(plan: &mut Plan, tree: &Tree, request: &Request) -> Re
         found.diagnostics.extend(unreadable);
         let lost = find_lost_storage(plan, &request.layout, &found.kinds);
         found.diagnostics.extend(lost);
-        let refused = samples::find_refused(plan, tree, &request.layout)?;
+        let refused = samples::find_refused(plan, tree, &request.layout);
         found.diagnostics.extend(refused);
         if is_complete && request.reads_all() {
             let known = read_known(&sources);

@@ -20,10 +20,7 @@ const SAMPLES: &str = "config/samples";
 const CRDS: &str = "config/crd/bases";
 
 /// Returns a warning for each sample that a CRD refuses which a plan creates or changes.
-///
-/// # Errors
-/// Fails if a directory cannot be read.
-pub(super) fn find_refused(plan: &Plan, tree: &Tree, layout: &Layout) -> Result<Vec<Diagnostic>> {
+pub(super) fn find_refused(plan: &Plan, tree: &Tree, layout: &Layout) -> Vec<Diagnostic> {
     let changed = plan.changes().iter().filter(|(path, _)| layout.holds_crd(path));
     let crds: Vec<Value> = changed
         .filter_map(|(_, change)| change.after())
@@ -44,26 +41,28 @@ pub(in crate::commands) fn find_refused_before(plan: &Plan, tree: &Tree) -> Resu
             crds.extend(parse_documents(&text).unwrap_or_default());
         }
     }
-    check_samples(plan, tree, &crds)
+    Ok(check_samples(plan, tree, &crds))
 }
 
-fn check_samples(plan: &Plan, tree: &Tree, crds: &[Value]) -> Result<Vec<Diagnostic>> {
+/// Checks the samples of CRDs. What cannot be read is passed over: it is for kustomize to say, and no reason to write no manifests.
+fn check_samples(plan: &Plan, tree: &Tree, crds: &[Value]) -> Vec<Diagnostic> {
     if crds.is_empty() {
-        return Ok(Vec::new());
+        return Vec::new();
     }
     let planned = plan.changes().keys();
     let mut paths: Vec<String> = planned
         .filter(|path| path.starts_with(SAMPLES))
         .cloned()
         .collect();
-    paths.extend(tree.list(SAMPLES)?);
+    paths.extend(tree.list(SAMPLES).unwrap_or_default());
     paths.retain(|path| is_yaml(path));
     paths.sort();
     paths.dedup();
     let mut found = Vec::new();
     for path in paths {
-        let text = plan.read(tree, &path)?.unwrap_or_default();
-        // What is not YAML is for kustomize to say.
+        let Ok(Some(text)) = plan.read(tree, &path) else {
+            continue;
+        };
         for document in read_documents(&path, &text).unwrap_or_default() {
             let Some(schema) = find_schema(crds, &document.value) else {
                 continue;
@@ -73,7 +72,7 @@ fn check_samples(plan: &Plan, tree: &Tree, crds: &[Value]) -> Result<Vec<Diagnos
             }
         }
     }
-    Ok(found)
+    found
 }
 
 /// Returns the schema of an object among CRDs.
