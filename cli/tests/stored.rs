@@ -27,17 +27,12 @@ fn a_new_required_field_is_a_warning_that_says_what_to_write() {
     assert!(!first.err.contains("becomes required"), "{}", first.err);
 
     folder.write("src/lib.rs", &cup("pub size: i32,\n    pub colour: String,"));
-    let expected = "warning: `.spec.colour` becomes required in version `v1` and has no default: objects stored without \
-                    it cannot be decoded";
+    let expected = "warning: `.spec.colour` becomes required in version `v1` of `cups.x.io` and has no default: objects stored \
+                    without it cannot be decoded\n --> src/lib.rs:5:9";
     let checked = folder.run("manifests --check");
     assert!(checked.err.contains(expected), "{}", checked.err);
     let second = folder.run("manifests").ok();
     assert!(second.err.contains(expected), "{}", second.err);
-    assert!(
-        second.err.contains("config/crd/bases/x.io_cups.yaml"),
-        "{}",
-        second.err
-    );
     assert!(second.err.contains("`#[kube(default = …)]`"), "{}", second.err);
     let third = folder.run("manifests").ok();
     assert!(!third.err.contains("becomes required"), "{}", third.err);
@@ -48,4 +43,116 @@ fn a_new_required_field_is_a_warning_that_says_what_to_write() {
     );
     let fourth = folder.run("manifests").ok();
     assert!(!fourth.err.contains("becomes required"), "{}", fourth.err);
+}
+
+/// The line and column of the warning about a field that becomes required, where `wanted` stands in the source.
+fn check_place(before: &str, after: &str, path: &str, wanted: &str) {
+    let folder = Folder::new();
+    folder.write(
+        "Cargo.toml",
+        "[package]\nname = \"operator\"\nedition = \"2024\"\n",
+    );
+    folder.write("src/lib.rs", before);
+    folder.run("manifests").ok();
+    folder.write("src/lib.rs", after);
+    let ran = folder.run("manifests").ok();
+    let at = after.find(wanted).expect("it is in the source");
+    let line = after[..at].lines().count();
+    let column = at - after[..at].rfind('\n').expect("not the first line");
+    let place = format!("--> src/lib.rs:{line}:{column}\n");
+    let told = ran
+        .err
+        .split("warning: ")
+        .find(|part| part.starts_with(&format!("`{path}` ")));
+    assert!(
+        told.is_some_and(|told| told.contains(&place)),
+        "{path} at {place}: {}",
+        ran.err
+    );
+}
+
+#[test]
+fn the_warning_is_at_the_field_wherever_its_type_is() {
+    let kind = |fields: &str, rest: &str| {
+        format!(
+            "#[derive(kube::CustomResource, rbuilder::CrdSchema)]\n\
+             #[kube(group = \"x.io\", version = \"v1\", kind = \"Cup\", status = \"CupStatus\")]\n\
+             pub struct CupSpec {{\n    {fields}\n}}\n{rest}"
+        )
+    };
+    let status = "#[derive(rbuilder::CrdSchema)]\npub struct CupStatus { ready: Option<bool> }\n";
+    let inner = |name: &str, field: &str| {
+        format!(
+            "#[derive(rbuilder::CrdSchema)]\npub struct {name} {{\n    inner: Option<i32>,\n    {field}\n}}\n"
+        )
+    };
+    for (fields, declared, added, path, wanted) in [
+        (
+            "a: Vec<Lid>,",
+            "Lid",
+            "weight: i32,",
+            ".spec.a[*].weight",
+            "weight",
+        ),
+        (
+            "a: Option<Box<Lid>>,",
+            "Lid",
+            "weight: i32,",
+            ".spec.a.weight",
+            "weight",
+        ),
+        (
+            "a: std::collections::BTreeMap<String, Lid>,",
+            "Lid",
+            "weight: i32,",
+            ".spec.a.*.weight",
+            "weight",
+        ),
+        (
+            "#[serde(flatten)] a: Lid,",
+            "Lid",
+            "#[serde(rename = \"heavy\")] weight: i32,",
+            ".spec.heavy",
+            "weight",
+        ),
+        (
+            "a: Wrapped<Lid>,",
+            "Lid",
+            "weight: i32,",
+            ".spec.a.lid.weight",
+            "weight",
+        ),
+        (
+            "a: Shut,",
+            "Lid",
+            "weight: i32,",
+            ".spec.a.Tight.weight",
+            "weight",
+        ),
+    ] {
+        let others = "#[derive(rbuilder::CrdSchema)]\npub struct Wrapped<T> { lid: T }\n\
+                      #[derive(rbuilder::CrdSchema)]\npub enum Shut { Open(i32), Tight(Lid) }\n";
+        let rest = |added: &str| format!("{status}{others}{}", inner(declared, added));
+        check_place(
+            &kind(fields, &rest("")),
+            &kind(fields, &rest(added)),
+            path,
+            wanted,
+        );
+    }
+    let grown = status.replace("ready: Option<bool>", "ready: Option<bool>, phase: String");
+    check_place(
+        &kind("a: i32,", status),
+        &kind("a: i32,", &grown),
+        ".status.phase",
+        "phase",
+    );
+}
+
+#[test]
+fn a_value_that_an_enum_loses_is_told_at_the_field() {
+    let source = |variants: &str| {
+        cup("phase: Phase,") + &format!("#[derive(rbuilder::CrdSchema)]\npub enum Phase {{ {variants} }}\n")
+    };
+    check_place(&source("Cold, Hot"), &source("Cold"), ".spec.phase", "phase");
 }

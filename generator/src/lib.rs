@@ -9,6 +9,7 @@ mod collect;
 mod crd;
 mod csv;
 mod defaults;
+mod fields;
 mod gap;
 mod handwritten;
 mod kinds;
@@ -34,6 +35,7 @@ pub mod yaml;
 use std::ops::Range;
 
 pub use cargo::{Membership, PackageSummary, find_membership, summarize_package};
+pub use fields::{FieldPath, find_fields};
 pub use kinds::{KindOutcome, KindSummary};
 pub use kubernetes_kinds::{KubernetesKind, explain_unknown_kind, find_kubernetes_kind};
 pub use rbuilder_catalogue::{Minor, versions};

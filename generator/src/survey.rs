@@ -83,7 +83,8 @@ pub enum LeftOut {
 /// Every marker in the source text of the folder that the command runs in and of the packages that are read,
 /// ordered by place.
 pub fn find_standing_markers(sources: &dyn Sources, options: &Options) -> Vec<Standing> {
-    let (asked, files) = collect_build(sources, options, Build::Asked);
+    let (asked, report) = collect_build(sources, options, Build::Asked);
+    let files = report.files;
     let (every, _) = collect_build(sources, options, Build::Every);
     let mut found = Vec::new();
     for path in rust_files(sources, options, &every.files) {
@@ -149,7 +150,8 @@ pub(crate) fn may_hold_markers(text: &str) -> bool {
 }
 
 /// Collects a build without its diagnostics: the run itself says what is wrong with the source.
-fn collect_build(sources: &dyn Sources, options: &Options, build: Build) -> (Collected, Files) {
+/// Reads the packages for what they define; the report has their files, and what nobody is to be told again.
+pub(crate) fn collect_build(sources: &dyn Sources, options: &Options, build: Build) -> (Collected, Report) {
     let mut report = Report::default();
     let packages =
         cargo::read_manifests(sources, options, &mut report).map_or_else(Vec::new, |read| read.packages);
@@ -165,7 +167,7 @@ fn collect_build(sources: &dyn Sources, options: &Options, build: Build) -> (Col
         options,
         &mut report,
     );
-    (collected, report.files)
+    (collected, report)
 }
 
 /// The Rust files here and in the packages that are read, with those that builds read.

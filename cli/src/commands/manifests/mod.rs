@@ -294,7 +294,7 @@ pub(super) fn add_to_plan(plan: &mut Plan, tree: &Tree, request: &Request) -> Re
             let said = explain_nothing(&found, &sources);
             found.diagnostics.extend(said);
         }
-        let unreadable = find_unreadable(plan, &request.layout);
+        let unreadable = find_unreadable(plan, &request.layout, &sources, &options);
         found.diagnostics.extend(unreadable);
         let lost = find_lost_storage(plan, &request.layout, &found.kinds);
         found.diagnostics.extend(lost);

@@ -4,7 +4,7 @@
 //! field became required is served without it, and an operator that expects it cannot decode the object. A default in the
 //! schema helps: the API server fills it in when it reads.
 
-use rbuilder_generator::{Diagnostic, FileRange};
+use rbuilder_generator::{Diagnostic, FieldPath, FileRange, Options, Sources, find_fields};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -12,25 +12,45 @@ use super::layout::Layout;
 use crate::plan::{Change, Plan};
 
 /// Returns a warning for each field that a plan makes required without a default, and for each enum value that it
-/// removes, in the versions that a CRD has had before.
-pub(super) fn find_unreadable(plan: &Plan, layout: &Layout) -> Vec<Diagnostic> {
+/// removes, in the versions that a CRD has had before. Its place is that of the field in the source.
+pub(super) fn find_unreadable(
+    plan: &Plan,
+    layout: &Layout,
+    sources: &dyn Sources,
+    options: &Options,
+) -> Vec<Diagnostic> {
     let crds = plan.changes().iter().filter(|(path, _)| layout.holds_crd(path));
-    crds.flat_map(|(path, change)| match change {
-        Change::Edit { before, after } | Change::Replace { before, after } => {
-            let warn = |narrowed| warning(path, &narrowed);
-            compare_crds(before, after).into_iter().map(warn).collect()
-        }
-        Change::Create { .. } | Change::Delete { .. } => Vec::new(),
-    })
-    .collect()
+    let narrowed: Vec<(&str, Narrowed)> = crds
+        .flat_map(|(path, change)| match change {
+            Change::Edit { before, after } | Change::Replace { before, after } => {
+                let found = compare_crds(before, after).into_iter();
+                found.map(|narrowed| (path.as_str(), narrowed)).collect()
+            }
+            Change::Create { .. } | Change::Delete { .. } => Vec::new(),
+        })
+        .collect();
+    if narrowed.is_empty() {
+        return Vec::new();
+    }
+    let fields: Vec<FieldPath> = narrowed
+        .iter()
+        .map(|(_, narrowed)| narrowed.field.clone())
+        .collect();
+    let places = find_fields(sources, options, &fields);
+    let found = narrowed.iter().zip(places);
+    found
+        .map(|((path, narrowed), place)| {
+            warning(place.unwrap_or_else(|| FileRange::new(*path, 0..0)), narrowed)
+        })
+        .collect()
 }
 
 /// A change that stored objects may not satisfy.
 #[derive(Debug, PartialEq)]
 struct Narrowed {
-    version: String,
-    /// The path of the field, such as `.spec.size`.
-    field: String,
+    /// Name of the CRD.
+    crd: String,
+    field: FieldPath,
     what: Narrowing,
 }
 
@@ -41,36 +61,53 @@ enum Narrowing {
     EnumValue(String),
 }
 
-fn warning(path: &str, narrowed: &Narrowed) -> Diagnostic {
-    let Narrowed { version, field, what } = narrowed;
+fn warning(place: FileRange, narrowed: &Narrowed) -> Diagnostic {
+    let Narrowed { crd, field, what } = narrowed;
+    let FieldPath { path, version, .. } = field;
     let (message, help) = match what {
         Narrowing::Required => (
             format!(
-                "`{field}` becomes required in version `{version}` and has no default: objects stored without it cannot \
-                 be decoded"
+                "`{path}` becomes required in version `{version}` of `{crd}` and has no default: objects stored without \
+                 it cannot be decoded"
             ),
             "make it an `Option`, or give it a default, with `#[kube(default = …)]` or `#[serde(default)]`",
         ),
         Narrowing::EnumValue(value) => (
             format!(
-                "`{field}` loses the value `{value}` in version `{version}`: objects stored with it cannot be decoded"
+                "`{path}` loses the value `{value}` in version `{version}` of `{crd}`: objects stored with it cannot be \
+                 decoded"
             ),
             "keep the variant until no stored object has it, or remove it in a new version with a conversion",
         ),
     };
-    Diagnostic::warning(FileRange::new(path, 0..0), message).help(help)
+    Diagnostic::warning(place, message).help(help)
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Crd {
+    metadata: Metadata,
     spec: Spec,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
+struct Metadata {
+    name: String,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
 struct Spec {
+    group: String,
+    names: Names,
     versions: Vec<Version>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Names {
+    kind: String,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -87,32 +124,39 @@ struct Validation {
     open_api_v3_schema: Value,
 }
 
-/// Returns the versions of the CRDs in a manifest; none if it is no CRD.
-fn versions(text: &str) -> Vec<Version> {
-    let crds: Vec<Crd> = serde_saphyr::from_multiple(text).unwrap_or_default();
-    crds.into_iter().flat_map(|crd| crd.spec.versions).collect()
+/// Returns the CRDs in a manifest; none if it cannot be read.
+fn read_crds(text: &str) -> Vec<Crd> {
+    serde_saphyr::from_multiple(text).unwrap_or_default()
 }
 
 fn compare_crds(before: &str, after: &str) -> Vec<Narrowed> {
-    let before = versions(before);
+    let before = read_crds(before);
+    let before: Vec<&Version> = before.iter().flat_map(|crd| &crd.spec.versions).collect();
     let mut found = Vec::new();
-    for version in versions(after) {
-        let Some(before) = before.iter().find(|before| before.name == version.name) else {
-            continue;
-        };
-        let mut narrowings = Vec::new();
-        let (old, new) = (&before.schema, &version.schema);
-        compare_schemas(
-            &old.open_api_v3_schema,
-            &new.open_api_v3_schema,
-            "",
-            &mut narrowings,
-        );
-        found.extend(narrowings.into_iter().map(|(field, what)| Narrowed {
-            version: version.name.clone(),
-            field,
-            what,
-        }));
+    for crd in read_crds(after) {
+        for version in &crd.spec.versions {
+            let Some(before) = before.iter().find(|before| before.name == version.name) else {
+                continue;
+            };
+            let mut narrowings = Vec::new();
+            let (old, new) = (&before.schema, &version.schema);
+            compare_schemas(
+                &old.open_api_v3_schema,
+                &new.open_api_v3_schema,
+                "",
+                &mut narrowings,
+            );
+            found.extend(narrowings.into_iter().map(|(path, what)| Narrowed {
+                crd: crd.metadata.name.clone(),
+                field: FieldPath {
+                    group: crd.spec.group.clone(),
+                    kind: crd.spec.names.kind.clone(),
+                    version: version.name.clone(),
+                    path,
+                },
+                what,
+            }));
+        }
     }
     found
 }
@@ -182,8 +226,8 @@ mod tests {
         let found: Vec<String> = compare_crds(&crd(before), &crd(after))
             .iter()
             .map(|narrowed| match &narrowed.what {
-                Narrowing::Required => narrowed.field.clone(),
-                Narrowing::EnumValue(value) => format!("{} without {value}", narrowed.field),
+                Narrowing::Required => narrowed.field.path.clone(),
+                Narrowing::EnumValue(value) => format!("{} without {value}", narrowed.field.path),
             })
             .collect();
         assert_eq!(found, expected, "{before} to {after}");

@@ -1,0 +1,259 @@
+//! The places of fields in source, by their paths in objects.
+//!
+//! A schema does not say where its fields are written: types share schemas, and most runs need no place. Who does, after a
+//! comparison of manifests, asks for it afterwards.
+
+use std::rc::Rc;
+
+use rbuilder_reader::{Span, TypeRef};
+use rbuilder_schema::{Content, Field, Shape, Tagging, Variant};
+
+use crate::collect::Build;
+use crate::defaults;
+use crate::package::TypeId;
+use crate::place::{FileId, Place};
+use crate::resolve::{Bindings, Resolver, Scope, Ty};
+use crate::sources::Sources;
+use crate::survey::collect_build;
+use crate::{FileRange, Options};
+
+/// Types within each other at the most; those that contain themselves have no end.
+const MAX_DEPTH: usize = 64;
+
+/// A field of the objects of a kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldPath {
+    /// The API group.
+    pub group: String,
+    /// The kind.
+    pub kind: String,
+    /// The version.
+    pub version: String,
+    /// The path in an object, with `[*]` for the items of a list and `*` for the values of a map:
+    /// `.spec.servers[*].labels.*`.
+    pub path: String,
+}
+
+/// Returns the place of each field. Of a field inside of a type that is not read, it is the field that has this type;
+/// nothing if the kind or the field is unknown.
+pub fn find_fields(sources: &dyn Sources, options: &Options, wanted: &[FieldPath]) -> Vec<Option<FileRange>> {
+    let (collected, mut report) = collect_build(sources, options, Build::Asked);
+    let package = &collected.package;
+    let associated = Rc::new(defaults::index_associated(package));
+    let mut finder = Finder {
+        resolver: Resolver::new(package, associated, &mut report),
+        depth: 0,
+    };
+    let places: Vec<Option<Place>> = wanted.iter().map(|field| finder.find(field)).collect();
+    let files = &report.files;
+    let each = |place: Place| FileRange::new(files.path(place.file), place.span.range());
+    places.into_iter().map(|place| place.map(each)).collect()
+}
+
+/// A step from a value to one in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step<'a> {
+    Field(&'a str),
+    /// The items of a list.
+    Items,
+    /// The values of a map.
+    Values,
+}
+
+fn parse_steps(path: &str) -> Vec<Step<'_>> {
+    let mut steps = Vec::new();
+    for part in path.split('.').skip(1) {
+        let name = part.trim_end_matches("[*]");
+        steps.push(match name {
+            "*" => Step::Values,
+            name => Step::Field(name),
+        });
+        let lists = part[name.len()..].matches("[*]");
+        steps.extend(lists.map(|_| Step::Items));
+    }
+    steps
+}
+
+/// The fields of a struct or of a variant, each with its place.
+struct Fields<'a> {
+    fields: &'a [Field],
+    sites: &'a [Span],
+}
+
+/// A type while its fields are looked through.
+#[derive(Clone, Copy)]
+struct Within<'a> {
+    file: FileId,
+    slots: &'a [TypeRef],
+    scope: Scope<'a>,
+}
+
+struct Finder<'a> {
+    resolver: Resolver<'a>,
+    depth: usize,
+}
+
+impl Finder<'_> {
+    fn find(&mut self, wanted: &FieldPath) -> Option<Place> {
+        let package = self.resolver.package;
+        let (id, resource) = package.types.iter().enumerate().find_map(|(position, item)| {
+            let resource = item.model.as_ref()?.custom_resource.as_ref()?;
+            let is_wanted = resource.group == wanted.group
+                && resource.kind == wanted.kind
+                && resource.version == wanted.version;
+            (is_wanted && item.skipped.is_none()).then_some((TypeId(position), resource))
+        })?;
+        let item = package.item(id);
+        let at = |span: Span| Place {
+            file: item.file,
+            span,
+        };
+        let steps = parse_steps(&wanted.path);
+        let (part, rest) = steps.split_first()?;
+        match part {
+            Step::Field("spec") => {
+                let args = self.resolver.default_args(id, at(resource.span))?;
+                let found = self.in_item(id, &args, rest);
+                Some(found.unwrap_or(at(resource.span)))
+            }
+            Step::Field("status") => {
+                let ty = resource.status.as_ref()?;
+                let bindings = Bindings::new();
+                let scope = Scope {
+                    file: item.file,
+                    module: item.module,
+                    bindings: &bindings,
+                };
+                let status = self.resolver.resolve(ty, scope)?;
+                Some(self.in_value(&status, rest).unwrap_or(at(ty.span)))
+            }
+            _ => None,
+        }
+    }
+
+    /// Finds a field of a value; nothing if the steps end at the value itself, or lead to nothing that is read.
+    fn in_value(&mut self, ty: &Ty, steps: &[Step<'_>]) -> Option<Place> {
+        let (step, rest) = steps.split_first()?;
+        match (ty, step) {
+            (Ty::Option(inner), _) => self.in_value(inner, steps),
+            (Ty::List(item) | Ty::Set(item) | Ty::Array(item, _), Step::Items) => self.in_value(item, rest),
+            // The keys of an enum are fields.
+            (Ty::Map(_, value), Step::Values | Step::Field(_)) => self.in_value(value, rest),
+            (Ty::Item(id, args), _) => self.in_item(*id, args, steps),
+            _ => None,
+        }
+    }
+
+    fn in_item(&mut self, id: TypeId, args: &[Ty], steps: &[Step<'_>]) -> Option<Place> {
+        if self.depth >= MAX_DEPTH || steps.is_empty() {
+            return None;
+        }
+        self.depth += 1;
+        let found = self.in_shape(id, args, steps);
+        self.depth -= 1;
+        found
+    }
+
+    fn in_shape(&mut self, id: TypeId, args: &[Ty], steps: &[Step<'_>]) -> Option<Place> {
+        let item = self.resolver.package.item(id);
+        let model = item.model.as_ref()?;
+        let names = model.generics.iter().map(|(name, _)| name.clone());
+        let bindings: Bindings = names.zip(args.iter().cloned()).collect();
+        let within = Within {
+            file: item.file,
+            slots: &model.slots,
+            scope: Scope {
+                file: item.file,
+                module: item.module,
+                bindings: &bindings,
+            },
+        };
+        match &model.container.shape {
+            Shape::Object(fields) => {
+                let sites = &model.sites;
+                self.in_fields(&Fields { fields, sites }, within, steps)
+            }
+            Shape::Transparent(slot) => self.in_slot(*slot, within, steps),
+            Shape::Enum { tagging, variants } => {
+                variants.iter().enumerate().find_map(|(position, variant)| {
+                    let sites = model.variant_sites.get(position).map_or(&[][..], Vec::as_slice);
+                    let site = model.sites.get(position).copied();
+                    self.in_variant((variant, site, sites), tagging, within, steps)
+                })
+            }
+        }
+    }
+
+    fn in_slot(&mut self, slot: usize, within: Within<'_>, steps: &[Step<'_>]) -> Option<Place> {
+        let ty = self.resolver.resolve(within.slots.get(slot)?, within.scope)?;
+        self.in_value(&ty, steps)
+    }
+
+    fn in_fields(&mut self, of: &Fields<'_>, within: Within<'_>, steps: &[Step<'_>]) -> Option<Place> {
+        let (Step::Field(wanted), rest) = steps.split_first()? else {
+            return None;
+        };
+        for (field, span) in of.fields.iter().zip(of.sites) {
+            if field.flatten {
+                if let Some(found) = self.in_slot(field.slot, within, steps) {
+                    return Some(found);
+                }
+            } else if field.name == *wanted {
+                let place = Place {
+                    file: within.file,
+                    span: *span,
+                };
+                return Some(self.in_slot(field.slot, within, rest).unwrap_or(place));
+            }
+        }
+        None
+    }
+
+    fn in_variant(
+        &mut self,
+        (variant, site, sites): (&Variant, Option<Span>, &[Span]),
+        tagging: &Tagging,
+        within: Within<'_>,
+        steps: &[Step<'_>],
+    ) -> Option<Place> {
+        let wrapper = match tagging {
+            _ if variant.untagged => None,
+            Tagging::External => Some(&variant.name),
+            Tagging::Adjacent(_, content) => Some(content),
+            Tagging::Internal(_) | Tagging::Untagged => None,
+        };
+        let (inner, place) = match (wrapper, steps.split_first()?) {
+            (Some(name), (Step::Field(wanted), rest)) if wanted == name => {
+                let file = within.file;
+                (rest, site.map(|span| Place { file, span }))
+            }
+            (Some(_), _) => return None,
+            (None, _) => (steps, None),
+        };
+        let found = match &variant.content {
+            Content::Unit => None,
+            Content::Newtype(slot) => self.in_slot(*slot, within, inner),
+            Content::Object(fields) => self.in_fields(&Fields { fields, sites }, within, inner),
+        };
+        found.or(place)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_taken_apart() {
+        use Step::{Field, Items, Values};
+        for (path, expected) in [
+            (".spec", &[Field("spec")][..]),
+            (".spec.a[*].b", &[Field("spec"), Field("a"), Items, Field("b")]),
+            (".status.m.*[*]", &[Field("status"), Field("m"), Values, Items]),
+            (".", &[Field("")]),
+            ("", &[]),
+        ] {
+            assert_eq!(parse_steps(path), expected, "{path}");
+        }
+    }
+}
