@@ -2,8 +2,10 @@
 //!
 //! Nothing of it is trusted: links are not followed, sizes and numbers are bounded, and what cannot be read is a finding.
 
+mod builder;
 mod file;
 mod lexer;
+mod program;
 
 use anyhow::{Result, bail};
 use serde_json::Value;
@@ -12,7 +14,8 @@ use crate::project::{FILE, Project};
 use crate::tree::Tree;
 use crate::yaml_stream::{describe_cause, describe_failure, is_yaml, parse_documents};
 
-pub(crate) use file::{Builder, GoFile, OtherCall, Setting, TypeRef};
+pub(crate) use builder::{Builder, OtherCall};
+pub(crate) use file::{GoFile, Setting, TypeRef};
 
 /// Size of a file in bytes, and number of files, at most.
 const MAX_FILE: usize = 4 << 20;

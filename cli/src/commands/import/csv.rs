@@ -34,8 +34,9 @@ pub(super) fn port(original: &GoProject, composed: &mut Composed<'_>) {
         return;
     };
     for (other, _) in bases {
-        let reason =
-            format!("a project has one base, and it is made of {path}: take over by hand what this one says");
+        let reason = format!(
+            "a project has one base, and it is made of {path} of the Go project: take over by hand what this one says"
+        );
         composed.left.push(Leftover::new(other, reason));
     }
     let split = split_base(base, composed);

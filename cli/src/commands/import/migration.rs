@@ -2,27 +2,12 @@
 
 use super::compose::Composed;
 use super::controllers::Ported;
+use super::programs::Programs;
 use super::report::{Match, Report};
 use crate::go_project::{GoFile, GoProject};
 
 /// Name of the file.
 pub(super) const MIGRATION: &str = "MIGRATION.md";
-
-/// Flags that kubebuilder scaffolds, and that the manager has under the same names or needs no longer.
-const KNOWN_FLAGS: &[&str] = &[
-    "metrics-bind-address",
-    "health-probe-bind-address",
-    "leader-elect",
-    "metrics-secure",
-    "webhook-cert-path",
-    "webhook-cert-name",
-    "webhook-cert-key",
-    "webhook-port",
-    "metrics-cert-path",
-    "metrics-cert-name",
-    "metrics-cert-key",
-    "enable-http2",
-];
 
 /// Lines from the first to the last of a function with one statement.
 const LINES_OF_ACCESSOR: usize = 2;
@@ -51,8 +36,11 @@ pub(super) fn render(original: &GoProject, composed: &Composed<'_>, report: &Rep
         text.push_str("Nothing beside the logic in the files below.\n");
     }
     text.push_str("\n## Files\n");
+    let programs = Programs::find(&original.files);
     let files = original.files.iter().filter(|file| file.has_logic());
-    let mut sections: Vec<Section<'_>> = files.map(|file| Section::new(file, composed)).collect();
+    let mut sections: Vec<Section<'_>> = files
+        .map(|file| Section::new(file, composed, &programs))
+        .collect();
     sections.sort_by_key(|section| (section.rank, section.path));
     for section in sections.iter().filter(|section| !section.text.is_empty()) {
         text.push_str(&format!(
@@ -94,8 +82,8 @@ enum Rank {
 }
 
 impl<'a> Section<'a> {
-    fn new(file: &'a GoFile, composed: &Composed<'_>) -> Self {
-        let (text, lines) = describe_file(file, composed);
+    fn new(file: &'a GoFile, composed: &Composed<'_>, programs: &Programs<'_>) -> Self {
+        let (text, lines) = describe_file(file, composed, programs);
         let mut functions = file.functions.iter();
         let has_logic = functions.any(|function| function.end - function.line > LINES_OF_HELPER);
         let rank = match () {
@@ -121,7 +109,7 @@ impl<'a> Section<'a> {
 }
 
 /// Returns what is to be done about a file, and the lines of its functions that have more than a statement.
-fn describe_file(file: &GoFile, composed: &Composed<'_>) -> (String, usize) {
+fn describe_file(file: &GoFile, composed: &Composed<'_>, programs: &Programs<'_>) -> (String, usize) {
     let ported: Vec<&Ported<'_>> = composed
         .ported
         .iter()
@@ -154,18 +142,7 @@ fn describe_file(file: &GoFile, composed: &Composed<'_>) -> (String, usize) {
             )),
         }
     }
-    if !file.leader_election_ids.is_empty() {
-        text.push_str("It starts the manager, as src/main.rs does; controllers and webhooks are registered in src/controller/mod.rs and src/webhook/mod.rs.\n");
-    }
-    for (line, flag) in file
-        .flags
-        .iter()
-        .filter(|(_, flag)| !KNOWN_FLAGS.contains(&flag.as_str()))
-    {
-        text.push_str(&format!(
-            "- [ ] add the flag `--{flag}` (line {line}) to `Args` in src/main.rs\n"
-        ));
-    }
+    text.push_str(&programs.describe(file));
     let is_set_up = |name: &str| name.starts_with("Setup") && name.ends_with("WithManager");
     let is_scaffold = |name: &str| name == "init" || name == "main";
     let mut lines = 0;

@@ -16,6 +16,7 @@ mod migration;
 mod objects;
 mod permissions;
 mod pod;
+mod programs;
 mod report;
 mod rust_paths;
 mod samples;

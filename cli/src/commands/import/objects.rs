@@ -44,7 +44,10 @@ pub(super) fn compare_objects(original: &GoProject, plan: &Plan, tree: &Tree, re
             None => report.add(
                 what,
                 Match::ByHand,
-                vec![format!("{} has it: copy it if it is yours", found.origin)],
+                vec![format!(
+                    "the Go project deploys it with {}: copy the file, and list it in a kustomization of this project, if the operator needs it",
+                    found.origin
+                )],
             ),
         }
     }

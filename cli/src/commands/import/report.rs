@@ -154,7 +154,11 @@ fn compare_crds(original: &GoProject, plan: &Plan, tree: &Tree, report: &mut Rep
             false => Vec::new(),
         };
         let Some(generated) = ours.first() else {
-            report.add(what, Match::ByHand, vec![format!("{path} has no counterpart")]);
+            report.add(
+                what,
+                Match::ByHand,
+                vec![format!("{path} of the Go project has no counterpart here")],
+            );
             continue;
         };
         let comparison = Comparison::of(crd, generated);

@@ -1,0 +1,185 @@
+//! The programs and commands of a Go project: the one that runs the controllers, which src/main.rs stands for, and the others.
+
+use crate::go_project::GoFile;
+
+/// Flags that kubebuilder scaffolds, and that the manager has under the same names or needs no longer.
+const KNOWN_FLAGS: &[&str] = &[
+    "metrics-bind-address",
+    "health-probe-bind-address",
+    "leader-elect",
+    "metrics-secure",
+    "webhook-cert-path",
+    "webhook-cert-name",
+    "webhook-cert-key",
+    "webhook-port",
+    "metrics-cert-path",
+    "metrics-cert-name",
+    "metrics-cert-key",
+    "enable-http2",
+];
+
+/// The files that are of programs.
+pub(super) struct Programs<'a> {
+    /// The file that starts the manager of the controllers.
+    manager: Option<&'a GoFile>,
+    /// The directories of other programs.
+    others: Vec<&'a str>,
+}
+
+impl<'a> Programs<'a> {
+    /// Finds the programs of a project by its files. The manager is that of the file which sets up the most controllers and webhooks.
+    pub(super) fn find(files: &'a [GoFile]) -> Programs<'a> {
+        let starts_manager = |file: &&GoFile| !file.leader_election_ids.is_empty() || file.program.has_main;
+        let mut manager: Option<&GoFile> = None;
+        for file in files.iter().filter(starts_manager) {
+            if manager.is_none_or(|known| rank(file) > rank(known)) {
+                manager = Some(file);
+            }
+        }
+        let own = manager.map_or("", |file| folder_of(&file.path));
+        // The function `main` of the manager may be in another package, which imports it.
+        let is_other = |file: &&GoFile| {
+            let below = format!("/{own}");
+            let mut imports = file.imports.values();
+            folder_of(&file.path) != own && !imports.any(|import| import.ends_with(&below))
+        };
+        let mains = files.iter().filter(|file| has_program(file));
+        Programs {
+            manager,
+            others: mains.filter(is_other).map(|file| folder_of(&file.path)).collect(),
+        }
+    }
+
+    /// Returns what a file has of a program, and what is to be done about it; nothing for a file that has none of it.
+    pub(super) fn describe(&self, file: &GoFile) -> String {
+        let program = &file.program;
+        let other = self.name_other(file);
+        let is_root =
+            has_program(file) || !program.commands.is_empty() || !file.leader_election_ids.is_empty();
+        let mut text = match &other {
+            _ if self.is_manager(file) => "It starts the manager, as src/main.rs does; controllers and webhooks are registered in src/controller/mod.rs and src/webhook/mod.rs.\n".to_owned(),
+            Some(other) if is_root => format!(
+                "It is {other} of the Go project, which src/main.rs does not stand for. Port it to a binary of its own in src/bin, or leave it out if \
+                 nothing runs it.\n"
+            ),
+            _ => String::new(),
+        };
+        let place = match &other {
+            Some(other) => format!("the arguments of {other}"),
+            None => "`Args` in src/main.rs".to_owned(),
+        };
+        for (line, flag) in &program.flags {
+            if other.is_some() || !KNOWN_FLAGS.contains(&flag.as_str()) {
+                text.push_str(&format!(
+                    "- [ ] add the flag `--{flag}` (line {line}) to {place}\n"
+                ));
+            }
+        }
+        text
+    }
+
+    fn is_manager(&self, file: &GoFile) -> bool {
+        self.manager.is_some_and(|manager| manager.path == file.path)
+    }
+
+    /// Returns the name of the program or command that a file is of; `None` if that is the manager, or if it is of none.
+    fn name_other(&self, file: &GoFile) -> Option<String> {
+        let folder = folder_of(&file.path);
+        if self.is_manager(file) {
+            None
+        } else if self.others.contains(&folder) {
+            Some(match folder {
+                "" => "a program".to_owned(),
+                folder => format!("the program `{folder}`"),
+            })
+        } else if let Some(name) = file.program.commands.first() {
+            Some(format!("the command `{name}`"))
+        } else {
+            (!file.leader_election_ids.is_empty()).then(|| "a command".to_owned())
+        }
+    }
+}
+
+/// Returns a rank of the files that may start the manager, the larger the likelier.
+fn rank(file: &GoFile) -> (usize, bool, bool) {
+    (
+        file.program.setups,
+        !file.leader_election_ids.is_empty(),
+        file.program.has_main,
+    )
+}
+
+fn folder_of(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(folder, _)| folder)
+}
+
+/// Returns whether a file has `func main` with more than a statement in it: an empty one only keeps a tool content.
+fn has_program(file: &GoFile) -> bool {
+    let mut functions = file.functions.iter();
+    file.program.has_main
+        && functions.any(|function| function.name == "main" && function.end - function.line > 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MANAGER: &str = "func init() {\n root.Flags().StringVar(&a, \"log-level\", \"info\", \"x\")\n root.Flags().BoolVar(&b, \"leader-elect\", false, \"x\")\n}\n\
+         var root = &cobra.Command{\n Use: \"shop\",\n Run: func() {\n  o := Options{LeaderElectionID: \"shop\"}\n  r.SetupWithManager(m)\n }}\n\
+         func main() {\n if err := root.Execute(); err != nil {\n  os.Exit(1)\n }\n}\n";
+    const COMMAND: &str = "var cert = &cobra.Command{\n Use: \"cert-controller\",\n Run: func() {\n  o := Options{LeaderElectionID: \"cert\"}\n }}\n\
+         func init() {\n cert.Flags().StringVar(&a, \"service\", \"x\", \"x\")\n}\n";
+
+    #[track_caller]
+    fn check(files: &[(&str, &str)], path: &str, expected: &str) {
+        let files: Vec<GoFile> = files
+            .iter()
+            .map(|(path, text)| GoFile::parse(path, text))
+            .collect();
+        let programs = Programs::find(&files);
+        let file = files.iter().find(|file| file.path == path).expect("a file");
+        assert_eq!(programs.describe(file), expected);
+    }
+
+    #[test]
+    fn a_second_command_is_no_manager() {
+        let files = [("cmd/cert.go", COMMAND), ("cmd/main.go", MANAGER)];
+        check(
+            &files,
+            "cmd/cert.go",
+            "It is the command `cert-controller` of the Go project, which src/main.rs does not stand for. Port it to a binary of its own in src/bin, \
+             or leave it out if nothing runs it.\n- [ ] add the flag `--service` (line 7) to the arguments of the command `cert-controller`\n",
+        );
+        check(
+            &files,
+            "cmd/main.go",
+            "It starts the manager, as src/main.rs does; controllers and webhooks are registered in src/controller/mod.rs and src/webhook/mod.rs.\n\
+             - [ ] add the flag `--log-level` (line 2) to `Args` in src/main.rs\n",
+        );
+    }
+
+    #[test]
+    fn programs_are_told_apart() {
+        let launcher = "func New() {\n o.LeaderElectionID = \"x\"\n r.SetupWithManager(m)\n}\n";
+        let main = "import \"example.com/shop/launcher\"\nfunc main() {\n a := flag.String(\"addr\", \"\", \"x\")\n launcher.New(a)\n}\n";
+        let tool = "func main() {\n a := flag.String(\"addr\", \"\", \"x\")\n print(a)\n}\n";
+        let files = [
+            ("launcher/new.go", launcher),
+            ("main.go", main),
+            ("tool/main.go", tool),
+            ("empty/main.go", "func main() {}\n"),
+        ];
+        check(
+            &files,
+            "main.go",
+            "- [ ] add the flag `--addr` (line 3) to `Args` in src/main.rs\n",
+        );
+        check(
+            &files,
+            "tool/main.go",
+            "It is the program `tool` of the Go project, which src/main.rs does not stand for. Port it to a binary of its own in src/bin, or leave it \
+             out if nothing runs it.\n- [ ] add the flag `--addr` (line 2) to the arguments of the program `tool`\n",
+        );
+        check(&files, "empty/main.go", "");
+    }
+}

@@ -1,0 +1,269 @@
+//! The calls of a controller's builder: `NewControllerManagedBy(mgr).For(…).Owns(…)`.
+
+use super::file::TypeRef;
+use super::lexer::{Text, Token};
+
+/// The calls after `NewControllerManagedBy`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Builder {
+    pub(crate) line: usize,
+    pub(crate) kind: Option<TypeRef>,
+    pub(crate) owns: Vec<TypeRef>,
+    pub(crate) watches: Vec<GoWatch>,
+    pub(crate) name: Option<String>,
+    /// True if reconciles follow only changes of the generation.
+    pub(crate) is_by_generation: bool,
+    pub(crate) concurrency: Option<u16>,
+    /// Calls, or options of them, that have been passed over.
+    pub(crate) others: Vec<OtherCall>,
+}
+
+/// A call of `Watches`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct GoWatch {
+    pub(crate) object: TypeRef,
+    /// The function that maps objects, or the handler.
+    pub(crate) handler: String,
+}
+
+/// A call that was passed over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct OtherCall {
+    pub(crate) line: usize,
+    pub(crate) name: String,
+    /// What it is given, as in the source but for white space.
+    pub(crate) arguments: String,
+}
+
+/// Calls of a builder that have no counterpart because there is nothing to say.
+const SILENT: [&str; 4] = ["Complete", "Build", "WithDefaulter", "WithValidator"];
+
+/// Reads the calls of a chain: those in parentheses belong to the call around them.
+pub(super) fn read_builder(line: usize, tokens: &[&Token]) -> Builder {
+    let mut builder = Builder {
+        line,
+        ..Builder::default()
+    };
+    let mut at = skip_arguments(tokens, 1);
+    while let (Some(dot), Some(name)) = (tokens.get(at), tokens.get(at + 1)) {
+        let Some(name) = name.word().filter(|_| dot.is_sign('.')) else {
+            // A chain may go on in another statement: `b = b.Owns(…)`.
+            at += 1;
+            continue;
+        };
+        let end = skip_arguments(tokens, at + 2);
+        if end == at + 2 {
+            at = end;
+            continue;
+        }
+        builder.add_call(tokens[at + 1].line, name, &tokens[at + 2..end]);
+        at = end;
+    }
+    builder
+}
+
+impl Builder {
+    fn add_call(&mut self, line: usize, name: &str, arguments: &[&Token]) {
+        let has_word = |word: &str| arguments.iter().any(|token| token.is_word(word));
+        let generation = has_word("GenerationChangedPredicate") && !has_word("Or");
+        match name {
+            "For" => {
+                self.kind = find_type(arguments).or(self.kind.take());
+                self.is_by_generation |= generation;
+            }
+            "Owns" => match find_type(arguments) {
+                Some(owned) => self.owns.push(owned),
+                None => self.pass_over(line, name, arguments),
+            },
+            "Watches" => match find_type(arguments) {
+                Some(object) => self.watches.push(GoWatch {
+                    object,
+                    handler: find_handler(arguments),
+                }),
+                None => self.pass_over(line, name, arguments),
+            },
+            "Named" => {
+                self.name = arguments
+                    .iter()
+                    .find_map(|token| token.string())
+                    .map(str::to_owned)
+                    .or(self.name.take())
+            }
+            "WithEventFilter" if generation => self.is_by_generation = true,
+            "WithOptions" => self.add_options(line, arguments),
+            name if SILENT.contains(&name) => {}
+            // What is neither is a call of something else in the same function.
+            name if [
+                "WithEventFilter",
+                "WatchesRawSource",
+                "WatchesMetadata",
+                "WithLogConstructor",
+            ]
+            .contains(&name) =>
+            {
+                self.pass_over(line, name, arguments)
+            }
+            _ => {}
+        }
+    }
+
+    fn pass_over(&mut self, line: usize, name: &str, arguments: &[&Token]) {
+        let inside = arguments
+            .get(1..arguments.len().saturating_sub(1))
+            .unwrap_or_default();
+        self.others.push(OtherCall {
+            line,
+            name: name.to_owned(),
+            arguments: print_tokens(inside.iter().copied()),
+        });
+    }
+
+    /// Adds what `WithOptions(controller.Options{…})` sets: the number of reconciles at a time is known, if it is a literal.
+    fn add_options(&mut self, line: usize, arguments: &[&Token]) {
+        let Some(open) = arguments.iter().position(|token| token.is_sign('{')) else {
+            return self.pass_over(line, "WithOptions", arguments);
+        };
+        let mut at = open + 1;
+        while let Some(name) = arguments.get(at).and_then(|token| token.word()) {
+            if !arguments.get(at + 1).is_some_and(|token| token.is_sign(':')) {
+                break;
+            }
+            let value = &arguments[at + 2..];
+            let end = value.iter().scan(0_usize, |depth, token| {
+                let is_end = *depth == 0 && (token.is_sign(',') || token.is_sign('}'));
+                match token.text {
+                    Text::Sign('(' | '{' | '[') => *depth += 1,
+                    Text::Sign(')' | '}' | ']') => *depth = depth.saturating_sub(1),
+                    _ => {}
+                }
+                Some(is_end)
+            });
+            let end = end.take_while(|is_end| !is_end).count();
+            let number = match &value[..end] {
+                [number] if name == "MaxConcurrentReconciles" => {
+                    number.word().and_then(|word| word.parse().ok())
+                }
+                _ => None,
+            };
+            match number {
+                Some(number) => self.concurrency = Some(number),
+                None => self.others.push(OtherCall {
+                    line: arguments[at].line,
+                    name: name.to_owned(),
+                    arguments: print_tokens(value[..end].iter().copied()),
+                }),
+            }
+            at += 2 + end + 1;
+        }
+    }
+}
+
+/// Returns the tokens of an expression: up to the comma or bracket that ends it, or the end of its line.
+pub(super) fn expression_of(tokens: &[Token], line: usize) -> impl Iterator<Item = &Token> {
+    let mut depth = 0_usize;
+    tokens.iter().take_while(move |token| {
+        let is_end = token.line > line || token.is_sign(',') || token.is_sign('}') || token.is_sign(')');
+        if depth == 0 && is_end {
+            return false;
+        }
+        match token.text {
+            Text::Sign('(' | '{' | '[') => depth += 1,
+            Text::Sign(')' | '}' | ']') => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        true
+    })
+}
+
+/// Longest expression that is shown, in characters.
+const LONGEST_EXPRESSION: usize = 80;
+
+/// Prints tokens in one line.
+pub(super) fn print_tokens<'t>(tokens: impl Iterator<Item = &'t Token>) -> String {
+    let mut text = String::new();
+    let mut is_after_word = false;
+    for token in tokens {
+        match &token.text {
+            Text::Word(word) => {
+                if is_after_word {
+                    text.push(' ');
+                }
+                text.push_str(word);
+            }
+            Text::String(string) => text.push_str(&format!("{string:?}")),
+            Text::Sign(sign) => text.push(*sign),
+        }
+        if token.is_sign(',') || token.is_sign(':') {
+            text.push(' ');
+        }
+        is_after_word = token.word().is_some();
+        if text.chars().count() > LONGEST_EXPRESSION {
+            text = text.chars().take(LONGEST_EXPRESSION).chain(['…']).collect();
+            break;
+        }
+    }
+    text
+}
+
+/// Returns the end of the arguments that begin at a place; the place itself if no arguments do.
+fn skip_arguments(tokens: &[&Token], start: usize) -> usize {
+    if !tokens.get(start).is_some_and(|token| token.is_sign('(')) {
+        return start;
+    }
+    let mut depth = 0_usize;
+    for (at, token) in tokens.iter().enumerate().skip(start) {
+        match token.text {
+            Text::Sign('(' | '{' | '[') => depth += 1,
+            Text::Sign(')' | '}' | ']') => {
+                depth = depth.saturating_sub(1);
+                if depth == 0 {
+                    return at + 1;
+                }
+            }
+            _ => {}
+        }
+    }
+    tokens.len()
+}
+
+/// Finds `&package.Type{`, `&Type{` or `new(package.Type)`.
+pub(super) fn find_type(tokens: &[&Token]) -> Option<TypeRef> {
+    let at = tokens.iter().enumerate().position(|(at, token)| {
+        token.is_sign('&')
+            || token.is_word("new") && tokens.get(at + 1).is_some_and(|token| token.is_sign('('))
+    })?;
+    let start = at + if tokens[at].is_sign('&') { 1 } else { 2 };
+    let first = tokens.get(start)?.word()?.to_owned();
+    let line = tokens[start].line;
+    if tokens.get(start + 1).is_some_and(|token| token.is_sign('.')) {
+        let name = tokens.get(start + 2)?.word()?.to_owned();
+        return Some(TypeRef {
+            line,
+            package: first,
+            name,
+        });
+    }
+    Some(TypeRef {
+        line,
+        package: String::new(),
+        name: first,
+    })
+}
+
+/// Returns what follows `EnqueueRequestsFromMapFunc(`, or the name of another handler.
+fn find_handler(tokens: &[&Token]) -> String {
+    let known = ["EnqueueRequestsFromMapFunc", "TypedEnqueueRequestsFromMapFunc"];
+    if let Some(at) = tokens
+        .iter()
+        .position(|token| token.word().is_some_and(|word| known.contains(&word)))
+    {
+        let name = tokens[at + 1..].iter().take_while(|token| !token.is_sign(')'));
+        let name = name.filter_map(|token| token.word()).last();
+        return name.filter(|name| *name != "func").unwrap_or_default().to_owned();
+    }
+    let mut words = tokens.iter().filter_map(|token| token.word());
+    words
+        .find(|word| word.starts_with("EnqueueRequest"))
+        .unwrap_or_default()
+        .to_owned()
+}
