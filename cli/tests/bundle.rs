@@ -120,7 +120,8 @@ fn a_catalog_keeps_earlier_releases() {
         .into_iter()
         .map(|bundle| bundle["image"].clone())
         .collect();
-    assert_eq!(images, ["shop-bundle:v0.2.0", "shop-bundle:v0.1.0"]);
+    let image = |version: &str| format!("registry.example.com/shop-bundle:v{version}");
+    assert_eq!(images, [image("0.2.0"), image("0.1.0")]);
     assert_eq!(documents(&folder, "olm.deprecations").len(), 1);
     for command in [release, &format!("{release} --check")] {
         let ran = folder.run(command).ok();
@@ -427,7 +428,7 @@ fn catalogs_that_people_have_changed_are_checked() {
             "expected names of bundles in the `skips` of `shop.v0.1.0`",
         ),
         (
-            "image: shop-bundle:v0.1.0",
+            "image: registry.example.com/shop-bundle:v0.1.0",
             "image: ''",
             "expected an `image` in bundle `shop.v0.1.0`",
         ),

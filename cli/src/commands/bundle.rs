@@ -53,8 +53,9 @@ pub fn plan_bundle(tree: &Tree, flags: &BundleFlags) -> Result<Outcome> {
     };
     let base = Base::read(&plan, tree, &context.name)?;
     let bundle_image = flags.bundle_image.clone();
+    let manager = flags.image.as_deref().unwrap_or(&context.name);
     let mut options = BundleOptions {
-        bundle_image: bundle_image.unwrap_or_else(|| format!("{}-bundle:v{version}", context.name)),
+        bundle_image: bundle_image.unwrap_or_else(|| format!("{}-bundle:v{version}", repository_of(manager))),
         provider: match context.owner.as_str() {
             "" => context.name.clone(),
             owner => owner.to_owned(),
@@ -126,6 +127,15 @@ pub fn plan_bundle(tree: &Tree, flags: &BundleFlags) -> Result<Outcome> {
     };
     merge.report(&mut outcome, &next, &check);
     Ok(outcome)
+}
+
+/// Returns an image without its tag and its digest. A colon before a slash is that of the port of the registry.
+fn repository_of(image: &str) -> &str {
+    let image = image.split_once('@').map_or(image, |(image, _)| image);
+    match image.rsplit_once(':') {
+        Some((repository, tag)) if !tag.contains('/') => repository,
+        _ => image,
+    }
 }
 
 /// Checks that a release does not pass itself, and that it replaces no version that it skips.
@@ -312,4 +322,21 @@ fn read_version(plan: &Plan, tree: &Tree) -> Result<Option<String>> {
         .get("package")
         .and_then(|package| package.get("version")?.as_str());
     Ok(version.filter(|version| is_version(version)).map(str::to_owned))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn repositories_of_images() {
+        for (image, expected) in [
+            ("shop", "shop"),
+            ("ghcr.io/x/shop:v1", "ghcr.io/x/shop"),
+            ("localhost:5000/shop", "localhost:5000/shop"),
+            ("localhost:5000/shop:v1@sha256:00", "localhost:5000/shop"),
+        ] {
+            assert_eq!(repository_of(image), expected);
+        }
+    }
 }

@@ -14,7 +14,7 @@ pub struct BundleFlags {
     /// Image of the manager [default: that of config/manager]
     #[arg(long, value_name = "IMAGE", value_parser = parse_image)]
     pub image: Option<String>,
-    /// Image of the bundle, to which the catalog refers; `<project>-bundle:v<version>` by default
+    /// Image of the bundle, to which the catalog refers [default: that of `--image` with `-bundle` after its name and the version as its tag]
     #[arg(long, value_name = "IMAGE", value_parser = parse_image)]
     pub bundle_image: Option<String>,
     /// Channels of the catalog that get this version, separated by commas
