@@ -493,7 +493,8 @@ fn check_help(source: &str, name: &str, expected: &str) {
     assert_eq!(help, Some(expected), "{source}: {complaints:?}");
 }
 
-const CUP: &str = "#[derive(CustomResource)] #[kube(group = \"a.io\", version = \"v1\", kind = \"Cup\")]";
+const CUP: &str =
+    "#[derive(CustomResource, CrdSchema)] #[kube(group = \"a.io\", version = \"v1\", kind = \"Cup\")]";
 
 #[test]
 fn a_misspelt_name_gets_the_one_that_is_meant_wherever_it_is_written() {
@@ -596,6 +597,26 @@ fn a_name_that_belongs_elsewhere_is_sent_there() {
         &kube.replace("NAME", "\"a\""),
         &["\"a\": expected the name of a key | write `name`, `name = value` or `name(…)`"],
     );
+}
+
+#[test]
+fn a_selectable_field_must_be_in_the_struct() {
+    let missing = "CupSpec: `.spec.colour` is not a valid selectable field: unknown field `colour` | use the path of a \
+                   string, integer or boolean field, with JSON names";
+    let kube = CUP.replace("\"Cup\"", "\"Cup\", selectable = \".spec.colour\"");
+    for (attrs, fields, expected) in [
+        ("", "color: String", &[missing][..]),
+        ("", "color: String, #[serde(skip)] colour: String", &[missing]),
+        ("", "#[serde(rename = \"colour\")] color: String", &[]),
+        ("", "#[serde(flatten)] more: More", &[]),
+        ("#[serde(rename_all = \"camelCase\")]", "colour: Colour", &[]),
+        ("#[crd(preserve_unknown_fields)]", "color: String", &[]),
+        ("#[crd(schema = { \"type\": \"object\" })]", "color: String", &[]),
+    ] {
+        check(&format!("{kube} {attrs} struct CupSpec {{ {fields} }}"), expected);
+        let by_hand = kube.replace("CrdSchema", "Clone");
+        check(&format!("{by_hand} {attrs} struct CupSpec {{ {fields} }}"), &[]);
+    }
 }
 
 #[test]

@@ -16,6 +16,7 @@ use rbuilder_schema::{CsvKind, check_root};
 
 use self::naming::{check_derived_plural, check_group, check_kind, check_label};
 pub(crate) use self::naming::{check_kind_name, check_version, is_crd_name};
+pub(crate) use self::selectable::check_selected_fields;
 pub(crate) use self::whole_object::{check_has_fields, check_markers, drop_fields_of_objects};
 use crate::args::{self, Arg};
 use crate::csv::read_csv_kind;

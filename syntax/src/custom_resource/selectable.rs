@@ -1,8 +1,9 @@
 //! `selectable = "…"`: the fields that field selectors may use.
 
 use rbuilder_reader::Span;
+use rbuilder_schema::Field;
 
-use crate::Session;
+use crate::{CustomResource, SchemaMode, Session};
 
 /// The API server takes at most this many selectable fields.
 const MAX_SELECTABLE: usize = 8;
@@ -37,5 +38,31 @@ pub(super) fn check_selectable(path: &str, at: Span, earlier: &[String], session
             at,
             format!("a version can have at most {MAX_SELECTABLE} selectable fields"),
         );
+    }
+}
+
+/// Reports the selectable fields that a struct does not have, as the check of the whole schema does: the compiler sees
+/// this much of it. `fields` are all that the struct has.
+pub(crate) fn check_selected_fields(resource: &CustomResource, fields: &[Field], session: &mut Session) {
+    let is_stated = resource.schema_mode == SchemaMode::Manual || resource.root_schema.is_some();
+    // Another derive, or an `impl` by hand, may make a schema of other fields.
+    if !session.is_ours() || is_stated || resource.no_spec || fields.iter().any(|field| field.flatten) {
+        return;
+    }
+    for path in &resource.selectable {
+        let Some(name) = path
+            .strip_prefix(".spec.")
+            .and_then(|rest| rest.split('.').next())
+        else {
+            continue;
+        };
+        let is_reported = name.is_empty() || path.contains(['[', ']']);
+        if !is_reported && !fields.iter().any(|field| field.name == name) {
+            session.error_help(
+                resource.span,
+                format!("`{path}` is not a valid selectable field: unknown field `{name}`"),
+                "use the path of a string, integer or boolean field, with JSON names",
+            );
+        }
     }
 }

@@ -102,6 +102,13 @@ pub fn parse_type(attrs: &[Attribute<'_>], item: TypeItem<'_>, session: &mut Ses
         report_csv_beside_metadata(fields, reader.session);
     }
     check_one_of(&read.one_of_fields, &shape, reader.session);
+    let tag = serde.struct_tag(ident.text);
+    let has_own_fields = markers.schema.is_none() && !markers.preserve_unknown_fields && tag.is_none();
+    if let (Some(resource), Shape::Object(fields), true, true) =
+        (&custom_resource, &shape, is_struct, has_own_fields)
+    {
+        custom_resource::check_selected_fields(resource, fields, reader.session);
+    }
     let needs_option =
         !stand_in && markers.schema.is_none() && reader.check_container(&markers, &serde, &shape);
     let Reader {
@@ -118,7 +125,6 @@ pub fn parse_type(attrs: &[Attribute<'_>], item: TypeItem<'_>, session: &mut Ses
     } = reader;
     let generics = generics(parameters, session);
     let description = described(attrs, session);
-    let tag = serde.struct_tag(ident.text);
     let is_replaced = stand_in || markers.schema.is_some();
     let container = Container {
         name: ident.text.to_owned(),
