@@ -589,6 +589,13 @@ fn a_name_that_belongs_elsewhere_is_sent_there() {
     ] {
         check_help(source, name, expected);
     }
+    // schemars' derive knows no attribute of ours.
+    let foreign = kube.replace("CrdSchema", "JsonSchema");
+    check_help(&foreign, "plurral", "did you mean `plural`?");
+    for name in ["title", "conversion", "min_properties"] {
+        let told = complaints(&foreign.replace("NAME", name));
+        assert!(told[0].contains(" | use one of: `group`, "), "{told:?}");
+    }
     check(
         &crd.replace("NAME", "\"a\""),
         &["\"a\": expected the name of a marker | write `name`, `name = value` or `name(…)`"],

@@ -61,11 +61,14 @@ pub(crate) fn parse_custom_resource(
         kind: None,
         made: empty(ident.span),
     });
+    let owner = Owner::KindKeys {
+        takes_markers: session.is_ours() || !has_derive(attrs, "JsonSchema"),
+    };
     for attr in attrs {
         if attr.is("kube") {
             let args = args::of_attribute(attr, session);
             let report_unknown = |arg: &Arg<'_>, draft: &mut Draft<Parts>, session: &mut Session| {
-                report_unknown_key(arg, session);
+                report_unknown_key(arg, owner, session);
                 draft.has_unknown = true;
             };
             read_args(&args, &mut draft, find_row(KUBE_KEYS), report_unknown, session);
@@ -114,12 +117,12 @@ fn empty(span: Span) -> CustomResource {
     }
 }
 
-fn report_unknown_key(arg: &Arg, session: &mut Session) {
+fn report_unknown_key(arg: &Arg, owner: Owner, session: &mut Session) {
     if arg.name.is_empty() {
         let help = "write `name`, `name = value` or `name(…)`";
         return session.error_help(arg.span, "expected the name of a key", help);
     }
-    let help = describe_unknown(arg.name, Owner::KindKeys);
+    let help = describe_unknown(arg.name, owner);
     session.error_help(arg.span, format!("unknown key `{}` of a kind", arg.name), help);
 }
 

@@ -9,7 +9,10 @@ use crate::custom_resource::{CRD_KEYS, KUBE_KEYS};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Owner {
     /// `#[kube(…)]` on a kind, which has kube's own keys.
-    KindKeys,
+    KindKeys {
+        /// True if the kind can have `#[crd(…)]` as well: schemars' derive does not know it.
+        takes_markers: bool,
+    },
     /// `#[crd(…)]` on a kind, which has markers, and keys that kube does not have.
     KindMarkers,
     /// Either of them elsewhere.
@@ -20,7 +23,7 @@ impl Owner {
     /// Returns the names that may be written there.
     fn names(self) -> Vec<&'static str> {
         match self {
-            Owner::KindKeys => KUBE_KEYS.iter().map(|key| key.name).collect(),
+            Owner::KindKeys { .. } => KUBE_KEYS.iter().map(|key| key.name).collect(),
             Owner::KindMarkers => {
                 let keys = CRD_KEYS.iter().map(|key| key.name);
                 markers_at(Place::Type).chain(keys).collect()
@@ -54,13 +57,18 @@ fn find_elsewhere(name: &str, owner: Owner) -> Option<String> {
     let is_key = |keys: &[crate::ContainerKey]| keys.iter().any(|key| key.name == name);
     match owner {
         // The key's name before kube 1.0.
-        Owner::KindKeys if name == "struct" => return Some("use `root = \"…\"`".to_owned()),
-        Owner::KindKeys if is_marker(name) => {
+        Owner::KindKeys { .. } if name == "struct" => return Some("use `root = \"…\"`".to_owned()),
+        // A word that only looks like the name of a marker is no help, nor is the marker, which would not compile.
+        Owner::KindKeys { takes_markers: false } => {
+            let is_ours = is_marker(name) || is_key(CRD_KEYS);
+            return is_ours.then(|| format!("use one of: {}", list_names(owner.names())));
+        }
+        Owner::KindKeys { .. } if is_marker(name) => {
             return Some(format!(
                 "write `#[crd({name}…)]`: `#[kube(…)]` on a kind accepts no markers"
             ));
         }
-        Owner::KindKeys if is_key(CRD_KEYS) => {
+        Owner::KindKeys { .. } if is_key(CRD_KEYS) => {
             return Some(format!("write `#[crd({name}…)]`: kube does not know this key"));
         }
         _ => {}
@@ -86,11 +94,14 @@ fn on_kind(attribute: &str, name: &str) -> String {
 /// Returns all names that may be meant, each as it is written; those of the place itself come first.
 fn near_forms(owner: Owner) -> Vec<(&'static str, String)> {
     let here = owner.names().into_iter().map(|name| (name, name.to_owned()));
+    if owner == (Owner::KindKeys { takes_markers: false }) {
+        return here.collect();
+    }
     let constraints = CONSTRAINTS.iter().map(|constraint| constraint.name);
     let wrapped = constraints.map(|name| (name, constraint_form(name, owner)));
     let (attribute, others) = match owner {
-        Owner::KindKeys => ("crd", Owner::KindMarkers.names()),
-        Owner::KindMarkers => ("kube", Owner::KindKeys.names()),
+        Owner::KindKeys { .. } => ("crd", Owner::KindMarkers.names()),
+        Owner::KindMarkers => ("kube", KUBE_KEYS.iter().map(|key| key.name).collect()),
         Owner::Elsewhere(_) => ("", Vec::new()),
     };
     let others = others
@@ -104,7 +115,7 @@ fn near_forms(owner: Owner) -> Vec<(&'static str, String)> {
 
 fn constraint_form(name: &str, owner: Owner) -> String {
     match owner {
-        Owner::KindKeys => format!("#[crd(validation({name} = …))]"),
+        Owner::KindKeys { .. } => format!("#[crd(validation({name} = …))]"),
         Owner::KindMarkers | Owner::Elsewhere(_) => format!("validation({name} = …)"),
     }
 }
