@@ -112,6 +112,11 @@ fn replace_words(help: &str, words: &str, by: &str) -> String {
 /// Advice that needs a release of kube: the first that has it, the words in a help line, and those for older ones.
 const SINCE: &[(KubeRelease, &str, &str)] = &[
     (
+        KubeRelease::ANNOTATION,
+        "or add `#[kube(annotation(",
+        "or, with kube 0.97 or newer, add an annotation to `#[kube(…)]`",
+    ),
+    (
         KubeRelease::STORAGE,
         "write `storage = false` on the other versions, which needs kube 0.98 or newer",
         "name the stored version where the versions are merged: `merge_crds(vec![…], \"v1\")`",

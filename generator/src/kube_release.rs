@@ -8,6 +8,8 @@ pub(crate) struct KubeRelease {
 }
 
 impl KubeRelease {
+    /// The first with `annotation` and `label`.
+    pub(crate) const ANNOTATION: Self = Self::new(0, 97);
     /// The first with `storage`, `served` and `deprecated`.
     pub(crate) const STORAGE: Self = Self::new(0, 98);
     /// The first with `validation`, which was `rule` before.

@@ -47,6 +47,10 @@ const OF_SCHEMARS_08: &[(&str, &str)] = &[
         "such as `String::json_schema(generator)` or `serde_json::from_value(json!({ … })).unwrap()`",
     ),
     (
+        "whole_object",
+        "with a function that returns `serde_json::from_value(json!({ \"x-kubernetes-preserve-unknown-fields\": true })).unwrap()`, on",
+    ),
+    (
         "any_content",
         "returns `serde_json::from_value(json!({ \"x-kubernetes-preserve-unknown-fields\": true })).unwrap()`",
     ),
@@ -111,6 +115,38 @@ const ROWS: &[(&str, &str, &str, &str)] = &[
         "#[serde(default = \"port\")] a: i32",
         "fn port() -> i32 { made() }",
         "`#[schemars(extend(\"default\" = …))]`",
+    ),
+    (
+        "regex",
+        "#[schemars(regex(pattern = 5))] a: String",
+        "",
+        "`#[schemars(regex(pattern = \"…\"))]`",
+    ),
+    (
+        "inner",
+        "#[schemars(inner(inner(length(min = 1))))] a: Option<Vec<String>>",
+        "",
+        "write them with one `inner` less in `#[schemars(…)]`",
+    ),
+    (
+        "function",
+        "#[schemars(schema_with = \"elsewhere::made\")] a: String",
+        "",
+        "define it in this package or in a path dependency, with one parameter",
+    ),
+    (
+        "subschema",
+        "#[schemars(schema_with = \"made\")] a: String",
+        "fn made(generator: &mut SchemaGenerator) -> Schema { chosen(generator, 5) }",
+        "the schema of a type by `generator.subschema_for::<T>()`",
+    ),
+    (
+        "whole_object",
+        "a: Whole",
+        "#[derive(CustomResource, JsonSchema, Serialize, Deserialize)]
+        #[kube(group = \"g.example.com\", version = \"v1\", kind = \"Whole\")]
+        pub struct WholeSpec { x: i32 }",
+        "put `#[schemars(with = \"serde_json::Value\", extend(\"x-kubernetes-preserve-unknown-fields\" = true))]` on the field",
     ),
 ];
 
@@ -210,6 +246,23 @@ fn the_stored_version_is_named_as_kube_has_it() {
             version.is_some_and(|part| part.starts_with(stored)),
             "{kube}: {yaml}"
         );
+    }
+}
+
+/// A kind in a group that needs an approval, and what is advised.
+#[test]
+fn an_annotation_is_advised_where_kube_has_the_key() {
+    let approved = include_str!("advice/approved.rs");
+    let lines = approved.lines().filter(|line| !line.contains("annotation("));
+    let without: Vec<&str> = lines.collect();
+    let without = without.join("\n");
+    let add = "or add `#[kube(annotation(\"api-approved.kubernetes.io\", \"https://…\"))]`";
+    let update = "or, with kube 0.97 or newer, add an annotation to `#[kube(…)]` with the URL";
+    for (kube, advice) in [("0.91.0", update), ("0.97.0", add), ("5.0.0", add)] {
+        let made = run_with(kube, &[("src/lib.rs", &without)]);
+        assert!(helps(&made)[0].contains(advice), "{kube}: {:?}", helps(&made));
+        let made = run_with(kube, &[("src/lib.rs", approved)]);
+        assert!(made.diagnostics.is_empty(), "{kube}: {:?}", made.diagnostics);
     }
 }
 

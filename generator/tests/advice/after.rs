@@ -125,3 +125,44 @@ pub mod default {
         80
     }
 }
+
+pub mod regex {
+    #[derive(schemars::JsonSchema)]
+    pub struct Root {
+        #[schemars(regex(pattern = "^[a-z]+$"))]
+        pub a: String,
+    }
+}
+
+pub mod inner {
+    #[derive(schemars::JsonSchema)]
+    pub struct Root {
+        #[schemars(inner(length(min = 1)))]
+        pub a: Option<Vec<String>>,
+    }
+}
+
+pub mod subschema {
+    #[derive(schemars::JsonSchema)]
+    pub struct Root {
+        #[schemars(schema_with = "made")]
+        pub a: String,
+    }
+
+    fn made(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        generator.subschema_for::<Option<String>>()
+    }
+}
+
+pub mod whole_object {
+    pub struct Whole;
+
+    #[derive(schemars::JsonSchema)]
+    pub struct Root {
+        #[schemars(
+            with = "serde_json::Value",
+            extend("x-kubernetes-preserve-unknown-fields" = true)
+        )]
+        pub a: Whole,
+    }
+}

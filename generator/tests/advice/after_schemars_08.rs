@@ -155,3 +155,45 @@ pub mod default {
         80
     }
 }
+
+pub mod regex {
+    #[derive(schemars::JsonSchema)]
+    pub struct Root {
+        #[schemars(regex(pattern = "^[a-z]+$"))]
+        pub a: String,
+    }
+}
+
+pub mod inner {
+    #[derive(schemars::JsonSchema)]
+    pub struct Root {
+        #[schemars(inner(length(min = 1)))]
+        pub a: Option<Vec<String>>,
+    }
+}
+
+pub mod subschema {
+    #[derive(schemars::JsonSchema)]
+    pub struct Root {
+        #[schemars(schema_with = "made")]
+        pub a: String,
+    }
+
+    fn made(generator: &mut schemars::gen::SchemaGenerator) -> schemars::schema::Schema {
+        generator.subschema_for::<Option<String>>()
+    }
+}
+
+pub mod whole_object {
+    pub struct Whole;
+
+    #[derive(schemars::JsonSchema)]
+    pub struct Root {
+        #[schemars(schema_with = "whole")]
+        pub a: Whole,
+    }
+
+    fn whole(_: &mut schemars::gen::SchemaGenerator) -> schemars::schema::Schema {
+        serde_json::from_value(serde_json::json!({ "x-kubernetes-preserve-unknown-fields": true })).unwrap()
+    }
+}
