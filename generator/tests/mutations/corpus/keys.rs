@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Case, Edit, GROUP, KEYS, Sent, edits, expanded, harm, library, rows, sent};
+use super::{Case, Edit, GROUP, KEYS, ROOT, Sent, edits, expanded, harm, library, rows, sent};
 
 /// Fields for columns, selectors, scales and rules to name.
 const FIELDS: &str = "    pub field: String,
@@ -40,12 +40,36 @@ pub(super) fn cases() -> Vec<Case> {
         let sent = sent(&expanded(sends), edits);
         kind(&format!("crd/{name}"), KEYS, &attribute, sent).with_harm_if(harm(&row, 3))
     });
-    names.chain(keys).chain(attributes).collect()
+    let whole = rows(include_str!("../tables/whole_object.tsv")).map(|row| whole_object(&row));
+    names.chain(keys).chain(attributes).chain(whole).collect()
 }
 
 fn kind(slug: &str, keys: &str, attributes: &str, sent: Sent) -> Case {
     let base = library(KEYS, "", FIELDS, "");
     Case::new(slug, &base, library(keys, attributes, FIELDS, ""), sent)
+}
+
+/// Markers on the struct of a kind without a spec. The row names places in the schema of the object.
+fn whole_object(row: &[&'static str]) -> Case {
+    let [name, markers, sends, ..] = *row else {
+        panic!("{row:?}");
+    };
+    let keys = changed("no_spec");
+    let places = |keys: &serde_json::Value| {
+        let edits = edits(keys).into_iter();
+        edits
+            .map(|(place, value)| (format!("{ROOT}{place}"), value))
+            .collect()
+    };
+    let base = library(&keys, "", FIELDS, "");
+    let changed = library(&keys, &format!("#[crd({markers})]\n"), FIELDS, "");
+    Case::new(
+        &format!("whole-object/{name}"),
+        &base,
+        changed,
+        sent(sends, places),
+    )
+    .with_harm_if(harm(row, 3))
 }
 
 /// The keys of the base project with one in place of the one of the same name, if there is one; `-key` takes it away.

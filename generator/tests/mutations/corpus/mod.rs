@@ -29,6 +29,9 @@ pub(crate) const GROUP: &str = "mutations.example.com";
 /// The path of the tested field's schema in the CRD.
 const FIELD: &str = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/field";
 
+/// The schema of the whole object in the CRD.
+const ROOT: &str = "/spec/versions/0/schema/openAPIV3Schema";
+
 const CARGO_TOML: &str = r#"[package]
 name = "mutations"
 version = "0.1.0"
