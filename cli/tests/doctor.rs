@@ -238,6 +238,33 @@ fn a_config_that_cannot_be_deployed_is_an_error() {
     check(remote, "config", "ok", "", "");
 }
 
+/// kustomize follows links, so what is behind one is there.
+#[cfg(unix)]
+#[test]
+fn links_in_config_are_there() {
+    let folder = project();
+    let path = folder.path().join("config/manager/manager.yaml");
+    folder.write("manager.yaml", &folder.tree()["config/manager/manager.yaml"]);
+    folder.remove("config/manager/manager.yaml");
+    std::os::unix::fs::symlink(folder.path().join("manager.yaml"), path).expect("a link");
+    let text = folder.run("doctor").out;
+    assert!(text.contains("ok config: "), "{text}");
+}
+
+/// Git for Windows checks files out with other line ends; those that several commands have edited are no changes either.
+#[test]
+fn line_ends_are_no_changes() {
+    let folder = project();
+    for (path, text) in folder.tree() {
+        if !path.starts_with(".rbuilder/") {
+            folder.write(&path, &text.replace('\n', "\r\n"));
+        }
+    }
+    let (_, findings) = examine(&folder);
+    let said = &findings["scaffold"].1;
+    assert!(!said.contains("changed since"), "{said}");
+}
+
 #[test]
 fn conflicts_in_products_are_errors() {
     let chart = |folder: &Folder| {

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::Finding;
 use crate::edit::kustomization::{FILE_NAMES, list_references, resolve_entry};
+use crate::project::Project;
 use crate::tree::Tree;
 use crate::yaml_stream::describe_failure;
 
@@ -19,20 +20,24 @@ const ROOT: &str = "config/default";
 ///
 /// # Errors
 /// Fails if a file or a directory cannot be read.
-pub(super) fn examine_config(tree: &Tree) -> Result<Vec<Finding>> {
+pub(super) fn examine_config(tree: &Tree, project: &Project) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
-    if find_kustomization(tree, ROOT)?.is_none() {
+    let root = format!("{ROOT}/{}", FILE_NAMES[0]);
+    // An adopted package may be deployed in another way.
+    let package = project.known.rbuilder.package.as_ref();
+    let is_left_out = package.is_some_and(|package| package.leaves_out(&root));
+    if !is_left_out && !has_kustomization(tree, ROOT) {
         findings.push(Finding::error(
             CHECK,
-            format!("{ROOT}/kustomization.yaml does not exist, and `make deploy` applies it"),
-            format!("restore it with `rbuilder update --restore {ROOT}/kustomization.yaml`"),
+            format!("{root} does not exist, and `make deploy` applies it"),
+            format!("restore it with `rbuilder update --restore {root}`"),
         ));
     }
     let paths = tree.find_files(is_kustomization)?;
     for path in &paths {
         findings.extend(examine_kustomization(tree, path)?);
     }
-    if findings.is_empty() {
+    if findings.is_empty() && !paths.is_empty() {
         let message = format!("{} kustomizations, whose files all exist", paths.len());
         findings.push(Finding::good(CHECK, message));
     }
@@ -43,15 +48,10 @@ fn is_kustomization(path: &str) -> bool {
     path.starts_with("config/") && FILE_NAMES.contains(&path.rsplit('/').next().unwrap_or(path))
 }
 
-/// Returns the path and the text of the kustomization of a directory.
-fn find_kustomization(tree: &Tree, folder: &str) -> Result<Option<(String, String)>> {
-    for name in FILE_NAMES {
-        let path = format!("{folder}/{name}");
-        if let Some(text) = tree.read(&path)? {
-            return Ok(Some((path, text)));
-        }
-    }
-    Ok(None)
+/// Returns whether a directory has a kustomization. One that cannot be read, such as a link, is there.
+fn has_kustomization(tree: &Tree, folder: &str) -> bool {
+    let mut paths = FILE_NAMES.iter().map(|name| format!("{folder}/{name}"));
+    paths.any(|path| !matches!(tree.read(&path), Ok(None)))
 }
 
 fn examine_kustomization(tree: &Tree, path: &str) -> Result<Vec<Finding>> {
@@ -71,7 +71,7 @@ fn examine_kustomization(tree: &Tree, path: &str) -> Result<Vec<Finding>> {
         let Some(target) = resolve_entry(folder, &entry) else {
             continue;
         };
-        if exists(tree, &target)? || is_remote(&entry) {
+        if exists(tree, &target) || is_remote(&entry) {
             continue;
         }
         let place = find_line(&text, &entry).map_or_else(String::new, |line| format!(":{line}"));
@@ -84,14 +84,18 @@ fn examine_kustomization(tree: &Tree, path: &str) -> Result<Vec<Finding>> {
     Ok(findings)
 }
 
-/// Returns true if there is a file at a path, or a directory with a kustomization.
-fn exists(tree: &Tree, path: &str) -> Result<bool> {
+/// Returns true if there is a file at a path, or a directory with a kustomization. What cannot be read is there: kustomize follows
+/// links, and this command does not.
+fn exists(tree: &Tree, path: &str) -> bool {
     let (folder, _) = path.rsplit_once('/').unwrap_or_default();
-    if !folder.is_empty() && tree.list(folder)?.iter().any(|file| file == path) {
-        return Ok(true);
+    let is_folder = !folder.is_empty()
+        && tree
+            .list_folders(folder)
+            .is_ok_and(|inner| inner.iter().any(|inner| inner == path));
+    match is_folder {
+        true => has_kustomization(tree, path),
+        false => !matches!(tree.read(path), Ok(None)),
     }
-    let is_folder = !folder.is_empty() && tree.list_folders(folder)?.iter().any(|inner| inner == path);
-    Ok(is_folder && find_kustomization(tree, path)?.is_some())
 }
 
 /// Returns true for an entry that kustomize would download: its first part is the name of a host.

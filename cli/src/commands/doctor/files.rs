@@ -10,6 +10,7 @@ use crate::commands::generated_merge::read_generated_paths;
 use crate::commands::scaffold_merge::rebuild_scaffold;
 use crate::commands::update::find_base;
 use crate::edit::merge::find_conflict;
+use crate::line_ends::is_same_text;
 use crate::plan::Plan;
 use crate::project::Project;
 use crate::tree::Tree;
@@ -33,11 +34,12 @@ pub(super) fn examine_files(tree: &Tree, project: &Project) -> Result<Vec<Findin
     for path in project.scaffolded_files().paths() {
         count += 1;
         let scaffolded = scaffold.as_ref().and_then(|scaffold| scaffold.files.get(path));
+        let is_scaffolded = |text: &str| {
+            project.recorded(path, text) || scaffolded.is_some_and(|known| is_same_text(known, text))
+        };
         match tree.read(path)? {
             None => deleted.push(path.to_owned()),
-            Some(text) if !project.recorded(path, &text) && scaffolded != Some(&text) => {
-                changed.push(path.to_owned());
-            }
+            Some(text) if !is_scaffolded(&text) => changed.push(path.to_owned()),
             Some(_) => {}
         }
     }

@@ -48,7 +48,7 @@ pub(super) fn examine_project(tree: &Tree) -> (Needs, Vec<Finding>) {
     findings.extend(examine("library", examine_library(tree, &project)));
     findings.extend(examine("scaffold", examine_files(tree, &project)));
     findings.extend(examine("conflicts", examine_conflicts(tree, &project)));
-    findings.extend(examine("config", examine_config(tree)));
+    findings.extend(examine("config", examine_config(tree, &project)));
     findings.push(examine_manifests(tree));
     findings.extend(examine("samples", examine_samples(tree)));
     (needs, findings)
