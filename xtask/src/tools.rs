@@ -3,11 +3,11 @@
 //! A program is looked for in the user's cache folder and installed there when it is missing, so the tree and the
 //! machine's own programs stay as they are. Go's are built from their modules. Cargo's come as the wheels that Astral
 //! publishes, two seconds instead of minutes, where there is pip on Linux with an x86-64 processor, and are built from
-//! crates.io elsewhere.
+//! crates.io elsewhere. promtool is unpacked from Debian's package where apt has it, since its build takes minutes.
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 
 use crate::assets;
 use crate::sh::Cmd;
@@ -24,6 +24,8 @@ pub(crate) struct Tool {
 enum Source {
     /// A Go package, and the build tags that leave out what is not needed.
     Go(&'static str, &'static str),
+    /// The Debian package that holds the program, in whichever version the system has; elsewhere a Go package, as above.
+    Debian(&'static str, (&'static str, &'static str)),
     /// The crate of the same name; the SHA-256 of its wheel for Linux on x86-64, where there is one.
     Crate(Option<&'static str>),
 }
@@ -71,7 +73,10 @@ pub(crate) const CONTROLLER_GEN: Tool = Tool {
 pub(crate) const PROMTOOL: Tool = Tool {
     name: "promtool",
     version: "v0.316.0",
-    source: Source::Go("github.com/prometheus/prometheus/cmd/promtool", "remove_all_sd"),
+    source: Source::Debian(
+        "prometheus",
+        ("github.com/prometheus/prometheus/cmd/promtool", "remove_all_sd"),
+    ),
 };
 
 /// Renders config/, where there is no kubectl.
@@ -111,19 +116,9 @@ pub(crate) fn ensure_tool(tool: &Tool) -> Result<PathBuf> {
 /// Installs a program below a folder and returns its binary.
 fn install(tool: &Tool, folder: &Path) -> Result<PathBuf> {
     match tool.source {
-        Source::Go(package, tags) => {
-            if !assets::has_go() {
-                bail!(
-                    "it is built from its Go module, and `go` is not on the path: install Go 1.26 or newer"
-                );
-            }
-            Cmd::new("go install")
-                .arg(format!("{package}@{}", tool.version))
-                .env("GOBIN", folder)
-                .env("GOFLAGS", format!("-trimpath -tags={tags}"))
-                .env("CGO_ENABLED", "0")
-                .run()?;
-            Ok(folder.join(tool.name))
+        Source::Go(package, tags) => install_go(tool, package, tags, folder),
+        Source::Debian(deb, (package, tags)) => {
+            unpack_deb(tool, deb, folder).or_else(|_| install_go(tool, package, tags, folder))
         }
         Source::Crate(Some(digest)) if has_wheels() => install_wheel(tool, digest, folder),
         Source::Crate(_) => {
@@ -135,6 +130,47 @@ fn install(tool: &Tool, folder: &Path) -> Result<PathBuf> {
             Ok(folder.join("bin").join(tool.name))
         }
     }
+}
+
+/// Builds a program from its Go module.
+fn install_go(tool: &Tool, package: &str, tags: &str, folder: &Path) -> Result<PathBuf> {
+    if !assets::has_go() {
+        bail!("it is built from its Go module, and `go` is not on the path: install Go 1.26 or newer");
+    }
+    Cmd::new("go install -trimpath -gcflags=all=-dwarf=false")
+        .arg(format!("-tags={tags}"))
+        .arg(format!("{package}@{}", tool.version))
+        .env("GOBIN", folder)
+        .env("CGO_ENABLED", "0")
+        .run()?;
+    Ok(folder.join(tool.name))
+}
+
+/// Downloads a Debian package and takes the program out of it. Nothing is installed.
+///
+/// # Errors
+///
+/// This is not Debian or a system made of it, or its lists of packages have no such package.
+fn unpack_deb(tool: &Tool, deb: &str, folder: &Path) -> Result<PathBuf> {
+    let download = || Cmd::new("apt-get --quiet download").arg(deb).dir(folder).read();
+    download().or_else(|_| Cmd::new("apt-get --quiet update").read().and_then(|_| download()))?;
+    let archive = find_file(folder, "deb").context("apt fetched no package")?;
+    Cmd::new("dpkg-deb --extract").arg(archive).arg(folder).run()?;
+    let binary = folder.join("usr/bin").join(tool.name);
+    ensure!(
+        binary.is_file(),
+        "Debian's package {deb} has no program {}",
+        tool.name
+    );
+    Ok(binary)
+}
+
+/// Returns the file with this extension in a folder.
+fn find_file(folder: &Path, extension: &str) -> Option<PathBuf> {
+    fs_err::read_dir(folder)
+        .ok()?
+        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
+        .find(|path| path.extension().is_some_and(|found| found == extension))
 }
 
 /// Returns true where a wheel for Linux on x86-64 can be fetched and run.
@@ -159,10 +195,7 @@ fn install_wheel(tool: &Tool, digest: &str, folder: &Path) -> Result<PathBuf> {
         .arg("--dest")
         .arg(folder)
         .run()?;
-    let wheel = fs_err::read_dir(folder)?
-        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
-        .find(|path| path.extension().is_some_and(|extension| extension == "whl"))
-        .context("pip fetched no wheel")?;
+    let wheel = find_file(folder, "whl").context("pip fetched no wheel")?;
     Cmd::new("python3 -m zipfile -e").arg(wheel).arg(folder).run()?;
     let package = name.replace('-', "_");
     let scripts = format!("astral_dev_toolchain_{package}-{version}.data/scripts");
