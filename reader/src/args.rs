@@ -105,6 +105,9 @@ fn value<'a>(cursor: &mut Cursor<'a>) -> Result<ArgValue<'a>, Diagnostic> {
             *cursor = start;
             let expr = Expr::read(cursor)?;
             match (attempt, &expr.kind) {
+                (Err(_), ExprKind::Array(items)) if items.iter().any(Expr::is_json) => {
+                    Ok(ArgValue::Expr(Box::new(expr)))
+                }
                 (Err(error), ExprKind::Literal(_) | ExprKind::Array(_)) => Err(error),
                 (Err(error), ExprKind::Other) if is_literal(start, *cursor) => Err(error),
                 (Ok(_), ExprKind::Other) if !continues(start) => {

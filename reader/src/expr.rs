@@ -132,7 +132,7 @@ impl<'a> Expr<'a> {
     /// # Errors
     ///
     /// If none is next.
-    pub(crate) fn read_operand(cursor: &mut Cursor<'a>) -> Result<Self, Diagnostic> {
+    pub fn read_operand(cursor: &mut Cursor<'a>) -> Result<Self, Diagnostic> {
         let start = *cursor;
         operand(cursor, 0)?.ok_or_else(|| start.expected("an expression"))
     }
@@ -140,6 +140,11 @@ impl<'a> Expr<'a> {
     /// Everything from one place to another, as an expression of no known form.
     pub(crate) fn other(start: Cursor<'a>, behind: Cursor<'a>) -> Self {
         made(ExprKind::Other, start, behind)
+    }
+
+    /// Returns true for a call of serde_json's `json!`.
+    pub(crate) fn is_json(&self) -> bool {
+        matches!(&self.kind, ExprKind::Macro(names, _) if names.last() == Some(&"json"))
     }
 
     /// Evaluates arithmetic on literals and on the bounds of std's integers.

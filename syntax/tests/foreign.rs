@@ -280,6 +280,17 @@ fn extensions() {
         "#[kube(cel(rule = \"self > 1\", message_expression = \"'a'\"))]",
         "i32",
     );
+    for rules in [
+        "serde_json::json!([{\"rule\": \"self > 1\", \"message\": \"a\"}])",
+        "[serde_json::json!({\"rule\": \"self > 1\", \"message\": \"a\"})]",
+        "[json!({\"rule\": \"self > 1\", \"message\": \"a\".to_owned(),})]",
+    ] {
+        field(
+            &format!("#[schemars(extend(\"x-kubernetes-validations\" = {rules}))]"),
+            "#[kube(cel(rule = \"self > 1\", message = \"a\"))]",
+            "i32",
+        );
+    }
     field(
         "#[schemars(extend(\"maxProperties\" = 3))]",
         "#[kube(validation(max_properties = 3))]",
@@ -288,6 +299,10 @@ fn extensions() {
     refused(
         "#[schemars(extend(\"x-other\" = 1))]",
         "`x-other` is not supported in a CRD",
+    );
+    refused(
+        "#[schemars(extend(\"x-kubernetes-validations\" = [json!({\"rule\": rule()})]))]",
+        "expected a literal for `x-kubernetes-validations`",
     );
     refused(
         "#[schemars(extend(\"maxLength\" = f()))]",

@@ -5,7 +5,7 @@
 //! code for is an error, unless a marker of ours says what comes out.
 
 use rbuilder_reader::token::lex;
-use rbuilder_reader::{Attribute, Expr, ExprKind, Span, is_path};
+use rbuilder_reader::{Attribute, Expr, ExprKind, Json, Span, is_path};
 use serde_json::{Map, Value};
 
 use super::{Kind, Place, Reading, x_kube};
@@ -529,11 +529,29 @@ fn literal(value: &ArgValue<'_>) -> Option<Value> {
 fn literal_of(expr: &Expr<'_>) -> Option<Value> {
     match &expr.kind {
         ExprKind::Literal(value) => Some(value.clone()),
+        ExprKind::Negative(_) => expr.value().ok(),
         ExprKind::Array(items) => items.iter().map(literal_of).collect(),
         ExprKind::Method(inner, "to_string" | "to_owned" | "into", args) if args.is_empty() => {
             literal_of(inner)
         }
+        ExprKind::Macro(names, body) if names.last() == Some(&"json") => json_of(&Json::read(*body).ok()?),
         _ => None,
+    }
+}
+
+/// What `json!` makes of literals.
+fn json_of(json: &Json<'_>) -> Option<Value> {
+    match json {
+        Json::Null => Some(Value::Null),
+        Json::Value(expr) => literal_of(expr),
+        Json::List(items) => items.iter().map(json_of).collect(),
+        Json::Object(entries) => {
+            let entries = entries.iter().map(|(key, value)| match literal_of(key)? {
+                Value::String(key) => Some((key, json_of(value)?)),
+                _ => None,
+            });
+            entries.collect::<Option<Map<_, _>>>().map(Value::Object)
+        }
     }
 }
 
