@@ -339,3 +339,54 @@ fn a_macro_has_one_error_without_consequences() {
         ["1: this attribute macro may change the type; rbuilder does not run macros"]
     );
 }
+
+/// A path dependency that is not there, as in a checkout without submodules, matters where a type of it is needed.
+#[test]
+fn a_missing_path_dependency_concerns_the_kinds_that_need_its_types() {
+    let manifest =
+        format!("{MANIFEST}lids = {{ path = \"../lids\" }}\nspouts = {{ path = \"deps/spouts\" }}\n");
+    let files = |fields: &str| {
+        vec![
+            ("Cargo.toml", manifest.clone()),
+            (
+                ".gitmodules",
+                "[submodule \"deps\"]\n\tpath = deps\n\turl = u\n".to_owned(),
+            ),
+            (
+                "src/lib.rs",
+                format!("use lids::seal; {}{}", cup("size: i32,"), pot(fields)),
+            ),
+        ]
+    };
+    let expected = "cannot read `lids::Lid`: no `Cargo.toml` for the path dependency `lids` in `../lids`";
+    check(
+        "a missing package",
+        &files("lid: lids::Lid,"),
+        &[CUP],
+        &[("Pot", expected)],
+    );
+    check(
+        "a package that no kind needs",
+        &files("size: i32,"),
+        &[CUP, POT],
+        &[],
+    );
+    let made = run(&files("size: i32,"), true);
+    let said = made
+        .diagnostics
+        .iter()
+        .map(|said| (said.message.as_str(), said.help.as_deref().unwrap_or_default()));
+    assert_eq!(
+        said.collect::<Vec<_>>(),
+        [
+            (
+                "no `Cargo.toml` for the path dependency `lids` in `../lids`",
+                "check out the repository that has it, or correct the path",
+            ),
+            (
+                "no `Cargo.toml` for the path dependency `spouts` in `deps/spouts`",
+                "run `git submodule update --init`",
+            ),
+        ]
+    );
+}

@@ -19,7 +19,7 @@ use super::metadata::Selection;
 use super::targets;
 use super::workspace;
 use crate::Diagnostic;
-use crate::package::{Dependency, LockedDependency, PackageId};
+use crate::package::{Dependency, LockedDependency, Obstacle, PackageId};
 use crate::resolve;
 use crate::sources::{Sources, join};
 
@@ -31,6 +31,8 @@ pub(super) struct Graph<'a> {
     pub(super) sources: &'a dyn Sources,
     /// The mistakes found in manifests.
     pub(super) problems: Vec<Diagnostic>,
+    /// The path dependencies without a manifest, which matter where a type of them is needed.
+    pub(super) missing: Vec<Diagnostic>,
     pub(super) nodes: Vec<Node>,
     by_folder: BTreeMap<String, Index>,
     pub(super) files: Files<'a>,
@@ -70,6 +72,8 @@ pub(super) struct Wanted {
     pub(super) on: bool,
     /// The package, once the dependency is on, and read.
     pub(super) index: Option<Index>,
+    /// Why it cannot be read, for a path crate that is not there.
+    obstacle: Option<Obstacle>,
 }
 
 impl<'a> Graph<'a> {
@@ -77,6 +81,7 @@ impl<'a> Graph<'a> {
         Graph {
             sources,
             problems: Vec::new(),
+            missing: Vec::new(),
             nodes: Vec::new(),
             by_folder: BTreeMap::new(),
             files: Files::new(sources),
@@ -271,11 +276,7 @@ impl<'a> Graph<'a> {
         };
         let Some(target) = self.add(&folder, false) else {
             if self.problems.is_empty() {
-                let node = &self.nodes[index];
-                let range = node.wanted[key].at.clone().unwrap_or(0..0);
-                let message = format!("no `Cargo.toml` for the path dependency `{key}` in `{folder}`");
-                let problem = super::file::manifest_error(&node.file.path, range, message);
-                self.problems.push(problem);
+                self.add_missing(index, key, &folder);
             }
             return;
         };
@@ -283,6 +284,42 @@ impl<'a> Graph<'a> {
             return;
         };
         wanted.connect(target, &mut self.open);
+    }
+
+    /// Notes that the manifest of a path dependency is not there.
+    fn add_missing(&mut self, index: Index, key: &str, folder: &str) {
+        let is_of_submodule = self.is_of_submodule(folder);
+        let node = &mut self.nodes[index];
+        let path = node.file.path.clone();
+        let Some(wanted) = node.wanted.get_mut(key) else {
+            return;
+        };
+        let reason = format!("no `Cargo.toml` for the path dependency `{key}` in `{folder}`");
+        let help = match is_of_submodule {
+            true => "run `git submodule update --init`",
+            false => "check out the repository that has it, or correct the path",
+        };
+        let range = wanted.at.clone().unwrap_or(0..0);
+        wanted.obstacle = Some(Obstacle {
+            reason: reason.clone(),
+            help: help.to_owned(),
+        });
+        let problem = super::file::manifest_error(&path, range, reason).help(help);
+        self.missing.push(problem);
+    }
+
+    /// Returns whether a folder is in a submodule of the repository here.
+    fn is_of_submodule(&self, folder: &str) -> bool {
+        let Ok(Some(modules)) = self.sources.text(".gitmodules") else {
+            return false;
+        };
+        let mut paths = modules
+            .lines()
+            .filter_map(|line| line.trim().strip_prefix("path")?.trim_start().strip_prefix('='));
+        paths.any(|path| {
+            let rest = folder.strip_prefix(path.trim());
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        })
     }
 
     /// Has a dependency that is on lead to a package.
@@ -347,10 +384,10 @@ impl<'a> Graph<'a> {
             .and_then(|index| Some((index, self.nodes[index].library.as_ref()?)));
         let dependency = match library {
             Some((index, _)) => Dependency::Package(PackageId(index)),
-            None if wanted.is_locked => Dependency::Locked(LockedDependency {
+            None if wanted.is_locked || wanted.obstacle.is_some() => Dependency::Locked(LockedDependency {
                 key: key.to_owned(),
                 name: resolve::crate_name(&wanted.package),
-                obstacle: None,
+                obstacle: wanted.obstacle.clone(),
             }),
             None => Dependency::Other(resolve::crate_name(&wanted.package)),
         };
@@ -454,6 +491,7 @@ fn dependency(key: &str, item: &Item, file: &File, root: Option<&File>) -> Wante
         at: item.span(),
         on: false,
         index: None,
+        obstacle: None,
     }
 }
 

@@ -319,16 +319,6 @@ fn broken_manifests() {
                     "[package]\nname = \"x\"\n[dependencies]\napi = { path = \"../api\" }",
                 ),
                 ("src/lib.rs", ""),
-            ],
-            "Cargo.toml: no `Cargo.toml` for the path dependency `api` in `../api`",
-        ),
-        (
-            &[
-                (
-                    "Cargo.toml",
-                    "[package]\nname = \"x\"\n[dependencies]\napi = { path = \"../api\" }",
-                ),
-                ("src/lib.rs", ""),
                 ("../api/Cargo.toml", "]"),
             ],
             "../api/Cargo.toml: failed to parse `../api/Cargo.toml` as TOML",
