@@ -439,15 +439,20 @@ impl<'a> Schemas<'a> {
         let associated = Rc::clone(&self.resolver.associated);
         let mut evaluator = Evaluator::new(&mut self.resolver, &associated);
         let values = evaluator.absent_values(id, args, &fields);
-        for (field, (_, value)) in fields.iter().zip(&values) {
-            if value.is_none() {
-                self.report_unknown_default(id, model, field);
-            }
+        let unread = fields
+            .iter()
+            .zip(&values)
+            .filter(|(_, (_, value))| value.is_none());
+        let unread: Vec<_> = unread
+            .map(|(field, _)| (field, evaluator.describe_unread(id, args, field)))
+            .collect();
+        for (field, reason) in unread {
+            self.report_unknown_default(id, field, &reason);
         }
         values
     }
 
-    fn report_unknown_default(&mut self, id: TypeId, model: &Type, field: &AbsentField<'_>) {
+    fn report_unknown_default(&mut self, id: TypeId, field: &AbsentField<'_>, reason: &str) {
         let item = self.package().item(id);
         let place = Place {
             file: item.file,
@@ -460,9 +465,8 @@ impl<'a> Schemas<'a> {
             return self.report().error(place, message, &help);
         }
         let message = format!(
-            "the default of `{}` is unknown, so the schema has none: {}",
-            field.field.ident,
-            defaults::describe_unread(&field.value.source, model)
+            "the default of `{}` is unknown, so the schema has none: {reason}",
+            field.field.ident
         );
         self.report().warning(place, message, &help);
     }

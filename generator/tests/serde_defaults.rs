@@ -218,6 +218,44 @@ fn types_of_schemars_have_all_defaults() {
          fn is_false(b: &bool) -> bool { !*b }",
         json!({"b": 1, "d": true}),
     );
+    check_theirs(
+        "#[serde(default, skip_serializing_if = \"<[_]>::is_empty\")] a: Vec<i32>, \
+         #[serde(default, skip_serializing_if = \"Ensure::is_present\")] b: Ensure, \
+         #[serde(default = \"absent\", skip_serializing_if = \"Ensure::is_present\")] c: Ensure, \
+         #[serde(default, skip_serializing_if = \"is_any\")] d: Ensure, \
+         #[serde(default, skip_serializing_if = \"is_gone\")] e: Ensure",
+        "#[derive(JsonSchema, Serialize, Deserialize, Default)] enum Ensure { #[default] Present, Absent } \
+         impl Ensure { fn is_present(&self) -> bool { matches!(self, Ensure::Present) } } \
+         fn absent() -> Ensure { Ensure::Absent } \
+         fn is_any(x: &Ensure) -> bool { matches!(*x, Ensure::Absent | Ensure::Present) } \
+         fn is_gone(x: &Ensure) -> bool { !matches!(x, Ensure::Present) }",
+        json!({"c": "Absent", "e": "Present"}),
+    );
+}
+
+/// The default is known, and whether serde writes it is not.
+#[test]
+fn tests_that_are_code_are_named() {
+    for test in [
+        "x.is_odd()",
+        "matches!(x, y)",
+        "matches!(x, Mode::Fast if f())",
+        "matches!(y, Mode::Fast)",
+    ] {
+        let items = format!(
+            "#[derive(JsonSchema, Serialize, Deserialize, Default)] enum Mode {{ #[default] Fast, Slow }} \
+             fn is_odd(x: &Mode) -> bool {{ {test} }}"
+        );
+        let fields = "#[serde(default, skip_serializing_if = \"is_odd\")] a: Mode";
+        let (_, warnings) = theirs_in(&[("src/lib.rs", &theirs(fields, &items))]);
+        assert_eq!(
+            warnings,
+            [
+                "the default of `a` is unknown, so the schema has none: `is_odd`, which says whether serde writes it, is more than a comparison"
+            ],
+            "{test}"
+        );
+    }
 }
 
 #[test]

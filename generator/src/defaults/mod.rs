@@ -52,7 +52,7 @@ pub(crate) fn index_associated(package: &Package) -> Associated {
 }
 
 /// The words for a default that cannot be read.
-pub(crate) fn describe_unread(source: &DefaultSource, model: &Type) -> String {
+fn describe_unread(source: &DefaultSource, model: &Type) -> String {
     match (source, &model.whole_default) {
         (DefaultSource::Function(path), _)
         | (DefaultSource::Container, Some(DefaultSource::Function(path))) => {
@@ -149,17 +149,34 @@ impl<'e, 'a> Evaluator<'e, 'a> {
         let Some(ty) = self.type_of(id, args, field.field.slot) else {
             return self.absent_option(id, field);
         };
-        let value = match &field.value.source {
-            DefaultSource::Function(path) => {
-                self.in_type(id, args, |this, frame| this.call_path(path, &ty, frame))?
-            }
-            DefaultSource::Type | DefaultSource::Container => self.zero(&ty)?,
-        };
+        let value = self.default_value(id, args, field, &ty)?;
         let is_skipped = match &field.said.skip_if {
             Some(path) => self.in_type(id, args, |this, frame| this.test_path(path, &value, &ty, frame))?,
             None => false,
         };
         Some(if is_skipped { Value::Null } else { value })
+    }
+
+    /// The value that the default of a field gives, whether serde writes it or not.
+    fn default_value(&mut self, id: TypeId, args: &[Ty], field: &AbsentField<'_>, ty: &Ty) -> Option<Value> {
+        match &field.value.source {
+            DefaultSource::Function(path) => {
+                self.in_type(id, args, |this, frame| this.call_path(path, ty, frame))
+            }
+            DefaultSource::Type | DefaultSource::Container => self.zero(ty),
+        }
+    }
+
+    /// The reason why the value of a field without one is unknown.
+    pub(crate) fn describe_unread(&mut self, id: TypeId, args: &[Ty], field: &AbsentField<'_>) -> String {
+        if let Some(test) = &field.said.skip_if
+            && let Some(ty) = self.type_of(id, args, field.field.slot)
+            && self.default_value(id, args, field, &ty).is_some()
+        {
+            return format!("`{test}`, which says whether serde writes it, is more than a comparison");
+        }
+        let model = self.package().item(id).model.as_ref();
+        model.map_or(String::new(), |model| describe_unread(&field.value.source, model))
     }
 
     /// `null` for an `Option` of a type that is not known.

@@ -1,6 +1,7 @@
 //! `skip_serializing_if`: whether serde writes a value.
 
-use rbuilder_reader::{Expr, ExprKind};
+use rbuilder_reader::token::Cursor;
+use rbuilder_reader::{Expr, ExprKind, TypeKind};
 use serde_json::Value;
 
 use super::{Evaluator, Frame};
@@ -10,11 +11,12 @@ impl Evaluator<'_, '_> {
     /// The answer of a function of this path about a value; nothing where it is unknown.
     pub(super) fn test_path(&mut self, path: &str, value: &Value, ty: &Ty, frame: Frame<'_>) -> Option<bool> {
         let tokens = rbuilder_reader::token::lex(path).ok()?;
-        let names = match Expr::read(&mut tokens.cursor()).ok()?.kind {
-            ExprKind::Path(names) => names,
-            _ => return None,
-        };
-        self.test(&names, value, ty, frame)
+        match Expr::read(&mut tokens.cursor()).ok()?.kind {
+            ExprKind::Path(names) => self.test(&names, value, ty, frame),
+            // `<[_]>::is_empty`.
+            ExprKind::Associated(of, name) if matches!(of.kind, TypeKind::Array(..)) => test_std(name, value),
+            _ => None,
+        }
     }
 
     fn test(&mut self, names: &[&str], value: &Value, ty: &Ty, frame: Frame<'_>) -> Option<bool> {
@@ -40,6 +42,9 @@ impl Evaluator<'_, '_> {
                 Some(rbuilder_schema::is_same_value(value, &other) == *is_equal)
             }
             ExprKind::Path(_) if is_parameter(expr, frame) => value.as_bool(),
+            ExprKind::Macro(names, body) if names.last() == Some(&"matches") => {
+                self.matches(*body, value, ty, frame)
+            }
             ExprKind::Method(receiver, "eq", args) if is_parameter(receiver, frame) && args.len() == 1 => {
                 let other = self.other_side(&args[0], ty, frame)?;
                 Some(rbuilder_schema::is_same_value(value, &other))
@@ -55,6 +60,30 @@ impl Evaluator<'_, '_> {
             },
             _ => None,
         }
+    }
+
+    /// `matches!(parameter, A | B)`, where the patterns are values without data.
+    fn matches(&mut self, mut args: Cursor<'_>, value: &Value, ty: &Ty, frame: Frame<'_>) -> Option<bool> {
+        let matched = Expr::read_operand(&mut args).ok()?;
+        if !is_parameter(&matched, frame) || !args.eat(b',') {
+            return None;
+        }
+        let mut holds = false;
+        while !args.is_end() {
+            args.eat(b'|');
+            let pattern = Expr::read_operand(&mut args).ok()?;
+            // A lone word in lower case is a new name, which matches anything.
+            let is_value = match &pattern.kind {
+                ExprKind::Path(names) => names.len() > 1 || !names[0].starts_with(char::is_lowercase),
+                ExprKind::Literal(_) => true,
+                _ => false,
+            };
+            let is_whole = args.is_end() || args.is_punct(b'|') || args.is_punct(b',');
+            let pattern = (is_value && is_whole).then(|| self.value(&pattern, ty, frame))??;
+            holds |= rbuilder_schema::is_same_value(value, &pattern);
+            args.eat(b',');
+        }
+        Some(holds)
     }
 
     /// The value that the parameter is compared with, which is of its type, also where that is a type parameter.
