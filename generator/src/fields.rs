@@ -7,6 +7,7 @@ use std::rc::Rc;
 
 use rbuilder_reader::{Span, TypeRef};
 use rbuilder_schema::{Content, Field, Shape, Tagging, Variant};
+use rbuilder_syntax::CustomResource;
 
 use crate::collect::Build;
 use crate::defaults;
@@ -103,12 +104,16 @@ impl Finder<'_> {
                 && resource.version == wanted.version;
             (is_wanted && item.skipped.is_none()).then_some((TypeId(position), resource))
         })?;
-        let item = package.item(id);
+        self.in_object(id, resource, &parse_steps(&wanted.path))
+    }
+
+    /// Finds a field of the whole object of a kind.
+    fn in_object(&mut self, id: TypeId, resource: &CustomResource, steps: &[Step<'_>]) -> Option<Place> {
+        let item = self.resolver.package.item(id);
         let at = |span: Span| Place {
             file: item.file,
             span,
         };
-        let steps = parse_steps(&wanted.path);
         let (part, rest) = steps.split_first()?;
         match part {
             Step::Field("spec") => {
@@ -140,6 +145,10 @@ impl Finder<'_> {
             // The keys of an enum are fields.
             (Ty::Map(_, value), Step::Values | Step::Field(_)) => self.in_value(value, rest),
             (Ty::Item(id, args), _) => self.in_item(*id, args, steps),
+            (Ty::Root(id), _) => {
+                let model = self.resolver.package.item(*id).model.as_ref()?;
+                self.in_object(*id, model.custom_resource.as_ref()?, steps)
+            }
             _ => None,
         }
     }

@@ -46,6 +46,6 @@ pub(crate) fn find_reached(ty: &Ty, is_inside: bool, need_option: &BTreeSet<Type
         Ty::List(item) | Ty::Set(item) | Ty::Array(item, _) | Ty::Map(_, item) => {
             find_reached(item, false, need_option)
         }
-        Ty::Written(..) | Ty::Known(_) | Ty::Kubernetes(_) => None,
+        Ty::Written(..) | Ty::Known(_) | Ty::Kubernetes(_) | Ty::Root(_) => None,
     }
 }

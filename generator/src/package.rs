@@ -123,6 +123,9 @@ pub(crate) struct Module {
     pub(crate) is_unread: bool,
     /// True for a module of a dependency, of which only the types in use are wanted.
     pub(crate) is_foreign: bool,
+    /// True for the items that the body of a function declares, which can be named in it only. Other names are those of the
+    /// module around it, which is the parent.
+    pub(crate) is_body: bool,
     /// `None` for the root of a target.
     pub(crate) parent: Option<ModuleId>,
     /// The root of the target that the module is in.
@@ -253,10 +256,30 @@ pub(crate) struct ValueItem {
     pub(crate) type_parameters: Vec<String>,
     /// The type that `Self` stands for.
     pub(crate) self_type: Option<TypeRef>,
+    /// The items that the body declares; nothing if it declares some that are not read.
+    pub(crate) local: Option<LocalItems>,
     /// The body of the function, or the value of the constant, as written.
     pub(crate) body: Box<str>,
     /// The byte of the file at which the body begins.
     pub(crate) start: u32,
+}
+
+/// The items that a body declares between its statements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LocalItems {
+    None,
+    /// Those of this module, in which the names of the body are looked up first.
+    Module(ModuleId),
+}
+
+impl ValueItem {
+    /// The module from which the names in the body are looked up.
+    pub(crate) fn body_module(&self) -> ModuleId {
+        match self.local {
+            Some(LocalItems::Module(module)) => module,
+            Some(LocalItems::None) | None => self.module,
+        }
+    }
 }
 
 /// A place where a function changes the CRD that `crd()` of a kind returns.

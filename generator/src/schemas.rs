@@ -15,6 +15,7 @@ use rbuilder_syntax::{AbsentField, SchemaFunction, Type};
 use serde_json::Value;
 
 use crate::advice;
+use crate::crd::embedded_schema;
 use crate::defaults::{self, Evaluator};
 use crate::handwritten::{self, SchemaReader};
 use crate::nulls::{find_reached, find_types_that_need_option, list_read_slots};
@@ -189,6 +190,10 @@ impl<'a> Schemas<'a> {
                 schema: self.written(*function, args, place)?,
                 optional: false,
             },
+            Ty::Root(id) => Slot {
+                schema: self.embedded_object(*id, place)?,
+                optional: false,
+            },
             Ty::Known(path) => Slot {
                 schema: known(path)?,
                 optional: false,
@@ -217,6 +222,17 @@ impl<'a> Schemas<'a> {
                 })
             }
         })
+    }
+
+    /// The schema of the whole object of a kind where a field holds one.
+    fn embedded_object(&mut self, id: TypeId, place: Place) -> Option<Arc<Schema>> {
+        let kind = self.package().item(id).model.as_ref()?.custom_resource.as_ref()?;
+        let spec = self.item(id, place)?;
+        let status = match &kind.status {
+            Some(ty) => Some(self.beside(id, ty)?.schema),
+            None => None,
+        };
+        Some(embedded_schema(kind, &spec, status).into())
     }
 
     /// The schema of a type with an `impl JsonSchema` that is written by hand.

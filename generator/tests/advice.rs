@@ -143,8 +143,8 @@ const ROWS: &[(&str, &str, &str, &str)] = &[
     (
         "whole_object",
         "a: Whole",
-        "#[derive(CustomResource, JsonSchema, Serialize, Deserialize)]
-        #[kube(group = \"g.example.com\", version = \"v1\", kind = \"Whole\")]
+        "#[derive(CustomResource, Serialize, Deserialize)]
+        #[kube(group = \"g.example.com\", version = \"v1\", kind = \"Whole\", schema = \"disabled\")]
         pub struct WholeSpec { x: i32 }",
         "put `#[schemars(with = \"serde_json::Value\", extend(\"x-kubernetes-preserve-unknown-fields\" = true))]` on the field",
     ),

@@ -275,6 +275,133 @@ fn metadata_is_dropped_where_a_marker_says_so() {
     assert_eq!(metadata["properties"]["name"], json!({"type": "string"}));
 }
 
+/// A status that holds objects of another kind, as kube's struct of them.
+#[test]
+fn whole_objects_in_fields() {
+    let inner = |keys: &str| {
+        format!(
+            "#[derive(CustomResource, JsonSchema, Serialize, Deserialize, Clone, Debug)]
+            #[kube(group = \"foreign.k8s.io\", version = \"v1\", kind = \"Inner\", root = \"InnerObject\", status = \"InnerStatus\" {keys})]
+            pub struct InnerSpec {{ size: i32 }}
+            #[derive(JsonSchema, Serialize, Deserialize, Clone, Debug)] pub struct InnerStatus {{ ready: bool }}"
+        )
+    };
+    let fields = "one: InnerObject, more: Vec<InnerObject>, none: Option<InnerObject>";
+    let source = theirs("JsonSchema", "", fields, &inner(""));
+    let manifest = format!("{CARGO_TOML}[package.metadata.rbuilder]\nonly = [\"Test\"]\n");
+    let schema = spec_of(&[("Cargo.toml", &manifest), ("src/lib.rs", &source)]).expect("a schema");
+    assert_eq!(schema["required"], json!(["more", "one"]));
+    for object in [
+        &schema["properties"]["one"],
+        &schema["properties"]["more"]["items"],
+        &schema["properties"]["none"],
+    ] {
+        let fields = &object["properties"];
+        assert_eq!(object["required"], json!(["metadata", "spec"]));
+        assert_eq!(fields["spec"]["properties"]["size"]["type"], "integer");
+        assert_eq!(fields["status"]["properties"]["ready"]["type"], "boolean");
+        assert_eq!(fields["apiVersion"]["type"], "string");
+        assert_eq!(fields["metadata"]["properties"]["labels"]["type"], "object");
+    }
+    // The derive has the schema that kube gives the struct, and other structs have none.
+    let ours = kind(
+        "one: InnerObject",
+        &format!("use schemars::JsonSchema; {}", inner("")),
+    );
+    let none = theirs(
+        "JsonSchema",
+        "",
+        "one: InnerObject",
+        &inner(", schema = \"disabled\""),
+    );
+    let of_itself = theirs("JsonSchema", "", "one: Box<Test>", "");
+    for (source, expected) in [
+        (
+            ours,
+            "whole object that kube generates from `InnerSpec`, whose schema has no `metadata`",
+        ),
+        (
+            none,
+            "whole object that kube generates from `InnerSpec`, which has no schema",
+        ),
+        (of_itself, "the type contains itself"),
+    ] {
+        let said = spec_of(&[("Cargo.toml", &manifest), ("src/lib.rs", &source)]).expect_err(expected);
+        assert!(
+            said.iter().any(|(message, _)| message.contains(expected)),
+            "{said:?}"
+        );
+    }
+}
+
+/// The enum that strum makes of the variants of another one.
+#[test]
+fn discriminants_of_enums() {
+    let items = |attrs: &str, variants: &str| {
+        format!(
+            "#[derive(Clone, Debug, Serialize, Deserialize, strum_macros::EnumDiscriminants)]
+            {attrs}
+            #[serde(tag = \"type\")]
+            pub enum Queue {{
+                {variants}
+            }}"
+        )
+    };
+    let fields = |ty: &str, attrs: &str, variants: &str| {
+        let source = theirs("JsonSchema", "", &format!("a: {ty}"), &items(attrs, variants));
+        spec_of(&[("src/lib.rs", &source)]).map(|schema| schema["properties"]["a"].clone())
+    };
+    let derives = "#[strum_discriminants(derive(Serialize, Deserialize, JsonSchema))]";
+    let variants = "/// Amazon.\n Sqs(Unread), #[serde(rename = \"other\")] RedisPubSub { x: i32 }, \
+                    #[strum_discriminants(schemars(skip))] #[serde(other)] Unknown,";
+    let found = fields(
+        "QueueDiscriminants",
+        &format!("{derives} #[strum_discriminants(serde(rename_all = \"SCREAMING_SNAKE_CASE\"))]"),
+        variants,
+    );
+    let found = found.expect("a schema");
+    assert_eq!(found["enum"], json!(["SQS", "REDIS_PUB_SUB"]));
+    assert_eq!(found["description"], "- SQS: Amazon.");
+    let one = "#[strum_discriminants(vis(pub(crate)), name(QueueKind), derive(Serialize, Deserialize, JsonSchema), serde(rename_all = \"kebab-case\"))]";
+    let found = fields("Vec<QueueKind>", one, variants).expect("a schema");
+    assert_eq!(found["items"]["enum"], json!(["sqs", "redis-pub-sub"]));
+    let none = fields("QueueDiscriminants", "", variants).expect_err("no schema");
+    assert_eq!(none[0].0, "`QueueDiscriminants` does not derive a schema");
+    // The enum itself is as it was.
+    let own = fields("Queue", derives, variants).expect_err("no schema");
+    assert_eq!(own[0].0, "`Queue` does not derive a schema");
+}
+
+/// The kind is in a path dependency, of which only what a kind needs is read.
+#[test]
+fn whole_objects_of_other_packages() {
+    let source = theirs("JsonSchema", "", "one: api::Inner", "");
+    let manifest = CARGO_TOML.replace("[dependencies]", "[dependencies]\napi = { path = \"api\" }");
+    let files = [
+        ("Cargo.toml", manifest.as_str()),
+        ("src/lib.rs", &source),
+        (
+            "api/Cargo.toml",
+            "[package]\nname = \"api\"\nedition = \"2024\"\n",
+        ),
+        ("api/src/lib.rs", "mod inner; mod size; pub use inner::Inner;"),
+        (
+            "api/src/inner.rs",
+            "#[derive(CustomResource, JsonSchema)] #[kube(group = \"g.k8s.io\", version = \"v1\", kind = \"Inner\", status = \"crate::size::Size\")] \
+             pub struct InnerSpec { size: crate::size::Size }",
+        ),
+        (
+            "api/src/size.rs",
+            "#[derive(JsonSchema, Serialize, Deserialize)] pub struct Size { x: i32 }",
+        ),
+    ];
+    let schema = spec_of(&files).expect("a schema");
+    let object = &schema["properties"]["one"]["properties"];
+    for size in [&object["spec"]["properties"]["size"], &object["status"]] {
+        assert_eq!(size["properties"]["x"]["type"], "integer");
+    }
+}
+
 /// Where a program turns the schema of a kind off, it may set another one.
 #[test]
 fn a_schema_that_the_program_does_not_have() {

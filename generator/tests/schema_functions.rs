@@ -148,20 +148,24 @@ fn code_is_refused() {
         "`kind()` is more than a value that is written out",
     );
     refused("let s = unknown(); s", "`s` is more than");
-    // What is declared in the function would take the place of an item of the same name.
-    for local in [
-        "#[derive(JsonSchema)] #[serde(tag = \"a\")] struct Inner { y: i32 } Inner::json_schema(g)",
-        "pub(crate) type Inner = i32; g.subschema_for::<Inner>()",
-        "let a = 1; enum Inner { A } Inner::json_schema(g)",
+    // Kinds and modules in a body are not read, and a macro may declare anything.
+    for (local, name) in [
+        (
+            "#[derive(CustomResource, JsonSchema)] struct Inner {} Inner::json_schema(g)",
+            "Inner",
+        ),
+        (
+            "mod inner { pub struct Inner; } inner::Inner::json_schema(g)",
+            "inner",
+        ),
     ] {
-        refused(
-            local,
-            "`Inner` is declared inside of the function, where declarations are not read",
-        );
+        let expected =
+            format!("`{name}` is declared inside of the function, where declarations are not read");
+        refused(local, &expected);
     }
     refused(
-        "impl JsonSchema for Foo {} Foo::json_schema(g)",
-        "`impl` is more than",
+        "declare!(Inner); Inner::json_schema(g)",
+        "`declare!(Inner)` is more than",
     );
     refused("f(g)", "call each other too deeply");
     refused("json_schema!({ \"type\": \"sting\" })", "is not structural");
@@ -180,42 +184,117 @@ fn code_is_refused() {
     );
 }
 
+/// Items that a function declares or imports take the place of those of its module.
 #[test]
-fn imports_of_functions_are_not_taken_for_those_of_the_module() {
+fn items_inside_of_functions() {
     let items = format!(
         "{ITEMS} fn other(_: &mut SchemaGenerator) -> Schema {{ json_schema!({{ \"type\": \"integer\" }}) }}
-        mod inner {{
+        pub mod inner {{
             use super::*;
             #[derive(Serialize, Deserialize, JsonSchema)] pub struct Inner {{ y: i32 }}
-            #[derive(Serialize, Deserialize, JsonSchema)] pub struct Third {{}}
+            #[derive(Serialize, Deserialize, JsonSchema)] pub struct Third {{ z: i32 }}
             pub fn other(_: &mut SchemaGenerator) -> Schema {{ json_schema!({{ \"type\": \"string\" }}) }}
         }}"
     );
-    for (body, hidden) in [
-        ("use inner::Inner; Inner::json_schema(g)", "Inner"),
-        ("use inner::{Third, Inner}; Inner::json_schema(g)", "Inner"),
-        ("use inner::Third as Inner; g.subschema_for::<Inner>()", "Inner"),
-        ("use inner::*; Inner::json_schema(g)", "Inner"),
-        ("use inner::other; other(g)", "other"),
-        ("use inner::*; other(g)", "other"),
+    let fields = |body: &str| {
+        let found = of_body(body, &items).unwrap_or_else(|said| panic!("{body}: {said}"));
+        let fields = found["properties"]
+            .as_object()
+            .map(|fields| fields.keys().cloned().collect());
+        fields.unwrap_or_else(|| vec![found["type"].as_str().expect("a type").to_owned()])
+    };
+    for (body, expected) in [
+        // Declared.
+        (
+            "/// A proxy.\n#[derive(Serialize, Deserialize, JsonSchema)] struct Proxy { #[serde(rename = \"a\")] tag: Inner } Proxy::json_schema(g)",
+            "a",
+        ),
+        (
+            "#[derive(JsonSchema)] struct Inner { w: i32 } Inner::json_schema(g)",
+            "w",
+        ),
+        (
+            "let s = Inner::json_schema(g); #[derive(JsonSchema)] struct Inner { w: i32 } s",
+            "w",
+        ),
+        (
+            "return Inner::json_schema(g); #[derive(JsonSchema)] struct Inner { w: i32 }",
+            "w",
+        ),
+        ("type Inner = inner::Third; g.subschema_for::<Inner>()", "z"),
+        (
+            "pub(crate) type Inner = i32; g.subschema_for::<Inner>()",
+            "integer",
+        ),
+        (
+            "struct Inner; impl JsonSchema for Inner { fn json_schema(g: &mut SchemaGenerator) -> Schema { inner::Third::json_schema(g) } } Inner::json_schema(g)",
+            "z",
+        ),
+        (
+            "fn other(g: &mut SchemaGenerator) -> Schema { Inner::json_schema(g) } other(g)",
+            "x",
+        ),
+        (
+            "const KIND: &str = \"boolean\"; json_schema!({ \"type\": KIND })",
+            "boolean",
+        ),
+        // Imported.
+        ("use inner::Inner; Inner::json_schema(g)", "y"),
+        ("use inner::{Third, Inner}; Inner::json_schema(g)", "y"),
+        ("use inner::Third as Inner; g.subschema_for::<Inner>()", "z"),
+        ("use inner::*; Inner::json_schema(g)", "y"),
+        ("use inner::other; other(g)", "string"),
+        ("use inner::*; other(g)", "string"),
+        ("use self::Inner; Inner::json_schema(g)", "x"),
+        (
+            "use schemars::schema::*; use inner::Third; Inner::json_schema(g)",
+            "x",
+        ),
+        // A path begins in the module around the function.
+        (
+            "#[derive(JsonSchema)] struct Inner { w: i32 } self::Inner::json_schema(g)",
+            "x",
+        ),
+        (
+            "#[derive(JsonSchema)] struct Inner { w: i32 } crate::inner::Inner::json_schema(g)",
+            "y",
+        ),
+        (
+            "#[derive(JsonSchema)] struct Inner { w: self::Inner } Inner::json_schema(g)",
+            "w",
+        ),
     ] {
-        let found = of_body(body, &items).expect_err(body);
-        let expected = format!("`{hidden}` is imported inside of the function");
-        assert!(found.contains(&expected), "{body}: {found}");
+        assert_eq!(fields(body), [expected], "{body}");
     }
     let many = "use inner::*; ".repeat(1000) + "string_of(g)";
-    let found = of_body(&many, &items).expect_err("many imports");
-    assert!(found.contains("it is too large"), "{found}");
-    // The same item, and names that the function does not use.
-    for body in [
-        "use self::Inner; Inner::json_schema(g)",
-        "use inner::Inner; string_of(g)",
-        "use inner::*; string_of(g)",
-        "use schemars::schema::*; use inner::Third; string_of(g)",
-    ] {
-        let found = of_body(body, &items);
-        assert!(found.is_ok(), "{body}: {found:?}");
-    }
+    assert_eq!(fields(&many), ["string"]);
+}
+
+/// `super` in a body leads out of the module that the function is in, and `Self` is the type that it is of.
+#[test]
+fn paths_in_functions_with_items() {
+    let items = format!(
+        "{ITEMS}
+        mod inner {{
+            #[derive(JsonSchema)] pub struct Inner {{ y: i32 }}
+            pub fn f(g: &mut SchemaGenerator) -> Schema {{
+                #[derive(JsonSchema)] struct Inner {{ w: super::Inner }}
+                Inner::json_schema(g)
+            }}
+        }}
+        struct Own;
+        impl Own {{ fn made(_: &mut SchemaGenerator) -> Schema {{ json_schema!({{ \"type\": \"boolean\" }}) }} }}
+        impl JsonSchema for Own {{
+            fn json_schema(g: &mut SchemaGenerator) -> Schema {{
+                #[derive(JsonSchema)] struct Own {{ w: i32 }}
+                Self::made(g)
+            }}
+        }}"
+    );
+    let found = spec("#[schemars(schema_with = \"inner::f\")] a: Other, b: Own", &items).expect("a schema");
+    let fields = &found["properties"];
+    assert_eq!(fields["a"]["properties"]["w"]["required"], json!(["x"]));
+    assert_eq!(fields["b"], json!({"type": "boolean"}));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Bodies of functions, as far as they are statements without control flow.
 
 use crate::expr::{Expr, comparison};
+use crate::local::pass_item;
 use crate::token::{Cursor, Kind};
 use crate::{Diagnostic, types};
 
@@ -15,8 +16,8 @@ pub enum Statement<'a> {
     Expr(Expr<'a>),
     /// The value of the block: its last expression, or what `return` has.
     Result(Expr<'a>),
-    /// `use path;`, from behind the word.
-    Use(Cursor<'a>),
+    /// An item, by its first word or attribute.
+    Item(Cursor<'a>),
     /// Anything else, by its first word.
     Other(Cursor<'a>),
 }
@@ -44,12 +45,9 @@ pub fn read_block(mut cursor: Cursor<'_>) -> Result<Vec<Statement<'_>>, Diagnost
 }
 
 fn statement<'a>(cursor: &mut Cursor<'a>) -> Result<Option<Statement<'a>>, Diagnostic> {
-    if cursor.eat_word("use") {
-        let tree = *cursor;
-        while !cursor.is_end() && !cursor.eat(b';') {
-            cursor.skip();
-        }
-        return Ok(Some(Statement::Use(tree)));
+    let start = *cursor;
+    if pass_item(cursor) {
+        return Ok(Some(Statement::Item(start)));
     }
     if cursor.eat_word("let") {
         return binding(cursor);
@@ -123,7 +121,7 @@ mod tests {
                 Statement::Assign(target, value) => format!("{} = {}", target.text, value.text),
                 Statement::Expr(value) => format!("{};", value.text),
                 Statement::Result(value) => format!("-> {}", value.text),
-                Statement::Use(_) => "use".to_owned(),
+                Statement::Item(at) => format!("item {}", at.text()),
                 Statement::Other(at) => format!("other {}", at.text()),
             })
             .collect();
@@ -144,8 +142,8 @@ mod tests {
             ],
         );
         check(
-            "use a::{b, c}; b! { {\"x\": 1} }",
-            &["use", "-> b! { {\"x\": 1} }"],
+            "use a::{b, c}; #[x] struct S {} b! { {\"x\": 1} }",
+            &["item use", "item #", "-> b! { {\"x\": 1} }"],
         );
         check(
             "let f = |x| x.y; let g = 1; g",

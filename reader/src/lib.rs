@@ -43,6 +43,7 @@ mod derives;
 mod expr;
 pub mod grammar;
 mod json;
+mod local;
 mod span;
 pub mod token;
 mod types;
@@ -54,6 +55,7 @@ pub use constant::Unknown;
 pub use derives::{has_derive, read_derives};
 pub use expr::{Expr, ExprKind, Generic, Operator, StructExpr};
 pub use json::Json;
+pub use local::find_local_items;
 pub use span::Span;
 pub use types::{TypeKind, TypeRef, is_path};
 

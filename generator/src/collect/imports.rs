@@ -9,7 +9,7 @@ use crate::package::{Dependency, Glob, ModuleId, Name};
 
 /// One name brought in, or everything of a module.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Import {
+enum Import {
     /// The name here, and the path it stands for.
     Name(String, Vec<String>),
     /// The path of the module.
@@ -65,7 +65,7 @@ impl FileReader<'_, '_> {
 }
 
 /// All imports of a `use` item, from behind the word; a leading `::` is an empty first segment.
-pub(crate) fn read_imports(mut tree: Cursor<'_>) -> Result<Vec<Import>, Diagnostic> {
+fn read_imports(mut tree: Cursor<'_>) -> Result<Vec<Import>, Diagnostic> {
     let mut found = Vec::new();
     walk(&mut tree, &mut Vec::new(), &mut found)?;
     if tree.is_punct(b';') {

@@ -3,11 +3,13 @@
 
 mod attributes;
 mod constants;
+mod discriminants;
 mod file;
 mod gaps;
 mod handler;
 mod imports;
 mod include;
+mod local;
 mod markers;
 mod merges;
 mod modules;
@@ -34,8 +36,6 @@ use crate::report::{Concern, Report};
 use crate::selection::Selector;
 use crate::sources::Sources;
 use crate::{Diagnostic, FileRange, Options};
-
-pub(crate) use imports::{Import, read_imports};
 
 /// More modules than any package has: `#[path]` can name one file in many places.
 const MAX_MODULES: usize = 20_000;
@@ -76,6 +76,7 @@ pub(crate) fn collect_packages(
         wanted: Vec::new(),
         files: Vec::new(),
         deferred: Vec::new(),
+        local_bytes: local::MAX_BYTES,
         seen: BTreeSet::new(),
         schema_owners: reach::SchemaOwners::default(),
         report,
@@ -138,6 +139,8 @@ struct Collector<'a> {
     files: Vec<OpenFile>,
     /// Items that name constants in attributes.
     deferred: Vec<constants::Deferred>,
+    /// The bytes that may still be written again to read items in bodies.
+    local_bytes: usize,
     /// Files that some target reads.
     seen: BTreeSet<String>,
     schema_owners: reach::SchemaOwners,
@@ -294,6 +297,7 @@ impl Collector<'_> {
             package,
             is_unread: false,
             is_foreign,
+            is_body: false,
             parent,
             root,
             names: BTreeMap::new(),

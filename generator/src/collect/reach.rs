@@ -96,7 +96,7 @@ impl Collector<'_> {
     /// Reads what the body of a function names.
     fn follow_body(&mut self, id: ValueId, found: &mut Vec<Item>) {
         let value = &self.package.values[id.0];
-        let (module, body) = (value.module, value.body.clone());
+        let (module, body) = (value.body_module(), value.body.clone());
         self.follow_paths(&body, module, found);
     }
 

@@ -40,6 +40,7 @@ impl FileReader<'_, '_> {
         text: &str,
         whole: Span,
     ) {
+        self.discriminants(&item, attrs, module, whole);
         let ident = item.ident;
         // Of an item in such a module the module's macro makes kinds.
         if self.rewritten.is_none()

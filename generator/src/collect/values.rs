@@ -4,7 +4,7 @@ use rbuilder_reader::grammar::{Constant, Function, Implementation};
 use rbuilder_reader::token::Cursor;
 
 use super::file::FileReader;
-use crate::package::{Associated, ModuleId, ValueId, ValueItem};
+use crate::package::{Associated, LocalItems, ModuleId, ValueId, ValueItem};
 use crate::resolve::SCHEMA_FUNCTION;
 
 /// The longest body that is kept, in bytes: a value that people write out is shorter.
@@ -117,6 +117,11 @@ impl FileReader<'_, '_> {
         let Ok(self_type) = around.map(Implementation::self_type).transpose() else {
             return;
         };
+        let returns_schema = value.returns_schema || name == SCHEMA_FUNCTION;
+        let local = match returns_schema {
+            true => self.local_items(value.body, value.start, &value.type_parameters, module),
+            false => Some(LocalItems::None),
+        };
         let package = &mut self.collector.package;
         let id = ValueId(package.values.len());
         match &self_type {
@@ -142,9 +147,10 @@ impl FileReader<'_, '_> {
             module,
             is_function: value.is_function,
             parameter: value.parameter,
-            returns_schema: value.returns_schema || name == SCHEMA_FUNCTION,
+            returns_schema,
             type_parameters: value.type_parameters,
             self_type,
+            local,
             body: value.body.into(),
             start: value.start,
         });

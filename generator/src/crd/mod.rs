@@ -29,6 +29,8 @@ use crate::schemas::Schemas;
 use crate::yaml::{self, Entries};
 use crate::{Options, OutputFile};
 
+pub(crate) use root::embedded_schema;
+
 /// A version of a kind, ready to be written.
 pub(crate) struct Version<'a> {
     resource: &'a CustomResource,

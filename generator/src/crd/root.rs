@@ -48,6 +48,18 @@ pub(super) fn root_schema(
     add_stated_keys(resource, root)
 }
 
+/// The schema of the object in a field of another one. The API server sets nothing there, and serde reads no object without
+/// `metadata`.
+pub(crate) fn embedded_schema(
+    resource: &CustomResource,
+    spec: &Arc<Schema>,
+    status: Option<Arc<Schema>>,
+) -> Schema {
+    let mut schema = root_schema(resource, spec, status);
+    schema.required.insert("metadata".into());
+    schema
+}
+
 /// Adds the keys that `root_schema` sets, [`ROOT_SCHEMA_KEYS`](rbuilder_syntax::ROOT_SCHEMA_KEYS): fields and required
 /// fields beside those that are there, everything else in place of it.
 fn merge_keys(mut root: Schema, keys: &Schema) -> Schema {

@@ -88,7 +88,7 @@ pub(super) fn zero(ty: &Ty, package: &Package) -> Option<Value> {
             let length = usize::try_from(*length).ok()?;
             Value::Array(vec![item; length])
         }
-        Ty::Array(..) | Ty::Item(..) | Ty::Written(..) => return None,
+        Ty::Array(..) | Ty::Item(..) | Ty::Written(..) | Ty::Root(_) => return None,
         Ty::Known(path) => return zero_of_known(ty, path),
         Ty::Kubernetes(path) => return zero_of_kubernetes(path, package),
     })

@@ -5,7 +5,6 @@ use serde_json::{Map, Value};
 
 use super::{Bindings, Function, Read, SchemaReader, Variable, count, legacy};
 use crate::defaults::{bound, calculate};
-use crate::resolve::Scope;
 
 /// Methods that give the value that they are called on, if in another type.
 const SAME: &[&str] = &[
@@ -105,7 +104,7 @@ impl SchemaReader<'_, '_> {
             [.., "InstanceType", name] => return Ok(name.to_lowercase().into()),
             _ => {}
         }
-        let scope = scope_of(function);
+        let scope = function.body_scope();
         if let Some(id) = self.find(names, scope, function.owner.clone())
             && !self.schemas.package().values[id.0].is_function
         {
@@ -221,12 +220,12 @@ impl SchemaReader<'_, '_> {
             [] => return unknown(expr, function),
         };
         if last == "json_schema" && !of.is_empty() {
-            return match owner_type(callee, names, function) {
+            return match owner_type(callee, names) {
                 Some(ty) => self.type_schema(&ty, callee.span, function),
                 None => unknown(expr, function),
             };
         }
-        if let Some(id) = self.find(names, scope_of(function), function.owner.clone()) {
+        if let Some(id) = self.find(names, function.body_scope(), function.owner.clone()) {
             return self.call_function(id, callee, args, function);
         }
         match (of, last, args) {
@@ -261,7 +260,7 @@ impl SchemaReader<'_, '_> {
         let mut types = Vec::new();
         for ty in &callee.generic.arguments {
             let ty = ty.clone().placed_at(place.span);
-            match self.schemas.resolve(&ty, scope_of(function)) {
+            match self.schemas.resolve(&ty, function.body_scope()) {
                 Some(ty) => types.push(ty),
                 None => return function.unread(callee.span, ""),
             }
@@ -352,23 +351,12 @@ fn change_value(place: &mut Value, name: &str, values: Vec<Value>) -> Option<()>
     Some(())
 }
 
-fn scope_of<'f>(function: &'f Function<'_>) -> Scope<'f> {
-    Scope {
-        file: function.item.file,
-        module: function.item.module,
-        bindings: function.bindings,
-    }
-}
-
 /// The type in `a::T::json_schema`.
-fn owner_type(callee: &Expr<'_>, names: &[&str], function: &Function<'_>) -> Option<TypeRef> {
+fn owner_type(callee: &Expr<'_>, names: &[&str]) -> Option<TypeRef> {
     if let Some(owner) = &callee.generic.owner {
         return Some(TypeRef::clone(owner));
     }
     let (_, path) = names.split_last()?;
-    if let (["Self"], Some(own)) = (path, &function.item.self_type) {
-        return Some(own.clone());
-    }
     TypeRef::parse(&path.join("::"), callee.span)
 }
 

@@ -4,7 +4,6 @@
 //! statement that is more than that, the function is unknown, which is reported at that statement.
 
 mod evaluate;
-mod imports;
 mod legacy;
 mod place;
 
@@ -75,11 +74,21 @@ impl Function<'_> {
         })
     }
 
-    /// An import that gives a name another meaning than it has in the module.
-    fn unread_hidden<T>(&self, at: Span, name: &str) -> Read<T> {
-        let what = format!("`{name}` is imported inside of the function, and is another item outside of it");
-        let help = format!("import `{name}` outside of the function, under a name of its own");
-        self.unread_helped(at, what, Some(help))
+    /// The place from which the names in the body are resolved.
+    fn body_scope(&self) -> Scope<'_> {
+        Scope {
+            module: self.item.body_module(),
+            ..self.outer_scope()
+        }
+    }
+
+    /// The place from which the type is resolved that `Self` stands for.
+    fn outer_scope(&self) -> Scope<'_> {
+        Scope {
+            file: self.item.file,
+            module: self.item.module,
+            bindings: self.bindings,
+        }
     }
 
     /// The statement at which reading ends.
@@ -234,7 +243,7 @@ impl<'s, 'a> SchemaReader<'s, 'a> {
     ) -> Read<Value> {
         for statement in statements {
             match statement {
-                Statement::Use(tree) => self.check_imports(*tree, function)?,
+                Statement::Item(_) if function.item.local.is_some() => {}
                 Statement::Let(name, value) => {
                     let variable = match function.find_part(value) {
                         Some((of, path)) => Variable::Part(of, path),
@@ -253,7 +262,7 @@ impl<'s, 'a> SchemaReader<'s, 'a> {
                 }
                 Statement::Expr(expr) => self.change(expr, function)?,
                 Statement::Result(value) => return self.value(value, function),
-                Statement::Other(at) => {
+                Statement::Item(at) | Statement::Other(at) => {
                     return function.unread_statement(*at);
                 }
             }
@@ -288,17 +297,12 @@ impl<'s, 'a> SchemaReader<'s, 'a> {
         function: &Function<'_>,
     ) -> Read<Value> {
         let place = function.place(at);
-        let scope = Scope {
-            file: function.item.file,
-            module: function.item.module,
-            bindings: function.bindings,
-        };
         let ty = ty.clone().placed_at(place.span);
         let resolved = match (&ty.kind, function.item.self_type.as_ref()) {
             (TypeKind::Path(segments, _), Some(own)) if *segments == ["Self"] => {
-                self.schemas.resolve(own, scope)
+                self.schemas.resolve(own, function.outer_scope())
             }
-            _ => self.schemas.resolve(&ty, scope),
+            _ => self.schemas.resolve(&ty, function.body_scope()),
         };
         let slot = resolved.and_then(|resolved| self.schemas.value(&resolved, place));
         let Some(slot) = slot else {

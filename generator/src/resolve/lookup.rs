@@ -81,7 +81,8 @@ pub(crate) fn find_item(package: &Package, module: ModuleId, segments: &[String]
     // A name found behind an unread glob might be another's once that is read.
     match (search.unread, step) {
         (Some(id), _) => Found::Unread(id),
-        (None, Some(Step::Type(id))) => Found::Type(id),
+        // The whole object has its spec and status in it.
+        (None, Some(Step::Type(id) | Step::Root(id))) => Found::Type(id),
         (None, Some(Step::Alias(id))) => Found::Alias(id),
         (None, Some(Step::Opaque(module, name))) => Found::Opaque(Owner::Opaque(module, name)),
         (None, Some(Step::Locked(locked))) if locked.is_untried(package) => {
@@ -235,8 +236,8 @@ impl<'a> Search<'a> {
                 };
             }
             "crate" => Step::Module(self.package.module(module).root),
-            "self" => Step::Module(module),
-            "super" => Step::Module(self.package.module(module).parent?),
+            "self" => Step::Module(self.around(module)),
+            "super" => Step::Module(self.package.module(self.around(module)).parent?),
             name => self.unqualified(module, name)?,
         };
         let mut rest = rest;
@@ -249,6 +250,20 @@ impl<'a> Search<'a> {
         self.walk(step, rest)
     }
 
+    /// The module itself, or the one around a body.
+    fn around(&self, mut module: ModuleId) -> ModuleId {
+        while let Some(parent) = self.outside_of_body(module) {
+            module = parent;
+        }
+        module
+    }
+
+    /// The module, or the body, in which the names are that a body does not declare.
+    fn outside_of_body(&self, module: ModuleId) -> Option<ModuleId> {
+        let this = self.package.module(module);
+        this.parent.filter(|_| this.is_body)
+    }
+
     /// A function, constant, variant or constructor.
     fn value(&mut self, module: ModuleId, segments: &[String], depth: usize) -> Option<ValueTarget> {
         let (last, prefix) = segments.split_last()?;
@@ -256,7 +271,11 @@ impl<'a> Search<'a> {
             return None;
         }
         if prefix.is_empty() {
-            return self.value_in(module, last, depth);
+            let found = self.value_in(module, last, depth);
+            return match self.outside_of_body(module) {
+                Some(parent) => found.or_else(|| self.value(parent, segments, depth + 1)),
+                None => found,
+            };
         }
         if let Some(Step::Type(id)) = self.path(module, segments) {
             return Some(ValueTarget::Type(id));
@@ -347,6 +366,11 @@ impl<'a> Search<'a> {
 
     /// A name without a path: the module's own, what its globs bring in, a crate, the prelude, a primitive.
     fn unqualified(&mut self, module: ModuleId, name: &str) -> Option<Step> {
+        if let Some(parent) = self.outside_of_body(module) {
+            let found = self.member(module, name);
+            let found = found.or_else(|| self.unqualified(parent, name));
+            return found.or_else(|| self.through_open_globs(module, name));
+        }
         self.member(module, name)
             .or_else(|| self.extern_crate(module, name))
             .or_else(|| external::prelude_path(name).map(|path| Step::External(split(path))))

@@ -11,6 +11,7 @@ use std::rc::Rc;
 
 use rbuilder_reader::{TypeKind, TypeRef};
 use rbuilder_schema::ESCAPE;
+use rbuilder_syntax::SchemaMode;
 
 use crate::advice;
 use crate::package::{AliasId, ModuleId, Obstacle, Package, TypeId, ValueId};
@@ -37,6 +38,8 @@ pub(crate) enum Ty {
     Array(Box<Ty>, u64),
     /// A type whose schema this function of its `impl JsonSchema` makes, with its type arguments.
     Written(ValueId, Vec<Ty>),
+    /// The whole object that kube makes of this spec.
+    Root(TypeId),
 }
 
 /// Functions and constants of types, by type and name; those of `Default` are named `default`.
@@ -129,22 +132,7 @@ impl<'a> Resolver<'a> {
             Target::Unavailable(Obstacle { reason, help }) => {
                 self.error(place, format!("cannot read `{written}`: {reason}"), &help)
             }
-            Target::Root(id) => {
-                let spec = self
-                    .package
-                    .item(id)
-                    .model
-                    .as_ref()
-                    .map_or("", |model| &model.ident);
-                let help = format!(
-                    "use its spec, `{spec}`, or put `#[kube(schemaless, embedded_resource)]` on the field"
-                );
-                self.error(
-                    place,
-                    format!("`{written}` is the whole object that kube generates from `{spec}`, which has no schema"),
-                    &help,
-                )
-            }
+            Target::Root(id) => self.resolve_root(id, &written, place),
             Target::Opaque(owner)
                 if let Some(function) = find_schema_function(&self.associated, owner.clone()) =>
             {
@@ -209,6 +197,36 @@ impl<'a> Resolver<'a> {
         let inner = (item.file, item.module);
         let args = self.bind(&model.ident, &model.generics, args, inner, place, scope)?;
         Some(Ty::Item(id, args.into_iter().map(|(_, ty)| ty).collect()))
+    }
+
+    /// The whole object of a kind. A field under `derive(CrdSchema)` has the schema that kube gives it, which lacks `metadata`;
+    /// without that, serde cannot read the object.
+    fn resolve_root(&mut self, id: TypeId, written: &str, place: Place) -> Option<Ty> {
+        let model = self.package.item(id).model.as_ref();
+        let mode = model
+            .and_then(|model| model.custom_resource.as_ref())
+            .map(|kind| kind.schema_mode);
+        match mode {
+            Some(SchemaMode::Derived) if !self.is_ours => {
+                self.report_reserved(id);
+                return Some(Ty::Root(id));
+            }
+            Some(SchemaMode::Manual)
+                if let Some(function) = find_schema_function(&self.associated, Owner::Root(id)) =>
+            {
+                return Some(Ty::Written(function, Vec::new()));
+            }
+            _ => {}
+        }
+        let spec = model.map_or("", |model| &model.ident);
+        let lack = match mode {
+            Some(SchemaMode::Derived) => "whose schema has no `metadata`",
+            _ => "which has no schema",
+        };
+        let message = format!("`{written}` is the whole object that kube generates from `{spec}`, {lack}");
+        let help =
+            format!("use its spec, `{spec}`, or put `#[kube(schemaless, embedded_resource)]` on the field");
+        self.error(place, message, &help)
     }
 
     fn resolve_alias(&mut self, id: AliasId, args: &[TypeRef], place: Place, scope: Scope<'_>) -> Option<Ty> {
