@@ -35,9 +35,22 @@ pub struct FieldPath {
     pub path: String,
 }
 
+/// The place in source where a field is declared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldPlace {
+    /// The field, or the struct of the kind.
+    pub range: FileRange,
+    /// True if its struct has `derive(CrdSchema)`, and so the attributes of that.
+    pub is_ours: bool,
+}
+
 /// Returns the place of each field. Of a field inside of a type that is not read, it is the field that has this type;
 /// nothing if the kind or the field is unknown.
-pub fn find_fields(sources: &dyn Sources, options: &Options, wanted: &[FieldPath]) -> Vec<Option<FileRange>> {
+pub fn find_fields(
+    sources: &dyn Sources,
+    options: &Options,
+    wanted: &[FieldPath],
+) -> Vec<Option<FieldPlace>> {
     let (collected, mut report) = collect_build(sources, options, Build::Asked);
     let package = &collected.package;
     let associated = Rc::new(defaults::index_associated(package));
@@ -45,10 +58,20 @@ pub fn find_fields(sources: &dyn Sources, options: &Options, wanted: &[FieldPath
         resolver: Resolver::new(package, associated, &mut report),
         depth: 0,
     };
-    let places: Vec<Option<Place>> = wanted.iter().map(|field| finder.find(field)).collect();
+    let found: Vec<Option<Found>> = wanted.iter().map(|field| finder.find(field)).collect();
     let files = &report.files;
-    let each = |place: Place| FileRange::new(files.path(place.file), place.span.range());
-    places.into_iter().map(|place| place.map(each)).collect()
+    let each = |found: Found| FieldPlace {
+        range: FileRange::new(files.path(found.place.file), found.place.span.range()),
+        is_ours: found.is_ours,
+    };
+    found.into_iter().map(|found| found.map(each)).collect()
+}
+
+/// The place of a field, and whether its struct has our derive.
+#[derive(Clone, Copy)]
+struct Found {
+    place: Place,
+    is_ours: bool,
 }
 
 /// A step from a value to one in it.
@@ -85,8 +108,21 @@ struct Fields<'a> {
 #[derive(Clone, Copy)]
 struct Within<'a> {
     file: FileId,
+    is_ours: bool,
     slots: &'a [TypeRef],
     scope: Scope<'a>,
+}
+
+impl Within<'_> {
+    fn found(&self, span: Span) -> Found {
+        Found {
+            place: Place {
+                file: self.file,
+                span,
+            },
+            is_ours: self.is_ours,
+        }
+    }
 }
 
 struct Finder<'a> {
@@ -95,7 +131,7 @@ struct Finder<'a> {
 }
 
 impl Finder<'_> {
-    fn find(&mut self, wanted: &FieldPath) -> Option<Place> {
+    fn find(&mut self, wanted: &FieldPath) -> Option<Found> {
         let package = self.resolver.package;
         let (id, resource) = package.types.iter().enumerate().find_map(|(position, item)| {
             let resource = item.model.as_ref()?.custom_resource.as_ref()?;
@@ -108,16 +144,19 @@ impl Finder<'_> {
     }
 
     /// Finds a field of the whole object of a kind.
-    fn in_object(&mut self, id: TypeId, resource: &CustomResource, steps: &[Step<'_>]) -> Option<Place> {
+    fn in_object(&mut self, id: TypeId, resource: &CustomResource, steps: &[Step<'_>]) -> Option<Found> {
         let item = self.resolver.package.item(id);
-        let at = |span: Span| Place {
-            file: item.file,
-            span,
+        let at = |span: Span| Found {
+            place: Place {
+                file: item.file,
+                span,
+            },
+            is_ours: item.is_ours,
         };
         let (part, rest) = steps.split_first()?;
         match part {
             Step::Field("spec") => {
-                let args = self.resolver.default_args(id, at(resource.span))?;
+                let args = self.resolver.default_args(id, at(resource.span).place)?;
                 let found = self.in_item(id, &args, rest);
                 Some(found.unwrap_or(at(resource.span)))
             }
@@ -137,7 +176,7 @@ impl Finder<'_> {
     }
 
     /// Finds a field of a value; nothing if the steps end at the value itself, or lead to nothing that is read.
-    fn in_value(&mut self, ty: &Ty, steps: &[Step<'_>]) -> Option<Place> {
+    fn in_value(&mut self, ty: &Ty, steps: &[Step<'_>]) -> Option<Found> {
         let (step, rest) = steps.split_first()?;
         match (ty, step) {
             (Ty::Option(inner), _) => self.in_value(inner, steps),
@@ -153,7 +192,7 @@ impl Finder<'_> {
         }
     }
 
-    fn in_item(&mut self, id: TypeId, args: &[Ty], steps: &[Step<'_>]) -> Option<Place> {
+    fn in_item(&mut self, id: TypeId, args: &[Ty], steps: &[Step<'_>]) -> Option<Found> {
         if self.depth >= MAX_DEPTH || steps.is_empty() {
             return None;
         }
@@ -163,13 +202,14 @@ impl Finder<'_> {
         found
     }
 
-    fn in_shape(&mut self, id: TypeId, args: &[Ty], steps: &[Step<'_>]) -> Option<Place> {
+    fn in_shape(&mut self, id: TypeId, args: &[Ty], steps: &[Step<'_>]) -> Option<Found> {
         let item = self.resolver.package.item(id);
         let model = item.model.as_ref()?;
         let names = model.generics.iter().map(|(name, _)| name.clone());
         let bindings: Bindings = names.zip(args.iter().cloned()).collect();
         let within = Within {
             file: item.file,
+            is_ours: item.is_ours,
             slots: &model.slots,
             scope: Scope {
                 file: item.file,
@@ -193,12 +233,12 @@ impl Finder<'_> {
         }
     }
 
-    fn in_slot(&mut self, slot: usize, within: Within<'_>, steps: &[Step<'_>]) -> Option<Place> {
+    fn in_slot(&mut self, slot: usize, within: Within<'_>, steps: &[Step<'_>]) -> Option<Found> {
         let ty = self.resolver.resolve(within.slots.get(slot)?, within.scope)?;
         self.in_value(&ty, steps)
     }
 
-    fn in_fields(&mut self, of: &Fields<'_>, within: Within<'_>, steps: &[Step<'_>]) -> Option<Place> {
+    fn in_fields(&mut self, of: &Fields<'_>, within: Within<'_>, steps: &[Step<'_>]) -> Option<Found> {
         let (Step::Field(wanted), rest) = steps.split_first()? else {
             return None;
         };
@@ -208,11 +248,8 @@ impl Finder<'_> {
                     return Some(found);
                 }
             } else if field.name == *wanted {
-                let place = Place {
-                    file: within.file,
-                    span: *span,
-                };
-                return Some(self.in_slot(field.slot, within, rest).unwrap_or(place));
+                let inner = self.in_slot(field.slot, within, rest);
+                return Some(inner.unwrap_or(within.found(*span)));
             }
         }
         None
@@ -224,7 +261,7 @@ impl Finder<'_> {
         tagging: &Tagging,
         within: Within<'_>,
         steps: &[Step<'_>],
-    ) -> Option<Place> {
+    ) -> Option<Found> {
         let wrapper = match tagging {
             _ if variant.untagged => None,
             Tagging::External => Some(&variant.name),
@@ -233,8 +270,7 @@ impl Finder<'_> {
         };
         let (inner, place) = match (wrapper, steps.split_first()?) {
             (Some(name), (Step::Field(wanted), rest)) if wanted == name => {
-                let file = within.file;
-                (rest, site.map(|span| Place { file, span }))
+                (rest, site.map(|span| within.found(span)))
             }
             (Some(_), _) => return None,
             (None, _) => (steps, None),

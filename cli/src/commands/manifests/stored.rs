@@ -4,7 +4,7 @@
 //! field became required is served without it, and an operator that expects it cannot decode the object. A default in the
 //! schema helps: the API server fills it in when it reads.
 
-use rbuilder_generator::{Diagnostic, FieldPath, FileRange, Options, Sources, find_fields};
+use rbuilder_generator::{Diagnostic, FieldPath, FieldPlace, FileRange, Options, Sources, find_fields};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -40,7 +40,11 @@ pub(super) fn find_unreadable(
     let found = narrowed.iter().zip(places);
     found
         .map(|((path, narrowed), place)| {
-            warning(place.unwrap_or_else(|| FileRange::new(*path, 0..0)), narrowed)
+            let in_manifest = || FieldPlace {
+                range: FileRange::new(*path, 0..0),
+                is_ours: false,
+            };
+            warning(place.unwrap_or_else(in_manifest), narrowed)
         })
         .collect()
 }
@@ -61,7 +65,7 @@ enum Narrowing {
     EnumValue(String),
 }
 
-fn warning(place: FileRange, narrowed: &Narrowed) -> Diagnostic {
+fn warning(place: FieldPlace, narrowed: &Narrowed) -> Diagnostic {
     let Narrowed { crd, field, what } = narrowed;
     let FieldPath { path, version, .. } = field;
     let (message, help) = match what {
@@ -70,7 +74,15 @@ fn warning(place: FileRange, narrowed: &Narrowed) -> Diagnostic {
                 "`{path}` becomes required in version `{version}` of `{crd}` and has no default: objects stored without \
                  it cannot be decoded"
             ),
-            "make it an `Option`, or give it a default, with `#[kube(default = …)]` or `#[serde(default)]`",
+            match path.as_str() {
+                ".spec" => {
+                    "give each stored object a `spec` before you apply the CRD: kube's type of the object always has one"
+                }
+                _ if place.is_ours => {
+                    "make it an `Option`, or give it a default, with `#[kube(default = …)]` or `#[serde(default)]`"
+                }
+                _ => "make it an `Option`, or give it a default, with `#[serde(default)]`",
+            },
         ),
         Narrowing::EnumValue(value) => (
             format!(
@@ -80,7 +92,7 @@ fn warning(place: FileRange, narrowed: &Narrowed) -> Diagnostic {
             "keep the variant until no stored object has it, or remove it in a new version with a conversion",
         ),
     };
-    Diagnostic::warning(place, message).help(help)
+    Diagnostic::warning(place.range, message).help(help)
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -179,7 +191,8 @@ fn compare_schemas(before: &Value, after: &Value, path: &str, found: &mut Vec<(S
     }
     if after.contains_key("enum") {
         let field = if path.is_empty() { "." } else { path };
-        let removed = new_names(after, before, "enum");
+        // The API server drops a `null` that the schema refuses when it reads an object.
+        let removed = new_names(after, before, "enum").filter(|value| !value.is_null());
         found.extend(removed.map(|value| (field.to_owned(), Narrowing::EnumValue(value.to_string()))));
     }
     let properties = after.get("properties").and_then(Value::as_object);
@@ -265,6 +278,7 @@ mod tests {
     fn an_enum_value_that_is_removed_is_found() {
         let schema = |values: &str| format!("{{properties: {{phase: {{enum: [{values}]}}}}}}");
         check(&schema("A, B"), &schema("A, C"), &[r#".phase without "B""#]);
+        check(&schema("A, B, null"), &schema("A, B"), &[]);
         check("{properties: {phase: {}}}", &schema("A"), &[]);
         check(&schema("A"), "{properties: {phase: {}}}", &[]);
     }
