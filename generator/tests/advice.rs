@@ -424,3 +424,34 @@ fn markers_of_go_are_put_into_the_words_of_schemars() {
         assert!(compiled.contains(&field), "{marker}: its advice is not compiled");
     }
 }
+
+/// Without `Cargo.lock`, the manifest says which release of kube the advice is for.
+#[test]
+fn advice_for_the_release_that_the_manifest_asks_for() {
+    let source = kind(
+        "#[serde(default = \"more\")] a: i32",
+        "fn more() -> i32 { compute() }",
+    );
+    for (requirement, expected) in [
+        ("kube = \"0.96\"", "`#[schemars(default = \"function\")]`"),
+        (
+            "kube = { version = \"^1.1\", features = [\"derive\"] }",
+            "`#[schemars(default = \"function\")]`",
+        ),
+        ("kube = \">=2, <4\"", "`#[schemars(extend(\"default\" = …))]`"),
+        (
+            "kube = { git = \"https://github.com/kube-rs/kube\" }",
+            "`#[schemars(extend(\"default\" = …))]`",
+        ),
+    ] {
+        let mut sources = SourceSet::default();
+        sources.insert("Cargo.toml", CARGO_TOML.replace("kube = \"5\"", requirement));
+        sources.insert("src/lib.rs", source.as_str());
+        let made = generate(&sources, &Options::default());
+        let helps = helps(&made);
+        assert!(
+            helps.iter().any(|help| help.contains(expected)),
+            "{requirement}: {helps:?}"
+        );
+    }
+}

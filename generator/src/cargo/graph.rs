@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::rc::Rc;
 
+use semver::VersionReq;
 use toml_edit::{Item, TableLike};
 
 use rbuilder_reader::cfg::Cfg;
@@ -338,6 +339,21 @@ impl<'a> Graph<'a> {
             return string_at(of_workspace, "version");
         }
         own.as_str()
+    }
+
+    /// The newest release of a package that the packages here ask for, as a repository without `Cargo.lock` has it.
+    pub(super) fn required_release(&self, name: &str) -> Option<(u16, u16)> {
+        let own = self.nodes.iter().filter(|node| node.locked.is_none());
+        let asked = own
+            .flat_map(|node| node.wanted.values())
+            .filter(|wanted| wanted.package == name);
+        let releases = asked.filter_map(|wanted| {
+            let requirement = VersionReq::parse(wanted.requirement.as_deref()?).ok()?;
+            let first = requirement.comparators.first()?;
+            let minor = first.minor.unwrap_or_default();
+            Some((u16::try_from(first.major).ok()?, u16::try_from(minor).ok()?))
+        });
+        releases.max()
     }
 
     /// The features of k8s-openapi that the packages ask for. A library leaves the choice to the programs that use it

@@ -103,7 +103,8 @@ fn find(graph: &mut Graph<'_>, options: &Options) -> Result<Found, Diagnostic> {
         },
         ..graph.k8s_openapi()
     };
-    let kube = find_locked(&here, graph, "kube").map(|(major, minor)| KubeRelease::new(major, minor));
+    let kube = find_locked(&here, graph, "kube").or_else(|| graph.required_release("kube"));
+    let kube = kube.map(|(major, minor)| KubeRelease::new(major, minor));
     let mut packages = graph.manifests(0);
     // A path crate has no kinds of its own to select, but its types are part of others'.
     for (index, manifest) in packages.iter_mut().enumerate() {
