@@ -435,3 +435,58 @@ fn changes_by_the_program_are_shown_with_their_places() {
         warned.err
     );
 }
+
+/// The PROJECT of an operator in Go beside the package says nothing of the package, and its role stays.
+#[test]
+fn the_project_of_another_tool_is_not_ours() {
+    let project = "domain: coreos.com\nlayout:\n- go.kubebuilder.io/v4\nprojectName: cafe\nresources:\n- api:\n    crdVersion: v1\n  \
+                   domain: coreos.com\n  group: monitoring\n  kind: PodMonitor\n  version: v1\nversion: \"3\"\n";
+    let role = "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata:\n  name: manager-role\nrules:\n\
+                - apiGroups:\n  - apps\n  resources:\n  - deployments\n  verbs:\n  - get\n";
+    let folder = package(
+        &[("Cup", "size: i32")],
+        &[
+            ("PROJECT", project),
+            ("config/rbac/role.yaml", role),
+            (
+                "src/monitor.rs",
+                &kind("PodMonitor", "monitoring.coreos.com", "size: i32"),
+            ),
+            ("src/lib.rs", "mod cup; mod monitor;"),
+        ],
+    );
+    let said = folder.run("adopt --dry-run").ok().out;
+    assert!(said.contains("belongs to Prometheus Operator"), "{said}");
+    let ran = folder.run("manifests").ok();
+    assert!(!ran.err.contains("PROJECT"), "{}", ran.err);
+    let tree = folder.tree();
+    assert_eq!(tree["config/rbac/role.yaml"], role);
+    let crds: Vec<_> = tree.keys().filter(|path| path.contains("/crd/")).collect();
+    assert_eq!(crds, ["config/crd/bases/x.io_cups.yaml"]);
+}
+
+/// A kind in a group of another project whose CRD is committed may be the package's own: a provider has such kinds.
+#[test]
+fn a_skipped_kind_with_a_committed_crd_names_the_way_to_have_it_written() {
+    let committed = crd("Cup", SIZE).replace("x.io", "addons.cluster.x-k8s.io");
+    let folder = package(&[], &[("config/crds/cups.yaml", &committed)]);
+    folder.write("src/lib.rs", &kind("Cup", "addons.cluster.x-k8s.io", "size: i32"));
+    let said = folder.run("adopt").ok().out;
+    let expected = "list it in Cargo.toml with the others that you write: `only = [\"Cup\", …]`";
+    assert!(said.contains(expected), "{said}");
+    let manifest = folder.tree()["Cargo.toml"].clone();
+    let table = "[package.metadata.rbuilder]\n";
+    let manifest = manifest.replace(table, "");
+    folder.write("Cargo.toml", &format!("{manifest}\n{table}only = [\"Cup\"]\n"));
+    let said = folder.run("adopt").ok().out;
+    assert!(said.contains("same"), "{said}");
+    folder.run("manifests").ok();
+    assert!(folder.tree()["config/crds/cups.yaml"].contains("listKind: CupList"));
+}
+
+#[test]
+fn a_package_with_kinds_in_examples_only() {
+    let folder = package(&[], &[("examples/cup.rs", &kind("Cup", "x.io", "size: i32"))]);
+    let said = folder.run("adopt").ok().out;
+    assert!(said.contains("`rbuilder manifests --example <name>`"), "{said}");
+}

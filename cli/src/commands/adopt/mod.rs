@@ -20,7 +20,7 @@ use crate::edit::Obstacle;
 use crate::edit::selection::{OutputSettings, Skip, has_only, set_output, skip_kinds};
 use crate::flags::{AdoptFlags, Output};
 use crate::plan::{Plan, render_diff, render_json};
-use crate::project::FILE;
+use crate::project::{FILE, Project};
 use crate::shell::Shell;
 use crate::tree::Tree;
 
@@ -71,12 +71,17 @@ pub(super) fn run(dir: &Path, flags: &AdoptFlags, shell: &mut Shell) -> Result<u
     Ok(0)
 }
 
+/// Returns whether a PROJECT file is that of an operator that another tool has created, such as one in Go beside the package.
+fn is_of_other_tool(text: &str) -> bool {
+    Project::parse(text).is_ok_and(|project| project.foreign_layout().is_some())
+}
+
 /// Returns the changes that `adopt` makes, and what it found.
 ///
 /// # Errors
 /// Fails in a directory without a package, in a project with PROJECT, and if a `Cargo.toml` cannot be edited.
 fn plan_adopt(tree: &Tree) -> Result<(Plan, Survey)> {
-    if tree.read(FILE)?.is_some() {
+    if tree.read(FILE)?.is_some_and(|text| !is_of_other_tool(&text)) {
         bail!(
             "this directory has a PROJECT file, so `rbuilder manifests` writes to config/: run `rbuilder manifests --check`"
         );

@@ -48,6 +48,11 @@ pub(super) fn render(survey: &Survey) -> String {
         }
     }
     text.push_str(&format!("\n{}\n", count_kinds(&survey.kinds)));
+    if survey.kinds.is_empty() && survey.errors.is_empty() {
+        text.push_str(
+            "the libraries and binaries have no kinds: `rbuilder manifests --example <name>` reads those of an example\n",
+        );
+    }
     text
 }
 
@@ -96,6 +101,14 @@ pub(super) fn verdict(kind: &SurveyedKind) -> &'static str {
 /// The lines below a kind.
 fn details(kind: &SurveyedKind) -> Vec<String> {
     let mut lines = match &kind.state {
+        KindState::Skipped(reason) if reason.contains("belongs to") && !kind.committed.is_empty() => {
+            // Providers of a project have kinds in groups of it.
+            let own = format!(
+                "if it is your kind, list it in Cargo.toml with the others that you write: `only = [\"{}\", …]`",
+                kind.summary.kind
+            );
+            vec![reason.clone(), own]
+        }
         KindState::Skipped(reason) => vec![reason.clone()],
         KindState::Unreadable(reasons) => {
             let mut lines = Vec::new();

@@ -315,7 +315,12 @@ fn empty_role(plan: &mut Plan, tree: &Tree, request: &Request) -> Result<()> {
     let Some(project) = plan.read(tree, FILE)? else {
         return Ok(());
     };
-    let known = Project::parse(&project)?.known;
+    let project = Project::parse(&project)?;
+    // The role is that of an operator which another tool has created.
+    if project.foreign_layout().is_some() {
+        return Ok(());
+    }
+    let known = project.known;
     let adopted = known.rbuilder.package.as_ref();
     if adopted.is_some_and(|package| package.leaves_out(&path) || !is_printed(&text)) {
         return Ok(());

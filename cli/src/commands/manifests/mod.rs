@@ -442,11 +442,15 @@ fn project_kinds(sources: &TreeSources) -> Option<ProjectKinds> {
     })
 }
 
-/// Reads PROJECT, with its text; `None` without one, or if it is not valid.
+/// Reads PROJECT, with its text; `None` without one, if it is not valid, or if it is that of another tool, such as of an operator
+/// in Go beside the package.
 fn read_known(sources: &TreeSources) -> Option<(Arc<str>, Known)> {
     let text = sources.text(FILE).ok()??;
-    let known = Project::parse(&text).ok()?.known;
-    Some((text, known))
+    let project = Project::parse(&text).ok()?;
+    match project.foreign_layout() {
+        Some(_) => None,
+        None => Some((text, project.known)),
+    }
 }
 
 fn has_errors(diagnostics: &[Diagnostic]) -> bool {
