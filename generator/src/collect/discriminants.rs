@@ -94,7 +94,7 @@ fn split_list(mut list: Cursor<'_>) -> Vec<&str> {
     parts
 }
 
-/// Text with its parts where they are in a file, or as soon behind it as there is room.
+/// Text with its parts where they are in a file, or as soon behind it as they fit.
 struct Placed {
     text: String,
 }

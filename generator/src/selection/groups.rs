@@ -44,6 +44,11 @@ const GROUPS: &[Row] = &[
         "Cluster API",
         "kubernetes-sigs/cluster-api",
     ),
+    (
+        "cdi.kubevirt.io",
+        "KubeVirt",
+        "kubevirt/containerized-data-importer",
+    ),
     ("ceph.rook.io", "Rook", "rook/rook"),
     ("cert-manager.io", "cert-manager", "cert-manager/cert-manager"),
     ("cilium.io", "Cilium", "cilium/cilium"),
@@ -80,6 +85,7 @@ const GROUPS: &[Row] = &[
         "kubernetes-sigs/external-dns",
     ),
     ("flagger.app", "Flagger", "fluxcd/flagger"),
+    ("fleet.cattle.io", "Fleet", "rancher/fleet"),
     (
         "gateway.networking.k8s.io",
         "Gateway API",
@@ -128,6 +134,7 @@ const GROUPS: &[Row] = &[
         "Elastic Cloud on Kubernetes",
         "elastic/cloud-on-k8s",
     ),
+    ("kubevirt.io", "KubeVirt", "kubevirt/kubevirt"),
     (
         "kustomize.toolkit.fluxcd.io",
         "Flux",
@@ -135,6 +142,7 @@ const GROUPS: &[Row] = &[
     ),
     ("kyverno.io", "Kyverno", "kyverno/kyverno"),
     ("longhorn.io", "Longhorn", "longhorn/longhorn"),
+    ("management.cattle.io", "Rancher", "rancher/rancher"),
     ("messaging.knative.dev", "Knative", "knative/eventing"),
     ("metallb.io", "MetalLB", "metallb/metallb"),
     ("metrics.k8s.io", "the metrics API", "kubernetes/metrics"),
@@ -183,6 +191,7 @@ const GROUPS: &[Row] = &[
         "cloudnative-pg/cloudnative-pg",
     ),
     ("projectcontour.io", "Contour", "projectcontour/contour"),
+    ("provisioning.cattle.io", "Rancher", "rancher/rancher"),
     ("rabbitmq.com", "RabbitMQ Operators", "rabbitmq/cluster-operator"),
     ("ray.io", "KubeRay", "ray-project/kuberay"),
     ("scheduling.volcano.sh", "Volcano", "volcano-sh/volcano"),
