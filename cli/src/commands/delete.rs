@@ -163,14 +163,8 @@ impl<'a> Removal<'a> {
 
     /// Checks that neither webhooks nor other versions need the API.
     fn check_unused_api(&self) -> Result<()> {
-        let Resource {
-            group, version, kind, ..
-        } = &self.resource;
+        let Resource { version, kind, .. } = &self.resource;
         let known = &self.project.known.resources;
-        let group_flag = match group.as_str() {
-            "" => String::new(),
-            group => format!("--group {group} "),
-        };
         let others = || {
             known
                 .iter()
@@ -183,8 +177,8 @@ impl<'a> Removal<'a> {
         let with_webhooks = spoke.or(Some(&self.resource).filter(|own| own.webhooks.is_some()));
         if let Some(other) = with_webhooks {
             bail!(
-                "kind `{kind}` has webhooks that need version `{version}`: delete them first with `rbuilder delete webhook {group_flag}--version {} --kind {kind}`",
-                other.version
+                "kind `{kind}` has webhooks that need version `{version}`: delete them first with `rbuilder delete webhook {}`",
+                other.naming_flags()
             );
         }
         if others().count() < 2 {

@@ -178,15 +178,10 @@ fn check_project(project: &Project, before: &Features, settings: &SettingFlags) 
         && settings.disable.contains(&Feature::Webhooks)
         && before.0.contains(&Feature::Webhooks)
     {
-        let Resource {
-            group, version, kind, ..
-        } = resource;
-        let group_flag = match group.as_str() {
-            "" => String::new(),
-            group => format!("--group {group} "),
-        };
         bail!(
-            "without its webhook the API server can serve only one version of kind `{kind}`: delete the conversion first, with `rbuilder delete webhook {group_flag}--version {version} --kind {kind} --conversion`"
+            "without its webhook the API server can serve only one version of kind `{}`: delete the conversion first, with `rbuilder delete webhook {} --conversion`",
+            resource.kind,
+            resource.naming_flags()
         );
     }
     Ok(())

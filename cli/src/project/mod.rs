@@ -24,8 +24,8 @@ use crate::yaml_stream::describe_failure;
 
 pub use image::Image;
 pub use package::AdoptedPackage;
-pub(crate) use resource::strip_domain;
 pub use resource::{Api, NamedController, Resource, Webhooks};
+pub(crate) use resource::{naming_flags, strip_domain};
 pub use scaffolded::{ATTRIBUTES, ATTRIBUTES_TEXT, RECORD, ScaffoldedFiles};
 
 /// Name of the file.

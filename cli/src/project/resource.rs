@@ -176,6 +176,11 @@ impl Resource {
         parts.join(".")
     }
 
+    /// Returns the flags that name this version of the kind, as [`naming_flags`] prints them.
+    pub(crate) fn naming_flags(&self) -> String {
+        naming_flags(&self.group, &self.version, &self.kind)
+    }
+
     /// Returns whether the types of the kind are not this project's.
     pub fn is_foreign(&self) -> bool {
         self.core || self.external
@@ -330,6 +335,16 @@ pub(crate) fn strip_domain<'a>(group: &'a str, domain: &str) -> Option<&'a str> 
         own if own.is_empty() || domain.is_empty() => Some(own),
         own => own.strip_suffix('.'),
     }
+}
+
+/// Returns the flags that name a version of a kind, for a command that is printed: `--group cache --version v1 --kind Cup`. A
+/// group that is empty has no flag: a shell would drop its value.
+pub(crate) fn naming_flags(group: &str, version: &str, kind: &str) -> String {
+    let group = match group {
+        "" => String::new(),
+        group => format!("--group {group} "),
+    };
+    format!("{group}--version {version} --kind {kind}")
 }
 
 #[cfg(test)]

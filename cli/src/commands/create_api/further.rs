@@ -167,16 +167,14 @@ pub(super) fn warn_unconverted(project: &Project, resource: &Resource, outcome: 
                 .is_some_and(|webhooks| webhooks.conversion && !webhooks.spoke.contains(&resource.version))
     });
     for hub in hubs {
-        let Resource {
-            group, version, kind, ..
-        } = hub;
         outcome.warn(
             &format!(
-                "version `{}` of `{kind}` has no conversion to the hub version `{version}`",
-                resource.version
+                "version `{}` of `{}` has no conversion to the hub version `{}`",
+                resource.version, hub.kind, hub.version
             ),
             &format!(
-                "run `rbuilder create webhook --group {group} --version {version} --kind {kind} --conversion --spoke {}`",
+                "run `rbuilder create webhook {} --conversion --spoke {}`",
+                hub.naming_flags(),
                 resource.version
             ),
         );

@@ -15,7 +15,7 @@ use super::{Outcome, execute, features, owners, scaffold};
 use crate::edit::{kustomization, rust};
 use crate::flags::WebhookFlags;
 use crate::plan::Plan;
-use crate::project::{Project, Resource, Webhooks, names};
+use crate::project::{Project, Resource, Webhooks, names, naming_flags};
 use crate::shell::Shell;
 use crate::tree::Tree;
 
@@ -220,15 +220,11 @@ impl Request {
         }
         for version in std::iter::once(&flags.version).chain(&flags.spoke) {
             if !family.iter().any(|other| other.version == *version) {
-                let group = match flags.group.as_str() {
-                    "" => String::new(),
-                    group => format!("--group {group} "),
-                };
                 bail!(
-                    "kind `{}` has no API types in {}: scaffold them with `rbuilder create api {group}--version {version} --kind {}`{}",
+                    "kind `{}` has no API types in {}: scaffold them with `rbuilder create api {}`{}",
                     flags.kind,
                     shown_version(&flags.group, version),
-                    flags.kind,
+                    naming_flags(&flags.group, version, &flags.kind),
                     foreign_kind::explain_unknown(tree, &flags.group, version, &flags.kind)?
                 );
             }

@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use super::layout::Layout;
 use crate::plan::{Change, Plan};
-use crate::project::{FILE, Known, Resource};
+use crate::project::{FILE, Known, Resource, naming_flags};
 
 /// Returns a warning for each CRD that a plan leaves without the version in which its objects are stored.
 pub(super) fn find_lost_storage(plan: &Plan, layout: &Layout, kinds: &[KindSummary]) -> Vec<Diagnostic> {
@@ -133,35 +133,34 @@ fn is_listed(known: &Known, kind: &KindSummary, version: &str) -> bool {
     })
 }
 
+/// Keys of an entry in PROJECT that say which version of a kind it is of.
+const NAMES: [&str; 3] = ["kind", "group", "version"];
+
 /// Returns the line of PROJECT with the version of a resource.
 fn find_entry(text: &str, resource: &Resource) -> Range<usize> {
-    let wanted = [
-        ("kind", &resource.kind),
-        ("group", &resource.group),
-        ("version", &resource.version),
-    ];
-    let (mut start, mut found, mut matching) = (0, 0..0, 0);
+    let mut entries: Vec<([&str; 3], Range<usize>)> = Vec::new();
+    let mut start = 0;
     for line in text.split_inclusive('\n') {
         if line.starts_with('-') {
-            matching = 0;
+            entries.push(Default::default());
         }
-        let content = line.trim_start_matches(['-', ' ']).trim_end();
-        let (key, value) = content.split_once(": ").unwrap_or_default();
-        let is_wanted =
-            |(name, expected): &(&str, &String)| key == *name && value.trim_matches('"') == expected.as_str();
-        if wanted.iter().any(is_wanted) {
-            matching += 1;
+        let content = line.strip_prefix("- ").or(line.strip_prefix("  "));
+        let (key, value) = content
+            .and_then(|content| content.trim_end().split_once(": "))
+            .unwrap_or_default();
+        let name = NAMES.iter().position(|name| *name == key);
+        if let (Some(name), Some((values, place))) = (name, entries.last_mut()) {
+            values[name] = value.trim_matches('"');
             if key == "version" {
-                let at = start + line.find(content).unwrap_or(0);
-                found = at..at + content.len();
+                *place = start + 2..start + line.trim_end().len();
             }
-        }
-        if matching == wanted.len() {
-            return found;
         }
         start += line.len();
     }
-    0..0
+    let wanted = [&*resource.kind, &*resource.group, &*resource.version];
+    let mut entries = entries.into_iter();
+    let found = entries.find(|(values, _)| *values == wanted);
+    found.map_or(0..0, |(_, place)| place)
 }
 
 /// Returns message and help about a version that the source does not have of a kind.
@@ -171,8 +170,8 @@ fn describe_version(known: &Known, resource: &Resource, kind: &KindSummary) -> (
     let mut versions = kind.versions.iter();
     let help = match versions.find(|version| !is_listed(known, kind, version)) {
         Some(new) => format!(
-            "keep `{version}` in the source, and add `{new}` with `rbuilder create api --group {} --version {new} --kind {name}`",
-            resource.group
+            "keep `{version}` in the source, and add `{new}` with `rbuilder create api {}`",
+            naming_flags(&resource.group, new, name)
         ),
         None => format!("remove it from {FILE} with `{}`", delete_command(resource)),
     };
@@ -207,8 +206,5 @@ fn describe_kind(known: &Known, resource: &Resource, kinds: &[KindSummary]) -> (
 }
 
 fn delete_command(resource: &Resource) -> String {
-    let Resource {
-        group, version, kind, ..
-    } = resource;
-    format!("rbuilder delete api --group {group} --version {version} --kind {kind}")
+    format!("rbuilder delete api {}", resource.naming_flags())
 }
