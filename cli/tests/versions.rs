@@ -573,3 +573,90 @@ fn samples_that_cannot_be_read_are_passed_over() {
         assert_eq!(folder.run("manifests").ok().err, "", "{text:?}");
     }
 }
+
+/// kubectl cannot apply a sample of a version or a kind that is no longer served.
+#[test]
+fn samples_of_a_version_that_is_gone_are_named() {
+    let folder = project();
+    folder.write(
+        "config/samples/other.yaml",
+        "apiVersion: other.example.com/v1\nkind: Cup\n---\napiVersion: v1\nkind: ConfigMap\n",
+    );
+    for (from, to) in [
+        ("version = \"v1\"", "version = \"v3\""),
+        ("kind = \"Cup\"", "kind = \"Mug\""),
+    ] {
+        change(&folder, TYPES, from, to);
+        let part = "this sample is of cache.example.com/v1, and no CRD of the project has a `Cup` there";
+        let said = folder.run("manifests").ok().err;
+        let is_first = from.starts_with("version");
+        assert_eq!(said.contains(part), is_first, "{said}");
+        let found = folder.run("doctor").out;
+        assert!(
+            found.contains(&format!("warning samples: {SAMPLE}: {part}")),
+            "{found}"
+        );
+        assert_eq!(found.matches("warning samples").count(), 1, "{found}");
+    }
+}
+
+/// The metadata is that of every object, and a status that is no subresource is written with the rest.
+#[test]
+fn samples_are_checked_as_whole_objects() {
+    let folder = project();
+    let crd = folder.tree()[CRD].clone();
+    let sample = folder.tree()[SAMPLE].clone();
+    let check = |crd: &str, sample: &str, expected: Option<&str>| {
+        folder.write(CRD, crd);
+        folder.write(SAMPLE, sample);
+        let found = folder.run("doctor").out;
+        let said = found.lines().find(|line| line.starts_with("warning samples"));
+        match expected {
+            Some(expected) => assert!(said.is_some_and(|said| said.ends_with(expected)), "{found}"),
+            None => assert_eq!(said, None, "{found}"),
+        }
+    };
+    let with = |from: &str, to: &str| sample.replace(from, to);
+    check(
+        &crd,
+        &with("  labels:\n", "  lables:\n"),
+        Some("at `metadata`: unknown field `lables`"),
+    );
+    check(
+        &crd,
+        &with("  labels:\n", "  labels:\n    a: 1\n"),
+        Some("at `metadata`: at `labels`: at `a`: expected a string, found 1"),
+    );
+    let status = format!("{sample}status:\n  nothing: 1\n");
+    check(&crd, &status, None);
+    let alone = crd.replace("    subresources:\n      status: {}\n", "");
+    assert_ne!(alone, crd);
+    check(&alone, &status, Some("at `status`: unknown field `nothing`"));
+    let counted = crd.replace(
+        "      openAPIV3Schema:\n",
+        "      openAPIV3Schema:\n        minProperties: 4\n",
+    );
+    assert_ne!(counted, crd);
+    check(&counted, &sample, None);
+}
+
+/// A group that is empty is not written: a shell would take the next flag for its value.
+#[test]
+fn a_kind_without_a_group_is_named_without_one() {
+    let folder = Folder::new();
+    folder.run(INIT).ok();
+    folder.run("create api --version v1 --kind Cup").ok();
+    change(&folder, TYPES, "version = \"v1\"", "version = \"v2\"");
+    let said = folder.run("manifests").ok().err;
+    assert!(
+        said.contains("`rbuilder create api --version v2 --kind Cup`"),
+        "{said}"
+    );
+    assert!(said.contains("  version: v1\n"), "{said}");
+    change(&folder, TYPES, "kind = \"Cup\"", "kind = \"Mug\"");
+    let said = folder.run("manifests").ok().err;
+    assert!(
+        said.contains("`rbuilder delete api --version v1 --kind Cup`"),
+        "{said}"
+    );
+}

@@ -28,30 +28,47 @@ pub fn check_default(default: &Value, schema: &Schema) -> Result<(), String> {
     check_lists(&filled, schema)
 }
 
-/// Checks an object as the API server does when one is created: with the defaults of absent fields, and without a `null` in place of a
-/// field. Fields that the schema does not have count as errors, as they do for `kubectl apply`. Of rules, those are checked that
-/// markers write.
+/// Checks an object as the API server does when one is created: with the defaults of absent fields, and without a `null` that
+/// neither the schema accepts nor a default replaces. Fields that the schema does not have count as errors, as they do for
+/// `kubectl apply`. Of rules, those are checked that markers write.
 ///
 /// # Errors
 /// Why the object does not fit, a phrase, with the way to the place.
 pub fn check_created(object: &Value, schema: &Schema) -> Result<(), String> {
-    let mut filled = without_nulls(object);
+    let mut filled = object.clone();
+    drop_nulls(&mut filled, schema);
     fill(&mut filled, schema);
     check_whole(&filled, schema)?;
     check_lists(&filled, schema)
 }
 
-fn without_nulls(value: &Value) -> Value {
+/// Removes each `null` in place of a field that is not nullable and has no default, as the API server does before it fills in
+/// defaults. One that a field is nullable for stays: it is a value, which a required field may have. Items of lists stay as well.
+fn drop_nulls(value: &mut Value, schema: &Schema) {
     match value {
         Value::Object(fields) => {
-            let fields = fields.iter().filter(|(_, field)| !field.is_null());
-            fields
-                .map(|(name, field)| (name.clone(), without_nulls(field)))
-                .collect()
+            fields.retain(|name, field| {
+                !field.is_null()
+                    || inner(schema, name).is_none_or(|inner| inner.nullable || has_default(inner))
+            });
+            for (name, field) in fields {
+                if let Some(inner) = inner(schema, name) {
+                    drop_nulls(field, inner);
+                }
+            }
         }
-        Value::Array(items) => items.iter().map(without_nulls).collect(),
-        other => other.clone(),
+        Value::Array(items) => {
+            if let Some(inner) = &schema.items {
+                items.iter_mut().for_each(|item| drop_nulls(item, inner));
+            }
+        }
+        _ => {}
     }
+}
+
+/// A default of `null` is none.
+fn has_default(schema: &Schema) -> bool {
+    schema.default.as_ref().is_some_and(|default| !default.is_null())
 }
 
 fn check_whole(value: &Value, schema: &Schema) -> Result<(), String> {
@@ -59,7 +76,7 @@ fn check_whole(value: &Value, schema: &Schema) -> Result<(), String> {
     check_parts(value, schema)
 }
 
-/// Puts in the defaults of what is absent inside a value.
+/// Puts in the defaults of what is absent inside a value, and of a `null` that is not nullable.
 fn fill(value: &mut Value, schema: &Schema) {
     match value {
         Value::Object(fields) => {
@@ -72,17 +89,28 @@ fn fill(value: &mut Value, schema: &Schema) {
             }
             for (name, field) in fields {
                 if let Some(inner) = inner(schema, name) {
-                    fill(field, inner);
+                    fill_field(field, inner);
                 }
             }
         }
         Value::Array(items) => {
             if let Some(inner) = &schema.items {
-                items.iter_mut().for_each(|item| fill(item, inner));
+                items.iter_mut().for_each(|item| fill_field(item, inner));
             }
         }
         _ => {}
     }
+}
+
+/// Puts the default in the place of a `null` that is not nullable, and fills in those of what is inside.
+fn fill_field(value: &mut Value, schema: &Schema) {
+    if let Some(default) = &schema.default
+        && value.is_null()
+        && !schema.nullable
+    {
+        value.clone_from(default);
+    }
+    fill(value, schema);
 }
 
 fn inner<'a>(schema: &'a Schema, name: &str) -> Option<&'a Schema> {
@@ -156,8 +184,60 @@ fn check_identity(fields: &Map<String, Value>) -> Result<(), String> {
         ));
     }
     match fields.get("metadata") {
-        None | Some(Value::Object(_) | Value::Null) => Ok(()),
+        Some(Value::Object(metadata)) => {
+            check_metadata(metadata).map_err(|reason| format!("at `metadata`: {reason}"))
+        }
+        None | Some(Value::Null) => Ok(()),
         Some(other) => Err(format!("expected an object for `metadata`, found {other}")),
+    }
+}
+
+/// The fields of `ObjectMeta`.
+const METADATA: &[&str] = &[
+    "annotations",
+    "creationTimestamp",
+    "deletionGracePeriodSeconds",
+    "deletionTimestamp",
+    "finalizers",
+    "generateName",
+    "generation",
+    "labels",
+    "managedFields",
+    "name",
+    "namespace",
+    "ownerReferences",
+    "resourceVersion",
+    "selfLink",
+    "uid",
+];
+
+/// Checks the names of the fields, and the types of those that people write.
+fn check_metadata(fields: &Map<String, Value>) -> Result<(), String> {
+    for (name, value) in fields.iter().filter(|(_, value)| !value.is_null()) {
+        let checked =
+            match name.as_str() {
+                "name" | "generateName" | "namespace" => expect_string(value),
+                "labels" | "annotations" => match value {
+                    Value::Object(entries) => entries
+                        .iter()
+                        .filter(|(_, entry)| !entry.is_null())
+                        .try_for_each(|(key, entry)| {
+                            expect_string(entry).map_err(|reason| format!("at `{key}`: {reason}"))
+                        }),
+                    other => Err(format!("expected an object, found {other}")),
+                },
+                known if METADATA.contains(&known) => Ok(()),
+                _ => return Err(format!("unknown field `{name}`")),
+            };
+        checked.map_err(|reason| format!("at `{name}`: {reason}"))?;
+    }
+    Ok(())
+}
+
+fn expect_string(value: &Value) -> Result<(), String> {
+    match value {
+        Value::String(_) => Ok(()),
+        other => Err(format!("expected a string, found {other}")),
     }
 }
 

@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_that_are_created_have_defaults_and_no_nulls() {
+    fn objects_that_are_created_have_defaults() {
         let schema: Schema =
             serde_json::from_value(json!({ "type": "object", "required": ["a"], "properties": {
             "a": { "type": "integer", "default": 1 }, "b": { "type": "string", "pattern": "^x" } } }))
@@ -273,6 +273,59 @@ mod tests {
                 "{object}"
             );
         }
+    }
+
+    #[test]
+    fn a_null_in_an_object_that_is_created_is_a_value_where_the_schema_accepts_it() {
+        let check = |object: Value, schema: Value, expected: Result<(), &str>| {
+            let read: Schema = serde_json::from_value(schema.clone()).expect("a schema");
+            assert_eq!(
+                check_created(&object, &read),
+                expected.map_err(str::to_owned),
+                "{object} against {schema}"
+            );
+        };
+        let field = |field: Value| json!({"type": "object", "required": ["a"], "properties": {"a": field}});
+        let null = || json!({ "a": null });
+        check(null(), field(json!({"type": "string", "nullable": true})), Ok(()));
+        check(null(), field(json!({"type": "string"})), Err("missing field `a`"));
+        check(null(), field(json!({"type": "string", "default": "x"})), Ok(()));
+        check(
+            null(),
+            json!({"type": "object", "properties": {}}),
+            Err("unknown field `a`"),
+        );
+        // The default of a nullable field does not replace `null`.
+        let nullable = field(json!({"type": "string", "nullable": true, "default": "x"}));
+        let rule = json!([{"rule": "has(self.a)||has(self.b)"}]);
+        let mut ruled = nullable.clone();
+        ruled["x-kubernetes-validations"] = rule;
+        check(null(), nullable, Ok(()));
+        check(null(), ruled, Ok(()));
+        let map =
+            |values: Value| json!({"type": "object", "minProperties": 1, "additionalProperties": values});
+        check(
+            null(),
+            map(json!({"type": "string"})),
+            Err("expected at least 1 keys, found 0"),
+        );
+        check(null(), map(json!({"type": "string", "default": "x"})), Ok(()));
+        let list = |items: Value| json!({"type": "array", "items": items});
+        check(
+            json!([null]),
+            list(json!({"type": "string"})),
+            Err("`null` is not allowed"),
+        );
+        check(
+            json!([null]),
+            list(json!({"type": "string", "default": "x"})),
+            Ok(()),
+        );
+        check(
+            json!([null]),
+            list(json!({"type": "string", "nullable": true})),
+            Ok(()),
+        );
     }
 
     #[test]

@@ -133,6 +133,19 @@ impl Layout {
         name.is_some_and(|name| !name.contains('/') && is_yaml(name) && !self.is_role(path))
     }
 
+    /// Returns the paths of the CRDs that are there, sorted.
+    ///
+    /// # Errors
+    /// Fails if their directory cannot be read.
+    pub(super) fn list_crds(&self, tree: &Tree) -> Result<Vec<String>> {
+        let mut paths = tree.list(&self.crds)?;
+        paths.extend(self.crd_files.values().cloned());
+        paths.retain(|path| self.holds_crd(path));
+        paths.sort();
+        paths.dedup();
+        Ok(paths)
+    }
+
     /// Returns whether a path is that of the roles.
     pub(super) fn is_role(&self, path: &str) -> bool {
         path == self.path("rbac/role.yaml")

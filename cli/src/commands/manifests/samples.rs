@@ -1,14 +1,18 @@
-//! Samples in `config/samples` that the CRD of their kind refuses.
+//! Samples in `config/samples` that the CRD of their kind refuses, or whose kind no CRD has any more.
 //!
 //! A sample is written with the kind, and stays as it is when the types change. `kubectl apply` then refuses it, and catalogs show it
 //! as the example of the kind. Samples of the CRDs that a run changes are checked, and by `doctor` all of them: to parse each CRD again
 //! would double the time of a run that changes nothing.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use anyhow::Result;
 use rbuilder_generator::{Diagnostic, FileRange};
 use rbuilder_schema::{Schema, check_created};
 use serde_json::Value;
 
+use super::Request;
 use super::layout::Layout;
 use crate::plan::Plan;
 use crate::tree::Tree;
@@ -16,39 +20,64 @@ use crate::yaml_stream::{is_yaml, parse_documents, read_documents};
 
 /// The directory of samples.
 const SAMPLES: &str = "config/samples";
-/// The directory of a project's CRDs.
-const CRDS: &str = "config/crd/bases";
 
-/// Returns a warning for each sample that a CRD refuses which a plan creates or changes.
+/// Returns a warning for each sample that a CRD refuses which a plan creates or changes, and for each whose version of a kind is in no
+/// CRD any more.
 pub(super) fn find_refused(plan: &Plan, tree: &Tree, layout: &Layout) -> Vec<Diagnostic> {
-    let changed = plan.changes().iter().filter(|(path, _)| layout.holds_crd(path));
-    let crds: Vec<Value> = changed
+    let changed = || plan.changes().iter().filter(|(path, _)| layout.holds_crd(path));
+    let crds: Vec<Value> = changed()
         .filter_map(|(_, change)| change.after())
-        .flat_map(|text| parse_documents(text).unwrap_or_default())
+        .flat_map(read_crds)
         .collect();
-    check_samples(plan, tree, &crds)
-}
-
-/// Returns a warning for each sample that a CRD of the project refuses which a plan leaves as it is.
-///
-/// # Errors
-/// Fails if a directory or a CRD cannot be read.
-pub(in crate::commands) fn find_refused_before(plan: &Plan, tree: &Tree) -> Result<Vec<Diagnostic>> {
-    let mut crds = Vec::new();
-    for path in tree.list(CRDS)? {
-        if !plan.changes().contains_key(&path) {
-            let text = tree.read(&path)?.unwrap_or_default();
-            crds.extend(parse_documents(&text).unwrap_or_default());
-        }
-    }
-    Ok(check_samples(plan, tree, &crds))
-}
-
-/// Checks the samples of CRDs. What cannot be read is passed over: it is for kustomize to say, and no reason to write no manifests.
-fn check_samples(plan: &Plan, tree: &Tree, crds: &[Value]) -> Vec<Diagnostic> {
-    if crds.is_empty() {
+    let before: Vec<Value> = changed()
+        .flat_map(|(_, change)| read_crds(change.before()))
+        .collect();
+    if crds.is_empty() && before.is_empty() {
         return Vec::new();
     }
+    let was_known = |object: &Value| find_version(&before, object).is_some();
+    check_samples(plan, tree, &crds, &was_known)
+}
+
+/// Returns a warning for each sample that a CRD of the project refuses which a plan leaves as it is, and for each of a group of the
+/// project that no CRD is of.
+///
+/// # Errors
+/// Fails if the settings, a directory or a CRD cannot be read.
+pub(in crate::commands) fn find_refused_before(plan: &Plan, tree: &Tree) -> Result<Vec<Diagnostic>> {
+    let layout = Request::default().with_settings(tree)?.layout;
+    let (mut crds, mut groups) = (Vec::new(), BTreeSet::new());
+    for path in layout.list_crds(tree)? {
+        let found = read_crds(&plan.read(tree, &path)?.unwrap_or_default());
+        groups.extend(
+            found
+                .iter()
+                .filter_map(|crd| Some(crd["spec"]["group"].as_str()?.to_owned())),
+        );
+        if !plan.changes().contains_key(&path) {
+            crds.extend(found);
+        }
+    }
+    // What a plan changes is checked by `find_refused`.
+    let is_settled = plan.changes().keys().all(|path| !layout.holds_crd(path));
+    let is_own = |object: &Value| is_settled && group_of(object).is_some_and(|group| groups.contains(group));
+    Ok(check_samples(plan, tree, &crds, &is_own))
+}
+
+fn read_crds(text: &str) -> Vec<Value> {
+    let mut documents = parse_documents(text).unwrap_or_default();
+    documents.retain(|document| document["spec"]["versions"].is_array());
+    documents
+}
+
+/// Checks the samples of CRDs, and those that `is_own` says are of the project, which one of the CRDs must have. What cannot be read is
+/// passed over: it is for kustomize to say, and no reason to write no manifests.
+fn check_samples(
+    plan: &Plan,
+    tree: &Tree,
+    crds: &[Value],
+    is_own: &dyn Fn(&Value) -> bool,
+) -> Vec<Diagnostic> {
     let planned = plan.changes().keys();
     let mut paths: Vec<String> = planned
         .filter(|path| path.starts_with(SAMPLES))
@@ -64,45 +93,67 @@ fn check_samples(plan: &Plan, tree: &Tree, crds: &[Value]) -> Vec<Diagnostic> {
             continue;
         };
         for document in read_documents(&path, &text).unwrap_or_default() {
-            let Some(schema) = find_schema(crds, &document.value) else {
-                continue;
+            let object = &document.value;
+            let reason = match find_version(crds, object) {
+                Some(version) => check_object(object, version).err().map(Reason::Invalid),
+                None => is_own(object).then_some(Reason::Unknown),
             };
-            if let Err(reason) = check_object(&document.value, schema) {
-                found.push(refused(&path, &text, document.line, &document.value, &reason));
-            }
+            found.extend(reason.map(|reason| warn_of_sample(&path, &text, document.line, object, &reason)));
         }
     }
     found
 }
 
-/// Returns the schema of an object among CRDs.
-fn find_schema<'a>(crds: &'a [Value], object: &Value) -> Option<&'a Value> {
+/// Why the API server refuses a sample.
+enum Reason {
+    Invalid(String),
+    /// No CRD has its version of its kind.
+    Unknown,
+}
+
+/// Returns the API group of an object; `None` for the core group.
+fn group_of(object: &Value) -> Option<&str> {
+    let (group, _) = object["apiVersion"].as_str()?.split_once('/')?;
+    Some(group)
+}
+
+/// Returns the version of a CRD that an object is of.
+fn find_version<'a>(crds: &'a [Value], object: &Value) -> Option<&'a Value> {
     let (group, version) = object["apiVersion"].as_str()?.split_once('/')?;
     let is_its = |crd: &&Value| {
         let spec = &crd["spec"];
         spec["group"] == group && spec["names"]["kind"] == object["kind"]
     };
-    let crd = crds.iter().find(is_its)?;
-    let mut versions = crd["spec"]["versions"].as_array()?.iter();
-    let version = versions.find(|known| known["name"] == version)?;
-    Some(&version["schema"]["openAPIV3Schema"])
+    let versions = crds
+        .iter()
+        .filter(is_its)
+        .flat_map(|crd| crd["spec"]["versions"].as_array());
+    versions.flatten().find(|known| known["name"] == version)
 }
 
-/// Checks what the schema of a kind describes: the API server checks the metadata itself, and drops a status.
-fn check_object(object: &Value, schema: &Value) -> Result<(), String> {
-    const OTHERS: [&str; 4] = ["apiVersion", "kind", "metadata", "status"];
-    let Ok(mut schema) = serde_json::from_value::<Schema>(schema.clone()) else {
+/// Checks an object by the schema of its version. The API server checks most of the metadata itself, and drops a status that is a
+/// subresource.
+fn check_object(object: &Value, version: &Value) -> Result<(), String> {
+    let Ok(mut schema) = serde_json::from_value::<Schema>(version["schema"]["openAPIV3Schema"].clone())
+    else {
         return Ok(());
     };
-    schema.required.retain(|name| !OTHERS.contains(&&**name));
+    schema.embedded_resource = true;
+    if let Some(metadata) = schema.properties.get_mut("metadata") {
+        Arc::make_mut(metadata).preserve_unknown_fields = true;
+    }
     let mut object = object.clone();
-    if let Some(fields) = object.as_object_mut() {
-        OTHERS.iter().for_each(|name| drop(fields.remove(*name)));
+    if version["subresources"]["status"].is_object() {
+        schema.required.retain(|name| &**name != "status");
+        schema.properties.remove("status");
+        if let Some(fields) = object.as_object_mut() {
+            fields.remove("status");
+        }
     }
     check_created(&object, &schema)
 }
 
-fn refused(path: &str, text: &str, line: usize, object: &Value, reason: &str) -> Diagnostic {
+fn warn_of_sample(path: &str, text: &str, line: usize, object: &Value, reason: &Reason) -> Diagnostic {
     let name = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let (kind, api_version) = (name(&object["kind"]), name(&object["apiVersion"]));
     let start: usize = text
@@ -111,7 +162,15 @@ fn refused(path: &str, text: &str, line: usize, object: &Value, reason: &str) ->
         .map(str::len)
         .sum();
     let length = text[start..].lines().next().map_or(0, str::len);
-    let message = format!("this sample is not a valid `{kind}` of {api_version}: {reason}");
-    let help = "change the sample with the types: `kubectl apply` refuses it, and the bundle has it as the example of the kind";
+    let (message, help) = match reason {
+        Reason::Invalid(reason) => (
+            format!("this sample is not a valid `{kind}` of {api_version}: {reason}"),
+            "change the sample with the types: `kubectl apply` refuses it, and the bundle has it as the example of the kind",
+        ),
+        Reason::Unknown => (
+            format!("this sample is of {api_version}, and no CRD of the project has a `{kind}` there"),
+            "change its `apiVersion` and `kind` with the types, or delete it with its entry in the kustomization: `kubectl apply` refuses it",
+        ),
+    };
     Diagnostic::warning(FileRange::new(path, start..start + length), message).help(help)
 }
