@@ -124,6 +124,10 @@ impl Definition {
                 "expected `group`, `names.kind` and `names.plural` in `spec`",
             ));
         }
+        check_name("group", &group, is_subdomain)
+            .and_then(|()| check_name("plural", &names.plural, is_label))
+            .and_then(|()| check_name("kind", &names.kind, is_type_name))
+            .map_err(|message| error(&message).help(REFUSED))?;
         let mut definition = Definition {
             is_namespaced: spec["scope"] != "Cluster",
             annotations: own_annotations(read(&document["metadata"]["annotations"]).unwrap_or_default()),
@@ -175,6 +179,7 @@ impl Version {
         let name = version["name"].as_str().unwrap_or_default().to_owned();
         let at = format!("{definition}, version {name}");
         let error = |message: String| Diagnostic::error(at.clone(), message);
+        check_name("version", &name, is_label).map_err(|message| error(message).help(REFUSED))?;
         let Some(schema) = version["schema"].get("openAPIV3Schema") else {
             return Err(error("expected a schema at `schema.openAPIV3Schema`".into()));
         };
@@ -208,6 +213,32 @@ impl Version {
             name,
         })
     }
+}
+
+const REFUSED: &str =
+    "correct it: the API server refuses such a definition, or no Rust type can have the name";
+
+/// Checks a name that source is made of. Whatever a definition has in its place must not become Rust.
+fn check_name(what: &str, name: &str, is_valid: fn(&str) -> bool) -> Result<(), String> {
+    match is_valid(name) {
+        true => Ok(()),
+        false => Err(format!("`{}` is not a valid {what}", name.escape_debug())),
+    }
+}
+
+fn is_label(text: &str) -> bool {
+    is_subdomain(text) && !text.contains('.')
+}
+
+fn is_subdomain(text: &str) -> bool {
+    let is_part = |part: &str| !part.is_empty() && !part.starts_with('-') && !part.ends_with('-');
+    let is_allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || ".-".contains(c);
+    text.chars().all(is_allowed) && text.split('.').all(is_part)
+}
+
+/// The API server takes hyphens as well, which no Rust type can have.
+fn is_type_name(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphabetic()) && text.chars().all(|c| c.is_ascii_alphanumeric())
 }
 
 fn conversion(value: &Value) -> Option<Conversion> {

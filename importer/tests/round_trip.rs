@@ -413,6 +413,23 @@ fn what_is_refused() {
         errors(unnamed),
         ["expected `group`, `names.kind` and `names.plural` in `spec`"]
     );
+    // Source is made of the names, and whatever is in them would be compiled.
+    for (place, what, name) in [
+        ("/spec/names/kind", "kind", "Foo { } fn evil() {} struct Bar"),
+        ("/spec/names/kind", "kind", "Foo-Bar"),
+        ("/spec/names/kind", "kind", "1Foo"),
+        ("/spec/names/plural", "plural", "../gadgets"),
+        ("/spec/group", "group", "x.io\npub fn evil() {}\n//"),
+        ("/spec/group", "group", "x..io"),
+        ("/spec/versions/0/name", "version", "v1\npub fn evil() {}\n//"),
+        ("/spec/versions/0/name", "version", "../v1"),
+        ("/spec/versions/0/name", "version", ""),
+    ] {
+        let mut named = definition("Gadget", &[("v1", root(json!({})))]);
+        *named.pointer_mut(place).expect("a name") = name.into();
+        let shown = name.escape_debug();
+        assert_eq!(errors(named), [format!("`{shown}` is not a valid {what}")]);
+    }
     let wrong = definition("Gadget", &[("v1", json!({ "type": "text" }))]);
     assert!(errors(wrong)[0].starts_with("invalid schema: unknown variant `text`"));
 }
