@@ -34,6 +34,10 @@ const KINDS: [&str; 12] = [
     "Bool", "Bytes", "Count", "Duration", "Float", "Func", "IP", "Int", "String", "Text", "Uint", "Var",
 ];
 
+/// Number of tokens in which a name is looked for, so that a file without ends of calls or of lines takes no time that grows with the
+/// square of its size.
+const MAX_TOKENS: usize = 500;
+
 impl Program {
     /// Reads what the tokens of a file have of a program.
     pub(super) fn read(tokens: &[Token]) -> Program {
@@ -84,7 +88,8 @@ fn find_sets(tokens: &[Token]) -> BTreeSet<&str> {
     for (at, token) in tokens.iter().enumerate() {
         let Some(word) = token.word() else { continue };
         let line = token.line;
-        let before = tokens[..at].iter().rev().take_while(|token| token.line == line);
+        let before = tokens[..at].iter().rev().take(MAX_TOKENS);
+        let before = before.take_while(|token| token.line == line);
         let is_made = word == "NewFlagSet" || SETS.contains(&word);
         let holder = match word {
             "FlagSet" => before.filter_map(Token::word).nth(1),
@@ -130,7 +135,7 @@ fn find_name(function: &str, arguments: &[Token], names: &BTreeMap<&str, &str>) 
     let mut depth = 0_usize;
     let mut arguments_before = 0;
     let mut name = Vec::new();
-    for token in arguments {
+    for token in arguments.iter().take(MAX_TOKENS) {
         match token.text {
             Text::Sign('(' | '{' | '[') => depth += 1,
             Text::Sign(')' | '}' | ']') => depth = depth.saturating_sub(1),
@@ -213,6 +218,16 @@ mod tests {
             &[],
         );
         check_flags("cmd.Flags().Lookup(\"a\")\nrootCmd.Flags().StringVar(", &[]);
+    }
+
+    /// What has no end takes the time of what has one.
+    #[test]
+    fn files_without_ends_of_calls_or_lines_are_read_at_once() {
+        for part in ["flag.String(", "NewFlagSet ", "cmd.Flags().Int("] {
+            let start = std::time::Instant::now();
+            check_flags(&part.repeat(30_000), &[]);
+            assert!(start.elapsed().as_secs() < 10, "{part}");
+        }
     }
 
     #[test]
