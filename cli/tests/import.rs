@@ -257,6 +257,30 @@ fn webhooks_of_a_version_that_the_crd_has_not_are_not_invented() {
     assert!(!tree.contains_key("src/webhook/v1/cup.rs"), "{:?}", tree.keys());
 }
 
+/// Scaffolded tests read one object from the sample of a kind. Others in its file, and a file of its name about something else, are
+/// kept beside it.
+#[test]
+fn objects_beside_a_sample_are_taken_over() {
+    let original = original();
+    let path = "config/samples/crew_v1_cup.yaml";
+    let sample = original.tree()[path].clone();
+    let more = "---\n# The second.\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: beans}\n";
+    original.write(path, &format!("{more}---\n{sample}"));
+    let (folder, ran) = import(&original);
+    ran.ok();
+    let tree = folder.tree();
+    assert_eq!(tree[path], sample);
+    assert_eq!(tree["config/samples/crew_v1_cup_2.yaml"], more);
+    let list = &tree["config/samples/kustomization.yaml"];
+    assert!(list.contains("- crew_v1_cup_2.yaml\n"), "{list}");
+    original.write(path, more);
+    let (folder, ran) = import(&original);
+    ran.ok();
+    let tree = folder.tree();
+    assert!(tree[path].contains("kind: Cup\n"));
+    assert_eq!(tree["config/samples/crew_v1_cup_2.yaml"], more);
+}
+
 #[test]
 fn a_sample_of_another_file_name_takes_the_place_of_the_scaffolded_one() {
     let original = original();

@@ -35,7 +35,7 @@ pub(crate) struct GoProject {
 }
 
 /// A file of manifests.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Manifests {
     pub(crate) path: String,
     pub(crate) text: String,

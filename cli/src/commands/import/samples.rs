@@ -7,6 +7,7 @@ use super::compose::Composed;
 use super::kinds::Leftover;
 use crate::edit::kustomization;
 use crate::go_project::{GoProject, Manifests};
+use crate::yaml_stream::read_documents;
 
 const FOLDER: &str = "config/samples/";
 const LIST: &str = "config/samples/kustomization.yaml";
@@ -16,6 +17,13 @@ struct Scaffolded {
     api_version: String,
     kind: String,
     path: String,
+}
+
+impl Scaffolded {
+    /// Returns true if an object is of its version of its kind.
+    fn describes(&self, object: &Value) -> bool {
+        object["apiVersion"] == *self.api_version && object["kind"] == *self.kind
+    }
 }
 
 /// Takes the samples over: each in the place of the scaffolded one of its version, others beside them.
@@ -35,16 +43,12 @@ pub(super) fn port(original: &GoProject, composed: &mut Composed<'_>) -> Result<
             }
         })
         .collect();
-    let samples: Vec<&Manifests> = original
-        .manifests
-        .iter()
-        .filter(|file| file.path.starts_with(FOLDER) && file.path != LIST)
-        .collect();
+    let samples = split_samples(original, &scaffolded);
     let taken: Vec<(&str, &Scaffolded)> = scaffolded
         .iter()
         .filter_map(|place| Some((find_sample(place, &samples)?.path.as_str(), place)))
         .collect();
-    for file in samples {
+    for file in &samples {
         match taken.iter().find(|(path, _)| *path == file.path) {
             Some((_, Scaffolded { kind, path, .. })) if file.documents.iter().all(is_empty) => {
                 let reason = format!(
@@ -64,17 +68,59 @@ pub(super) fn port(original: &GoProject, composed: &mut Composed<'_>) -> Result<
     Ok(())
 }
 
+/// Returns the files with samples. One with the name of a scaffolded sample has one object, as that has: the others are in a file
+/// beside it.
+fn split_samples(original: &GoProject, scaffolded: &[Scaffolded]) -> Vec<Manifests> {
+    let all = original.manifests.iter();
+    let files = all.filter(|file| file.path.starts_with(FOLDER) && file.path != LIST);
+    let mut samples = Vec::new();
+    for file in files {
+        let place = scaffolded
+            .iter()
+            .find(|place| is_same_file(&file.path, &place.path));
+        let mut documents = match place {
+            Some(_) if file.documents.len() > 1 => read_documents(&file.path, &file.text).unwrap_or_default(),
+            _ => Vec::new(),
+        };
+        let own = documents
+            .iter()
+            .position(|document| place.is_some_and(|place| place.describes(&document.value)));
+        let Some(own) = own.map(|own| documents.remove(own)) else {
+            samples.push(file.clone());
+            continue;
+        };
+        let text = own.text.strip_prefix("---\n").unwrap_or(&own.text);
+        samples.push(Manifests {
+            path: file.path.clone(),
+            text: text.to_owned(),
+            documents: vec![own.value],
+        });
+        samples.push(Manifests {
+            path: free_path(&file.path, |path| original.manifest(path).is_some()),
+            text: documents.iter().map(|document| document.text.as_str()).collect(),
+            documents: documents.into_iter().map(|document| document.value).collect(),
+        });
+    }
+    samples
+}
+
+/// Returns a path beside another: `a_2.yaml` for `a.yaml`.
+fn free_path(path: &str, is_taken: impl Fn(&str) -> bool) -> String {
+    let (stem, ending) = path.rsplit_once('.').unwrap_or((path, "yaml"));
+    let mut paths = (2..).map(|number| format!("{stem}_{number}.{ending}"));
+    paths.find(|path| !is_taken(path)).unwrap_or_default()
+}
+
 /// Finds the sample of the original that takes the place of a scaffolded one: that of the same name, or else the first that has
 /// fields.
-fn find_sample<'a>(place: &Scaffolded, samples: &[&'a Manifests]) -> Option<&'a Manifests> {
-    let is_of_version = |file: &&&Manifests| match file.documents.as_slice() {
-        [document] => document["apiVersion"] == *place.api_version && document["kind"] == *place.kind,
+fn find_sample<'a>(place: &Scaffolded, samples: &'a [Manifests]) -> Option<&'a Manifests> {
+    let is_of_version = |file: &&Manifests| match file.documents.as_slice() {
+        [document] => place.describes(document),
         _ => false,
     };
     let of_version = || samples.iter().filter(is_of_version);
     let same = of_version().find(|file| is_same_file(&file.path, &place.path));
-    let found = same.or_else(|| of_version().find(|file| !file.documents.iter().all(is_empty)));
-    found.copied()
+    same.or_else(|| of_version().find(|file| !file.documents.iter().all(is_empty)))
 }
 
 fn is_same_file(theirs: &str, ours: &str) -> bool {
@@ -93,15 +139,19 @@ fn with_newline(text: &str) -> String {
     format!("{}\n", text.trim_end())
 }
 
-/// Adds a file that the scaffold has not.
+/// Adds a file that takes the place of none of the scaffold.
 fn add_file(file: &Manifests, composed: &mut Composed<'_>) -> Result<()> {
     let is_kustomization = file.path.ends_with("/kustomization.yaml");
     let has_objects = file.documents.iter().any(|document| document["kind"].is_string());
-    if composed.files.contains_key(&file.path) || is_kustomization || !has_objects {
+    if is_kustomization || !has_objects {
         return Ok(());
     }
-    let name = file.path.strip_prefix(FOLDER).unwrap_or(&file.path).to_owned();
-    composed.files.insert(file.path.clone(), with_newline(&file.text));
+    let path = match composed.files.contains_key(&file.path) {
+        true => free_path(&file.path, |path| composed.files.contains_key(path)),
+        false => file.path.clone(),
+    };
+    let name = path.strip_prefix(FOLDER).unwrap_or(&path).to_owned();
+    composed.files.insert(path, with_newline(&file.text));
     if let Some(list) = composed.files.get(LIST)
         && let Ok(list) = kustomization::add_resource(list, &name)
     {
