@@ -209,7 +209,25 @@ fn a_config_that_cannot_be_deployed_is_an_error() {
         "config",
         "error",
         "config/manager/kustomization.yaml:4 names `manager.yaml`, but config/manager/manager.yaml does not exist",
-        "restore config/manager/manager.yaml",
+        "correct the entry, or run `rbuilder update --restore config/manager/manager.yaml`",
+    );
+    check(
+        edit(
+            "config/manager/kustomization.yaml",
+            "- manager.yaml\n",
+            "- manager.yaml\n- mine.yaml\n",
+        ),
+        "config",
+        "error",
+        "config/manager/mine.yaml does not exist",
+        "correct the entry, or remove it",
+    );
+    check(
+        |folder| folder.remove("config/manager/kustomization.yaml"),
+        "config",
+        "error",
+        "names `../manager`, but config/manager has no kustomization",
+        "run `rbuilder update --restore config/manager`",
     );
     let without_root = |folder: &Folder| folder.remove("config/default/kustomization.yaml");
     check(
@@ -323,8 +341,18 @@ fn deleted_files_are_restored() {
         .run("update --restore src/main.rs --restore ./config/manager/manager.yaml --restore Dockerfile")
         .ok();
     assert_eq!(folder.tree(), before);
+    for path in ["config/manager/manager.yaml", "config/manager/kustomization.yaml"] {
+        folder.remove(path);
+    }
+    folder.run("update --restore config/manager/").ok();
+    assert_eq!(folder.tree(), before);
     for (line, said) in [
         ("update --restore Dockerfile", "it exists"),
+        (
+            "update --restore config/manager",
+            "all files that were scaffolded in it exist",
+        ),
+        ("update --restore config/man", "it is not a scaffolded file"),
         ("update --restore nope.rs", "it is not a scaffolded file"),
         ("update --restore ../Dockerfile", "it is not a scaffolded file"),
     ] {
@@ -333,6 +361,43 @@ fn deleted_files_are_restored() {
         assert!(ran.err.contains(said), "{line}: {}", ran.err);
     }
     assert_eq!(folder.tree(), before);
+}
+
+/// The remedy for what was deleted is the command that writes it again, and following it makes the project whole.
+#[test]
+fn deleted_source_is_restored_as_it_is_told() {
+    let folder = project();
+    folder
+        .run("create api --group cache --version v1 --kind Cup")
+        .ok();
+    let before = folder.tree();
+    for (path, name, message) in [
+        ("Cargo.toml", "library", "Cargo.toml does not exist"),
+        ("src/lib.rs", "scaffold", "src/lib.rs does not exist"),
+        ("src/api/v1/mod.rs", "manifests", "file not found for module `v1`"),
+        (
+            "src/api/v1/cup.rs",
+            "manifests",
+            "file not found for module `cup`",
+        ),
+        (
+            "src/controller/mod.rs",
+            "manifests",
+            "file not found for module `controller`",
+        ),
+    ] {
+        folder.remove(path);
+        let (_, findings) = examine(&folder);
+        let (status, said, help) = &findings[name];
+        assert_eq!(status, "error", "{path}");
+        assert!(said.contains(message), "{path}: {said}");
+        assert!(
+            help.contains(&format!("restore it with `rbuilder update --restore {path}`")),
+            "{path}: {help}"
+        );
+        folder.run(&format!("update --restore {path}")).ok();
+        assert_eq!(folder.tree(), before, "{path}");
+    }
 }
 
 #[test]

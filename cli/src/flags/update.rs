@@ -7,7 +7,7 @@ use super::PlanFlags;
 /// Flags of `update`.
 #[derive(Clone, Debug, Args)]
 pub struct UpdateFlags {
-    /// Scaffolded file to write again after it was deleted, by its path in the project; may be repeated
+    /// Scaffolded file to write again after it was deleted, or a directory of such files, by its path in the project; may be repeated
     #[arg(long, value_name = "PATH")]
     pub restore: Vec<String>,
     #[command(flatten)]

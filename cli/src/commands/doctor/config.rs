@@ -6,6 +6,7 @@ use anyhow::Result;
 use serde_json::Value;
 
 use super::Finding;
+use crate::commands::scaffold_merge::Scaffold;
 use crate::edit::kustomization::{FILE_NAMES, list_references, resolve_entry};
 use crate::project::Project;
 use crate::tree::Tree;
@@ -20,7 +21,11 @@ const ROOT: &str = "config/default";
 ///
 /// # Errors
 /// Fails if a file or a directory cannot be read.
-pub(super) fn examine_config(tree: &Tree, project: &Project) -> Result<Vec<Finding>> {
+pub(super) fn examine_config(
+    tree: &Tree,
+    project: &Project,
+    scaffold: Option<&Scaffold>,
+) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
     let root = format!("{ROOT}/{}", FILE_NAMES[0]);
     // An adopted package may be deployed in another way.
@@ -35,7 +40,7 @@ pub(super) fn examine_config(tree: &Tree, project: &Project) -> Result<Vec<Findi
     }
     let paths = tree.find_files(is_kustomization)?;
     for path in &paths {
-        findings.extend(examine_kustomization(tree, path)?);
+        findings.extend(examine_kustomization(tree, path, scaffold)?);
     }
     if findings.is_empty() && !paths.is_empty() {
         let message = format!("{} kustomizations, whose files all exist", paths.len());
@@ -54,7 +59,7 @@ fn has_kustomization(tree: &Tree, folder: &str) -> bool {
     paths.any(|path| !matches!(tree.read(&path), Ok(None)))
 }
 
-fn examine_kustomization(tree: &Tree, path: &str) -> Result<Vec<Finding>> {
+fn examine_kustomization(tree: &Tree, path: &str, scaffold: Option<&Scaffold>) -> Result<Vec<Finding>> {
     let Some(text) = tree.read(path)? else {
         return Ok(Vec::new());
     };
@@ -71,30 +76,34 @@ fn examine_kustomization(tree: &Tree, path: &str) -> Result<Vec<Finding>> {
         let Some(target) = resolve_entry(folder, &entry) else {
             continue;
         };
-        if exists(tree, &target) || is_remote(&entry) {
+        let Some(fault) = find_fault(tree, &target).filter(|_| !is_remote(&entry)) else {
             continue;
-        }
+        };
         let place = find_line(&text, &entry).map_or_else(String::new, |line| format!(":{line}"));
+        let command = scaffold.and_then(|scaffold| scaffold.restore_command(&target));
         findings.push(Finding::error(
             CHECK,
-            format!("{path}{place} names `{entry}`, but {target} does not exist"),
-            format!("correct the entry, or restore {target} if it was deleted"),
+            format!("{path}{place} names `{entry}`, but {target} {fault}"),
+            match command {
+                Some(command) => format!("correct the entry, or run {command}"),
+                None => "correct the entry, or remove it".to_owned(),
+            },
         ));
     }
     Ok(findings)
 }
 
-/// Returns true if there is a file at a path, or a directory with a kustomization. What cannot be read is there: kustomize follows
-/// links, and this command does not.
-fn exists(tree: &Tree, path: &str) -> bool {
+/// Returns why kustomize cannot read a path: there is neither a file nor a directory with a kustomization. What cannot be read here is
+/// there: kustomize follows links, and this command does not.
+fn find_fault(tree: &Tree, path: &str) -> Option<&'static str> {
     let (folder, _) = path.rsplit_once('/').unwrap_or_default();
     let is_folder = !folder.is_empty()
         && tree
             .list_folders(folder)
             .is_ok_and(|inner| inner.iter().any(|inner| inner == path));
     match is_folder {
-        true => has_kustomization(tree, path),
-        false => !matches!(tree.read(path), Ok(None)),
+        true => (!has_kustomization(tree, path)).then_some("has no kustomization"),
+        false => matches!(tree.read(path), Ok(None)).then_some("does not exist"),
     }
 }
 

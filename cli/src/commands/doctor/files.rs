@@ -7,7 +7,7 @@ use rbuilder_templates::Archive;
 
 use super::Finding;
 use crate::commands::generated_merge::read_generated_paths;
-use crate::commands::scaffold_merge::rebuild_scaffold;
+use crate::commands::scaffold_merge::{Scaffold, rebuild_scaffold};
 use crate::commands::update::find_base;
 use crate::edit::merge::find_conflict;
 use crate::line_ends::is_same_text;
@@ -15,8 +15,16 @@ use crate::plan::Plan;
 use crate::project::Project;
 use crate::tree::Tree;
 
+/// The library of a scaffolded project.
+const LIBRARY: &str = "src/lib.rs";
 /// Most paths that a finding names.
 const MOST_PATHS: usize = 8;
+
+/// Rebuilds the scaffold that the project was made with; `None` without the templates, which another finding says.
+pub(super) fn find_scaffold(project: &Project) -> Option<Scaffold> {
+    let (_, release) = find_base(project, Archive::embedded()).ok()?;
+    rebuild_scaffold(project, release).ok()
+}
 
 /// Compares the scaffolded files with what the commands wrote. Changes and deletions are the user's right, unless the
 /// project does not work without the file.
@@ -26,14 +34,15 @@ const MOST_PATHS: usize = 8;
 ///
 /// # Errors
 /// Fails if a file cannot be read.
-pub(super) fn examine_files(tree: &Tree, project: &Project) -> Result<Vec<Finding>> {
-    // Without a base, another finding says so.
-    let base = find_base(project, Archive::embedded()).ok();
-    let scaffold = base.and_then(|(_, release)| rebuild_scaffold(project, release).ok());
+pub(super) fn examine_files(
+    tree: &Tree,
+    project: &Project,
+    scaffold: Option<&Scaffold>,
+) -> Result<Vec<Finding>> {
     let (mut changed, mut deleted, mut count) = (Vec::new(), Vec::new(), 0);
     for path in project.scaffolded_files().paths() {
         count += 1;
-        let scaffolded = scaffold.as_ref().and_then(|scaffold| scaffold.files.get(path));
+        let scaffolded = scaffold.and_then(|scaffold| scaffold.files.get(path));
         let is_scaffolded = |text: &str| {
             project.recorded(path, text) || scaffolded.is_some_and(|known| is_same_text(known, text))
         };
@@ -50,18 +59,37 @@ pub(super) fn examine_files(tree: &Tree, project: &Project) -> Result<Vec<Findin
         }
     }
     let mut findings = vec![Finding::good("scaffold", parts.join(", "))];
-    let main = project.main_file();
-    if deleted.iter().any(|path| path == main) {
-        findings.push(Finding::error(
-            "scaffold",
-            format!(
-                "{main} does not exist, and the binary `{}` is built from it",
-                project.binary()
-            ),
-            format!("restore it with `rbuilder update --restore {main}`"),
-        ));
+    let (main, binary) = (project.main_file(), project.binary());
+    for (path, use_of_it) in [
+        (main, &*format!("the binary `{binary}` is built from it")),
+        (LIBRARY, "the binary and the tests use it"),
+    ] {
+        if deleted.iter().any(|deleted| deleted == path) {
+            findings.push(Finding::error(
+                "scaffold",
+                format!("{path} does not exist, and {use_of_it}"),
+                format!("restore it with `rbuilder update --restore {path}`"),
+            ));
+        }
     }
     Ok(findings)
+}
+
+/// Returns the help about a module without a file, if a scaffolded one was deleted: the command that restores it.
+///
+/// # Errors
+/// Fails if a file cannot be read.
+pub(super) fn find_deleted_module(tree: &Tree, scaffold: &Scaffold, module: &str) -> Result<Option<String>> {
+    let is_its = |path: &&String| {
+        path.ends_with(&format!("/{module}.rs")) || path.ends_with(&format!("/{module}/mod.rs"))
+    };
+    let mut deleted = None;
+    for path in scaffold.files.keys().filter(is_its) {
+        if tree.read(path)?.is_none() {
+            deleted = deleted.or_else(|| scaffold.restore_command(path));
+        }
+    }
+    Ok(deleted.map(|command| format!("restore it with {command}, or remove `mod {module};`")))
 }
 
 /// Finds the conflicts that a merge left in scaffolded files, in a chart, a bundle or dashboards.

@@ -10,15 +10,18 @@ use toml_edit::{Document, Item};
 
 use super::Finding;
 use super::config::examine_config;
-use super::files::{examine_conflicts, examine_files, list_paths};
+use super::files::{examine_conflicts, examine_files, find_deleted_module, find_scaffold, list_paths};
 use super::tools::Needs;
 use crate::commands::kubernetes::find_project_minor;
 use crate::commands::manifests::{self, SourceErrors};
+use crate::commands::scaffold_merge::Scaffold;
 use crate::commands::update::{VERSION, compare_versions};
 use crate::commands::{library, scaffold};
 use crate::plan::Plan;
 use crate::project::{FILE, Project};
 use crate::tree::Tree;
+
+const MANIFEST: &str = "Cargo.toml";
 
 /// Returns what the project needs of the machine, and the findings about its files.
 pub(super) fn examine_project(tree: &Tree) -> (Needs, Vec<Finding>) {
@@ -44,12 +47,31 @@ pub(super) fn examine_project(tree: &Tree) -> (Needs, Vec<Finding>) {
             vec![Finding::error(check, format!("{error:#}"), help)]
         })
     };
+    let scaffold = find_scaffold(&project);
+    let scaffold = scaffold.as_ref();
     let mut findings = vec![examine_version(&project)];
-    findings.extend(examine("library", examine_library(tree, &project)));
-    findings.extend(examine("scaffold", examine_files(tree, &project)));
+    // What follows from a missing Cargo.toml is not reported once more.
+    let is_package = !matches!(tree.read(MANIFEST), Ok(None));
+    if is_package {
+        findings.extend(examine("library", examine_library(tree, &project)));
+    } else {
+        let command = scaffold.and_then(|scaffold| scaffold.restore_command(MANIFEST));
+        let help = match command {
+            Some(command) => format!("restore it with {command}"),
+            None => format!("take it from the last commit: `git checkout {MANIFEST}`"),
+        };
+        findings.push(Finding::error(
+            "library",
+            format!("{MANIFEST} does not exist"),
+            help,
+        ));
+    }
+    findings.extend(examine("scaffold", examine_files(tree, &project, scaffold)));
     findings.extend(examine("conflicts", examine_conflicts(tree, &project)));
-    findings.extend(examine("config", examine_config(tree, &project)));
-    findings.push(examine_manifests(tree));
+    findings.extend(examine("config", examine_config(tree, &project, scaffold)));
+    if is_package {
+        findings.push(examine_manifests(tree, scaffold));
+    }
     findings.extend(examine("samples", examine_samples(tree)));
     (needs, findings)
 }
@@ -140,7 +162,7 @@ fn examine_library(tree: &Tree, project: &Project) -> Result<Vec<Finding>> {
 }
 
 /// Generates the manifests and compares them, as `rbuilder manifests --check` does.
-fn examine_manifests(tree: &Tree) -> Finding {
+fn examine_manifests(tree: &Tree, scaffold: Option<&Scaffold>) -> Finding {
     let mut plan = Plan::default();
     let request = manifests::Request::default();
     match manifests::add_to_plan(&mut plan, tree, &request) {
@@ -179,13 +201,20 @@ fn examine_manifests(tree: &Tree) -> Finding {
                 Some(first) => describe_diagnostic(first),
                 None => format!("{error:#}"),
             };
-            Finding::error(
-                "manifests",
-                message,
-                "run `rbuilder manifests` for all errors of the source",
-            )
+            let module = first.and_then(|first| find_missing_module(&first["message"]));
+            let restore = module
+                .zip(scaffold)
+                .and_then(|(module, scaffold)| find_deleted_module(tree, scaffold, module).ok().flatten());
+            let help = "run `rbuilder manifests` for all errors of the source";
+            Finding::error("manifests", message, restore.unwrap_or_else(|| help.to_owned()))
         }
     }
+}
+
+/// Returns the name in the error about a module without a file.
+fn find_missing_module(message: &Value) -> Option<&str> {
+    let name = message.as_str()?.strip_prefix("file not found for module `")?;
+    name.strip_suffix('`')
 }
 
 /// Checks each sample against the CRD of its kind.

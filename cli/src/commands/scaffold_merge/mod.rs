@@ -124,7 +124,7 @@ impl<'a> ScaffoldMerge<'a> {
         ScaffoldMerge { relocated, ..self }
     }
 
-    /// Writes files of the new scaffold again that the user has deleted.
+    /// Writes files of the new scaffold again that the user has deleted: those at paths, and in directories.
     ///
     /// # Errors
     /// Fails for a path that is not scaffolded, and for a file that exists, whose changes would be lost.
@@ -133,19 +133,37 @@ impl<'a> ScaffoldMerge<'a> {
         for path in paths {
             let path = with_slashes(path);
             let path = path.strip_prefix("./").unwrap_or(&path);
-            if !self.theirs.files.contains_key(path) {
-                let help = match path.starts_with("config/") {
-                    true => "files that are made of the source are written by `rbuilder manifests`",
-                    false => "`rbuilder doctor` lists the files that were deleted",
-                };
-                bail!("cannot restore {path}: it is not a scaffolded file of this project; {help}");
-            }
-            if self.tree.read(path)?.is_some() {
-                bail!("cannot restore {path}: it exists; move it away first");
-            }
-            restored.insert(path.to_owned());
+            restored.extend(self.find_deleted(path.trim_end_matches('/'))?);
         }
         Ok(ScaffoldMerge { restored, ..self })
+    }
+
+    /// Returns the file at a path, or those in a directory that do not exist.
+    fn find_deleted(&self, path: &str) -> Result<Vec<String>> {
+        if self.theirs.files.contains_key(path) {
+            return match self.tree.read(path)? {
+                None => Ok(vec![path.to_owned()]),
+                Some(_) => bail!("cannot restore {path}: it exists; move it away first"),
+            };
+        }
+        let mut inner = self.theirs.find_below(path).peekable();
+        if inner.peek().is_none() {
+            let help = match path.starts_with("config/") {
+                true => "files that are made of the source are written by `rbuilder manifests`",
+                false => "`rbuilder doctor` lists the files that were deleted",
+            };
+            bail!("cannot restore {path}: it is not a scaffolded file of this project; {help}");
+        }
+        let mut deleted = Vec::new();
+        for file in inner {
+            if self.tree.read(file)?.is_none() {
+                deleted.push(file.to_owned());
+            }
+        }
+        match deleted.is_empty() {
+            true => bail!("cannot restore {path}: all files that were scaffolded in it exist"),
+            false => Ok(deleted),
+        }
     }
 
     /// Returns the changes that make `target` of the project, and what is to be said of them.

@@ -23,6 +23,23 @@ pub(in crate::commands) struct Scaffold {
     pub(in crate::commands) record: ScaffoldedFiles,
 }
 
+impl Scaffold {
+    /// Returns the paths of the files in a directory.
+    pub(in crate::commands) fn find_below(&self, folder: &str) -> impl Iterator<Item = &str> {
+        let is_below = move |path: &&String| {
+            let rest = path.strip_prefix(folder);
+            rest.is_some_and(|rest| rest.starts_with('/'))
+        };
+        self.files.keys().filter(is_below).map(String::as_str)
+    }
+
+    /// Returns the command that writes a file again, or the files in a directory; `None` if it is not scaffolded.
+    pub(in crate::commands) fn restore_command(&self, path: &str) -> Option<String> {
+        let is_scaffolded = self.files.contains_key(path) || self.find_below(path).next().is_some();
+        is_scaffolded.then(|| format!("`rbuilder update --restore {path}`"))
+    }
+}
+
 /// Rebuilds the scaffold of a project with the templates of a release, or with those of this version.
 ///
 /// All kinds come first and all webhooks after them, whatever the order was: files that several commands add to may then

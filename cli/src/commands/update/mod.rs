@@ -44,7 +44,7 @@ pub fn run_update(
 ///
 /// # Errors
 /// Fails if the project is newer than this command or of an unknown version, if conflicts of an earlier update are
-/// unresolved, with `--no-conflicts` if there are any, with `--restore` for a file that exists or is not scaffolded, or if
+/// unresolved, with `--no-conflicts` if there are any, with `--restore` for what exists or is not scaffolded, or if
 /// manifests cannot be generated.
 pub fn plan_update(tree: &Tree, flags: &UpdateFlags, archive: &'static Archive) -> Result<Outcome> {
     let project = scaffold::require_project(tree)?;
