@@ -379,13 +379,13 @@ impl Collector<'_> {
             Err(looked_for) => {
                 let message = format!("file not found for module `{name}`");
                 let help = format!("create {looked_for}");
-                if self.package.member(module).is_published {
-                    // It matters where a type may be in it only.
-                    let reason = rbuilder_syntax::Diagnostic::error(place.span, message).help(help);
-                    self.add_gap(module, Gap::of_build(place.file, reason));
-                    return None;
+                // What may be in it is not reported as missing elsewhere.
+                let reason = rbuilder_syntax::Diagnostic::error(place.span, message.as_str()).help(&*help);
+                self.add_gap(module, Gap::of_build(place.file, reason));
+                // In a published package it matters where a type may be in it only.
+                if !self.package.member(module).is_published {
+                    self.fatal_error(place, message, &help);
                 }
-                self.fatal_error(place, message, &help);
                 None
             }
         }

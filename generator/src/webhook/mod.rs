@@ -8,6 +8,9 @@ mod manifest;
 mod reach;
 mod subject;
 
+use std::collections::BTreeSet;
+
+use rbuilder_diagnostic::suggest;
 use rbuilder_reader::Span;
 use rbuilder_syntax::{Webhook, WebhookKind};
 
@@ -75,10 +78,23 @@ fn complete<'a>(package: &Package, handler: &'a Handler, report: &mut Report) ->
     .collect();
     let kind = match find_subject(package, handler) {
         Subject::Found(kind) => Some(kind),
-        Subject::Hidden(_) | Subject::Missing if missing.is_empty() => None,
+        _ if missing.is_empty() => None,
         Subject::Hidden(gap) => {
             let gap = package.gap(gap);
             report.add_all(gap.file, [gap.reason.clone()]);
+            return None;
+        }
+        Subject::Unknown(name, span) => {
+            let suggestion = suggest_kind(package, &name);
+            let help = format!(
+                "{suggestion}; or add {} to the marker",
+                suggest::list_names(missing)
+            );
+            let at = Place {
+                file: handler.file,
+                span,
+            };
+            report.error(at, format!("cannot find type `{name}`"), &help);
             return None;
         }
         Subject::Missing => {
@@ -88,11 +104,7 @@ fn complete<'a>(package: &Package, handler: &'a Handler, report: &mut Report) ->
             };
             let help = format!(
                 "take the object as a parameter, as in `foo: &Foo`, or add {} to the marker",
-                missing
-                    .iter()
-                    .map(|name| format!("`{name}`"))
-                    .collect::<Vec<_>>()
-                    .join(", ")
+                suggest::list_names(missing)
             );
             let message = "no parameter of this handler is a known kind";
             report.error(place, message, &help);
@@ -122,6 +134,18 @@ fn complete<'a>(package: &Package, handler: &'a Handler, report: &mut Report) ->
         },
         kind,
     })
+}
+
+/// Returns what may be meant by the name of a type that does not exist.
+fn suggest_kind(package: &Package, name: &str) -> String {
+    let models = package.types.iter().filter_map(|item| item.model.as_ref());
+    let kinds: BTreeSet<&str> = models
+        .filter_map(|model| Some(model.custom_resource.as_ref()?.kind.as_str()))
+        .collect();
+    match kinds.is_empty() {
+        true => "define or import it".to_owned(),
+        false => suggest::describe_candidates(name, kinds),
+    }
 }
 
 fn configuration(webhook: &Webhook) -> &str {

@@ -1,8 +1,8 @@
 //! The kind a handler is about: the first of its parameters that is one.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
-use rbuilder_reader::{TypeKind, TypeRef};
+use rbuilder_reader::{Span, TypeKind, TypeRef};
 
 use crate::gap::GapId;
 use crate::package::{Handler, ModuleId, Package, TypeId};
@@ -17,6 +17,8 @@ pub(super) enum Subject {
     Found(Kind),
     /// A parameter may be of a kind that stands where items are unknown.
     Hidden(GapId),
+    /// A parameter has a type that does not exist, with its name as written.
+    Unknown(String, Span),
     Missing,
 }
 
@@ -27,11 +29,15 @@ pub(super) fn find_subject(package: &Package, handler: &Handler) -> Subject {
         package,
         handler,
         hidden: Cell::new(None),
+        unknown: RefCell::default(),
     };
     let mut parameters = handler.parameters.iter();
-    match parameters.find_map(|ty| search.kind(ty, handler.module, 0)) {
-        Some(kind) => Subject::Found(kind),
-        None => search.hidden.get().map_or(Subject::Missing, Subject::Hidden),
+    let found = parameters.find_map(|ty| search.kind(ty, handler.module, 0));
+    match (found, search.hidden.get(), search.unknown.take()) {
+        (Some(kind), ..) => Subject::Found(kind),
+        (None, Some(gap), _) => Subject::Hidden(gap),
+        (None, None, Some((name, span))) => Subject::Unknown(name, span),
+        (None, None, None) => Subject::Missing,
     }
 }
 
@@ -40,6 +46,8 @@ struct Search<'a> {
     handler: &'a Handler,
     /// The first gap that a name of a type led to.
     hidden: Cell<Option<GapId>>,
+    /// The first name of a type that leads nowhere.
+    unknown: RefCell<Option<(String, Span)>>,
 }
 
 impl Search<'_> {
@@ -69,6 +77,12 @@ impl Search<'_> {
                 self.hidden.set(self.hidden.get().or(Some(gap)));
                 None
             }
+            Target::Missing(globs) if globs.is_empty() && module == self.handler.module => {
+                let name = named_type(segments).map(|name| (name.to_owned(), ty.span));
+                let mut unknown = self.unknown.borrow_mut();
+                *unknown = unknown.take().or(name);
+                None
+            }
             _ => None,
         }
     }
@@ -81,5 +95,15 @@ impl Search<'_> {
             kind: resource.kind.clone(),
             plural: resource.plural_name(),
         })
+    }
+}
+
+/// Returns the name of the type that a path is meant to lead to; `None` where it may be a parameter of the function, as `T` or `T::Object`
+/// are.
+fn named_type(segments: &[String]) -> Option<&str> {
+    match segments {
+        [name] if name.len() > 1 => Some(name),
+        [root, .., name] if ["crate", "self", "super"].contains(&root.as_str()) => Some(name),
+        _ => None,
     }
 }

@@ -1,0 +1,2 @@
+mod cup;
+pub use cup::Cup;
