@@ -1,49 +1,54 @@
 //! The derives that an item asks for.
 
 use crate::attribute::{Attribute, Form};
+use crate::token::Cursor;
 
 /// Returns every path in `#[derive(…)]`, as segments without `r#`.
 pub fn read_derives<'a>(attrs: &[Attribute<'a>]) -> Vec<Vec<&'a str>> {
     let mut paths = Vec::new();
-    each(attrs, |path| {
-        paths.push(path.to_vec());
-        true
-    });
+    for mut list in lists(attrs) {
+        while !list.is_end() {
+            let mut path = Vec::new();
+            read_path(&mut list, |segment| path.push(segment));
+            if !path.is_empty() {
+                paths.push(path);
+            }
+        }
+    }
     paths
 }
 
 /// Returns true if a derive of this name is asked for, whatever path leads to it.
 pub fn has_derive(attrs: &[Attribute<'_>], name: &str) -> bool {
-    let mut found = false;
-    each(attrs, |path| {
-        found = path.last() == Some(&name);
-        !found
-    });
-    found
+    lists(attrs).any(|mut list| {
+        let mut found = false;
+        while !found && !list.is_end() {
+            let mut last = None;
+            read_path(&mut list, |segment| last = Some(segment));
+            found = last == Some(name);
+        }
+        found
+    })
 }
 
-/// Calls `visit` with the path of each derive for as long as it says to go on. A derive that cannot be read is for
-/// rustc to refuse.
-fn each<'a>(attrs: &[Attribute<'a>], mut visit: impl FnMut(&[&'a str]) -> bool) {
-    let mut path = Vec::new();
-    for attr in attrs.iter().filter(|attr| attr.is("derive")) {
-        let Form::List(mut list) = attr.form() else {
-            continue;
-        };
-        while !list.is_end() {
-            path.clear();
-            list.eat_pair(b':', b':');
-            while let Some(ident) = list.any_ident() {
-                path.push(ident.text);
-                list.eat_pair(b':', b':');
-            }
-            if !path.is_empty() && !visit(&path) {
-                return;
-            }
-            while !list.is_end() && !list.eat(b',') {
-                list.skip();
-            }
-        }
+/// The lists of derives. One that cannot be read is for rustc to refuse.
+fn lists<'a>(attrs: &[Attribute<'a>]) -> impl Iterator<Item = Cursor<'a>> {
+    let derives = attrs.iter().filter(|attr| attr.is("derive"));
+    derives.filter_map(|attr| match attr.form() {
+        Form::List(list) => Some(list),
+        _ => None,
+    })
+}
+
+/// Reads a path of a list and what is before the next one; `each` takes the segments.
+fn read_path<'a>(list: &mut Cursor<'a>, mut each: impl FnMut(&'a str)) {
+    list.eat_pair(b':', b':');
+    while let Some(ident) = list.any_ident() {
+        each(ident.text);
+        list.eat_pair(b':', b':');
+    }
+    while !list.is_end() && !list.eat(b',') {
+        list.skip();
     }
 }
 

@@ -65,13 +65,17 @@ impl Case {
 
 fn pascal(ident: &str) -> String {
     let mut name = String::with_capacity(ident.len());
-    for word in ident.split('_') {
+    let mut rest = Some(ident);
+    while let Some(text) = rest {
+        // Words are shorter than what `split` takes to set out.
+        let end = text.bytes().position(|byte| byte == b'_').unwrap_or(text.len());
         let start = name.len();
-        name.push_str(word);
+        name.push_str(&text[..end]);
         // serde changes ASCII only: the slice is absent where the word begins with another character.
         if let Some(first) = name.get_mut(start..=start) {
             first.make_ascii_uppercase();
         }
+        rest = text.get(end + 1..);
     }
     name
 }

@@ -13,6 +13,10 @@ use crate::package::{Alias, Dependency, ModuleId, Name, Package};
 
 /// Returns whether a type that a schema may need may be of a package that has not been read.
 pub(super) fn may_need_published(package: &Package) -> bool {
+    let mut dependencies = package.members.iter().flat_map(|member| &member.dependencies);
+    if !dependencies.any(|(_, dependency)| is_locked(Some(dependency))) {
+        return false;
+    }
     let mut used = find_used_names(package);
     // A name may be imported over several modules, under other names and behind names of modules.
     let mut hops = BTreeSet::new();

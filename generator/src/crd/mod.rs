@@ -261,10 +261,14 @@ fn handwritten_schema(
     Some(None)
 }
 
+/// The bytes of a CRD of common size, which need not be moved while it grows.
+const CRD_CAPACITY: usize = 32 * 1024;
+
 fn file(versions: &[Version<'_>], options: &Options) -> OutputFile {
     let resource = versions[0].resource;
     let names = Names::of(resource);
-    let mut text = String::from("---\n");
+    let mut text = String::with_capacity(CRD_CAPACITY);
+    text.push_str("---\n");
     yaml::write_document(&mut text).map(|crd| {
         crd.word("apiVersion").text("apiextensions.k8s.io/v1");
         crd.word("kind").text("CustomResourceDefinition");

@@ -191,7 +191,7 @@ fn text(entries: &mut Entries<'_>, key: &'static str, text: &Option<impl AsRef<s
 
 fn word(entries: &mut Entries<'_>, key: &'static str, word: Option<&'static str>) {
     if let Some(word) = word {
-        entries.word(key).text(word);
+        entries.word(key).word(word);
     }
 }
 

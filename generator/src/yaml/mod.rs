@@ -78,6 +78,12 @@ impl Node<'_> {
         self.leaf(|out, indent| scalar::write_scalar(out, text, Place::Value { indent }));
     }
 
+    /// A string that needs no quotes.
+    pub(crate) fn word(self, word: &'static str) {
+        debug_assert!(scalar::is_plain(word), "{word}");
+        self.plain(word);
+    }
+
     pub(crate) fn flag(self, flag: bool) {
         self.plain(if flag { "true" } else { "false" });
     }
@@ -149,6 +155,11 @@ impl Entries<'_> {
     /// The value of the next key, which can be any text.
     pub(crate) fn key(&mut self, key: &str) -> Node<'_> {
         self.begin();
+        if scalar::is_plain_word(key) {
+            self.out.push_str(key);
+            self.out.push(':');
+            return self.node(After::Key);
+        }
         if scalar::is_simple_key(key) {
             scalar::write_scalar(self.out, key, Place::Key);
             self.out.push(':');

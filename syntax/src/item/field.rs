@@ -22,7 +22,11 @@ pub(super) struct ReadFields {
 
 impl Reader<'_, '_> {
     pub(super) fn fields(&mut self, items: Vec<FieldItem<'_>>, rules: &FieldRules) -> ReadFields {
-        let mut read = ReadFields::default();
+        let mut read = ReadFields {
+            fields: Vec::with_capacity(items.len()),
+            sites: Vec::with_capacity(items.len()),
+            values: Vec::with_capacity(items.len()),
+        };
         for item in items {
             if let Some((field, site, value)) = self.field(item, rules) {
                 read.fields.push(field);

@@ -22,6 +22,15 @@ pub(super) fn is_simple_key(key: &str) -> bool {
     key.len() <= 128 && !key.contains(['\n', '\r'])
 }
 
+/// Returns whether a string is certainly written as it is, on one line, be it a key or a value: most keys and many values
+/// are such words, for which the questions below need not be asked. No number, boolean or null has more than five letters.
+pub(super) fn is_plain_word(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    (6..=128).contains(&bytes.len())
+        && bytes[0].is_ascii_alphabetic()
+        && bytes.iter().all(|&byte| IS_OF_WORD[usize::from(byte)])
+}
+
 /// Returns whether a string is written as it is, without quotes.
 pub(super) fn is_plain(text: &str) -> bool {
     !resolve::is_not_a_string(text) && Traits::of(text).plain_allowed()
@@ -29,6 +38,9 @@ pub(super) fn is_plain(text: &str) -> bool {
 
 /// Writes `text` in the style go-yaml gives it.
 pub(super) fn write_scalar(out: &mut String, text: &str, place: Place) {
+    if is_plain_word(text) {
+        return out.push_str(text);
+    }
     let traits = Traits::of(text);
     match place {
         Place::Value { indent } if traits.has_break => {
@@ -112,6 +124,17 @@ const IS_TELLING: [bool; 256] = {
     let mut byte = b' ';
     while byte <= b'~' {
         table[byte as usize] = byte == b':' || byte == b'#';
+        byte += 1;
+    }
+    table
+};
+
+/// The bytes of words that are never quoted, if the first is a letter.
+const IS_OF_WORD: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 128 {
+        table[byte] = (byte as u8).is_ascii_alphanumeric() || matches!(byte as u8, b'-' | b'_' | b'.' | b'/');
         byte += 1;
     }
     table
