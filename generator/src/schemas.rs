@@ -715,7 +715,8 @@ fn by_hand(package: &Package) -> BTreeMap<TypeId, Vec<Direction>> {
 
 /// A type as written, in one way; nothing for what has no schema.
 fn spelling(ty: &TypeRef) -> Option<String> {
-    let mut out = String::new();
+    // As long as most are.
+    let mut out = String::with_capacity(48);
     spell(ty, &mut out).then_some(out)
 }
 
