@@ -115,7 +115,7 @@ fn describe(flag: &Arg) -> String {
         .iter()
         .map(|value| format!("`{}`", value.to_string_lossy()))
         .collect();
-    if !defaults.is_empty() && flag.get_action().takes_values() {
+    if !defaults.is_empty() && flag.get_action().takes_values() && !flag.is_hide_default_value_set() {
         text.push_str(&format!(" [default: {}]", defaults.join(", ")));
     }
     if flag.is_required_set() {

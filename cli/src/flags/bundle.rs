@@ -8,19 +8,20 @@ use super::{ProductFlags, parse_image};
 /// Flags of `bundle`.
 #[derive(Clone, Debug, Args)]
 pub struct BundleFlags {
-    /// Version of the operator [default: that of Cargo.toml, or 0.1.0]
+    /// Version of the operator [default: the version in Cargo.toml, or 0.1.0]
     #[arg(long, value_name = "VERSION", value_parser = parse_version)]
     pub version: Option<String>,
-    /// Image of the manager [default: that of config/manager]
+    /// Image of the manager [default: the image in config/manager]
     #[arg(long, value_name = "IMAGE", value_parser = parse_image)]
     pub image: Option<String>,
-    /// Image of the bundle, to which the catalog refers [default: that of `--image` with `-bundle` after its name and the version as its tag]
+    /// Image of the bundle that the catalog refers to [default: the name in `--image` followed by `-bundle`, with the version
+    /// as the tag]
     #[arg(long, value_name = "IMAGE", value_parser = parse_image)]
     pub bundle_image: Option<String>,
-    /// Channels of the catalog that get this version, separated by commas
+    /// Channels of the catalog to add this version to, separated by commas
     #[arg(long, value_delimiter = ',', default_value = "stable", value_name = "NAMES", value_parser = parse_channel)]
     pub channels: Vec<String>,
-    /// Channel of those who choose none [default: that of the catalog, or the first of `--channels`]
+    /// Default channel of the package [default: the one in the catalog, or the first of `--channels`]
     #[arg(long, value_name = "NAME", value_parser = parse_channel)]
     pub default_channel: Option<String>,
     /// Version that this one replaces [default: the head of each channel, if it is lower]
@@ -32,7 +33,7 @@ pub struct BundleFlags {
     /// Range of versions that an upgrade to this one skips, such as `>=0.1.0 <0.3.0`
     #[arg(long, value_name = "RANGE", value_parser = parse_version_range)]
     pub skip_range: Option<String>,
-    /// SVG image in the project that catalogs show [default: a hexagon]
+    /// Icon to show in catalogs, an SVG file in the project [default: a hexagon]
     #[arg(long, value_name = "FILE")]
     pub icon: Option<String>,
     #[command(flatten)]

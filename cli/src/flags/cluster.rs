@@ -10,7 +10,7 @@ use super::parse_image;
 /// Flags that select a cluster.
 #[derive(Clone, Debug, Default, Args)]
 pub struct ClusterFlags {
-    /// Kubeconfig file [default: as kubectl finds it]
+    /// Kubeconfig file [default: the one that kubectl uses]
     #[arg(long, value_name = "FILE")]
     pub kubeconfig: Option<PathBuf>,
     /// Context of the kubeconfig [default: the current one]
@@ -51,7 +51,7 @@ pub struct DeleteFlags {
 /// Flags of `deploy`.
 #[derive(Clone, Debug, Args)]
 pub struct DeployFlags {
-    /// Image of the manager, whatever image config/manager names
+    /// Image of the manager, in place of the image in config/manager
     #[arg(long, value_name = "IMAGE", value_parser = parse_image)]
     pub image: String,
     #[command(flatten)]
@@ -82,19 +82,19 @@ pub struct DevFlags {
     /// Use the cluster of this context in the kubeconfig instead of starting a control plane
     #[arg(long, value_name = "NAME")]
     pub context: Option<String>,
-    /// Kubeconfig file that contains the context [default: as kubectl finds it]
+    /// Kubeconfig file that contains the context [default: the one that kubectl uses]
     #[arg(long, value_name = "FILE", requires = "context")]
     pub kubeconfig: Option<PathBuf>,
-    /// Host name or address by which the cluster of `--context` reaches this machine, for webhooks
+    /// Host name or address at which the cluster of `--context` reaches this machine, for webhooks
     #[arg(long, value_name = "HOST", requires = "context")]
     pub webhook_host: Option<String>,
     /// Port of the webhook server [default: a free one]
     #[arg(long, value_name = "PORT")]
     pub webhook_port: Option<u16>,
-    /// Binary of the manager [default: manager, or that of an adopted package]
+    /// Binary of the manager [default: manager, or the binary of an adopted package]
     #[arg(long, value_name = "NAME")]
     pub bin: Option<String>,
-    /// Compare files every second instead of waiting for events of the file system
+    /// Poll files every second instead of watching for file system events
     #[arg(long)]
     pub poll: bool,
     /// Arguments of the manager

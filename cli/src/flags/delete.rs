@@ -9,7 +9,7 @@ use super::PlanFlags;
 pub enum Delete {
     /// Delete an API: types, controllers, sample, roles and CRD
     Api(DeleteApiFlags),
-    /// Delete a controller, and keep the API types
+    /// Delete a controller and keep the API types
     Controller(DeleteControllerFlags),
     /// Delete webhooks of a kind
     Webhook(DeleteWebhookFlags),
@@ -18,7 +18,7 @@ pub enum Delete {
 /// Flags of every subcommand of `delete`.
 #[derive(Clone, Debug, Args)]
 pub struct DeleteKindFlags {
-    /// API group, as `create` was given it
+    /// API group, as passed to `create`
     #[arg(long, default_value = "", hide_default_value = true)]
     pub group: String,
     /// API version, such as `v1alpha1`

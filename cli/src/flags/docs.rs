@@ -9,11 +9,11 @@ use super::{PlanFlags, SourceFlags};
 /// Flags of `docs`.
 #[derive(Clone, Debug, Args)]
 pub struct DocsFlags {
-    /// Manifests to document, or directories of them, of any project; their roles and objects are shown too
-    /// [default: the manifests that the source gives]
+    /// Manifests to document, or directories of manifests, from any project; includes their roles and objects [default: the
+    /// manifests generated from the source]
     #[arg(value_name = "FILE", conflicts_with_all = ["packages", "examples", "kinds", "skip_kinds", "features", "all_features", "no_default_features", "kubernetes"])]
     pub files: Vec<PathBuf>,
-    /// Format of the page [default: that of the extension of --file, or html]
+    /// Format of the page [default: from the extension of --file, or html]
     #[arg(long, value_enum)]
     pub format: Option<PageFormat>,
     /// File to write, relative to the project directory [default: `docs/api.html` or `docs/api.md`]

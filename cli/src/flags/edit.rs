@@ -22,7 +22,7 @@ pub struct EditFlags {
 #[derive(Clone, Debug, Default, Args)]
 #[group(required = true, multiple = true)]
 pub struct SettingFlags {
-    /// Restrict the manager to its own namespace, or with `=false` let it watch all namespaces
+    /// Restrict the manager to its own namespace; `=false` lets it watch all namespaces
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
     pub namespaced: Option<bool>,
     /// Lay out APIs by group, to support multiple API groups: moves files and rewrites their paths
@@ -34,13 +34,13 @@ pub struct SettingFlags {
     /// License of the project
     #[arg(long, value_enum)]
     pub license: Option<License>,
-    /// Kubernetes minor that the project is built and tested for
+    /// Kubernetes minor version that the project is built and tested for
     #[arg(long, value_name = "MINOR", value_parser = parse_minor)]
     pub kubernetes: Option<String>,
-    /// Turn features of the deployment on, separated by commas
+    /// Features of the deployment to enable, separated by commas
     #[arg(long, value_enum, value_delimiter = ',', value_name = "FEATURES")]
     pub enable: Vec<Feature>,
-    /// Turn features of the deployment off, separated by commas
+    /// Features of the deployment to disable, separated by commas
     #[arg(long, value_enum, value_delimiter = ',', value_name = "FEATURES")]
     pub disable: Vec<Feature>,
 }

@@ -55,10 +55,10 @@ pub struct StoreFlags {
     /// Store the versions in DIR/k8s [default: the directory of setup-envtest for this user]
     #[arg(long, value_name = "DIR")]
     pub bin_dir: Option<PathBuf>,
-    /// Operating system, as Go names it; `*` for all, to list or to remove [default: this one]
+    /// Operating system, as Go names it; `*` for all, when listing or removing [default: this one]
     #[arg(long)]
     pub os: Option<String>,
-    /// Processor architecture, as Go names it; `*` for all, to list or to remove [default: this one]
+    /// Processor architecture, as Go names it; `*` for all, when listing or removing [default: this one]
     #[arg(long)]
     pub arch: Option<String>,
     /// Output format
@@ -76,7 +76,7 @@ pub struct IndexFlags {
     /// archives in it
     #[arg(long, value_name = "URL", env = "RBUILDER_ENVTEST_MIRROR")]
     pub mirror: Option<String>,
-    /// Give up after so many seconds without a connection or data
+    /// Seconds to wait for a connection or for data
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = parse_seconds)]
     pub timeout: Duration,
     /// Use installed versions only, without any network access
@@ -115,7 +115,7 @@ pub struct InstallFlags {
     /// Print a shell command that sets KUBEBUILDER_ASSETS
     #[arg(long)]
     pub env: bool,
-    /// Keep to the directory in KUBEBUILDER_ASSETS if it has all binaries
+    /// Use the directory in KUBEBUILDER_ASSETS if it has all binaries
     #[arg(long, env = "ENVTEST_USE_ENV", value_parser = FalseyValueParser::new())]
     pub use_env: bool,
     #[command(flatten)]

@@ -14,30 +14,30 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     ]),
     ("create api", &[
         ("Scaffold a kind with a controller", "rbuilder create api --group cache --version v1alpha1 --kind Memcached"),
-        ("Scaffold a further version of a kind", "rbuilder create api --group cache --version v1beta1 --kind Memcached"),
+        ("Scaffold another version of a kind", "rbuilder create api --group cache --version v1beta1 --kind Memcached"),
         ("Scaffold a kind in all versions of its CRD, with its types and a controller", "rbuilder create api --from-crd crd.yaml"),
         ("Scaffold a controller that runs an image", "rbuilder create api --group cache --version v1alpha1 --kind Memcached --image memcached:1.6 --image-container-port 11211"),
-        ("Scaffold a controller for a kind of Kubernetes", "rbuilder create api --group apps --version v1 --kind ReplicaSet --controller"),
-        ("Scaffold a controller for a kind of another project", "rbuilder create api --group gateway.networking.k8s.io --version v1 --kind Gateway --external-crate gateway-api@0.22 --external-path gateway_api::apis::standard::gateways::Gateway"),
+        ("Scaffold a controller for a built-in kind", "rbuilder create api --group apps --version v1 --kind ReplicaSet --controller"),
+        ("Scaffold a controller for a kind that another project defines", "rbuilder create api --group gateway.networking.k8s.io --version v1 --kind Gateway --external-crate gateway-api@0.22 --external-path gateway_api::apis::standard::gateways::Gateway"),
         ("Show the changes first", "rbuilder create api --group cache --version v1alpha1 --kind Memcached --dry-run"),
     ]),
     ("create webhook", &[
         ("Scaffold admission webhooks", "rbuilder create webhook --group cache --version v1alpha1 --kind Memcached --defaulting --validation"),
-        ("Scaffold a webhook for a kind of Kubernetes", "rbuilder create webhook --group core --version v1 --kind Pod --defaulting"),
+        ("Scaffold a webhook for a built-in kind", "rbuilder create webhook --group core --version v1 --kind Pod --defaulting"),
         ("Scaffold a conversion between versions", "rbuilder create webhook --group cache --version v1alpha1 --kind Memcached --conversion --spoke v1beta1"),
     ]),
     ("import", &[
-        ("Write a Rust project into the current directory", "rbuilder import ../shop"),
-        ("Show what is taken over and what is to be ported, without writing any file", "rbuilder import ../shop --dry-run"),
+        ("Create a Rust project in the current directory", "rbuilder import ../shop"),
+        ("Show what is imported and what is left to port, without writing any file", "rbuilder import ../shop --dry-run"),
     ]),
     ("types", &[
         ("Generate the types of a CRD", "rbuilder types crd.yaml"),
-        ("Generate the types of all CRDs in a directory, in one tree of modules", "rbuilder types crds/ --into src/api"),
+        ("Generate the types of all CRDs in a directory", "rbuilder types crds/ --into src/api"),
         ("Print the types of the CRDs on the standard input, as `kubectl get crd --output yaml` prints them", "rbuilder types - --stdout"),
     ]),
     ("delete api", &[
         ("Show what would be deleted", "rbuilder delete api --group cache --version v1alpha1 --kind Memcached --dry-run"),
-        ("Delete files that you have changed as well", "rbuilder delete api --group cache --version v1alpha1 --kind Memcached --force"),
+        ("Delete it, including files that you have changed", "rbuilder delete api --group cache --version v1alpha1 --kind Memcached --force"),
     ]),
     ("delete controller", &[
         ("Delete one of several controllers", "rbuilder delete controller --group cache --version v1alpha1 --kind Memcached --controller-name memcached-backup"),
@@ -46,27 +46,27 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         ("Delete the validating webhook", "rbuilder delete webhook --group cache --version v1alpha1 --kind Memcached --validation"),
     ]),
     ("edit", &[
-        ("Show what moves when the project gets several groups", "rbuilder edit --multigroup --dry-run"),
+        ("Show which files move when the project gets several groups", "rbuilder edit --multigroup --dry-run"),
         ("Restrict the manager to its own namespace", "rbuilder edit --namespaced"),
-        ("Change license and owner", "rbuilder edit --license mit --owner Shopkeepers"),
+        ("Change the license and the owner", "rbuilder edit --license mit --owner Shopkeepers"),
         ("Let Prometheus scrape the metrics, and cert-manager issue the certificates of webhooks", "rbuilder edit --enable prometheus,cert-manager"),
     ]),
     ("update", &[
-        ("Show what a newer rbuilder scaffolds otherwise", "rbuilder update --dry-run"),
-        ("Bring the scaffold up to date, unless it conflicts with your changes", "rbuilder update --no-conflicts"),
-        ("Write a scaffolded file again that was deleted", "rbuilder update --restore src/main.rs"),
+        ("Show what this version of rbuilder scaffolds differently", "rbuilder update --dry-run"),
+        ("Update the scaffold, unless it conflicts with your changes", "rbuilder update --no-conflicts"),
+        ("Restore a deleted scaffolded file", "rbuilder update --restore src/main.rs"),
     ]),
     ("doctor", &[
-        ("Examine the tools and the project", "rbuilder doctor"),
-        ("Get the findings as a document for programs", "rbuilder doctor --output json"),
+        ("Check the tools and the project", "rbuilder doctor"),
+        ("Print the findings as JSON", "rbuilder doctor --output json"),
     ]),
     ("library", &[
-        ("Show where the project gets the library from", "rbuilder library"),
+        ("Show the source of the library", "rbuilder library"),
         ("Get the library from a git repository", "rbuilder library --set git --url https://example.com/rbuilder.git --rev 0123456789012345678901234567890123456789"),
     ]),
     ("adopt", &[
         ("Show which kinds of a repository can be generated, and what would be written to Cargo.toml", "rbuilder adopt --dry-run"),
-        ("Get the table as a document for programs", "rbuilder adopt --dry-run --output json"),
+        ("Print the table as JSON", "rbuilder adopt --dry-run --output json"),
     ]),
     ("manifests", &[
         ("Generate the manifests of a project", "rbuilder manifests"),
@@ -75,7 +75,7 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         ("Print the CRDs of a package of a workspace", "rbuilder manifests --package shop-api --only crd --stdout"),
     ]),
     ("helm", &[
-        ("Make the chart, or bring it up to date with config/", "rbuilder helm"),
+        ("Generate the chart, or update it from config/", "rbuilder helm"),
         ("Show what would change in it", "rbuilder helm --dry-run"),
         ("Fail in CI if it is not up to date", "rbuilder helm --check"),
     ]),
@@ -86,11 +86,11 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         ("Document the CRDs of any project", "rbuilder docs --file api.html config/crd/bases"),
     ]),
     ("bundle", &[
-        ("Make a bundle with the version in Cargo.toml", "rbuilder bundle --image registry.example.com/shop:v0.1.0"),
-        ("Make the bundle of a later version", "rbuilder bundle --version 0.2.0 --replaces 0.1.0 --image registry.example.com/shop:v0.2.0"),
+        ("Generate a bundle with the version in Cargo.toml", "rbuilder bundle --image registry.example.com/shop:v0.1.0"),
+        ("Generate the bundle of a later version", "rbuilder bundle --version 0.2.0 --replaces 0.1.0 --image registry.example.com/shop:v0.2.0"),
     ]),
     ("grafana", &[
-        ("Make the dashboards and rules, or bring them up to date", "rbuilder grafana"),
+        ("Generate the dashboards and rules, or update them", "rbuilder grafana"),
         ("Show what would change in them", "rbuilder grafana --dry-run"),
         ("Fail in CI if they are not up to date", "rbuilder grafana --check"),
     ]),
@@ -98,7 +98,7 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         ("Install the CRDs into the cluster of a context", "rbuilder install --context kind-dev"),
     ]),
     ("uninstall", &[
-        ("Delete the CRDs, if they are there", "rbuilder uninstall --ignore-not-found"),
+        ("Delete the CRDs if they exist", "rbuilder uninstall --ignore-not-found"),
     ]),
     ("deploy", &[
         ("Deploy an image of the manager", "rbuilder deploy --image registry.example.com/shop:v1"),
@@ -107,7 +107,7 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         ("Delete what `deploy` created", "rbuilder undeploy"),
     ]),
     ("run", &[
-        ("Run the manager with arguments of its own", "rbuilder run -- --log-format text"),
+        ("Pass arguments to the manager", "rbuilder run -- --log-format text"),
     ]),
     ("dev", &[
         ("Run the manager on a local control plane", "rbuilder dev"),
@@ -127,7 +127,7 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         ("Remove versions before 1.35", "rbuilder envtest remove '<1.35'"),
     ]),
     ("completion", &[
-        ("Complete commands in bash", "rbuilder completion bash > ~/.local/share/bash-completion/completions/rbuilder"),
+        ("Install completions for bash", "rbuilder completion bash > ~/.local/share/bash-completion/completions/rbuilder"),
     ]),
     ("version", &[
         ("Print the version", "rbuilder version"),

@@ -12,13 +12,13 @@ pub struct ImportFlags {
     /// Directory of the kubebuilder project, with its PROJECT file; nothing in it is changed
     #[arg(value_name = "FOLDER")]
     pub folder: PathBuf,
-    /// Name of the project, a DNS label of at most 28 characters [default: that of the kubebuilder project]
+    /// Name of the project, a DNS label of at most 28 characters [default: the same as the kubebuilder project]
     #[arg(long, value_name = "NAME")]
     pub project_name: Option<String>,
     /// Owner to add to the copyright header of each source file
     #[arg(long)]
     pub owner: Option<String>,
-    /// License of the project [default: that of the file LICENSE in the current directory, or apache2]
+    /// License of the project [default: detected from the file LICENSE in the current directory, or apache2]
     #[arg(long, value_enum)]
     pub license: Option<License>,
     /// Overwrite files that already exist

@@ -89,7 +89,7 @@ impl LibrarySource {
 /// Flags of `library`.
 #[derive(Clone, Debug, Args)]
 pub struct LibraryFlags {
-    /// Form to change the dependency to [default: show the current one]
+    /// Source to change to [default: show the current one]
     #[arg(long, value_enum, value_name = "FORM")]
     pub set: Option<LibraryForm>,
     /// Version requirement, for `--set version` [default: the version of this command]
@@ -126,8 +126,8 @@ impl LibraryFlags {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Library")]
 pub struct InitLibraryFlags {
-    /// Form of the dependency on the library [env: RBUILDER_LIBRARY] [default: as this command was built: from a
-    /// registry, a git repository or a folder]
+    /// Source of the rbuilder library [env: RBUILDER_LIBRARY] [default: the same as for this command: a registry, a git
+    /// repository or a directory]
     #[arg(long, value_enum, value_name = "FORM")]
     pub library: Option<LibraryForm>,
     /// Version requirement, for `--library version` [default: the version of this command]

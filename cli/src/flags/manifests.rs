@@ -17,7 +17,7 @@ pub struct ManifestsFlags {
     /// Manifests to generate [default: all]
     #[arg(long, value_enum, value_delimiter = ',', value_name = "WHAT")]
     pub only: Vec<Only>,
-    /// Generate the manifests that no error concerns, leave the others as they are, and fail in the end
+    /// Generate the manifests that have no errors, leave the others unchanged, and fail at the end
     #[arg(long)]
     pub keep_going: bool,
     /// Format of diagnostics

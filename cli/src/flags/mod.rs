@@ -57,7 +57,7 @@ pub use without_control_plane::Envtest;
     arg_required_else_help = true
 )]
 pub struct Cli {
-    /// Project directory, or one below it; messages have paths relative to it, JSON and diffs relative to the project
+    /// Project directory or a directory below it; paths in messages are relative to it, paths in JSON and diffs to the project
     #[arg(
         short = 'C',
         long = "project-dir",
@@ -79,34 +79,34 @@ pub enum Command {
     /// Scaffold a Kubernetes API or webhook
     #[command(subcommand)]
     Create(Create),
-    /// Write a Rust project from a kubebuilder project in Go: types, controllers, webhooks, samples and the names of its
-    /// manifests, with a list of what is to be ported by hand
+    /// Create a Rust project from a kubebuilder project in Go: types, controllers, webhooks, samples and manifests, with a list
+    /// of what to port by hand
     Import(Box<ImportFlags>),
     /// Generate Rust types from CRDs, from which `manifests` generates the same CRDs
     Types(TypesFlags),
-    /// Delete an API, a controller or webhooks that were scaffolded
+    /// Delete a scaffolded API, controller or webhook
     #[command(subcommand)]
     Delete(Delete),
-    /// Change settings of the project, and what is scaffolded by them
+    /// Change settings of the project and update its scaffold
     Edit(EditFlags),
-    /// Show or change where the project gets the rbuilder library from: a version, a git repository or a path
+    /// Show or change the source of the rbuilder library: a version, a git repository or a path
     Library(LibraryFlags),
-    /// Bring the scaffold of the project up to date with this version of rbuilder, keeping what you have changed
+    /// Update the scaffold of the project to this version of rbuilder, keeping your changes
     Update(UpdateFlags),
-    /// Examine the tools on this machine and the state of the project
+    /// Check the tools on this machine and the state of the project
     Doctor(DoctorFlags),
     /// Generate CRDs, RBAC roles and webhook configurations from the markers in the source
     Manifests(Box<ManifestsFlags>),
-    /// Make a Helm chart of the manifests in config/, keeping what you have changed in it
+    /// Generate a Helm chart from the manifests in config/, keeping your changes
     Helm(ProductFlags),
-    /// Generate the API reference of the project's kinds, or of any CRDs, as an HTML page or Markdown
+    /// Generate an API reference of the project's kinds, or of any CRDs, as an HTML page or Markdown
     Docs(Box<DocsFlags>),
-    /// Examine the kinds of a kube-rs package or workspace, compare their CRDs with the committed ones, and make `manifests`
-    /// write them where they lie
+    /// Compare the kinds of a kube-rs package or workspace with the committed CRDs, and make `manifests` write the CRDs where
+    /// these are
     Adopt(AdoptFlags),
-    /// Make a bundle and a catalog for the Operator Lifecycle Manager, keeping what you have changed in them
+    /// Generate a bundle and a catalog for the Operator Lifecycle Manager, keeping your changes
     Bundle(BundleFlags),
-    /// Make Grafana dashboards and Prometheus rules for the operator's metrics, keeping what you have changed in them
+    /// Generate Grafana dashboards and Prometheus rules for the operator's metrics, keeping your changes
     Grafana(ProductMergeFlags),
     /// Install the CRDs into a cluster
     Install(InstallCrdsFlags),
@@ -116,9 +116,9 @@ pub enum Command {
     Deploy(DeployFlags),
     /// Delete the manager, the CRDs and all custom resources from a cluster
     Undeploy(DeleteFlags),
-    /// Run the manager on this machine against a cluster
+    /// Run the manager on this machine, against a cluster
     Run(RunFlags),
-    /// Run the manager on a local control plane, and restart it on each change of the source
+    /// Run the manager against a local control plane, and restart it when the source changes
     Dev(DevFlags),
     /// Manage the binaries of test environments: etcd, kube-apiserver and kubectl
     #[cfg_attr(feature = "control-plane", command(subcommand))]
@@ -257,7 +257,7 @@ pub struct InitFlags {
     /// Owner to add to the copyright header of each source file
     #[arg(long)]
     pub owner: Option<String>,
-    /// License of the project [default: that of the file LICENSE, or apache2]
+    /// License of the project [default: detected from the file LICENSE, or apache2]
     #[arg(long, value_enum)]
     pub license: Option<License>,
     /// Restrict the manager to its own namespace: scaffold a Role, not a ClusterRole
@@ -269,10 +269,10 @@ pub struct InitFlags {
     /// Overwrite files that already exist
     #[arg(long)]
     pub force: bool,
-    /// Adopt the kube-rs package in the directory: add what deploys and tests it, and keep its code and files
+    /// Adopt the kube-rs package in the directory: add deployment manifests and an end-to-end test, and keep its code and files
     #[arg(long, conflicts_with_all = ["force", "library"])]
     pub in_package: bool,
-    /// Binary of the package that the image runs, with `--in-package` [default: the one that `cargo run` runs]
+    /// Binary of the package to run in the image, with `--in-package` [default: the same as `cargo run`]
     #[arg(long, value_name = "NAME", requires = "in_package")]
     pub bin: Option<String>,
     #[command(flatten)]
@@ -319,7 +319,7 @@ pub struct ImageFlags {
     /// Scaffold a controller that runs this image in a Deployment for each object
     #[arg(long = "image", value_name = "IMAGE", value_parser = parse_image)]
     pub name: Option<String>,
-    /// Command and arguments of its containers, separated by commas [default: those of the image]
+    /// Command and arguments of the container, separated by commas [default: those of the image]
     #[arg(
         long = "image-container-command",
         value_name = "WORDS",
@@ -328,10 +328,10 @@ pub struct ImageFlags {
         allow_hyphen_values = true
     )]
     pub command: Vec<String>,
-    /// Port that its containers listen on
+    /// Port that the container listens on
     #[arg(long = "image-container-port", value_name = "PORT", requires = "name")]
     pub port: Option<NonZeroU16>,
-    /// User ID that its containers run as, which is not 0 [default: that of the image]
+    /// User ID to run the container as, other than 0 [default: that of the image]
     #[arg(long, value_name = "UID", requires = "name")]
     pub run_as_user: Option<NonZeroU32>,
 }
@@ -339,8 +339,8 @@ pub struct ImageFlags {
 /// Flags of `create api`.
 #[derive(Clone, Debug, Args)]
 pub struct ApiFlags {
-    /// API group without the domain, such as `cache`, or a group of Kubernetes, such as `apps` [default: the domain
-    /// alone, or the core group of Kubernetes]
+    /// API group without the domain, such as `cache`, or a built-in group, such as `apps` [default: the domain alone, or the
+    /// core group]
     #[arg(long, default_value = "", hide_default_value = true)]
     pub group: String,
     /// API version, such as `v1alpha1`
@@ -359,8 +359,8 @@ pub struct ApiFlags {
         hide_default_value = true
     )]
     pub kind: String,
-    /// File with a CRD, or `-` for the standard input: scaffold its kind in all its versions, with its types; several CRDs
-    /// need `--kind`
+    /// CRD file, or `-` for standard input: scaffold its kind in all versions, with types; select one of several CRDs with
+    /// `--kind`
     #[arg(long, value_name = "FILE", conflicts_with_all = ["name", "path"])]
     pub from_crd: Option<PathBuf>,
     /// Resource name: the lowercase plural of the kind [default: the English plural]
@@ -369,7 +369,7 @@ pub struct ApiFlags {
     /// Make the resource namespaced [default: true]
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
     pub namespaced: Option<bool>,
-    /// Generate the API types [default: true, unless `--controller` is passed for a built-in kind of Kubernetes]
+    /// Generate the API types [default: true, unless `--controller` is passed for a built-in kind]
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
     pub resource: Option<bool>,
     /// Generate a controller [default: true, unless the kind already has one]
@@ -378,7 +378,7 @@ pub struct ApiFlags {
     #[command(flatten)]
     #[allow(missing_docs)] // its fields say it
     pub image: ImageFlags,
-    /// Name of the controller, to add several to one kind [default: the kind in lower case]
+    /// Name of the controller, if the kind has several [default: the kind in lower case]
     #[arg(long, value_name = "NAME")]
     pub controller_name: Option<String>,
     #[command(flatten)]
@@ -398,10 +398,10 @@ pub struct ApiFlags {
 /// Flags of a kind of another project, whose type another crate has.
 #[derive(Clone, Debug, Default, Args)]
 pub struct ExternalFlags {
-    /// Rust path of the type of a kind of another project, such as `gateway_api::apis::standard::gateways::Gateway`
+    /// Rust path of the type, for a kind that another project defines, such as `gateway_api::apis::standard::gateways::Gateway`
     #[arg(long = "external-path", alias = "external-api-path", value_name = "TYPE")]
     pub path: Option<String>,
-    /// Crate of that type with its version, such as `gateway-api@0.22`, to add to Cargo.toml
+    /// Crate of the type with its version, such as `gateway-api@0.22`, to add to Cargo.toml
     #[arg(
         long = "external-crate",
         alias = "external-api-module",
@@ -409,7 +409,7 @@ pub struct ExternalFlags {
         requires = "path"
     )]
     pub package: Option<String>,
-    /// Domain of the API group of that kind, if `--group` does not have it
+    /// Domain of the API group of the kind, if `--group` does not include it
     #[arg(
         long = "external-domain",
         alias = "external-api-domain",
@@ -422,8 +422,8 @@ pub struct ExternalFlags {
 /// Flags of `create webhook`.
 #[derive(Clone, Debug, Args)]
 pub struct WebhookFlags {
-    /// API group without the domain, such as `cache`, or a group of Kubernetes, such as `apps` [default: the domain
-    /// alone, or the core group of Kubernetes]
+    /// API group without the domain, such as `cache`, or a built-in group, such as `apps` [default: the domain alone, or the
+    /// core group]
     #[arg(long, default_value = "", hide_default_value = true)]
     pub group: String,
     /// API version, such as `v1alpha1`; with `--conversion`, the hub version
@@ -450,7 +450,7 @@ pub struct WebhookFlags {
     /// URL path of the validating webhook [default: derived from the kind]
     #[arg(long, value_name = "PATH", requires = "validation")]
     pub validation_path: Option<String>,
-    /// Resource name of a kind of another project: the lowercase plural of the kind [default: the English plural]
+    /// Resource name, for a kind that another project defines: the lowercase plural of the kind [default: the English plural]
     #[arg(long, requires = "path")]
     pub plural: Option<String>,
     #[command(flatten)]

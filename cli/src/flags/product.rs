@@ -18,13 +18,13 @@ pub struct ProductFlags {
 /// Flags of a command that merges what it makes with the files that are there.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct ProductMergeFlags {
-    /// Fail with the differences if the files are not up to date, without writing any file
+    /// Check that the files are up to date; print a diff and fail if they are not, without writing any file
     #[arg(long, conflicts_with_all = ["dry_run", "force"])]
     pub check: bool,
-    /// Fail without writing any file if a generated change conflicts with one of yours
+    /// Fail without writing any file if a generated change conflicts with your changes
     #[arg(long)]
     pub no_conflicts: bool,
-    /// Overwrite files that rbuilder did not write, and write those again that were deleted
+    /// Overwrite files that rbuilder did not write, and restore deleted ones
     #[arg(long)]
     pub force: bool,
     #[command(flatten)]

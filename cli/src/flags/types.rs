@@ -23,7 +23,7 @@ pub struct TypesFlags {
     /// Kubernetes version of the k8s-openapi types, such as 1.35 [default: that of the project]
     #[arg(long, value_name = "VERSION", value_parser = kubernetes)]
     pub kubernetes: Option<Minor>,
-    /// Write types that several files have once, in a module `shared` above them [default: true]
+    /// Define types that several files have in common once, in a module `shared` above them [default: true]
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "true", hide_default_value = true, value_name = "BOOL", action = clap::ArgAction::Set)]
     pub share: bool,
     /// Overwrite files that already exist

@@ -7,7 +7,7 @@ use super::PlanFlags;
 /// Flags of `update`.
 #[derive(Clone, Debug, Args)]
 pub struct UpdateFlags {
-    /// Scaffolded file to write again after it was deleted, or a directory of such files, by its path in the project; may be repeated
+    /// Deleted scaffolded file, or directory of such files, to restore, as a path in the project; may be repeated
     #[arg(long, value_name = "PATH")]
     pub restore: Vec<String>,
     #[command(flatten)]
@@ -21,7 +21,7 @@ pub struct UpdateFlags {
 /// Flags of commands that merge a change of the scaffold into the project.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct MergeFlags {
-    /// Fail without writing any file if a change of the scaffold conflicts with one of yours
+    /// Fail without writing any file if a change of the scaffold conflicts with your changes
     #[arg(long)]
     pub no_conflicts: bool,
     /// Generate manifests after a merge without conflicts
