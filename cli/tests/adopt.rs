@@ -134,8 +134,8 @@ fn a_documented_copy_goes_before_a_template() {
     check(
         &folder,
         &[
-            "Cup  x.io/v1  same  docs/crds/cup.yaml\n    also in charts/cafe/templates/cup.yaml, which is not written: Helm fills in parts of it\n",
-            "Pot  x.io/v1  same  charts/cafe/templates/pot.yaml\n    not written: Helm fills in parts of it",
+            "Cup  x.io/v1  same  docs/crds/cup.yaml\n    also in charts/cafe/templates/cup.yaml, which is not written: it contains template expressions\n",
+            "Pot  x.io/v1  same  charts/cafe/templates/pot.yaml\n    not written: it contains template expressions",
         ],
     );
     let manifest = folder.tree()["Cargo.toml"].clone();
@@ -160,7 +160,7 @@ fn a_check_of_nothing_is_warned_of() {
     for line in ["manifests --check", "manifests", "manifests --stdout"] {
         let ran = folder.run(line).ok();
         for part in [
-            "warning: no manifests are generated or compared: all kinds are left out (`Cup`: `skip` in Cargo.toml lists it)",
+            "warning: no manifests are generated or compared: all kinds are excluded (`Cup`: `skip` in Cargo.toml lists it)",
             "remove a kind from `skip`",
         ] {
             assert!(ran.err.contains(part), "{line}: {}", ran.err);
@@ -188,8 +188,8 @@ fn a_crd_in_a_file_with_something_else_is_never_written_beside_it() {
     check(
         &folder,
         &[
-            "it has another object (deploy/all.yaml)",
-            "Helm fills in parts of it",
+            "it contains another object (deploy/all.yaml)",
+            "it contains template expressions",
         ],
     );
     let before = folder.tree();
@@ -297,7 +297,7 @@ fn a_kind_that_is_readable_in_a_file_with_something_else_is_skipped_for_that() {
     folder.run("adopt").ok();
     let manifest = folder.tree()["Cargo.toml"].clone();
     assert!(
-        manifest.contains("    # it has another object (deploy/all.yaml)"),
+        manifest.contains("    # it contains another object (deploy/all.yaml)"),
         "{manifest}"
     );
     check(&folder, &["Pot  x.io/v1  skipped"]);
@@ -312,7 +312,7 @@ fn errors_outside_of_kinds_keep_going() {
     folder.write("src/lib.rs", &lib);
     check(
         &folder,
-        &["errors outside of kinds:\n    src/lib.rs:3:16: this kind is inside a macro"],
+        &["errors that belong to no kind:\n    src/lib.rs:3:16: this kind is inside a macro"],
     );
     assert!(folder.tree()["Cargo.toml"].contains("keep-going = true"));
     let ran = folder.run("manifests");

@@ -280,7 +280,7 @@ fn what_cannot_be_adopted_is_refused() {
         (
             vec![("Cargo.toml", package), ("src/main.rs", "")],
             "init --domain example.com --project-name a",
-            "to keep the package that is here and add what deploys it, pass `--in-package`",
+            "to adopt the existing package, pass `--in-package`",
         ),
     ] {
         let folder = Folder::new();
@@ -369,8 +369,7 @@ fn packages_outside_of_the_image_are_named() {
             folder.write(&format!("{path}/src/lib.rs"), "");
         }
         let ran = folder.inside("op").run(ADOPT).ok();
-        let warning =
-            "warning: the image is built from the directory of the package, which does not hold ../common\n";
+        let warning = "warning: the image is built from the directory of the package, which does not contain ../common\n";
         assert_eq!(ran.err.contains(warning), is_outside, "{}", ran.err);
     }
 }
@@ -416,7 +415,7 @@ fn create_says_all_that_a_package_lacks() {
         "  src/api/mod.rs:\n    // SPDX-License-Identifier: MIT\n\n    //! API types, by version.\n",
         "  src/controller/mod.rs:\n",
         "    pub fn register(manager: Manager) -> Manager {\n        manager\n    }\n",
-        "  src/main.rs, which starts the manager beside what it does now:\n",
+        "  src/main.rs, to start the manager besides what it does now:\n",
         "    controller::register(manager).start().await\n",
         "run `rbuilder init --in-package` and then the command again",
     ];
@@ -521,12 +520,13 @@ fn settings_change_and_the_package_does_not() {
     refused(
         &with_kind,
         "edit --multigroup",
-        &["the modules of an adopted package are its own, and `--multigroup` does not move them"],
+        &["`--multigroup` does not move the modules of an adopted package"],
     );
     let ran = folder.run("edit --namespaced --kubernetes 1.35 --owner Us").ok();
     assert!(
-        ran.err
-            .contains("warning: Cargo.toml is the package's own, so its k8s-openapi stays as it is"),
+        ran.err.contains(
+            "warning: Cargo.toml of an adopted package is not edited, so its k8s-openapi is unchanged"
+        ),
         "{}",
         ran.err
     );

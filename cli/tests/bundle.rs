@@ -196,13 +196,13 @@ fn a_release_by_mistake_is_warned_of() {
     let image = "--image example.com/shop:v1";
     check(
         "--version 0.1.0",
-        &["warning: the image of the manager is `controller:latest`, which no cluster has"],
+        &["warning: the image of the manager is the placeholder `controller:latest`"],
     );
     check(&format!("--version 0.1.0 {image}"), &[]);
     check(&format!("--version 0.2.0 {image}"), &[]);
     check(
         image,
-        &["warning: this is version 0.1.0, that of Cargo.toml, and the catalog has 0.2.0"],
+        &["warning: the bundle has version 0.1.0 from Cargo.toml, and the catalog already has 0.2.0"],
     );
     check(
         &format!("--version 0.3.0-rc.1 --channels candidate {image}"),
@@ -308,7 +308,7 @@ fn a_channel_that_would_be_refused_is_not_written() {
         (
             &["--version 0.2.0"],
             "--version 0.3.0 --replaces 0.1.0",
-            "nothing replaces or skips shop.v0.3.0 and shop.v0.2.0\n  = help: leave out `--replaces`, or pass `--skips 0.2.0` to upgrade over what is left out",
+            "nothing replaces or skips shop.v0.3.0 and shop.v0.2.0\n  = help: leave out `--replaces`, or pass `--skips 0.2.0` to upgrade from the stranded versions",
         ),
         (
             &[],
@@ -470,7 +470,7 @@ fn catalogs_that_people_have_changed_are_checked() {
         (
             "---\n",
             "---\nschema: olm.channel\npackage: shop\nname: stable\n---\n",
-            "the `olm.channel` `stable` stands in line 2 as well",
+            "the `olm.channel` `stable` is also defined in line 2",
         ),
         (
             "---\n",
@@ -640,7 +640,7 @@ fn a_deleted_catalog_keeps_its_releases() {
     folder.run("bundle --version 0.2.0").ok();
     folder.remove(CATALOG);
     let ran = folder.run("bundle --version 0.3.0").ok();
-    let help = "to get the file again, run `rbuilder bundle` with the same flags and `--force`";
+    let help = "to restore the file, run `rbuilder bundle` with the same flags and `--force`";
     assert!(ran.err.contains(help), "{}", ran.err);
     assert_eq!(csv(&folder)["spec"]["replaces"], "shop.v0.2.0");
     folder.run("bundle --version 0.3.0 --force").ok();
@@ -714,7 +714,7 @@ fn a_downgrade_is_a_warning() {
         folder.run(command).ok();
     }
     let ran = folder.run("bundle --version 0.2.0 --replaces 0.3.0").ok();
-    let expected = "warning: version 0.2.0 takes the place of 0.3.0, which is higher";
+    let expected = "warning: version 0.2.0 replaces or skips 0.3.0, which is higher";
     assert!(ran.err.contains(expected), "{}", ran.err);
 }
 
@@ -930,7 +930,7 @@ fn markers_of_broken_source_are_left_out_with_a_warning() {
     let ran = folder.run("bundle --manifests=false").ok();
     assert!(
         ran.err
-            .contains("the source has errors, so the bundle may lack what `#[csv(…)]` says"),
+            .contains("the source has errors, so the bundle may lack descriptions from `#[csv(…)]`"),
         "{}",
         ran.err
     );

@@ -136,7 +136,7 @@ fn versions_that_disagree_are_found() {
         away,
         "library",
         "error",
-        "does not hold the library",
+        "does not contain the library",
         "rbuilder library --set",
     );
 }
@@ -193,7 +193,7 @@ fn a_config_that_cannot_be_deployed_is_an_error() {
         |_| {},
         "config",
         "ok",
-        "kustomizations, whose files all exist",
+        "kustomizations; all their files exist",
         "",
     );
     check(

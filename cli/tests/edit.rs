@@ -256,24 +256,24 @@ fn features_that_make_no_sense_are_refused() {
         (
             &folder,
             "--enable prometheus --disable metrics",
-            "turn both off with `--disable prometheus,metrics`",
+            "disable both with `--disable prometheus,metrics`",
         ),
         (
             &prometheus,
             "--disable metrics",
-            "`prometheus` scrapes the metrics, and is on: turn both off",
+            "`prometheus` requires `metrics`, because it scrapes the metrics: disable both",
         ),
         (
             &certified,
             "--disable webhooks",
-            "turn both off with `--disable cert-manager,webhooks`",
+            "disable both with `--disable cert-manager,webhooks`",
         ),
         (
             &none,
             "--enable webhooks",
             "scaffold one with `rbuilder create webhook`",
         ),
-        (&none, "--enable cert-manager", "which `cert-manager` is about"),
+        (&none, "--enable cert-manager", "so `cert-manager` has no effect"),
         (
             &converting,
             "--disable webhooks",
@@ -456,7 +456,7 @@ fn a_move_keeps_what_people_wrote() {
         "{}",
         ran.err
     );
-    let role = "config/rbac/ours.yaml:2 names the role `cup-editor-role`, which has another name now\n  = help: write `cache-cup-editor-role`";
+    let role = "config/rbac/ours.yaml:2 names the role `cup-editor-role`, which has been renamed\n  = help: write `cache-cup-editor-role`";
     assert!(ran.err.contains(role), "{}", ran.err);
     let tree = folder.tree();
     for (path, expected) in [
@@ -591,13 +591,13 @@ fn moves_that_are_not_certain_are_refused() {
             "src/api/mod.rs",
             "pub mod v1;",
             "/// The first version.\npub mod v1;",
-            "src/api/mod.rs:5:1: `mod v1` moves, and has attributes, comments or a visibility of its own",
+            "src/api/mod.rs:5:1: `mod v1` moves, but has attributes, comments or another visibility",
         ),
         (
             "src/api/mod.rs",
             "pub mod v1;",
             "pub mod common;\npub mod v1; // ours",
-            "src/api/mod.rs:6:1: `pub mod v1;` moves, and shares its line",
+            "src/api/mod.rs:6:1: `pub mod v1;` moves, but is not on a line of its own",
         ),
         (
             "src/controller/mod.rs",
@@ -627,7 +627,7 @@ fn moves_that_are_not_certain_are_refused() {
             "src/controller/cache.rs",
             "",
             "//! Ours.\n",
-            "src/controller/cache.rs is in the way of the modules that move",
+            "src/controller/cache.rs conflicts with the modules that move",
         ),
         (
             "tests/cache_cup.rs",
@@ -639,7 +639,7 @@ fn moves_that_are_not_certain_are_refused() {
             "config/rbac/kustomization.yaml",
             "resources:",
             "resources: &all",
-            "write this entry, for the old one, by hand",
+            "replace the old entry with this one by hand",
         ),
     ] {
         let folder = begun("", &["create api --group cache --version v1 --kind Cup"]);

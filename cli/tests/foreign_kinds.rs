@@ -152,7 +152,7 @@ fn a_kind_of_the_project_comes_first() {
         &folder,
         "create api --group batch --version v1 --kind Job --controller",
     );
-    assert!(said.contains("group `batch` is one of this project, `batch.example.com`, and one of Kubernetes: pass `--resource=false`"), "{said}");
+    assert!(said.contains("group `batch` can be `batch.example.com` of this project or the built-in group: pass `--resource=false`"), "{said}");
     folder
         .run("create api --group batch --version v1 --kind Job --resource=false")
         .ok();
@@ -181,7 +181,7 @@ fn what_cannot_be_scaffolded_is_said() {
         ),
         (
             "api --version v1 --kind ComponentStatus --resource=false",
-            "the API server makes objects of `ComponentStatus` for each answer, so a controller cannot watch them",
+            "the API server computes objects of `ComponentStatus` for each request, so a controller cannot watch them",
         ),
         (
             "webhook --version v1 --kind ComponentStatus --validation",

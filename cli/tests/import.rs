@@ -118,7 +118,7 @@ fn a_project_is_imported_with_its_names() {
         ),
         (
             "MIGRATION.md",
-            "- [ ] port cupsOf (Secret) to `map_secret`\n- [ ] of one statement each, as far as they are needed: `CupReconciler.Reconcile` (line 16), `CupReconciler.cupsOf` (line 31)\n",
+            "- [ ] port cupsOf (Secret) to `map_secret`\n- [ ] functions of one statement, as needed: `CupReconciler.Reconcile` (line 16), `CupReconciler.cupsOf` (line 31)\n",
         ),
         (
             "MIGRATION.md",
@@ -633,7 +633,7 @@ fn the_base_of_the_clusterserviceversion_becomes_markers() {
     let out = ran.ok().out;
     for expected in [
         "`#[csv(…)]` describes 1 version of a kind and 1 field; `rbuilder bundle` reads the rest",
-        "it describes what no CRD has, which is left out: `spec.gone` in `v1` of `Cup`, `mugs.crew.example.com` in version `v1`",
+        "it describes fields that no CRD has, which are omitted: `spec.gone` in `v1` of `Cup`, `mugs.crew.example.com` in version `v1`",
         "pass `--replaces 0.0.9` to the first `rbuilder bundle`",
         "a project has one base",
     ] {

@@ -338,7 +338,7 @@ fn the_hub_becomes_the_storage_version() {
 #[test]
 fn the_storage_version_of_a_released_kind_stays() {
     let hub = "create webhook --group cache --version v2 --kind Cup --conversion --spoke v1";
-    let stays = "warning: version `v1` of `Cup` stays the storage version, because clusters may store objects in it: that is what config/crd/bases/cache.example.com_cups.yaml says, and git tracks it\n";
+    let stays = "warning: version `v1` of `Cup` stays the storage version, because clusters may store objects in it: it is the storage version in config/crd/bases/cache.example.com_cups.yaml, and git tracks it\n";
     for (add, is_released) in [
         (None, false),
         (Some("src PROJECT"), false),
@@ -457,9 +457,9 @@ fn a_renamed_version_is_told_of() {
     let folder = project();
     let said = rename_version(&folder);
     for part in [
-        "warning: the CRD of `Cup` loses its storage version `v1`: a cluster in which objects are stored in it refuses the CRD",
+        "warning: the CRD of `Cup` loses its storage version `v1`: a cluster that stores objects in this version rejects the CRD",
         "= help: keep `v1` beside `v2`, with `storage = false`",
-        "warning: PROJECT lists version `v1` of `Cup`, and the source has no such version\n  --> PROJECT:",
+        "warning: PROJECT lists version `v1` of `Cup`, but the source has no such version\n  --> PROJECT:",
         "|   version: v1\n",
         "add `v2` with `rbuilder create api --group cache --version v2 --kind Cup`",
     ] {
@@ -504,8 +504,8 @@ fn a_kind_that_only_project_has_is_told_of() {
     change(&folder, TYPES, "kind = \"Cup\"", "kind = \"Mug\"");
     let said = folder.run("manifests").ok().err;
     for part in [
-        "warning: PROJECT lists the kind `Cup` of cache.example.com/v1, and the source has no such kind",
-        "if it is `Mug` of cache.example.com by now, correct its entry in PROJECT",
+        "warning: PROJECT lists the kind `Cup` of cache.example.com/v1, but the source has no such kind",
+        "if it has become `Mug` of cache.example.com, correct its entry in PROJECT",
         "`rbuilder delete api --group cache --version v1 --kind Cup`",
     ] {
         assert!(said.contains(part), "{part}\n{said}");

@@ -277,7 +277,7 @@ fn add_manifest(bundle: &mut Bundle, object: &Value) {
             format!(
                 "{kind} `{name}` is not part of the bundle: the Operator Lifecycle Manager does not create it"
             ),
-            "let the manager create it, or tell your users to".to_owned(),
+            "create it in the manager, or ask your users to create it".to_owned(),
         ));
         return;
     }

@@ -35,7 +35,7 @@ pub(super) fn define_webhooks(deployed: &Deployed, warnings: &mut Vec<(String, S
             for field in LOST.iter().filter(|field| webhook.get(**field).is_some()) {
                 warnings.push((
                     format!("`{field}` of webhook `{}` is not part of the bundle: the Operator Lifecycle Manager has no such field", webhook["name"].as_str().unwrap_or_default()),
-                    "check the same in the handler".to_owned(),
+                    "check it in the handler instead".to_owned(),
                 ));
             }
             let mut definition = define(deployed, &webhook["clientConfig"]["service"]);

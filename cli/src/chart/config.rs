@@ -255,7 +255,7 @@ impl Reader<'_> {
                 self.add_resources(entry, &map, conditions, depth)?;
                 self.add_patches(entry, &map, conditions)
             }
-            None => bail!("{entry} does not exist, and a kustomization in config/ lists it"),
+            None => bail!("{entry} does not exist, but a kustomization in config/ lists it"),
         }
     }
 
@@ -316,7 +316,7 @@ impl Reader<'_> {
                 Some(path) => paths.push(path),
                 None => self.warn(
                     format!("`{entry}` in {folder}/kustomization.yaml is not in the project, so it is not in the chart"),
-                    "make it a dependency in Chart.yaml, or install it by itself",
+                    "make it a dependency in Chart.yaml, or install it separately",
                 ),
             }
         }

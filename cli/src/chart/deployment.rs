@@ -36,7 +36,7 @@ pub(crate) fn find_manager(config: &Config) -> Result<&Object> {
             "found no Deployment in config/: restore config/manager/manager.yaml, or copy it from a new project"
         ),
         _ => bail!(
-            "found {} Deployments in config/, and none has a container called `{CONTAINER}`: call that of the manager so",
+            "found {} Deployments in config/, and none has a container named `{CONTAINER}`: give the manager's container this name",
             all.len()
         ),
     }
@@ -100,7 +100,7 @@ impl<'a> Manager<'a> {
             "replicas",
             replicas,
             json!({ "type": "integer", "minimum": 0 }),
-            "Number of pods. One of them is the leader and reconciles; all serve webhooks.",
+            "Number of replicas. The leader reconciles; all replicas serve webhooks.",
         );
         let mut template = spec.remove("template").unwrap_or_default();
         let selector = spec.remove("selector").unwrap_or_default();
@@ -123,7 +123,7 @@ impl<'a> Manager<'a> {
             "strategy",
             json!({}),
             values::object(),
-            "How pods are replaced; Kubernetes' default if empty.",
+            "Update strategy; the Kubernetes default if empty.",
         );
         parts.extend(self.rest("Deployment", &spec));
         let metadata = self.pod_metadata(&template["metadata"]);
@@ -191,19 +191,19 @@ impl<'a> Manager<'a> {
             "image.tag",
             json!(tag),
             values::string(),
-            "Tag of the image; `appVersion` of the chart if this and the digest are empty.",
+            "Tag of the image; the chart's `appVersion` if the tag and the digest are empty.",
         );
         self.add(
             "image.digest",
             json!(digest),
             values::string(),
-            "Digest of the image, such as `sha256:…`, by which it is pulled whatever the tag is.",
+            "Digest of the image, such as `sha256:…`; takes precedence over the tag.",
         );
         self.add(
             "image.pullPolicy",
             policy,
             json!({ "enum": ["", "Always", "IfNotPresent", "Never"] }),
-            "When the image is pulled; Kubernetes' default if empty.",
+            "Image pull policy; the Kubernetes default if empty.",
         );
     }
 
@@ -218,7 +218,7 @@ impl<'a> Manager<'a> {
             "podLabels",
             json!({}),
             values::strings_by_name(),
-            "Labels of the pods, beside those that the chart selects by.",
+            "Additional labels of the pods.",
         );
         let mut annotations: Vec<Part> = metadata["annotations"]
             .as_object()
@@ -255,7 +255,7 @@ impl<'a> Manager<'a> {
             self.take(&mut pod, &mut parts, key, path, empty, schema, about);
         }
         let grace = pod.remove("terminationGracePeriodSeconds").unwrap_or(Value::Null);
-        self.add("terminationGracePeriodSeconds", grace, values::optional_count(), "Seconds that a pod has to stop; Kubernetes' default if null. The manager waits up to 30 for running reconciles.");
+        self.add("terminationGracePeriodSeconds", grace, values::optional_count(), "Termination grace period in seconds; the Kubernetes default if null. The manager waits up to 30 seconds for running reconciles.");
         let grace = self.references.value("terminationGracePeriodSeconds");
         parts.push(Part::Block(
             format!("if not (kindIs \"invalid\" {grace})"),
@@ -279,7 +279,7 @@ impl<'a> Manager<'a> {
             "extraContainers",
             json!([]),
             values::objects_with("name"),
-            "Further containers of the pods.",
+            "Additional containers of the pods.",
         );
         containers.push(Part::items_of_values(&self.references.value("extraContainers")));
         pod.remove("volumes");
@@ -289,7 +289,7 @@ impl<'a> Manager<'a> {
             "extraVolumes",
             json!([]),
             values::objects_with("name"),
-            "Further volumes of the pods.",
+            "Additional volumes of the pods.",
         );
         parts.extend(self.list("volumes", &lists.volumes, Some("extraVolumes"), Vec::new()));
         Part::Field("spec".into(), Node::Map(parts))
@@ -334,7 +334,7 @@ impl<'a> Manager<'a> {
             "extraVolumeMounts",
             json!([]),
             values::objects_with("name"),
-            "Further mounts of the manager's container.",
+            "Additional volume mounts of the manager's container.",
         );
         parts.extend(self.list(
             "volumeMounts",
@@ -356,7 +356,7 @@ impl<'a> Manager<'a> {
             "extraArgs",
             json!([]),
             values::strings(),
-            "Further arguments, after `args`.",
+            "Additional arguments, after `args`.",
         );
         let both = ["args", "extraArgs"].map(|path| self.references.value(path));
         let [arguments, extra] = &both;
@@ -521,21 +521,21 @@ type Row = (
 
 #[rustfmt::skip]
 const POD_VALUES: &[Row] = &[
-    ("imagePullSecrets", "imagePullSecrets", "[]", || values::objects_with("name"), "Secrets for pulling the image, each with its `name`."),
-    ("initContainers", "initContainers", "[]", || values::objects_with("name"), "Containers that run before the manager."),
+    ("imagePullSecrets", "imagePullSecrets", "[]", || values::objects_with("name"), "Image pull secrets, each with a `name`."),
+    ("initContainers", "initContainers", "[]", || values::objects_with("name"), "Init containers of the pods."),
     ("securityContext", "podSecurityContext", "{}", values::object, "Security context of the pods."),
-    ("nodeSelector", "nodeSelector", "{}", values::strings_by_name, "Labels of the nodes that the pods may run on."),
-    ("tolerations", "tolerations", "[]", values::objects, "Taints of nodes that the pods tolerate."),
-    ("affinity", "affinity", "{}", values::object, "Affinity of the pods to nodes and to other pods."),
-    ("topologySpreadConstraints", "topologySpreadConstraints", "[]", values::objects, "How the pods are spread over zones and nodes."),
+    ("nodeSelector", "nodeSelector", "{}", values::strings_by_name, "Node selector of the pods."),
+    ("tolerations", "tolerations", "[]", values::objects, "Tolerations of the pods."),
+    ("affinity", "affinity", "{}", values::object, "Affinity of the pods."),
+    ("topologySpreadConstraints", "topologySpreadConstraints", "[]", values::objects, "Topology spread constraints of the pods."),
     ("priorityClassName", "priorityClassName", "\"\"", values::string, "Priority class of the pods."),
     ("runtimeClassName", "runtimeClassName", "\"\"", values::string, "Runtime class of the pods."),
 ];
 
 #[rustfmt::skip]
 const CONTAINER_VALUES: &[Row] = &[
-    ("envFrom", "envFrom", "[]", values::objects, "ConfigMaps and Secrets whose keys become environment variables."),
-    ("resources", "resources", "{}", values::object, "Requests and limits of CPU and memory."),
+    ("envFrom", "envFrom", "[]", values::objects, "ConfigMaps and Secrets that set environment variables."),
+    ("resources", "resources", "{}", values::object, "Resource requests and limits of the manager."),
     ("securityContext", "securityContext", "{}", values::object, "Security context of the manager's container."),
     ("livenessProbe", "livenessProbe", "{}", values::object, "Liveness probe of the manager."),
     ("readinessProbe", "readinessProbe", "{}", values::object, "Readiness probe of the manager."),

@@ -190,28 +190,28 @@ fn settings_before(config: &Config, options: &ChartOptions) -> Vec<Setting> {
             "nameOverride",
             json!(""),
             values::string(),
-            "Name in place of the chart's in labels and names.",
+            "Overrides the name of the chart in labels and object names.",
         ),
         Setting::new(
             "fullnameOverride",
             json!(""),
             values::string(),
-            "Prefix of all names in place of the release's.",
+            "Overrides the prefix of all object names.",
         ),
         Setting::new(
             "commonLabels",
             json!({}),
             values::strings_by_name(),
-            "Labels of all objects.",
+            "Additional labels of all objects.",
         ),
     ];
     if options.is_ours {
         let about = match options.is_namespaced {
             true => {
-                "Namespaces to watch; only that of the release if empty. The manager gets its role in each of them."
+                "Namespaces to watch; only the release namespace if empty. The manager gets a Role in each of them."
             }
             false => {
-                "Namespaces to watch; all if empty. The manager gets its permissions in these only, unless `rbac.clusterWide` is true."
+                "Namespaces to watch; all if empty. Limits the manager's permissions to these namespaces, unless `rbac.clusterWide` is true."
             }
         };
         settings.push(Setting::new(
@@ -250,18 +250,18 @@ fn settings_before(config: &Config, options: &ChartOptions) -> Vec<Setting> {
         ),
     ]);
     if options.is_ours && !options.is_namespaced {
-        settings.push(flag("rbac.clusterWide", is_wide, "Grant the permissions in the whole cluster even if `watchNamespaces` is set, as kinds without namespace need."));
+        settings.push(flag("rbac.clusterWide", is_wide, "Grant the permissions cluster-wide even if `watchNamespaces` is set; required for cluster-scoped kinds."));
     }
     settings.extend([
         flag(
             "rbac.userRoles.create",
             true,
-            "Create the roles of each kind for users of the operator: admin, editor and viewer.",
+            "Create admin, editor and viewer roles of each kind, for users of the operator.",
         ),
         flag(
             "rbac.userRoles.aggregate",
             false,
-            "Add these roles to Kubernetes' own: admin, edit and view.",
+            "Aggregate these roles to the built-in roles admin, edit and view.",
         ),
         flag(
             "serviceAccount.create",
@@ -278,7 +278,7 @@ fn settings_before(config: &Config, options: &ChartOptions) -> Vec<Setting> {
             "serviceAccount.annotations",
             json!({}),
             values::strings_by_name(),
-            "Annotations of the service account, such as those for identities of clouds.",
+            "Annotations of the service account, for example for workload identity.",
         ),
     ]);
     settings
@@ -306,15 +306,15 @@ fn settings_after(config: &Config) -> Vec<Setting> {
                 "metrics.serviceMonitor.labels",
                 json!({}),
                 values::strings_by_name(),
-                "Labels of the ServiceMonitor, by which a Prometheus selects it.",
+                "Labels of the ServiceMonitor, for Prometheus to select it.",
             ),
             text(
                 "metrics.serviceMonitor.interval",
-                "Time between scrapes, such as `30s`; that of the Prometheus if empty.",
+                "Scrape interval, such as `30s`; the default of Prometheus if empty.",
             ),
             text(
                 "metrics.serviceMonitor.scrapeTimeout",
-                "Timeout of a scrape, such as `10s`; that of the Prometheus if empty.",
+                "Scrape timeout, such as `10s`; the default of Prometheus if empty.",
             ),
         ]);
     }
@@ -327,13 +327,13 @@ fn settings_after(config: &Config) -> Vec<Setting> {
     if config.has(CERTIFICATES) {
         settings.extend([
             feature(CERTIFICATES, "Let cert-manager issue the certificate of the webhooks and inject its CA; needs cert-manager."),
-            Setting::new("webhooks.certManager.issuerRef", json!({}), values::object(), "Issuer of the certificate, with `kind` and `name`; a self-signed one of the chart if empty."),
+            Setting::new("webhooks.certManager.issuerRef", json!({}), values::object(), "Issuer of the certificate, with `kind` and `name`; a self-signed issuer of the chart if empty."),
         ]);
     }
     if config.has("networkPolicy.enabled") {
         settings.push(feature(
             "networkPolicy.enabled",
-            "Deny traffic to the manager but to its metrics and webhooks.",
+            "Deny traffic to the manager except to its metrics and webhooks.",
         ));
     }
     let share = json!({ "type": ["integer", "string", "null"] });
@@ -348,19 +348,19 @@ fn settings_after(config: &Config) -> Vec<Setting> {
             "podDisruptionBudget.minAvailable",
             json!(1),
             share.clone(),
-            "Pods that stay available, a number or a percentage.",
+            "Minimum number or percentage of available pods.",
         ),
         Setting::new(
             "podDisruptionBudget.maxUnavailable",
             Value::Null,
             share,
-            "Pods that may be unavailable, in place of `minAvailable`.",
+            "Maximum number or percentage of unavailable pods, instead of `minAvailable`.",
         ),
         Setting::new(
             "extraObjects",
             json!([]),
             values::objects(),
-            "Further objects of the release; expressions in their strings are rendered.",
+            "Additional objects of the release; template expressions in their strings are rendered.",
         ),
     ]);
     settings

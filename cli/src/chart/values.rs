@@ -136,7 +136,7 @@ pub(super) fn print_schema(settings: &[Setting]) -> String {
     // Helm passes it to charts that are dependencies of others.
     root["properties"]["global"] = json!({
         "type": "object",
-        "description": "Values that charts share; this one uses none.",
+        "description": "Global values; this chart uses none.",
     });
     root["$schema"] = "http://json-schema.org/draft-07/schema#".into();
     format!("{root:#}\n")

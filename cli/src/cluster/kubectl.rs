@@ -34,7 +34,7 @@ impl Kubectl {
         let program = find_program(|name| std::env::var_os(name), installed).ok_or_else(|| {
             anyhow!(
                 "kubectl was not found: install it (https://kubernetes.io/docs/tasks/tools) and put its directory on the \
-                 PATH, or run `rbuilder envtest install`, which brings one"
+                 PATH, or run `rbuilder envtest install`, which includes it"
             )
         })?;
         let mut target = Vec::new();

@@ -73,7 +73,7 @@ pub(super) fn check_places(tree: &Tree, project: &Project, parts: Parts) -> Resu
     if missing.is_empty() {
         if is_unknown {
             bail!(
-                "the scaffold does not know yet that package `{}` runs rbuilder's manager: run `rbuilder init --in-package` first, which adds its probes, metrics and permissions",
+                "package `{}` runs rbuilder's manager, but was adopted without it: run `rbuilder init --in-package` first to add probes, metrics and permissions",
                 package.name
             );
         }
@@ -85,7 +85,7 @@ pub(super) fn check_places(tree: &Tree, project: &Project, parts: Parts) -> Resu
         false => "run the command again",
     };
     Err(anyhow!(
-        "package `{}` lacks the places that the command adds to; no files were written\nwrite these lines by hand and {again}:\n{}",
+        "package `{}` lacks code that the command has to extend; no files were written\nwrite these lines by hand and {again}:\n{}",
         package.name,
         list.trim_end()
     ))
@@ -166,7 +166,7 @@ fn find_missing_modules(
     let library = tree.read(LIBRARY)?;
     if library.is_none() && !package.library.is_empty() {
         bail!(
-            "the library of package `{}` does not begin in {LIBRARY}, to which the command adds modules: move it there",
+            "the root of the library of package `{}` is not {LIBRARY}, to which the command adds modules: move it there",
             package.name
         );
     }
@@ -231,7 +231,7 @@ fn find_missing_start(
             lines: call,
         },
         false => Missing {
-            place: format!("{main}, which starts the manager beside what it does now"),
+            place: format!("{main}, to start the manager besides what it does now"),
             lines: scaffold.text(main).to_owned(),
         },
     }))

@@ -109,14 +109,14 @@ pub fn plan_bundle(tree: &Tree, flags: &BundleFlags) -> Result<Outcome> {
     warn_of_release(&mut outcome, flags, &options, &present);
     if options.image.is_none() && bundle.csv["metadata"]["annotations"]["containerImage"] == PLACEHOLDER {
         outcome.warn(
-            &format!("the image of the manager is `{PLACEHOLDER}`, which no cluster has"),
+            &format!("the image of the manager is the placeholder `{PLACEHOLDER}`"),
             "pass the image of the release with `--image`",
         );
     }
     if source.is_partial {
         outcome.warn(
-            "the source has errors, so the bundle may lack what `#[csv(…)]` says",
-            "run `rbuilder manifests`, which shows the errors",
+            "the source has errors, so the bundle may lack descriptions from `#[csv(…)]`",
+            "run `rbuilder manifests` to see the errors",
         );
     }
     let csv = options.csv_path();
@@ -173,9 +173,9 @@ fn warn_of_downgrade(outcome: &mut Outcome, options: &BundleOptions) {
     if let Some(higher) = options.replaces.iter().chain(&options.skips).find(lower) {
         outcome.warn(
             &format!(
-                "version {version} takes the place of {higher}, which is higher: clusters would be downgraded"
+                "version {version} replaces or skips {higher}, which is higher: clusters would be downgraded"
             ),
-            &format!("if that is not meant, leave {higher} out of `--replaces` and `--skips`"),
+            &format!("if that is not intended, remove {higher} from `--replaces` and `--skips`"),
         );
     }
 }
@@ -188,7 +188,9 @@ fn warn_of_release(outcome: &mut Outcome, flags: &BundleFlags, options: &BundleO
     let newest = present.highest_version(None).filter(|newest| *newest > version);
     if let (None, Some(newest)) = (&flags.version, newest) {
         outcome.warn(
-            &format!("this is version {version}, that of Cargo.toml, and the catalog has {newest}"),
+            &format!(
+                "the bundle has version {version} from Cargo.toml, and the catalog already has {newest}"
+            ),
             "pass the version of the release with `--version`",
         );
     }
@@ -199,7 +201,7 @@ fn warn_of_release(outcome: &mut Outcome, flags: &BundleFlags, options: &BundleO
         outcome.warn(
             &format!("clusters with version {lower} do not upgrade to {version} in channel `{channel}`"),
             &format!(
-                "pass `--replaces {lower}`, or the versions that it takes over from with `--skip-range`"
+                "pass `--replaces {lower}`, or the range of versions to upgrade from with `--skip-range`"
             ),
         );
     }

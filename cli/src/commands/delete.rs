@@ -188,7 +188,7 @@ impl<'a> Removal<'a> {
         if self.is_stored(&api)? == Some(true) {
             let path = find_types(&self.plan, self.tree, &api)?;
             bail!(
-                "version `{version}` of `{kind}` is the storage version: make another one it, by moving `storage = false` to {path}, and store all objects in that version before you delete this one"
+                "version `{version}` of `{kind}` is the storage version: make another version the storage version by moving `storage = false` to {path}, and migrate all objects to it before you delete this one"
             );
         }
         Ok(())

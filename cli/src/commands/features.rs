@@ -140,12 +140,12 @@ impl Features {
             let (feature_name, needed_name) = (feature.name(), needed.name());
             if settings.disable.contains(needed) {
                 bail!(
-                    "`{feature_name}` {reason}, and is on: turn both off with `--disable {feature_name},{needed_name}`"
+                    "`{feature_name}` requires `{needed_name}`, because it {reason}: disable both with `--disable {feature_name},{needed_name}`"
                 );
             }
             if settings.enable.contains(feature) {
                 bail!(
-                    "`{feature_name}` {reason}, and `{needed_name}` is off: turn both on with `--enable {needed_name},{feature_name}`"
+                    "`{feature_name}` requires `{needed_name}`, because it {reason}: enable both with `--enable {needed_name},{feature_name}`"
                 );
             }
         }
@@ -169,7 +169,7 @@ fn check_project(project: &Project, before: &Features, settings: &SettingFlags) 
         && !has_webhooks(project)
     {
         bail!(
-            "the project has no webhooks, which `{}` is about: scaffold one with `rbuilder create webhook`",
+            "the project has no webhooks, so `{}` has no effect: scaffold one with `rbuilder create webhook`",
             feature.name()
         );
     }
@@ -280,7 +280,7 @@ fn check_order(text: &str) -> Result<()> {
 /// Warns about the configurations in clusters: what is no longer in the manifests is not deleted there.
 fn warn_configurations(project_name: &str, outcome: &mut Outcome) {
     outcome.warn(
-        "webhook configurations that were deployed stay in the cluster, where the API server goes on calling the webhooks",
+        "deployed webhook configurations stay in the cluster, and the API server keeps calling the webhooks",
         &format!(
             "after the next `make deploy`, run `kubectl delete --ignore-not-found mutatingwebhookconfiguration/{project_name}-mutating-webhook-configuration validatingwebhookconfiguration/{project_name}-validating-webhook-configuration`"
         ),

@@ -96,10 +96,10 @@ pub(super) fn check_is_watchable(resource: &Resource) -> Result<()> {
     } = resource;
     match find_built_in(resource) {
         Some(found) if !found.is_watchable && found.is_written => bail!(
-            "objects of `{kind}` are answered and not stored, so a controller cannot watch them; webhooks can: `rbuilder create webhook --group {group} --version {version} --kind {kind} --validation`"
+            "objects of `{kind}` are not stored, so a controller cannot watch them; scaffold a webhook instead: `rbuilder create webhook --group {group} --version {version} --kind {kind} --validation`"
         ),
         Some(found) if !found.is_watchable => bail!(
-            "the API server makes objects of `{kind}` for each answer, so a controller cannot watch them: call `Api::<{kind}>::list` of kube in a task"
+            "the API server computes objects of `{kind}` for each request, so a controller cannot watch them: call `Api::<{kind}>::list` of kube in a task"
         ),
         _ => Ok(()),
     }
@@ -113,7 +113,7 @@ pub(super) fn check_is_written(resource: &Resource) -> Result<()> {
     let kind = &resource.kind;
     if find_built_in(resource).is_some_and(|found| !found.is_written) {
         bail!(
-            "no client can create, update or delete objects of `{kind}`, so the API server asks no webhook about them"
+            "no client can create, update or delete objects of `{kind}`, so the API server never calls a webhook for them"
         );
     }
     Ok(())

@@ -53,13 +53,13 @@ pub fn plan_grafana(tree: &Tree, flags: &ProductMergeFlags) -> Result<Outcome> {
     if !is_listed {
         outcome.warn(
             &format!("{RULES} is not deployed: {KUSTOMIZATION} does not exist"),
-            "list it in a kustomization of yours, or load its `spec` as a rule file of Prometheus",
+            "list it in your own kustomization, or load its `spec` as a rule file of Prometheus",
         );
     }
     if !context.manager {
         outcome.warn(
-            "the manager of this package is not one of rbuilder's, so its metrics may have other names",
-            "serve those of `rbuilder::Manager`, or remove the panels and rules that stay empty",
+            "this package does not use rbuilder's manager, so its metrics may have other names",
+            "use `rbuilder::Manager`, or remove the panels and rules without data",
         );
     }
     let next =

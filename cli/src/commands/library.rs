@@ -22,7 +22,7 @@ pub(super) fn run(dir: &Path, flags: &LibraryFlags, shell: &mut Shell) -> Result
     if flags.set.is_none() {
         return show(dir, flags, shell);
     }
-    let next = "Next: run `cargo check`, which brings Cargo.lock up to date, and commit both\n";
+    let next = "Next: run `cargo check` to update Cargo.lock, and commit both\n";
     execute("library", dir, flags.plan, shell, &mut |tree| {
         Ok(plan_library(tree, flags)?.with_next(next))
     })

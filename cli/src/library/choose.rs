@@ -156,7 +156,7 @@ impl Chooser<'_> {
                 let resolved = resolve_path(asked);
                 let library = find_library(&resolved).ok_or_else(|| {
                     anyhow!(
-                        "{} holds neither the library nor a checkout of rbuilder: expected a package `{}` in it or in its folder `{FOLDER}`",
+                        "{} contains neither the library nor a checkout of rbuilder: expected a package `{}` in it or in its folder `{FOLDER}`",
                         asked.display(),
                         super::PACKAGE
                     )
@@ -165,7 +165,7 @@ impl Chooser<'_> {
             }
             None => {
                 let checkout = find_checkout().ok_or_else(|| {
-                    anyhow!("the checkout that this command was built from is not there: pass `--library-path <dir>` to `init`, or `--path <dir>` to `library`")
+                    anyhow!("the checkout that this command was built from does not exist: pass `--library-path <dir>` to `init`, or `--path <dir>` to `library`")
                 })?;
                 (checkout.join(FOLDER), false)
             }
@@ -192,8 +192,8 @@ impl Chooser<'_> {
     fn explain_path(&self, reason: &str) -> Result<Choice> {
         if find_checkout().is_none() {
             bail!(
-                "cannot determine where the project gets the library from: this command was built from a checkout without a URL, which is not there any more; \
-                 pass `--library git --library-url <url> --library-rev <commit>` or `--library path --library-path <dir>`"
+                "cannot determine where the project gets the library from: this command was built from a checkout \
+                 without a URL, which no longer exists; pass `--library git --library-url <url> --library-rev <commit>` or `--library path --library-path <dir>`"
             );
         }
         let mut choice = self.choose_path(None)?;

@@ -244,7 +244,7 @@ impl Catalog {
         for (line, schema, package, name) in self.identities() {
             if let Some(first) = seen.insert((schema, package, name), line) {
                 bail!(
-                    "{path}:{line}: the `{schema}` {} stands in line {first} as well\n  = help: remove one of the two documents",
+                    "{path}:{line}: the `{schema}` {} is also defined in line {first}\n  = help: remove one of the two documents",
                     quote_name(name)
                 );
             }
@@ -352,7 +352,7 @@ impl Catalog {
                     .in_package(schema, package)
                     .any(|document| document["name"] == name),
                 _ => bail!(
-                    "expected `{PACKAGE}`, `{CHANNEL}` or `{BUNDLE}` as the schema of what {path} deprecates, found `{schema}`"
+                    "expected `{PACKAGE}`, `{CHANNEL}` or `{BUNDLE}` as the schema that {path} deprecates, found `{schema}`"
                 ),
             };
             if !is_there {
@@ -411,13 +411,13 @@ fn advise_on_edit(fault: &ChannelFault<'_>, path: &str) -> String {
         ChannelFault::Cycle(_) => "let no version replace a newer one",
         ChannelFault::Heads(heads) => {
             return format!(
-                "let {} replace or skip {} in {path}",
+                "make {} replace or skip {} in {path}",
                 heads[0],
                 heads[1..].join(" and ")
             );
         }
         ChannelFault::Stranded(_) => {
-            "let a newer version replace or skip them, and none replace a version that is skipped"
+            "make a newer version replace or skip them, and let no version replace a skipped one"
         }
     };
     format!("{change} in {path}")
@@ -477,7 +477,7 @@ fn suggest_flags(left_out: &[&str], release: &CheckedRelease<'_>) -> Option<Stri
     }
     if skips.len() > options.skips.len() {
         if present.takes_release(&with(&options.replaces, &skips)) {
-            ways.push(format!("pass {skip} to upgrade over what is left out"));
+            ways.push(format!("pass {skip} to upgrade from the stranded versions"));
         } else if ways.is_empty() && options.replaces.is_some() && present.takes_release(&with(&None, &skips))
         {
             ways.push(format!("leave out `--replaces` and pass {skip}"));

@@ -47,13 +47,13 @@ impl CommittedCrd {
     /// Returns the reason why rbuilder cannot write the file; `None` if it can.
     pub(super) fn obstacle(&self) -> Option<String> {
         if self.is_template {
-            Some("Helm fills in parts of it".to_owned())
+            Some("it contains template expressions".to_owned())
         } else if self.kind.is_none() {
             Some("it is not valid YAML".to_owned())
         } else if self.others > 0 {
             Some(match self.others {
-                1 => "it has another object".to_owned(),
-                others => format!("it has {others} other objects"),
+                1 => "it contains another object".to_owned(),
+                others => format!("it contains {others} other objects"),
             })
         } else if self.is_listed {
             Some("it is in a list".to_owned())
@@ -245,13 +245,13 @@ mod tests {
         check(
             "a.yaml",
             &format!("{{{{- if .Values.crds }}}}\n{cups}{{{{- end }}}}\n"),
-            &[("cups.x.io", Some("Helm fills in parts of it"))],
+            &[("cups.x.io", Some("it contains template expressions"))],
         );
         check(
             "a.yaml",
             &format!("{cups}  broken: [\n---\n{pots}"),
             &[
-                ("pots.x.io", Some("it has another object")),
+                ("pots.x.io", Some("it contains another object")),
                 ("cups.x.io", Some("it is not valid YAML")),
             ],
         );

@@ -66,7 +66,7 @@ pub(super) fn run(dir: &Path, flags: &AdoptFlags, shell: &mut Shell) -> Result<u
         .iter()
         .any(|kind| matches!(kind.state, KindState::Readable(_)))
     {
-        shell.note("Next: run `rbuilder manifests --dry-run`, which shows what would change in the CRDs\n");
+        shell.note("Next: run `rbuilder manifests --dry-run` to see what would change in the CRDs\n");
     }
     Ok(0)
 }

@@ -48,7 +48,7 @@ impl SurveyedKind {
         }
         self.is_doubtful.then(|| {
             format!(
-                "no CRD of the group `{}` is committed, so the kind is probably another project's: if it is yours, remove it from `skip`",
+                "no CRD of the group `{}` is committed, so the kind probably belongs to another project: if it is yours, remove it from `skip`",
                 self.summary.group
             )
         })

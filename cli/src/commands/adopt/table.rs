@@ -30,9 +30,9 @@ pub(super) fn render(survey: &Survey) -> String {
         }
     }
     for (title, lines) in [
-        ("errors outside of kinds:", survey.errors.clone()),
+        ("errors that belong to no kind:", survey.errors.clone()),
         (
-            "committed CRDs of no kind in the source:",
+            "committed CRDs without a kind in the source:",
             survey
                 .others
                 .iter()
@@ -138,7 +138,7 @@ fn details(kind: &SurveyedKind) -> Vec<String> {
     if kind.committed.first().is_some_and(|file| file.is_template)
         && matches!(kind.state, KindState::Readable(Some(_)))
     {
-        lines.push("compared without what Helm fills in".to_owned());
+        lines.push("compared without template expressions".to_owned());
     }
     lines.extend(kind.committed.iter().skip(1).map(describe_copy));
     lines
@@ -155,7 +155,7 @@ fn describe_copy(file: &CommittedCrd) -> String {
 /// The sentence about an item of `skip` whose kind can be read.
 fn readable_by_now(item: ReadableByNow) -> &'static str {
     match item {
-        ReadableByNow::Removed => "readable by now: its item in `skip` is no longer needed and is removed",
+        ReadableByNow::Removed => "now readable: its item in `skip` is no longer needed and is removed",
         ReadableByNow::Kept => "the kind is readable: to write its CRD, remove it from `skip`",
     }
 }

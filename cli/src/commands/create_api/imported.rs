@@ -92,7 +92,7 @@ pub(crate) fn plan_create_imported(tree: &Tree, flags: &ApiFlags, kind: &Importe
     }
     if kind.is_converted {
         outcome.warn(
-            &format!("the CRD of `{}` is converted by the webhook of its present operator", kind.kind),
+            &format!("the CRD of `{}` refers to the conversion webhook of its current operator", kind.kind),
             "run `rbuilder create webhook --conversion`, and replace `conversion(…)` above the struct of the kind by `conversion`",
         );
     }

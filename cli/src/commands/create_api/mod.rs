@@ -301,7 +301,7 @@ fn check_flags(flags: &ApiFlags) -> Result<()> {
         bail!("`--controller-name` names a controller: omit `--controller=false`");
     }
     if flags.external.path.is_some() && flags.resource == Some(true) {
-        bail!("the types of another project's kind are in its crate: omit `--resource`");
+        bail!("the types of a kind of another project are in its crate: omit `--resource`");
     }
     Ok(())
 }

@@ -49,7 +49,7 @@ impl Request {
         let kind = &resource.kind;
         if flags.controller == Some(false) {
             bail!(
-                "nothing to scaffold for `{kind}`, whose types are not this project's: omit `--controller=false`"
+                "nothing to scaffold for `{kind}`, whose types belong to another project: omit `--controller=false`"
             );
         }
         if let Some(plural) = flags.plural.as_ref().filter(|plural| **plural != resource.plural) {
@@ -359,7 +359,7 @@ fn find_foreign(project: &Project, tree: &Tree, flags: &ApiFlags) -> Result<Opti
     let has_group = resources.any(|own| own.group == flags.group);
     if has_group && flags.resource.is_none() && !is_recorded {
         bail!(
-            "group `{0}` is one of this project, `{0}.{1}`, and one of Kubernetes: pass `--resource=false` for a controller of the built-in kind `{2}`, or `--resource` for a kind of your own",
+            "group `{0}` can be `{0}.{1}` of this project or the built-in group: pass `--resource=false` for a controller of the built-in kind `{2}`, or `--resource` for a kind of your own",
             flags.group,
             project.known.domain,
             flags.kind

@@ -255,7 +255,7 @@ impl Request {
     fn for_foreign(project: &Project, flags: &WebhookFlags, resource: Resource) -> Result<Request> {
         if flags.conversion {
             bail!(
-                "kind `{}` is not this project's, and only its own project can convert it: omit `--conversion`",
+                "kind `{}` belongs to another project, and only that project can convert it: omit `--conversion`",
                 flags.kind
             );
         }

@@ -206,7 +206,10 @@ fn find_released(tree: &Tree, project: &Project, hub: &Resource) -> Result<Optio
     // A rebuilt scaffold has no manifests, so this tree is on disk.
     Ok(match check_untracked(&tree.root().join(folder), name) {
         Ok(()) => None,
-        Err(reason) => Some((stored, format!("that is what {crd} says, and {reason}"))),
+        Err(reason) => Some((
+            stored,
+            format!("it is the storage version in {crd}, and {reason}"),
+        )),
     })
 }
 

@@ -44,7 +44,7 @@ pub(super) fn run(dir: &Path, flags: &DevFlags, shell: &mut Shell) -> Result<u8>
     let (watch, reason) = Watch::start(&dir, flags.poll);
     if let Some(reason) = reason {
         shell.warning(&format!(
-            "files are compared every second, because the system does not report changes: {reason}"
+            "polling files every second, because file system events are not available: {reason}"
         ));
     }
     let port = WebhookPort::choose(flags)?;
@@ -138,7 +138,7 @@ impl Session<'_> {
             }
             crate::print_text_error(&error, shell);
             shell.note(match self.operator {
-                Some(_) => "the operator built before keeps running; waiting for a change\n",
+                Some(_) => "the previous build keeps running; waiting for a change\n",
                 None => "no operator is running; waiting for a change\n",
             });
         }
@@ -189,7 +189,7 @@ impl Session<'_> {
         let deadline = Instant::now() + SERVED_TIMEOUT;
         while TcpStream::connect(("127.0.0.1", self.address.port)).is_err() {
             if self.operator.as_mut().is_none_or(Operator::has_ended) {
-                bail!("the operator ended before it served its webhooks");
+                bail!("the operator exited before it served its webhooks");
             }
             if self.interrupt.is_asked() || Instant::now() >= deadline {
                 bail!(
@@ -209,7 +209,7 @@ impl Session<'_> {
         if self.operator.as_mut().is_some_and(Operator::has_ended)
             && let Some(status) = self.operator.take().and_then(Operator::stop)
         {
-            shell.warning(&format!("the operator ended ({status}); waiting for a change"));
+            shell.warning(&format!("the operator exited ({status}); waiting for a change"));
         }
     }
 

@@ -43,7 +43,7 @@ pub(super) fn examine_config(
         findings.extend(examine_kustomization(tree, path, scaffold)?);
     }
     if findings.is_empty() && !paths.is_empty() {
-        let message = format!("{} kustomizations, whose files all exist", paths.len());
+        let message = format!("{} kustomizations; all their files exist", paths.len());
         findings.push(Finding::good(CHECK, message));
     }
     Ok(findings)

@@ -33,9 +33,7 @@ pub(super) fn examine_project(tree: &Tree) -> (Needs, Vec<Finding>) {
         Ok(project) => project,
         Err(error) => {
             let help = match tree.read(FILE) {
-                Ok(None) => {
-                    "for a project without PROJECT, `rbuilder manifests --check` examines what there is"
-                }
+                Ok(None) => "without PROJECT, run `rbuilder manifests --check`",
                 _ => "correct PROJECT, or take it from the last commit: `git checkout PROJECT`",
             };
             return (needs, vec![Finding::error("project", format!("{error:#}"), help)]);
@@ -43,7 +41,7 @@ pub(super) fn examine_project(tree: &Tree) -> (Needs, Vec<Finding>) {
     };
     let examine = |check, findings: Result<Vec<Finding>>| {
         findings.unwrap_or_else(|error| {
-            let help = "make the file readable, or remove what stands in its place";
+            let help = "make it a readable file";
             vec![Finding::error(check, format!("{error:#}"), help)]
         })
     };
@@ -89,11 +87,11 @@ fn examine_version(project: &Project) -> Finding {
     match compare_versions(known, VERSION) {
         Some(Ordering::Equal) => Finding::good(
             "project",
-            format!("scaffolded by rbuilder {known}, as this command is"),
+            format!("scaffolded by rbuilder {known}, the version of this command"),
         ),
         Some(Ordering::Less) => Finding::warning(
             "project",
-            format!("scaffolded by rbuilder {known}, and this command is {VERSION}"),
+            format!("scaffolded by rbuilder {known}; this command has version {VERSION}"),
             "run `rbuilder update` to bring the scaffold up to date",
         ),
         Some(Ordering::Greater) => Finding::error(
@@ -139,23 +137,23 @@ fn examine_library(tree: &Tree, project: &Project) -> Result<Vec<Finding>> {
                 ),
                 false => Finding::error(
                     "library",
-                    format!("{path} does not hold the library"),
+                    format!("{path} does not contain the library"),
                     "choose another source with `rbuilder library --set`",
                 ),
             }
         }
         "version" if key("version") != VERSION => Finding::warning(
             "library",
-            format!(
-                "version {} of the library, and this command is {VERSION}",
-                key("version")
-            ),
+            format!("version {}; this command has version {VERSION}", key("version")),
             "run `rbuilder update` or `rbuilder library --set version`",
         ),
-        "version" => Finding::good("library", format!("version {VERSION}, as this command is")),
+        "version" => Finding::good(
+            "library",
+            format!("version {VERSION}, the version of this command"),
+        ),
         _ => Finding::good(
             "library",
-            format!("from {} at `{}`, which was not looked up", key("git"), key("rev")),
+            format!("from {} at `{}`, not checked", key("git"), key("rev")),
         ),
     });
     Ok(findings)
@@ -178,7 +176,7 @@ fn examine_manifests(tree: &Tree, scaffold: Option<&Scaffold>) -> Finding {
                         describe_diagnostic(first)
                     ),
                 },
-                "run `rbuilder manifests`, which says what to do about them",
+                "run `rbuilder manifests` for details",
             ),
         },
         Ok(_) => {
@@ -205,7 +203,7 @@ fn examine_manifests(tree: &Tree, scaffold: Option<&Scaffold>) -> Finding {
             let restore = module
                 .zip(scaffold)
                 .and_then(|(module, scaffold)| find_deleted_module(tree, scaffold, module).ok().flatten());
-            let help = "run `rbuilder manifests` for all errors of the source";
+            let help = "run `rbuilder manifests` to see all errors";
             Finding::error("manifests", message, restore.unwrap_or_else(|| help.to_owned()))
         }
     }

@@ -64,7 +64,7 @@ fn is_at_least(version: &str, needed: &str) -> bool {
 
 /// Examines kubectl and the kustomize in it.
 fn examine_kubectl(dir: &Path) -> Vec<Finding> {
-    let help = "install kubectl (https://kubernetes.io/docs/tasks/tools), or run `rbuilder envtest install`, which brings one";
+    let help = "install kubectl (https://kubernetes.io/docs/tasks/tools), or run `rbuilder envtest install`, which includes it";
     let missing = |reason: String| {
         vec![Finding::warning(
             "kubectl",
@@ -79,17 +79,17 @@ fn examine_kubectl(dir: &Path) -> Vec<Finding> {
     let said = kubectl.read(&["version", "--client", "--output=json"], "");
     let versions: Value = match said.map(|said| serde_json::from_str(&said)) {
         Ok(Ok(versions)) => versions,
-        Ok(Err(_)) => return missing("kubectl does not say its version".to_owned()),
+        Ok(Err(_)) => return missing("cannot determine the version of kubectl".to_owned()),
         Err(error) => return missing(error.to_string()),
     };
     let version = versions["clientVersion"]["gitVersion"]
         .as_str()
         .unwrap_or_default();
     let kustomize = match versions["kustomizeVersion"].as_str() {
-        Some(version) => Finding::good("kustomize", format!("{version}, part of kubectl")),
+        Some(version) => Finding::good("kustomize", format!("{version}, built into kubectl")),
         None => Finding::warning(
             "kustomize",
-            "this kubectl has no kustomize, which renders config/",
+            "this kubectl does not include kustomize, which renders config/",
             "install a newer kubectl, or set KUSTOMIZE=\"kustomize build\" for make",
         ),
     };

@@ -38,7 +38,7 @@ pub fn plan_edit(tree: &Tree, flags: &EditFlags, archive: &'static Archive) -> R
         merge_settings(tree, flags, project.clone(), archive)?
     } else {
         Outcome::default()
-            .with_next("Next: read the changes with `git diff`, then deploy the operator again.\n")
+            .with_next("Next: review the changes with `git diff`, then deploy the operator again.\n")
     };
     if settings.name_features() {
         features::add_features(&mut outcome, tree, &project, settings)?;
@@ -83,8 +83,8 @@ fn merge_settings(
     multigroup::warn_renamed_roles(&role_references, &mut outcome);
     if is_adopted && flags.settings.kubernetes.is_some() {
         outcome.warn(
-            "Cargo.toml is the package's own, so its k8s-openapi stays as it is",
-            "choose the feature of that minor in `[dependencies]`",
+            "Cargo.toml of an adopted package is not edited, so its k8s-openapi is unchanged",
+            "set the feature of that minor version in `[dependencies]`",
         );
     }
     if becomes_namespaced {
@@ -111,7 +111,7 @@ fn apply_settings(known: &mut Known, settings: &SettingFlags) {
 /// Warns about markers that the merge does not know: a manager in one namespace is bound to a Role only.
 fn warn_cluster_roles(project_name: &str, outcome: &mut Outcome) {
     outcome.warn(
-        "`#[rbac]` markers that you wrote still ask for permissions in the whole cluster, which the manager no longer has",
+        "your `#[rbac]` markers still request cluster-wide permissions, which the manager no longer has",
         &format!("add `namespace = \"{project_name}-system\"` to those of namespaced resources"),
     );
 }

@@ -42,7 +42,7 @@ pub(super) fn check_layout(project: &Project, target: &Project) -> Result<()> {
     }
     if project.known.rbuilder.package.is_some() {
         bail!(
-            "the modules of an adopted package are its own, and `--multigroup` does not move them: move the directories of each group by hand, then set `multigroup` in {FILE}"
+            "`--multigroup` does not move the modules of an adopted package: move the directories of each group by hand, then set `multigroup` in {FILE}"
         );
     }
     if target.known.multigroup {
@@ -60,7 +60,7 @@ pub(super) fn check_layout(project: &Project, target: &Project) -> Result<()> {
     if groups.len() > 1 {
         let groups: Vec<&str> = groups.into_iter().collect();
         bail!(
-            "the project has APIs in the groups `{}`, and a layout without directories for groups holds one only: delete the APIs of the others first with `rbuilder delete api`, or keep `--multigroup`",
+            "the project has APIs in the groups `{}`, but a layout without directories for groups supports only one: delete the APIs of the others first with `rbuilder delete api`, or keep `--multigroup`",
             groups.join("`, `")
         );
     }
@@ -417,7 +417,7 @@ impl LayoutChange {
             .filter(|path| texts.contains_key(*path) && self.fate(path) == FileFate::Stays);
         match there.next() {
             Some(path) if module.len() < to.len() && !self.kept.contains(module) => bail!(
-                "{path} is in the way of the modules that move to {folder}/; no files were written: give its module another name"
+                "{path} conflicts with the modules that move to {folder}/; no files were written: rename its module"
             ),
             _ => Ok(()),
         }
@@ -438,7 +438,7 @@ impl LayoutChange {
                 let obstacle = Obstacle::new(reason);
                 anyhow!(
                     obstacle
-                        .with_lines("write this entry, for the old one,", format!("- {new}"))
+                        .with_lines("replace the old entry with this one", format!("- {new}"))
                         .in_file(&list, "")
                 )
             })?;
@@ -459,7 +459,7 @@ impl LayoutChange {
                 FileFate::Moves(to) => to,
                 FileFate::Gone if has_declarations_only(&text) => continue,
                 FileFate::Gone => bail!(
-                    "{path} has more than the modules that move, and its own module will be gone; no files were written: move the rest to another file"
+                    "{path} contains more than the modules that move, and will be deleted; no files were written: move the rest to another file"
                 ),
             };
             if to != path {
@@ -469,7 +469,7 @@ impl LayoutChange {
                 let mut moves = placed.moves.iter();
                 let moved = moves.find(|(_, target)| **target == to);
                 bail!(
-                    "{to} is in the way of {}, which moves there; no files were written: move it away",
+                    "{to} exists, but {} moves there; no files were written: move it away",
                     moved.map_or(&path, |(from, _)| from)
                 );
             }
@@ -550,7 +550,7 @@ fn refuse(obstructions: Vec<Obstruction>) -> anyhow::Error {
         format!("\n  {path}:{line}:{column}: {reason}\n    help: {help}")
     });
     anyhow!(
-        "files move, and these places cannot be rewritten for certain; no files were written:{}\nchange them by hand and run the command again",
+        "files move, but these places cannot be rewritten reliably; no files were written:{}\nchange them by hand and run the command again",
         places.collect::<String>()
     )
 }
@@ -559,14 +559,14 @@ fn refuse(obstructions: Vec<Obstruction>) -> anyhow::Error {
 pub(super) fn warn_renamed_roles(references: &[RoleReference], outcome: &mut Outcome) {
     for RoleReference { path, line, old, new } in references {
         outcome.warn(
-            &format!("{path}:{line} names the role `{old}`, which has another name now"),
+            &format!("{path}:{line} names the role `{old}`, which has been renamed"),
             &format!("write `{new}`"),
         );
     }
     let mut paths = outcome.plan.changes().keys();
     if paths.any(|path| path.starts_with("config/rbac/") && outcome.plan.moved_from(path).is_some()) {
         outcome.warn(
-            "the admin, editor and viewer roles of kinds have other names now, and bindings in clusters name the old ones",
+            "the admin, editor and viewer roles of kinds have been renamed, but bindings in clusters refer to the old names",
             "after the next `make deploy`, bind users to the new roles and delete the old ones",
         );
     }

@@ -77,7 +77,9 @@ fn find_or_download(
 ) -> Result<Option<Release>> {
     let is_offline = flags.index.installed_only || selector.search == Search::Store;
     if is_offline && flags.force {
-        bail!("`--force` downloads the version again, which `--installed-only` and `latest-on-disk` exclude");
+        bail!(
+            "`--force` downloads the version again, so it cannot be used with `--installed-only` or `latest-on-disk`"
+        );
     }
     let installed = newest_installed(store, selector, platform)?;
     if is_offline {
@@ -180,7 +182,7 @@ fn fill_and_unpack(
 
 fn check_sum(found: &str, expected: &str) -> Result<()> {
     if found != expected {
-        bail!("the archive has another checksum: expected sha512 {expected}, found {found}");
+        bail!("the checksum of the archive does not match: expected sha512 {expected}, found {found}");
     }
     Ok(())
 }

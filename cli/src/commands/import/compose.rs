@@ -133,7 +133,7 @@ impl<'a> Composed<'a> {
                     "rbuilder create api --group {group} --version {} --kind {} --external-crate <crate>@<version> --external-path <type>",
                     resource.version, resource.kind
                 );
-                self.left.push(Leftover::new(what, format!("its Go types are those of another project: find a crate that has them, or write them with `rbuilder types`, then run `{command}`")));
+                self.left.push(Leftover::new(what, format!("its Go types belong to another project: find a crate that defines them, or generate them with `rbuilder types`, then run `{command}`")));
             }
             return Ok(());
         }
@@ -156,7 +156,7 @@ impl<'a> Composed<'a> {
                 && find_kubernetes_kind(None, "", &resource.version, &resource.kind).is_some();
             let reason = match is_built_in {
                 true => self.describe_unmarked(resource),
-                false => "no CRD of it is in config/crd/: run `make manifests` in the Go project, and import it again".to_owned(),
+                false => "config/crd/ has no CRD for it: run `make manifests` in the Go project, and import it again".to_owned(),
             };
             if resource.api.is_some() || !kind.controllers.is_empty() {
                 self.left.push(Leftover::new(what, reason));

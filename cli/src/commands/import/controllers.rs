@@ -178,7 +178,7 @@ const COUNTERPARTS: &[(&str, &str)] = &[
     ),
     (
         "RecoverPanic",
-        "a panic in a reconcile is an error of its object, unless `.recover_panics(false)` says otherwise",
+        "a panic in a reconcile fails only that reconcile, unless `.recover_panics(false)` is set",
     ),
     ("Watches", "name the type with `.watches(…)`"),
     (
@@ -187,7 +187,7 @@ const COUNTERPARTS: &[(&str, &str)] = &[
     ),
     (
         "WatchesRawSource",
-        "hand in a stream of objects with `.triggers(…)`",
+        "pass a stream of object references to `.triggers(…)`",
     ),
     (
         "WithEventFilter",
@@ -203,12 +203,12 @@ const COUNTERPARTS: &[(&str, &str)] = &[
 fn advise_on_call(call: &OtherCall, rust_file: &str) -> String {
     let counterpart = COUNTERPARTS.iter().find(|(name, _)| *name == call.name);
     let advice = counterpart.map_or(
-        "see docs/controllers.md for what a `Controller` can be given",
+        "see docs/controllers.md for the options of a `Controller`",
         |(_, advice)| *advice,
     );
     match call.arguments.as_str() {
         "" => format!("{advice}, in {rust_file}"),
-        arguments => format!("it is given `{arguments}`: {advice}, in {rust_file}"),
+        arguments => format!("its arguments are `{arguments}`: {advice}, in {rust_file}"),
     }
 }
 

@@ -35,7 +35,7 @@ pub(super) fn port(original: &GoProject, composed: &mut Composed<'_>) {
     };
     for (other, _) in bases {
         let reason = format!(
-            "a project has one base, and it is made of {path} of the Go project: take over by hand what this one says"
+            "a project has one base, which is imported from {path} of the Go project: merge this one by hand"
         );
         composed.left.push(Leftover::new(other, reason));
     }
@@ -50,7 +50,7 @@ pub(super) fn port(original: &GoProject, composed: &mut Composed<'_>) {
     composed.files.insert(ours, yaml::to_string(&split.rest));
     if !split.unknown.is_empty() {
         let list = split.unknown.join(", ");
-        let reason = format!("it describes what no CRD has, which is left out: {list}");
+        let reason = format!("it describes fields that no CRD has, which are omitted: {list}");
         composed.left.push(Leftover::new(path, reason));
     }
     if let Some(replaced) = base["spec"]["replaces"].as_str() {

@@ -75,7 +75,7 @@ fn port_names(original: &GoProject, composed: &mut Composed<'_>) {
         if !kustomization[key].is_null() {
             composed.left.push(Leftover::new(
                 format!("`{key}` in {DEFAULT}"),
-                "copy it: it may be in labels of the selector, which a cluster does not let change",
+                "copy it: it may be part of the selector, which is immutable",
             ));
         }
     }
@@ -234,7 +234,7 @@ fn port_lease(original: &GoProject, composed: &mut Composed<'_>) {
             };
             composed.left.push(Leftover::new(
                 "name of the Lease",
-                format!("{found}: set LEADER_ELECTION_ID in {MAIN} to the name that clusters have"),
+                format!("{found}: set LEADER_ELECTION_ID in {MAIN} to the name that is used in clusters"),
             ));
         }
     }

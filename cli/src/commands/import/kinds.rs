@@ -162,7 +162,7 @@ fn find_controllers<'a>(original: &'a GoProject, kinds: &mut Vec<Kind<'a>>, left
             let Some(go_type) = &builder.kind else {
                 left.push(Leftover::new(
                     at,
-                    "it has no `For(&…{})`; write it with `Controller::new` or a task of the manager",
+                    "it has no `For(&…{})`; write it with `Controller::new` or as a task of the manager",
                 ));
                 continue;
             };
@@ -270,7 +270,7 @@ impl Kind<'_> {
             controller.name = controller.name.take().filter(|name| *name != default);
             let name = controller.name.clone().filter(is_valid);
             if let Some(asked) = controller.name.as_ref().filter(|_| name.is_none()) {
-                left.push(Leftover::new(format!("name of the controller `{asked}`"), "it is no DNS label, so the controller has the name of its kind; set it with `.named(…)`"));
+                left.push(Leftover::new(format!("name of the controller `{asked}`"), "it is not a DNS label, so the controller has the name of its kind; set it with `.named(…)`"));
             }
             controller.name = name;
             let shown = controller.name.clone().unwrap_or_else(|| default.clone());

@@ -18,8 +18,8 @@ const LINES_OF_HELPER: usize = 7;
 /// Returns the text of the file.
 pub(super) fn render(original: &GoProject, composed: &Composed<'_>, report: &Report) -> String {
     let mut text = format!(
-        "# Migration of {}\n\nThis project was written by `rbuilder import` from the kubebuilder project {}. Delete sections when they are done, and the file in \
-         the end.\n\n",
+        "# Migration of {}\n\nThis project was written by `rbuilder import` from the kubebuilder project {}. \
+         Delete each section when it is done, and the file at the end.\n\n",
         composed.project.known.project_name,
         match original.repo.as_str() {
             "" => "in Go".to_owned(),
@@ -33,7 +33,7 @@ pub(super) fn render(original: &GoProject, composed: &Composed<'_>, report: &Rep
         text.push_str(&format!("- [ ] {}: {}\n", row.what, row.details.join("; ")));
     }
     if is_done {
-        text.push_str("Nothing beside the logic in the files below.\n");
+        text.push_str("Nothing besides the logic in the files below.\n");
     }
     text.push_str("\n## Files\n");
     let programs = Programs::find(&original.files);
@@ -170,7 +170,7 @@ fn describe_file(file: &GoFile, composed: &Composed<'_>, programs: &Programs<'_>
     }
     if !accessors.is_empty() {
         text.push_str(&format!(
-            "- [ ] of one statement each, as far as they are needed: {}\n",
+            "- [ ] functions of one statement, as needed: {}\n",
             accessors.join(", ")
         ));
     }

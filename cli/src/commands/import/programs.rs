@@ -59,8 +59,8 @@ impl<'a> Programs<'a> {
         let mut text = match &other {
             _ if self.is_manager(file) => "It starts the manager, as src/main.rs does; controllers and webhooks are registered in src/controller/mod.rs and src/webhook/mod.rs.\n".to_owned(),
             Some(other) if is_root => format!(
-                "It is {other} of the Go project, which src/main.rs does not stand for. Port it to a binary of its own in src/bin, or leave it out if \
-                 nothing runs it.\n"
+                "It is {other} of the Go project, which src/main.rs does not replace. Port it to a separate binary \
+                 in src/bin, or drop it if nothing runs it.\n"
             ),
             _ => String::new(),
         };
@@ -147,8 +147,8 @@ mod tests {
         check(
             &files,
             "cmd/cert.go",
-            "It is the command `cert-controller` of the Go project, which src/main.rs does not stand for. Port it to a binary of its own in src/bin, \
-             or leave it out if nothing runs it.\n- [ ] add the flag `--service` (line 7) to the arguments of the command `cert-controller`\n",
+            "It is the command `cert-controller` of the Go project, which src/main.rs does not replace. Port it to \
+             a separate binary in src/bin, or drop it if nothing runs it.\n- [ ] add the flag `--service` (line 7) to the arguments of the command `cert-controller`\n",
         );
         check(
             &files,
@@ -177,8 +177,8 @@ mod tests {
         check(
             &files,
             "tool/main.go",
-            "It is the program `tool` of the Go project, which src/main.rs does not stand for. Port it to a binary of its own in src/bin, or leave it \
-             out if nothing runs it.\n- [ ] add the flag `--addr` (line 2) to the arguments of the program `tool`\n",
+            "It is the program `tool` of the Go project, which src/main.rs does not replace. Port it to a separate \
+             binary in src/bin, or drop it if nothing runs it.\n- [ ] add the flag `--addr` (line 2) to the arguments of the program `tool`\n",
         );
         check(&files, "empty/main.go", "");
     }

@@ -19,7 +19,7 @@ use crate::yaml_stream::parse_documents;
 /// Details that a row of the text shows; MIGRATION.md and JSON have all.
 const MOST_SHOWN: usize = 3;
 
-const MISSING_WEBHOOK: &str = "it is of no kind that was taken over, or has another path than the first of its kind and version: write it as a function with `#[webhook(…)]`";
+const MISSING_WEBHOOK: &str = "its kind was not imported, or its path differs from that of the first webhook of the same kind and version: write it as a function with `#[webhook(…)]`";
 
 /// Characters of a value that a row shows.
 const LONGEST_VALUE: usize = 120;
@@ -238,9 +238,9 @@ pub(super) fn show_change(before: &Value, after: &Value) -> String {
         }
     };
     match (before, after) {
-        (Value::Null, after) => format!("it was not set, and is {}", show(after)),
-        (before, Value::Null) => format!("it was {}, and is not set", show(before)),
-        (before, after) => format!("it was {}, and is {}", show(before), show(after)),
+        (Value::Null, after) => format!("it was not set, and is now {}", show(after)),
+        (before, Value::Null) => format!("it was {}, and is no longer set", show(before)),
+        (before, after) => format!("it was {}, and is now {}", show(before), show(after)),
     }
 }
 
@@ -263,7 +263,8 @@ fn compare_webhooks(original: &GoProject, plan: &Plan, tree: &Tree, report: &mut
         .keys()
         .filter(|name| published.iter().all(|found| found.name() != **name))
     {
-        let message = "the Go project has none of this name: remove its marker, or keep it if it is new";
+        let message =
+            "the Go project has no webhook of this name: remove its marker, or keep it if it is new";
         report.add(format!("webhook {name}"), Match::ByHand, vec![message.to_owned()]);
     }
     for published in published {

@@ -175,7 +175,7 @@ pub(super) fn port(original: &GoProject, composed: &mut Composed<'_>) {
             Some(changed) => *text = changed,
             None => composed.left.push(Leftover::new(
                 format!("marker of a webhook in {file}"),
-                "it was not recognized; compare it with the original's",
+                "it was not recognized; compare it with the original",
             )),
         }
         for webhook in served {
@@ -199,7 +199,7 @@ fn leave_restrictions(webhook: &Value, file: &str, left: &mut Vec<Leftover>) {
             left.push(Leftover::new(
                 format!("`{key}` of the webhook `{name}`"),
                 format!(
-                    "it is not of the form that the API server has: compare it with the marker in {file}"
+                    "it does not have the form that the API server expects: compare it with the marker in {file}"
                 ),
             ));
         }

@@ -95,7 +95,7 @@ fn compare_identity(original: &GoProject, theirs: &Value, ours: &Value, report: 
                 what,
                 Match::ByHand,
                 vec![
-                    "labels of config/default/kustomization.yaml are in the original's: copy them before you deploy"
+                    "the selector of the original has labels of config/default/kustomization.yaml: copy them before you deploy"
                         .to_owned(),
                 ],
             ),

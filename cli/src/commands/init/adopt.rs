@@ -141,7 +141,7 @@ fn read_package(
         .map_err(|problem| anyhow!("{}: {}", problem.place.path, problem.message))?;
     let Some(summary) = summary else {
         bail!(
-            "no Cargo.toml found in {}: `--in-package` adopts a package that is there; omit it for a new one",
+            "no Cargo.toml found in {}: `--in-package` adopts an existing package; omit it to create a new one",
             tree.shown()
         );
     };
@@ -189,7 +189,7 @@ fn choose_binary(
     let names: Vec<&str> = summary.binaries.iter().map(|(name, _)| name.as_str()).collect();
     if let Some(asked) = asked {
         return named(asked).ok_or_else(|| match names.as_slice() {
-            [] => anyhow!("package `{package}` has no binary `{asked}`, nor any other"),
+            [] => anyhow!("package `{package}` has no binary `{asked}`, and no other binary"),
             names => anyhow!(
                 "package `{package}` has no binary `{asked}`: pass `--bin` with one of `{}`",
                 names.join("`, `")
@@ -321,7 +321,7 @@ fn warn_outside(tree: &Tree, project: &Project, outcome: &mut Outcome) {
     if !outside.is_empty() {
         outcome.warn(
             &format!(
-                "the image is built from the directory of the {}, which does not hold {}",
+                "the image is built from the directory of the {}, which does not contain {}",
                 if depth == 0 { "package" } else { "workspace" },
                 outside.join(", ")
             ),
@@ -350,7 +350,7 @@ fn next_steps(tree: &Tree, package: &AdoptedPackage, flags: &InitFlags) -> Strin
         }
     }
     let edit = match package.manager {
-        true => "Next: look through config/manager/manager.yaml",
+        true => "Next: review config/manager/manager.yaml",
         false => {
             "Next: set the arguments and probes of the container in config/manager/manager.yaml, and its permissions in \
              config/rbac/role.yaml"
@@ -390,5 +390,5 @@ pub(super) fn suggest_adoption(tree: &Tree, flags: &InitFlags, error: anyhow::Er
     if flags.force || !is_new || !has_package() {
         return error;
     }
-    anyhow!("{error:#}\nto keep the package that is here and add what deploys it, pass `--in-package`")
+    anyhow!("{error:#}\nto adopt the existing package, pass `--in-package`")
 }

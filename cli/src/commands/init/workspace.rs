@@ -35,7 +35,7 @@ pub(super) fn find_workspace(tree: &Tree) -> Result<Option<Workspace>> {
         let is_own = is_own_above(&project, &root);
         if let (true, Err(error)) = (is_own, Document::parse(text.as_str())) {
             bail!(
-                "{} does not parse ({}), and it may be that of a workspace with this project: correct it first",
+                "cannot parse {} ({}), which may be the manifest of a workspace that contains this project: fix it first",
                 root.join("Cargo.toml").display(),
                 error.message()
             );
@@ -115,7 +115,7 @@ impl Workspace {
     pub(super) fn warn_unjoined(&self, outcome: &mut Outcome) {
         outcome.warn(
             &format!(
-                "{} is a workspace that does not list this project, in another repository or of another user, so Cargo.toml begins its own",
+                "{} is a workspace that does not list this project, in another repository or of another user, so the project becomes a workspace of its own",
                 self.root.join("Cargo.toml").display()
             ),
             &format!(
@@ -185,7 +185,7 @@ fn warn_settings(path: &str, text: &str, outcome: &mut Outcome) {
         || manifest.get("package").is_some();
     if !has_resolver {
         outcome.warn(
-            &format!("{path} sets no `resolver`, so Cargo takes the first one, which builds the test kit into the manager"),
+            &format!("{path} sets no `resolver`, so Cargo uses version 1, which builds the test kit into the manager"),
             "add `resolver = \"3\"` to `[workspace]` there",
         );
     }
@@ -225,7 +225,7 @@ pub(super) fn suggest_profile(tree: &Tree, project: &Project) -> Result<String> 
         .map(|line| format!("  {line}\n"))
         .collect();
     Ok(format!(
-        "Cargo reads profiles from {path} only. For a small image, add there:\n  [profile.release]\n{lines}"
+        "Cargo reads profiles only from {path}. For a small image, add to it:\n  [profile.release]\n{lines}"
     ))
 }
 
@@ -249,7 +249,7 @@ pub(super) fn warn_workflows(project: &Project, outcome: &mut Outcome) {
         workflows.join(" ")
     );
     outcome.warn(
-        "GitHub runs the workflows in the root of the repository only, and these are for there",
+        "GitHub runs only workflows in the root of the repository, and these are written for it",
         &help,
     );
 }

@@ -98,9 +98,9 @@ impl Display for HeldBack {
         let parts = parts.join(", ");
         match (parts.is_empty(), self.writes) {
             (true, true) => {
-                return write!(f, ", which concern no manifest; no manifests were removed");
+                return write!(f, ", which affect no manifest; no manifests were removed");
             }
-            (true, false) => return write!(f, ", which concern no kind"),
+            (true, false) => return write!(f, ", which affect no kind"),
             (false, true) => write!(f, "; these manifests were left as they are: {parts}")?,
             (false, false) => write!(f, "; these were left out: {parts}")?,
         }

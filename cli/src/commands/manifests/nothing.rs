@@ -19,7 +19,7 @@ pub(super) fn explain_nothing(found: &Findings, sources: &TreeSources) -> Option
         return Some(
             Diagnostic::warning(
                 place,
-                format!("no manifests are generated or compared: all kinds are left out ({reasons})"),
+                format!("no manifests are generated or compared: all kinds are excluded ({reasons})"),
             )
             .help("remove a kind from `skip`, or add it to `only`, to generate its CRD"),
         );

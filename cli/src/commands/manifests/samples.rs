@@ -165,11 +165,11 @@ fn warn_of_sample(path: &str, text: &str, line: usize, object: &Value, reason: &
     let (message, help) = match reason {
         Reason::Invalid(reason) => (
             format!("this sample is not a valid `{kind}` of {api_version}: {reason}"),
-            "change the sample with the types: `kubectl apply` refuses it, and the bundle has it as the example of the kind",
+            "update the sample to match the types: `kubectl apply` rejects it, and the bundle contains it as the example of the kind",
         ),
         Reason::Unknown => (
             format!("this sample is of {api_version}, and no CRD of the project has a `{kind}` there"),
-            "change its `apiVersion` and `kind` with the types, or delete it with its entry in the kustomization: `kubectl apply` refuses it",
+            "update its `apiVersion` and `kind` to match the types, or delete it and its entry in the kustomization: `kubectl apply` rejects it",
         ),
     };
     Diagnostic::warning(FileRange::new(path, start..start + length), message).help(help)

@@ -97,11 +97,11 @@ fn warn_of_storage(path: &str, lost: &LostStorage, kinds: &[KindSummary]) -> Dia
         .find(|summary| (&summary.group, &summary.plural) == (group, plural));
     let place = summary.map_or_else(|| FileRange::new(path, 0..0), |summary| summary.place.clone());
     let message = format!(
-        "the CRD of `{kind}` loses its storage version `{version}`: a cluster in which objects are stored in it refuses the CRD"
+        "the CRD of `{kind}` loses its storage version `{version}`: a cluster that stores objects in this version rejects the CRD"
     );
     let help = format!(
-        "keep `{version}` beside `{new}`, with `storage = false`, until no object is stored in it; if no cluster has the CRD, there is \
-         nothing to do"
+        "keep `{version}` beside `{new}`, with `storage = false`, until no object is stored in it; if the CRD is \
+         installed in no cluster, there is nothing to do"
     );
     Diagnostic::warning(place, message).help(help)
 }
@@ -166,7 +166,7 @@ fn find_entry(text: &str, resource: &Resource) -> Range<usize> {
 /// Returns message and help about a version that the source does not have of a kind.
 fn describe_version(known: &Known, resource: &Resource, kind: &KindSummary) -> (String, String) {
     let (name, version) = (&resource.kind, &resource.version);
-    let message = format!("{FILE} lists version `{version}` of `{name}`, and the source has no such version");
+    let message = format!("{FILE} lists version `{version}` of `{name}`, but the source has no such version");
     let mut versions = kind.versions.iter();
     let help = match versions.find(|version| !is_listed(known, kind, version)) {
         Some(new) => format!(
@@ -182,7 +182,7 @@ fn describe_version(known: &Known, resource: &Resource, kind: &KindSummary) -> (
 fn describe_kind(known: &Known, resource: &Resource, kinds: &[KindSummary]) -> (String, String) {
     let (name, version, group) = (&resource.kind, &resource.version, resource.qualified_group());
     let message =
-        format!("{FILE} lists the kind `{name}` of {group}/{version}, and the source has no such kind");
+        format!("{FILE} lists the kind `{name}` of {group}/{version}, but the source has no such kind");
     let mut unlisted = kinds.iter().filter(|kind| {
         kind.versions.contains(version)
             && !kind
@@ -192,7 +192,7 @@ fn describe_kind(known: &Known, resource: &Resource, kinds: &[KindSummary]) -> (
     });
     let help = match (unlisted.next(), unlisted.next()) {
         (Some(renamed), None) => format!(
-            "if it is `{}` of {} by now, correct its entry in {FILE}; otherwise restore its type, or remove it with `{}`",
+            "if it has become `{}` of {}, correct its entry in {FILE}; otherwise restore its type, or remove it with `{}`",
             renamed.kind,
             renamed.group,
             delete_command(resource)

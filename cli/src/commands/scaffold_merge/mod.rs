@@ -339,19 +339,19 @@ impl Report {
     pub(super) fn add_to(&self, outcome: &mut Outcome) {
         for path in &self.deleted {
             outcome.warn(
-                &format!("{path} was deleted in this project, so the changes of its template are left out"),
-                &format!("if the project needs the file again, run `rbuilder update --restore {path}`"),
+                &format!("{path} was deleted in this project, so changes of its template are skipped"),
+                &format!("to restore the file, run `rbuilder update --restore {path}`"),
             );
         }
         for path in &self.unused {
             outcome.warn(
-                &format!("{path} is no longer scaffolded, and was kept because it has changes of yours"),
+                &format!("{path} is no longer scaffolded, and was kept because you have changed it"),
                 "delete it if the project does not need it",
             );
         }
         if self.conflicts.is_empty() {
             outcome.next = format!(
-                "Next: read the changes with `git diff`, then run:\n  {}\n",
+                "Next: review the changes with `git diff`, then run:\n  {}\n",
                 self.test_command
             );
             return;
@@ -374,7 +374,7 @@ pub(super) fn refuse_conflicts(command: &str, conflicts: &[ConflictPlace]) -> Re
         return Ok(());
     }
     Err(anyhow!(
-        "the {command} has conflicts; no files were written:{}\nto get them with markers in the files, run it without `--no-conflicts`",
+        "the {command} has conflicts; no files were written:{}\nto write them to the files as conflict markers, run it without `--no-conflicts`",
         list_places(conflicts)
     ))
 }

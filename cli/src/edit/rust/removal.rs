@@ -38,7 +38,8 @@ pub fn remove_module(text: &str, name: &str) -> Result<String, Obstacle> {
         return Err(Obstacle::new(reason).with_lines(BY_HAND, format!("mod {name};")));
     }
     cut_line(text, byte_range(item.span())).ok_or_else(|| {
-        Obstacle::new(format!("`mod {name};` shares its line")).with_lines(BY_HAND, format!("mod {name};"))
+        Obstacle::new(format!("`mod {name};` is not on a line of its own"))
+            .with_lines(BY_HAND, format!("mod {name};"))
     })
 }
 
@@ -61,8 +62,10 @@ pub fn remove_reexport(text: &str, path: &str, names: &str) -> Result<String, Ob
             Some(edited) if wanted.contains(&tree) && import.attrs.is_empty() => Ok(edited),
             _ => {
                 let lines = text[byte_range(item.span())].to_owned();
-                Err(Obstacle::new(format!("it exports `{name}` in a form of its own"))
-                    .with_lines(BY_HAND, lines))
+                Err(
+                    Obstacle::new(format!("it exports `{name}` in an unrecognized form"))
+                        .with_lines(BY_HAND, lines),
+                )
             }
         };
     }
@@ -106,7 +109,7 @@ pub fn remove_registration(text: &str, method: &str, call: &str) -> Result<Strin
     if source.file.items.iter().any(|item| mentions_path(item, called)) {
         let line = format!(".{method}({call})");
         return Err(
-            Obstacle::new(format!("it uses `{called}` in a form of its own")).with_lines(BY_HAND, line)
+            Obstacle::new(format!("it uses `{called}` in an unrecognized form")).with_lines(BY_HAND, line),
         );
     }
     Ok(text.to_owned())
@@ -139,7 +142,7 @@ pub fn unregister_webhooks(text: &str) -> Result<String, Obstacle> {
     });
     let lines = "let manager = webhook::register(manager);";
     let unusual =
-        || Obstacle::new("it calls `webhook::register` in a form of its own").with_lines(BY_HAND, lines);
+        || Obstacle::new("it calls `webhook::register` in an unrecognized form").with_lines(BY_HAND, lines);
     let edited = match statement {
         Some(statement) => cut_line(text, byte_range(statement.span())).ok_or_else(unusual)?,
         None if mentions(&source.file, "webhook") => return Err(unusual()),
@@ -161,7 +164,8 @@ fn remove_import(text: &str, name: &str) -> Result<String, Obstacle> {
         }
         let Some(group) = group_with(&import.tree, name) else {
             return cut_line(text, byte_range(item.span())).ok_or_else(|| {
-                Obstacle::new("an import shares its line").with_lines(BY_HAND, format!("use …::{name};"))
+                Obstacle::new("an import is not on a line of its own")
+                    .with_lines(BY_HAND, format!("use …::{name};"))
             });
         };
         let names: Vec<Range<usize>> = group.items.iter().map(|tree| byte_range(tree.span())).collect();
@@ -207,7 +211,7 @@ pub fn remove_conversion(text: &str) -> Result<String, Obstacle> {
             }
             let lines = "#[crd(conversion)]";
             let stop =
-                || Obstacle::new("`#[crd(conversion)]` has a form of its own").with_lines(BY_HAND, lines);
+                || Obstacle::new("`#[crd(conversion)]` has an unrecognized form").with_lines(BY_HAND, lines);
             if tokens.to_string() != "crd (conversion)" {
                 return Err(stop());
             }

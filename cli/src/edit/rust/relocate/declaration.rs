@@ -45,7 +45,7 @@ pub fn replace_declarations(
     for name in &removed {
         edited = remove_module(&edited, name).map_err(|_| {
             let start = find_declaration(&source, name).map_or(0, |item| byte_range(item.span()).start);
-            let reason = format!("`pub mod {name};` moves, and shares its line");
+            let reason = format!("`pub mod {name};` moves, but is not on a line of its own");
             let help = "write it in a line of its own".to_owned();
             Obstruction::at(path, text, start, reason, help)
         })?;
@@ -73,13 +73,13 @@ fn check_form(path: &str, source: &Source<'_>, name: &str) -> Result<(), Obstruc
     let obstruct = |reason: String, help: String| Obstruction::at(path, source.text, start, reason, help);
     if declared.content.is_some() {
         return Err(obstruct(
-            format!("`mod {name}` has its content here, and moves"),
+            format!("`mod {name}` moves, but is an inline module"),
             format!("move the content to {name}/mod.rs, and write `pub mod {name};`"),
         ));
     }
     if !declared.attrs.is_empty() || !matches!(declared.vis, Visibility::Public(_)) {
         return Err(obstruct(
-            format!("`mod {name}` moves, and has attributes, comments or a visibility of its own"),
+            format!("`mod {name}` moves, but has attributes, comments or another visibility"),
             format!(
                 "write `pub mod {name};`, and move attributes and comments to the top of its file, as `#![…]` and `//!`"
             ),

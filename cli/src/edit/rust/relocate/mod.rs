@@ -11,7 +11,7 @@
 //! ```
 //!
 //! Only these segments are replaced; each other byte of a file is kept. Where a path is not code for certain, as in an
-//! attribute, a string of an attribute or arguments of a macro that are no expressions, or where a glob import would
+//! attribute, a string of an attribute or macro arguments that are not expressions, or where a glob import would
 //! bring in something else, nothing is rewritten and the place is an [`Obstruction`].
 
 mod declaration;

@@ -147,7 +147,7 @@ impl Rewrite<'_, '_> {
                 expected.push(self.path.segments[index].name.clone());
                 if self.target(hop.module)? != expected {
                     return Err(format!(
-                        "finds `{}` through a glob import, which will not bring it in any more",
+                        "resolves `{}` through a glob import, which will no longer import it",
                         self.path.segments[index].name
                     ));
                 }
@@ -160,7 +160,7 @@ impl Rewrite<'_, '_> {
     fn target(&self, module: ModuleId) -> Result<Vec<String>, String> {
         let gone = || {
             let path = self.modules.all[module].path.join("::");
-            format!("names the module `{path}`, which will be gone")
+            format!("names the module `{path}`, which will no longer exist")
         };
         self.modules.target(module).ok_or_else(gone)
     }
@@ -268,8 +268,8 @@ pub(super) fn apply_edits(path: &str, text: &str, edits: &mut Vec<Edit>) -> Resu
                 path,
                 text,
                 pair[1].start,
-                "this import is shared by names whose modules go apart".to_owned(),
-                "import each of them in a line of its own".to_owned(),
+                "this import covers names whose modules move apart".to_owned(),
+                "import each of them separately".to_owned(),
             ));
         }
     }

@@ -227,12 +227,12 @@ impl Scanner<'_, '_> {
         }
         let start = byte_range(word.span()).start;
         let Some(target) = target else {
-            let reason = "`pub(super)` shows this to a module that will be gone".to_owned();
+            let reason = "`pub(super)` refers to a module that will no longer exist".to_owned();
             return self.obstruct(context.module, start, reason, "write `pub(crate)`".to_owned());
         };
         let text = [vec!["in crate".to_owned()], target].concat().join("::");
         if context.opaque.is_some() {
-            let reason = "`pub(super)` will show this to another module".to_owned();
+            let reason = "`pub(super)` will refer to another module".to_owned();
             return self.obstruct(context.module, start, reason, format!("write `pub({text})`"));
         }
         let end = byte_range(word.span()).end;
@@ -270,7 +270,7 @@ impl Scanner<'_, '_> {
         } else {
             self.scan_opaque(
                 group.stream(),
-                "arguments of a macro that are no expressions",
+                "macro arguments that are not expressions",
                 context,
             );
         }

@@ -200,7 +200,7 @@ fn what_is_not_certain_is_refused() {
         (
             "tests/cup.rs",
             "fn f() { tokio::select! { x = shop::controller::cup::run() => {} } }\n",
-            "tests/cup.rs:1:31: `shop::controller::cup::run` is in arguments of a macro that are no expressions, and will be at another path: write `shop::controller::cache::cup::run`",
+            "tests/cup.rs:1:31: `shop::controller::cup::run` is in macro arguments that are not expressions, and will be at another path: write `shop::controller::cache::cup::run`",
         ),
         (
             "src/settings.rs",
@@ -210,7 +210,7 @@ fn what_is_not_certain_is_refused() {
         (
             "src/settings.rs",
             "use crate::api::*;\nfn f(_: v1::Cup) {}\n",
-            "src/settings.rs:2:9: `v1::Cup` finds `v1` through a glob import, which will not bring it in any more: write `crate::api::cache::v1::Cup`",
+            "src/settings.rs:2:9: `v1::Cup` resolves `v1` through a glob import, which will no longer import it: write `crate::api::cache::v1::Cup`",
         ),
         (
             "src/settings.rs",
@@ -307,7 +307,9 @@ fn the_way_back_is_the_inverse() {
     for text in ["use crate::api::cache;\n", "use crate::api::cache::*;\n"] {
         let found = relocate_paths(&files(text), "shop", &back).expect_err(text);
         assert!(
-            found[0].reason.contains("`api::cache`, which will be gone"),
+            found[0]
+                .reason
+                .contains("`api::cache`, which will no longer exist"),
             "{found:?}"
         );
     }
