@@ -30,7 +30,7 @@ impl<'a> RequiredCrds<'a> {
                 report.error(
                     place,
                     message,
-                    "write the same words on both, or remove one of the two",
+                    "write the same values on both, or remove one of them",
                 );
             }
         }

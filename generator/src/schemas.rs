@@ -497,7 +497,7 @@ impl<'a> Schemas<'a> {
             let message =
                 format!("the schema refuses serde's default of this field, so it has none: {reason}");
             let help =
-                "change the default or the constraint: the program reads a value that nobody may write";
+                "change the default or the constraint: the program reads a value that users cannot write";
             self.report().warning(place, message, help);
         }
     }

@@ -193,7 +193,7 @@ fn versions_that_do_not_say_which_is_stored() {
         &[("v1beta1", ""), ("v1", "")],
         merge,
         "v1beta1",
-        &several("v1beta1", "as `merge_crds` is told"),
+        &several("v1beta1", "as passed to `merge_crds`"),
     );
     check(
         &[("v1beta1", ", storage = true"), ("v1", "")],

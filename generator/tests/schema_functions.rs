@@ -145,7 +145,7 @@ fn code_is_refused() {
     );
     refused(
         "json_schema!({ \"type\": kind() })",
-        "`kind()` is more than a value that is written out",
+        "`kind()` cannot be evaluated without running the program",
     );
     refused("let s = unknown(); s", "`s` is more than");
     // Kinds and modules in a body are not read, and a macro may declare anything.

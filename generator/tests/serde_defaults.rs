@@ -322,7 +322,7 @@ fn what_is_not_a_value_is_a_warning() {
         assert_eq!(
             found,
             [
-                "the default of `a` is unknown, so the schema has none: `f` is more than a value that is written out"
+                "the default of `a` is unknown, so the schema has none: `f` cannot be evaluated without running the program"
             ],
             "{body}"
         );

@@ -183,7 +183,7 @@ pub fn slot_of(
             schema: schema.into(),
             optional: false,
         },
-        Err(reason) => panic!("a function of `schema_with` returns no structural schema: {reason}"),
+        Err(reason) => panic!("a function of `schema_with` does not return a structural schema: {reason}"),
     }
 }
 

@@ -22,7 +22,7 @@ pub const CSV_FIELD_ARGS: &[ArgRow<Descriptor>] = &[
     ),
     ArgRow::once(
         "description",
-        "Text below the name [default: the description of the field].",
+        "Text shown below the name [default: the description of the field].",
         |arg, descriptor, session| descriptor.description = read_filled(arg, session),
     ),
     ArgRow::once(
@@ -58,7 +58,7 @@ pub const CSV_KIND_ARGS: &[ArgRow<CsvKind>] = &[
     ),
     ArgRow::once(
         "description",
-        "Text below the name [default: the description of the kind].",
+        "Text shown below the name [default: the description of the kind].",
         |arg, kind, session| kind.description = read_filled(arg, session),
     ),
     ArgRow::once(
@@ -68,12 +68,12 @@ pub const CSV_KIND_ARGS: &[ArgRow<CsvKind>] = &[
     ),
     ArgRow::repeatable(
         "resource",
-        "A kind of the objects that belong to one of this kind: `resource(kind = \"Deployment\", version = \"v1\")`, with `name` for a CRD [default: the kinds of Kubernetes that the manager may create].",
+        "A kind of objects that belong to an object of this kind: `resource(kind = \"Deployment\", version = \"v1\")`, with `name` for a CRD [default: the kinds of Kubernetes that the manager may create].",
         add_resource,
     ),
     ArgRow::repeatable(
         "required",
-        "A CRD of others that has to be installed: `required(name = \"certificates.cert-manager.io\", version = \"v1\", kind = \"Certificate\", description = \"…\")`, with `display_name`.",
+        "A CRD of another project that must be installed: `required(name = \"certificates.cert-manager.io\", version = \"v1\", kind = \"Certificate\", description = \"…\")`, with `display_name`.",
         add_required,
     ),
 ];

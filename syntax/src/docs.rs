@@ -26,7 +26,7 @@ pub(crate) fn read_description(attrs: &[Attribute<'_>], session: &mut Session) -
             match joined(value) {
                 Some(text) => lines.add_text(&text),
                 None => {
-                    let message = "this doc string is not a literal and is left out";
+                    let message = "this doc string is not a literal and is ignored";
                     let help = "write it as a doc comment";
                     session.report(Diagnostic::warning(attr.span(), message).help(help));
                 }

@@ -281,7 +281,7 @@ fn check_storage(package: &Package, versions: &Versions<'_>, report: &mut Report
         report.warning(
             place(package, &versions[0]),
             message,
-            "remove `served = false` from one version, unless the kind is on its way out",
+            "remove `served = false` from one version, unless the kind is being retired",
         );
     }
 }

@@ -33,7 +33,7 @@ pub(super) fn explain(package: &Package, versions: &Versions<'_>) -> Option<Expl
     })
 }
 
-const TOLD: &str = "as `merge_crds` is told";
+const TOLD: &str = "as passed to `merge_crds`";
 
 fn choose(package: &Package, versions: &Versions<'_>) -> Option<(usize, &'static str)> {
     let is_open = |resource: &CustomResource| resource.storage && !resource.is_storage_written;

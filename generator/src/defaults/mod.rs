@@ -56,16 +56,16 @@ fn describe_unread(source: &DefaultSource, model: &Type) -> String {
     match (source, &model.whole_default) {
         (DefaultSource::Function(path), _)
         | (DefaultSource::Container, Some(DefaultSource::Function(path))) => {
-            format!("`{path}` is more than a value that is written out")
+            format!("`{path}` cannot be evaluated without running the program")
         }
         (DefaultSource::Container, _) => {
             format!(
-                "the `Default` of `{}` is more than a value that is written out",
+                "the `Default` of `{}` cannot be evaluated without running the program",
                 model.ident
             )
         }
         (DefaultSource::Type, _) => {
-            "the `Default` of its type is more than a value that is written out".into()
+            "the `Default` of its type cannot be evaluated without running the program".into()
         }
     }
 }

@@ -369,6 +369,6 @@ fn unknown<T>(expr: &Expr<'_>, function: &Function<'_>) -> Read<T> {
     }
     function.unread(
         expr.span,
-        format!("`{shown}` is more than a value that is written out"),
+        format!("`{shown}` cannot be evaluated without running the program"),
     )
 }

@@ -94,7 +94,7 @@ impl Function<'_> {
     /// The statement at which reading ends.
     fn unread_statement<T>(&self, at: Cursor<'_>) -> Read<T> {
         let Some(name) = local_item(at) else {
-            let what = format!("`{}` is more than a value that is written out", at.text());
+            let what = format!("`{}` cannot be evaluated without running the program", at.text());
             return self.unread(at.span(), what);
         };
         let Ident { text, span } = name;

@@ -85,7 +85,7 @@ impl Function<'_> {
             (Some(Value::Object(fields)), Value::Object(value)) if merges => fields.extend(value),
             (Some(_), Value::Null) if merges => {}
             (Some(place), value) if !merges => *place = legacy::whole_number(value),
-            _ => return self.unread(target.span, format!("`{}` is no part of a schema", target.text)),
+            _ => return self.unread(target.span, format!("`{}` is not part of a schema", target.text)),
         }
         Ok(())
     }

@@ -161,7 +161,7 @@ pub struct ManagerArgs {
     )]
     pub kube_api_qps: i32,
 
-    /// Largest burst of requests to the API server, with --kube-api-qps; twice that rate when 0.
+    /// Maximum burst of requests to the API server, with --kube-api-qps; twice that rate when 0.
     #[cfg_attr(
         feature = "args",
         arg(
@@ -246,7 +246,7 @@ impl ManagerArgs {
             return Err(ManagerError::Flag {
                 flag: "watch-namespace",
                 value: self.watch_namespace.clone(),
-                reason: "the name of a namespace is empty (WATCH_NAMESPACE); leave out the value to watch all namespaces"
+                reason: "the name of a namespace is empty (WATCH_NAMESPACE); omit the value to watch all namespaces"
                     .to_owned(),
             });
         }

@@ -299,7 +299,7 @@ impl<K: Watchable> Cache<K> {
                 object = %key,
                 field = object.field(),
                 error = object.cause(),
-                "stored object cannot be decoded, it is left out until it changes"
+                "stored object cannot be decoded, skipping it until it changes"
             );
         }
         self.dispatch(&CacheEvent::Undecodable { old, new, initial });

@@ -72,12 +72,10 @@ impl Selection {
     /// The problem, and what to do about it.
     pub(crate) fn check(&self) -> Result<(), &'static str> {
         match self.namespaces.as_deref() {
-            Some([]) => {
-                Err("no namespace is selected; leave out `.namespaces(…)` to select those of the manager")
+            Some([]) => Err("no namespace is selected; omit `.namespaces(…)` to select those of the manager"),
+            Some(names) if names.iter().any(String::is_empty) => {
+                Err("the name of a namespace is empty; omit `.namespaces(…)` to select those of the manager")
             }
-            Some(names) if names.iter().any(String::is_empty) => Err(
-                "the name of a namespace is empty; leave out `.namespaces(…)` to select those of the manager",
-            ),
             _ => Ok(()),
         }
     }

@@ -54,7 +54,7 @@ impl ForeignMetrics {
             .clone();
         for collect in collectors {
             let Ok(collected) = catch_unwind(AssertUnwindSafe(|| collect())) else {
-                self.warn_once("", "a collector panicked, its metrics are left out");
+                self.warn_once("", "a collector panicked, skipping its metrics");
                 continue;
             };
             for family in split_families(&collected) {
@@ -62,13 +62,10 @@ impl ForeignMetrics {
                 if let Some(line) = family.invalid_line {
                     self.warn_once(
                         family.name,
-                        &format!("invalid metric is left out, at the line `{line}`"),
+                        &format!("skipping invalid metric at the line `{line}`"),
                     );
                 } else if names().any(|name| taken.contains(*name)) {
-                    self.warn_once(
-                        family.name,
-                        "metric is left out, its name is taken by another one",
-                    );
+                    self.warn_once(family.name, "skipping metric, its name is already in use");
                 } else {
                     taken.extend(names().map(|name| (*name).to_owned()));
                     family.lines.iter().for_each(|line| text.extend([line, "\n"]));

@@ -35,7 +35,7 @@ impl Handlers {
         } else if path == PATH {
             Some("the metrics are served there")
         } else if self.by_path.contains_key(&path) {
-            Some("it has a handler already")
+            Some("it already has a handler")
         } else {
             None
         };
@@ -85,7 +85,7 @@ mod tests {
         );
         check(
             &["/a", "/a", "b"],
-            Some("invalid path `/a` of a handler: it has a handler already"),
+            Some("invalid path `/a` of a handler: it already has a handler"),
         );
     }
 }

@@ -326,7 +326,7 @@ fn report(found: &Counterexample<Failure>, from: &str, to: &str) -> String {
     let (object, failure) = (&found.object, &found.failure);
     let mut said = format!("an object is not preserved from {from} to {to} and back: {failure}\n");
     // Writing to a string cannot fail, and neither can printing JSON.
-    let _ = write!(said, "the simplest one found:\n{object:#}");
+    let _ = write!(said, "the simplest such object:\n{object:#}");
     if let Failure::Differs { there, .. } = failure {
         let _ = write!(said, "\nwhich becomes:\n{there:#}");
     }
@@ -412,6 +412,6 @@ fn compare(path: &str, before: &Value, after: &Value, found: &mut Vec<String>) {
             }
         }
         (before, after) if before == after => {}
-        (before, after) => found.push(format!("{path}: {before} has become {after}")),
+        (before, after) => found.push(format!("{path}: {before} became {after}")),
     }
 }

@@ -105,7 +105,7 @@ fn explain_escape(letter: char, written: &str) -> String {
         'k' | '8' | '9' => "back-references are not supported".to_owned(),
         'u' | 'U' => format!("`\\{letter}` is not supported; write `\\x{{…}}`"),
         'x' => format!(
-            "`\\{written}` is no character; write two hexadecimal digits, or some in braces up to `\\x{{10FFFF}}`"
+            "`\\{written}` is not a character; write two hexadecimal digits, or some in braces up to `\\x{{10FFFF}}`"
         ),
         'Z' => "`\\Z` is not supported; write `\\z`".to_owned(),
         'G' | 'K' | 'X' | 'R' | 'h' | 'H' | 'N' | 'V' | 'E' | 'C' | 'c' | 'e' | 'b' | 'B' | 'A' | 'z'

@@ -44,7 +44,7 @@ const ARGS: &[ArgRow<Conversion>] = &[
     }),
     ArgRow::once(
         "url",
-        "The whole URL, in place of a Service.",
+        "URL to call instead of a Service.",
         |arg, made, session| {
             let Some(text) = arg.text(session) else { return };
             check_webhook_url(&text, arg.value_span(), session);

@@ -195,7 +195,7 @@ pub const CRD_KEYS: &[ContainerKey] = &[
     }),
     ArgRow::once(
         "optional_spec",
-        "The API server accepts objects without a spec, which kube's types do not: the CRD says less than the program needs.",
+        "The API server accepts objects without a spec, although kube's types do not.",
         |arg, parts, session| {
             parts.made.optional_spec = arg.boolean(session).unwrap_or_default();
         },
@@ -209,7 +209,7 @@ pub const CRD_KEYS: &[ContainerKey] = &[
     ),
     ArgRow::once(
         "status_subresource",
-        "Whether the status is a subresource [default: true if it has a type].",
+        "True if the status is a subresource [default: true if it has a type].",
         |arg, parts, session| {
             parts.made.status_subresource = arg.boolean(session);
         },

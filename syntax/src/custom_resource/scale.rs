@@ -41,7 +41,7 @@ const ARGS: &[ArgRow<Parts>] = &[
     ),
     ArgRow::once(
         "label_selector_path",
-        "Path of the selector of the pods, as a string.",
+        "Path of the label selector of the pods, a string.",
         |arg, parts, session| {
             parts.label_selector_path = arg.text(session);
         },

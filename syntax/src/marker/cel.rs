@@ -26,9 +26,13 @@ struct Parts {
 }
 
 const ARGS: &[ArgRow<Parts>] = &[
-    ArgRow::once("rule", "The expression about `self`.", |arg, parts, session| {
-        parts.rule = arg.text(session);
-    }),
+    ArgRow::once(
+        "rule",
+        "The CEL expression, with the value as `self`.",
+        |arg, parts, session| {
+            parts.rule = arg.text(session);
+        },
+    ),
     ArgRow::once(
         "message",
         "Message shown when the rule fails.",
@@ -38,7 +42,7 @@ const ARGS: &[ArgRow<Parts>] = &[
     ),
     ArgRow::once(
         "message_expression",
-        "An expression that makes the message.",
+        "An expression that returns the message.",
         |arg, parts, session| {
             parts.rest.message_expression = arg.text(session);
         },

@@ -24,7 +24,7 @@ pub(super) const MARKERS: &[Marker] = &[
     Marker {
         name: "serde_defaults",
         form: "serde_defaults = false",
-        doc: "Whether the schema has all of serde's defaults, or none. Without it: those of functions, `#[serde(default = \"…\")]`.",
+        doc: "True to write all of serde's defaults to the schema, false to write none [default: those of functions, `#[serde(default = \"…\")]`].",
         places: TYPE,
         repeatable: false,
         read: |arg, reading, session| reading.serde_defaults = arg.boolean(session),

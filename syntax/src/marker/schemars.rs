@@ -460,7 +460,7 @@ fn number(arg: &Arg<'_>, session: &mut Session) -> Option<Value> {
         session.error_help(
             arg.value_span(),
             format!("expected a literal number for `{}`", arg.name),
-            "write the number, or a constant whose value is written out as literals and arithmetic",
+            "write the number, or a constant of literals and arithmetic",
         );
     }
     value
