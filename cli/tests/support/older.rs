@@ -39,7 +39,7 @@ const CHANGES: &[(&str, &str, &str)] = &[
     ),
     (
         "init/config/default/kustomization.yaml.tera",
-        "# Optional components. `rbuilder edit --enable` and `--disable` turn them on and off, as uncommenting or commenting a line\n# does.\n",
+        "# Optional components. Use `rbuilder edit --enable` and `--disable`, or uncomment and comment the lines.\n# does.\n",
         "# Optional components.\n",
     ),
     (

@@ -17,7 +17,7 @@ use deploy_image_operator::api::v1alpha1::Memcached;
 use deploy_image_operator::controller;
 use deploy_image_operator::controller::memcached::IMAGE;
 
-/// Longer than anything here takes on a busy machine.
+/// Time limit for everything, even on a busy machine.
 const LIMIT: Duration = Duration::from_secs(30);
 
 #[test]
@@ -64,7 +64,7 @@ async fn reconcile_sample(client: Client, namespace: &str) {
     let container = &spec.template.spec.unwrap().containers[0];
     assert_eq!(container.image.as_deref(), Some(IMAGE));
 
-    // No controller of Deployments runs here, so the test reports ready replicas in its place.
+    // No Deployment controller runs here, so the test reports ready replicas instead.
     let status = json!({ "status": {
         "observedGeneration": deployment.metadata.generation,
         "replicas": sample.spec.size,
@@ -77,7 +77,7 @@ async fn reconcile_sample(client: Client, namespace: &str) {
         .unwrap();
     eventually(LIMIT, async || is_available(&objects, &name).await).await;
 
-    // A change by somebody else is reverted.
+    // Changes by others are reverted.
     let scaled = json!({ "spec": { "replicas": sample.spec.size + 1 } });
     deployments
         .patch(&name, &params, &Patch::Merge(scaled))

@@ -19,10 +19,10 @@ use serde_json::{Value, json};
 const PREFIX: &str = "foo-operator-";
 /// Namespace of the manager.
 const NAMESPACE: &str = "foo-operator-system";
-/// Namespace of the samples that name none.
+/// Namespace of samples that do not specify one.
 const SAMPLES_NAMESPACE: &str = "default";
 
-/// Time limit for everything but the rollout.
+/// Time limit for everything except the rollout.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
 #[tokio::test]
@@ -123,7 +123,7 @@ async fn create_samples() -> Vec<Value> {
     if !kustomization.lines().any(|line| line.starts_with("- ")) {
         return Vec::new();
     }
-    // Tried again, because webhooks are reachable some moments after the manager is ready.
+    // Retried, because webhooks become reachable shortly after the manager is ready.
     let created = eventually(TIMEOUT, || async {
         output(&mut kubectl(&[
             "--namespace",
@@ -230,12 +230,12 @@ fn run(command: &mut Command) {
     }
 }
 
-/// Returns what a command prints.
+/// Returns the output of a command.
 fn read(command: &mut Command) -> String {
     output(command).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Returns what a command prints, or its errors.
+/// Returns the output of a command, or its errors.
 fn output(command: &mut Command) -> Result<String, String> {
     let output = command
         .output()

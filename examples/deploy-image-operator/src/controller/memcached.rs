@@ -24,7 +24,7 @@ pub const FINALIZER: &str = "cache.example.com/finalizer";
 /// Name of the container, and the label `app.kubernetes.io/name` of the pods.
 const NAME: &str = "memcached";
 
-/// The label `app.kubernetes.io/managed-by` of what the controller creates.
+/// The label `app.kubernetes.io/managed-by` of resources that the controller creates.
 const MANAGED_BY: &str = "deploy-image-operator";
 
 /// The image of the instances.
@@ -33,7 +33,7 @@ pub const IMAGE: &str = "memcached:1.6.26-alpine3.19";
 /// Environment variable of the manager that replaces [`IMAGE`].
 const IMAGE_VARIABLE: &str = "MEMCACHED_IMAGE";
 
-/// The command of an instance and its arguments, one in each line.
+/// The command of an instance and its arguments, one per line.
 const COMMAND: &str = "\
 memcached
 --memory-limit=64
@@ -75,7 +75,7 @@ pub fn controller() -> Controller<Memcached, State> {
     resources = "memcacheds/status",
     verbs = ["patch"]
 )]
-// Owner references need it on clusters with the admission plugin OwnerReferencesPermissionEnforcement.
+// Owner references require this on clusters with the admission plugin OwnerReferencesPermissionEnforcement.
 #[rbac(
     groups = "cache.example.com",
     resources = "memcacheds/finalizers",
@@ -92,7 +92,7 @@ pub async fn reconcile(object: Arc<Memcached>, ctx: Ctx<State>) -> Result {
         .apply_owned(&*object, desired_deployment(&object, &ctx.image))
         .await;
 
-    // Failures are part of the status, so that whoever created the object sees them.
+    // Failures are part of the status, so that users of the object see them.
     let size = object.spec.size;
     let available = match applied.as_ref().map(ready_replicas) {
         Ok(ready) => conditions::new("Available", ready >= size, "Reconciled")
@@ -106,8 +106,8 @@ pub async fn reconcile(object: Arc<Memcached>, ctx: Ctx<State>) -> Result {
     Ok(Action::await_change())
 }
 
-/// Runs once an object is being deleted, before it goes: release here what it holds outside of the cluster. The
-/// Deployment goes with its owner.
+/// Runs when an object is being deleted, before it is removed: release external resources here. The
+/// Deployment is garbage-collected with its owner.
 pub async fn cleanup(object: Arc<Memcached>, ctx: Ctx<State>) -> Result {
     let note = format!("{} is being deleted", object.name_any());
     ctx.warning(&*object, "Deleting", "Delete", note);
@@ -185,7 +185,7 @@ fn pod_spec(object: &Memcached, image: &str) -> PodSpec {
     }
 }
 
-/// Returns the labels that the Deployment of an object selects its pods by.
+/// Returns the labels by which the Deployment of an object selects its pods.
 fn selector_labels(name: &str) -> BTreeMap<String, String> {
     [
         ("app.kubernetes.io/name", NAME),

@@ -31,7 +31,7 @@ use serde::{Deserialize, Serialize};
 )]
 #[serde(rename_all = "camelCase")]
 pub struct MemcachedSpec {
-    // Add further fields of the desired state here, then run `make manifests` to update the CRD.
+    // Add more fields of the desired state here, then run `make manifests` to update the CRD.
     /// size is the number of instances to run. Defaults to 3.
     #[crd(validation(minimum = 1, maximum = 5))]
     #[serde(default)]
