@@ -6,8 +6,18 @@ use std::sync::Arc;
 use rbuilder_catalogue::{Catalogue, Minor};
 use rbuilder_schema::Schema;
 
-use crate::cargo::MinorChoice;
 use crate::{Diagnostic, FileRange};
+
+/// The minor of Kubernetes whose types are used, and a remark on the choice.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct MinorChoice {
+    /// `None` if nothing selects a minor.
+    pub(crate) minor: Option<Minor>,
+    /// The reason for a minor other than the requested one, or its source.
+    pub(crate) remark: Option<String>,
+    /// True if the catalogue does not have the types of the requested minor.
+    pub(crate) is_other: bool,
+}
 
 /// The catalogue of a package.
 #[derive(Default)]

@@ -1,4 +1,4 @@
-//! The manifests of a run, as the later stages need them.
+//! The manifest of a package, as the later stages need it, and the dependency on k8s-openapi of all of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -6,19 +6,9 @@ use std::ops::Range;
 use rbuilder_catalogue::{Minor, versions};
 
 use super::metadata::Selection;
-use super::published::Published;
 use super::targets::Library;
-use crate::kube_release::KubeRelease;
+use crate::kubernetes_types::MinorChoice;
 use crate::package::Dependency;
-
-/// All manifests of a run.
-pub(crate) struct Manifests<'a> {
-    pub(crate) packages: Vec<Manifest>,
-    pub(crate) k8s_openapi: K8sOpenapi,
-    pub(crate) published: Published<'a>,
-    /// The release of kube in Cargo.lock.
-    pub(crate) kube: Option<KubeRelease>,
-}
 
 /// The manifest of a package.
 #[derive(Debug)]
@@ -50,17 +40,6 @@ pub(crate) struct K8sOpenapi {
     pub(crate) place: Option<(String, Range<usize>)>,
     /// The release in Cargo.lock: 20 for 0.20.
     pub(crate) locked: Option<u8>,
-}
-
-/// The minor of Kubernetes whose types are used, and what is to be said of it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct MinorChoice {
-    /// Nothing where nothing chooses one.
-    pub(crate) minor: Option<Minor>,
-    /// Why it is another than the one that is asked for, or where it comes from.
-    pub(crate) remark: Option<String>,
-    /// True if the types of the one that is asked for are not at hand.
-    pub(crate) is_other: bool,
 }
 
 impl K8sOpenapi {

@@ -20,7 +20,7 @@ use std::rc::Rc;
 use file::{File, string_at};
 use graph::{Graph, Index};
 use manifest::K8sOpenapi;
-pub(crate) use manifest::{Manifest, Manifests, MinorChoice};
+pub(crate) use manifest::Manifest;
 pub(crate) use metadata::{NamedKind, Selection};
 pub(crate) use published::{Loaded, Published};
 pub use summary::{PackageSummary, summarize_package};
@@ -31,6 +31,15 @@ use crate::report::{Concern, Report};
 use crate::sources::Sources;
 use crate::{Diagnostic, Options};
 use rbuilder_diagnostic::suggest;
+
+/// All manifests of a run.
+pub(crate) struct Manifests<'a> {
+    pub(crate) packages: Vec<Manifest>,
+    pub(crate) k8s_openapi: K8sOpenapi,
+    pub(crate) published: Published<'a>,
+    /// The release of kube in Cargo.lock.
+    pub(crate) kube: Option<KubeRelease>,
+}
 
 /// Reads the manifests of the packages that are asked for and of every path crate they use. Nothing comes back
 /// when the reason has been reported.
