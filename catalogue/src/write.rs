@@ -215,7 +215,7 @@ impl Nodes<'_> {
             .iter()
             .find(|name| !node.properties.contains_key(*name))
         {
-            Some(name) => Err(format!("the required `{name}` is no property")),
+            Some(name) => Err(format!("the required `{name}` is not a property")),
             None => Ok(()),
         }
     }

@@ -33,7 +33,7 @@ fn what_kubernetes_says_of_its_types_is_kept() {
     assert_eq!(port.properties["containerPort"].format.as_deref(), Some("int32"));
     assert_eq!(
         container.properties["name"].default, None,
-        "a zero that Go writes is no default"
+        "a zero that Go writes is not a default"
     );
 
     let reference = schema("k8s_openapi::api::core::v1::LocalObjectReference");

@@ -2,11 +2,11 @@
 //!
 //! Git for Windows checks files out with `\r\n` unless it is told otherwise, and turns them back when they are committed. So
 //! a text that differs only in its line ends is the same text: it is up to date, and nobody has changed it. A file that is
-//! written anew keeps the line ends that it has, or every line of it would differ from the one that was checked out.
+//! written again keeps the line ends that it has, or every line of it would differ from the one that was checked out.
 
 use std::borrow::Cow;
 
-/// Returns whether two texts are equal but for their line ends.
+/// Returns whether two texts are equal except for their line ends.
 pub(crate) fn is_same_text(one: &str, other: &str) -> bool {
     one == other || unify(one) == unify(other)
 }

@@ -13,7 +13,7 @@ use crate::tree::Viewpoint;
 /// Standard output and standard error, with their format.
 ///
 /// A failed write is remembered and makes the command fail in [`Shell::finish`], so that incomplete output is not taken
-/// for complete. A closed pipe, as after `head`, is no failure.
+/// for complete. A closed pipe, as after `head`, is not a failure.
 pub struct Shell {
     out: Box<dyn Write + Send>,
     err: Box<dyn Write + Send>,

@@ -1,4 +1,4 @@
-//! `rbuilder adopt`: what is said of the kinds of a repository, and what `manifests` does after it.
+//! `rbuilder adopt`: what is said about the kinds of a repository, and what `manifests` does after it.
 
 // The test's own files are what it is about.
 #![allow(clippy::disallowed_methods)]
@@ -260,11 +260,11 @@ fn kinds_that_are_readable_by_now_are_no_longer_skipped() {
     );
     folder.write("src/pot.rs", &kind("Pot", "x.io", "pub size: i32"));
     let shown = folder.run("adopt --dry-run").ok();
-    assert!(shown.out.contains("    readable by now: "), "{}", shown.out);
+    assert!(shown.out.contains("    now readable: "), "{}", shown.out);
     assert!(folder.tree()["Cargo.toml"].contains("\"Pot.x.io\""));
     let ran = folder.run("adopt").ok();
     assert!(ran.out.contains("Pot  x.io/v1  same"), "{}", ran.out);
-    assert!(ran.out.contains("    readable by now: "), "{}", ran.out);
+    assert!(ran.out.contains("    now readable: "), "{}", ran.out);
     let adopted = folder.tree();
     let manifest = &adopted["Cargo.toml"];
     assert!(
@@ -273,7 +273,7 @@ fn kinds_that_are_readable_by_now_are_no_longer_skipped() {
     );
     assert!(!manifest.contains("Pot"), "{manifest}");
     let again = folder.run("adopt").ok();
-    assert!(!again.out.contains("readable by now"), "{}", again.out);
+    assert!(!again.out.contains("now readable"), "{}", again.out);
     assert_eq!(folder.tree(), adopted, "the second run");
     folder.run("manifests").ok();
     folder.run("manifests --check").ok();

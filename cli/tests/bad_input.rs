@@ -178,7 +178,7 @@ fn deep_types() {
     assert!(!ran.err.contains("contains itself"), "{}", ran.err);
 }
 
-/// Markers as kubebuilder has them are no text, and do not go unnoticed.
+/// Markers as kubebuilder has them are not text, and do not go unnoticed.
 #[test]
 fn markers_in_gos_spelling() {
     let folder = package("// +groupName=g.example.com\n// an aside\nfn f() {\n// +optional\n}\n");

@@ -174,7 +174,7 @@ fn manifests_and_files_that_differ_are_found() {
     check(conflict, "conflicts", "error", "Makefile:", "edit the lines");
 }
 
-/// What the commands themselves add to files is no change of the user's.
+/// What the commands themselves add to files is not a change of the user's.
 #[test]
 fn edits_of_commands_are_not_counted() {
     let folder = project();
@@ -269,7 +269,7 @@ fn links_in_config_are_there() {
     assert!(text.contains("ok config: "), "{text}");
 }
 
-/// Git for Windows checks files out with other line ends; those that several commands have edited are no changes either.
+/// Git for Windows checks files out with other line ends; those that several commands have edited are not changes either.
 #[test]
 fn line_ends_are_no_changes() {
     let folder = project();

@@ -38,7 +38,7 @@ fn code_spans(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
 }
 
-/// Returns the command that a line begins with, and its first word that is no command.
+/// Returns the command that a line begins with, and its first word that is not a command.
 fn find_command<'c>(root: &'c Command, line: &str) -> Result<&'c Command, String> {
     let mut command = root;
     for word in line.split_whitespace().skip(1) {

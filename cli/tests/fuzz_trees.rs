@@ -241,7 +241,7 @@ fn names_in(folder: &Path) -> BTreeSet<OsString> {
         .collect()
 }
 
-/// Everything that a command could change below a folder, without following links. Nothing is opened that is no file.
+/// Everything that a command could change below a folder, without following links. Nothing is opened that is not a file.
 fn state(folder: &Path) -> BTreeMap<std::path::PathBuf, String> {
     use std::os::unix::fs::MetadataExt;
     let mut state = BTreeMap::new();

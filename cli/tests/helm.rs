@@ -269,7 +269,7 @@ fn manifests_that_cannot_be_read_are_named() {
     }
 }
 
-/// The table says what the chart does without further values, which is what values.yaml has by now.
+/// The table says what the chart does without further values, which is what values.yaml has now.
 #[test]
 fn the_table_follows_values() {
     let folder = project();

@@ -30,7 +30,7 @@ fn project(kind: &str) -> Folder {
     folder
 }
 
-/// The names in upper camel case in the code of a file; what stands in comments and strings is no code.
+/// The names in upper camel case in the code of a file; what stands in comments and strings is not code.
 fn names(tokens: TokenStream, found: &mut BTreeSet<String>) {
     for token in tokens {
         match token {

@@ -232,7 +232,7 @@ fn project_says_what_is_its_own() {
     assert_eq!(ran.err, "");
 }
 
-/// Kinds of one group are told of together.
+/// Kinds of one group are reported together.
 #[test]
 fn kinds_of_another_domain_are_one_warning() {
     let folder = package("");

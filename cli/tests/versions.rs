@@ -120,7 +120,7 @@ fn names_scope_fields_and_sample_come_from_the_version_before() {
     let ran = folder.run(V2).ok();
     assert!(ran.out.starts_with("unchanged"), "{}", ran.out);
     assert_eq!(folder.tree(), tree);
-    // What is gone is made anew, from what the version before has become.
+    // What is gone is created again, from what the version before has become.
     folder.remove(NEW_TYPES);
     folder.run(V2).ok();
     assert!(folder.tree()[NEW_TYPES].contains("is the number of cups"));
@@ -347,7 +347,7 @@ fn the_storage_version_of_a_released_kind_stays() {
     ] {
         let folder = project();
         folder.run(V2).ok();
-        // The index is no text, as those who look at the folder expect.
+        // The index is not text, as those who look at the folder expect.
         let outside = Folder::new();
         let place = outside.path().join("git");
         git(
@@ -465,7 +465,7 @@ fn a_renamed_version_is_told_of() {
     ] {
         assert!(said.contains(part), "{part}\n{said}");
     }
-    // What a cluster would refuse is in the manifest by now; PROJECT still disagrees.
+    // What a cluster would refuse is in the manifest now; PROJECT still disagrees.
     let ran = folder.run("manifests --check").ok();
     assert!(
         ran.err.contains("PROJECT lists version `v1`") && !ran.err.contains("loses"),
@@ -538,7 +538,7 @@ fn samples_that_no_longer_fit_are_named() {
     let part = "warning: this sample is not a valid `Cup` of cache.example.com/v1: at `spec`: at `foo`: expected a list, found \"bar\"\n --> config/samples/cache_v1_cup.yaml:1:1\n";
     let said = folder.run("manifests").ok().err;
     assert!(said.contains(part), "{said}");
-    // The CRD is up to date by now, and only who asks for the whole is told again.
+    // The CRD is up to date now, and only who asks for everything is warned again.
     assert_eq!(folder.run("manifests").ok().err, "");
     let found = folder.run("doctor").out;
     assert!(

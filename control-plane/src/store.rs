@@ -59,7 +59,7 @@ impl Store {
         self.folder.join(release.directory())
     }
 
-    /// Returns the installed releases, newest first. Ignores what is no directory with the name of a release.
+    /// Returns the installed releases, newest first. Ignores what is not a directory with the name of a release.
     ///
     /// # Errors
     /// When the store exists and cannot be read.
@@ -118,7 +118,7 @@ pub fn has_program(folder: &Path, platform: &Platform, program: &str) -> bool {
     path.metadata().is_ok_and(|file| file.is_file() && file.len() > 0)
 }
 
-/// Returns true for a directory that is no link.
+/// Returns true for a directory that is not a link.
 fn is_directory(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir())
 }

@@ -170,7 +170,7 @@ fn has_assets(is_set: impl Fn(&str) -> bool) -> bool {
 }
 
 /// The user's function moves into one of the same name that libtest can call. Naming the variables in
-/// `option_env!` makes cargo build the test anew when one of them changes, and with it the choice made
+/// `option_env!` makes cargo build the test again when one of them changes, and with it the choice made
 /// here.
 fn test(function: &TestFunction, missing: Option<&str>) -> TokenStream {
     let TestFunction {

@@ -1,7 +1,7 @@
 //! Parts of the source whose items are unknown: those behind a syntax error, those that macros or a build make, and imports
 //! under a `cfg` that cannot be evaluated.
 //!
-//! Nothing is omitted in silence, also where other kinds are written in spite of an error: a name that such a part may
+//! Nothing is omitted silently, also where other kinds are written in spite of an error: a name that such a part may
 //! declare is not looked for elsewhere, and a kind that it may declare a version of is not written.
 
 use crate::place::FileId;

@@ -59,7 +59,7 @@ pub(crate) struct Package {
     pub(crate) patches: Vec<Patch>,
     pub(crate) rules: Vec<PlacedRule>,
     pub(crate) handlers: Vec<Handler>,
-    /// Implementations of `Serialize` and `Deserialize` that are no derives.
+    /// Implementations of `Serialize` and `Deserialize` that are not derives.
     pub(crate) by_hand: Vec<ByHand>,
     /// The Cargo packages, in the order of their manifests.
     pub(crate) members: Vec<Member>,

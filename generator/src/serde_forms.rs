@@ -87,7 +87,7 @@ fn has_rule_on_keys(markers: &Markers) -> bool {
     markers.cel.iter().any(|rule| rule.rule.contains("self.all("))
 }
 
-/// The names of the fields of a struct on the wire, in order; nothing for what is no struct.
+/// The names of the fields of a struct on the wire, in order; nothing for what is not a struct.
 pub(crate) fn field_names(shape: &Shape) -> Option<Vec<String>> {
     let Shape::Object(fields) = shape else {
         return None;

@@ -38,7 +38,7 @@ pub trait Sources: Sync {
 }
 
 /// The folder that the packages of registries seem to be in. Where they come from is not a matter of their paths: an
-/// archive with the checksum is the same wherever it lies.
+/// archive with the checksum is the same wherever it is.
 pub const REGISTRY: &str = "<registry>";
 
 /// The published archive of a package, as `Cargo.lock` names it.

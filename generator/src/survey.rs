@@ -1,7 +1,7 @@
 //! Markers that stand in source text, whether or not a run takes them in.
 //!
 //! A manifest that is about to lose something may lose it because of a slip: a `mod` line that went missing, a feature
-//! that is off, a package that is no longer listed. So before anything is lost, all source text at hand is looked
+//! that is off, a package that is no longer listed. So before anything is lost, all available source text is looked
 //! through for what stood for it. This costs more than a run and happens only then.
 
 use std::collections::BTreeSet;

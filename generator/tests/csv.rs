@@ -1,4 +1,4 @@
-//! `#[csv(…)]`: the descriptors that reach a bundle, and what is said of those that cannot.
+//! `#[csv(…)]`: the descriptors that reach a bundle, and what is said about those that cannot.
 
 use rbuilder_generator::{CsvMarkers, Options, SourceSet, generate_each};
 

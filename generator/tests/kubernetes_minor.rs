@@ -1,4 +1,4 @@
-//! The minor of Kubernetes whose types a kind gets, and what is said of it.
+//! The minor of Kubernetes whose types a kind gets, and what is said about it.
 
 use crate::support;
 
@@ -10,7 +10,7 @@ fn lock(release: &str) -> String {
     format!("version = 4\n\n[[package]]\nname = \"k8s-openapi\"\nversion = \"{release}\"\n")
 }
 
-/// The minor, and what is said of it for a kind with this field.
+/// The minor, and what is said about it for a kind with this field.
 fn check(dependency: &str, lock: Option<&str>, field: &str, minor: Option<u8>, said: &[(Severity, &str)]) {
     let manifest = CARGO_TOML.replace("k8s-openapi = \"0.29\"", dependency);
     let mut sources = SourceSet::default();

@@ -1,4 +1,4 @@
-//! The mutation corpus: what kube-apiserver said to each case, and what rbuilder says of it.
+//! The mutation corpus: what kube-apiserver said to each case, and what rbuilder says about it.
 //!
 //! A case that is wrong (the server refuses it, warns of it, or takes it and does not serve what was meant; or the corpus
 //! says what is wrong although the server serves it) must be told of. A case that is right must be made. Any other is a

@@ -1,5 +1,5 @@
-//! A mistake is told in the same words, at the same place, by the compiler and by the generator: the cases of
-//! `derive/tests/ui` read as text, against what the compiler says of them in the files beside them.
+//! A mistake is reported in the same words, at the same place, by the compiler and by the generator: the cases of
+//! `derive/tests/ui` read as text, against what the compiler says about them in the files beside them.
 
 // The test's own files are what it is about.
 #![allow(clippy::disallowed_methods)]

@@ -1,4 +1,4 @@
-//! Forms that serde does not read or write as the schema says: what is said of each.
+//! Forms that serde does not read or write as the schema says: what is said about each.
 
 use crate::support;
 
@@ -239,7 +239,7 @@ fn a_marker_cannot_widen_an_integer() {
         "#[kube(validation(format = \"int32\"))] a: i64",
         "#[kube(validation(format = \"int64\"))] a: u32",
         "#[kube(validation(minimum = -5))] a: f32",
-        // A looser bound than that of a type's own marker is no mistake.
+        // A looser bound than that of a type's own marker is not a mistake.
         "#[kube(validation(maximum = 9000))] a: Port",
     ] {
         let port = "#[derive(CrdSchema, Serialize, Deserialize)] struct Port(#[kube(validation(maximum = 80))] u16);";

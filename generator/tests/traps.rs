@@ -148,7 +148,7 @@ const TRAPS: &[Trap] = &[
     (31, "`flatten`", &[Handled, Error], flattened),
     (32, "maps with keys that are numbers", &[Handled], map_keys),
     (33, "constants in markers", &[Handled, Error], constants),
-    (34, "patterns that are no literals", &[Error], pattern_paths),
+    (34, "patterns that are not literals", &[Error], pattern_paths),
     (35, "doc comments in all forms", &[Handled], docs),
     (
         36,
@@ -547,7 +547,7 @@ fn conditions() {
                #[cfg(not(feature = \"off\"))] mod chosen { pub type T = String; }"),
         object(json!({"a": number(), "d": {"type": "string", "enum": ["A", "C"]}, "e": text()})),
     );
-    // What is no API may depend on anything.
+    // What is not an API may depend on anything.
     handled(
         "a: i32",
         "#[cfg(tokio_unstable)] fn f() {} #[cfg(loom)] use loom::sync; #[cfg(target_arch = \"arm\")] mod asm {} \

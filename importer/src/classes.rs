@@ -1,6 +1,6 @@
 //! The types that one version of a kind needs: one for each shape of its schema.
 //!
-//! Two places with the same schema have one type. What a field can say of its value by itself, such as the description, the
+//! Two places with the same schema have one type. What a field can say about its value by itself, such as the description, the
 //! default or the way in which a list is merged, is not part of the shape; descriptions of the fields inside are.
 
 use std::collections::BTreeMap;
@@ -246,7 +246,7 @@ fn is_open(schema: &Schema) -> bool {
     schema.preserve_unknown_fields || schema.embedded_resource
 }
 
-/// A schema without what a field says of its value.
+/// A schema without what a field says about its value.
 fn shape(schema: &Schema) -> Schema {
     Schema {
         map_type: None,

@@ -80,7 +80,7 @@ fn clean_alternative(schema: &mut Value, path: &mut String, depth: usize, lost: 
     }
 }
 
-/// The keys of JSON Schema that the API server knows and refuses; others it drops without a word.
+/// The keys of JSON Schema that the API server knows and refuses; others it drops silently.
 const REJECTED: &[&str] = &[
     "$ref",
     "$schema",

@@ -41,7 +41,7 @@ pub use single::{ImportedKind, ImportedVersion, import_kind};
 /// An error or a warning about a place in a definition: its name, the version, and the path of a field.
 pub type Diagnostic = rbuilder_diagnostic::Diagnostic<String>;
 
-/// Writes the types of all versions of the definitions. Documents that are no definitions are passed over.
+/// Writes the types of all versions of the definitions. Documents that are not definitions are passed over.
 ///
 /// `minor` is the Kubernetes whose types k8s-openapi has in the program. Types that several files have are written once if
 /// `shares` is set, in a module `shared` of the folder above them; otherwise each file stands alone.

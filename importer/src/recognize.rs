@@ -38,7 +38,7 @@ impl KubernetesTypes {
         KubernetesTypes { by_fields }
     }
 
-    /// The type whose schema a value has, but for its own description, with that schema. Of several, the one whose name
+    /// The type whose schema a value has, except for its own description, with that schema. Of several, the one whose name
     /// is most like the name of the field.
     pub(crate) fn find(&self, schema: &Schema, field: &str) -> Option<(&str, Arc<Schema>)> {
         let candidates = self.by_fields.get(&fields(schema))?;
@@ -84,7 +84,7 @@ pub(crate) fn without_field_keys(schema: &Schema) -> Schema {
     }
 }
 
-/// The leaf type of a value that has no fields: primitive, or with a form of its own.
+/// The leaf type of a value that has no fields: primitive, or with a special form.
 pub(crate) fn leaf(schema: &Schema) -> &'static str {
     const QUANTITY: &str = "k8s_openapi::apimachinery::pkg::api::resource::Quantity";
     const INT_OR_STRING: &str = "k8s_openapi::apimachinery::pkg::util::intstr::IntOrString";

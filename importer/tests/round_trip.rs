@@ -179,7 +179,7 @@ fn roots_of_every_form() {
     check_root(root(
         json!({ "spec": spec, "extra": { "type": "string" }, "status": status }),
     ));
-    // A spec that is no struct, and a status that is none.
+    // A spec that is not a struct, and a status that is none.
     check_root(root(
         json!({ "spec": { "type": "object", "additionalProperties": { "type": "string" } } }),
     ));
@@ -283,7 +283,7 @@ fn keys_that_no_crd_can_have() {
     );
 }
 
-/// A kind on its way out has a CRD for the objects that are still stored.
+/// A kind that is being retired has a CRD for the objects that are still stored.
 #[test]
 fn a_kind_that_is_not_served() {
     let mut definition = definition("Gadget", &[("v1", root(json!({ "spec": object(json!({})) })))]);

@@ -28,7 +28,7 @@ pub enum ArgValue<'a> {
     Flag,
     /// `name = literal`, or a bare literal.
     Literal(Literal),
-    /// `name = expression`, where the expression is no literal.
+    /// `name = expression`, where the expression is not a literal.
     Expr(Box<Expr<'a>>),
     /// `name(…)`.
     List(Vec<Arg<'a>>),

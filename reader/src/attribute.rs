@@ -67,7 +67,7 @@ impl<'a> Attribute<'a> {
             }
             cursor.eat_pair(b':', b':');
             cursor.any_ident().map(|ident| {
-                // What follows the last name is no part of the path.
+                // What follows the last name is not part of the path.
                 if !cursor.is_pair(b':', b':') {
                     while !cursor.is_end() {
                         cursor.skip();

@@ -57,7 +57,7 @@ pub enum ExprKind<'a> {
     Not(Box<Expr<'a>>),
     /// `a == b`, or `a != b` where the flag is false.
     Equals(Box<Expr<'a>>, Box<Expr<'a>>, bool),
-    /// `-x`, where `x` is no literal.
+    /// `-x`, where `x` is not a literal.
     Negative(Box<Expr<'a>>),
     /// `a + b` and the like.
     Binary(Box<Expr<'a>>, Operator, Box<Expr<'a>>),
@@ -408,7 +408,7 @@ fn path<'a>(
         names.push("");
     }
     loop {
-        // `self`, `Self`, `super` and `crate` begin paths; other keywords begin what is no value here.
+        // `self`, `Self`, `super` and `crate` begin paths; other keywords begin what is not a value here.
         let is_root = matches!(cursor.text(), "self" | "Self" | "super" | "crate");
         if !is_root && !cursor.is_ident() {
             return Ok(None);

@@ -175,7 +175,7 @@ fn array(cursor: &mut Cursor<'_>, depth: usize) -> Result<Option<TypeKind>, Diag
     Ok(length.map(|length| TypeKind::Array(item, Some(length))))
 }
 
-/// Words that begin a type which is no path.
+/// Words that begin a type which is not a path.
 const OTHER: &[&str] = &["fn", "impl", "dyn", "unsafe", "extern", "for", "_"];
 
 /// `a::b::C<D, E>`; nothing where more than a name and types would be needed to follow it.

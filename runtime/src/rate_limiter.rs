@@ -143,7 +143,7 @@ pub struct TokenBucket {
 impl TokenBucket {
     /// Creates a bucket for `rate` retries in a second, after a burst of `burst`, at least one.
     ///
-    /// A rate that is not a positive number is no limit. A retry waits no longer than 1000 s for its turn, so that after a
+    /// A rate that is not a positive number is not a limit. A retry waits no longer than 1000 s for its turn, so that after a
     /// great many failures, or with a very low rate, objects come back faster than `rate` rather than never.
     pub fn new(rate: f64, burst: u32) -> Self {
         let burst = f64::from(burst.max(1));

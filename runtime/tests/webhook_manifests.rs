@@ -291,7 +291,7 @@ mod server {
             assert_eq!(
                 said.is_empty(),
                 accepted,
-                "the server says of {expression}: {said:?}"
+                "the server says about {expression}: {said:?}"
             );
 
             let source = format!(
@@ -302,7 +302,7 @@ mod server {
             assert_eq!(
                 !generated.files.is_empty(),
                 accepted,
-                "the generator says of {expression}: {:?}",
+                "the generator says about {expression}: {:?}",
                 generated.diagnostics
             );
         }

@@ -115,7 +115,7 @@ pub struct Variant {
     /// Markers on the variant, or on its one unnamed field: they apply to what it carries.
     #[serde(default)]
     pub markers: Markers,
-    /// `#[serde(other)]`: it stands for every name that is no other variant's.
+    /// `#[serde(other)]`: it stands for every name that is not another variant's.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub other: bool,
     /// `#[serde(untagged)]` on the variant: it has no tag, though the enum has one.

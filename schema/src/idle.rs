@@ -21,7 +21,7 @@ pub struct IdleKey {
 /// Removes keys from a schema, and from every one inside it that describes values: those that apply to values of another
 /// type, and the bounds that lie outside of a number's format, because of which the API server rejects every value.
 ///
-/// Returns each with its path, but for bounds that are the ends of the format, which are no news to anybody.
+/// Returns each with its path, except for bounds that are the ends of the format, which are no news to anybody.
 pub fn remove_idle_keys(schema: &mut Schema) -> Vec<IdleKey> {
     let mut removed = Vec::new();
     remove_at(schema, &mut String::new(), &mut removed);

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::build::{any, any_object, of_type};
 use crate::{Schema, SchemaType};
 
-/// A type and its form on the wire. Where `schemars` has the type too, it says the same, but for formats that the API
+/// A type and its form on the wire. Where `schemars` has the type too, it says the same, except for formats that the API
 /// server does not know or takes for something else.
 struct Leaf {
     /// Its full Rust path.
@@ -38,7 +38,7 @@ const CIDR: Wire = Wire::Text(Some("cidr"));
 const PLAIN: Wire = Wire::Text(None);
 const TYPE_META: Wire = Wire::Texts(&["apiVersion", "kind"]);
 
-/// Local times and zones in brackets are no `date-time` to the API server, which wants an offset and nothing after it; and
+/// Local times and zones in brackets are not `date-time` to the API server, which wants an offset and nothing after it; and
 /// its `duration` has no years and months.
 #[rustfmt::skip] // a row is a line
 const LEAVES: &[Leaf] = &[

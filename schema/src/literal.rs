@@ -57,7 +57,7 @@ const RULE_KEYS: &[&str] = &[
     "rule",
 ];
 
-/// Why a JSON value is no schema.
+/// Why a JSON value is not a schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SchemaError {
     /// A key that no schema has, and the path of the schema it is in.

@@ -198,7 +198,7 @@ pub struct Validation {
     pub min_properties: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_properties: Option<u64>,
-    /// Fewest characters, items or keys: schemars' `length`, where only the finished schema says of what.
+    /// Fewest characters, items or keys: schemars' `length`, where only the finished schema tells which.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_size: Option<u64>,
     /// Most characters, items or keys.

@@ -176,7 +176,7 @@ pub struct Schema {
     /// The form of a map's keys, for messages.
     #[serde(skip)]
     pub keys: KeyForm,
-    /// Set if serde fills in the field where it is absent, with a value that is no default here; for messages.
+    /// Set if serde fills in the field where it is absent, with a value that is not a default here; for messages.
     #[serde(skip)]
     pub lacks_default: LacksDefault,
     /// Set on the bare `metadata` of an object inside another if a marker says that the API server may drop its content;
@@ -192,7 +192,7 @@ pub struct Schema {
     pub descriptor: DescriptorSlot,
 }
 
-/// The descriptor of a field. It is no part of the schema, so that two schemas are the same whatever it is.
+/// The descriptor of a field. It is not part of the schema, so that two schemas are the same whatever it is.
 #[derive(Clone, Debug, Default)]
 pub struct DescriptorSlot(pub Option<Arc<Descriptor>>);
 

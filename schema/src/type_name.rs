@@ -6,7 +6,7 @@ use crate::Schema;
 use crate::known::known;
 use crate::leaves::leaf_of;
 
-/// Puts what is known of the leaf types in a type in the place of what `schemars` says of them. A name that cannot be read
+/// Puts what is known of the leaf types in a type in the place of what `schemars` says about them. A name that cannot be read
 /// leaves the schema as it is.
 pub(crate) fn refine_by_type_name(schema: &mut Schema, name: &str) {
     let name = name.trim_start_matches('&');

@@ -88,7 +88,7 @@ struct Lines {
     source: SchemaSource,
     /// The place of the lines that come now.
     at: Span,
-    /// Warnings about lines that are markers in Go, which are no text.
+    /// Warnings about lines that are markers in Go, which are not text.
     go_markers: Vec<Diagnostic>,
 }
 

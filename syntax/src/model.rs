@@ -179,7 +179,7 @@ pub struct OneWay {
     pub span: Span,
     /// True if the other type is the one read.
     pub is_read: bool,
-    /// The wire names of the type's own fields, sorted; nothing for what is no struct with named fields.
+    /// The wire names of the type's own fields, sorted; nothing for what is not a struct with named fields.
     pub fields: Option<Vec<String>>,
 }
 
@@ -282,7 +282,7 @@ impl CustomResource {
 #[allow(missing_docs)] // the fields of CustomResourceConversion and WebhookClientConfig
 pub struct Conversion {
     pub span: Span,
-    /// True if a webhook converts; otherwise only the version is written anew.
+    /// True if a webhook converts; otherwise only the version is written again.
     pub webhook: bool,
     pub service_name: String,
     pub service_namespace: String,

@@ -39,7 +39,7 @@ pub struct ProjectContext {
     pub workspace: bool,
     /// Path of the project in the Cargo workspace that it is a member of: `crates/shop`; empty if it is none.
     pub member: String,
-    /// Path from the project to that workspace: `../..`; empty if it is no member.
+    /// Path from the project to that workspace: `../..`; empty if it is not a member.
     pub workspace_root: String,
     /// Path of the project in its repository, with a `/` at the end; empty if it is the repository.
     pub directory_prefix: String,

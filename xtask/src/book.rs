@@ -1,6 +1,6 @@
 //! `cargo xtask book`: builds the guide as a book with mdBook, in target/book/.
 //!
-//! The pages of docs/ are the book's as they are, but for links to files elsewhere in the repository, which a book does
+//! The pages of docs/ are the book's as they are, except for links to files elsewhere in the repository, which a book does
 //! not have: of these the words stay. `cargo xtask tidy` holds all links to what exists.
 
 use std::path::Path;
@@ -52,7 +52,7 @@ fn without_outer_links(page: &str) -> String {
     let mut rest = page;
     while let Some(place) = rest.find("](../") {
         let (before, link) = rest.split_at(place);
-        // Without both brackets it is no link.
+        // Without both brackets it is not a link.
         let (Some(text), Some(end)) = (before.rfind('['), link.find(')')) else {
             result.push_str(before);
             result.push_str("](../");

@@ -18,7 +18,7 @@ pub(crate) struct Args {
     /// Only find or build the validators
     #[arg(long)]
     build: bool,
-    /// Record what `opm validate` says of the channels of the command's tests
+    /// Record what `opm validate` says about the channels of the command's tests
     #[arg(long)]
     record: bool,
 }

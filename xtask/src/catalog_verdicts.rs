@@ -1,4 +1,4 @@
-//! What operator-registry says of file-based catalogs, as `opm validate` does.
+//! What operator-registry says about file-based catalogs, as `opm validate` does.
 //!
 //! cli/src/bundle/catalog/verdicts.txt has its verdicts on a few hundred channels: the tests of the command compare theirs, and need no
 //! Go for that. And releases in any order, with any flags, either make a catalog that it accepts or none.
@@ -23,7 +23,7 @@ impl CatalogJudge {
         assets::ensure_catalog_judge().map(CatalogJudge)
     }
 
-    /// Returns what it says of each folder: `ok`, or why it is refused.
+    /// Returns what it says about each folder: `ok`, or why it is refused.
     fn judge(&self, folders: &[PathBuf]) -> Result<Vec<String>> {
         let lines = Cmd::program(&self.0).shown_as("catalog").args(folders).read()?;
         let verdicts: Vec<String> = lines.lines().map(str::to_owned).collect();
@@ -87,7 +87,7 @@ pub(crate) fn record_verdicts(judge: &CatalogJudge, record: bool) -> Result<()> 
 }
 
 /// Returns a channel such as `0.2.0 > 0.1.0 ~ 0.1.1 | 0.1.0`: versions with what they replace and skip. Half of them are a line
-/// of upgrades but for a change or two, so that not all are refused.
+/// of upgrades except for a change or two, so that not all are refused.
 fn random_channel(seed: u64) -> String {
     const VERSIONS: [&str; 6] = ["0.6.0", "0.5.0", "0.4.0", "0.3.0", "0.2.0", "0.1.0"];
     let mut random = Random::new(seed);

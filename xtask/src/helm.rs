@@ -210,7 +210,7 @@ fn check_second_release(helm: &Helm, chart: &Path) -> Result<()> {
         .map(|object| &object["metadata"]["name"]);
     for name in names {
         let name = name.as_str().unwrap_or_default();
-        ensure!(name.len() <= 63, "`{name}` is no name of a Service");
+        ensure!(name.len() <= 63, "`{name}` is not a name of a Service");
     }
     Ok(())
 }
@@ -258,7 +258,7 @@ fn identify(object: &Value) -> String {
     )
 }
 
-/// Compares two sets of objects but for the differences that are meant.
+/// Compares two sets of objects except for the differences that are meant.
 fn compare_objects(chart: &[Value], kustomize: &[Value]) -> Result<()> {
     let index = |objects: &[Value]| -> BTreeMap<String, Value> {
         let mut objects = objects.to_vec();

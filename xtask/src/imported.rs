@@ -116,7 +116,7 @@ fn add_round_trips(tests: &mut String, definition: &Value) -> Result<()> {
     Ok(())
 }
 
-/// The recorded CRDs, but for those that are left out.
+/// The recorded CRDs, except for those that are left out.
 fn list_definitions() -> Result<Vec<PathBuf>> {
     let entries = fs_err::read_dir(repo::root().join("testdata/oracle/recorded/crd"))?;
     let mut paths = entries

@@ -1,7 +1,7 @@
 //! `cargo xtask library`: scaffolds that get the library from a git repository and from a path build where nothing of
 //! this checkout is seen. `cargo xtask release --dry-run` does the same for a registry.
 //!
-//! They get what is committed. They share the build folder of all scaffolds, so that only the library is compiled anew.
+//! They get what is committed. They share the build folder of all scaffolds, so that only the library is compiled again.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::project::{cargo_home, share_lockfile};
 use crate::repo;
 use crate::sh::Cmd;
 
-/// Begins the names of folders that cargo must not confuse with others, and that are removed in the end.
+/// Begins the names of folders that cargo must not confuse with others, and that are removed at the end.
 const PREFIX: &str = "rbuilder-xtask-";
 
 /// Makes a project with the library from each source, and runs its tests.

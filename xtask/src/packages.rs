@@ -19,7 +19,7 @@ pub(crate) fn published_packages() -> Result<Vec<Value>> {
     Ok(packages.into_iter().filter(is_published).collect())
 }
 
-/// Returns what `cargo metadata` says of the workspace.
+/// Returns what `cargo metadata` says about the workspace.
 ///
 /// # Errors
 ///

@@ -46,7 +46,7 @@ type Made = (&'static [&'static str], &'static [(&'static str, &'static str)]);
 struct Finished {
     name: &'static str,
     folder: PathBuf,
-    /// The folder around it, removed in the end.
+    /// The folder around it, removed at the end.
     _parent: tempfile::TempDir,
 }
 
@@ -253,7 +253,7 @@ pub(crate) fn make_folder(name: &str) -> Result<(tempfile::TempDir, PathBuf)> {
     Ok((parent, folder))
 }
 
-/// Walks a journey, and checks each project that is not among those `checked`, but for its name.
+/// Walks a journey, and checks each project that is not among those `checked`, except for its name.
 fn walk(
     journey: &'static Journey,
     checked: &mut BTreeSet<Made>,
@@ -408,7 +408,7 @@ fn check_shared_build(folder: &Path, project: &str) -> Result<()> {
     Ok(())
 }
 
-/// Runs a cargo command and returns the packages that it uses, but for some, each with the files that it was compiled to.
+/// Runs a cargo command and returns the packages that it uses, except for some, each with the files that it was compiled to.
 fn compiled_dependencies(folder: &Path, line: &str, but: &[&str]) -> Result<BTreeSet<(String, String)>> {
     let command = repo::project_command(folder, line).words("--quiet --message-format=json");
     let messages = command.echo().read()?;

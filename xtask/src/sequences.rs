@@ -29,7 +29,7 @@ const FIRST_SEED: &str = "RBUILDER_FUZZ_SEED";
 ///
 /// # Errors
 ///
-/// The manifests cannot be generated after an edit or are stale in the end, or the project does not compile.
+/// The manifests cannot be generated after an edit or are stale at the end, or the project does not compile.
 pub(crate) fn walk_sequences(bin: &Path, fresh: bool) -> Result<()> {
     let (_parent, folder) = make_folder(NAME)?;
     let first: u64 = match std::env::var(FIRST_SEED) {

@@ -122,7 +122,7 @@ mod tests {
         let again = update(&first, release("0.1.0", 3), &["0.1.0"], true).expect("nothing has changed");
         assert_eq!(again, first);
         // Until the tag the release can still be put right.
-        let other = update(&first, release("0.1.0", 4), &["0.1.0"], false).expect("it is recorded anew");
+        let other = update(&first, release("0.1.0", 4), &["0.1.0"], false).expect("it is recorded again");
         assert_eq!(other.releases(), [release("0.1.0", 4)]);
         let error = update(&first, release("0.1.0", 4), &["0.1.0"], true).expect_err("it is released");
         assert!(error.to_string().contains("set the next version"), "{error}");

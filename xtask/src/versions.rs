@@ -191,7 +191,7 @@ pub(crate) fn find_strays(path: &str, text: &str) -> Vec<usize> {
         .collect()
 }
 
-/// Returns true where a line holds a version that is no part of a longer number or word.
+/// Returns true where a line holds a version that is not part of a longer number or word.
 fn holds_version(line: &str, version: &str) -> bool {
     line.match_indices(version).any(|(start, _)| {
         let before = line[..start].chars().next_back();

@@ -1,4 +1,4 @@
-//! The base of the ClusterServiceVersion: what people say of the operator, in a file of its own, as operator-sdk keeps it.
+//! The base of the ClusterServiceVersion: what people say about the operator, in a file of its own, as operator-sdk keeps it.
 //!
 //! It stands between what is made of the manifests and `#[csv(…)]` in the source: it says more than the first, and the second
 //! says more of a kind or of a field.
@@ -89,7 +89,7 @@ impl Base {
         items(&self.document["spec"]["customresourcedefinitions"]["required"])
     }
 
-    /// Writes into a ClusterServiceVersion what the base says of the operator. With a conversion the install modes stay: there is
+    /// Writes into a ClusterServiceVersion what the base says about the operator. With a conversion the install modes stay: there is
     /// one only.
     pub(super) fn describe(&self, csv: &mut Value, options: &BundleOptions, converts: bool) {
         let (metadata, spec) = (&self.document["metadata"], &self.document["spec"]);

@@ -164,7 +164,7 @@ impl<'a> Manager<'a> {
         });
     }
 
-    /// Returns fields that are no values.
+    /// Returns fields that are not values.
     fn rest(&self, kind: &str, map: &Map<String, Value>) -> Vec<Part> {
         let field = |(key, value): (&String, &Value)| {
             Part::Field(key.clone(), self.references.replace_field(kind, key, value))

@@ -45,7 +45,7 @@ pub(crate) struct ChartOptions {
 /// A chart.
 #[derive(Debug, Default)]
 pub(crate) struct Chart {
-    /// Text of each file by its path in the chart, but for README.md.
+    /// Text of each file by its path in the chart, except for README.md.
     pub(crate) files: BTreeMap<String, String>,
     /// README.md, with a mark in place of the table of values.
     readme: String,

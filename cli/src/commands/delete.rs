@@ -527,7 +527,7 @@ impl<'a> Removal<'a> {
         }
     }
 
-    /// Writes a scaffolded file anew.
+    /// Writes a scaffolded file again.
     fn rewrite(&mut self, file: &Rendered) -> Result<()> {
         if let Some(text) = self.plan.read(self.tree, &file.path)?
             && self.is_untouched(&file.path, &text)

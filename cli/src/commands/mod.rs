@@ -175,7 +175,7 @@ pub struct Outcome {
     pub diagnostics: Vec<Value>,
     /// The next steps to print after the plan has been applied.
     pub next: String,
-    /// The error to print in the end, of a command that did the rest.
+    /// The error to print at the end, of a command that did the rest.
     pub failure: Option<anyhow::Error>,
     /// Exit code of the command: 1 if its changes leave something to be resolved.
     pub exit_code: u8,

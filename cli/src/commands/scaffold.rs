@@ -176,7 +176,7 @@ pub(super) fn member_depth(member: &str) -> usize {
 }
 
 /// Returns the path in the repository of the directory that the image is built from: that of the workspace, or of the
-/// project if it is no member.
+/// project if it is not a member.
 fn build_directory(directory: &str, member: &str) -> String {
     let built = match member {
         "" => directory,

@@ -95,7 +95,7 @@ fn import(documents: &[Value], tree: &Tree, flags: &TypesFlags) -> Result<Import
     }
 }
 
-/// Reads the definitions in files, in the order of the files. What is no YAML is an error in a file that is named, and a
+/// Reads the definitions in files, in the order of the files. What is not YAML is an error in a file that is named, and a
 /// warning in a directory, where templates of charts may stand beside definitions.
 pub(super) fn read_definitions(
     dir: &Path,

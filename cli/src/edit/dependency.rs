@@ -73,7 +73,7 @@ pub fn crate_names(text: &str, tables: &[&str]) -> BTreeSet<String> {
     names.collect()
 }
 
-/// Returns the paths of the packages that a build of a package needs, but for the library; none for text that is not TOML.
+/// Returns the paths of the packages that a build of a package needs, except for the library; none for text that is not TOML.
 pub fn list_paths(text: &str) -> Vec<String> {
     let Ok(document) = toml_edit::Document::parse(text) else {
         return Vec::new();

@@ -22,7 +22,7 @@ pub struct OutputSettings<'a> {
     pub crd_dir: Option<&'a str>,
     /// The pattern of file names.
     pub crd_file: Option<&'a str>,
-    /// The files of CRDs that lie elsewhere, by the name of the CRD.
+    /// The files of CRDs that are elsewhere, by the name of the CRD.
     pub crd_files: Option<&'a BTreeMap<String, String>>,
     /// True if errors hold back only what they concern.
     pub keep_going: bool,

@@ -44,7 +44,7 @@ impl Index {
     /// Reads an index. Skips archives with other names, such as those of pre-releases.
     ///
     /// # Errors
-    /// Fails if the text is no index, and if an archive in it has no sha512 checksum.
+    /// Fails if the text is not an index, and if an archive in it has no sha512 checksum.
     pub(crate) fn parse(text: &str) -> Result<Index> {
         let file: File = serde_saphyr::from_str(text).context(
             "expected a YAML mapping `releases` of versions to archives with `hash` and `selfLink`",

@@ -149,7 +149,7 @@ impl LockedStore<'_> {
     }
 }
 
-/// Returns true for a directory that is no link.
+/// Returns true for a directory that is not a link.
 fn is_directory(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir())
 }

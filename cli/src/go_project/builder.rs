@@ -31,7 +31,7 @@ pub(crate) struct GoWatch {
 pub(crate) struct OtherCall {
     pub(crate) line: usize,
     pub(crate) name: String,
-    /// What it is given, as in the source but for white space.
+    /// What it is given, as in the source except for white space.
     pub(crate) arguments: String,
 }
 

@@ -40,7 +40,7 @@ pub(crate) struct Function {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Setting {
     pub(crate) line: usize,
-    /// The expression, as in the source but for white space.
+    /// The expression, as in the source except for white space.
     pub(crate) expression: String,
     /// The string, if the expression is a literal.
     pub(crate) literal: Option<String>,
@@ -179,7 +179,7 @@ impl GoFile {
     }
 }
 
-/// The name that a package has without an alias: the last part of its path that is no version.
+/// The name that a package has without an alias: the last part of its path that is not a version.
 fn default_name(path: &str) -> String {
     let is_version = |part: &&str| {
         part.len() > 1 && part.starts_with('v') && part[1..].bytes().all(|byte| byte.is_ascii_digit())

@@ -1,4 +1,4 @@
-//! A kubebuilder project in Go, read as it lies on the disk: PROJECT, the manifests in config/ and the source.
+//! A kubebuilder project in Go, read as it is on disk: PROJECT, the manifests in config/ and the source.
 //!
 //! Nothing of it is trusted: links are not followed, sizes and numbers are bounded, and what cannot be read is a finding.
 

@@ -1,4 +1,4 @@
-#![allow(clippy::disallowed_methods)] // the tests read the guide, which is no project
+#![allow(clippy::disallowed_methods)] // the tests read the guide, which is not a project
 
 use std::collections::BTreeMap;
 

@@ -7,7 +7,7 @@ const SCHEMES: [&str; 4] = ["https", "http", "ssh", "git"];
 /// Returns the URL of a remote in Cargo's notation if others can fetch from it.
 ///
 /// The notation `git@host:path` becomes `ssh://git@host/path`, because Cargo reads URLs only. User names and passwords
-/// are dropped, but for the user name of ssh: the URL ends up in files that are committed.
+/// are dropped, except for the user name of ssh: the URL ends up in files that are committed.
 pub(crate) fn shareable_url(remote: &str) -> Option<String> {
     let remote = remote.trim();
     if !remote.chars().all(is_url_character) {

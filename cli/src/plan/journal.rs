@@ -17,7 +17,7 @@
 //!
 //! Not guaranteed: somebody who can write to the directory while commands run, or who can guess inodes (as in a machine
 //! image that is always the same), can make rbuilder replace files *within* the project directory, or a Cargo.toml above it,
-//! by others beside them, which they could do without rbuilder as well, but for that Cargo.toml. On systems without inodes (Windows), a copied journal cannot be told
+//! by others beside them, which they could do without rbuilder as well, except for that Cargo.toml. On systems without inodes (Windows), a copied journal cannot be told
 //! from an original one.
 
 #![allow(clippy::disallowed_methods)] // the clock limits waiting, and does not affect output

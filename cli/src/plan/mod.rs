@@ -299,7 +299,7 @@ impl Plan {
 /// systems and Cargo run.
 const CLOSED: [&str; 6] = [".git", ".hg", ".jj", ".sl", ".svn", ".cargo"];
 
-/// Checks that a plan may write to a path: not outside of the project, but for the manifest of a workspace above, not in a directory whose files decide what other
+/// Checks that a plan may write to a path: not outside of the project, except for the manifest of a workspace above, not in a directory whose files decide what other
 /// programs run, and not to the temporary files of rbuilder.
 ///
 /// `.github` and `rust-toolchain.toml` are allowed: they are ordinary files of the project, and `init` writes the

@@ -116,7 +116,7 @@ mod tests {
             ("p/crates", UpToPackage, Some("p")),
             // Another repository.
             ("p/other/src", PastPackages, None),
-            // A directory of that name is no project.
+            // A directory of that name is not a project.
             ("p/config", PastPackages, Some("p")),
             ("p/none", PastPackages, None),
         ] {

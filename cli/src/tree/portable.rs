@@ -29,7 +29,7 @@ fn read_typed_path(path: &str, is_windows: bool) -> String {
     }
 }
 
-/// Returns whether a path stays within the directory that it is joined to. On Windows, a colon begins a path anew (`C:`)
+/// Returns whether a path stays within the directory that it is joined to. On Windows, a colon begins a path again (`C:`)
 /// or names a stream of a file.
 pub(super) fn is_within(path: &str) -> bool {
     stays_within(path, cfg!(windows))

@@ -1,4 +1,4 @@
-//! The files of a project by their names, such as its YAML files, wherever they lie.
+//! The files of a project by their names, such as its YAML files, wherever they are.
 
 use anyhow::Result;
 

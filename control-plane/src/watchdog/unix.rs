@@ -3,7 +3,7 @@
 //! Rust runs no destructor in a process that is killed, and asking the kernel to kill children with their
 //! parent needs unsafe code. So a small shell, the watchdog, waits on a pipe whose other end only this
 //! process holds: when the pipe ends, for whatever reason, it kills the servers and removes the folder. A
-//! server is told to the watchdog before it runs (see [`crate::process`]), so that there is no moment in
+//! server is reported to the watchdog before it runs (see [`crate::process`]), so that there is no moment in
 //! which it belongs to nobody.
 //!
 //! The folder also lists its processes. The next start cleans up the folders whose owner is gone, for

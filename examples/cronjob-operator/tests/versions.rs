@@ -132,7 +132,7 @@ async fn a_shorthand_survives_a_change_made_in_v2(env: Environment) {
         .create(&params, &first("hourly", "@hourly"))
         .await
         .unwrap();
-    // An update of the whole object, as clients of v2 do it: anew when the operator's status came in between.
+    // An update of the whole object, as clients of v2 do it: again when the operator's status came in between.
     eventually(LONG, || async {
         let mut changed = served.second.get("hourly").await?;
         assert_eq!(fields(&changed)["minute"], "0");

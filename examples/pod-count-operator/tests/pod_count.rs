@@ -267,7 +267,7 @@ async fn a_deleted_replica_set_stays_deleted(env: Environment) {
     let found = fixture.replica_sets().get_opt("web").await.unwrap();
     assert_eq!(found, None);
 
-    // A cache that has not heard of it yet: the write finds out, and is tried again without a word.
+    // A cache that has not heard of it yet: the write finds out, and is retried silently.
     let ctx = Ctx::new(fixture.env.client(), "replicaset", State::default())
         .indexing(BY_LABEL, places_of_pod)
         .caching::<PodMeta>([]);

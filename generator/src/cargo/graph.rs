@@ -1,6 +1,6 @@
 //! Packages, the path crates they use, and the features that are on in each.
 //!
-//! Cargo's rules, for source that is at hand: a feature turns on features, optional dependencies and features
+//! Cargo's rules, for source that is available: a feature turns on features, optional dependencies and features
 //! of dependencies; what several dependants ask of one crate adds up. Crates from a registry or from git are
 //! names and nothing more.
 
@@ -47,7 +47,7 @@ pub(super) struct Node {
     pub(super) locked: Option<LockId>,
     root: Option<Rc<File>>,
     features: BTreeSet<String>,
-    /// By key: what the manifest says of each dependency.
+    /// By key: what the manifest says about each dependency.
     pub(super) wanted: BTreeMap<String, Wanted>,
     library: Option<targets::Library>,
 }

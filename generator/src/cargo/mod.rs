@@ -1,7 +1,7 @@
 //! `Cargo.toml`s, read by hand: which packages there are, where their targets begin, which features are on,
 //! what the dependencies are called.
 //!
-//! One call of `cargo metadata` costs more than all the rest of a run, and needs dependencies at hand.
+//! One call of `cargo metadata` costs more than all the rest of a run, and needs the dependencies to be present.
 
 mod file;
 mod graph;

@@ -43,7 +43,7 @@ impl Replacements {
         let mut folder = String::new();
         for _ in 0..MAX_ANCESTORS {
             for name in [".cargo/config.toml", ".cargo/config"] {
-                // What lies outside of the repository is not read: the output depends on the repository alone.
+                // What is outside of the repository is not read: the output depends on the repository alone.
                 if let Ok(Some(text)) = sources.text(&join(&folder, name)) {
                     found.add(&text, &folder);
                     break;
@@ -125,7 +125,7 @@ impl Replacement {
     }
 }
 
-/// Finds a package in a folder that `cargo vendor` has written. The name of its own folder says nothing for certain.
+/// Finds a package in a folder that `cargo vendor` has written. The name of its own folder is not reliable.
 fn find_in(directory: &str, package: &LockedPackage, sources: &dyn Sources) -> Result<String, String> {
     let LockedPackage { name, version, .. } = package;
     let usual = [format!("{name}-{version}"), name.clone()];

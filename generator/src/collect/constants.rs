@@ -1,6 +1,6 @@
 //! Constants in attributes of schemars and validators: `range(max = MAX)`, `regex(path = *NAME)`.
 //!
-//! The constant may not have been read when the item is. So an item that names one is read again in the end, with the
+//! The constant may not have been read when the item is. So an item that names one is read again at the end, with the
 //! values that the source says; what it says wrong is reported then.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -56,7 +56,7 @@ impl Collector<'_> {
         }
     }
 
-    /// Reads an item with the values of its constants; returns what is said of it.
+    /// Reads an item with the values of its constants; returns what is said about it.
     fn read_again(&mut self, deferred: &Deferred) -> Option<Vec<rbuilder_syntax::Diagnostic>> {
         let module = self.package.item(deferred.id).module;
         let mut known = BTreeMap::new();

@@ -48,7 +48,7 @@ fn kinds(crds: &Expr<'_>) -> Vec<String> {
 
 /// The text up to the parenthesis that closes the first one.
 fn parenthesized(text: &str) -> Option<&str> {
-    /// A call is shorter, and text that is no code need not be read to its end.
+    /// A call is shorter, and text that is not code need not be read to its end.
     const MAX_LENGTH: usize = 4096;
     let mut depth = 0usize;
     for (at, byte) in text.bytes().enumerate().take(MAX_LENGTH) {

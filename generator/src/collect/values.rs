@@ -81,7 +81,7 @@ impl FileReader<'_, '_> {
         while !body.is_end() {
             let declared = body.eat_word("static") && body.eat_word("ref");
             let Some(name) = body.any_ident().filter(|_| declared) else {
-                // An attribute, a visibility, or what is no declaration.
+                // An attribute, a visibility, or what is not a declaration.
                 body.skip();
                 continue;
             };

@@ -64,7 +64,7 @@ pub(super) fn check_structure(version: &Version<'_>, schemas: &mut Schemas<'_>) 
     }
 }
 
-/// Labels and annotations of a pod template are lost without a word from anyone: a warning for each field of the spec and
+/// Labels and annotations of a pod template are lost silently: a warning for each field of the spec and
 /// the status.
 pub(super) fn check_metadata(version: &Version<'_>, schemas: &mut Schemas<'_>) {
     for (name, part) in &version.schema.properties {

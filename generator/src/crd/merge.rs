@@ -276,7 +276,7 @@ fn check_storage(package: &Package, versions: &Versions<'_>, report: &mut Report
         }
     }
     if !versions.iter().any(|(_, resource)| resource.served) {
-        // The API server takes it: a kind on its way out, whose stored objects are still there.
+        // The API server takes it: a kind that is being retired, whose stored objects are still there.
         let message = format!("no version of `{kind}` is served: nobody can read or write its objects");
         report.warning(
             place(package, &versions[0]),

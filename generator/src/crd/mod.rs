@@ -215,7 +215,7 @@ fn check_disabled_schema(id: TypeId, resource: &CustomResource, schemas: &mut Sc
     schemas.report().warning(place, message, help);
 }
 
-/// Warns of a spec that the API server accepts as `null`: the field in kube's type of the object is no `Option`, as that of
+/// Warns of a spec that the API server accepts as `null`: the field in kube's type of the object is not an `Option`, as that of
 /// the status is.
 fn check_null_spec(id: TypeId, resource: &CustomResource, schemas: &mut Schemas<'_>) {
     if resource.no_spec || !schemas.needs_option(id) {

@@ -105,7 +105,7 @@ pub(super) fn complete_root(resource: &CustomResource, mut root: Schema) -> Sche
     add_stated_keys(resource, root)
 }
 
-/// Adds what the attributes of a kind say of the whole object: rules, and `root_schema`.
+/// Adds what the attributes of a kind say about the whole object: rules, and `root_schema`.
 fn add_stated_keys(resource: &CustomResource, mut root: Schema) -> Schema {
     root.validations.extend(resource.validations.iter().cloned());
     match &resource.root_schema {

@@ -122,7 +122,7 @@ impl<'e, 'a> Evaluator<'e, 'a> {
         let whole = fields.iter().any(is_of_whole).then(|| self.whole(id, args));
         let values = fields.iter().map(|field| {
             let value = match &whole {
-                // What serde does not write of the whole is no default either.
+                // What serde does not write of the whole is not a default either.
                 Some(whole) if is_of_whole(field) => whole
                     .as_ref()
                     .map(|whole| whole.get(&field.field.name).cloned().unwrap_or_default()),

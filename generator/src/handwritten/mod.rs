@@ -40,7 +40,7 @@ enum Variable {
     Value(Value),
     /// A reference to a part of another variable.
     Part(String, Vec<String>),
-    /// Something that is no schema, or that is not understood.
+    /// Something that is not a schema, or that is not understood.
     Unknown,
 }
 

@@ -326,7 +326,7 @@ impl<'a> Search<'a> {
             Some(Name::Import(path)) if path.len() > 1 => return self.value(module, path, depth + 1),
             _ => {}
         }
-        // What a glob brings in of which nobody knows whether it is compiled is no known value.
+        // What a glob brings in of which nobody knows whether it is compiled is not a known value.
         let mut decided = this.globs.iter().filter(|glob| glob.undecided.is_none());
         decided.find_map(|glob| match self.path(module, &glob.path)? {
             Step::Module(id) if id != module => self.value_in(id, name, depth + 1),

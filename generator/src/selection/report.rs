@@ -74,7 +74,7 @@ impl Selector {
         report.add(PlacedDiagnostic::note(place, message).help(help));
     }
 
-    /// Returns whether nobody has said of a kind beyond the project's domain whether it is the project's own.
+    /// Returns whether nobody has said about a kind beyond the project's domain whether it is the project's own.
     fn is_of_other_domain(&self, id: PackageId, resource: &CustomResource) -> bool {
         let is_chosen = !self.kinds.is_empty() || self.of_package[id.0].only.is_some();
         let project = self.project.as_ref().filter(|_| !is_chosen);

@@ -9,7 +9,7 @@ const NOT_BUILT: &str = "nothing of it can be built, which cargo and rustc tell 
 const NEVER_APPLIES: &str = "the server looks at the alternatives of the whole object only, where it refuses them; elsewhere the field is \
      pruned and the alternative is about nothing";
 
-/// Slugs, with `*` for any part, and why what is wrong is made without a word, or what is right is refused.
+/// Slugs, with `*` for any part, and why what is wrong is accepted silently, or what is right is refused.
 pub(crate) const EXCEPTIONS: &[(&str, &str)] = &[
     ("cel/field-path-empty", EMPTY),
     ("cel/message-empty", EMPTY),

@@ -67,7 +67,7 @@ pub(crate) fn read(text: &str) -> Vec<Recorded> {
             Some("warned") => Verdict::Warned(text("why")),
             Some("refused") => Verdict::Refused(text("why")),
             Some("idle") => Verdict::Idle(text("why")),
-            other => panic!("{other:?} is no verdict"),
+            other => panic!("{other:?} is not a verdict"),
         };
         Recorded {
             slug: text("slug"),

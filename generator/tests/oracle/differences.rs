@@ -196,7 +196,7 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
     },
     // Kinds.
     Difference {
-        reason: "a status that is no subresource is overwritten with every change of the spec; kube turns it on",
+        reason: "a status that is not a subresource is overwritten with every change of the spec; kube turns it on",
         rows: &[
             ("crd*:docs/v1/subresources", r#"{"status":{}}"#, ABSENT),
         ],

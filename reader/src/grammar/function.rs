@@ -183,7 +183,7 @@ mod tests {
         let tokens = lex(source).expect("tokens");
         let item = Items::new(tokens.cursor(), None).read().expect("an item");
         let Some(ItemKind::Function(function)) = item.map(|item| item.kind) else {
-            panic!("{source} is no function");
+            panic!("{source} is not a function");
         };
         let text = |span: Span| &source[span.range()];
         assert_eq!(text(function.signature), signature, "{source}");

@@ -124,7 +124,7 @@ mod tests {
         let tokens = lex(source).expect("tokens");
         let item = Items::new(tokens.cursor(), None).read().expect("an item");
         let Some(ItemKind::Type(ty)) = item.map(|item| item.kind) else {
-            panic!("{source} is no type");
+            panic!("{source} is not a type");
         };
         let generics = &ty.generics;
         let text = |span: crate::Span| &source[span.range()];

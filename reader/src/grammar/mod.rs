@@ -455,7 +455,7 @@ mod tests {
         let item = items.read().expect(source).expect("an item");
         assert!(items.read().expect(source).is_none(), "{source}");
         let ItemKind::Alias(alias) = item.kind else {
-            panic!("{source} is no alias");
+            panic!("{source} is not an alias");
         };
         alias.target.map(|target| source[target.span.range()].to_owned())
     }

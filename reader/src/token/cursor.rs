@@ -171,7 +171,7 @@ impl<'a> Cursor<'a> {
         })
     }
 
-    /// Reads a name, which is no keyword.
+    /// Reads a name, which is not a keyword.
     ///
     /// # Errors
     ///

@@ -57,7 +57,7 @@ pub(crate) fn integer_value(literal: &str) -> Option<u128> {
     let mut value: u128 = 0;
     for letter in digits.chars().filter(|letter| *letter != '_') {
         let Some(digit) = letter.to_digit(radix) else {
-            // The suffix; its letters are no hexadecimal digits.
+            // The suffix; its letters are not hexadecimal digits.
             break;
         };
         value = value

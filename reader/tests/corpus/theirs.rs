@@ -14,7 +14,7 @@ struct Outline {
     lines: Vec<String>,
 }
 
-/// One line for each thing found; nothing where the text is no Rust.
+/// One line for each thing found; nothing where the text is not Rust.
 pub(super) fn outline(text: &str) -> Option<Vec<String>> {
     let file = syn::parse_file(text).ok()?;
     let mut outline = Outline::default();

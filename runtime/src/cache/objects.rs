@@ -17,7 +17,7 @@
 //!
 //! Storing the write and nothing else would be simpler, but wrong in two ways. In step 2 the older event would overwrite
 //! the newer object, so that readers see the write undone. And without the other writer, step 3 would change 9 to 9,
-//! which is no change at all: the controllers that watch `web` would never be notified of the change from 5. So
+//! which is not a change at all: the controllers that watch `web` would never be notified of the change from 5. So
 //! `delivered` remembers, for each object stored ahead of the watch, the object that subscribers know; an event older
 //! than the stored object only replaces the former.
 //!

@@ -24,7 +24,7 @@ use crate::error::{causes_of, describe_causes};
 
 /// Number of causes that are remembered as logged.
 const MAX_CAUSES: usize = 8;
-/// Time after which a cause that was not met again is logged anew. Watches are retried every 30 s.
+/// Time after which a cause that was not met again is logged again. Watches are retried every 30 s.
 const FORGET_AFTER: Duration = Duration::from_secs(120);
 /// Time for the API server to answer when a manager starts outside of a pod.
 const START_TIMEOUT: Duration = Duration::from_secs(10);

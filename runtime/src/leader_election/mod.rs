@@ -38,7 +38,7 @@
 //! | candidate's monotonic clock | event |
 //! |---|---|
 //! | 0 s (12:01:00 on its wall clock) | reads the lease for the first time; starts to count |
-//! | 2 s | reads it again: `renewTime: 12:00:02`. The spec has changed, so it starts to count anew |
+//! | 2 s | reads it again: `renewTime: 12:00:02`. The spec has changed, so it starts to count again |
 //! | 4 s | the holder is killed; the lease stays at `12:00:02` |
 //! | 6 s, 8 s, … 16 s | reads the unchanged lease: 14 s since the last change, still valid |
 //! | 18 s | 16 s since the last change, more than 15 s: takes the lease |
@@ -110,7 +110,7 @@ const JITTER: f64 = 1.2;
 /// Number of attempts to release a lease that others change, for example with `kubectl annotate`; client-go's
 /// `retry.DefaultRetry`.
 const RELEASE_ATTEMPTS: usize = 5;
-/// Time for the event that tells of the end of the leadership, while the process waits to exit.
+/// Time for the event that reports the end of the leadership, while the process waits to exit.
 const LAST_EVENT_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The lease, the identity of this candidate, and the durations.
@@ -393,7 +393,7 @@ impl Elector {
         (!self.is_own(&observed.lease) && self.is_valid(observed)).then(|| holder.to_owned())
     }
 
-    /// Stores the lease. The expiry is measured anew only if the spec has changed: a changed label or annotation does not
+    /// Stores the lease. The expiry is measured again only if the spec has changed: a changed label or annotation does not
     /// mean that the holder is alive.
     fn observe(&mut self, lease: Lease) {
         match &mut self.observed {

@@ -55,7 +55,7 @@ async fn a_predicate_keeps_changes_away(server: Server) {
     .await;
     label(&place, "note", "once").await;
     eventually(SOON, || async { either.count("note") == 2 }).await;
-    // The label was changed before the text, so if it had caused a reconcile, the count would be three by now.
+    // The label was changed before the text, so if it had caused a reconcile, the count would be three now.
     place.change_text("note", "2").await;
     eventually(SOON, || async { either.count("note") == 3 }).await;
     eventually(SOON, || async { spec.count("note") >= 2 }).await;

@@ -1,4 +1,4 @@
-//! An operator while the network or the API server fails: in the end every object is in the desired
+//! An operator while the network or the API server fails: at the end every object is in the desired
 //! state, none was reconciled twice at a time, and the process exited only when it should. Listed as ignored unless
 //! `KUBEBUILDER_ASSETS` is set.
 

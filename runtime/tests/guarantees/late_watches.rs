@@ -85,7 +85,7 @@ async fn a_watch_added_by_a_reconcile_hears_what_is_there_and_what_comes(env: En
     assert_eq!(seen.count("mapped late"), after);
 }
 
-/// A watch that is taken back delivers nothing more, and its cache is gone unless something else uses it.
+/// A watch that is removed delivers nothing more, and its cache is gone unless something else uses it.
 #[rbuilder::envtest::test]
 async fn a_watch_that_is_removed_delivers_nothing_and_can_be_added_again(env: Environment) {
     let place = Place::new(env).await;

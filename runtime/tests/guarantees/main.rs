@@ -103,7 +103,7 @@ fn is_proved(file: &str, name: &str) -> Result<(), String> {
         .any(|line| line.trim_end_matches(',') == name);
     match is_listed || attributes.into_iter().any(is_test) {
         true => Ok(()),
-        false => Err(format!("`{name}` in {file} is no test")),
+        false => Err(format!("`{name}` in {file} is not a test")),
     }
 }
 

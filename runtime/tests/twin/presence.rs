@@ -31,7 +31,7 @@ fn is_one(number: &i32) -> bool {
     *number == 1
 }
 
-/// Of a type that is no `Option`.
+/// Of a type that is not an `Option`.
 #[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]
 #[serde(rename_all = "camelCase")]
 pub struct Plain {
@@ -253,7 +253,7 @@ pub enum Maybe {
     Two { two: i32 },
 }
 
-/// A default of the whole is no default of what is flattened into it.
+/// A default of the whole is not a default of what is flattened into it.
 #[derive(CrdSchema, Serialize, Deserialize, Clone, Debug, Default)]
 #[serde(default)]
 pub struct RelaxedFlattened {

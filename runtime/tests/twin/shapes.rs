@@ -304,7 +304,7 @@ pub struct Inner<T>(pub T);
 #[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]
 pub struct OfOption(pub Option<i32>);
 
-/// Kinds that are no plain structs.
+/// Kinds that are not plain structs.
 pub mod roots {
     use super::*;
 

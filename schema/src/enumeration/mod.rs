@@ -152,7 +152,7 @@ fn carried(
     Some(Carried { schema, optional })
 }
 
-/// Takes the defaults off the fields of a variant, but for those that markers on the fields give.
+/// Takes the defaults off the fields of a variant, except for those that markers on the fields give.
 fn drop_defaults(content: &Content, schema: &mut Schema) {
     let fields = match content {
         Content::Object(fields) => fields.as_slice(),

@@ -123,7 +123,7 @@ impl Measure {
             [only] => *only,
             parts => Measure {
                 shape,
-                // A sequence in a sequence is no level of its own.
+                // A sequence in a sequence is not a level of its own.
                 height: 1 + parts
                     .iter()
                     .map(|part| part.height - u32::from(part.shape == shape))

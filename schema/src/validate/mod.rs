@@ -72,7 +72,7 @@ impl Judge {
 /// Which of its two forms a schema has.
 #[derive(Clone, Copy, PartialEq)]
 enum Form {
-    /// It says of every value and field whether it may be there.
+    /// It tells for every value and field whether it may be there.
     Structural,
     /// An alternative: it looks at what it names and at nothing else.
     Part,

@@ -7,7 +7,7 @@ use serde_json::Number;
 use crate::number::as_float;
 use crate::{Schema, SchemaType, compare_numbers};
 
-/// Largest number that JSON readers agree about: beyond it, a number with a point is no whole number.
+/// Largest number that JSON readers agree about: beyond it, a number with a point is not a whole number.
 const MAX_WHOLE_FLOAT: f64 = 9_007_199_254_740_991.0;
 
 /// Returns whether the API server takes a number for an integer, however it is written.
@@ -17,7 +17,7 @@ pub(crate) fn is_whole(number: &Number) -> bool {
 
 /// Returns whether the API server can use a bound. It writes the bound out as the shortest decimal number of a
 /// 64-bit float and reads that as an integer of the format; where it cannot, it refuses every value. So `i64::MAX`,
-/// which becomes 9223372036854776000, is no bound.
+/// which becomes 9223372036854776000, is not a bound.
 pub(crate) fn is_in_format(bound: &Number, schema: &Schema) -> bool {
     if schema.schema_type != Some(SchemaType::Integer) {
         let is_float =

@@ -29,7 +29,7 @@ pub(super) fn read_deprecation(arg: &Arg, session: &mut Session) -> Option<Strin
     Some(warning)
 }
 
-/// Go's `unicode.IsPrint`, which the API server asks, but for characters that no version of Unicode has assigned.
+/// Go's `unicode.IsPrint`, which the API server asks, except for characters that no version of Unicode has assigned.
 fn is_printable(c: char) -> bool {
     let is_format = matches!(
         c,

@@ -88,7 +88,7 @@ fn report_root(stated: &Schema, resource: &CustomResource, at: Span, session: &m
     is_refused
 }
 
-/// Returns a schema with the key of one marker. `None` if a whole object can have it, or if it is no key.
+/// Returns a schema with the key of one marker. `None` if a whole object can have it, or if it is not a key.
 fn state_alone(name: &str, markers: &Markers) -> Option<Schema> {
     let validation = &markers.validation;
     let alternatives = validation.alternatives.as_deref().cloned().unwrap_or_default();

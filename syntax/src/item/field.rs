@@ -87,7 +87,7 @@ impl Reader<'_, '_> {
             is_unwritten: attrs.input_only.is_some(),
             is_opaque,
         };
-        // To schemars what a function returns is no option; serde still reads one.
+        // To schemars what a function returns is not an option; serde still reads one.
         let is_shown_optional =
             read.schema_function.is_some() && attrs.shown_default.is_some() && marker::is_option(&field.ty);
         let slot = self.slot(field.ty, &attrs, &read);

@@ -172,7 +172,7 @@ fn subjects(reading: &Reading, session: &mut Session) {
         return;
     }
     for (name, at) in reading.seen.iter() {
-        // `default` and the like are no constraints, and share their names with none.
+        // `default` and the like are not constraints, and share their names with none.
         let Some(constraint) = CONSTRAINTS.iter().find(|constraint| constraint.name == name) else {
             continue;
         };

@@ -113,7 +113,7 @@ fn schema_of(value: &Value, arg: &Arg, session: &mut Session) -> Option<Schema> 
 }
 
 /// Returns the key of each empty list of alternatives in a schema: a schema with an empty list is one without it, so it would be
-/// lost without a word.
+/// lost silently.
 fn empty_alternatives(schema: &Value) -> Vec<&str> {
     let Value::Object(keys) = schema else {
         return match schema {

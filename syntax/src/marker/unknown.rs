@@ -1,4 +1,4 @@
-//! Advice about a name that is no marker where it is written: it may be misspelt, or belong elsewhere.
+//! Advice about a name that is not a marker where it is written: it may be misspelt, or belong elsewhere.
 
 use rbuilder_diagnostic::suggest::{find_nearest, list_names};
 

@@ -33,7 +33,7 @@ pub const RBAC_VERBS: &[&str] = &[
     "request-serviceaccounts-token-audience",
 ];
 
-/// The verbs of requests to URLs that are no resources: the methods of HTTP.
+/// The verbs of requests to URLs that are not resources: the methods of HTTP.
 pub const RBAC_URL_VERBS: &[&str] = &["get", "post", "put", "patch", "delete", "head", "options", "*"];
 
 /// The place of an argument's value; of the marker for one that is not written.
@@ -165,7 +165,7 @@ fn check_names(rule: &RbacRule, at: At<'_>, session: &mut Session) {
         session.error_help(at("resource_names"), "invalid object name `*`", help);
     }
     let has = |verb: &str| rule.verbs.iter().any(|found| found == verb);
-    // The names of objects are no names of what a request to a subresource makes.
+    // The names of objects are not names of what a request to a subresource makes.
     if rule.resource_names.is_empty() || rule.resources.iter().any(|resource| resource.contains('/')) {
         return;
     }

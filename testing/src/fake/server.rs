@@ -137,7 +137,7 @@ impl ApiServer {
         }
     }
 
-    /// Serves the kind of a Rust type for which no CRD is at hand, such as another operator's. Its objects are neither
+    /// Serves the kind of a Rust type for which no CRD is available, such as another operator's. Its objects are neither
     /// validated nor defaulted, and it has the status subresource.
     #[must_use]
     pub fn kind<K: Resource<DynamicType = (), Scope: 'static>>(self) -> Self {

@@ -257,7 +257,7 @@ impl Cmd {
     }
 }
 
-/// The words of a line: they end at white space, but for that in single quotes.
+/// The words of a line: they end at white space, except for that in single quotes.
 fn split_words(line: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;

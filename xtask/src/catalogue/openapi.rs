@@ -145,7 +145,7 @@ fn restrict(own: &mut Schema, comment: &Comment) -> Result<()> {
             "MaxItems" => own.max_items = Some(value.parse()?),
             "Pattern" => own.pattern = Some(value.into()),
             "Enum" => own.enumeration = value.split(';').map(Value::from).collect(),
-            // What the documents say of the field already.
+            // What the documents say about the field already.
             "Required" | "Optional" | "Type" | "Format" => {}
             _ => bail!("`{name}` is a marker that this task does not know"),
         }

@@ -28,7 +28,7 @@ pub(crate) type Resources = BTreeMap<(String, String), Resource>;
 /// The verbs of `status`, `scale` and most other subresources, which the table leaves out.
 const STATUS_VERBS: &str = "get,patch,update";
 
-/// Adds what one minor serves. What it says of a resource counts for more than what earlier calls said.
+/// Adds what one minor serves. What it says about a resource counts for more than what earlier calls said.
 pub(crate) fn add_resources(api: &Path, resources: &mut Resources) -> Result<()> {
     let modules = kind_modules(&api.join("openapi-spec/v3"))?;
     for entry in fs_err::read_dir(api.join("discovery"))? {

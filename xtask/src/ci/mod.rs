@@ -172,7 +172,7 @@ impl Drop for Settle<'_> {
 struct Run {
     /// This program, in a place where no build of it replaces the file.
     xtask: PathBuf,
-    /// The folder of that copy, removed in the end.
+    /// The folder of that copy, removed at the end.
     _folder: tempfile::TempDir,
     report: Report,
     /// The workspace's test binaries, built for the first step that runs them.

@@ -1,4 +1,4 @@
-//! The times of a run: the slowest steps and tests, printed in the end.
+//! The times of a run: the slowest steps and tests, printed at the end.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! One test binary: what cargo says of it, a run of it, and the time that each of its tests took.
+//! One test binary: what cargo says about it, a run of it, and the time that each of its tests took.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader};

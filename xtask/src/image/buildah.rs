@@ -237,7 +237,7 @@ impl Base {
         let folder = self.folder.path();
         let settings = match self.is_optimized {
             true => "",
-            // The image is the same but for the speed of its manager.
+            // The image is the same except for the speed of its manager.
             false => {
                 " CARGO_PROFILE_RELEASE_OPT_LEVEL=0 CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=64"
             }

@@ -1,5 +1,5 @@
 //! `cargo xtask release`: everything that must hold before a version is published, with `--dry-run` for a version that
-//! is still being worked on. It publishes nothing: RELEASE.md has the commands, which it prints in the end.
+//! is still being worked on. It publishes nothing: RELEASE.md has the commands, which it prints at the end.
 
 mod registry;
 
@@ -163,7 +163,7 @@ fn check_names(packages: &[Value]) -> Result<()> {
     Ok(())
 }
 
-/// Returns what the public registry says of a package; `None` if it says nothing.
+/// Returns what the public registry says about a package; `None` if it says nothing.
 fn ask_registry(name: &str) -> Result<Option<String>> {
     // Outside of the workspace: cargo would answer from it.
     let folder = tempfile::tempdir()?;
@@ -182,7 +182,7 @@ fn ask_registry(name: &str) -> Result<Option<String>> {
 fn package_all(names: &[&str], is_dry: bool) -> Result<()> {
     println!();
     let names = names.iter().flat_map(|name| ["--package", name]);
-    // A package has no profile of the workspace: with the same debug information the dependencies are those at hand.
+    // A package has no profile of the workspace: with the same debug information the dependencies are those that are compiled already.
     let debug = std::env::var("CARGO_PROFILE_DEV_DEBUG").unwrap_or("none".to_owned());
     let command = Cmd::new("cargo package --quiet")
         .args(names)

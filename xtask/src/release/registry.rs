@@ -68,7 +68,7 @@ fn index_path(name: &str) -> String {
     format!("{}/{}/{name}", &name[..2], &name[2..4])
 }
 
-/// Rewrites a line of the index, in which cargo says of all dependencies that they are in the public registry: ours are
+/// Rewrites a line of the index, in which cargo says that all dependencies are in the public registry: ours are
 /// in the same registry, which is `null`.
 fn own_dependencies(line: &str, ours: &BTreeSet<&str>) -> Result<String> {
     let mut package: Value = serde_json::from_str(line)?;

@@ -36,6 +36,23 @@ const COINAGES: &[(&str, &str)] = &[
     ("tempers", "configurations"),
     ("how-manieth", "sequence number"),
     ("leave to", "permission to"),
+    ("anew", "again"),
+    ("at hand", "available"),
+    ("but for", "except for"),
+    ("by now", "now"),
+    ("for certain", "certainly or reliably"),
+    ("form of its own", "unrecognized form"),
+    ("form of your own", "unrecognized form"),
+    ("in silence", "silently"),
+    ("in the end", "at the end"),
+    ("makes it again", "regenerates it"),
+    ("on its way out", "being retired"),
+    ("said of", "said about"),
+    ("say of", "say about"),
+    ("says of", "says about"),
+    ("tell of", "report"),
+    ("tells of", "reports"),
+    ("without a word", "silently"),
     ("fn truth", "fn as_bool"),
     ("beyond_us", "unsupported"),
     ("say_doubts", "report_warnings"),
@@ -43,6 +60,11 @@ const COINAGES: &[(&str, &str)] = &[
     ("Wired", "a name that says what it holds"),
     ("Lean", "a name that says what it holds"),
     ("Unsettled", "a name that says what is missing"),
+];
+
+/// Words after "is no" and "are no" that do not call for "is not a".
+const NEGATED: &[&str] = &[
+    "longer", "more", "need", "news", "help", "less", "reason", "wait", "match", "way",
 ];
 
 /// The counts of one package.
@@ -150,14 +172,31 @@ fn find_coinages(file: &File<'_>) -> Vec<String> {
     if !is_prose || file.path.starts_with("testdata/oracle/") || file.path.ends_with("tidy/language.rs") {
         return Vec::new();
     }
-    let numbered = file.text.lines().enumerate();
-    let found = numbered.flat_map(|(index, line)| {
-        COINAGES
-            .iter()
-            .filter(move |(term, _)| has_term(line, term))
-            .map(move |(term, instead)| format!("{}:{}: write {instead} for `{term}`", file.path, index + 1))
+    let mut found = Vec::new();
+    for (index, line) in file.text.lines().enumerate() {
+        let place = format!("{}:{}", file.path, index + 1);
+        let coined = COINAGES.iter().filter(|(term, _)| has_term(line, term));
+        found.extend(coined.map(|(term, instead)| format!("{place}: write {instead} for `{term}`")));
+        if let Some(noun) = negated_noun(line) {
+            found.push(format!("{place}: write `not a {noun}` for `no {noun}`"));
+        }
+    }
+    found
+}
+
+/// The noun of "is no noun", which is "is not a noun" in the field's English. "There is no noun" is fine.
+fn negated_noun(line: &str) -> Option<&str> {
+    let mut found = [" is no ", " are no "].into_iter().flat_map(|verb| {
+        line.match_indices(verb)
+            .map(move |(at, _)| (&line[..at], &line[at + verb.len()..]))
     });
-    found.collect()
+    found.find_map(|(before, after)| {
+        let subject = before.rsplit(|c: char| !c.is_alphanumeric()).next()?;
+        let noun = first_word(after);
+        let is_fine =
+            ["there", "There", "where"].contains(&subject) || NEGATED.contains(&noun) || noun.is_empty();
+        (!is_fine).then_some(noun)
+    })
 }
 
 /// True where `term` stands in `line` by itself, not as a part of a longer word or name.
@@ -218,5 +257,19 @@ mod tests {
         assert_eq!(complaints("a/src/b.rs", "// indoors, amended\n"), 0);
         assert_eq!(complaints("a/src/b.rs", "fn say_doubts() {}\n"), 1);
         assert_eq!(complaints("a/tests/b.json", "[\"door\"]\n"), 0);
+        assert_eq!(complaints("a/src/b.rs", "// what Go says of it\n"), 1);
+    }
+
+    #[test]
+    fn a_noun_is_negated_with_an_article() {
+        assert_eq!(complaints("a/src/b.rs", "// it is no name\n"), 1);
+        assert_eq!(complaints("a/src/b.rs", "// these are no literals\n"), 1);
+        assert_eq!(
+            complaints(
+                "a/src/b.rs",
+                "// there is no name, it is no longer one, and is not a name\n"
+            ),
+            0
+        );
     }
 }

@@ -54,7 +54,7 @@ pub(crate) fn check_conventions() -> Result<()> {
 }
 
 /// Path and text of every listed file that has conventions. One deleted but not yet committed is still listed; one that
-/// is no text has none.
+/// is not text has none.
 fn read_sources(list: &str) -> Vec<(&str, String)> {
     list.lines()
         .filter(|path| is_ours(path))

@@ -12,7 +12,7 @@
 //! ```
 //!
 //! So no edge may lead to a skipped version. Source: `Channel.validateReplacesChain` of operator-registry 1.61; before 1.58 the
-//! walk went on below. `verdicts.txt` has what operator-registry says of a few hundred graphs.
+//! walk went on below. `verdicts.txt` has what operator-registry says about a few hundred graphs.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};

@@ -2,7 +2,7 @@
 //!
 //! The file belongs to people as much as to rbuilder: they list older versions, describe channels, and remove what is retired. So
 //! a release changes its package, its channels and its bundle in the file as it is, and no other document. A channel gets the
-//! lines of an entry, above the others. What is printed anew, such as the package, is merged, and the base of the merge is what
+//! lines of an entry, above the others. What is printed again, such as the package, is merged, and the base of the merge is what
 //! was last written, but only as far as the file still has it:
 //!
 //! ```text
@@ -129,7 +129,7 @@ impl<'a> Release<'a> {
         }
     }
 
-    /// Returns whether the release prints a document anew. A channel without its entry gets it as lines between those of people.
+    /// Returns whether the release prints a document again. A channel without its entry gets it as lines between those of people.
     fn rewrites(&self, document: &Document) -> bool {
         let value = &document.value;
         if package_of(value) != self.package["name"].as_str() {

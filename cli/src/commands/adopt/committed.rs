@@ -1,4 +1,4 @@
-//! The CRDs that a repository has committed, wherever they lie and whatever their files are called.
+//! The CRDs that a repository has committed, wherever they are and whatever their files are called.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
 //! Structural comparison of a committed CRD with the generated one: which objects does only one of them accept?
 //!
-//! Descriptions, titles, the order of lists and metadata are no difference. A `null` for an optional field is none either:
+//! Descriptions, titles, the order of lists and metadata are not differences. A `null` for an optional field is none either:
 //! the API server drops it where the schema does not take it.
 
 use std::collections::BTreeSet;

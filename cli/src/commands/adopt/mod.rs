@@ -1,5 +1,5 @@
 //! `rbuilder adopt`: which kinds of a repository can be generated, how their CRDs differ from those that are committed, and
-//! the settings with which `rbuilder manifests` writes them where they lie.
+//! the settings with which `rbuilder manifests` writes them where they are.
 
 mod committed;
 mod compare;

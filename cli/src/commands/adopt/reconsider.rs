@@ -1,4 +1,4 @@
-//! The kinds that `skip` names and that can be read by now.
+//! The kinds that `skip` names and that can now be read.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -104,7 +104,7 @@ pub fn plan_create_api(tree: &Tree, flags: &ApiFlags) -> Result<Outcome> {
     plan_version(tree, flags, Types::Scaffolded)
 }
 
-/// Returns the changes of `create api` for a version whose types come from a CRD that is not at hand: with the types and
+/// Returns the changes of `create api` for a version whose types come from a CRD that is not available: with the types and
 /// the sample of the templates in their place.
 pub(super) fn plan_create_api_without_crd(tree: &Tree, flags: &ApiFlags) -> Result<Outcome> {
     plan_version(tree, flags, Types::OfUnknownCrd)
@@ -124,7 +124,7 @@ enum Types<'a> {
     Scaffolded,
     /// A CRD.
     OfCrd(&'a ImportedVersion),
-    /// A CRD that is not at hand.
+    /// A CRD that is not available.
     OfUnknownCrd,
 }
 

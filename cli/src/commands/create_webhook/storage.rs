@@ -3,7 +3,7 @@
 //!
 //! It is changed where no cluster can have objects of the kind yet. Where one can, the change would have the API server ask
 //! the conversion for every request of the old version, and before the operator that converts is there, they would fail. So the
-//! version stays, and the command says how to change it once every replica converts. What a repository tells of that is
+//! version stays, and the command says how to change it once every replica converts. What a repository says about that is
 //! whether git tracks the CRD with another storage version: a CRD that is in nobody's hands but the author's has not been
 //! released.
 

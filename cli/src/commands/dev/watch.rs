@@ -143,7 +143,7 @@ mod tests {
 
     use super::*;
 
-    /// Waits until a change is told, whatever the machine has to do.
+    /// Waits until a change is reported, whatever the machine has to do.
     fn next_change(watch: &mut Watch) -> Vec<String> {
         let deadline = Instant::now() + Duration::from_secs(60);
         while Instant::now() < deadline {
@@ -152,7 +152,7 @@ mod tests {
                 return changed;
             }
         }
-        panic!("no change was told");
+        panic!("no change was reported");
     }
 
     #[test]
@@ -171,7 +171,7 @@ mod tests {
             std::fs::write(path("src/api/a.rs"), "b").expect("a file");
             assert_eq!(next_change(&mut watch), ["src/api/a.rs"]);
 
-            // The same content is no change, so the next one is told alone.
+            // The same content is not a change, so the next one is reported alone.
             std::fs::write(path("src/api/a.rs"), "b").expect("a file");
             std::fs::write(path("Cargo.toml"), "").expect("a file");
             assert_eq!(next_change(&mut watch), ["Cargo.toml"]);

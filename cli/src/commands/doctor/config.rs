@@ -114,7 +114,7 @@ fn is_remote(entry: &str) -> bool {
     })
 }
 
-/// Returns the number of the first line that has an entry and is no comment.
+/// Returns the number of the first line that has an entry and is not a comment.
 fn find_line(text: &str, entry: &str) -> Option<usize> {
     let mut lines = text.lines().enumerate();
     let found = lines.find(|(_, line)| !line.trim_start().starts_with('#') && line.contains(entry));

@@ -1,7 +1,7 @@
 //! `rbuilder edit`: changes settings of a project by a three-way merge, and turns features of its deployment on and off.
 //!
 //! The base is the scaffold of PROJECT as it is, the new side that of PROJECT with the new settings, both with the
-//! templates that the project was made with. Features are no settings: what lists them is a file that people edit.
+//! templates that the project was made with. Features are not settings: what lists them is a file that people edit.
 
 mod multigroup;
 

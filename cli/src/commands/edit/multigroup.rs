@@ -33,7 +33,7 @@ const MANIFESTS: [&str; 2] = ["config/rbac", "config/webhook"];
 /// Checks that a project can have the layout of another one.
 ///
 /// # Errors
-/// Fails if the name of a group is no module, if a layout without groups would have several of them, or if the modules are
+/// Fails if the name of a group is not a module, if a layout without groups would have several of them, or if the modules are
 /// those of an adopted package.
 pub(super) fn check_layout(project: &Project, target: &Project) -> Result<()> {
     let resources = &target.known.resources;

@@ -1,4 +1,4 @@
-//! The base of the ClusterServiceVersion: what it says of kinds and fields becomes `#[csv(…)]`, and the rest stays in a base.
+//! The base of the ClusterServiceVersion: what it says about kinds and fields becomes `#[csv(…)]`, and the rest stays in a base.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! The kinds of a Go project: what PROJECT, the CRDs, the webhook configurations and the source say of each, put together.
+//! The kinds of a Go project: what PROJECT, the CRDs, the webhook configurations and the source say about each, put together.
 
 use std::collections::BTreeMap;
 
@@ -49,7 +49,7 @@ impl Leftover {
     }
 }
 
-/// Puts the kinds together, in the order of PROJECT; kinds that only CRDs tell of come last.
+/// Puts the kinds together, in the order of PROJECT; kinds that only CRDs mention come last.
 pub(super) fn find_kinds<'a>(original: &'a GoProject, left: &mut Vec<Leftover>) -> Vec<Kind<'a>> {
     let mut crds: BTreeMap<(String, String), (&str, &Value)> = BTreeMap::new();
     for (path, crd) in original.documents("config/crd/", "CustomResourceDefinition") {
@@ -153,7 +153,7 @@ fn stored_version(crd: &Value) -> String {
         .to_owned()
 }
 
-/// Assigns the controllers that the source sets up to kinds, and those that only PROJECT tells of.
+/// Assigns the controllers that the source sets up to kinds, and those that only PROJECT lists.
 fn find_controllers<'a>(original: &'a GoProject, kinds: &mut Vec<Kind<'a>>, left: &mut Vec<Leftover>) {
     let types = GoTypes::new(original);
     for file in &original.files {
@@ -178,10 +178,10 @@ fn find_controllers<'a>(original: &'a GoProject, kinds: &mut Vec<Kind<'a>>, left
                     at,
                     match go_type.package.as_str() {
                         "" => format!(
-                            "`{}` is no kind of PROJECT: if it is a type parameter, write a controller for each kind that it stands for",
+                            "`{}` is not a kind in PROJECT: if it is a type parameter, write a controller for each kind that it stands for",
                             go_type.name
                         ),
-                        package => format!("its type `{package}.{}` is no kind of PROJECT", go_type.name),
+                        package => format!("its type `{package}.{}` is not a kind in PROJECT", go_type.name),
                     },
                 )),
             }

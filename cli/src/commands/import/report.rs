@@ -66,7 +66,7 @@ impl Report {
         });
     }
 
-    /// Returns the table as text, with the counts in the end.
+    /// Returns the table as text, with the counts at the end.
     pub(super) fn render(&self) -> String {
         let width = self
             .rows

@@ -26,7 +26,7 @@ pub(in crate::commands) struct Layout {
     crds: String,
     /// Name of the file of a CRD, with `{group}` and `{plural}`.
     crd_file: String,
-    /// The files of CRDs that lie elsewhere, by the name of the CRD.
+    /// The files of CRDs that are elsewhere, by the name of the CRD.
     crd_files: BTreeMap<String, String>,
     /// True if a flag says where CRDs are written.
     is_typed: bool,

@@ -346,7 +346,7 @@ fn add_losses(diagnostics: &mut Vec<Diagnostic>, losses: Vec<Diagnostic>) {
 pub(super) struct RenderedDiagnostics {
     text: String,
     data: Vec<Value>,
-    /// The error to print in the end, if only a part of the manifests was generated.
+    /// The error to print at the end, if only a part of the manifests was generated.
     failure: Option<anyhow::Error>,
     /// The markers for a ClusterServiceVersion, if they were asked for.
     csv: Vec<CsvMarkers>,

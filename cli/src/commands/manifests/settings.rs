@@ -20,7 +20,7 @@ pub(in crate::commands) struct Settings {
     pub(in crate::commands) crd_dir: Option<String>,
     /// Name of the file of a CRD, with `{group}` and `{plural}`.
     pub(in crate::commands) crd_file: Option<String>,
-    /// The files of CRDs that lie elsewhere, by the name of the CRD: `cups.example.com`.
+    /// The files of CRDs that are elsewhere, by the name of the CRD: `cups.example.com`.
     pub(in crate::commands) crd_files: BTreeMap<String, String>,
     /// True if errors hold back only what they concern.
     pub(in crate::commands) keep_going: bool,

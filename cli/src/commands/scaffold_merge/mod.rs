@@ -149,7 +149,7 @@ impl<'a> ScaffoldMerge<'a> {
         let mut inner = self.theirs.find_below(path).peekable();
         if inner.peek().is_none() {
             let help = match path.starts_with("config/") {
-                true => "files that are made of the source are written by `rbuilder manifests`",
+                true => "generated files are written by `rbuilder manifests`",
                 false => "`rbuilder doctor` lists the files that were deleted",
             };
             bail!("cannot restore {path}: it is not a scaffolded file of this project; {help}");
@@ -166,7 +166,7 @@ impl<'a> ScaffoldMerge<'a> {
         }
     }
 
-    /// Returns the changes that make `target` of the project, and what is to be said of them.
+    /// Returns the changes that make `target` of the project, and what is to be said about them.
     ///
     /// # Errors
     /// Fails if a file cannot be read, if a text that is edited would not be read again as it should, with
@@ -272,7 +272,7 @@ impl<'a> ScaffoldMerge<'a> {
         self.base.record.has(path) && !record.has(path) && !record.is_empty()
     }
 
-    /// Returns whether a file is, but for its line ends, what a released version scaffolds for this project, such as for a kind
+    /// Returns whether a file is, except for its line ends, what a released version scaffolds for this project, such as for a kind
     /// that was created after a newer command had been installed.
     fn is_pristine(&self, path: &str, text: &str) -> Result<bool> {
         let older = match self.older.get() {

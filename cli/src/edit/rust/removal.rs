@@ -232,7 +232,7 @@ pub fn is_bare_module(text: &str, header: &str) -> bool {
     source.file.items.is_empty() && body.lines().all(|line| is_heading(line.trim()))
 }
 
-/// Returns whether an edit has only taken text away, but for white space.
+/// Returns whether an edit has only taken text away, except for white space.
 pub fn has_only_lost(before: &str, after: &str) -> bool {
     let mut left = before.chars();
     after

@@ -203,7 +203,7 @@ fn name_of(header: &[u8; BLOCK]) -> String {
     }
 }
 
-/// A field up to its first zero byte. What is not UTF-8 is no path of a module.
+/// A field up to its first zero byte. What is not UTF-8 is not a path of a module.
 fn text_of(field: &[u8]) -> &str {
     let end = field.iter().position(|byte| *byte == 0).unwrap_or(field.len());
     std::str::from_utf8(&field[..end]).unwrap_or("\u{fffd}")

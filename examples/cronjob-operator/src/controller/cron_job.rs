@@ -220,7 +220,7 @@ async fn delete_old_jobs(
     Ok(())
 }
 
-/// Deletes a Job and, in the background, its pods. A Job that is already deleted is no error.
+/// Deletes a Job and, in the background, its pods. A Job that is already deleted is not an error.
 async fn delete_job(job: &Job, ctx: &Ctx<State>) -> Result<()> {
     let params = DeleteParams {
         preconditions: Some(Preconditions {

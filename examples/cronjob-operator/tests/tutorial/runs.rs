@@ -74,7 +74,7 @@ async fn a_run_is_created_once_whatever_the_cache_shows(env: Environment) {
     fixture.reconcile("hourly", Vec::new()).await.unwrap();
     let first = fixture.await_jobs(&[&name]).await[&name].uid();
 
-    // A cache that lags behind shows neither the Job nor the status that tells of it.
+    // A cache that lags behind shows neither the Job nor the status that records it.
     let forget = json!({ "status": { "lastScheduleTime": null } });
     let params = kube::api::PatchParams::default();
     let patch = kube::api::Patch::Merge(forget);

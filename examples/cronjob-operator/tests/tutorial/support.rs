@@ -89,7 +89,7 @@ impl Fixture {
             .unwrap()
     }
 
-    /// A CronJob that runs at every full hour, but for what `spec` says; the time of its first run. The clock shows five
+    /// A CronJob that runs at every full hour, except for what `spec` says; the time of its first run. The clock shows five
     /// seconds later.
     pub async fn hourly(&self, name: &str, spec: Value) -> (CronJob, Timestamp) {
         let mut object = cron_job(name, "0 * * * *");

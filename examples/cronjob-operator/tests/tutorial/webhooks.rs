@@ -199,7 +199,7 @@ async fn what_the_schema_says_needs_no_webhook(env: Environment) {
     .await;
 }
 
-/// Creates what is no CronJob in Rust's eyes.
+/// Creates what is not a CronJob in Rust's eyes.
 async fn create_raw(fixture: &Fixture, object: Value) -> Result<CronJob, Error> {
     let path = format!(
         "/apis/batch.tutorial.kubebuilder.io/v1/namespaces/{}/cronjobs",

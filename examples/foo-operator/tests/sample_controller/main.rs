@@ -14,7 +14,7 @@
 //! | Drift is reverted | `a_deployment_changed_by_hand_is_put_right` |
 //! | A deleted Deployment comes back | `a_deleted_deployment_comes_back` |
 //! | No name: logged, and not tried again | `a_foo_without_a_deployment_name_is_logged_and_not_tried_again` |
-//! | A deleted Foo is no error | `a_deleted_foo_is_no_error` |
+//! | A deleted Foo is not an error | `a_deleted_foo_is_no_error` |
 //! | Changes of unrelated Deployments reconcile nothing | `unrelated_deployments_reconcile_nothing` |
 //! | The CRD is approved, or says that it is not | `the_crd_says_who_approved_it` |
 

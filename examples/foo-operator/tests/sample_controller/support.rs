@@ -98,7 +98,7 @@ impl Fixture {
         .await
     }
 
-    /// Says of a Deployment that this many instances run, as the Deployment controller does.
+    /// Reports that this many instances of a Deployment run, as the Deployment controller does.
     pub async fn set_available(&self, deployment: &str, count: i32) {
         let status = json!({"status": {
             "replicas": count, "readyReplicas": count, "availableReplicas": count,

@@ -85,7 +85,7 @@ fn replica_sets_of(pod: &PodMeta, ctx: &Ctx<State>) -> Vec<ObjectRef<ReplicaSet>
 
 /// A ReplicaSet that says no more than the label, for a server-side apply.
 ///
-/// With the uid in it, the apply of a ReplicaSet that is gone by now is a conflict rather than a new one.
+/// With the uid in it, the apply of a ReplicaSet that is gone now is a conflict rather than a new one.
 fn only_label(replica_set: &ReplicaSet, count: String) -> ReplicaSet {
     ReplicaSet {
         metadata: ObjectMeta {

@@ -11,7 +11,7 @@
 //! ```
 //!
 //! `value` holds the CRD of `Cup`, and the last line changes what a manifest has. The second line does not: no manifest has
-//! a resource version. What a reader does with a copy (`crd.spec.names.kind.clone()`) is no change either.
+//! a resource version. What a reader does with a copy (`crd.spec.names.kind.clone()`) is not a change either.
 
 mod held;
 #[cfg(test)]
@@ -129,7 +129,7 @@ impl<'a> Finder<'a> {
             } else if cursor.is_pair(b'.', b'.') {
                 self.base(&mut cursor);
             } else if cursor.eat(b'.') || cursor.eat_pair(b':', b':') {
-                // What follows is no variable.
+                // What follows is not a variable.
                 cursor.any_ident();
             } else if cursor.is_punct(b'&') {
                 self.borrow(&mut cursor);

@@ -1,4 +1,4 @@
-//! Mistakes in what a kind says of itself: `#[kube(…)]` and `#[crd(…)]` on the spec.
+//! Mistakes in what a kind says about itself: `#[kube(…)]` and `#[crd(…)]` on the spec.
 
 use serde_json::json;
 
@@ -115,7 +115,7 @@ fn name(row: &[&'static str]) -> Case {
         "singular" => vec![set("/spec/names/singular", json!(value))],
         "shortname" => vec![set("/spec/names/shortNames", json!([value]))],
         "category" => vec![set("/spec/names/categories", json!([value]))],
-        part => panic!("{part} is no part of a kind's name"),
+        part => panic!("{part} is not part of a kind's name"),
     };
     let keys = changed(&format!("{part} = \"{value}\""));
     kind(&format!("{part}/{name}"), &keys, "", Sent::Edited(edits)).with_harm_if(harm(row, 3))

@@ -1,4 +1,4 @@
-//! The mutation corpus: projects that are right but for one place, and what each would send to the API server.
+//! The mutation corpus: projects that are right except for one place, and what each would send to the API server.
 //!
 //! A [`Case`] is a small package with one mistake in it, or with something that only looks like one. The tables of the
 //! modules below are the corpus; `cargo xtask mutations` sends what each case makes to kube-apiserver and records the
@@ -187,7 +187,7 @@ impl Case {
         }
     }
 
-    /// A mistake that no server tells of.
+    /// A mistake that no server reports.
     fn with_harm(self, harm: &'static str) -> Case {
         Case {
             harm: Some(harm),
@@ -310,13 +310,13 @@ fn apply(objects: &mut Vec<Value>, (place, value): &Edit) -> Result<(), String> 
             .try_for_each(|edit| apply(objects, &edit));
     }
     let (index, pointer) = place.split_once(':').unwrap_or(("0", place));
-    let index: usize = index.parse().map_err(|_| format!("{place} is no place"))?;
+    let index: usize = index.parse().map_err(|_| format!("{place} is not a place"))?;
     let object = objects
         .get_mut(index)
         .ok_or_else(|| format!("there is no object {index}"))?;
     let (parent, last) = pointer
         .rsplit_once('/')
-        .ok_or_else(|| format!("{pointer} is no JSON pointer"))?;
+        .ok_or_else(|| format!("{pointer} is not a JSON pointer"))?;
     let last = last.replace("~1", "/").replace("~0", "~");
     let parent = object
         .pointer_mut(parent)
@@ -326,7 +326,7 @@ fn apply(objects: &mut Vec<Value>, (place, value): &Edit) -> Result<(), String> 
         (Value::Object(fields), None) => drop(fields.remove(&last)),
         (Value::Array(items), Some(value)) if last == "-" => items.push(value.clone()),
         (Value::Array(items), Some(value)) => {
-            let at: usize = last.parse().map_err(|_| format!("{last} is no index"))?;
+            let at: usize = last.parse().map_err(|_| format!("{last} is not an index"))?;
             *items.get_mut(at).ok_or("the list is shorter")? = value.clone();
         }
         _ => return Err(format!("{pointer} is in no object")),

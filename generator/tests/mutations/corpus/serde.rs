@@ -1,4 +1,4 @@
-//! Rust types and serde's attributes: what is no right form on the wire, and what only looks odd.
+//! Rust types and serde's attributes: what is wrong on the wire, and what only looks odd.
 
 use super::{Case, KEYS, fields, harm, library, rows, sent};
 

@@ -178,7 +178,7 @@ impl<'a> Lexer<'a> {
         Diagnostic::error(span, format!("unexpected character `{}`", letter.escape_debug()))
     }
 
-    /// Letters, digits, `_`, and characters beyond ASCII that are no spaces.
+    /// Letters, digits, `_`, and characters beyond ASCII that are not spaces.
     fn skip_word(&mut self) {
         loop {
             let rest = &self.bytes[self.at..];

@@ -5,7 +5,7 @@ use crate::Diagnostic;
 use crate::token::Kind;
 
 impl Lexer<'_> {
-    /// A byte order mark, and a first line that begins with `#!` and is no attribute.
+    /// A byte order mark, and a first line that begins with `#!` and is not an attribute.
     pub(super) fn skip_preamble(&mut self) {
         if self.text.starts_with('\u{feff}') {
             self.at = '\u{feff}'.len_utf8();

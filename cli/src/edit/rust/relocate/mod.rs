@@ -10,7 +10,7 @@
 //! super::settings in controller::cup, which moves a level down: super::super::settings
 //! ```
 //!
-//! Only these segments are replaced; each other byte of a file is kept. Where a path is not code for certain, as in an
+//! Only these segments are replaced; each other byte of a file is kept. Where a path is not certainly code, as in an
 //! attribute, a string of an attribute or macro arguments that are not expressions, or where a glob import would
 //! bring in something else, nothing is rewritten and the place is an [`Obstruction`].
 

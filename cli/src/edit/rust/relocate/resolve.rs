@@ -108,7 +108,7 @@ impl<'m, 't> Resolver<'m, 't> {
             .flatten()
     }
 
-    /// Finds a name in a scope. `None` means that the scope does not have it, `Some(None)` that it is no module.
+    /// Finds a name in a scope. `None` means that the scope does not have it, `Some(None)` that it is not a module.
     fn find_in_scope(&self, place: Place<'_>, scope: &Scope, name: &str) -> Option<Option<(ModuleId, How)>> {
         let key = (place.module, format!("{}:{name}", place.blocks.len()));
         if self.open.borrow().contains(&key) || self.open.borrow().len() > DEEPEST {

@@ -374,7 +374,7 @@ impl Scanner<'_, '_> {
         self.obstruct(context.module, path.start(), reason, help);
     }
 
-    /// Checks that a name that is no module of the package does not become one.
+    /// Checks that a name that is not a module of the package does not become one.
     fn check_added_name(&mut self, path: &WrittenPath, place: Place<'_>) {
         let name = &path.segments[0].name;
         if path.is_global || self.resolver.is_bound(place, name) {
@@ -408,7 +408,7 @@ impl Scanner<'_, '_> {
     }
 }
 
-/// The reason why tokens in attributes are no code.
+/// The reason why tokens in attributes are not code.
 const ATTRIBUTE: &str = "an attribute";
 
 fn is_punct(tokens: &[TokenTree], at: usize, wanted: char) -> bool {

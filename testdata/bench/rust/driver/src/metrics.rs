@@ -29,7 +29,7 @@ fn parse(rest: &str) -> Option<Line<'_>> {
     Some((labels.collect(), value.trim().parse().ok()?))
 }
 
-/// Requests for the kinds at hand, as the API server counts them: by `VERB resource`.
+/// Requests for the measured kinds, as the API server counts them: by `VERB resource`.
 pub fn requests(apiserver: &str) -> BTreeMap<String, f64> {
     let mut counts = BTreeMap::new();
     for (labels, value) in lines(apiserver, "apiserver_request_total") {

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::v1::Template;
 
-/// Loses the metadata of its template, and is told so.
+/// Loses the metadata of its template, with a warning.
 #[derive(CustomResource, CrdSchema, Serialize, Deserialize, Clone, Debug)]
 #[kube(
     group = "parts.k8s.io",
