@@ -2,8 +2,6 @@
 
 use rbuilder_schema::{Schema, SchemaType};
 
-use super::rules::Scope;
-
 /// A bound that a list, map or string lacks.
 #[derive(Clone)]
 pub(crate) struct MissingBound {
@@ -19,10 +17,11 @@ impl MissingBound {
     }
 }
 
-/// Returns the help about a rule on the value of a schema: bounds to add, four at most.
-pub(crate) fn advise_bounds(schema: &Schema, scope: &Scope) -> String {
-    let mut missing: Vec<MissingBound> = scope.unbounded.iter().cloned().collect();
-    collect_missing(schema, &scope.path, &mut missing);
+/// Returns the help about a rule on the value at `path`: bounds to add, four at most. `unbounded` is the list or map around
+/// the value that has none.
+pub(crate) fn advise_bounds(schema: &Schema, path: &str, unbounded: Option<&MissingBound>) -> String {
+    let mut missing: Vec<MissingBound> = unbounded.into_iter().cloned().collect();
+    collect_missing(schema, path, &mut missing);
     missing.truncate(4);
     if missing.is_empty() {
         return "simplify the rule, or lower the bounds of the lists, maps and strings it reads".to_owned();

@@ -18,6 +18,7 @@ mod lexer;
 mod literals;
 mod macros;
 mod mismatch;
+mod nodes;
 mod parser;
 mod rules;
 mod types;

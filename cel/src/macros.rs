@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use super::Diagnostic;
 use super::ast::{ACCUMULATOR, Expr, Fold, Kind, Literal};
-use super::parser::Nodes;
+use super::nodes::Nodes;
 
 type Result = std::result::Result<Expr, Diagnostic>;
 

@@ -6,13 +6,10 @@ use super::Diagnostic;
 use super::ast::{Expr, Kind, Literal};
 use super::lexer::{self, Token};
 use super::macros;
+use super::nodes::{Nodes, too_large};
 
 /// The maximum depth of nested brackets that is checked; the API server refuses more than 250.
 const MAX_NESTING: usize = 100;
-/// The maximum depth of a tree that is checked.
-const MAX_DEPTH: usize = 300;
-/// The maximum size of a tree that is checked.
-const MAX_NODES: usize = 20_000;
 
 /// A tree and the number of its nodes.
 pub(crate) struct Parsed {
@@ -33,56 +30,9 @@ pub(crate) fn parse_expression(text: &str) -> Result<Parsed> {
     match parser.peek() {
         None => Ok(Parsed {
             root,
-            nodes: parser.nodes.count,
+            nodes: parser.nodes.count(),
         }),
         Some(_) => parser.unexpected("an operator or the end"),
-    }
-}
-
-/// Creates nodes and numbers them.
-#[derive(Default)]
-pub(crate) struct Nodes {
-    count: usize,
-    /// The depth of the deepest node created.
-    depth: usize,
-}
-
-/// A warning about an expression that is too large to be checked.
-fn too_large(at: Range<usize>) -> Diagnostic {
-    Diagnostic::warning(at, "the expression is too large to be checked here")
-}
-
-impl Nodes {
-    /// Limits the size of the tree, because it is traversed by recursion.
-    pub(crate) fn check_size(&self, at: &Range<usize>) -> Result<()> {
-        match self.count <= MAX_NODES && self.depth <= MAX_DEPTH {
-            true => Ok(()),
-            false => Err(too_large(at.clone())),
-        }
-    }
-
-    pub(crate) fn make(&mut self, at: &Range<usize>, kind: Kind) -> Expr {
-        let id = self.count;
-        self.count += 1;
-        let depth = 1 + kind.depth();
-        self.depth = self.depth.max(depth);
-        Expr {
-            id,
-            at: at.clone(),
-            depth,
-            kind,
-        }
-    }
-
-    pub(crate) fn call(&mut self, at: &Range<usize>, function: &str, args: Vec<Expr>) -> Expr {
-        self.make(
-            at,
-            Kind::Call {
-                function: function.to_owned(),
-                target: None,
-                args,
-            },
-        )
     }
 }
 

@@ -222,7 +222,9 @@ impl Walk {
                 "the estimated cost of {what} exceeds the API server's limit by a factor of {}",
                 factor(cost.total(), RULE_BUDGET)
             );
-            self.error(&site.place, message, advise_bounds(site.schema, site.scope));
+            let scope = site.scope;
+            let help = advise_bounds(site.schema, &scope.path, scope.unbounded.as_ref());
+            self.error(&site.place, message, help);
         }
         self.costs.push(cost);
     }

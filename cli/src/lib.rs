@@ -9,6 +9,7 @@ mod base64;
 mod bundle;
 mod chart;
 mod cluster;
+mod color;
 pub mod commands;
 mod disk;
 pub mod edit;

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::io::{ErrorKind, IsTerminal, Write};
 
+use crate::color::color_sequence;
 use crate::plan::{Plan, render_summary};
 use crate::report;
 use crate::tree::Viewpoint;
@@ -255,13 +256,6 @@ fn harmless(text: &str) -> Cow<'_, str> {
     }
     shown.push_str(rest);
     Cow::Owned(shown)
-}
-
-/// Returns the length of the sequence that a text begins with, if it is one that sets a color.
-pub(crate) fn color_sequence(text: &str) -> Option<usize> {
-    let rest = text.strip_prefix("\x1b[")?;
-    let end = rest.find(|c: char| !c.is_ascii_digit() && c != ';')?;
-    rest[end..].starts_with('m').then_some(end + 3)
 }
 
 /// Returns whether a terminal type supports color. As in other programs, an unset type does not.

@@ -15,8 +15,19 @@ pub enum Unknown<'a> {
     Part(&'a str),
 }
 
+impl<'a> Expr<'a> {
+    /// Evaluates arithmetic on literals and on the bounds of std's integers.
+    ///
+    /// # Errors
+    ///
+    /// If the expression is of another form, needs a name of the program, or has no result.
+    pub fn value(&self) -> Result<Value, Unknown<'a>> {
+        evaluate_expr(self)
+    }
+}
+
 /// The value of an expression.
-pub(crate) fn evaluate_expr<'a>(expr: &Expr<'a>) -> Result<Value, Unknown<'a>> {
+fn evaluate_expr<'a>(expr: &Expr<'a>) -> Result<Value, Unknown<'a>> {
     match &expr.kind {
         ExprKind::Literal(value) => Ok(value.clone()),
         ExprKind::Array(items) => items.iter().map(evaluate_expr).collect(),

@@ -2,7 +2,6 @@
 
 use serde_json::Value;
 
-use crate::constant::{self, Unknown};
 use crate::token::{Cursor, Delimiter, Kind, MAX_DEPTH, warn_too_deep};
 use crate::{Diagnostic, Span, TypeRef, args, types};
 
@@ -145,15 +144,6 @@ impl<'a> Expr<'a> {
     /// Returns true for a call of serde_json's `json!`.
     pub(crate) fn is_json(&self) -> bool {
         matches!(&self.kind, ExprKind::Macro(names, _) if names.last() == Some(&"json"))
-    }
-
-    /// Evaluates arithmetic on literals and on the bounds of std's integers.
-    ///
-    /// # Errors
-    ///
-    /// If the expression is of another form, needs a name of the program, or has no result.
-    pub fn value(&self) -> Result<Value, Unknown<'a>> {
-        constant::evaluate_expr(self)
     }
 }
 

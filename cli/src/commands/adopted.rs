@@ -5,7 +5,7 @@ use anyhow::{Result, anyhow, bail};
 use rbuilder_generator::Sources;
 use toml_edit::Document;
 
-use super::create_api::check_module_place;
+use super::edits::check_module_place;
 use super::{init, scaffold};
 use crate::edit::{dependency, rust};
 use crate::flags::LibrarySource;

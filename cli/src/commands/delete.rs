@@ -9,8 +9,11 @@ use std::path::Path;
 use anyhow::{Result, anyhow, bail};
 use rbuilder_templates::{ApiContext, OnExists, Rendered, WebhookContext};
 
-use super::create_api::{ApiPlaces, BINDING, reexported_names, shown_version};
-use super::create_webhook::{StorageChange, find_types, webhook_context};
+use super::create_api::{BINDING, reexported_names};
+use super::create_webhook::StorageChange;
+use super::edits::{find_types, shown_version, unlisted};
+use super::places::ApiPlaces;
+use super::webhook_context::webhook_context;
 use super::{Outcome, execute, features, foreign_kind, scaffold};
 use crate::edit::{Obstacle, dependency, kustomization, rust, version::Definition};
 use crate::flags::{Delete, DeleteControllerFlags, DeleteKindFlags, DeleteWebhookFlags};
@@ -460,7 +463,7 @@ impl<'a> Removal<'a> {
     fn finish(mut self) -> Result<Outcome> {
         self.remove_cluster_binding()?;
         self.check_unchanged()?;
-        self.project.write(&mut self.plan, self.tree)?;
+        self.plan.write_project(&self.project, self.tree)?;
         let found = scaffold::add_manifests(&mut self.plan, self.tree, true)?;
         // Generating has removed the manifest of the webhooks from the list.
         if let Some(text) = self.webhook_list.take() {
@@ -607,9 +610,4 @@ fn find_recorded<'p>(project: &'p Project, flags: &DeleteKindFlags) -> Result<&'
             shown_version(group, version)
         )
     })
-}
-
-/// Returns the obstacle of a list that an entry cannot be removed from.
-pub(super) fn unlisted(reason: String, entry: &str) -> Obstacle {
-    Obstacle::new(reason).with_lines("remove this entry", format!("- {entry}"))
 }

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 
 use anyhow::{Result, anyhow, bail};
 
-use super::create_api::edit_file;
-use super::{Outcome, delete::unlisted};
+use super::Outcome;
+use super::edits::{edit_file, unlisted};
 use crate::edit::Obstacle;
 use crate::edit::kustomization::{self, COMPONENTS, TRANSFORMERS};
 use crate::flags::{Feature, SettingFlags};

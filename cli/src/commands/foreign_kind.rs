@@ -217,7 +217,7 @@ pub(super) fn add_crate(plan: &mut Plan, tree: &Tree, resource: &Resource) -> Re
     }
     let requirement = Requirement::parse(&resource.module)?;
     let lines = format!("[dependencies]\n{}", requirement.line());
-    super::create_api::edit_file(plan, tree, "Cargo.toml", &lines, |text| {
+    super::edits::edit_file(plan, tree, "Cargo.toml", &lines, |text| {
         dependency::add_dependency(text, &requirement)
     })
 }

@@ -11,7 +11,6 @@ use std::path::Path;
 use anyhow::{Result, bail};
 
 use super::check::check_up_to_date;
-use super::{bundle, grafana, helm};
 use crate::commands::Outcome;
 use crate::commands::scaffold_merge::{ConflictPlace, add_conflicts, refuse_conflicts};
 use crate::edit::merge::{Labels, RebasedChange, find_markers, merge_scaffold};
@@ -30,22 +29,6 @@ pub(super) struct Product {
     pub(super) command: &'static str,
     /// Path of the base.
     pub(super) base: &'static str,
-}
-
-/// All products.
-const PRODUCTS: [Product; 3] = [helm::CHART, bundle::BUNDLE, grafana::DASHBOARDS];
-
-/// Returns the paths of the files of all products, as their commands last wrote them.
-///
-/// # Errors
-/// Fails if a base cannot be read, or has conflicts of git.
-pub(super) fn read_generated_paths(plan: &Plan, tree: &Tree) -> Result<Vec<String>> {
-    let mut paths = Vec::new();
-    for product in PRODUCTS {
-        let text = plan.read(tree, product.base)?.unwrap_or_default();
-        paths.extend(parse_base(product.base, &text)?.into_keys());
-    }
-    Ok(paths)
 }
 
 /// Runs a command that makes a product with `--check`. A file that somebody else wrote is an error, not a stale one.
@@ -274,7 +257,10 @@ fn print_base(files: &BTreeMap<String, String>) -> String {
 }
 
 /// Parses the text of a base. All of its files end in a line end.
-fn parse_base(base: &str, text: &str) -> Result<BTreeMap<String, String>> {
+///
+/// # Errors
+/// Fails if the base has conflicts of git.
+pub(super) fn parse_base(base: &str, text: &str) -> Result<BTreeMap<String, String>> {
     let mut files: BTreeMap<String, String> = BTreeMap::new();
     let mut path = None;
     for (index, line) in text.lines().enumerate() {

@@ -43,7 +43,7 @@ pub fn plan_library(tree: &Tree, flags: &LibraryFlags) -> Result<Outcome> {
         record_manifest(&mut project, &old, &choice.library)?;
     }
     project.known.rbuilder.library = Some(choice.library);
-    project.write(&mut plan, tree)?;
+    plan.write_project(&project, tree)?;
     for (message, help) in &choice.warnings {
         outcome.warn(message, help);
     }

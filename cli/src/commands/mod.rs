@@ -14,6 +14,7 @@ mod dev;
 mod docs;
 mod doctor;
 mod edit;
+mod edits;
 #[cfg(feature = "control-plane")]
 mod envtest;
 mod features;
@@ -29,6 +30,7 @@ mod library;
 mod man;
 mod manifests;
 mod owners;
+mod places;
 mod reference;
 mod run;
 mod scaffold;
@@ -36,6 +38,7 @@ mod scaffold_merge;
 mod types;
 mod update;
 mod version;
+mod webhook_context;
 mod webhooks;
 #[cfg(not(feature = "control-plane"))]
 mod without_control_plane;

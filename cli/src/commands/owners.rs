@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use anyhow::{Result, bail};
 use rbuilder_templates::{OnExists, Rendered};
 
-use super::create_api::ApiPlaces;
-use super::{create_webhook, scaffold};
+use super::places::ApiPlaces;
+use super::scaffold;
+use super::webhook_context::webhook_context;
 use crate::project::{Known, Project, Resource, names};
 
 /// Checks that no file to write belongs to another kind in PROJECT. `--force` does not override this, because it
@@ -56,7 +57,7 @@ fn owned_paths(project: &Project, resource: &Resource) -> Result<BTreeSet<String
     }
     let api = ApiPlaces::of(project, resource).with_types().context();
     if let Some(webhooks) = &resource.webhooks {
-        let webhook = create_webhook::webhook_context(project, resource, webhooks, &api);
+        let webhook = webhook_context(project, resource, webhooks, &api);
         let made = rbuilder_templates::webhook_files(&context, &api, &webhook)?;
         // What is in config/ serves every webhook of the project.
         files.extend(made.into_iter().filter(|file| !file.path.starts_with("config/")));

@@ -6,7 +6,7 @@ use anyhow::{Result, anyhow, bail};
 use rbuilder_importer::{Diagnostic, Imported, ModuleFolder, import_definitions, is_definition};
 use serde_json::{Value, json};
 
-use super::create_api::edit_file;
+use super::edits::edit_file;
 use super::{Outcome, execute, kubernetes};
 use crate::edit::rust;
 use crate::edit::selection::has_only;

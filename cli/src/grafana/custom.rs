@@ -5,9 +5,11 @@ use std::collections::BTreeSet;
 use anyhow::{Result, bail};
 use serde::Deserialize;
 
-use super::CUSTOM_METRICS;
 use super::dashboard::{Panel, Query};
 use crate::yaml_stream::describe_failure;
+
+/// The file in which users list metrics of their own.
+pub(crate) const CUSTOM_METRICS: &str = "grafana/custom-metrics/config.yaml";
 
 /// Most metrics of a list. A dashboard of more is of no use to a person.
 const MOST_METRICS: usize = 200;

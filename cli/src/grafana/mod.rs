@@ -13,13 +13,11 @@ use std::collections::BTreeMap;
 
 use rbuilder_generator::yaml;
 
-pub(crate) use self::custom::CustomMetrics;
 use self::custom::CustomPanel;
+pub(crate) use self::custom::{CUSTOM_METRICS, CustomMetrics};
 use self::dashboard::{Dashboard, Section};
 use crate::hash::fnv1a_32;
 
-/// The file in which users list metrics of their own.
-pub(crate) const CUSTOM_METRICS: &str = "grafana/custom-metrics/config.yaml";
 /// The rules, where the component `prometheus` deploys them.
 pub(crate) const RULES: &str = "config/prometheus/rules.yaml";
 

@@ -22,6 +22,7 @@ pub use show::{render_diff, render_json, render_summary};
 
 use crate::edit::{verify_cut, verify_edit};
 use crate::line_ends::{self, is_same_text};
+use crate::project::{ATTRIBUTES, ATTRIBUTES_TEXT, FILE, Project, RECORD};
 use crate::tree::{Tree, check_relative, levels_above};
 
 /// A change to a file.
@@ -158,6 +159,16 @@ impl Plan {
             before,
             after,
         })
+    }
+
+    /// Sets PROJECT and the record of scaffolded files.
+    ///
+    /// # Errors
+    /// Fails as [`edit`](Self::edit) does.
+    pub fn write_project(&mut self, project: &Project, tree: &Tree) -> Result<()> {
+        self.replace(tree, ATTRIBUTES, ATTRIBUTES_TEXT)?;
+        self.replace(tree, RECORD, &project.print_record())?;
+        self.edit(tree, FILE, &project.print())
     }
 
     /// Sets the new text of a file that belongs to the user.

@@ -18,7 +18,6 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::library::Library;
-use crate::plan::Plan;
 use crate::tree::Tree;
 use crate::yaml_stream::describe_failure;
 
@@ -148,14 +147,9 @@ impl Project {
         Ok(Some(project))
     }
 
-    /// Adds PROJECT and the record of scaffolded files to a plan.
-    ///
-    /// # Errors
-    /// Fails as [`Plan::edit`] does.
-    pub fn write(&self, plan: &mut Plan, tree: &Tree) -> Result<()> {
-        plan.replace(tree, ATTRIBUTES, ATTRIBUTES_TEXT)?;
-        plan.replace(tree, RECORD, &self.scaffolded.print())?;
-        plan.edit(tree, FILE, &self.print())
+    /// Returns the text of the record of scaffolded files.
+    pub(crate) fn print_record(&self) -> String {
+        self.scaffolded.print()
     }
 
     /// Parses the file.

@@ -11,8 +11,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use fs_err as fs;
 use rbuilder_generator::{Archive, ArchiveError, REGISTRY};
 
-use super::sources::Text;
-use super::tarball::{LARGEST_KEPT, Texts, read_manifest, read_texts};
+use super::tarball::{LARGEST_KEPT, Text, Texts, read_manifest, read_texts};
 use crate::disk::{read_bounded, too_large};
 
 /// Maximum size of an archive in bytes. crates.io accepts 10 MiB, and more on request.

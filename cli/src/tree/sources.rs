@@ -10,6 +10,7 @@ use walkdir::WalkDir;
 
 use super::archives::{Archives, is_archived};
 use super::area::{Area, is_absent};
+use super::tarball::Text;
 use super::{Changed, Tree};
 
 /// The source files in a directory and in the path dependencies that it refers to. Links are followed within the
@@ -29,9 +30,6 @@ pub(super) struct SourceTexts {
     planned: Vec<String>,
     texts: Mutex<BTreeMap<String, Text>>,
 }
-
-/// The text of a file; `None` if it does not exist, or the reason why it cannot be read.
-pub(super) type Text = Result<Option<Arc<str>>, String>;
 
 impl Tree {
     /// Returns the source with the planned changes: texts by path, or `None` for deleted files.

@@ -17,7 +17,7 @@ use std::borrow::Cow;
 use std::path::{Component, Path, PathBuf};
 
 use super::archives::is_archived;
-use crate::shell::color_sequence;
+use crate::color::color_sequence;
 
 /// The directory below a project that paths in messages are relative to.
 #[derive(Debug)]

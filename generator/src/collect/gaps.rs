@@ -6,7 +6,6 @@ use rbuilder_reader::{Attribute, Span};
 use rbuilder_syntax::{Diagnostic, MarkKind};
 
 use super::file::FileReader;
-use super::markers::rewritten_module;
 use super::seen_marks::report_unseen;
 use crate::gap::{Gap, GapId, GapSort};
 use crate::package::ModuleId;
@@ -108,6 +107,12 @@ pub(super) fn describe_rewritten(attr: &Attribute<'_>, text: &str) -> Diagnostic
 pub(super) fn generated_kinds(span: Span) -> Diagnostic {
     let message = "this macro generates kinds, which rbuilder does not read; it does not expand macros";
     let help = "write a struct with `#[derive(CustomResource)]` for each version, or keep the CRDs that the program prints";
+    Diagnostic::error(span, message).help(help)
+}
+
+pub(super) fn rewritten_module(span: Span) -> Diagnostic {
+    let message = "this attribute macro may change the module; rbuilder does not run macros";
+    let help = "move API types and markers to a module without the macro";
     Diagnostic::error(span, message).help(help)
 }
 

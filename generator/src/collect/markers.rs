@@ -9,7 +9,7 @@ use rbuilder_syntax::{
 };
 
 use super::file::FileReader;
-use super::gaps::{generated_kinds, makes_kinds};
+use super::gaps::{generated_kinds, makes_kinds, rewritten_module};
 use super::{attributes, handler};
 use crate::package::{ModuleId, PlacedRule};
 
@@ -107,11 +107,5 @@ impl FileReader<'_, '_> {
 fn rewritten_type(span: Span) -> Diagnostic {
     let message = "this attribute macro may change the type; rbuilder does not run macros";
     let help = "move it below the derives if it configures one of them; otherwise write out the type that it generates";
-    Diagnostic::error(span, message).help(help)
-}
-
-pub(super) fn rewritten_module(span: Span) -> Diagnostic {
-    let message = "this attribute macro may change the module; rbuilder does not run macros";
-    let help = "move API types and markers to a module without the macro";
     Diagnostic::error(span, message).help(help)
 }

@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rbuilder_reader::{TypeKind, TypeRef};
+use rbuilder_syntax::Type;
 
-use super::reach::types_of;
 use crate::gap::words;
 use crate::package::{Alias, Dependency, ModuleId, Name, Package};
 
@@ -53,6 +53,17 @@ pub(super) fn may_need_published(package: &Package) -> bool {
             begins_locked(path) && hops.contains(name.as_str()) && !is_locked(dependencies.get(name))
         }) || module.globs.iter().any(|glob| begins_locked(&glob.path))
     })
+}
+
+/// The types that a type mentions.
+pub(super) fn types_of(model: &Type) -> impl Iterator<Item = &TypeRef> {
+    let kind = model.custom_resource.as_ref();
+    let defaults = model.generics.iter().filter_map(|(_, default)| default.as_ref());
+    model
+        .slots
+        .iter()
+        .chain(kind.and_then(|kind| kind.status.as_ref()))
+        .chain(defaults)
 }
 
 fn is_locked(dependency: Option<&Dependency>) -> bool {

@@ -7,7 +7,7 @@ use rbuilder_reader::{TypeKind, TypeRef};
 use rbuilder_syntax::{DefaultSource, Type};
 
 use super::Collector;
-use super::need::may_need_published;
+use super::need::{may_need_published, types_of};
 use crate::package::{AliasId, ModuleId, Package, TypeId, ValueId};
 use crate::resolve::{Found, Owner, ValueTarget, find_item, find_owner, find_value};
 
@@ -239,17 +239,6 @@ impl Collector<'_> {
             }
         }
     }
-}
-
-/// The types that a type mentions.
-pub(super) fn types_of(model: &Type) -> impl Iterator<Item = &TypeRef> {
-    let kind = model.custom_resource.as_ref();
-    let defaults = model.generics.iter().filter_map(|(_, default)| default.as_ref());
-    model
-        .slots
-        .iter()
-        .chain(kind.and_then(|kind| kind.status.as_ref()))
-        .chain(defaults)
 }
 
 /// Returns whether a type as written in a module is this one.

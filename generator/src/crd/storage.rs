@@ -3,11 +3,10 @@
 
 use rbuilder_syntax::CustomResource;
 
-use super::merge::Versions;
-use crate::package::Package;
+use crate::package::{Package, TypeId};
 
 /// The position of the stored version, where several could be; nothing where `storage` says all, or says it twice.
-pub(super) fn find_stored(package: &Package, versions: &Versions<'_>) -> Option<usize> {
+pub(super) fn find_stored(package: &Package, versions: &[(TypeId, &CustomResource)]) -> Option<usize> {
     choose(package, versions).map(|(position, _)| position)
 }
 
@@ -20,7 +19,7 @@ pub(super) struct Explanation {
 }
 
 /// Why a version is the stored one, where `storage` does not say it.
-pub(super) fn explain(package: &Package, versions: &Versions<'_>) -> Option<Explanation> {
+pub(super) fn explain(package: &Package, versions: &[(TypeId, &CustomResource)]) -> Option<Explanation> {
     let (position, why) = choose(package, versions)?;
     let CustomResource { kind, version, .. } = versions[position].1;
     Some(Explanation {
@@ -35,7 +34,7 @@ pub(super) fn explain(package: &Package, versions: &Versions<'_>) -> Option<Expl
 
 const TOLD: &str = "as passed to `merge_crds`";
 
-fn choose(package: &Package, versions: &Versions<'_>) -> Option<(usize, &'static str)> {
+fn choose(package: &Package, versions: &[(TypeId, &CustomResource)]) -> Option<(usize, &'static str)> {
     let is_open = |resource: &CustomResource| resource.storage && !resource.is_storage_written;
     let stored = versions.iter().filter(|(_, resource)| resource.storage).count();
     let open: Vec<usize> = (0..versions.len())

@@ -2,27 +2,26 @@
 
 mod further;
 mod imported;
-mod places;
 mod request;
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, bail};
 use rbuilder_importer::ImportedVersion;
 use rbuilder_templates::{ApiContext, Rendered};
 
 pub use self::imported::plan_create_api_from_crd;
 pub(crate) use self::imported::{import_crd, plan_create_imported};
-pub(super) use self::places::ApiPlaces;
 
 pub(super) use self::further::types_path;
 
 use self::further::CopiedParts;
 use self::request::Request;
 use super::adopted::{Parts, check_places};
+use super::edits::{add_modules, check_module_place, edit_file};
 use super::{Outcome, execute, foreign_kind, owners, scaffold};
-use crate::edit::{Obstacle, dependency, kustomization, rust};
+use crate::edit::{dependency, kustomization, rust};
 use crate::flags::{ApiFlags, Output};
 use crate::plan::Plan;
 use crate::project::{Image, Project, names};
@@ -214,7 +213,7 @@ impl<'a> Creation<'a> {
             foreign_kind::add_crate(&mut self.plan, self.tree, &added.request.resource)?;
             add_lines(&mut self.plan, self.tree, &added.files, &added.api)?;
         }
-        self.project.write(&mut self.plan, self.tree)?;
+        self.plan.write_project(&self.project, self.tree)?;
         let found = scaffold::add_manifests(&mut self.plan, self.tree, has_manifests)?;
         let next = next_steps(&self.added, self.project.test_command());
         let mut outcome = found.into_outcome(self.plan).with_next(&next);
@@ -258,17 +257,6 @@ pub(super) fn reexported_names(api: &ApiContext) -> &str {
     if api.imported { &api.kind } else { "*" }
 }
 
-/// Checks that a module `a/mod.rs` to write does not exist as `a.rs`: Rust rejects both at once.
-pub(super) fn check_module_place(tree: &Tree, path: &str) -> Result<()> {
-    let Some(folder) = path.strip_suffix("/mod.rs") else {
-        return Ok(());
-    };
-    if tree.read(&format!("{folder}.rs"))?.is_some() {
-        bail!("{folder}.rs exists, but the module needs the directory {folder}/: move it to {path}");
-    }
-    Ok(())
-}
-
 /// Checks the flags of a controller that runs an image: it is scaffolded as a whole, whatever is left of it later.
 fn check_image_flags(flags: &ApiFlags) -> Result<()> {
     let is_whole = flags.resource != Some(false) && flags.controller != Some(false);
@@ -304,14 +292,6 @@ fn check_flags(flags: &ApiFlags) -> Result<()> {
         bail!("the types of a kind of another project are in its crate: omit `--resource`");
     }
     Ok(())
-}
-
-/// Returns group and version as people write them.
-pub(super) fn shown_version(group: &str, version: &str) -> String {
-    match group {
-        "" => version.to_owned(),
-        group => format!("{group}/{version}"),
-    }
 }
 
 /// Registers the new files in the files that list them.
@@ -379,36 +359,4 @@ fn read_crate_names(tree: &Tree) -> Result<BTreeSet<String>> {
     let mut crates = dependency::crate_names(&manifest, &["dependencies", "dev-dependencies"]);
     crates.extend(["core", "std"].map(str::to_owned));
     Ok(crates)
-}
-
-/// Adds a `pub mod` line for each part of a module path to the file of its parent.
-pub(super) fn add_modules(plan: &mut Plan, tree: &Tree, parts: &[&str]) -> Result<()> {
-    for end in 1..parts.len() {
-        let path = format!("src/{}/mod.rs", parts[..end].join("/"));
-        let name = parts[end];
-        edit_file(plan, tree, &path, &format!("pub mod {name};"), |text| {
-            rust::add_module(text, name, true)
-        })?;
-    }
-    Ok(())
-}
-
-/// Edits a file; fails with the lines to add by hand if that is not possible.
-pub(super) fn edit_file<E: Into<Obstacle>>(
-    plan: &mut Plan,
-    tree: &Tree,
-    path: &str,
-    lines: &str,
-    change: impl Fn(&str) -> Result<String, E>,
-) -> Result<()> {
-    let unrecognised = |obstacle: Obstacle| anyhow!(obstacle.in_file(path, lines));
-    let Some(text) = plan.read(tree, path)? else {
-        return Err(unrecognised("the file does not exist".into()));
-    };
-    let edited = change(&text).map_err(|obstacle| unrecognised(obstacle.into()))?;
-    if edited == text {
-        plan.keep(path);
-        return Ok(());
-    }
-    plan.edit(tree, path, &edited)
 }

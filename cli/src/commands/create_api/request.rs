@@ -4,9 +4,9 @@ use anyhow::{Result, bail};
 use rbuilder_templates::ApiContext;
 
 use super::further::{CopiedParts, find_newest_version};
-use super::places::{ApiPlaces, controller_module, controller_path};
-use super::shown_version;
+use crate::commands::edits::shown_version;
 use crate::commands::foreign_kind::{self, KindFlags, find_foreign_kind};
+use crate::commands::places::{ApiPlaces, controller_module, controller_path};
 use crate::commands::{owners, scaffold};
 use crate::flags::ApiFlags;
 use crate::project::{Api, Image, Project, Resource, names};

@@ -11,9 +11,9 @@ use anyhow::Result;
 use rbuilder_templates::ApiContext;
 use serde_json::Value;
 
-use super::find_types;
 use crate::commands::Outcome;
-use crate::commands::create_api::ApiPlaces;
+use crate::commands::edits::find_types;
+use crate::commands::places::ApiPlaces;
 use crate::edit::version::Definition;
 use crate::plan::{Plan, check_untracked};
 use crate::project::{Project, Resource};

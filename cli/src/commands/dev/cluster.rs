@@ -1,6 +1,7 @@
 //! The cluster that the operator runs against: a control plane of this process, or one that exists.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use rbuilder_control_plane::{Assets, Cancel, ControlPlane, Settings, Workspace};
@@ -10,6 +11,9 @@ use crate::cluster::{Interrupt, Kubectl};
 use crate::commands::envtest::find_installed;
 use crate::flags::{ClusterFlags, DevFlags};
 use crate::shell::Shell;
+
+/// Interval at which signals, servers and the operator are polled.
+pub(super) const TICK: Duration = Duration::from_millis(200);
 
 /// A cluster with its kubeconfig.
 pub(super) struct Cluster {
@@ -109,7 +113,7 @@ fn start_plane(dir: &Path, interrupt: &Interrupt) -> Result<ControlPlane> {
             if interrupt.is_asked() {
                 cancel.cancel();
             }
-            std::thread::sleep(super::TICK);
+            std::thread::sleep(TICK);
         }
         match start.join() {
             Ok(plane) => Ok(plane?),

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use rbuilder_control_plane::{ReservedPort, WebhookAddress, Workspace, issue_serving_certificate};
 
-use self::cluster::Cluster;
+use self::cluster::{Cluster, TICK};
 use self::installed::Installed;
 use self::operator::{Operator, build};
 use self::rendered::Rendered;
@@ -26,9 +26,6 @@ use super::{find_binary, find_kubectl, manifests};
 use crate::cluster::Interrupt;
 use crate::flags::DevFlags;
 use crate::shell::Shell;
-
-/// Interval at which signals and the operator are looked at.
-const TICK: Duration = Duration::from_millis(200);
 
 /// Timeout for an operator to serve its webhooks.
 const SERVED_TIMEOUT: Duration = Duration::from_secs(60);

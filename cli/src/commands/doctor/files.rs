@@ -6,12 +6,12 @@ use anyhow::Result;
 use rbuilder_templates::Archive;
 
 use super::Finding;
-use crate::commands::generated_merge::read_generated_paths;
+use crate::commands::generated_merge::{Product, parse_base};
 use crate::commands::scaffold_merge::{Scaffold, rebuild_scaffold};
 use crate::commands::update::find_base;
+use crate::commands::{bundle, grafana, helm};
 use crate::edit::merge::find_conflict;
 use crate::line_ends::is_same_text;
-use crate::plan::Plan;
 use crate::project::Project;
 use crate::tree::Tree;
 
@@ -19,6 +19,9 @@ use crate::tree::Tree;
 const LIBRARY: &str = "src/lib.rs";
 /// Most paths that a finding names.
 const MOST_PATHS: usize = 8;
+
+/// The products whose files commands generate and merge.
+const PRODUCTS: [Product; 3] = [helm::CHART, bundle::BUNDLE, grafana::DASHBOARDS];
 
 /// Rebuilds the scaffold that the project was made with; `None` without the templates, which another finding says.
 pub(super) fn find_scaffold(project: &Project) -> Option<Scaffold> {
@@ -99,7 +102,7 @@ pub(super) fn find_deleted_module(tree: &Tree, scaffold: &Scaffold, module: &str
 pub(super) fn examine_conflicts(tree: &Tree, project: &Project) -> Result<Vec<Finding>> {
     let record = project.scaffolded_files().paths().map(str::to_owned);
     let mut paths: BTreeSet<String> = record.collect();
-    paths.extend(read_generated_paths(&Plan::default(), tree)?);
+    paths.extend(read_generated_paths(tree)?);
     let mut places = Vec::new();
     for path in paths {
         let text = tree.read(&path)?.unwrap_or_default();
@@ -123,4 +126,17 @@ pub(super) fn list_paths(paths: &[String]) -> String {
         0 => shown,
         more => format!("{shown} and {more} more"),
     }
+}
+
+/// Returns the paths of the files of all products, as their commands last wrote them.
+///
+/// # Errors
+/// Fails if a base cannot be read, or has conflicts of git.
+fn read_generated_paths(tree: &Tree) -> Result<Vec<String>> {
+    let mut paths = Vec::new();
+    for product in PRODUCTS {
+        let text = tree.read(product.base)?.unwrap_or_default();
+        paths.extend(parse_base(product.base, &text)?.into_keys());
+    }
+    Ok(paths)
 }

@@ -10,9 +10,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::{Result, anyhow, bail};
 use rbuilder_templates::{OnExists, Rendered};
 
-use crate::commands::create_api::ApiPlaces;
-use crate::commands::create_webhook::webhook_context;
+use crate::commands::places::ApiPlaces;
 use crate::commands::scaffold_merge::{Relocated, Scaffold};
+use crate::commands::webhook_context::webhook_context;
 use crate::commands::{Outcome, owners, scaffold};
 use crate::edit::dependency::library_name;
 use crate::edit::rust::relocate::{FileFate, ModuleMoves, Obstruction, relocate_paths, replace_declarations};

@@ -7,11 +7,12 @@
 
 use anyhow::{Result, anyhow, bail};
 use rbuilder_generator::{PackageSummary, Sources, summarize_package};
-use rbuilder_templates::{Archive, OnExists, Rendered};
+use rbuilder_templates::{Archive, OnExists};
 use serde_json::json;
 
+use super::files::plan_files;
 use super::workspace::{find_workspace, record_place, warn_workflows};
-use super::{enter, plan_files, request};
+use super::{enter, request};
 use crate::commands::scaffold_merge::{ScaffoldMerge, rebuild_scaffold};
 use crate::commands::{Outcome, manifests, scaffold, update};
 use crate::edit::dependency;
@@ -97,7 +98,7 @@ fn plan_files_of(tree: &Tree, mut project: Project, flags: &InitFlags) -> Result
     if !package.leaves_out("config/rbac/kustomization.yaml") && plan.read(tree, ROLE)?.is_none() {
         plan.replace(tree, ROLE, &empty_role(&project))?;
     }
-    project.write(&mut plan, tree)?;
+    plan.write_project(&project, tree)?;
     let next = next_steps(tree, &package, flags);
     let mut outcome = found.into_outcome(plan);
     warn_workflows(&project, &mut outcome);
@@ -358,26 +359,6 @@ fn next_steps(tree: &Tree, package: &AdoptedPackage, flags: &InitFlags) -> Strin
     };
     let enter = enter(flags);
     next + &format!("{edit}, then run:\n{enter}  rbuilder manifests\n  rbuilder deploy --image <image>\n")
-}
-
-/// Returns the files that an adopted package has of its own, in the form in which they are scaffolded for a new package:
-/// commands that are run again to rebuild the scaffold edit them. They are not part of the scaffold.
-pub(in crate::commands) fn render_stand_ins(project: &Project) -> Result<Vec<Rendered>> {
-    let Some(package) = &project.known.rbuilder.package else {
-        return Ok(Vec::new());
-    };
-    let mut context = scaffold::project_context(project);
-    let own = rbuilder_templates::init_files(&context)?;
-    (context.adopted, context.manager) = (false, true);
-    let mut files = rbuilder_templates::init_files(&context)?;
-    let is_scaffolded = |path: &str| !package.leaves_out(path) && own.iter().any(|file| file.path == path);
-    for file in &mut files {
-        if file.path == "src/main.rs" {
-            file.path.clone_from(&package.main);
-        }
-    }
-    files.retain(|file| !is_scaffolded(&file.path));
-    Ok(files)
 }
 
 /// Adds a hint to the error about conflicting files in a directory that has a package.

@@ -1,6 +1,7 @@
 //! `rbuilder init`: scaffolds a project without APIs, or adopts the package that is there.
 
 mod adopt;
+mod files;
 mod workspace;
 
 use std::path::Path;
@@ -8,14 +9,12 @@ use std::path::Path;
 use anyhow::{Result, anyhow, bail};
 
 use rbuilder_generator::PackageSummary;
-use rbuilder_templates::OnExists;
 
-pub(super) use self::adopt::render_stand_ins;
+pub(super) use self::files::{plan_files, render_stand_ins};
 use self::workspace::{find_workspace, join, record_place, suggest_profile, warn_workflows};
 use super::{Outcome, execute, manifests, scaffold};
 use crate::flags::{InitFlags, License};
 use crate::library::choose::choose_library;
-use crate::plan::Plan;
 use crate::posix::quote_word;
 use crate::project::{FILE, Project, names};
 use crate::shell::Shell;
@@ -64,7 +63,7 @@ pub fn plan_init(tree: &Tree, flags: &InitFlags) -> Result<Outcome> {
     let mut plan = plan_files(tree, &mut project, flags.force)
         .map_err(|error| adopt::suggest_adoption(tree, flags, error))?;
     let found = manifests::add_to_plan(&mut plan, tree, &manifests::Request::default())?;
-    project.write(&mut plan, tree)?;
+    plan.write_project(&project, tree)?;
     let mut outcome = found.into_outcome(plan);
     for (message, help) in &warnings {
         outcome.warn(message, help);
@@ -99,27 +98,6 @@ pub(super) fn new_project(tree: &Tree, flags: &InitFlags) -> Result<(Project, Ve
 pub(super) fn join_workspace(outcome: &mut Outcome, tree: &Tree, project: &Project) -> Result<()> {
     let workspace = find_workspace(tree)?;
     join(outcome, tree, project, workspace.as_ref())
-}
-
-/// Returns the files of a project without APIs, which it records as scaffolded.
-///
-/// # Errors
-/// Fails if files conflict.
-pub(super) fn plan_files(tree: &Tree, project: &mut Project, force: bool) -> Result<Plan> {
-    let mut plan = Plan::default();
-    let context = scaffold::project_context(project);
-    let mut files = rbuilder_templates::init_files(&context)?;
-    if let Some(package) = &project.known.rbuilder.package {
-        files.retain(|file| !package.leaves_out(&file.path));
-    } else if tree.read(FILE)?.is_none() {
-        // Nothing here is ours yet, so files that later commands will add to must begin as we write them.
-        for file in files.iter().filter(|file| file.on_exists == OnExists::Shared) {
-            plan.put_owned(tree, &file.path, &file.text, force)?;
-        }
-    }
-    scaffold::add_files(&mut plan, tree, project, &files, force)?;
-    plan.check_conflicts()?;
-    Ok(plan)
 }
 
 /// Sets the source of the library: the recorded one, or for a new project the one that the flags ask for. Returns

@@ -183,7 +183,7 @@ impl<'a> ScaffoldMerge<'a> {
         if flags.no_conflicts {
             refuse_conflicts(report.command, &report.conflicts)?;
         }
-        target.write(&mut plan, tree)?;
+        plan.write_project(&target, tree)?;
         let asked = flags.manifests && !plan.is_empty() && report.conflicts.is_empty();
         let outcome = scaffold::add_manifests(&mut plan, tree, asked)?.into_outcome(plan);
         Ok((outcome, report))

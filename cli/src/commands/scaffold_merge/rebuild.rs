@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::{Context as _, Result};
 use rbuilder_templates::Release;
 
-use crate::commands::create_api::{ApiPlaces, edit_file, plan_create_api_without_crd, types_path};
+use crate::commands::create_api::{plan_create_api_without_crd, types_path};
+use crate::commands::edits::edit_file;
+use crate::commands::places::ApiPlaces;
 use crate::commands::scaffold::require_project;
 use crate::commands::{init, plan_create_api, plan_create_webhook, webhooks};
 use crate::edit::kustomization;
@@ -122,7 +124,7 @@ pub(in crate::commands) fn plan_init_again(tree: &Tree) -> Result<Plan> {
     for file in init::render_stand_ins(&project)? {
         plan.replace(tree, &file.path, &file.text)?;
     }
-    project.write(&mut plan, tree)?;
+    plan.write_project(&project, tree)?;
     Ok(plan)
 }
 

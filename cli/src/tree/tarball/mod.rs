@@ -10,10 +10,11 @@ use std::sync::Arc;
 use miniz_oxide::inflate::stream::{InflateState, inflate};
 use miniz_oxide::{DataFormat, MZFlush, MZStatus};
 
-use super::sources::Text;
-
 /// Maximum size of an unpacked archive in bytes: that of Cargo, which refuses to unpack more.
 const LARGEST_UNPACKED: u64 = 512 << 20;
+
+/// The text of a file; `None` if it does not exist, or the reason why it cannot be read.
+pub(super) type Text = Result<Option<Arc<str>>, String>;
 
 /// Maximum size of the texts that are kept of all archives in bytes, with their names. The largest packages, which are generated
 /// from hundreds of CRDs or from the headers of a system, have half of it.

@@ -1,0 +1,62 @@
+//! The nodes of a tree, as parser and macros create them: numbered, and limited in number and depth.
+
+use std::ops::Range;
+
+use super::Diagnostic;
+use super::ast::{Expr, Kind};
+
+/// The maximum depth of a tree that is checked.
+const MAX_DEPTH: usize = 300;
+/// The maximum size of a tree that is checked.
+const MAX_NODES: usize = 20_000;
+
+/// Creates nodes and numbers them.
+#[derive(Default)]
+pub(crate) struct Nodes {
+    count: usize,
+    /// The depth of the deepest node created.
+    depth: usize,
+}
+
+/// A warning about an expression that is too large to be checked.
+pub(crate) fn too_large(at: Range<usize>) -> Diagnostic {
+    Diagnostic::warning(at, "the expression is too large to be checked here")
+}
+
+impl Nodes {
+    pub(crate) fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Limits the size of the tree, because it is traversed by recursion.
+    pub(crate) fn check_size(&self, at: &Range<usize>) -> Result<(), Diagnostic> {
+        match self.count <= MAX_NODES && self.depth <= MAX_DEPTH {
+            true => Ok(()),
+            false => Err(too_large(at.clone())),
+        }
+    }
+
+    pub(crate) fn make(&mut self, at: &Range<usize>, kind: Kind) -> Expr {
+        let id = self.count;
+        self.count += 1;
+        let depth = 1 + kind.depth();
+        self.depth = self.depth.max(depth);
+        Expr {
+            id,
+            at: at.clone(),
+            depth,
+            kind,
+        }
+    }
+
+    pub(crate) fn call(&mut self, at: &Range<usize>, function: &str, args: Vec<Expr>) -> Expr {
+        self.make(
+            at,
+            Kind::Call {
+                function: function.to_owned(),
+                target: None,
+                args,
+            },
+        )
+    }
+}

@@ -1,0 +1,50 @@
+//! The files of a project without APIs.
+
+use anyhow::Result;
+use rbuilder_templates::{OnExists, Rendered};
+
+use crate::commands::scaffold;
+use crate::plan::Plan;
+use crate::project::{FILE, Project};
+use crate::tree::Tree;
+
+/// Returns the files of a project without APIs, which it records as scaffolded.
+///
+/// # Errors
+/// Fails if files conflict.
+pub(in crate::commands) fn plan_files(tree: &Tree, project: &mut Project, force: bool) -> Result<Plan> {
+    let mut plan = Plan::default();
+    let context = scaffold::project_context(project);
+    let mut files = rbuilder_templates::init_files(&context)?;
+    if let Some(package) = &project.known.rbuilder.package {
+        files.retain(|file| !package.leaves_out(&file.path));
+    } else if tree.read(FILE)?.is_none() {
+        // Nothing here is ours yet, so files that later commands will add to must begin as we write them.
+        for file in files.iter().filter(|file| file.on_exists == OnExists::Shared) {
+            plan.put_owned(tree, &file.path, &file.text, force)?;
+        }
+    }
+    scaffold::add_files(&mut plan, tree, project, &files, force)?;
+    plan.check_conflicts()?;
+    Ok(plan)
+}
+
+/// Returns the files that an adopted package has of its own, in the form in which they are scaffolded for a new package:
+/// commands that are run again to rebuild the scaffold edit them. They are not part of the scaffold.
+pub(in crate::commands) fn render_stand_ins(project: &Project) -> Result<Vec<Rendered>> {
+    let Some(package) = &project.known.rbuilder.package else {
+        return Ok(Vec::new());
+    };
+    let mut context = scaffold::project_context(project);
+    let own = rbuilder_templates::init_files(&context)?;
+    (context.adopted, context.manager) = (false, true);
+    let mut files = rbuilder_templates::init_files(&context)?;
+    let is_scaffolded = |path: &str| !package.leaves_out(path) && own.iter().any(|file| file.path == path);
+    for file in &mut files {
+        if file.path == "src/main.rs" {
+            file.path.clone_from(&package.main);
+        }
+    }
+    files.retain(|file| !is_scaffolded(&file.path));
+    Ok(files)
+}
