@@ -110,7 +110,7 @@ pub(super) fn generated_kinds(span: Span) -> Diagnostic {
     Diagnostic::error(span, message).help(help)
 }
 
-pub(super) fn rewritten_module(span: Span) -> Diagnostic {
+fn rewritten_module(span: Span) -> Diagnostic {
     let message = "this attribute macro may change the module; rbuilder does not run macros";
     let help = "move API types and markers to a module without the macro";
     Diagnostic::error(span, message).help(help)

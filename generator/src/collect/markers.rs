@@ -9,7 +9,7 @@ use rbuilder_syntax::{
 };
 
 use super::file::FileReader;
-use super::gaps::{generated_kinds, makes_kinds, rewritten_module};
+use super::gaps::{generated_kinds, makes_kinds};
 use super::{attributes, handler};
 use crate::package::{ModuleId, PlacedRule};
 
