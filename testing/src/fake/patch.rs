@@ -163,7 +163,9 @@ fn patched(writer: Writer<'_>, content_type: &str, mut object: Value) -> Result<
         return Err(Failure::unsupported_patch(known));
     }
     if !patch.is_object() {
-        return Err(Failure::bad_request("error decoding patch: it is not a JSON object"));
+        return Err(Failure::bad_request(
+            "error decoding patch: it is not a JSON object",
+        ));
     }
     if is_strategic {
         strategic::merge_strategically(&mut object, patch, Some(writer.version.schema()));
