@@ -334,7 +334,7 @@ fn a_channel_that_would_be_refused_is_not_written() {
         (
             &["--version 0.2.0", "--version 0.3.0"],
             "--version 0.4.0 --skips 0.2.0",
-            "from which no upgrade leads to the head: shop.v0.1.0\n  = help: pass `--skips 0.2.0,0.1.0` to upgrade over",
+            "from which no upgrade leads to the head: shop.v0.1.0\n  = help: pass `--skips 0.2.0,0.1.0` to upgrade from the stranded versions",
         ),
         (
             &["--version 0.2.0"],

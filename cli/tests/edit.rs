@@ -452,7 +452,7 @@ fn a_move_keeps_what_people_wrote() {
         assert!(ran.out.contains(moved), "{}", ran.out);
     }
     assert!(
-        ran.err.contains("bindings in clusters name the old ones"),
+        ran.err.contains("bindings in clusters refer to the old names"),
         "{}",
         ran.err
     );
@@ -633,7 +633,7 @@ fn moves_that_are_not_certain_are_refused() {
             "tests/cache_cup.rs",
             "",
             "//! Ours.\n",
-            "tests/cache_cup.rs is in the way",
+            "tests/cache_cup.rs exists, but tests/cup.rs moves there",
         ),
         (
             "config/rbac/kustomization.yaml",
@@ -673,7 +673,7 @@ fn moves_that_are_not_certain_are_refused() {
     let ran = folder.run("edit --multigroup=false");
     assert!(
         ran.err
-            .contains("src/api/cache/mod.rs has more than the modules that move"),
+            .contains("src/api/cache/mod.rs contains more than the modules that move"),
         "{}",
         ran.err
     );

@@ -177,7 +177,7 @@ fn what_cannot_be_scaffolded_is_said() {
         ),
         (
             "api --group authentication --version v1 --kind TokenReview --controller",
-            "objects of `TokenReview` are answered and not stored",
+            "objects of `TokenReview` are not stored",
         ),
         (
             "api --version v1 --kind ComponentStatus --resource=false",
@@ -189,7 +189,7 @@ fn what_cannot_be_scaffolded_is_said() {
         ),
         (
             "webhook --group core --version v1 --kind Pod --conversion --spoke v2",
-            "only its own project can convert it",
+            "belongs to another project, and only that project can convert it",
         ),
         (
             "api --group core --version v1 --kind Pod --resource=false --controller=false",

@@ -291,7 +291,7 @@ fn the_table_follows_values() {
     let readme = folder.tree()["charts/shop/README.md"].clone();
     for row in [
         "| `image.repository` | Image of the manager, without tag. | `\"ghcr.io/shop/operator\"` |",
-        "all serve webhooks. | `2` |",
+        "all replicas serve webhooks. | `2` |",
     ] {
         assert!(readme.contains(row), "{readme}");
     }

@@ -453,12 +453,12 @@ fn hostile_projects_are_refused_or_left_to_a_person() {
         (
             "PROJECT",
             project.replace("kind: Cup", "kind: ../Cup"),
-            Ok("no CRD of it is in config/crd/"),
+            Ok("config/crd/ has no CRD for it"),
         ),
         (
             "PROJECT",
             project.replace("kind: Cup", "kind: fn"),
-            Ok("no CRD of it is in config/crd/"),
+            Ok("config/crd/ has no CRD for it"),
         ),
         (
             "config/crd/bases/crew.example.com_cups.yaml",

@@ -125,7 +125,7 @@ fn the_manifest_of_the_workspace_says_what_becomes_of_a_project() {
         assert_eq!(own["Cargo.toml"].contains("[profile.release]"), !is_member, "{manifest}");
         assert!(!own["Cargo.toml"].contains("[workspace]"));
         assert_eq!(own.contains_key("Dockerfile.dockerignore"), is_member);
-        assert_eq!(ran.err.contains("add there:\n  [profile.release]\n"), is_member && !manifest.contains("[profile"), "{}", ran.err);
+        assert_eq!(ran.err.contains("add to it:\n  [profile.release]\n"), is_member && !manifest.contains("[profile"), "{}", ran.err);
         settled(&folder, &[INIT]);
         assert!(packages(&folder.path().join("crates/shop")).contains(&"shop".to_owned()));
     }
@@ -145,7 +145,7 @@ fn what_cannot_be_joined_is_said() {
     refused(
         &workspace("[workspace\n"),
         "crates/shop",
-        &["does not parse", "correct it first"],
+        &["cannot parse", "fix it first"],
     );
     refused(
         &workspace("workspace.resolver = \"3\"\n"),
@@ -212,7 +212,7 @@ fn settings_that_the_root_decides_are_said() {
         "warning: ../../Cargo.toml sets no `resolver`",
         "  = help: add `resolver = \"3\"` to `[workspace]` there",
         "warning: ../../Cargo.toml sets `panic = \"abort\"`",
-        "warning: GitHub runs the workflows in the root of the repository only",
+        "warning: GitHub runs only workflows in the root of the repository",
         "mv .github/workflows/$name.yml ../../.github/workflows/shop-$name.yml; done",
     ] {
         assert!(ran.err.contains(part), "`{part}` is not in\n{}", ran.err);

@@ -39,7 +39,7 @@ const CHANGES: &[(&str, &str, &str)] = &[
     ),
     (
         "init/config/default/kustomization.yaml.tera",
-        "# Optional components. Use `rbuilder edit --enable` and `--disable`, or uncomment and comment the lines.\n# does.\n",
+        "# Optional components. `rbuilder edit --enable` and `--disable` turn them on and off, and so does uncommenting or\n# commenting a line.\n",
         "# Optional components.\n",
     ),
     (

@@ -231,8 +231,8 @@ mod tests {
             "a.yaml",
             &format!("{cups}---\n{pots}---\nkind: Role\n"),
             &[
-                ("cups.x.io", Some("it has 2 other objects")),
-                ("pots.x.io", Some("it has 2 other objects")),
+                ("cups.x.io", Some("it contains 2 other objects")),
+                ("pots.x.io", Some("it contains 2 other objects")),
             ],
         );
         check(
