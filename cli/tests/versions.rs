@@ -600,7 +600,7 @@ fn samples_of_a_version_that_is_gone_are_named() {
     }
 }
 
-/// The metadata is that of every object, and a status that is no subresource is written with the rest.
+/// The metadata is that of every object, and a status that is not a subresource is written with the rest.
 #[test]
 fn samples_are_checked_as_whole_objects() {
     let folder = project();

@@ -16,7 +16,7 @@ use crate::package::{LocalItems, ModuleId};
 /// The bytes at most that are written again to read such items, all of them together.
 pub(super) const MAX_BYTES: usize = 64 << 20;
 
-/// The words by which items begin that are read, but for those behind another of them.
+/// The words that begin the items that are read, except those that follow another of them.
 const KEYWORDS: &[&str] = &[
     "use", "struct", "enum", "type", "const", "static", "fn", "impl", "trait", "union", "mod",
 ];
