@@ -18,6 +18,23 @@ pub(crate) fn parse_documents(text: &str) -> Result<Vec<Value>, serde_saphyr::Er
     Ok(documents)
 }
 
+/// Returns the objects of a list, as `kubectl get --output yaml` prints several, or the object itself. As in kubectl and kustomize,
+/// the kind of a list ends in `List`, and a kind of that name without `items` is none.
+pub(crate) fn list_items(document: Value) -> Vec<Value> {
+    let is_list = document["kind"]
+        .as_str()
+        .is_some_and(|kind| kind.ends_with("List"));
+    match document {
+        Value::Object(mut keys) if is_list && keys.get("items").is_some_and(Value::is_array) => {
+            match keys.remove("items") {
+                Some(Value::Array(items)) => items,
+                _ => Vec::new(),
+            }
+        }
+        document => vec![document],
+    }
+}
+
 /// Describes why a text is not YAML, or more than is read of it, in one line, which ends with its line and column.
 pub(crate) fn describe_cause(error: &serde_saphyr::Error) -> String {
     let cause = error

@@ -563,6 +563,44 @@ fn samples_that_no_longer_fit_are_named() {
     assert!(!found.contains("warning samples"), "{found}");
 }
 
+/// kubectl and kustomize take the objects out of a list, and so does what reads samples.
+#[test]
+fn samples_in_a_list_are_samples() {
+    let folder = project();
+    let item = |name: &str, foo: &str| {
+        format!(
+            "- apiVersion: cache.example.com/v1\n  kind: Cup\n  metadata:\n    name: {name}\n  spec:\n    foo: {foo}\n"
+        )
+    };
+    let list = |foo: &str| {
+        format!(
+            "apiVersion: v1\nkind: List\nitems:\n{}{}",
+            item("big", "bar"),
+            item("small", foo)
+        )
+    };
+    folder.write(SAMPLE, &list("[]"));
+    let part = "config/samples/cache_v1_cup.yaml: the sample `small` in this list is not a valid `Cup` of cache.example.com/v1: at `spec`: at `foo`: expected a string";
+    let found = folder.run("doctor").out;
+    assert!(found.contains(part), "{found}");
+    assert!(!found.contains("`big` in this list"), "{found}");
+    folder.write(SAMPLE, &list("baz"));
+    let found = folder.run("doctor").out;
+    assert!(!found.contains("is not a valid"), "{found}");
+    folder.run("bundle --channels stable").ok();
+    folder.run("docs --file docs/api.md").ok();
+    let tree = folder.tree();
+    for (path, part) in [
+        (
+            "bundle/manifests/shop.clusterserviceversion.yaml",
+            "\"name\": \"small\"",
+        ),
+        ("docs/api.md", "  name: small\n"),
+    ] {
+        assert!(tree[path].contains(part), "{}", tree[path]);
+    }
+}
+
 /// Samples are looked at beside the work: a file that cannot be read keeps nobody from the manifests.
 #[test]
 fn samples_that_cannot_be_read_are_passed_over() {

@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context as _, Result, bail};
+use rbuilder_generator::yaml;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::model::{Kind, Reference, Role, Version};
 use crate::project::names::version_rank;
-use crate::yaml_stream::{describe_failure_after, split_documents};
+use crate::yaml_stream::{describe_failure_after, list_items, split_documents};
 
 /// The objects of a page, collected from manifests.
 #[derive(Debug, Default)]
@@ -115,13 +116,20 @@ impl Manifests {
                 self.add_definition(parse_deep(text)?);
             }
             ("rbac.authorization.k8s.io", "Role" | "ClusterRole") => self.add_role(parse(text)?),
-            ("", "List") => self.add_list(parse_deep(text)?)?,
+            ("", "List") => {
+                if self.add_list(parse_deep(text)?)? {
+                    self.add_listed_objects(text)?;
+                }
+            }
+            (_, kind) if kind.ends_with("List") => self.add_listed_objects(text)?,
             _ => self.objects.push((api_version, kind, text.trim().to_owned())),
         }
         Ok(())
     }
 
-    fn add_list(&mut self, list: List) -> Result<()> {
+    /// Adds the definitions and roles of a list. Returns whether it has other objects.
+    fn add_list(&mut self, list: List) -> Result<bool> {
+        let mut has_others = false;
         for item in list.items {
             match item {
                 Listed::CustomResourceDefinition(listed) => {
@@ -136,8 +144,23 @@ impl Manifests {
                     kind: "ClusterRole".into(),
                     ..role
                 }),
-                Listed::Other => {}
+                Listed::Other => has_others = true,
             }
+        }
+        Ok(has_others)
+    }
+
+    /// Adds the objects of a list as they would stand in files of their own, or the object itself if it is not a list.
+    fn add_listed_objects(&mut self, text: &str) -> Result<()> {
+        for object in list_items(parse_deep(text)?) {
+            let (Some(api_version), Some(kind)) = (object["apiVersion"].as_str(), object["kind"].as_str())
+            else {
+                continue;
+            };
+            let printed = yaml::to_string(&object);
+            let printed = printed.strip_prefix("---\n").unwrap_or(&printed);
+            self.objects
+                .push((api_version.to_owned(), kind.to_owned(), printed.trim().to_owned()));
         }
         Ok(())
     }

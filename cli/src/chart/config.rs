@@ -492,6 +492,7 @@ fn parse_documents(path: &str, text: &str) -> Result<Vec<Value>> {
 /// Parses the objects of a file.
 fn parse_objects(path: &str, text: &str) -> Result<Vec<Value>> {
     let documents = parse_documents(path, text)?;
+    let documents: Vec<Value> = documents.into_iter().flat_map(yaml_stream::list_items).collect();
     let is_object = |value: &Value| value["kind"].is_string() && value["metadata"]["name"].is_string();
     match documents.iter().all(is_object) {
         true => Ok(documents),

@@ -16,7 +16,7 @@ use super::Request;
 use super::layout::Layout;
 use crate::plan::Plan;
 use crate::tree::Tree;
-use crate::yaml_stream::{is_yaml, parse_documents, read_documents};
+use crate::yaml_stream::{is_yaml, list_items, parse_documents, read_documents};
 
 /// The directory of samples.
 const SAMPLES: &str = "config/samples";
@@ -93,12 +93,22 @@ fn check_samples(
             continue;
         };
         for document in read_documents(&path, &text).unwrap_or_default() {
-            let object = &document.value;
-            let reason = match find_version(crds, object) {
-                Some(version) => check_object(object, version).err().map(Reason::Invalid),
-                None => is_own(object).then_some(Reason::Unknown),
-            };
-            found.extend(reason.map(|reason| warn_of_sample(&path, &text, document.line, object, &reason)));
+            let line = document.line;
+            let objects = list_items(document.value);
+            let is_listed = objects.len() > 1;
+            for object in objects {
+                let reason = match find_version(crds, &object) {
+                    Some(version) => check_object(&object, version).err().map(Reason::Invalid),
+                    None => is_own(&object).then_some(Reason::Unknown),
+                };
+                let sample = match object["metadata"]["name"].as_str().filter(|_| is_listed) {
+                    Some(name) => format!("the sample `{name}` in this list"),
+                    None => "this sample".to_owned(),
+                };
+                found.extend(
+                    reason.map(|reason| warn_of_sample((&path, &text, line), &sample, &object, &reason)),
+                );
+            }
         }
     }
     found
@@ -153,7 +163,13 @@ fn check_object(object: &Value, version: &Value) -> Result<(), String> {
     check_created(&object, &schema)
 }
 
-fn warn_of_sample(path: &str, text: &str, line: usize, object: &Value, reason: &Reason) -> Diagnostic {
+/// Returns the warning about a sample that begins in a line of a file, or about one of the list that does.
+fn warn_of_sample(
+    (path, text, line): (&str, &str, usize),
+    sample: &str,
+    object: &Value,
+    reason: &Reason,
+) -> Diagnostic {
     let name = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let (kind, api_version) = (name(&object["kind"]), name(&object["apiVersion"]));
     let start: usize = text
@@ -164,11 +180,11 @@ fn warn_of_sample(path: &str, text: &str, line: usize, object: &Value, reason: &
     let length = text[start..].lines().next().map_or(0, str::len);
     let (message, help) = match reason {
         Reason::Invalid(reason) => (
-            format!("this sample is not a valid `{kind}` of {api_version}: {reason}"),
+            format!("{sample} is not a valid `{kind}` of {api_version}: {reason}"),
             "update the sample to match the types: `kubectl apply` rejects it, and the bundle contains it as the example of the kind",
         ),
         Reason::Unknown => (
-            format!("this sample is of {api_version}, and no CRD of the project has a `{kind}` there"),
+            format!("{sample} is of {api_version}, and no CRD of the project has a `{kind}` there"),
             "update its `apiVersion` and `kind` to match the types, or delete it and its entry in the kustomization: `kubectl apply` rejects it",
         ),
     };
