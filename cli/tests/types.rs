@@ -184,6 +184,25 @@ fn types_can_be_printed() {
     assert_eq!(folder.tree(), before);
 }
 
+/// A check of license headers is to pass for all files of a project.
+#[test]
+fn types_have_the_header_of_the_project() {
+    let folder = folder();
+    folder
+        .run("init --domain example.com --project-name shop --owner Shopkeepers --license mit --force")
+        .ok();
+    folder.run("types crds/gadgets.yaml --into src/made").ok();
+    let tree = folder.tree();
+    let header = "// Copyright Shopkeepers\n// SPDX-License-Identifier: MIT\n\n//! ";
+    for path in ["src/made/v1/gadget.rs", "src/made/v1/mod.rs", "src/made/mod.rs"] {
+        assert!(tree[path].starts_with(header), "{}", tree[path]);
+    }
+    let printed = folder.run("types crds/gadgets.yaml --stdout").ok().out;
+    assert_eq!(printed, tree["src/made/v1/gadget.rs"]);
+    folder.run("types crds/gadgets.yaml --into src/made").ok();
+    assert_eq!(folder.tree(), tree);
+}
+
 /// The next step depends on what is there.
 #[test]
 fn the_next_step_is_what_is_left_to_do() {

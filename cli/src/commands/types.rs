@@ -7,14 +7,16 @@ use rbuilder_importer::{Diagnostic, Imported, ModuleFolder, import_definitions, 
 use serde_json::{Value, json};
 
 use super::edits::edit_file;
+use super::scaffold::project_context;
 use super::{Outcome, execute, kubernetes};
 use crate::edit::rust;
 use crate::edit::selection::has_only;
 use crate::flags::{Output, TypesFlags};
 use crate::plan::Plan;
+use crate::project::Project;
 use crate::shell::Shell;
 use crate::tree::{Tree, check_relative, read_inputs, typed_path};
-use crate::yaml_stream::{describe_cause, describe_failure};
+use crate::yaml_stream::{describe_cause, describe_failure, list_items};
 
 pub(super) fn run(dir: &Path, flags: &TypesFlags, shell: &mut Shell) -> Result<u8> {
     let mut warnings = Vec::new();
@@ -87,12 +89,24 @@ fn import(documents: &[Value], tree: &Tree, flags: &TypesFlags) -> Result<Import
         .map(message)
         .collect();
     match errors.as_slice() {
-        [] => Ok(imported),
+        [] => add_header(imported, tree),
         errors => Err(anyhow!(
             "cannot import the definitions:\n  {}",
             errors.join("\n  ")
         )),
     }
+}
+
+/// Begins the files with the header that all Rust files of a project have.
+fn add_header(mut imported: Imported, tree: &Tree) -> Result<Imported> {
+    let Some(project) = Project::read(tree)? else {
+        return Ok(imported);
+    };
+    let header = project_context(&project).rust_header;
+    let files = imported.files.iter_mut().map(|file| &mut file.text);
+    let modules = imported.folders.iter_mut().map(|folder| &mut folder.text);
+    files.chain(modules).for_each(|text| text.insert_str(0, &header));
+    Ok(imported)
 }
 
 /// Reads the definitions in files, in the order of the files. What is not YAML is an error in a file that is named, and a
@@ -110,7 +124,7 @@ pub(super) fn read_definitions(
             }
             match serde_saphyr::from_multiple::<Value>(&file.text) {
                 Ok(documents) => {
-                    definitions.extend(documents.into_iter().flat_map(items).filter(is_definition))
+                    definitions.extend(documents.into_iter().flat_map(list_items).filter(is_definition))
                 }
                 Err(error) if file.is_named => return Err(describe_failure(&file.path, &file.text, &error)),
                 Err(error) => warnings.push(format!("skipping {}: {}", file.path, describe_cause(&error))),
@@ -122,19 +136,6 @@ pub(super) fn read_definitions(
         bail!("no CustomResourceDefinition in {}", names.join(", "));
     }
     Ok(definitions)
-}
-
-/// The objects in a list, as `kubectl get` prints it, or the object itself.
-fn items(document: Value) -> Vec<Value> {
-    match document {
-        Value::Object(mut keys) if keys.get("items").is_some_and(Value::is_array) => {
-            match keys.remove("items") {
-                Some(Value::Array(items)) => items,
-                _ => Vec::new(),
-            }
-        }
-        document => vec![document],
-    }
 }
 
 fn print(imported: &Imported, warnings: &[String], output: Output, shell: &mut Shell) {
