@@ -404,9 +404,18 @@ fn a_damaged_archive_is_not_installed() {
     damaged[20] ^= 1;
     let cut = whole.len() / 2;
     for (answer, expected) in [
-        (Answer::Content(damaged), "the checksum of the archive does not match"),
-        (Answer::Content(b"<html>".to_vec()), "the checksum of the archive does not match"),
-        (Answer::Content(Vec::new()), "the checksum of the archive does not match"),
+        (
+            Answer::Content(damaged),
+            "the checksum of the archive does not match",
+        ),
+        (
+            Answer::Content(b"<html>".to_vec()),
+            "the checksum of the archive does not match",
+        ),
+        (
+            Answer::Content(Vec::new()),
+            "the checksum of the archive does not match",
+        ),
         (Answer::Part(whole, cut), "cannot download http://127.0.0.1"),
         (Answer::Silence, "cannot download http://127.0.0.1"),
         (Answer::Status(404), "status 404"),

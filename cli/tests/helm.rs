@@ -300,7 +300,10 @@ fn the_table_follows_values() {
     folder.remove(VALUES);
     folder.run("helm").ok();
     let readme = folder.tree()["charts/shop/README.md"].clone();
-    assert!(readme.contains("all replicas serve webhooks. | `1` |"), "{readme}");
+    assert!(
+        readme.contains("all replicas serve webhooks. | `1` |"),
+        "{readme}"
+    );
 }
 
 /// Helm refuses a chart with such a file, and says less.

@@ -188,6 +188,84 @@ fn labels_that_kustomize_adds_to_selectors_are_left_to_a_person() {
     assert!(folder.tree()["tests/e2e.rs"].contains("--selector control-plane=cups "));
 }
 
+/// kubebuilder 2 wrote neither the name of a project nor its layout.
+#[test]
+fn a_project_of_version_2_is_imported() {
+    let original = original();
+    original.write(
+        "PROJECT",
+        "domain: example.com\nrepo: example.com/cups\nresources:\n- group: crew\n  kind: Cup\n  version: v1\nversion: \"2\"\n",
+    );
+    let (folder, ran) = import(&original);
+    let ran = ran.ok();
+    assert!(has_row(&ran, "CRD cups.crew.example.com ", "same"), "{}", ran.out);
+    let tree = folder.tree();
+    assert!(
+        tree["PROJECT"].contains("projectName: cups\n"),
+        "{}",
+        tree["PROJECT"]
+    );
+    assert!(tree.contains_key("src/api/v1/cup.rs"));
+}
+
+/// Projects move the folders that kubebuilder scaffolds, and some have CRDs in a chart alone.
+#[test]
+fn manifests_in_other_folders_are_found() {
+    const CRD: &str = "config/crd/bases/crew.example.com_cups.yaml";
+    const ROLE: &str = "config/rbac/role.yaml";
+    for (crd, role) in [
+        (
+            "config/components/crd/bases/cups.yaml",
+            "config/components/rbac/role.yaml",
+        ),
+        ("charts/cups/crds/cups.yaml", ROLE),
+    ] {
+        let original = original();
+        for (from, to) in [(CRD, crd), (ROLE, role)] {
+            let text = original.tree()[from].clone();
+            original.remove(from);
+            original.write(to, &text);
+        }
+        let ran = import(&original).1.ok();
+        assert!(
+            has_row(&ran, "CRD cups.crew.example.com ", "same"),
+            "{crd}: {}",
+            ran.out
+        );
+        assert!(!ran.out.contains("missing: "), "{role}: {}", ran.out);
+    }
+}
+
+/// Roles are compared by what they grant: projects rename those that kubebuilder scaffolds.
+#[test]
+fn a_role_of_another_name_is_a_counterpart() {
+    let original = original();
+    original.write("config/rbac/kustomization.yaml", "resources:\n- viewer.yaml\n");
+    let role = |resource: &str| {
+        format!(
+            "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata:\n  name: cup-readers\nrules:\n- apiGroups: [crew.example.com]\n  resources: [{resource}]\n  verbs: [get, list, watch]\n"
+        )
+    };
+    for (resource, expected) in [
+        ("cups", "better   ClusterRole cup-viewer-role has its permissions"),
+        ("mugs", "by hand"),
+    ] {
+        original.write("config/rbac/viewer.yaml", &role(resource));
+        let ran = import(&original).1.ok();
+        assert!(
+            has_row(&ran, "ClusterRole cup-readers ", expected),
+            "{resource}: {}",
+            ran.out
+        );
+    }
+}
+
+/// Returns whether the table has a row that begins so, with this result.
+fn has_row(ran: &support::Ran, row: &str, result: &str) -> bool {
+    let mut lines = ran.out.lines();
+    lines.any(|line| line.starts_with(row) && line[row.len()..].trim_start().starts_with(result))
+}
+
 #[test]
 fn a_crd_that_is_not_installed_is_left_to_a_person() {
     let path = "config/crd/bases/crew.example.com_cups.yaml";
@@ -198,10 +276,12 @@ fn a_crd_that_is_not_installed_is_left_to_a_person() {
         ("", false),
     ] {
         let original = original();
+        let other = original.tree()[path].replace("Cup", "Mug").replace("cup", "mug");
+        original.write("config/crd/bases/other.yaml", &other);
         original.write("config/crd/kustomization.yaml", &format!("resources:\n{listed}"));
         let ran = import(&original).1.ok();
         assert_eq!(
-            ran.out.contains(&format!("{path} is installed")),
+            ran.out.contains("CRD of `Cup` is installed"),
             expected,
             "{listed}: {}",
             ran.out
@@ -453,12 +533,12 @@ fn hostile_projects_are_refused_or_left_to_a_person() {
         (
             "PROJECT",
             project.replace("kind: Cup", "kind: ../Cup"),
-            Ok("config/crd/ has no CRD for it"),
+            Ok("the Go project has no CRD for it"),
         ),
         (
             "PROJECT",
             project.replace("kind: Cup", "kind: fn"),
-            Ok("config/crd/ has no CRD for it"),
+            Ok("the Go project has no CRD for it"),
         ),
         (
             "config/crd/bases/crew.example.com_cups.yaml",
@@ -497,8 +577,8 @@ fn hostile_projects_are_refused_or_left_to_a_person() {
         ),
         (
             "internal/controller/cup_controller.go",
-            "x".repeat(5 << 20),
-            Ok("it is larger than 4 MiB"),
+            "x".repeat(17 << 20),
+            Ok("it is larger than 16 MiB"),
         ),
     ];
     for (number, (path, text, expected)) in cases.iter().enumerate() {

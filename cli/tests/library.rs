@@ -228,7 +228,10 @@ fn bad_sources_are_refused() {
             "expected a commit or a tag",
         ),
         ("library --set version --version latest", "expected a version"),
-        ("library --set path --path /nowhere", "contains neither the library"),
+        (
+            "library --set path --path /nowhere",
+            "contains neither the library",
+        ),
         ("library --set path --rev a", "expected the form `git`"),
         (
             "init --library git --library-url https://git.example.com/r --library-rev a",

@@ -65,7 +65,19 @@ pub(super) fn read_builder(line: usize, tokens: &[&Token]) -> Builder {
 impl Builder {
     fn add_call(&mut self, line: usize, name: &str, arguments: &[&Token]) {
         let has_word = |word: &str| arguments.iter().any(|token| token.is_word(word));
-        let generation = has_word("GenerationChangedPredicate") && !has_word("Or");
+        let generation =
+            has_word("GenerationChangedPredicate") || has_word("TypedGenerationChangedPredicate");
+        let generation = generation && !has_word("Or") && !has_word("Not");
+        let predicates = predicates_of(name, arguments);
+        let is_taken = generation && is_generation_alone(predicates) && TAKEN.contains(&name);
+        if !predicates.is_empty() && !is_taken {
+            let name = if name == "WithEventFilter" {
+                name
+            } else {
+                "WithPredicates"
+            };
+            self.pass_over(line, name, arguments);
+        }
         match name {
             "For" => {
                 self.kind = find_type(arguments).or(self.kind.take());
@@ -89,18 +101,11 @@ impl Builder {
                     .map(str::to_owned)
                     .or(self.name.take())
             }
-            "WithEventFilter" if generation => self.is_by_generation = true,
+            "WithEventFilter" => self.is_by_generation |= generation,
             "WithOptions" => self.add_options(line, arguments),
             name if SILENT.contains(&name) => {}
             // What is neither is a call of something else in the same function.
-            name if [
-                "WithEventFilter",
-                "WatchesRawSource",
-                "WatchesMetadata",
-                "WithLogConstructor",
-            ]
-            .contains(&name) =>
-            {
+            name if ["WatchesRawSource", "WatchesMetadata", "WithLogConstructor"].contains(&name) => {
                 self.pass_over(line, name, arguments)
             }
             _ => {}
@@ -156,6 +161,31 @@ impl Builder {
             at += 2 + end + 1;
         }
     }
+}
+
+/// Calls of which the predicate of generations is taken over.
+const TAKEN: [&str; 2] = ["For", "WithEventFilter"];
+
+/// Returns the predicates that a call is given: in `builder.WithPredicates(…)`, or as they are.
+fn predicates_of<'a, 't>(name: &str, arguments: &'a [&'t Token]) -> &'a [&'t Token] {
+    match name {
+        "WithEventFilter" => arguments,
+        "For" | "Owns" | "Watches" => {
+            let start = arguments.iter().position(|token| token.is_word("WithPredicates"));
+            start.map_or(&[], |start| {
+                &arguments[start + 1..skip_arguments(arguments, start + 1)]
+            })
+        }
+        _ => &[],
+    }
+}
+
+/// Returns whether predicates are that of generations and no other.
+fn is_generation_alone(predicates: &[&Token]) -> bool {
+    let mut words = predicates.iter().filter_map(|token| token.word());
+    words.all(|word| {
+        ["predicate", "client", "Object"].contains(&word) || word.ends_with("GenerationChangedPredicate")
+    })
 }
 
 /// Returns the tokens of an expression: up to the comma or bracket that ends it, or the end of its line.

@@ -4,6 +4,9 @@
 
 mod builder;
 mod file;
+mod format_2;
+mod kustomize;
+mod layout;
 mod lexer;
 mod program;
 
@@ -16,9 +19,10 @@ use crate::yaml_stream::{describe_cause, describe_failure, is_yaml, parse_docume
 
 pub(crate) use builder::{Builder, OtherCall};
 pub(crate) use file::{GoFile, Setting, TypeRef};
+pub(crate) use kustomize::{Reached, follow_kustomizations, listed_paths};
 
-/// Size of a file in bytes, and number of files, at most.
-const MAX_FILE: usize = 4 << 20;
+/// Size of a file in bytes, and number of files, at most. Projects have all their CRDs in a file of 5 MB.
+const MAX_FILE: usize = 16 << 20;
 const MAX_FILES: usize = 5_000;
 
 /// A project in Go.
@@ -38,6 +42,8 @@ pub(crate) struct GoProject {
 #[derive(Clone, Debug)]
 pub(crate) struct Manifests {
     pub(crate) path: String,
+    /// The path that it has where kubebuilder scaffolds it, which is `path` in most projects.
+    pub(crate) place: String,
     pub(crate) text: String,
     pub(crate) documents: Vec<Value>,
 }
@@ -46,13 +52,17 @@ impl GoProject {
     /// Reads the project in a directory.
     ///
     /// # Errors
-    /// Fails if it has no PROJECT of version 3, or one of rbuilder, or too many files.
+    /// Fails if it has no PROJECT of version 2 or 3, or one of rbuilder, or too many files.
     pub(crate) fn read(tree: &Tree) -> Result<GoProject> {
         let Some(text) = tree.read(FILE)? else {
             bail!(
                 "no {FILE} file in {}: expected the directory of a kubebuilder project",
                 tree.shown()
             );
+        };
+        let text = match format_2::to_format_3(&text, tree)? {
+            Some(text) => text,
+            None => text,
         };
         let project = Project::parse(&text)?;
         match project.foreign_layout() {
@@ -80,9 +90,13 @@ impl GoProject {
                 tree.shown()
             );
         }
-        for path in paths {
-            found.read_file(tree, &path);
+        for path in &paths {
+            found.read_file(tree, path);
         }
+        found.find_domain();
+        found.set_places();
+        found.read_definitions_elsewhere(tree, &paths);
+        found.settle_groups();
         Ok(found)
     }
 
@@ -112,6 +126,7 @@ impl GoProject {
         match parse_documents(&text) {
             Ok(documents) => self.manifests.push(Manifests {
                 path: path.to_owned(),
+                place: path.to_owned(),
                 text,
                 documents,
             }),
@@ -121,26 +136,32 @@ impl GoProject {
         }
     }
 
-    /// Returns the file of manifests at a path.
-    pub(crate) fn manifest(&self, path: &str) -> Option<&Manifests> {
-        self.manifests.iter().find(|file| file.path == path)
+    /// Returns the file of manifests at a place of kubebuilder's.
+    pub(crate) fn manifest(&self, place: &str) -> Option<&Manifests> {
+        self.manifests.iter().find(|file| file.place == place)
     }
 
-    /// Returns the first document of the file at a path, which is all of a kustomization.
-    pub(crate) fn first_document(&self, path: &str) -> Option<&Value> {
-        self.manifest(path)?.documents.first()
+    /// Returns the text of the file of manifests at a path.
+    pub(crate) fn file_text(&self, path: &str) -> Option<String> {
+        let mut files = self.manifests.iter();
+        files.find(|file| file.path == path).map(|file| file.text.clone())
     }
 
-    /// Returns the documents of a kind in the folders below config/ that match.
+    /// Returns the first document of the file at a place, which is all of a kustomization.
+    pub(crate) fn first_document(&self, place: &str) -> Option<&Value> {
+        self.manifest(place)?.documents.first()
+    }
+
+    /// Returns the documents of a kind in the files whose places begin so, with their paths.
     pub(crate) fn documents<'a>(
         &'a self,
-        folder: &'a str,
+        place: &'a str,
         kind: &'a str,
     ) -> impl Iterator<Item = (&'a str, &'a Value)> {
         let files = self
             .manifests
             .iter()
-            .filter(move |file| file.path.starts_with(folder));
+            .filter(move |file| file.place.starts_with(place));
         let documents = files.flat_map(|file| {
             file.documents
                 .iter()

@@ -41,6 +41,8 @@ pub(super) struct Composed<'a> {
     pub(super) entries: Vec<(EntryMarkers<'a>, Unplaced)>,
 }
 
+const NO_CRD: &str = "PROJECT lists it, but the Go project has no CRD for it: run `make manifests` there and import it again, unless it was removed or is not an API, such as the configuration of the manager";
+
 const PLAN_FLAGS: PlanFlags = PlanFlags {
     dry_run: false,
     output: Output::Text,
@@ -157,7 +159,7 @@ impl<'a> Composed<'a> {
                 && find_kubernetes_kind(None, "", &resource.version, &resource.kind).is_some();
             let reason = match is_built_in {
                 true => self.describe_unmarked(resource),
-                false => "config/crd/ has no CRD for it: run `make manifests` in the Go project, and import it again".to_owned(),
+                false => NO_CRD.to_owned(),
             };
             if resource.api.is_some() || !kind.controllers.is_empty() {
                 self.left.push(Leftover::new(what, reason));

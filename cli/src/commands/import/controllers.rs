@@ -197,6 +197,10 @@ const COUNTERPARTS: &[(&str, &str)] = &[
         "WithLogConstructor",
         "fields of log lines come from spans of tracing",
     ),
+    (
+        "WithPredicates",
+        "write the predicate with `.filter(…)`, whose functions are in `rbuilder::predicate`: of the controller for `For`, and of a `Watch` for others",
+    ),
 ];
 
 /// Returns what to do about a call of the builder that was passed over.

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::compose::Composed;
 use super::kinds::Leftover;
 use crate::bundle::{Base, EntryMarkers, list_owned};
+use crate::flags::is_version;
 use crate::go_project::GoProject;
 
 /// Descriptors that no field of the types can have, as `spec` or `status` and a path.
@@ -54,9 +55,17 @@ pub(super) fn port(original: &GoProject, composed: &mut Composed<'_>) {
         composed.left.push(Leftover::new(path, reason));
     }
     if let Some(replaced) = base["spec"]["replaces"].as_str() {
-        let version = replaced.split_once(".v").map_or(replaced, |(_, version)| version);
-        let reason =
-            format!("it replaces `{replaced}`: pass `--replaces {version}` to the first `rbuilder bundle`");
+        let version = replaced.split_once(".v").map(|(_, version)| version);
+        let reason = match version.filter(|version| is_version(version)) {
+            Some(version) => {
+                format!(
+                    "it replaces `{replaced}`: pass `--replaces {version}` to the first `rbuilder bundle`"
+                )
+            }
+            None => format!(
+                "it replaces `{replaced}`, which is not the version of a release: the first `rbuilder bundle` replaces nothing"
+            ),
+        };
         composed.left.push(Leftover::new(path, reason));
     }
 }
@@ -85,7 +94,10 @@ fn split_base(base: &Value, composed: &Composed<'_>) -> SplitBase {
         let is_same = |(split, _): &&(EntryMarkers<'_>, Unplaced)| std::ptr::eq(split.entry, entry);
         let Some((split, unplaced)) = composed.entries.iter().find(is_same) else {
             let text = |key: &str| entry[key].as_str().unwrap_or_default();
-            unknown.push(format!("`{}` in version `{}`", text("name"), text("version")));
+            unknown.push(match text("version") {
+                "" => format!("`{}` without a version", text("name")),
+                version => format!("`{}` in version `{version}`", text("name")),
+            });
             continue;
         };
         let markers = &split.markers;

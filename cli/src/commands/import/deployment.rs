@@ -6,12 +6,11 @@ use serde_json::{Map, Value};
 
 use super::compose::Composed;
 use super::kinds::Leftover;
-use super::objects::listed_paths;
 use super::pod::port_pod;
 use super::webhooks::quoted;
 use crate::commands::{Outcome, features, scaffold};
 use crate::flags::{Feature, SettingFlags};
-use crate::go_project::{GoProject, Setting};
+use crate::go_project::{GoProject, Setting, listed_paths};
 use crate::tree::Tree;
 
 const DEFAULT: &str = "config/default/kustomization.yaml";
@@ -22,11 +21,8 @@ const E2E_TEST: &str = "tests/e2e.rs";
 const MANAGER_NAME: &str = "controller-manager";
 /// Name of the Service of metrics in a scaffold.
 const METRICS_SERVICE: &str = "controller-manager-metrics-service";
-/// Places of that Service in projects of kubebuilder, the newest first.
-const METRICS_SERVICES: [&str; 2] = [
-    "config/default/metrics_service.yaml",
-    "config/rbac/auth_proxy_service.yaml",
-];
+/// Ends of the names of the files of that Service, as kubebuilder has them and projects rename them.
+const METRICS_SERVICES: [&str; 2] = ["metrics_service.yaml", "auth_proxy_service.yaml"];
 
 /// Takes over what a cluster knows the deployment by.
 pub(super) fn port(original: &GoProject, composed: &mut Composed<'_>) -> Result<()> {
@@ -71,15 +67,25 @@ fn port_names(original: &GoProject, composed: &mut Composed<'_>) {
         }
     }
     port_test(composed, kustomization);
-    for key in ["commonLabels", "labels", "commonAnnotations", "images"] {
+    let others = [
+        ("commonLabels", LABELS),
+        ("labels", LABELS),
+        (
+            "commonAnnotations",
+            "copy it if something selects by these annotations",
+        ),
+        ("images", "the image is set by `make deploy IMG=…`, or copy it"),
+    ];
+    for (key, advice) in others {
         if !kustomization[key].is_null() {
-            composed.left.push(Leftover::new(
-                format!("`{key}` in {DEFAULT}"),
-                "copy it: it may be part of the selector, which is immutable",
-            ));
+            composed
+                .left
+                .push(Leftover::new(format!("`{key}` in {DEFAULT}"), advice));
         }
     }
 }
+
+const LABELS: &str = "copy it: it may be part of the selector, which is immutable";
 
 /// Gives the test of a deployment the namespace and the prefix of the names.
 fn port_test(composed: &mut Composed<'_>, kustomization: &Value) {
@@ -108,10 +114,7 @@ fn port_test(composed: &mut Composed<'_>, kustomization: &Value) {
 fn find_renames(original: &GoProject) -> Vec<(&'static str, &'static str, String)> {
     let name = |object: &Value| object["metadata"]["name"].as_str().map(str::to_owned);
     let deployment = find_deployment(original);
-    let metrics = METRICS_SERVICES.iter().find_map(|path| {
-        let mut documents = original.documents(path, "Service");
-        documents.next().map(|(_, service)| service)
-    });
+    let metrics = find_metrics_service(original);
     let found = [
         ("Deployment", MANAGER_NAME, deployment.and_then(name)),
         ("ServiceAccount", MANAGER_NAME, find_account(original)),
@@ -121,6 +124,26 @@ fn find_renames(original: &GoProject) -> Vec<(&'static str, &'static str, String
         .into_iter()
         .filter_map(|(kind, before, after)| Some((kind, before, after?)));
     renamed.filter(|(_, before, after)| before != after).collect()
+}
+
+/// Returns the Service of the metrics, in `config/default` as in newer projects or in `config/rbac` as in older ones.
+fn find_metrics_service(original: &GoProject) -> Option<&Value> {
+    let mut services = ["config/default/", "config/rbac/"]
+        .into_iter()
+        .flat_map(|folder| original.documents(folder, "Service"));
+    let listed: Vec<&str> = original
+        .first_document(DEFAULT)
+        .into_iter()
+        .flat_map(listed_paths)
+        .collect();
+    let is_its = |path: &str| {
+        let is_named = METRICS_SERVICES.iter().any(|end| path.ends_with(end));
+        let name = path.strip_prefix("config/default/");
+        is_named && name.is_none_or(|name| listed.iter().any(|entry| entry.trim_start_matches("./") == name))
+    };
+    services
+        .find(|(path, _)| is_its(path))
+        .map(|(_, service)| service)
 }
 
 /// Returns the name of the manager's service account before the prefix. A Deployment may have it with the prefix, which kustomize
@@ -353,20 +376,20 @@ fn port_components(original: &GoProject, composed: &mut Composed<'_>) -> Result<
     };
     let has_webhooks = composed.files.contains_key("config/webhook/kustomization.yaml");
     let lists = |names: &[&str]| {
-        listed_paths(kustomization).any(|entry| names.contains(&entry.trim_end_matches('/')))
+        let mut entries = listed_paths(kustomization).map(|entry| entry.trim_end_matches('/'));
+        entries.any(|entry| names.contains(&entry.rsplit('/').next().unwrap_or(entry)))
     };
     let mut settings = SettingFlags::default();
     for (names, feature) in [
-        (&["../prometheus"], Feature::Prometheus),
-        (&["../network-policy"], Feature::NetworkPolicy),
-        (&["../certmanager"], Feature::CertManager),
+        (&["prometheus"], Feature::Prometheus),
+        (&["network-policy"], Feature::NetworkPolicy),
+        (&["certmanager"], Feature::CertManager),
     ] {
         if lists(names) && (feature != Feature::CertManager || has_webhooks) {
             settings.enable.push(feature);
         }
     }
-    let has_metrics = lists(&["metrics_service.yaml", "manager_auth_proxy_patch.yaml"])
-        || original.manifest("config/rbac/auth_proxy_service.yaml").is_some();
+    let has_metrics = find_metrics_service(original).is_some();
     if !has_metrics && !settings.enable.contains(&Feature::Prometheus) {
         settings.disable.push(Feature::Metrics);
     }

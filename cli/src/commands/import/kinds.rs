@@ -1,16 +1,18 @@
 //! The kinds of a Go project: what PROJECT, the CRDs, the webhook configurations and the source say about each, put together.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::objects::listed_paths;
 use super::rust_paths::{FoundType, GoTypes};
 use crate::go_project::{Builder, GoFile, GoProject};
 use crate::project::{Resource, Webhooks, strip_domain};
 
 /// Beginning of the Go paths of Kubernetes' own types.
 const BUILT_IN: &str = "k8s.io/api/";
+
+/// What to do about a controller whose kind is another project's.
+const FOREIGN: &str = ": find a crate that has its type, or write it with `rbuilder types`, then run `rbuilder create api --group <group> --version <version> --kind <kind> --external-crate <crate>@<version> --external-path <type>`";
 
 /// A kind with all its versions.
 #[derive(Debug)]
@@ -52,17 +54,19 @@ impl Leftover {
 /// Puts the kinds together, in the order of PROJECT; kinds that only CRDs mention come last.
 pub(super) fn find_kinds<'a>(original: &'a GoProject, left: &mut Vec<Leftover>) -> Vec<Kind<'a>> {
     let mut crds: BTreeMap<(String, String), (&str, &Value)> = BTreeMap::new();
-    for (path, crd) in original.documents("config/crd/", "CustomResourceDefinition") {
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        // Patches are CRDs by their kind, and have no schema.
-        if crd["spec"]["versions"].is_array() && crd["spec"]["names"]["kind"].is_string() {
-            let key = (text(&crd["spec"]["group"]), text(&crd["spec"]["names"]["kind"]));
-            if !is_installed(original, path) {
-                let reason = "config/crd/kustomization.yaml of the Go project does not list it: remove it from that file if clusters must not have it";
-                left.push(Leftover::new(format!("{path} is installed"), reason));
-            }
-            crds.entry(key).or_insert((path, crd));
+    for found in original.definitions() {
+        if !found.is_installed {
+            let reason = format!(
+                "no kustomization of the Go project leads to {}: remove it from config/crd/kustomization.yaml if clusters must not have it",
+                found.path
+            );
+            left.push(Leftover::new(
+                format!("CRD of `{}` is installed", found.kind()),
+                reason,
+            ));
         }
+        let key = (found.group().to_owned(), found.kind().to_owned());
+        crds.insert(key, (found.path, found.crd));
     }
     let mut kinds: Vec<Kind<'a>> = Vec::new();
     for resource in &original.project.known.resources {
@@ -72,7 +76,7 @@ pub(super) fn find_kinds<'a>(original: &'a GoProject, left: &mut Vec<Leftover>) 
         }
         let mut resource = resource.clone();
         resource.core |= resource.api.is_none() && !resource.external && resource.path.starts_with(BUILT_IN);
-        let crd = find_crd(&mut crds, &mut resource);
+        let crd = crds.remove(&(resource.qualified_group(), resource.kind.clone()));
         kinds.push(Kind {
             versions: vec![resource.clone()],
             resource,
@@ -83,7 +87,14 @@ pub(super) fn find_kinds<'a>(original: &'a GoProject, left: &mut Vec<Leftover>) 
     let domain = &original.project.known.domain;
     for ((group, kind), (path, crd)) in crds {
         let Some(own) = strip_domain(&group, domain) else {
-            left.push(Leftover::new(format!("kind `{kind}` of {path}"), format!("its group `{group}` is not in the domain `{domain}` of PROJECT, and PROJECT does not list it")));
+            kinds.retain(|known| known.crd.is_some() || known.resource.kind != kind);
+            left.push(Leftover::new(
+                format!("kind `{kind}` of {path}"),
+                format!(
+                    "its group `{group}` is not in the domain `{domain}` of PROJECT: a project has one domain, so make another one for this with `rbuilder init --domain {}` and `rbuilder create api --from-crd`",
+                    group.split_once('.').map_or(group.as_str(), |(_, parent)| parent)
+                ),
+            ));
             continue;
         };
         let resource = Resource {
@@ -107,41 +118,14 @@ pub(super) fn find_kinds<'a>(original: &'a GoProject, left: &mut Vec<Leftover>) 
     kinds
 }
 
-/// Returns whether the CRD in a file is one of those that `config/crd` installs; true if that lists nothing.
-fn is_installed(original: &GoProject, path: &str) -> bool {
-    let kustomization = original.first_document("config/crd/kustomization.yaml");
-    let mut listed = kustomization.into_iter().flat_map(listed_paths).peekable();
-    let path = path.trim_start_matches("config/crd/");
-    listed.peek().is_none()
-        || listed.any(|entry| {
-            let entry = entry.trim_start_matches("./").trim_end_matches('/');
-            entry == path || path.starts_with(&format!("{entry}/"))
-        })
-}
-
-/// Takes the CRD of an entry. An entry whose group has the domain already means the group of the CRD.
-fn find_crd<'a>(
-    crds: &mut BTreeMap<(String, String), (&'a str, &'a Value)>,
-    resource: &mut Resource,
-) -> Option<(&'a str, &'a Value)> {
-    if let Some(found) = crds.remove(&(resource.qualified_group(), resource.kind.clone())) {
-        return Some(found);
-    }
-    let own = strip_domain(&resource.group, &resource.domain)?.to_owned();
-    let found = crds.remove(&(resource.group.clone(), resource.kind.clone()))?;
-    resource.group = own;
-    Some(found)
-}
-
-/// Returns the number of API groups that the CRDs of a project have.
+/// Returns the number of API groups in the domain of a project that its CRDs have.
 pub(super) fn count_groups(original: &GoProject) -> usize {
-    let crds = original.documents("config/crd/", "CustomResourceDefinition");
-    let groups = crds.filter_map(|(_, crd)| {
-        crd["spec"]["versions"]
-            .as_array()
-            .and(crd["spec"]["group"].as_str())
-    });
-    groups.collect::<std::collections::BTreeSet<_>>().len()
+    let domain = &original.project.known.domain;
+    let found = original.definitions();
+    let own = found
+        .iter()
+        .filter(|found| strip_domain(found.group(), domain).is_some());
+    own.map(|found| found.group()).collect::<BTreeSet<_>>().len()
 }
 
 fn stored_version(crd: &Value) -> String {
@@ -181,7 +165,12 @@ fn find_controllers<'a>(original: &'a GoProject, kinds: &mut Vec<Kind<'a>>, left
                             "`{}` is not a kind in PROJECT: if it is a type parameter, write a controller for each kind that it stands for",
                             go_type.name
                         ),
-                        package => format!("its type `{package}.{}` is not a kind in PROJECT", go_type.name),
+                        package => {
+                            let path = file.imports.get(package).map(String::as_str).unwrap_or_default();
+                            let is_own = !original.repo.is_empty() && path.starts_with(&original.repo);
+                            let advice = if is_own { "" } else { FOREIGN };
+                            format!("its type `{package}.{}` is not a kind that was imported{advice}", go_type.name)
+                        }
                     },
                 )),
             }

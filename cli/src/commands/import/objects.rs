@@ -4,11 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
+use super::permissions::{Permission, Rule, is_granted};
 use super::report::{Match, Report, is_within, show_change};
-use crate::go_project::GoProject;
+use crate::edit::kustomization::resolve_entry;
+use crate::go_project::{GoProject, Reached, follow_kustomizations};
 use crate::plan::Plan;
 use crate::tree::Tree;
-use crate::yaml_stream::{is_yaml, parse_documents};
+use crate::yaml_stream::{list_items, parse_documents};
 
 /// Kinds whose `spec` is compared. Roles are compared by what they grant; the Deployment has rows of its own.
 const COMPARED: &[&str] = &[
@@ -22,7 +24,7 @@ const COMPARED: &[&str] = &[
 
 /// Adds the rows of the objects that the original applies, and of those that are new.
 pub(super) fn compare_objects(original: &GoProject, plan: &Plan, tree: &Tree, report: &mut Report) {
-    let theirs = find_objects(&|path| original.manifest(path).map(|file| file.text.clone()));
+    let theirs = find_objects(&|path| original.file_text(path));
     let ours = find_objects(&|path| plan.read(tree, path).ok().flatten());
     let kept = theirs.keys().filter(|key| ours.contains_key(*key)).count();
     if kept > 0 {
@@ -35,12 +37,21 @@ pub(super) fn compare_objects(original: &GoProject, plan: &Plan, tree: &Tree, re
             Vec::new(),
         );
     }
+    let counterparts = find_counterparts(&theirs, &ours);
     for ((kind, name), found) in &theirs {
         let key = (kind.clone(), name.clone());
         let what = format!("{kind} {name}");
         match ours.get(&key) {
             Some(own) if COMPARED.contains(&kind.as_str()) => compare_spec(&what, found, own, report),
             Some(_) => {}
+            // The CRDs have rows of their own.
+            None if kind == "CustomResourceDefinition" => {}
+            None if kind == "Namespace" && is_namespace_of(original, name) => {}
+            None if counterparts.contains_key(&key) => report.add(
+                what,
+                Match::Better,
+                vec![format!("{} has its permissions", counterparts[&key])],
+            ),
             None => report.add(
                 what,
                 Match::ByHand,
@@ -61,6 +72,92 @@ pub(super) fn compare_objects(original: &GoProject, plan: &Plan, tree: &Tree, re
     }
 }
 
+/// Returns whether a Namespace is that of `config/default`: kustomize gives its name to the one that is scaffolded.
+fn is_namespace_of(original: &GoProject, name: &str) -> bool {
+    let kustomization = original.first_document("config/default/kustomization.yaml");
+    kustomization.is_some_and(|kustomization| kustomization["namespace"] == *name)
+}
+
+type Objects = BTreeMap<(String, String), AppliedObject>;
+
+/// Returns the roles of the original whose permissions a role of another name has, and the bindings of such roles to service
+/// accounts, each with what has them: kubebuilder has renamed its roles, and so do projects.
+fn find_counterparts(theirs: &Objects, ours: &Objects) -> BTreeMap<(String, String), String> {
+    let permissions_of = |object: &Value| -> BTreeSet<Permission> {
+        let rules = Rule::of_role(object).into_iter();
+        rules.flat_map(|rule| rule.permissions()).collect()
+    };
+    let is_role = |kind: &str| kind == "ClusterRole" || kind == "Role";
+    let own: Vec<(&(String, String), BTreeSet<Permission>)> = ours
+        .iter()
+        .filter(|((kind, _), _)| is_role(kind))
+        .map(|(key, found)| (key, permissions_of(&found.object)))
+        .collect();
+    let mut found: BTreeMap<(String, String), String> = BTreeMap::new();
+    for (key, role) in theirs
+        .iter()
+        .filter(|(key, _)| is_role(&key.0) && !ours.contains_key(*key))
+    {
+        let wanted = permissions_of(&role.object);
+        let has_all =
+            |granted: &BTreeSet<Permission>| wanted.iter().all(|wanted| is_granted(wanted, granted));
+        let matching = own
+            .iter()
+            .filter(|(own, granted)| own.0 == key.0 && has_all(granted));
+        // A wildcard is one permission, and grants most.
+        let breadth = |granted: &BTreeSet<Permission>| {
+            let wildcards = granted.iter().filter(|permission| permission.4 == "*").count();
+            (wildcards, granted.len())
+        };
+        let closest = matching.min_by_key(|(_, granted)| breadth(granted));
+        if let Some(((kind, name), _)) = closest.filter(|_| !wanted.is_empty()) {
+            found.insert(key.clone(), format!("{kind} {name}"));
+        }
+    }
+    let accounts = (account_of(theirs), account_of(ours));
+    let mut bindings = Vec::new();
+    let is_left = |key: &(String, String)| key.0.ends_with("RoleBinding") && !ours.contains_key(key);
+    for (key, binding) in theirs.iter().filter(|(key, _)| is_left(key)) {
+        let role = &binding.object["roleRef"];
+        let role = (text(&role["kind"]), text(&role["name"]));
+        let of_same_name = ours.contains_key(&role).then(|| format!("{} {}", role.0, role.1));
+        let Some(counterpart) = found.get(&role).cloned().or(of_same_name) else {
+            continue;
+        };
+        let is_bound = |(_, own): (&(String, String), &AppliedObject)| {
+            let role = &own.object["roleRef"];
+            format!("{} {}", text(&role["kind"]), text(&role["name"])) == counterpart
+                && own.object["kind"] == key.0
+                && subjects_of(&own.object, &accounts.1) == subjects_of(&binding.object, &accounts.0)
+        };
+        if let Some(own) = ours.iter().find(|entry| is_bound(*entry)) {
+            bindings.push((key.clone(), format!("{} {}", own.0.0, own.0.1)));
+        }
+    }
+    found.extend(bindings);
+    found
+}
+
+/// Returns the name of the service account of the manager's Pods.
+fn account_of(objects: &Objects) -> String {
+    let mut deployments = objects.iter().filter(|((kind, _), _)| kind == "Deployment");
+    let deployment = deployments.next().map(|(_, found)| &found.object);
+    let account = deployment.and_then(|object| object.pointer("/spec/template/spec/serviceAccountName"));
+    account.and_then(Value::as_str).unwrap_or("default").to_owned()
+}
+
+/// Returns the kinds and names of what a binding is for; the account of the manager has no name, because the projects can differ in it.
+fn subjects_of(binding: &Value, account: &str) -> Vec<(String, String)> {
+    let subjects = binding["subjects"].as_array().into_iter().flatten();
+    subjects
+        .map(|subject| {
+            let (kind, name) = (text(&subject["kind"]), text(&subject["name"]));
+            let is_manager = kind == "ServiceAccount" && name == account;
+            (kind, if is_manager { String::new() } else { name })
+        })
+        .collect()
+}
+
 /// Adds a row for an object that both have.
 fn compare_spec(what: &str, theirs: &AppliedObject, ours: &AppliedObject, report: &mut Report) {
     let (before, after) = (&theirs.object["spec"], &ours.object["spec"]);
@@ -76,7 +173,7 @@ fn compare_spec(what: &str, theirs: &AppliedObject, ours: &AppliedObject, report
         let (before, after) = (&before[key.as_str()], &after[key.as_str()]);
         let change = || format!("`spec.{key}`: {}", show_change(before, after));
         match () {
-            () if without_defaults(before) == without_defaults(after) => {}
+            () if is_alike(before, after) => {}
             () if is_within(before, after) => better.push(change()),
             () => by_hand.push(change()),
         }
@@ -94,17 +191,25 @@ fn compare_spec(what: &str, theirs: &AppliedObject, ours: &AppliedObject, report
     }
 }
 
-/// Returns the ports of a Service without the protocol that they have anyway.
-fn without_defaults(value: &Value) -> Value {
-    let mut value = value.clone();
-    for port in value.as_array_mut().into_iter().flatten() {
-        if port["protocol"] == "TCP"
-            && let Some(port) = port.as_object_mut()
-        {
-            port.remove("protocol");
+/// Returns whether two values differ at most in what no client of a Service sees: the protocol that ports have anyway, and ports of
+/// the Pods that have a name, which is that of another container in older projects.
+fn is_alike(before: &Value, after: &Value) -> bool {
+    let ports = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let is_named = [before, after]
+        .into_iter()
+        .flat_map(ports)
+        .any(|port| port["targetPort"].is_string());
+    let plain = |value: &Value| {
+        let mut value = value.clone();
+        for port in value.as_array_mut().into_iter().flatten() {
+            let is_default = port["protocol"] == "TCP";
+            if let Some(port) = port.as_object_mut() {
+                port.retain(|key, _| !(key == "protocol" && is_default || key == "targetPort" && is_named));
+            }
         }
-    }
-    value
+        value
+    };
+    plain(before) == plain(after)
 }
 
 /// An object and where it comes from.
@@ -118,26 +223,28 @@ struct AppliedObject {
 fn find_objects(read: &dyn Fn(&str) -> Option<String>) -> BTreeMap<(String, String), AppliedObject> {
     let mut found = Vec::new();
     let mut deleted = Vec::new();
-    let mut open = vec!["config/default".to_owned()];
-    let mut seen = BTreeSet::new();
-    while let Some(path) = open.pop() {
-        if !seen.insert(path.clone()) || seen.len() > 2_000 {
+    for reached in follow_kustomizations(&["config/default"], &|path| read_documents(read, path)) {
+        let Reached {
+            path,
+            folder,
+            documents,
+        } = reached;
+        let Some(folder) = folder else {
+            found.extend(
+                documents
+                    .into_iter()
+                    .flat_map(list_items)
+                    .map(|object| AppliedObject {
+                        object,
+                        origin: path.clone(),
+                    }),
+            );
             continue;
-        }
-        if is_yaml(&path) {
-            let documents = read_documents(read, &path).into_iter();
-            found.extend(documents.map(|object| AppliedObject {
-                object,
-                origin: path.clone(),
-            }));
-            continue;
-        }
-        let list = format!("{path}/kustomization.yaml");
-        for kustomization in read_documents(read, &list) {
-            found.extend(generated_objects(&kustomization, &list));
-            open.extend(listed_paths(&kustomization).filter_map(|entry| join(&path, entry)));
+        };
+        for kustomization in documents {
+            found.extend(generated_objects(&kustomization, &path));
             let patches = kustomization["patches"].as_array().into_iter().flatten();
-            deleted.extend(patches.filter_map(|patch| deletion(read, &path, patch)));
+            deleted.extend(patches.filter_map(|patch| deletion(read, &folder, patch)));
         }
     }
     found.retain(|found| !deleted.iter().any(|target| is_selected(&found.object, target)));
@@ -169,13 +276,6 @@ fn generated_objects(kustomization: &Value, path: &str) -> Vec<AppliedObject> {
     found
 }
 
-/// Returns what a kustomization is made of: files and folders, as it lists them.
-pub(super) fn listed_paths(kustomization: &Value) -> impl Iterator<Item = &str> {
-    let lists = ["resources", "bases", "components"].into_iter();
-    let entries = lists.flat_map(|key| kustomization[key].as_array().into_iter().flatten());
-    entries.filter_map(Value::as_str)
-}
-
 fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
@@ -189,7 +289,7 @@ fn read_documents(read: &dyn Fn(&str) -> Option<String>, path: &str) -> Vec<Valu
 fn deletion(read: &dyn Fn(&str) -> Option<String>, folder: &str, patch: &Value) -> Option<Value> {
     let documents = match patch["patch"].as_str() {
         Some(text) => parse_documents(text).ok()?,
-        None => read_documents(read, &join(folder, patch["path"].as_str()?)?),
+        None => read_documents(read, &resolve_entry(folder, patch["path"].as_str()?)?),
     };
     let deletes = documents
         .into_iter()
@@ -212,19 +312,6 @@ fn is_selected(object: &Value, target: &Value) -> bool {
         && agrees("kind", &object["kind"])
         && agrees("name", &object["metadata"]["name"])
         && selector.split(',').filter(|part| !part.is_empty()).all(has_label)
-}
-
-/// Joins a path of a kustomization to its folder; `None` if it leads out of the project.
-fn join(folder: &str, entry: &str) -> Option<String> {
-    let mut parts: Vec<&str> = folder.split('/').collect();
-    for part in entry.trim_end_matches('/').split('/') {
-        match part {
-            "." | "" => {}
-            ".." => drop(parts.pop()?),
-            part => parts.push(part),
-        }
-    }
-    (!parts.is_empty()).then(|| parts.join("/"))
 }
 
 #[cfg(test)]

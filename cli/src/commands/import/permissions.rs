@@ -40,6 +40,20 @@ impl MarkedRule {
 /// One permission: namespace, group or URL, resource, name and verb.
 pub(super) type Permission = (String, String, String, String, String);
 
+/// Returns whether permissions have one among them, by itself or by a wildcard.
+pub(super) fn is_granted(wanted: &Permission, granted: &BTreeSet<Permission>) -> bool {
+    let (namespace, group, resource, name, verb) = wanted;
+    let is = |own: &String, wanted: &String| own == wanted || own == "*";
+    granted.contains(wanted)
+        || granted.iter().any(|own| {
+            (own.0 == *namespace || own.0.is_empty())
+                && is(&own.1, group)
+                && is(&own.2, resource)
+                && (own.3 == *name || own.3.is_empty())
+                && is(&own.4, verb)
+        })
+}
+
 impl Rule {
     /// Reads a marker: `kubebuilder:rbac:groups=apps,resources=deployments,verbs=get;list`. `None` if it is another one.
     pub(super) fn parse_marker(marker: &str) -> Option<Rule> {
@@ -53,6 +67,8 @@ impl Rule {
                     .map(|word| word.trim().trim_matches('"').to_owned())
                     .collect()
             };
+            // An empty string is the core group; elsewhere it is left by a semicolon at the end.
+            let named = || words().into_iter().filter(|word| !word.is_empty());
             match key.trim() {
                 "groups" => {
                     rule.groups = words()
@@ -60,10 +76,10 @@ impl Rule {
                         .map(|group| if group == "core" { String::new() } else { group })
                         .collect()
                 }
-                "resources" => rule.resources = words(),
-                "resourceNames" => rule.names = words(),
-                "urls" => rule.urls = words(),
-                "verbs" => rule.verbs = words().into_iter().map(|verb| verb.to_lowercase()).collect(),
+                "resources" => rule.resources = named().collect(),
+                "resourceNames" => rule.names = named().collect(),
+                "urls" => rule.urls = named().collect(),
+                "verbs" => rule.verbs = named().map(|verb| verb.to_lowercase()).collect(),
                 "namespace" => rule.namespace = words().concat(),
                 "roleName" => rule.role = words().concat(),
                 _ => return None,

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::compose::Composed;
 use super::objects::compare_objects;
-use super::permissions::{Permission, Rule};
-use super::webhooks::find_published;
+use super::permissions::{Permission, Rule, is_granted};
+use super::webhooks::{REVIEW_VERSIONS, find_published};
 use super::workload::compare_deployments;
 use crate::commands::adopt::{Comparison, Verdict};
 use crate::go_project::GoProject;
@@ -141,10 +141,8 @@ pub(super) fn read_planned(plan: &Plan, tree: &Tree, path: &str) -> Result<Vec<V
 }
 
 fn compare_crds(original: &GoProject, plan: &Plan, tree: &Tree, report: &mut Report) -> Result<()> {
-    for (path, crd) in original.documents("config/crd/", "CustomResourceDefinition") {
-        if !crd["spec"]["versions"].is_array() {
-            continue;
-        }
+    for found in original.definitions() {
+        let (path, crd) = (found.path, found.crd);
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let (group, plural) = (text(&crd["spec"]["group"]), text(&crd["spec"]["names"]["plural"]));
         let what = format!("CRD {plural}.{group}");
@@ -199,8 +197,14 @@ fn compare_roles(original: &GoProject, plan: &Plan, tree: &Tree, report: &mut Re
         };
         format!("{verb} {group}{resource}{name}{place}")
     };
-    let lost: Vec<String> = theirs.difference(&ours).map(shown).collect();
-    let more: Vec<String> = ours.difference(&theirs).map(shown).collect();
+    let beyond = |some: &BTreeSet<Permission>, others: &BTreeSet<Permission>| -> Vec<String> {
+        let found = some.difference(others);
+        found
+            .filter(|permission| !is_granted(permission, others))
+            .map(shown)
+            .collect()
+    };
+    let (lost, more) = (beyond(&theirs, &ours), beyond(&ours, &theirs));
     match (lost.is_empty(), more.is_empty()) {
         (true, true) => report.add("permissions of the manager", Match::Same, Vec::new()),
         (true, false) => report.add(
@@ -278,17 +282,20 @@ fn compare_webhooks(original: &GoProject, plan: &Plan, tree: &Tree, report: &mut
             .filter_map(Value::as_object)
             .flat_map(|map| map.keys())
             .collect();
-        let differing: Vec<String> = keys
+        let differing: Vec<&String> = keys
             .into_iter()
             .filter(|key| published.webhook[key.as_str()] != own[key.as_str()])
-            .map(|key| format!("`{key}` differs"))
             .collect();
-        let result = if differing.is_empty() {
-            Match::Same
-        } else {
-            Match::ByHand
+        let result = match differing.as_slice() {
+            [] => Match::Same,
+            [key] if *key == REVIEW_VERSIONS => Match::Better,
+            _ => Match::ByHand,
         };
-        report.add(what, result, differing);
+        let show = |key: &String| {
+            let (before, after) = (&published.webhook[key.as_str()], &own[key.as_str()]);
+            format!("`{key}`: {}", show_change(before, after))
+        };
+        report.add(what, result, differing.into_iter().map(show).collect());
     }
     Ok(())
 }

@@ -1,7 +1,6 @@
 //! Types of Go as types of Rust: those of Kubernetes in k8s-openapi, and those of the project's own kinds.
 
 use rbuilder_generator::find_kubernetes_kind;
-use serde_json::Value;
 
 use crate::go_project::{GoFile, GoProject, TypeRef};
 use crate::project::{Resource, names, strip_domain};
@@ -89,20 +88,20 @@ impl<'a> GoTypes<'a> {
         let mut parts = below.rsplit('/');
         let (version, folder) = (parts.next()?, parts.next().unwrap_or_default());
         let known = &self.original.project.known;
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let candidates: Vec<FoundType> = self
             .original
-            .documents("config/crd/", "CustomResourceDefinition")
-            .filter(|(_, crd)| crd["spec"]["names"]["kind"] == name)
-            .filter(|(_, crd)| {
-                crd["spec"]["versions"]
+            .definitions()
+            .into_iter()
+            .filter(|found| found.kind() == name)
+            .filter(|found| {
+                found.crd["spec"]["versions"]
                     .as_array()
                     .into_iter()
                     .flatten()
                     .any(|found| found["name"] == version)
             })
-            .map(|(_, crd)| {
-                let group = text(&crd["spec"]["group"]);
+            .map(|found| {
+                let group = found.group().to_owned();
                 // A kind that PROJECT lists may have a domain of its own; one of neither is not imported.
                 let is_listed = |listed: &&Resource| listed.kind == name && listed.qualified_group() == group;
                 let listed = known.resources.iter().find(is_listed);

@@ -52,8 +52,7 @@ pub(super) fn port(original: &GoProject, composed: &mut Composed<'_>) -> Result<
         match taken.iter().find(|(path, _)| *path == file.path) {
             Some((_, Scaffolded { kind, path, .. })) if file.documents.iter().all(is_empty) => {
                 let reason = format!(
-                    "{} has no fields; {path} has those that the schema requires",
-                    file.path
+                    "that of the Go project has no fields, and {path} has those that the schema requires"
                 );
                 composed
                     .better
@@ -92,11 +91,14 @@ fn split_samples(original: &GoProject, scaffolded: &[Scaffolded]) -> Vec<Manifes
         let text = own.text.strip_prefix("---\n").unwrap_or(&own.text);
         samples.push(Manifests {
             path: file.path.clone(),
+            place: file.place.clone(),
             text: text.to_owned(),
             documents: vec![own.value],
         });
+        let path = free_path(&file.path, |path| original.manifest(path).is_some());
         samples.push(Manifests {
-            path: free_path(&file.path, |path| original.manifest(path).is_some()),
+            place: path.clone(),
+            path,
             text: documents.iter().map(|document| document.text.as_str()).collect(),
             documents: documents.into_iter().map(|document| document.value).collect(),
         });

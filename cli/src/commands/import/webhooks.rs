@@ -274,6 +274,9 @@ fn replace_marker(text: &str, what: &str, marker: &str) -> Option<String> {
     Some(format!("{}{marker}{}", &text[..start], &text[end..]))
 }
 
+/// The key of the versions of AdmissionReview.
+pub(super) const REVIEW_VERSIONS: &str = "admissionReviewVersions";
+
 /// Returns the marker that generates a webhook. Arguments that say what is generated anyway are left out.
 fn print_marker(what: &str, webhook: &Value, version: &Resource) -> String {
     let mut arguments = vec![what.to_owned()];
@@ -335,8 +338,9 @@ fn print_marker(what: &str, webhook: &Value, version: &Resource) -> String {
             add(name, text(key));
         }
     }
-    let reviews = words(&webhook["admissionReviewVersions"]);
-    if reviews != ["v1"] {
+    let reviews = words(&webhook[REVIEW_VERSIONS]);
+    // The library reads v1, which every API server sends that is asked for it. Older projects have v1beta1 alone, or before it.
+    if reviews != ["v1"] && reviews.first().is_some_and(|first| first == "v1") {
         add("admission_review_versions", reviews.join(";"));
     }
     let scope = rule["scope"].as_str().unwrap_or_default();

@@ -88,7 +88,10 @@ fn compare_identity(original: &GoProject, theirs: &Value, ours: &Value, report: 
         let is_same = before == after && is_whole
             || before.is_null() && pointer.ends_with("replicas")
             || pointer.ends_with("serviceAccountName") && is_prefixed();
+        // The account `default` of the namespace is that of other Pods as well.
+        let is_new = before.is_null() && pointer.ends_with("serviceAccountName");
         match (is_same, is_whole) {
+            _ if is_new => report.add(what, Match::Better, vec![show_change(&before, &after)]),
             (true, _) => report.add(what, Match::Same, Vec::new()),
             (false, true) => report.add(what, Match::ByHand, vec![show_change(&before, &after)]),
             (false, false) => report.add(
@@ -127,7 +130,7 @@ fn compare_lists(theirs: &Value, ours: &Value, report: &mut Report) {
         let own = list(ours, pointer);
         let lost: Vec<String> = list(theirs, pointer)
             .iter()
-            .filter(|item| !own.contains(item))
+            .filter(|item| !own.contains(item) && !own.contains(&renamed_argument(item)))
             .map(Value::to_string)
             .collect();
         if !lost.is_empty() {
@@ -148,6 +151,14 @@ fn compare_lists(theirs: &Value, ours: &Value, report: &mut Report) {
                 "the original has {containers}, and the first is compared"
             )],
         );
+    }
+}
+
+/// Returns an argument as newer projects have it: kubebuilder 2 called the flag of leader election otherwise.
+fn renamed_argument(argument: &Value) -> Value {
+    match argument.as_str() {
+        Some("--enable-leader-election" | "--enable-leader-election=true") => "--leader-elect".into(),
+        _ => argument.clone(),
     }
 }
 

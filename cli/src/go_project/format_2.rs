@@ -1,0 +1,59 @@
+//! PROJECT in version 2 of its format, which kubebuilder 2 and operator-sdk 1.0 wrote: it has neither the name of the project nor a
+//! layout, and of each kind only its name.
+
+use anyhow::Result;
+use serde_json::{Value, json};
+
+use super::read_repo;
+use crate::tree::Tree;
+use crate::yaml_stream::describe_failure;
+
+/// Returns a PROJECT of version 2 in version 3; `None` for one of another version.
+///
+/// # Errors
+/// Fails if it is not YAML.
+pub(super) fn to_format_3(text: &str, tree: &Tree) -> Result<Option<String>> {
+    let path = crate::project::FILE;
+    let old: Value = serde_saphyr::from_str(text).map_err(|error| describe_failure(path, text, &error))?;
+    if old["version"] != "2" && old["version"] != 2 {
+        return Ok(None);
+    }
+    let domain = old["domain"].as_str().unwrap_or_default();
+    let resources = old["resources"].as_array().into_iter().flatten();
+    let resources: Vec<Value> = resources
+        .map(|resource| {
+            json!({
+                "api": { "crdVersion": "v1", "namespaced": true },
+                "domain": domain,
+                "group": resource["group"],
+                "kind": resource["kind"],
+                "version": resource["version"],
+            })
+        })
+        .collect();
+    let mut project = json!({
+        "layout": ["go.kubebuilder.io/v2"],
+        "projectName": name_of(&read_repo(tree, text)?, tree),
+        "resources": resources,
+        "version": "3",
+    });
+    for key in ["domain", "multigroup", "repo"] {
+        if !old[key].is_null() {
+            project[key] = old[key].clone();
+        }
+    }
+    Ok(Some(project.to_string()))
+}
+
+/// Returns the name of a project: the last word of its module, or that of its directory.
+fn name_of(repo: &str, tree: &Tree) -> String {
+    let is_major = |word: &&str| {
+        word.strip_prefix('v')
+            .is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    let mut words = repo.rsplit('/').filter(|word| !is_major(word));
+    match words.next().filter(|word| !word.is_empty()) {
+        Some(word) => word.to_lowercase(),
+        None => tree.folder_name().unwrap_or_default().to_lowercase(),
+    }
+}

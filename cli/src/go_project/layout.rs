@@ -1,0 +1,301 @@
+//! Where a project has its manifests.
+//!
+//! kubebuilder scaffolds `config/crd`, `config/rbac`, `config/manager` and `config/webhook`. Projects move these to folders below,
+//! such as `config/components/crd`, and some have their CRDs in a chart alone.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::kustomize::follow_kustomizations;
+use super::{GoProject, Manifests};
+use crate::project::{Resource, strip_domain};
+use crate::tree::Tree;
+use crate::yaml_stream::is_yaml;
+
+/// A folder of kubebuilder's, and names that projects give it.
+const FOLDERS: [(&str, &[&str]); 4] = [
+    ("config/crd/", &["crd", "crds"]),
+    ("config/rbac/", &["rbac"]),
+    ("config/manager/", &["manager"]),
+    ("config/webhook/", &["webhook", "webhooks"]),
+];
+
+/// Folders with manifests that no cluster of a user has.
+const APART: [&str; 8] = [
+    "test",
+    "tests",
+    "testdata",
+    "e2e",
+    "hack",
+    "samples",
+    "examples",
+    "olm-catalog",
+];
+
+/// The CRD of a kind, and its file.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FoundDefinition<'a> {
+    pub(crate) path: &'a str,
+    pub(crate) crd: &'a Value,
+    /// True if `config/default` or `config/crd` leads to it, or to no CRD at all.
+    pub(crate) is_installed: bool,
+}
+
+impl<'a> FoundDefinition<'a> {
+    /// Returns the group.
+    pub(crate) fn group(&self) -> &'a str {
+        self.crd["spec"]["group"].as_str().unwrap_or_default()
+    }
+
+    /// Returns the kind.
+    pub(crate) fn kind(&self) -> &'a str {
+        self.crd["spec"]["names"]["kind"].as_str().unwrap_or_default()
+    }
+}
+
+impl GoProject {
+    /// Returns the CRDs, one for each kind: that which kustomizations install, if there are several.
+    pub(crate) fn definitions(&self) -> Vec<FoundDefinition<'_>> {
+        let installed = self.installed_files();
+        let mut found: BTreeMap<(&str, &str), FoundDefinition<'_>> = BTreeMap::new();
+        let mut all: Vec<FoundDefinition<'_>> = self
+            .documents("config/crd/", DEFINITION)
+            .filter(|(_, crd)| is_definition(crd))
+            .map(|(path, crd)| FoundDefinition {
+                path,
+                crd,
+                is_installed: installed.contains(path),
+            })
+            .collect();
+        if all.iter().all(|definition| !definition.is_installed) {
+            all.iter_mut()
+                .for_each(|definition| definition.is_installed = true);
+        }
+        all.sort_by_key(|definition| {
+            (
+                !definition.is_installed,
+                !definition.path.contains("/bases/"),
+                definition.path,
+            )
+        });
+        for definition in all {
+            let key = (definition.group(), definition.kind());
+            found.entry(key).or_insert(definition);
+        }
+        found.into_values().collect()
+    }
+
+    /// Returns the files of objects that `config/default` and `config/crd` lead to.
+    fn installed_files(&self) -> BTreeSet<String> {
+        let read = |path: &str| {
+            let file = self.manifests.iter().find(|file| file.path == path);
+            file.map(|file| file.documents.clone()).unwrap_or_default()
+        };
+        let crd = self.manifests.iter().find(|file| file.place == CRD_LIST);
+        let crd = crd.and_then(|file| file.path.rsplit_once('/'));
+        let roots: Vec<&str> = crd
+            .into_iter()
+            .map(|(folder, _)| folder)
+            .chain(["config/default"])
+            .collect();
+        let reached = follow_kustomizations(&roots, &read).into_iter();
+        reached
+            .filter(|file| file.folder.is_none())
+            .map(|file| file.path)
+            .collect()
+    }
+
+    /// Gives files the places of kubebuilder, where a project has other folders than that.
+    pub(super) fn set_places(&mut self) {
+        for (place, names) in FOLDERS {
+            if self.manifests.iter().any(|file| file.path.starts_with(place)) {
+                continue;
+            }
+            let folders = self
+                .manifests
+                .iter()
+                .filter_map(|file| find_folder(&file.path, names));
+            let Some(folder) = folders.min_by_key(|folder| (folder.matches('/').count(), *folder)) else {
+                continue;
+            };
+            let folder = folder.to_owned();
+            for file in &mut self.manifests {
+                if let Some(rest) = file.path.strip_prefix(&folder) {
+                    file.place = format!("{place}{rest}");
+                }
+            }
+        }
+    }
+
+    /// Reads the CRDs of kinds that PROJECT has and `config/` does not, from the folders that have most of them.
+    pub(super) fn read_definitions_elsewhere(&mut self, tree: &Tree, paths: &[String]) {
+        let mut missing = self.kinds_without_definition();
+        if missing.is_empty() {
+            return;
+        }
+        let mut folders = read_folders(tree, paths);
+        loop {
+            let count = |files: &[Manifests]| {
+                let crds = files.iter().flat_map(|file| &file.documents);
+                crds.filter(|crd| missing.iter().any(|kind| is_of(crd, kind)))
+                    .count()
+            };
+            let best = folders
+                .iter()
+                .map(|(folder, files)| (count(files), folder))
+                .filter(|(count, _)| *count > 0)
+                .max_by_key(|(count, folder)| {
+                    (*count, Reverse(folder.matches('/').count()), Reverse(*folder))
+                });
+            let Some((_, folder)) = best else {
+                return;
+            };
+            let folder = folder.clone();
+            self.manifests.extend(folders.remove(&folder).unwrap_or_default());
+            missing = self.kinds_without_definition();
+        }
+    }
+
+    /// Gives entries of PROJECT the groups of their CRDs. One whose group has the domain already means that of the CRD, and so does one
+    /// whose group no CRD has, if one kind of the domain has its name: projects change the group in the source alone.
+    pub(super) fn settle_groups(&mut self) {
+        let found: Vec<(String, String)> = self
+            .definitions()
+            .iter()
+            .map(|found| (found.group().to_owned(), found.kind().to_owned()))
+            .collect();
+        let listed: Vec<(String, String)> = self
+            .project
+            .known
+            .resources
+            .iter()
+            .map(|listed| (listed.qualified_group(), listed.kind.clone()))
+            .collect();
+        for (resource, key) in self.project.known.resources.iter_mut().zip(&listed) {
+            if resource.is_foreign() || found.contains(key) {
+                continue;
+            }
+            let groups: Vec<&str> = found
+                .iter()
+                .filter(|found| found.1 == resource.kind && !listed.contains(found))
+                .map(|(group, _)| group.as_str())
+                .filter(|group| strip_domain(group, &resource.domain).is_some())
+                .collect();
+            let group = match groups.as_slice() {
+                [group] => Some(*group),
+                groups => groups.iter().find(|group| **group == resource.group).copied(),
+            };
+            if let Some(own) = group.and_then(|group| strip_domain(group, &resource.domain)) {
+                resource.group = own.to_owned();
+            }
+        }
+    }
+
+    /// Returns the domains and kinds of PROJECT whose CRD was not found.
+    fn kinds_without_definition(&self) -> Vec<(String, String)> {
+        let found = self.definitions();
+        let resources = self.project.known.resources.iter();
+        let wanted = resources.filter(|resource| resource.api.is_some() && !resource.is_foreign());
+        wanted
+            .map(|resource| (resource.domain.clone(), resource.kind.clone()))
+            .filter(|wanted| !found.iter().any(|found| is_of(found.crd, wanted)))
+            .collect()
+    }
+
+    /// Gives a project without a domain that which its groups have in common, and else that of the first: the domain is what
+    /// its groups end in.
+    pub(super) fn find_domain(&mut self) {
+        let known = &mut self.project.known;
+        if !known.domain.is_empty() {
+            return;
+        }
+        let own = |resource: &&mut Resource| resource.domain.is_empty() && resource.api.is_some();
+        let groups: Vec<String> = known
+            .resources
+            .iter_mut()
+            .filter(own)
+            .map(|own| own.group.clone())
+            .collect();
+        let Some(first) = groups.first() else { return };
+        let mut ends = first
+            .match_indices('.')
+            .map(|(at, _)| &first[at + 1..])
+            .filter(|end| end.contains('.'));
+        let has_all = |end: &&str| groups.iter().all(|group| strip_domain(group, end).is_some());
+        let domain = match has_all(&first.as_str()) {
+            true => first,
+            false => ends.find(has_all).unwrap_or(first),
+        };
+        for resource in known.resources.iter_mut().filter(own) {
+            if let Some(own) = strip_domain(&resource.group, domain) {
+                resource.group = own.to_owned();
+                resource.domain = domain.to_owned();
+            }
+        }
+        known.domain = domain.to_owned();
+    }
+}
+
+const DEFINITION: &str = "CustomResourceDefinition";
+/// The kustomization of the CRDs.
+const CRD_LIST: &str = "config/crd/kustomization.yaml";
+
+/// Returns whether a CRD is one and no patch, which is a CRD by its kind and has no versions.
+fn is_definition(crd: &Value) -> bool {
+    crd["kind"] == DEFINITION
+        && crd["spec"]["versions"].is_array()
+        && crd["spec"]["group"].is_string()
+        && crd["spec"]["names"]["kind"].is_string()
+}
+
+/// Returns whether a CRD is that of a kind in a domain.
+fn is_of(crd: &Value, (domain, kind): &(String, String)) -> bool {
+    let group = crd["spec"]["group"].as_str().unwrap_or_default();
+    strip_domain(group, domain).is_some() && crd["spec"]["names"]["kind"] == **kind
+}
+
+fn is_apart(path: &str) -> bool {
+    path.split('/').any(|step| APART.contains(&step))
+}
+
+/// Returns the part of a path that ends in a folder of one of these names.
+fn find_folder<'a>(path: &'a str, names: &[&str]) -> Option<&'a str> {
+    let mut end = 0;
+    for step in path.split_inclusive('/') {
+        end += step.len();
+        if step.strip_suffix('/').is_some_and(|name| names.contains(&name)) {
+            return Some(&path[..end]).filter(|folder| !is_apart(folder));
+        }
+    }
+    None
+}
+
+/// Reads the files outside of `config/` that have CRDs, by folder. What is not YAML, such as a template of a chart, is skipped.
+fn read_folders(tree: &Tree, paths: &[String]) -> BTreeMap<String, Vec<Manifests>> {
+    let mut folders: BTreeMap<String, Vec<Manifests>> = BTreeMap::new();
+    let outside = paths
+        .iter()
+        .filter(|path| is_yaml(path) && !path.starts_with("config/"));
+    for path in outside.filter(|path| !is_apart(path)) {
+        let Ok(Some(text)) = tree.read(path) else { continue };
+        if text.len() > super::MAX_FILE || !text.contains(DEFINITION) {
+            continue;
+        }
+        let Ok(mut documents) = super::parse_documents(&text) else {
+            continue;
+        };
+        documents.retain(is_definition);
+        let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+        if !documents.is_empty() {
+            folders.entry(folder.to_owned()).or_default().push(Manifests {
+                path: path.clone(),
+                place: format!("config/crd/{name}"),
+                text,
+                documents,
+            });
+        }
+    }
+    folders
+}
