@@ -33,6 +33,7 @@ pub(crate) fn key_form(key: &Ty) -> KeyForm {
 pub(crate) fn find_doubts(container: &Container, slots: &[Slot]) -> Vec<(Site, Doubt)> {
     let fields = match &container.shape {
         Shape::Object(fields) => fields.as_slice(),
+        Shape::Enum { variants, .. } if variants.is_empty() => return vec![(Site::Container, no_values())],
         Shape::Transparent(_) | Shape::Enum { .. } => &[],
     };
     let fields = fields.iter().enumerate().filter_map(|(position, field)| {
@@ -40,6 +41,15 @@ pub(crate) fn find_doubts(container: &Container, slots: &[Slot]) -> Vec<(Site, D
         (!field.stated).then(|| (Site::Field(position), any_key(form)))
     });
     fields.collect()
+}
+
+fn no_values() -> Doubt {
+    let help = "add a variant, or put `#[serde(skip)]` on the fields of this type";
+    Doubt {
+        message: "an enum without variants has no values: a field of this type can only be absent".to_owned(),
+        help: help.to_owned(),
+        help_of_schemars: help.to_owned(),
+    }
 }
 
 fn any_key(form: &str) -> Doubt {

@@ -282,12 +282,6 @@ fn what_a_crd_cannot_hold() {
         "is a tuple",
         "name the fields",
     );
-    refused(
-        "a: E",
-        &item("", "enum E {}"),
-        "at least one variant",
-        "#[serde(skip)]",
-    );
     refused("a: PhantomData<i32>", "", "`null` in JSON", "#[serde(skip)]");
     refused(
         "a: Duration",
@@ -329,6 +323,20 @@ fn enums_of_names() {
     assert_eq!(described["properties"]["a"]["description"], "- B: One.\n- C: Two");
     let open = item("", "enum E { A, #[serde(other)] Rest }");
     shape("E", &open, json!({"type": "string"}));
+}
+
+#[test]
+fn an_enum_without_variants_accepts_nothing() {
+    let source = support::kind("a: Option<E>", &item("", "enum E {}"));
+    let made = support::run(&[("src/lib.rs", &source)]);
+    let said: Vec<&str> = made.diagnostics.iter().map(|said| &*said.message).collect();
+    assert_eq!(
+        said,
+        ["an enum without variants has no values: a field of this type can only be absent"]
+    );
+    let lines: Vec<&str> = made.files[0].text.lines().map(str::trim).collect();
+    let expected = ["a:", "not: {}", "type: string"];
+    assert!(lines.windows(3).any(|three| three == expected), "{lines:#?}");
 }
 
 #[test]

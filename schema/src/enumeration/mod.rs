@@ -50,10 +50,7 @@ pub(crate) fn enum_schema(
     diagnostics: &mut Vec<Diagnostic<Site>>,
 ) -> Schema {
     if variants.is_empty() {
-        let help = "add a variant, or put `#[serde(skip)]` on the fields of this type: it has no values";
-        let error = Diagnostic::error(Site::Container, "an enum needs at least one variant");
-        diagnostics.push(error.help(help));
-        return Schema::default();
+        return no_value();
     }
     let mut none = AbsentValues::default();
     let cases = variants.iter().enumerate().map(|(position, variant)| {
@@ -79,6 +76,14 @@ pub(crate) fn enum_schema(
     // serde tries the tagged variants first, all together.
     let tagged = (!tagged.is_empty()).then(|| by_tag(tagging, tagged, diagnostics));
     untagged::any_of_these(tagged, untagged, diagnostics)
+}
+
+/// The schema that no value satisfies. An empty `enum` would not do: the API server drops it, and accepts every string.
+fn no_value() -> Schema {
+    Schema {
+        not: Some(Arc::default()),
+        ..of_type(SchemaType::String)
+    }
 }
 
 /// Of two variants with one name, serde only ever reads the first.
