@@ -243,7 +243,7 @@ fn what_is_lost_is_shown_on_the_simplest_object_with_its_path() {
     let said = report(lucky());
     assert!(
         said.starts_with(
-            "an object is not preserved from trips.example.com/v1 to trips.example.com/v3 and back: it has changed\n  spec.stops: [{\"minutes\":61,\"name\":\"a\"}] has become []\nthe simplest such object:\n"
+            "an object is not preserved from trips.example.com/v1 to trips.example.com/v3 and back: it has changed\n  spec.stops: [{\"minutes\":61,\"name\":\"a\"}] became []\nthe simplest such object:\n"
         ),
         "{said}"
     );
