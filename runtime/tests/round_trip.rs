@@ -248,7 +248,7 @@ fn what_is_lost_is_shown_on_the_simplest_object_with_its_path() {
         "{said}"
     );
     let object = said
-        .split("found:\n")
+        .split("object:\n")
         .nth(1)
         .unwrap()
         .split("\nwhich becomes")
