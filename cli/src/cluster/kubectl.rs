@@ -4,11 +4,21 @@ use std::ffi::{OsStr, OsString};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+#[cfg(feature = "control-plane")]
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow, bail};
 
 use crate::flags::ClusterFlags;
 use crate::shell::Shell;
+
+/// The time in which CRDs must be served.
+#[cfg(feature = "control-plane")]
+const ESTABLISHED: Duration = Duration::from_secs(30);
+
+/// The error of `kubectl wait` for an object whose conditions are `null`.
+#[cfg(feature = "control-plane")]
+const NO_CONDITIONS: &str = ".status.conditions accessor error";
 
 /// kubectl, with the flags that select a cluster.
 #[derive(Clone, Debug)]
@@ -112,6 +122,26 @@ impl Kubectl {
         self.checked(arguments, output)
     }
 
+    /// Waits until the API server serves CRDs. `kubectl wait` fails at once if one of them has no conditions, as is the case
+    /// for a moment after it was created; then it runs again.
+    ///
+    /// # Errors
+    /// Fails if a CRD is not served after [`ESTABLISHED`], or as [`Kubectl::read`].
+    #[cfg(feature = "control-plane")]
+    pub(crate) fn wait_until_established(&self, crds: &str) -> Result<()> {
+        let timeout = format!("--timeout={}s", ESTABLISHED.as_secs());
+        let wait = ["wait", "--for=condition=Established", &timeout, "-f", "-"];
+        let deadline = Instant::now() + ESTABLISHED;
+        loop {
+            match self.read(&wait, crds) {
+                Err(error) if error.to_string().contains(NO_CONDITIONS) && Instant::now() < deadline => {
+                    std::thread::sleep(Duration::from_millis(100));
+                }
+                result => return result.map(drop),
+            }
+        }
+    }
+
     fn checked(&self, arguments: &[&str], output: Output) -> Result<String> {
         if !output.status.success() {
             let said = String::from_utf8_lossy(&output.stderr);
@@ -194,5 +224,36 @@ mod tests {
         assert_eq!(find(&[Path::new("."), Path::new("")], None), None);
         std::fs::write(installed.join(&file), "").expect("a file");
         assert_eq!(find(&[Path::new(".")], None), Some(installed.join(&file)));
+    }
+
+    #[cfg(all(unix, feature = "control-plane"))]
+    #[test]
+    fn a_crd_without_conditions_is_waited_for() {
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let temp = tempfile::tempdir().expect("a temporary folder");
+        let program = temp.path().join("kubectl");
+        let script = "#!/bin/sh\n\
+            if [ -e asked ]; then echo established; exit; fi\n\
+            touch asked\n\
+            echo 'error: .status.conditions accessor error: <nil> is of the type <nil>' >&2\n\
+            exit 1\n";
+        std::fs::write(&program, script).expect("a file");
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).expect("permissions");
+        let kubectl = Kubectl {
+            program,
+            target: Vec::new(),
+            folder: temp.path().to_owned(),
+        };
+        kubectl.wait_until_established("").expect("established");
+        std::fs::write(
+            temp.path().join("kubectl"),
+            "#!/bin/sh\necho timed out >&2\nexit 1\n",
+        )
+        .expect("a file");
+        let error = kubectl
+            .wait_until_established("")
+            .expect_err("no other error is retried");
+        assert!(error.to_string().ends_with("timed out"), "{error}");
     }
 }

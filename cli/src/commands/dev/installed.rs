@@ -58,8 +58,7 @@ impl Installed {
         }
         let list = to_list(&rendered.crds);
         self.kubectl.run(&APPLY, &list, shell)?;
-        let wait = ["wait", "--for=condition=Established", "--timeout=30s", "-f", "-"];
-        self.kubectl.read(&wait, &list).map(drop)
+        self.kubectl.wait_until_established(&list)
     }
 
     /// Applies the webhook configurations, and restores those that are no longer rendered.
