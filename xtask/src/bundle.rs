@@ -2,6 +2,7 @@
 //! them, and their catalogs those of `opm validate`. kube-apiserver accepts each object without a warning.
 
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use rbuilder_catalogue::Minor;
@@ -83,9 +84,7 @@ impl Cluster {
         run_without_warning(crd)?;
         // A ClusterServiceVersion in a bundle has this namespace, and the lifecycle manager puts another in its place.
         run_without_warning(kubectl.command("create namespace placeholder")?)?;
-        kubectl
-            .command("wait --for=condition=established crd --all")?
-            .read()?;
+        wait_until_established(&kubectl)?;
         Ok(Cluster {
             kubectl,
             _control_plane: control_plane,
@@ -99,6 +98,18 @@ impl Cluster {
             .command("create --dry-run=server --validate=strict -f")?;
         run_without_warning(create.arg(manifests))
     }
+}
+
+/// Waits until the CRDs are served. `kubectl wait` fails at once for a CRD that was just created and has no conditions yet.
+fn wait_until_established(kubectl: &Kubectl) -> Result<()> {
+    let wait = || kubectl.command("wait --for=condition=established crd --all");
+    for _ in 0..100 {
+        if wait()?.succeeds() {
+            return Ok(());
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    wait()?.read().map(drop)
 }
 
 /// Markers for the ClusterServiceVersion.

@@ -55,7 +55,7 @@ const CASES: &[Case] = &[
     case("generate generates manifests", as_scaffolded, "generate", Succeeds(&["rbuilder manifests"])),
     case("test finds what setup-envtest installed", as_scaffolded, "test", Succeeds(&["cargo clippy --all-targets --all-features", "rbuilder envtest path", "cargo test\n"])),
     case("setup-envtest installs", as_scaffolded, "setup-envtest ENVTEST_K8S_VERSION=latest", Succeeds(&["rbuilder envtest install latest\n"])),
-    case("another rbuilder on the path is named", another_version, "manifests", Succeeds(&["is rbuilder 0.0.1, and PROJECT names ", "run make rbuilder"])),
+    case("another rbuilder on the path is named", another_version, "manifests", Succeeds(&["is rbuilder 0.0.1, but PROJECT specifies ", "run make rbuilder"])),
     case("bin/rbuilder comes before the path", own_rbuilder, "manifests", Succeeds(&["bin/rbuilder manifests"])),
     case("rbuilder is installed where it is missing", no_rbuilder, "manifests", Succeeds(&["cargo install --locked --no-track --root . --path ", "bin/rbuilder manifests"])),
     case("rbuilder is installed from the checkout", as_scaffolded, "rbuilder", Succeeds(&["cargo install --locked --no-track --force --root . --path ", "/cli\n"])),
