@@ -74,7 +74,6 @@ pub(super) fn check_metadata(version: &Version<'_>, schemas: &mut Schemas<'_>) {
             .map(|(field, schema)| (Some(field), schema));
         let whole = part.properties.is_empty().then_some((None, part));
         for (field, schema) in fields.chain(whole) {
-            let at = field.map(|field| format!(".{field}")).unwrap_or_default();
             let is_metadata = field.is_some_and(|field| &**field == "metadata") && is_dropped_meta(schema);
             let below = if is_metadata && !part.embedded_resource {
                 Some(String::new())
@@ -82,6 +81,7 @@ pub(super) fn check_metadata(version: &Version<'_>, schemas: &mut Schemas<'_>) {
                 dropped_object_meta(schema)
             };
             if let Some(below) = below {
+                let at = field.map(|field| format!(".{field}")).unwrap_or_default();
                 let message =
                     format!("the API server drops the labels and annotations in `.{name}{at}{below}`");
                 let help = "add `embedded_object_meta` to the field or type, in `#[kube(…)]` or `#[crd(…)]`, or \

@@ -1,5 +1,7 @@
 //! Slots: the types that a container mentions, each where its schema will be put.
 
+use std::borrow::Cow;
+
 use rbuilder_reader::{Span, TypeKind, TypeRef};
 use rbuilder_schema::{ESCAPE, RECURSION, refused, refused_tuple};
 
@@ -111,12 +113,12 @@ fn report_refused(ty: &TypeRef, session: &mut Session) {
 }
 
 /// The path of a type of std that is written in full, which includes the primitive ones.
-fn std_path(segments: &[String]) -> Option<String> {
+fn std_path(segments: &[String]) -> Option<Cow<'_, str>> {
     let leads_with_colons = segments.first().is_some_and(String::is_empty);
     let (first, rest) = segments[usize::from(leads_with_colons)..].split_first()?;
     match (first.as_str(), rest) {
-        ("std" | "core" | "alloc", [_, ..]) => Some(format!("std::{}", rest.join("::"))),
-        (primitive, []) => Some(primitive.to_owned()),
+        ("std" | "core" | "alloc", [_, ..]) => Some(format!("std::{}", rest.join("::")).into()),
+        (primitive, []) => Some(primitive.into()),
         _ => None,
     }
 }

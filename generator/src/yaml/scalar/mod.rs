@@ -160,27 +160,45 @@ fn is_printable(c: char) -> bool {
 /// Plain (`quote` empty) or single-quoted text, folded at single spaces.
 fn write_folded(out: &mut String, text: &str, place: Place, quote: &str) {
     out.push_str(quote);
-    // What has been read and not written: text is copied in runs.
+    // The part that is not written yet: text is copied in runs.
     let mut start = 0;
-    let bytes = text.as_bytes();
     let is_quoted = !quote.is_empty();
     if let Some((mut column, indent)) = start_of_folding(out, text, place, is_quoted) {
-        for (at, &byte) in bytes.iter().enumerate() {
-            match byte {
-                b' ' if column > WIDTH && folds(bytes, at, is_quoted) => {
-                    write_run(out, &text[start..at], is_quoted);
-                    start = at + 1;
-                    break_line(out, indent);
-                    column = indent;
-                }
-                // It is written twice.
-                b'\'' if is_quoted => column += 2,
-                _ => column += usize::from(!is_continuation(byte)),
-            }
+        while let Some(space) = next_fold(text, start, column, is_quoted) {
+            write_run(out, &text[start..space], is_quoted);
+            start = space + 1;
+            break_line(out, indent);
+            column = indent;
         }
     }
     write_run(out, &text[start..], is_quoted);
     out.push_str(quote);
+}
+
+/// Returns the space at which a line is broken that has `text[start..]` from `column` on.
+fn next_fold(text: &str, start: usize, column: usize, is_quoted: bool) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let behind = start + bytes_in_columns(&text[start..], (WIDTH + 1).saturating_sub(column), is_quoted);
+    let mut spaces = (behind..bytes.len()).filter(|at| bytes[*at] == b' ');
+    spaces.find(|at| folds(bytes, *at, is_quoted))
+}
+
+/// Returns the number of bytes that take up so many columns, or the length of the text if it has fewer.
+fn bytes_in_columns(text: &str, columns: usize, is_quoted: bool) -> usize {
+    match text.as_bytes().get(..columns) {
+        // Nearly all texts are of this kind, and need no counting.
+        Some(line) if line.is_ascii() && !(is_quoted && line.contains(&b'\'')) => return columns,
+        _ => {}
+    }
+    let mut column = 0;
+    for (at, c) in text.char_indices() {
+        if column >= columns {
+            return at;
+        }
+        // A quote within quotes is written twice.
+        column += if is_quoted && c == '\'' { 2 } else { 1 };
+    }
+    text.len()
 }
 
 /// Returns the column that a value begins at and the indentation of its further lines. `None` if it fits on one line:
