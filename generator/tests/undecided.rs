@@ -102,6 +102,34 @@ fn conditions_of_files_matter_where_a_kind_needs_them() {
 }
 
 #[test]
+fn attributes_that_change_nothing_need_no_decision() {
+    let with = |attribute: &str| format!("{attribute}\n{}", cup("a: i32,"));
+    for attribute in [
+        "#![cfg_attr(verus_keep_ghost, verifier::allow(unknown_automatic_derive))]",
+        "#![cfg_attr(nightly, feature(never_type), register_tool(x))]",
+    ] {
+        check(&[("src/lib.rs", &with(attribute))], &[]);
+    }
+    let on_struct =
+        |attribute: &str| cup("a: i32,").replace("pub struct", &format!("{attribute} pub struct"));
+    check(
+        &[("src/lib.rs", &on_struct("#[cfg_attr(kani, allow(dead_code))]"))],
+        &[],
+    );
+    check(
+        &[(
+            "src/lib.rs",
+            &on_struct("#[cfg_attr(kani, serde(rename_all = \"camelCase\"))]"),
+        )],
+        &[UNDECIDED],
+    );
+    check(
+        &[("src/lib.rs", &with("#![cfg_attr(kani, cfg(unix))]"))],
+        &[UNDECIDED],
+    );
+}
+
+#[test]
 fn conditions_of_imports_matter_where_a_kind_needs_their_names() {
     let lib = |field| {
         format!(

@@ -170,16 +170,78 @@ fn keep<'a>(
         return true;
     };
     let mut active = true;
+    let start = list;
     // What is wrong with the attribute itself, rustc says.
-    if ask(&mut list, cfg, conditions).unwrap_or(false) {
-        while list.eat(b',') && !list.is_end() {
-            active &= keep(Attribute::of_meta(list, attr.span()), to, cfg, conditions);
-            while !list.is_end() && !list.is_punct(b',') {
-                list.skip();
-            }
+    let Ok(holds) = cfg.holds(&mut list) else {
+        return true;
+    };
+    let predicate = list.span_since(start);
+    let conditional = split_conditional(list, attr.span());
+    if holds.is_none() && !cfg.everything {
+        if !conditional.iter().any(decides) {
+            return true;
+        }
+        conditions.undecided.push(predicate);
+    }
+    if holds.unwrap_or(true) || cfg.everything {
+        for attr in conditional {
+            active &= keep(attr, to, cfg, conditions);
         }
     }
     active
+}
+
+/// The attributes behind the predicate of a `cfg_attr`.
+fn split_conditional<'a>(mut list: Cursor<'a>, span: Span) -> Vec<Attribute<'a>> {
+    let mut attrs = Vec::new();
+    while list.eat(b',') && !list.is_end() {
+        attrs.push(Attribute::of_meta(list, span));
+        while !list.is_end() && !list.is_punct(b',') {
+            list.skip();
+        }
+    }
+    attrs
+}
+
+/// Attributes of the compiler that change neither an item nor what is read of it.
+const IDLE: &[&str] = &[
+    "allow",
+    "cold",
+    "deny",
+    "expect",
+    "feature",
+    "forbid",
+    "inline",
+    "must_use",
+    "no_mangle",
+    "non_exhaustive",
+    "track_caller",
+    "warn",
+];
+
+/// Tools that have attributes of their own, by the first name of these.
+const TOOLS: &[&str] = &[
+    "clippy",
+    "diagnostic",
+    "miri",
+    "rust_analyzer",
+    "rustfmt",
+    "verifier",
+];
+
+/// Returns true if it matters whether an attribute is there. Of those within an item, at its beginning, only conditions do: a
+/// macro cannot stand there.
+fn decides(attr: &Attribute<'_>) -> bool {
+    if is_condition(attr) {
+        return true;
+    }
+    let mut segments = attr.segments();
+    let first = segments.next().unwrap_or_default();
+    let is_idle = match segments.next() {
+        Some(_) => TOOLS.contains(&first),
+        None => IDLE.contains(&first),
+    };
+    !(is_idle || attr.text().starts_with("#!"))
 }
 
 fn ask(list: &mut Cursor<'_>, cfg: &Cfg, conditions: &mut Conditions<'_>) -> Result<bool, Diagnostic> {
@@ -263,5 +325,25 @@ mod tests {
         check_attributes("#[cfg_attr(windows, serde(rename))] #[a]", Some(&["a"]));
         check_attributes("#[cfg_attr(unix, cfg(windows))]", None);
         check_attributes("#[cfg_attr(unix, cfg_attr(unix, a(b), c))]", Some(&["a(b)", "c"]));
+    }
+
+    #[test]
+    fn idle_attributes_need_no_decision() {
+        check_attributes(
+            "#[cfg_attr(kani, allow(unused), rustfmt::skip)] #[a]",
+            Some(&["a"]),
+        );
+        check_attributes("#[cfg_attr(verus, verifier::external)]", Some(&[]));
+        for source in [
+            "#[cfg_attr(kani, serde(rename = \"b\"))]",
+            "#[cfg_attr(kani, allow(unused), serde_with::serde_as)]",
+            "#[cfg_attr(kani, cfg(windows))]",
+        ] {
+            let tokens = lex(source).expect("tokens");
+            let mut attrs = Attribute::read_outer(&mut tokens.cursor()).expect("attributes");
+            let mut conditions = Conditions::default();
+            Cfg::default().configure(&mut attrs, &mut conditions);
+            assert_eq!(conditions.undecided.len(), 1, "{source}");
+        }
     }
 }
