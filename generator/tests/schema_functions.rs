@@ -47,6 +47,12 @@ fn literals() {
         r#"serde_json::from_value(json!({ "type": "string", "maxLength": 63 })).unwrap()"#,
         r#"serde_json::from_str(r'{"type": "string", "maxLength": 63}').expect("JSON")"#,
         r#"return Schema::try_from(serde_json::json!({ "type": "string", "maxLength": 70 - "trailer".len() })).unwrap();"#,
+        r#"let mut schema = json_schema!({ "maxLength": 63 }); let _ = schema.insert("type".to_owned(), "string".into()); schema"#,
+        r#"let mut max = Map::new(); max.insert("maxLength".to_string(), json!(63));
+           let object = { let mut object = max.clone(); object.insert("type".to_string(), "string".into()); object };
+           Schema::from(object)"#,
+        r#"let json = serde_json::to_value(&json!({ "type": "string", "maxLength": 63 })).unwrap_or_else(|_| json!({}));
+           Schema::try_from(json).unwrap_or_else(|_| panic!("no schema"))"#,
         // schemars 0.8.
         r#"SchemaObject { instance_type: Some(InstanceType::String.into()),
                string: Some(Box::new(StringValidation { max_length: Some(63), ..Default::default() })),
@@ -82,6 +88,18 @@ fn literals() {
            extensions.insert("x-kubernetes-preserve-unknown-fields".to_string(), Value::Bool(true));
            let schema = SchemaObject { instance_type: Some(InstanceType::Object.into()), extensions, ..SchemaObject::default() };
            schema.into()"#,
+        json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true}),
+    );
+    check(
+        r#"Schema::Object(SchemaObject {
+               instance_type: Some(InstanceType::Object.into()),
+               extensions: {
+                   let mut map = schemars::Map::new();
+                   map.insert("x-kubernetes-preserve-unknown-fields".to_string(), Value::Bool(true));
+                   map
+               },
+               ..Default::default()
+           })"#,
         json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true}),
     );
 }
@@ -148,6 +166,19 @@ fn code_is_refused() {
         "`kind()` cannot be evaluated without running the program",
     );
     refused("let s = unknown(); s", "`s` cannot be evaluated");
+    // What a block does to a variable around it, and what `unwrap_or` gives for nothing.
+    refused(
+        "let mut s = string_of(g); let t = { s.insert(\"maxLength\".into(), 1.into()); json!(2) }; s",
+        "`s` cannot be evaluated",
+    );
+    refused(
+        "let mut s = string_of(g); let t = fill(&mut s); s",
+        "`s` cannot be evaluated",
+    );
+    refused(
+        "json_schema!({ \"type\": None.unwrap_or(\"string\") })",
+        "cannot be evaluated",
+    );
     // Kinds and modules in a body are not read, and a macro may declare anything.
     for (local, name) in [
         (

@@ -54,6 +54,7 @@ fn evaluate_expr<'a>(expr: &Expr<'a>) -> Result<Value, Unknown<'a>> {
         | ExprKind::Struct(_)
         | ExprKind::Not(_)
         | ExprKind::Equals(..)
+        | ExprKind::Block(_)
         | ExprKind::Other => Err(Unknown::Part(expr.text)),
     }
 }

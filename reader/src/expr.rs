@@ -60,6 +60,8 @@ pub enum ExprKind<'a> {
     Negative(Box<Expr<'a>>),
     /// `a + b` and the like.
     Binary(Box<Expr<'a>>, Operator, Box<Expr<'a>>),
+    /// `{ …; x }`: what stands within the braces, for [`read_block`](crate::read_block).
+    Block(Cursor<'a>),
     /// Anything else.
     Other,
 }
@@ -364,6 +366,7 @@ fn atom<'a>(
             Ok(expr.filter(|_| inner.is_end()).map(|expr| expr.kind))
         }
         Kind::Open(Delimiter::Bracket) => Ok(list(cursor, depth)?.map(ExprKind::Array)),
+        Kind::Open(Delimiter::Brace) => Ok(cursor.group(Delimiter::Brace).map(ExprKind::Block)),
         Kind::Ident if matches!(cursor.text(), "true" | "false") => {
             let value = cursor.eat_word("true");
             if !value {
@@ -547,6 +550,7 @@ mod tests {
             ExprKind::Binary(left, operator, right) => {
                 format!("({} {operator:?} {})", shown(left), shown(right))
             }
+            ExprKind::Block(body) => format!("{{{}}}", body.text()),
             ExprKind::Other => format!("other {}", expr.text),
         }
     }

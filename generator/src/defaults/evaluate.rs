@@ -106,6 +106,7 @@ impl<'a> Evaluator<'_, 'a> {
             | ExprKind::Index(..)
             | ExprKind::Macro(..)
             | ExprKind::Tuple(_)
+            | ExprKind::Block(_)
             | ExprKind::Equals(..)
             | ExprKind::Other => None,
         }

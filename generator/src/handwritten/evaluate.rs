@@ -1,6 +1,7 @@
 //! Expressions as JSON.
 
-use rbuilder_reader::{Expr, ExprKind, Json, StructExpr, TypeRef};
+use rbuilder_reader::token::Cursor;
+use rbuilder_reader::{Expr, ExprKind, Json, Statement, StructExpr, TypeRef, read_block};
 use serde_json::{Map, Value};
 
 use super::{Bindings, Function, Read, SchemaReader, Variable, count, legacy};
@@ -88,6 +89,7 @@ impl SchemaReader<'_, '_> {
                 calculate(&left, *operator, &right).map_or_else(|| unknown(expr, function), Ok)
             }
             ExprKind::Negative(_) => expr.value().or_else(|_| unknown(expr, function)),
+            ExprKind::Block(body) => self.block(*body, expr, function),
             ExprKind::Associated(..)
             | ExprKind::Index(..)
             | ExprKind::Tuple(_)
@@ -244,6 +246,26 @@ impl SchemaReader<'_, '_> {
         }
     }
 
+    /// A block with statements of its own, which must leave the variables around it alone.
+    fn block(&mut self, body: Cursor<'_>, expr: &Expr<'_>, function: &Function<'_>) -> Read<Value> {
+        let Ok(statements) = read_block(body) else {
+            return function.unread(expr.span, "it is nested too deeply");
+        };
+        self.spend(function.size(), expr.span, function)?;
+        let mut inner = function.clone();
+        let value = self.statements(&statements, expr.span, &mut inner)?;
+        let has_items = statements.iter().any(|part| matches!(part, Statement::Item(_)));
+        let is_own = |name: &str| {
+            let mut bound = statements.iter();
+            bound.any(|part| matches!(part, Statement::Let(bound, _) if *bound == name))
+        };
+        let mut around = function.variables.iter();
+        if has_items || around.any(|(name, old)| !is_own(name) && inner.variables.get(name) != Some(old)) {
+            return unknown(expr, function);
+        }
+        Ok(value)
+    }
+
     /// A function of the run.
     fn call_function(
         &mut self,
@@ -297,6 +319,13 @@ impl SchemaReader<'_, '_> {
             }
             (name, [] | [_]) if SAME.contains(&name) || legacy::is_accessor(name) => {
                 self.value(receiver, function)
+            }
+            // What is there is not replaced; whether nothing is there, only `null` leaves open.
+            ("unwrap_or_default", []) | ("unwrap_or" | "unwrap_or_else", [_]) => {
+                match self.value(receiver, function)? {
+                    Value::Null => unknown(expr, function),
+                    value => Ok(value),
+                }
             }
             _ => unknown(expr, function),
         }

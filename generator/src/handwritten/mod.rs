@@ -36,6 +36,7 @@ struct Unread {
 type Read<T> = Result<T, Unread>;
 
 /// A variable of a function.
+#[derive(Clone, PartialEq)]
 enum Variable {
     Value(Value),
     /// A reference to a part of another variable.
@@ -45,6 +46,7 @@ enum Variable {
 }
 
 /// A function while it is read.
+#[derive(Clone)]
 struct Function<'f> {
     item: &'f ValueItem,
     bindings: &'f Bindings,
@@ -72,6 +74,15 @@ impl Function<'_> {
             what: what.into(),
             help,
         })
+    }
+
+    /// The number of values in all variables.
+    fn size(&self) -> usize {
+        let values = self.variables.values().map(|variable| match variable {
+            Variable::Value(value) => count(value),
+            Variable::Part(..) | Variable::Unknown => 1,
+        });
+        values.sum()
     }
 
     /// The place from which the names in the body are resolved.
@@ -251,7 +262,13 @@ impl<'s, 'a> SchemaReader<'s, 'a> {
                             Ok(value) => Variable::Value(value),
                             // A type that cannot be resolved has been reported; anything else may not matter.
                             Err(unread) if unread.what.is_empty() => return Err(unread),
-                            Err(_) => Variable::Unknown,
+                            // `let _ = schema.insert(…)`
+                            Err(_) => {
+                                if self.change(value, function).is_err() {
+                                    function.forget_changed(value);
+                                }
+                                Variable::Unknown
+                            }
                         },
                     };
                     function.variables.insert((*name).to_owned(), variable);

@@ -4,6 +4,7 @@ use rbuilder_reader::{Expr, ExprKind};
 use serde_json::{Map, Value};
 
 use super::{Function, Read, Variable, legacy};
+use crate::gap::words;
 
 /// Methods that lead to the value that they are called on.
 const SAME: &[&str] = &[
@@ -19,7 +20,41 @@ const SAME: &[&str] = &[
     "unwrap",
 ];
 
+/// Words and signs by which an expression may change a variable that it names.
+const CHANGES: &[&str] = &[
+    "&mut",
+    "=",
+    ".append(",
+    ".clear(",
+    ".ensure_object(",
+    ".entry(",
+    ".extend(",
+    ".insert(",
+    ".push(",
+    ".remove(",
+    ".retain(",
+    "_mut(",
+];
+
 impl Function<'_> {
+    /// Forgets the variables that an expression may change which is not understood.
+    pub(super) fn forget_changed(&mut self, expr: &Expr<'_>) {
+        if !CHANGES.iter().any(|part| expr.text.contains(part)) {
+            return;
+        }
+        let mut named: Vec<String> = Vec::new();
+        for word in words(expr.text) {
+            match self.variables.get(word) {
+                Some(Variable::Part(of, _)) => named.extend([word.to_owned(), of.clone()]),
+                Some(Variable::Value(_)) => named.push(word.to_owned()),
+                Some(Variable::Unknown) | None => {}
+            }
+        }
+        for name in named {
+            self.variables.insert(name, Variable::Unknown);
+        }
+    }
+
     /// The variable and the keys in it that an expression refers to.
     pub(super) fn find_part(&self, expr: &Expr<'_>) -> Option<(String, Vec<String>)> {
         match &expr.kind {
