@@ -50,6 +50,9 @@ const BY_HAND: &str = "describe its JSON on the type: replace `JsonSchema` among
 /// A field with any content.
 const ANY: &str = "put `#[schemars(with = \"serde_json::Value\", extend(\"x-kubernetes-preserve-unknown-fields\" = true))]` on";
 
+/// A default that a function serializes.
+pub(crate) const JSON_OF_DEFAULT: &str = "write its JSON as `#[schemars(extend(\"default\" = …))]`";
+
 /// Our advice and theirs, by the words in a help line.
 const ADVICE: &[(&str, &str)] = &[
     (ESCAPE, SAME_FORM),
@@ -137,6 +140,11 @@ const SINCE: &[(KubeRelease, &str, &str)] = &[
         "`#[schemars(extend(\"maxProperties\" = 64, \"x-kubernetes-validations\" = ",
         "`#[schemars(schema_with = \"function\")]` names a function that returns the schema, with `maxProperties` and \
          with a rule in `x-kubernetes-validations`",
+    ),
+    (
+        KubeRelease::SCHEMARS_1,
+        JSON_OF_DEFAULT,
+        "write its JSON in the schema that a function returns: `#[schemars(schema_with = \"function\")]`",
     ),
     (
         KubeRelease::SCHEMARS_1,

@@ -304,6 +304,53 @@ fn a_package_can_do_without() {
     assert_eq!(warnings, [] as [&str; 0]);
 }
 
+/// Of what a function writes, only that there is nothing is known.
+#[test]
+fn values_that_a_function_serializes() {
+    let items = "#[derive(Serialize, Deserialize)] struct Foreign { a: std::net::TcpStream } \
+                 fn five() -> i32 { 5 } fn foreign() -> Foreign { make() } \
+                 fn half_minute() -> Duration { Duration::from_secs(30) }";
+    check_theirs(
+        "#[serde(default = \"five\", deserialize_with = \"f\")] #[schemars(with = \"i32\")] a: i32, \
+         #[serde(default, with = \"m\")] #[schemars(with = \"Option<String>\")] b: Option<Duration>, \
+         #[serde(default = \"five\", with = \"m\", skip_serializing_if = \"is_five\")] #[schemars(with = \"String\")] c: i32, \
+         #[serde(default = \"five\", with = \"m\")] #[schemars(with = \"String\", extend(\"default\" = \"5\"))] d: i32",
+        &format!("{items} fn is_five(x: &i32) -> bool {{ *x == 5 }}"),
+        json!({"a": 5, "d": "5"}),
+    );
+    for field in [
+        "#[serde(default = \"half_minute\", with = \"m\")] #[schemars(with = \"String\")] a: Duration",
+        "#[serde(default = \"five\", with = \"m\")] #[schemars(with = \"String\")] a: i32",
+        "#[serde(default, serialize_with = \"f\")] #[schemars(with = \"String\")] a: i32",
+        "#[serde(default = \"foreign\", serialize_with = \"f\")] #[schemars(with = \"String\")] a: Foreign",
+    ] {
+        let (found, warnings) = theirs_in(&[("src/lib.rs", &theirs(field, items))]);
+        assert_eq!(found, json!({}), "{field}");
+        assert_eq!(
+            warnings,
+            [
+                "the default of `a` is unknown, so the schema has none: a function serializes it, which rbuilder does not run"
+            ],
+            "{field}"
+        );
+    }
+}
+
+/// What is wrong with a type is no matter where another schema stands for it, whatever its default is.
+#[test]
+fn types_behind_another_schema_need_none() {
+    let items = "#[derive(schemars::JsonSchema, Serialize, Deserialize, Default)] struct Part { #[serde(with = \"m\")] a: i32 } \
+                 #[derive(schemars::JsonSchema, Serialize, Deserialize, Default)] struct Outer { part: Part } \
+                 fn made(_: &mut schemars::SchemaGenerator) -> schemars::Schema { \
+                     json_schema!({ \"type\": \"array\", \"items\": { \"type\": \"string\" } }) }";
+    check_theirs(
+        "#[serde(default)] #[schemars(schema_with = \"made\")] a: Vec<Part>, \
+         #[serde(default)] #[schemars(with = \"Vec<String>\")] b: Vec<Outer>",
+        items,
+        json!({"a": [], "b": []}),
+    );
+}
+
 #[test]
 fn what_is_not_a_value_is_a_warning() {
     for (ty, body) in [

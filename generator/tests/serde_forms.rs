@@ -449,3 +449,31 @@ fn empty_alternatives_are_errors_at_any_depth() {
     let value = r#"#[crd(schema = { "type": "object", "x-kubernetes-preserve-unknown-fields": true, "default": { "anyOf": [] } })] a: Value"#;
     assert_eq!(errors(value, ""), [] as [&str; 0]);
 }
+
+/// To schemars, functions that serde calls in place of a type's own make no difference.
+#[test]
+fn functions_beside_a_schema_of_schemars_are_warnings() {
+    let written = "a function serializes this field; its schema describes its type, as that of schemars does";
+    let read =
+        "a function deserializes this field; its schema describes its type, which is what is serialized";
+    for (attribute, expected) in [
+        ("serialize_with = \"f\"", written),
+        ("deserialize_with = \"f\"", read),
+        ("serialize_with = \"f\", deserialize_with = \"g\"", written),
+        ("deserialize_with = \"g\", serialize_with = \"f\"", written),
+    ] {
+        let fields = format!("#[serde({attribute})] a: i32");
+        let theirs = kind(&fields, "").replace("CrdSchema, ", "schemars::JsonSchema, ");
+        let files = [("src/lib.rs", theirs.as_str())];
+        let found = support::spec_of(&files).expect("a schema");
+        assert_eq!(
+            found["properties"]["a"],
+            json!({"type": "integer", "format": "int32"}),
+            "{attribute}"
+        );
+        assert_eq!(warnings(&files), [expected], "{attribute}");
+        assert_eq!(errors(&fields, "").len(), 1, "{attribute}");
+    }
+    let module = kind("#[serde(with = \"m\")] a: i32", "").replace("CrdSchema, ", "schemars::JsonSchema, ");
+    assert!(support::spec_of(&[("src/lib.rs", &module)]).is_err());
+}

@@ -91,12 +91,9 @@ impl AbsentField<'_> {
 }
 
 impl Type {
-    /// The type of the values of a slot, and true if the schema is not that of this type.
-    pub fn value_type(&self, slot: usize) -> Option<(&TypeRef, bool)> {
-        match self.value_types.get(&slot) {
-            Some(ty) => Some((ty, true)),
-            None => Some((self.slots.get(slot)?, self.schema_functions.contains_key(&slot))),
-        }
+    /// The type of the values of a slot, which need not be that of its schema.
+    pub fn value_type(&self, slot: usize) -> Option<&TypeRef> {
+        self.value_types.get(&slot).or_else(|| self.slots.get(slot))
     }
 
     /// The fields whose default counts for the schema, in source order.

@@ -103,12 +103,46 @@ pub(crate) struct FieldAttrs {
     pub(crate) skip_if: Option<(String, Span)>,
     pub(crate) flatten: bool,
     /// `with`, `serialize_with` or `deserialize_with`: the Rust type does not say what is on the wire.
-    pub(crate) opaque: Option<Span>,
+    pub(crate) opaque: Option<Opaque>,
     /// `with` or `deserialize_with`: serde asks the function also where the type is an `Option`, and only of a field that
     /// is there.
     pub(crate) read_by_function: bool,
     /// The keys that schemars is told and serde is not.
     pub(crate) foreign: Foreign,
+}
+
+/// What reads or writes a field in place of its type.
+#[derive(Clone, Copy)]
+pub(crate) struct Opaque {
+    pub(crate) span: Span,
+    /// False if that only reads it: what is written is the form of the type.
+    pub(crate) writes: bool,
+    /// True for `with` and `serde_as`, beside which schemars needs a type with a schema; single functions it passes over.
+    pub(crate) is_module: bool,
+}
+
+impl Opaque {
+    fn module(span: Span) -> Self {
+        Opaque {
+            span,
+            writes: true,
+            is_module: true,
+        }
+    }
+
+    /// Adds a function of one direction to what is known.
+    fn with_function(known: Option<Self>, span: Option<Span>, writes: bool) -> Option<Self> {
+        let Some(span) = span else { return known };
+        let first = known.unwrap_or(Opaque {
+            span,
+            writes,
+            is_module: false,
+        });
+        Some(Opaque {
+            writes: first.writes || writes,
+            ..first
+        })
+    }
 }
 
 /// The keys of `#[schemars(…)]` about a form on the wire that serde does not have.
@@ -266,13 +300,14 @@ const FIELD: &[ArgRow<FieldAttrs>] = &[
         read.flatten = true
     }),
     ArgRow::once("with", "Module that reads and writes.", |arg, read, _| {
-        (read.opaque, read.read_by_function) = (changes_form(arg), true);
+        (read.opaque, read.read_by_function) = (changes_form(arg).map(Opaque::module), true);
     }),
     ArgRow::once("deserialize_with", "Function that reads.", |arg, read, _| {
-        (read.opaque, read.read_by_function) = (read.opaque.or(changes_form(arg)), true);
+        read.opaque = Opaque::with_function(read.opaque, changes_form(arg), false);
+        read.read_by_function = true;
     }),
     ArgRow::once("serialize_with", "Function that writes.", |arg, read, _| {
-        read.opaque = read.opaque.or(changes_form(arg));
+        read.opaque = Opaque::with_function(read.opaque, changes_form(arg), true);
     }),
 ];
 
@@ -463,7 +498,7 @@ pub(crate) fn read_field_attrs(attrs: &[Attribute<'_>], session: &mut Session) -
     }
     // serde_with's macro makes a `with` of it, and a `default` where the type is an `Option`.
     let converted = attrs.iter().find(|attr| attr.last_segment() == "serde_as");
-    read.opaque = read.opaque.or(converted.map(Attribute::span));
+    read.opaque = read.opaque.or(converted.map(|attr| Opaque::module(attr.span())));
     read.skip |= read.input_only.is_some() && read.output_only;
     read.foreign.skip = read.foreign.skip.filter(|_| !read.skip);
     read

@@ -16,6 +16,7 @@ use rbuilder_schema::Site;
 use rbuilder_syntax::{AbsentField, DefaultSource, Type};
 use serde_json::Value;
 
+use crate::advice;
 use crate::package::{Package, TypeId};
 use crate::resolve::{Associated, Bindings, Owner, Resolver, SCHEMA_FUNCTION, Scope, Ty, find_owner};
 
@@ -71,16 +72,20 @@ fn describe_unread(source: &DefaultSource, model: &Type) -> String {
 }
 
 /// The ways to give a default that cannot be read.
-pub(crate) fn help(is_ours: bool) -> String {
+pub(crate) fn help(is_ours: bool, field: &AbsentField<'_>) -> String {
     let marker = if is_ours {
         "write it as `#[kube(default = …)]`"
     } else {
         "write it as `#[schemars(extend(\"default\" = …))]`"
     };
+    if field.said.is_opaque {
+        return advice::JSON_OF_DEFAULT.to_owned();
+    }
     format!("make the default a literal, a constant, a variant, or a list or struct of these, or {marker}")
 }
 
-/// Evaluates the defaults of one type.
+/// Evaluates the defaults of one type. What it reports on the way is to be forgotten: what is wrong with a type is said where
+/// its schema is needed, and a type of values whose schema is another one need not have any.
 pub(crate) struct Evaluator<'e, 'a> {
     pub(crate) resolver: &'e mut Resolver<'a>,
     pub(crate) associated: &'e Associated,
@@ -154,7 +159,11 @@ impl<'e, 'a> Evaluator<'e, 'a> {
             Some(path) => self.in_type(id, args, |this, frame| this.test_path(path, &value, &ty, frame))?,
             None => false,
         };
-        Some(if is_skipped { Value::Null } else { value })
+        match is_skipped {
+            true => Some(Value::Null),
+            false if field.said.is_opaque && !value.is_null() => None,
+            false => Some(value),
+        }
     }
 
     /// The value that the default of a field gives, whether serde writes it or not.
@@ -169,6 +178,9 @@ impl<'e, 'a> Evaluator<'e, 'a> {
 
     /// The reason why the value of a field without one is unknown.
     pub(crate) fn describe_unread(&mut self, id: TypeId, args: &[Ty], field: &AbsentField<'_>) -> String {
+        if field.said.is_opaque {
+            return "a function serializes it, which rbuilder does not run".into();
+        }
         if let Some(test) = &field.said.skip_if
             && let Some(ty) = self.type_of(id, args, field.field.slot)
             && self.default_value(id, args, field, &ty).is_some()
@@ -182,7 +194,7 @@ impl<'e, 'a> Evaluator<'e, 'a> {
     /// `null` for an `Option` of a type that is not known.
     fn absent_option(&self, id: TypeId, field: &AbsentField<'_>) -> Option<Value> {
         let model = self.package().item(id).model.as_ref()?;
-        let TypeKind::Path(segments, _) = &model.value_type(field.field.slot)?.0.kind else {
+        let TypeKind::Path(segments, _) = &model.value_type(field.field.slot)?.kind else {
             return None;
         };
         let is_option = segments.last().is_some_and(|name| name == "Option");
@@ -197,14 +209,7 @@ impl<'e, 'a> Evaluator<'e, 'a> {
 
     /// The type of the values of a slot of a model.
     fn value_type(&mut self, model: &Type, slot: usize, frame: Frame<'_>) -> Option<Ty> {
-        let (ty, is_stated) = model.value_type(slot)?;
-        let attempt = self.resolver.report.begin_attempt();
-        let resolved = self.resolver.resolve(ty, frame.scope);
-        // Where the schema is not that of the type, the type need not have one.
-        if is_stated && resolved.is_none() {
-            self.resolver.report.forget(attempt);
-        }
-        resolved
+        self.resolver.resolve(model.value_type(slot)?, frame.scope)
     }
 
     /// Evaluates something in the place of an item.

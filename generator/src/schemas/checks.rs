@@ -22,7 +22,7 @@ impl Schemas<'_> {
             file: item.file,
             span: field.span,
         };
-        let help = defaults::help(item.is_ours);
+        let help = defaults::help(item.is_ours, field);
         if field.value.is_shown_only {
             let message =
                 "the default that schemars computes is unknown: rbuilder does not run the program".to_owned();

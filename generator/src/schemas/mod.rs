@@ -454,6 +454,7 @@ impl<'a> Schemas<'a> {
             return Vec::new();
         }
         let associated = Rc::clone(&self.resolver.associated);
+        let attempt = self.report().begin_attempt();
         let mut evaluator = Evaluator::new(&mut self.resolver, &associated);
         let values = evaluator.absent_values(id, args, &fields);
         let unread = fields
@@ -463,6 +464,7 @@ impl<'a> Schemas<'a> {
         let unread: Vec<_> = unread
             .map(|(field, _)| (field, evaluator.describe_unread(id, args, field)))
             .collect();
+        self.report().forget(attempt);
         for (field, reason) in unread {
             self.report_unknown_default(id, field, &reason);
         }

@@ -77,12 +77,16 @@ impl Reader<'_, '_> {
         let stated = read.schema_type.is_some() || read.markers.schemaless || read.markers.schema.is_some();
         // serde writes and reads the value all the same, unless it is told of it too.
         let is_ours = self.session.is_of_derive() || has_derive(self.attrs, "CrdSchema");
-        let value_type = (read.is_with && attrs.opaque.is_none() && !is_ours).then(|| field.ty.clone());
-        let is_opaque = (stated || attrs.opaque.is_some()) && value_type.is_none();
+        let value_type = (read.is_with && !is_ours).then(|| field.ty.clone());
+        let is_opaque = match attrs.opaque {
+            Some(opaque) if !is_ours => opaque.writes,
+            opaque => (stated || opaque.is_some()) && value_type.is_none(),
+        };
         let stated = stated || attrs.opaque.is_some() || read.schema_function.is_some();
         let absent = self.absent_value(&attrs, rules, &field.ty, &read.markers);
         let value = FieldValue {
-            absent: absent.filter(|_| !is_opaque),
+            // A default is to schemars what serde writes, whoever does.
+            absent: absent.filter(|_| !is_opaque || attrs.opaque.is_some() && !is_ours),
             skip_if: attrs.skip_if.as_ref().map(|(path, _)| path.clone()),
             is_unwritten: attrs.input_only.is_some(),
             is_opaque,

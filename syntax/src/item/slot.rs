@@ -9,7 +9,7 @@ use super::Reader;
 use crate::marker;
 use crate::serde_attrs::FieldAttrs;
 use crate::session::SlotType;
-use crate::{SchemaFunction, Session};
+use crate::{Diagnostic, SchemaFunction, Session};
 
 impl Reader<'_, '_> {
     /// The slot of `from`, `try_from` or `into`.
@@ -35,13 +35,23 @@ impl Reader<'_, '_> {
             let span = ty.span;
             return self.add_function(ty, Some(span), function.clone());
         }
-        if let Some(at) = attrs.opaque {
-            self.session.error_help(
-                at,
-                "cannot determine the JSON that this function serializes",
-                ESCAPE,
-            );
-            return self.schemaless(&ty);
+        if let Some(opaque) = attrs.opaque {
+            if self.session.is_ours() || opaque.is_module {
+                self.session.error_help(
+                    opaque.span,
+                    "cannot determine the JSON that this function serializes",
+                    ESCAPE,
+                );
+                return self.schemaless(&ty);
+            }
+            // To schemars these functions make no difference, and what users apply is its schema.
+            let message = if opaque.writes {
+                "a function serializes this field; its schema describes its type, as that of schemars does"
+            } else {
+                "a function deserializes this field; its schema describes its type, which is what is serialized"
+            };
+            self.session
+                .report(Diagnostic::warning(opaque.span, message).help(ESCAPE));
         }
         let span = ty.span;
         self.add_slot(ty, || SlotType::Written(span))
