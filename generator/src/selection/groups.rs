@@ -20,6 +20,16 @@ const GROUPS: &[Row] = &[
         "cert-manager/cert-manager",
     ),
     (
+        "actions.github.com",
+        "Actions Runner Controller",
+        "actions/actions-runner-controller",
+    ),
+    (
+        "actions.summerwind.dev",
+        "Actions Runner Controller",
+        "actions/actions-runner-controller",
+    ),
+    (
         "addons.cluster.x-k8s.io",
         "Cluster API",
         "kubernetes-sigs/cluster-api",
@@ -29,6 +39,13 @@ const GROUPS: &[Row] = &[
         "apiextensions.crossplane.io",
         "Crossplane",
         "crossplane/crossplane",
+    ),
+    ("apps.kruise.io", "OpenKruise", "openkruise/kruise"),
+    ("apps.openshift.io", "OpenShift", "openshift/api"),
+    (
+        "aquasecurity.github.io",
+        "Trivy Operator",
+        "aquasecurity/trivy-operator",
     ),
     ("argoproj.io", "Argo", "argoproj/argo-cd"),
     ("autoscaling.agones.dev", "Agones", "googleforgames/agones"),
@@ -51,12 +68,30 @@ const GROUPS: &[Row] = &[
     ),
     ("ceph.rook.io", "Rook", "rook/rook"),
     ("cert-manager.io", "cert-manager", "cert-manager/cert-manager"),
+    ("chaos-mesh.org", "Chaos Mesh", "chaos-mesh/chaos-mesh"),
     ("cilium.io", "Cilium", "cilium/cilium"),
+    (
+        "clickhouse.altinity.com",
+        "Altinity's ClickHouse Operator",
+        "Altinity/clickhouse-operator",
+    ),
     ("cluster.x-k8s.io", "Cluster API", "kubernetes-sigs/cluster-api"),
+    (
+        "config.gatekeeper.sh",
+        "Gatekeeper",
+        "open-policy-agent/gatekeeper",
+    ),
+    ("config.openshift.io", "OpenShift", "openshift/api"),
     (
         "configuration.konghq.com",
         "Kong",
         "Kong/kubernetes-ingress-controller",
+    ),
+    ("console.openshift.io", "OpenShift", "openshift/api"),
+    (
+        "constraints.gatekeeper.sh",
+        "Gatekeeper",
+        "open-policy-agent/gatekeeper",
     ),
     (
         "controlplane.cluster.x-k8s.io",
@@ -69,6 +104,11 @@ const GROUPS: &[Row] = &[
         "elasticsearch.k8s.elastic.co",
         "Elastic Cloud on Kubernetes",
         "elastic/cloud-on-k8s",
+    ),
+    (
+        "elbv2.k8s.aws",
+        "AWS Load Balancer Controller",
+        "kubernetes-sigs/aws-load-balancer-controller",
     ),
     ("eventing.keda.sh", "KEDA", "kedacore/keda"),
     ("eventing.knative.dev", "Knative", "knative/eventing"),
@@ -86,6 +126,7 @@ const GROUPS: &[Row] = &[
     ),
     ("flagger.app", "Flagger", "fluxcd/flagger"),
     ("fleet.cattle.io", "Fleet", "rancher/fleet"),
+    ("gateway.envoyproxy.io", "Envoy Gateway", "envoyproxy/gateway"),
     (
         "gateway.networking.k8s.io",
         "Gateway API",
@@ -103,28 +144,57 @@ const GROUPS: &[Row] = &[
     ),
     ("getambassador.io", "Emissary", "emissary-ingress/emissary"),
     (
+        "grafana.integreatly.org",
+        "Grafana Operator",
+        "grafana/grafana-operator",
+    ),
+    (
+        "groupsnapshot.storage.k8s.io",
+        "CSI snapshots",
+        "kubernetes-csi/external-snapshotter",
+    ),
+    (
         "helm.cattle.io",
         "helm-controller of K3s",
         "k3s-io/helm-controller",
     ),
     ("helm.toolkit.fluxcd.io", "Flux", "fluxcd/helm-controller"),
+    ("image.openshift.io", "OpenShift", "openshift/api"),
     (
         "image.toolkit.fluxcd.io",
         "Flux",
         "fluxcd/image-automation-controller",
     ),
     (
+        "inference.networking.k8s.io",
+        "Gateway API Inference Extension",
+        "kubernetes-sigs/gateway-api-inference-extension",
+    ),
+    (
+        "inference.networking.x-k8s.io",
+        "Gateway API Inference Extension",
+        "kubernetes-sigs/gateway-api-inference-extension",
+    ),
+    ("install.istio.io", "Istio", "istio/istio"),
+    (
         "ipam.cluster.x-k8s.io",
         "Cluster API",
         "kubernetes-sigs/cluster-api",
     ),
     ("jaegertracing.io", "Jaeger", "jaegertracing/jaeger-operator"),
+    ("jobset.x-k8s.io", "JobSet", "kubernetes-sigs/jobset"),
     ("k8s.cni.cncf.io", "Multus", "k8snetworkplumbingwg/multus-cni"),
+    (
+        "k8s.mariadb.com",
+        "MariaDB Operator",
+        "mariadb-operator/mariadb-operator",
+    ),
     (
         "k8s.nginx.org",
         "NGINX Ingress Controller",
         "nginx/kubernetes-ingress",
     ),
+    ("k8s.ovn.org", "OVN-Kubernetes", "ovn-kubernetes/ovn-kubernetes"),
     ("kafka.strimzi.io", "Strimzi", "strimzi/strimzi-kafka-operator"),
     ("karpenter.k8s.aws", "Karpenter", "aws/karpenter-provider-aws"),
     ("karpenter.sh", "Karpenter", "kubernetes-sigs/karpenter"),
@@ -134,22 +204,42 @@ const GROUPS: &[Row] = &[
         "Elastic Cloud on Kubernetes",
         "elastic/cloud-on-k8s",
     ),
+    ("kubeflow.org", "Kubeflow", "kubeflow/trainer"),
     ("kubevirt.io", "KubeVirt", "kubevirt/kubevirt"),
+    ("kueue.x-k8s.io", "Kueue", "kubernetes-sigs/kueue"),
     (
         "kustomize.toolkit.fluxcd.io",
         "Flux",
         "fluxcd/kustomize-controller",
     ),
     ("kyverno.io", "Kyverno", "kyverno/kyverno"),
+    (
+        "leaderworkerset.x-k8s.io",
+        "LeaderWorkerSet",
+        "kubernetes-sigs/lws",
+    ),
     ("longhorn.io", "Longhorn", "longhorn/longhorn"),
+    ("machine.openshift.io", "OpenShift", "openshift/api"),
+    ("machineconfiguration.openshift.io", "OpenShift", "openshift/api"),
     ("management.cattle.io", "Rancher", "rancher/rancher"),
+    (
+        "mellanox.com",
+        "NVIDIA Network Operator",
+        "Mellanox/network-operator",
+    ),
     ("messaging.knative.dev", "Knative", "knative/eventing"),
     ("metallb.io", "MetalLB", "metallb/metallb"),
     ("metrics.k8s.io", "the metrics API", "kubernetes/metrics"),
+    ("minio.min.io", "MinIO Operator", "minio/operator"),
     (
         "monitoring.coreos.com",
         "Prometheus Operator",
         "prometheus-operator/prometheus-operator",
+    ),
+    (
+        "multicluster.x-k8s.io",
+        "Multi-Cluster Services API",
+        "kubernetes-sigs/mcs-api",
     ),
     ("networking.istio.io", "Istio", "istio/istio"),
     (
@@ -164,10 +254,17 @@ const GROUPS: &[Row] = &[
     ),
     ("objectbucket.io", "Rook", "rook/rook"),
     (
+        "objectstorage.k8s.io",
+        "Container Object Storage Interface",
+        "kubernetes-sigs/container-object-storage-interface",
+    ),
+    (
         "opentelemetry.io",
         "OpenTelemetry Operator",
         "open-telemetry/opentelemetry-operator",
     ),
+    ("operator.openshift.io", "OpenShift", "openshift/api"),
+    ("operator.tigera.io", "Calico", "tigera/operator"),
     (
         "operator.victoriametrics.com",
         "VictoriaMetrics Operator",
@@ -178,6 +275,11 @@ const GROUPS: &[Row] = &[
         "Operator Lifecycle Manager",
         "operator-framework/api",
     ),
+    (
+        "pgv2.percona.com",
+        "Percona Operators",
+        "percona/percona-postgresql-operator",
+    ),
     ("pkg.crossplane.io", "Crossplane", "crossplane/crossplane"),
     ("policies.kyverno.io", "Kyverno", "kyverno/kyverno"),
     (
@@ -186,22 +288,47 @@ const GROUPS: &[Row] = &[
         "kubernetes-sigs/network-policy-api",
     ),
     (
+        "postgres-operator.crunchydata.com",
+        "Crunchy Postgres for Kubernetes",
+        "CrunchyData/postgres-operator",
+    ),
+    (
         "postgresql.cnpg.io",
         "CloudNativePG",
         "cloudnative-pg/cloudnative-pg",
     ),
+    ("project.openshift.io", "OpenShift", "openshift/api"),
+    ("projectcalico.org", "Calico", "projectcalico/calico"),
     ("projectcontour.io", "Contour", "projectcontour/contour"),
     ("provisioning.cattle.io", "Rancher", "rancher/rancher"),
+    (
+        "psmdb.percona.com",
+        "Percona Operators",
+        "percona/percona-server-mongodb-operator",
+    ),
+    (
+        "pxc.percona.com",
+        "Percona Operators",
+        "percona/percona-xtradb-cluster-operator",
+    ),
     ("rabbitmq.com", "RabbitMQ Operators", "rabbitmq/cluster-operator"),
     ("ray.io", "KubeRay", "ray-project/kuberay"),
+    ("route.openshift.io", "OpenShift", "openshift/api"),
     ("scheduling.volcano.sh", "Volcano", "volcano-sh/volcano"),
     (
         "secrets-store.csi.x-k8s.io",
         "Secrets Store CSI driver",
         "kubernetes-sigs/secrets-store-csi-driver",
     ),
+    (
+        "secrets.hashicorp.com",
+        "Vault Secrets Operator",
+        "hashicorp/vault-secrets-operator",
+    ),
     ("security.istio.io", "Istio", "istio/istio"),
+    ("security.openshift.io", "OpenShift", "openshift/api"),
     ("serving.knative.dev", "Knative", "knative/serving"),
+    ("serving.kserve.io", "KServe", "kserve/kserve"),
     (
         "snapshot.storage.k8s.io",
         "CSI snapshots",
@@ -209,8 +336,28 @@ const GROUPS: &[Row] = &[
     ),
     ("source.toolkit.fluxcd.io", "Flux", "fluxcd/source-controller"),
     ("sources.knative.dev", "Knative", "knative/eventing"),
+    (
+        "sparkoperator.k8s.io",
+        "Spark Operator",
+        "kubeflow/spark-operator",
+    ),
+    (
+        "sriovnetwork.openshift.io",
+        "SR-IOV Network Operator",
+        "k8snetworkplumbingwg/sriov-network-operator",
+    ),
     ("tekton.dev", "Tekton", "tektoncd/pipeline"),
     ("telemetry.istio.io", "Istio", "istio/istio"),
+    (
+        "templates.gatekeeper.sh",
+        "Gatekeeper",
+        "open-policy-agent/gatekeeper",
+    ),
+    (
+        "topology.node.k8s.io",
+        "Node Resource Topology",
+        "k8stopologyawareschedwg/noderesourcetopology-api",
+    ),
     ("traefik.containo.us", "Traefik", "traefik/traefik"),
     ("traefik.io", "Traefik", "traefik/traefik"),
     ("triggers.tekton.dev", "Tekton", "tektoncd/triggers"),
@@ -259,6 +406,10 @@ mod tests {
                 .all(|(.., repository)| repository.split('/').count() == 2)
         );
         assert_eq!(owner_of("monitoring.coreos.com"), Some("Prometheus Operator"));
+        assert_eq!(
+            owner_of("sriovnetwork.openshift.io"),
+            Some("SR-IOV Network Operator")
+        );
         assert_eq!(owner_of("coreos.com"), None);
         assert_eq!(owner_of("iam.cnrm.cloud.google.com"), Some("Config Connector"));
         assert_eq!(
