@@ -340,6 +340,22 @@ fn a_macro_has_one_error_without_consequences() {
     );
 }
 
+/// The library and the program have the module of the kinds each.
+#[test]
+fn an_unreadable_kind_of_two_targets_is_one() {
+    let unreadable = cup("a: i32,").replace("version = \"v1\"", "version = 1");
+    check(
+        "a kind in two targets",
+        &[
+            ("src/lib.rs", "pub mod crd;".to_owned()),
+            ("src/main.rs", "mod crd; fn main() {}".to_owned()),
+            ("src/crd.rs", unreadable),
+        ],
+        &[],
+        &[("CupSpec", "expected a string literal for `version`")],
+    );
+}
+
 /// A path dependency that is not there, as in a checkout without submodules, matters where a type of it is needed.
 #[test]
 fn a_missing_path_dependency_concerns_the_kinds_that_need_its_types() {

@@ -1,6 +1,8 @@
 //! The kinds of the packages, whether or not their CRDs are made.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+use rbuilder_reader::Span;
 
 use super::merge::Versions;
 use super::patched::Patches;
@@ -68,17 +70,27 @@ pub(super) fn list_kinds(
     kinds
 }
 
-/// The structs that derive `CustomResource` with attributes that could not be read.
+/// The structs that derive `CustomResource` with attributes that could not be read. One that the library and a program both
+/// have in a module is one.
 pub(super) fn find_unread(package: &Package) -> Vec<TypeId> {
     let items = package.types.iter().enumerate();
+    let mut known = BTreeSet::new();
     let unread = items.filter(|(_, item)| {
         let resource = item
             .model
             .as_ref()
             .and_then(|model| model.custom_resource.as_ref());
-        item.is_checked && item.kind_struct.is_some() && resource.is_none()
+        let is_unread = item.is_checked && item.kind_struct.is_some() && resource.is_none();
+        is_unread && known.insert((item.file, place_of_struct(item)))
     });
     unread.map(|(index, _)| TypeId(index)).collect()
+}
+
+/// The place of a struct, or of what is wrong with it.
+fn place_of_struct(item: &TypeItem) -> Span {
+    let name = item.model.as_ref().map(|model| model.span);
+    let error = item.reserved.first().map(|error| error.place);
+    name.or(error).unwrap_or_default()
 }
 
 /// A kind of which only the struct is known.
