@@ -129,6 +129,24 @@ fn enums_that_are_numbers() {
         schema["properties"]["a"],
         json!({"type": "integer", "format": "int32", "enum": [1, 2, 8]})
     );
+    let field = "#[serde(default = \"E::b\")] a: E, #[serde(default)] b: E";
+    let with_default = items
+        .replace("Deserialize_repr)]", "Deserialize_repr, Default)]")
+        .replace("B,", "#[default] B,");
+    let source = theirs(
+        "JsonSchema",
+        "",
+        field,
+        &format!("{with_default} impl E {{ fn b() -> E {{ E::B }} }}"),
+    );
+    let schema = spec_of(&[("src/lib.rs", &source)]).expect("a schema");
+    assert_eq!(
+        [
+            &schema["properties"]["a"]["default"],
+            &schema["properties"]["b"]["default"]
+        ],
+        [&json!(2), &json!(2)]
+    );
     // The derive of rbuilder sees no other derives.
     let ours = items.replace("JsonSchema_repr", "CrdSchema");
     assert!(spec("a: E", &ours).is_err());

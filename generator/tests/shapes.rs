@@ -75,6 +75,9 @@ fn integer(minimum: i64, maximum: i64) -> Value {
 #[test]
 fn numbers() {
     shape("i8", "", integer(-128, 127));
+    // A module of its name does not hide a primitive type.
+    shape("u8", "use std::u8;", integer(0, 255));
+    shape("i8", "mod i8 {}", integer(-128, 127));
     shape("i16", "", integer(-32768, 32767));
     shape("u8", "", integer(0, 255));
     shape("u16", "", integer(0, 65535));

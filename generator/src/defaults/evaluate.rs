@@ -214,7 +214,7 @@ impl<'a> Evaluator<'_, 'a> {
 
     /// A variant of an enum, which the value is to be of.
     fn find_variant(&self, id: TypeId, name: &str, ty: &Ty) -> Option<(&'a rbuilder_syntax::Type, usize)> {
-        let model = self.plain_model(id)?;
+        let model = self.plain_model(id).or_else(|| self.numbered_model(id))?;
         let Shape::Enum { variants, .. } = &model.container.shape else {
             return None;
         };

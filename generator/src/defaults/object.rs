@@ -29,6 +29,15 @@ impl<'a> Evaluator<'_, 'a> {
         item.model.as_ref().filter(|model| is_plain && !model.is_replaced)
     }
 
+    /// The model of an enum that serde_repr writes as the numbers of its variants.
+    pub(super) fn numbered_model(&self, id: TypeId) -> Option<&'a Type> {
+        let item = self.package().item(id);
+        let is_repr = item.serde.other.is_some_and(|other| other.ends_with("_repr")) && !item.is_ours;
+        item.model
+            .as_ref()
+            .filter(|model| is_repr && model.numbers.is_some())
+    }
+
     /// The `Default` of a type.
     pub(super) fn zero(&mut self, ty: &Ty) -> Option<Value> {
         let Ty::Item(id, args) = ty else {
@@ -47,7 +56,7 @@ impl<'a> Evaluator<'_, 'a> {
         if let Some(function) = self.associated.get(&(Owner::Type(id), "default".to_owned())) {
             return self.in_body(*function, None, |this, expr, frame| this.value(expr, ty, frame));
         }
-        let model = self.plain_model(id)?;
+        let model = self.plain_model(id).or_else(|| self.numbered_model(id))?;
         if !self.package().item(id).derives_default {
             return None;
         }
@@ -172,10 +181,17 @@ impl<'a> Evaluator<'_, 'a> {
         position: usize,
         content: Option<Value>,
     ) -> Option<Value> {
-        self.plain_model(id)?;
         let Shape::Enum { tagging, variants } = &model.container.shape else {
             return None;
         };
+        if let Some(numbers) = self.numbered_model(id).and_then(|model| model.numbers.as_ref()) {
+            let is_counted = numbers.len() == variants.len() && content.is_none();
+            return numbers
+                .get(position)
+                .filter(|_| is_counted)
+                .map(|number| (*number).into());
+        }
+        self.plain_model(id)?;
         let variant = variants.get(position)?;
         let is_unit = variant.content == Content::Unit;
         if is_unit != content.is_none() {

@@ -1,17 +1,22 @@
 //! Other crates, by path: std's prelude and containers, and the names under which crates re-export each other.
 
-/// Returns the full path of a primitive or of a name in std's prelude.
-pub(super) fn prelude_path(name: &str) -> Option<&'static str> {
+/// Returns the path of a primitive type.
+pub(super) fn find_primitive(name: &str) -> Option<&'static str> {
     const PRIMITIVES: &[&str] = &[
         "bool", "char", "f32", "f64", "i8", "i16", "i32", "i64", "i128", "isize", "str", "u8", "u16", "u32",
         "u64", "u128", "usize",
     ];
+    PRIMITIVES.iter().copied().find(|primitive| *primitive == name)
+}
+
+/// Returns the full path of a primitive or of a name in std's prelude.
+pub(super) fn prelude_path(name: &str) -> Option<&'static str> {
     Some(match name {
         "Option" => "std::option::Option",
         "Vec" => "std::vec::Vec",
         "String" => "std::string::String",
         "Box" => "std::boxed::Box",
-        _ => PRIMITIVES.iter().copied().find(|primitive| *primitive == name)?,
+        _ => find_primitive(name)?,
     })
 }
 
@@ -163,7 +168,9 @@ pub(super) fn canonical_path(segments: &[String]) -> String {
             None => break,
         }
     }
-    match prelude_path(&path) {
+    // `use std::usize` imports a module, beside which `usize` still is the type.
+    let beside_module = path.strip_prefix("std::").and_then(find_primitive);
+    match beside_module.or_else(|| prelude_path(&path)) {
         Some(home) => home.to_owned(),
         None => path,
     }
@@ -182,6 +189,7 @@ mod tests {
                 "std::collections::BTreeMap",
             ),
             ("std::primitive::i32", "i32"),
+            ("std::usize", "usize"),
             ("std::prelude::v1::Vec", "std::vec::Vec"),
             (
                 "rbuilder::kube::core::ObjectMeta",

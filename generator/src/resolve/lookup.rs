@@ -39,7 +39,13 @@ pub(crate) fn lookup_path(package: &Package, module: ModuleId, segments: &[Strin
         return Target::Hidden(gap);
     }
     match step {
-        Some(Step::Module(_)) => Target::Module,
+        Some(Step::Module(_)) => match segments {
+            // A module does not hide the primitive type of its name.
+            [name] if let Some(primitive) = external::find_primitive(name) => {
+                Target::External(primitive.to_owned())
+            }
+            _ => Target::Module,
+        },
         Some(Step::Type(id)) => Target::Type(id),
         Some(Step::Root(id)) => Target::Root(id),
         Some(Step::Alias(id)) => Target::Alias(id),
