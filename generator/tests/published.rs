@@ -51,7 +51,7 @@ fn rules_in_the_words_of_kube_0_98() {
     let source = theirs(
         "CELSchema",
         ", rule = Rule::new(\"self.metadata.name != 'x'\")",
-        "#[cel_validate(rule = Rule::new(\"self > 0\").message(\"positive\"))] a: i32, inner: Inner",
+        "#[cel_validate(rule = Rule::new(\"self > 0\").message(\"positive\"), rule = (\"self < 9\", \"small\").into())] a: i32, inner: Inner",
         "#[derive(CELSchema, Serialize, Deserialize)] #[cel_validate(rule = Rule::new(\"self.x > 1\"))] struct Inner { x: i32 }",
     );
     let crd = crd(&source);
@@ -63,7 +63,7 @@ fn rules_in_the_words_of_kube_0_98() {
     let fields = &root["properties"]["spec"]["properties"];
     assert_eq!(
         fields["a"]["x-kubernetes-validations"],
-        json!([{"rule": "self > 0", "message": "positive"}])
+        json!([{"rule": "self > 0", "message": "positive"}, {"rule": "self < 9", "message": "small"}])
     );
     assert_eq!(
         fields["inner"]["x-kubernetes-validations"],

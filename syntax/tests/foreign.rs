@@ -335,7 +335,14 @@ fn rules_and_strategies_of_kube_schema() {
         rule,
         "String",
     );
-    field("#[x_kube(validation = (\"self != ''\", \"m\"))]", rule, "String");
+    for converted in [
+        "(\"self != ''\", \"m\")",
+        "(\"self != ''\", \"m\").into()",
+        "Rule::from((\"self != ''\", \"m\"))",
+        "Rule::new(\"self != ''\").message(\"m\").into()",
+    ] {
+        field(&format!("#[x_kube(validation = {converted})]"), rule, "String");
+    }
     field(
         "#[x_kube(validation = \"self != ''\", merge_strategy = ListMerge::Set)]",
         "#[kube(validation = \"self != ''\", list_type = \"set\")]",

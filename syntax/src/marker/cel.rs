@@ -1,6 +1,5 @@
 //! `cel(…)`: rules in the Common Expression Language.
 
-use rbuilder_reader::token::lex;
 use rbuilder_reader::{Expr, ExprKind, Span};
 use rbuilder_schema::{Cel, Reason};
 use serde_json::Value;
@@ -147,7 +146,7 @@ fn check(cel: &mut Cel, at: &dyn Fn(&str) -> Span, session: &mut Session) {
 /// `validation = "…"`, or kube's `validation = Rule::new("…").message("…")…`.
 pub(crate) fn read_cel_rule(arg: &Arg, session: &mut Session) -> Option<Cel> {
     let mut cel = match &arg.value {
-        ArgValue::Expr(expr) => match chain(expr, arg.value_span(), session).or_else(|| pair(expr)) {
+        ArgValue::Expr(expr) => match rule(expr, arg.value_span(), session) {
             Some(cel) => cel,
             None => {
                 session.error_help(
@@ -166,6 +165,23 @@ pub(crate) fn read_cel_rule(arg: &Arg, session: &mut Session) -> Option<Cel> {
     check(&mut cel, &|_| arg.value_span(), session);
     cel.origin = origin_at(arg.value_span());
     (!cel.rule.trim().is_empty()).then_some(cel)
+}
+
+/// A rule, or what can be converted to one: `"…"`, `("…", "…")`, with `.into()` or in `Rule::from(…)`.
+fn rule(expr: &Expr<'_>, at: Span, session: &mut Session) -> Option<Cel> {
+    match &expr.kind {
+        ExprKind::Method(inner, "into", args) if args.is_empty() => rule(inner, at, session),
+        ExprKind::Call(function, args) if last_segment(function) == Some("from") => match args.as_slice() {
+            [inner] => rule(inner, at, session),
+            _ => None,
+        },
+        ExprKind::Tuple(parts) => pair(parts),
+        ExprKind::Literal(Value::String(text)) => Some(Cel {
+            rule: text.clone(),
+            ..Cel::default()
+        }),
+        _ => chain(expr, at, session),
+    }
 }
 
 fn chain(expr: &Expr<'_>, at: Span, session: &mut Session) -> Option<Cel> {
@@ -210,18 +226,11 @@ fn chain(expr: &Expr<'_>, at: Span, session: &mut Session) -> Option<Cel> {
 }
 
 /// `("rule", "message")`, which kube takes for a rule as well.
-fn pair(expr: &Expr<'_>) -> Option<Cel> {
-    let inner = expr.text.strip_prefix('(')?.strip_suffix(')')?;
-    let tokens = lex(inner).ok()?;
-    let mut cursor = tokens.cursor();
-    let rule = text(&Expr::read(&mut cursor).ok()?)?;
-    let message = cursor
-        .eat(b',')
-        .then(|| Expr::read(&mut cursor))
-        .and_then(Result::ok)?;
+fn pair(parts: &[Expr<'_>]) -> Option<Cel> {
+    let [rule, message] = parts else { return None };
     Some(Cel {
-        rule,
-        message: Some(text(&message)?),
+        rule: text(rule)?,
+        message: Some(text(message)?),
         ..Cel::default()
     })
 }
