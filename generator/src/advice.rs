@@ -30,6 +30,16 @@ fn for_schemars(help: &str) -> String {
     help
 }
 
+/// The advice about the type of a status, which is no field, in place of advice about a field.
+pub(crate) fn for_status(help: &str) -> String {
+    match help.split_once("put `#[") {
+        Some((before, after)) if after.ends_with("on the field") => {
+            format!("{before}write the status as a struct of this package")
+        }
+        _ => help.to_owned(),
+    }
+}
+
 /// The advice about a file in the folder of a published package.
 pub(crate) fn for_published(folder: &str) -> String {
     let package = folder.rsplit('/').next().unwrap_or(folder);
@@ -205,7 +215,15 @@ mod tests {
             let told = for_kube(&help, KubeRelease::new(0, 78));
             assert_eq!(told, format!("do this, or {older} there"));
         }
+        let help = for_schemars(
+            "run it, or put `#[kube(schema_type = \"…\")]`, `#[kube(schema = { … })]` or `#[kube(schemaless)]` on the field",
+        );
+        assert_eq!(
+            for_status(&help),
+            "run it, or write the status as a struct of this package"
+        );
         let plain = "use `k8s_openapi::ByteString`, which is a base64 string";
         assert_eq!(for_schemars(plain), plain);
+        assert_eq!(for_status(plain), plain);
     }
 }

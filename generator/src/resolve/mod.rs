@@ -75,6 +75,8 @@ pub(crate) struct Resolver<'a> {
     pub(crate) associated: Rc<Associated>,
     /// True if the type whose parts are resolved has `derive(CrdSchema)`: what advice is given.
     pub(crate) is_ours: bool,
+    /// The place of the type of a status, where that is what is resolved.
+    pub(crate) status: Option<Place>,
     aliases: usize,
 }
 
@@ -85,6 +87,7 @@ impl<'a> Resolver<'a> {
             report,
             associated,
             is_ours: true,
+            status: None,
             aliases: 0,
         }
     }
@@ -348,7 +351,10 @@ impl<'a> Resolver<'a> {
     }
 
     fn error<T>(&mut self, place: Place, message: impl Into<String>, help: &str) -> Option<T> {
-        let help = advice::for_type(help, self.is_ours);
+        let mut help = advice::for_type(help, self.is_ours);
+        if self.status == Some(place) {
+            help = advice::for_status(&help);
+        }
         self.report.error(place, message, &help);
         None
     }

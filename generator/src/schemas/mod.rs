@@ -118,7 +118,13 @@ impl<'a> Schemas<'a> {
             bindings: &Bindings::new(),
         };
         let outer = std::mem::replace(&mut self.resolver.is_ours, item.is_ours);
+        let place = Place {
+            file: item.file,
+            span: ty.span,
+        };
+        let around = self.resolver.status.replace(place);
         let slot = self.slot(ty, scope);
+        self.resolver.status = around;
         self.resolver.is_ours = outer;
         slot
     }

@@ -3,7 +3,7 @@
 use rbuilder_reader::Span;
 use rbuilder_reader::token::Ident;
 
-use crate::{CustomResource, Session};
+use crate::{CustomResource, Diagnostic, Session};
 
 /// kube-derive panics over a singular of the letter `y`, and does not look whether its plural can be one.
 pub(super) fn check_derived_plural(resource: &CustomResource, at: Span, session: &mut Session) {
@@ -52,13 +52,22 @@ pub(crate) fn check_version(version: &str, at: Span, session: &mut Session) {
 
 /// Checks the form of a kind of at most so many letters, and returns true if it is right.
 pub(crate) fn check_kind_name(kind: &str, most: usize, at: Span, session: &mut Session) -> bool {
-    let is_upper = kind.starts_with(|first: char| first.is_ascii_uppercase());
-    let is_right = is_upper && kind.len() <= most && kind.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let is_right = is_upper_case(kind) && is_kind_name(kind, most);
     if !is_right {
         let help = "use UpperCamelCase, as in `CronJob`";
         session.error_help(at, format!("invalid kind `{kind}`"), help);
     }
     is_right
+}
+
+fn is_upper_case(kind: &str) -> bool {
+    kind.starts_with(|first: char| first.is_ascii_uppercase())
+}
+
+/// The form that the API server asks of a kind, of at most so many letters.
+fn is_kind_name(kind: &str, most: usize) -> bool {
+    let is_letter_first = kind.starts_with(|first: char| first.is_ascii_alphabetic());
+    is_letter_first && kind.len() <= most && kind.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
 
 pub(super) fn check_label(what: &str, value: &str, help: &str, at: Span, session: &mut Session) {
@@ -75,7 +84,15 @@ pub(super) fn check_kind(
     session: &mut Session,
 ) {
     // The name of its list, which ends in `List`, has the same limit of 63.
-    check_kind_name(kind, 59, at, session);
+    const MOST: usize = 59;
+    if session.is_ours() || is_upper_case(kind) || !is_kind_name(kind, MOST) {
+        check_kind_name(kind, MOST, at, session);
+    } else {
+        // The API server accepts it, and objects of it exist: for a program with schemars it is not new.
+        let message = format!("the kind `{kind}` does not begin with a capital letter");
+        let help = "use UpperCamelCase, as in `CronJob`, unless the kind is in use";
+        session.report(Diagnostic::warning(at, message).help(help));
+    }
     if ident.text == made.root.as_deref().unwrap_or(kind) {
         let help = format!("rename this struct to `{kind}Spec`: kube generates the struct `{kind}`");
         session.error_help(made.span, "the struct has the same name as the kind", help);
