@@ -233,14 +233,14 @@ fn the_next_step_is_what_is_left_to_do() {
 #[test]
 fn bad_input_is_refused() {
     let folder = folder();
-    folder.write("beta.yaml", &CRD.replace("k8s.io/v1", "k8s.io/v1beta1"));
+    folder.write("beta.yaml", &CRD.replace("k8s.io/v1", "k8s.io/v1alpha1"));
     folder.write("config.yaml", "kind: ConfigMap\n");
     let before = folder.tree();
     for (command, expected) in [
         ("types crds/chart.yaml", "cannot parse crds/chart.yaml:2:1: "),
         ("types none.yaml", "error: none.yaml does not exist\n"),
         ("types config.yaml", "no CustomResourceDefinition in config.yaml"),
-        ("types beta.yaml", "found `apiextensions.k8s.io/v1beta1`"),
+        ("types beta.yaml", "found `apiextensions.k8s.io/v1alpha1`"),
         ("types crds/gadgets.yaml --into ../elsewhere", "../elsewhere"),
         (
             "types crds/gadgets.yaml crds/gadgets.yaml",

@@ -1,7 +1,7 @@
 //! A schema as it is published to one that says the same with the fewest keys.
 
 use rbuilder_schema::{SCHEMA_KEYS, compare_numbers};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// The depth of schemas that are read. The deepest published one has 38; the generator reads 64.
 const MAX_DEPTH: usize = 60;
@@ -22,14 +22,15 @@ fn clean_at(schema: &mut Value, path: &mut String, depth: usize, lost: &mut Lost
     if depth > MAX_DEPTH {
         let message = format!("nested more than {MAX_DEPTH} deep: content below is kept without validation");
         lost.push((path.clone(), message));
-        *schema = serde_json::json!({ KEEPS_UNKNOWN: true });
+        *schema = json!({ KEEPS_UNKNOWN: true });
         return;
     }
     clean_keys(keys, path, lost);
     if depth == 0 && !keys.contains_key("type") {
         keys.insert("type".into(), "object".into());
     }
-    let has_type = ["type", "x-kubernetes-int-or-string", KEEPS_UNKNOWN]
+    mark_integer_or_string(keys);
+    let has_type = ["type", INT_OR_STRING, KEEPS_UNKNOWN]
         .iter()
         .any(|key| keys.contains_key(*key));
     if !has_type {
@@ -49,6 +50,28 @@ fn clean_at(schema: &mut Value, path: &mut String, depth: usize, lost: &mut Lost
     );
 }
 
+/// Marks a schema that controller-gen wrote for `IntOrString` before there was a key for it.
+fn mark_integer_or_string(keys: &mut Map<String, Value>) {
+    let is_either = |alternatives: &Value| {
+        let mut types: Vec<&Value> = alternatives.as_array().into_iter().flatten().collect();
+        types.sort_by_key(|alternative| alternative.to_string());
+        types == [&json!({ "type": "integer" }), &json!({ "type": "string" })]
+    };
+    if keys.contains_key("type") || keys.contains_key(INT_OR_STRING) {
+        return;
+    }
+    for key in ["anyOf", "oneOf"] {
+        if keys.get(key).is_some_and(is_either) {
+            keys.remove(key);
+            let alternatives = json!([{ "type": "integer" }, { "type": "string" }]);
+            keys.insert("anyOf".into(), alternatives);
+            keys.insert(INT_OR_STRING.into(), Value::Bool(true));
+            return;
+        }
+    }
+}
+
+const INT_OR_STRING: &str = "x-kubernetes-int-or-string";
 const KEEPS_UNKNOWN: &str = "x-kubernetes-preserve-unknown-fields";
 
 /// Cleans a member of `allOf` and the like, which constrains values and describes none.

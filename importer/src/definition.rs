@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::clean::clean;
+use crate::v1beta1::convert_definition;
 
 /// A definition of one kind.
 #[derive(Clone, Debug, Default)]
@@ -98,7 +99,7 @@ impl Definition {
     /// Reads a definition. What has no counterpart in Rust source is a warning, by its path.
     ///
     /// # Errors
-    /// When it is not one of `apiextensions.k8s.io/v1`, has no names, or a version without a schema that can be read.
+    /// When it is not one of `apiextensions.k8s.io`, has no names, or a version without a schema that can be read.
     pub(crate) fn read(
         document: &Value,
         diagnostics: &mut Vec<Diagnostic<String>>,
@@ -108,12 +109,13 @@ impl Definition {
             .unwrap_or("the definition")
             .to_owned();
         let error = |message: &str| Diagnostic::error(at.clone(), message);
+        let converted = convert_definition(document);
+        let document = converted.as_ref().unwrap_or(document);
         if document["apiVersion"] != "apiextensions.k8s.io/v1" {
             let found = document["apiVersion"].as_str().unwrap_or("none");
-            let error = error(&format!(
+            return Err(error(&format!(
                 "expected the API version `apiextensions.k8s.io/v1`, found `{found}`"
-            ));
-            return Err(error.help("convert it first: `v1beta1` has not been served since Kubernetes 1.22"));
+            )));
         }
         let spec = &document["spec"];
         let names: Names =
@@ -158,6 +160,9 @@ impl Definition {
             });
         }
         definition.versions.sort_by(|a, b| a.name.cmp(&b.name));
+        if spec["preserveUnknownFields"] == true {
+            diagnostics.push(Diagnostic::warning(at.clone(), UNKNOWN_FIELDS.to_owned()));
+        }
         let expected = format!("{}List", definition.names.kind);
         let list_kind = &definition.names.list_kind;
         if !list_kind.is_empty() && *list_kind != expected {
@@ -214,6 +219,8 @@ impl Version {
         })
     }
 }
+
+const UNKNOWN_FIELDS: &str = "`preserveUnknownFields: true` is left out: `v1` does not accept it, so the API server drops fields that the schema does not have";
 
 const REFUSED: &str =
     "correct it: the API server refuses such a definition, or no Rust type can have the name";

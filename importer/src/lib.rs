@@ -29,6 +29,7 @@ mod sharing;
 mod single;
 mod source;
 mod structs;
+mod v1beta1;
 mod words;
 
 use serde_json::Value;
@@ -37,6 +38,7 @@ pub use definition::is_definition;
 pub use layout::{Imported, ModuleFolder, SourceFile};
 pub use rbuilder_catalogue::Minor;
 pub use single::{ImportedKind, ImportedVersion, import_kind};
+pub use v1beta1::convert_definition;
 
 /// An error or a warning about a place in a definition: its name, the version, and the path of a field.
 pub type Diagnostic = rbuilder_diagnostic::Diagnostic<String>;

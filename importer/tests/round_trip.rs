@@ -402,10 +402,10 @@ fn what_is_refused() {
             .collect()
     };
     let mut old = definition("Gadget", &[("v1", root(json!({})))]);
-    old["apiVersion"] = "apiextensions.k8s.io/v1beta1".into();
+    old["apiVersion"] = "apiextensions.k8s.io/v1alpha1".into();
     assert_eq!(
         errors(old),
-        ["expected the API version `apiextensions.k8s.io/v1`, found `apiextensions.k8s.io/v1beta1`"]
+        ["expected the API version `apiextensions.k8s.io/v1`, found `apiextensions.k8s.io/v1alpha1`"]
     );
     let mut unnamed = definition("Gadget", &[("v1", root(json!({})))]);
     unnamed["spec"]["names"]["plural"] = "".into();
@@ -432,6 +432,38 @@ fn what_is_refused() {
     }
     let wrong = definition("Gadget", &[("v1", json!({ "type": "text" }))]);
     assert!(errors(wrong)[0].starts_with("invalid schema: unknown variant `text`"));
+}
+
+/// Definitions of `v1beta1` have in `spec` what versions have in `v1`, and keep unknown fields unless they say otherwise.
+#[test]
+fn definitions_of_v1beta1_are_read_as_those_of_v1() {
+    let port = |key: &str| json!({ key: [{ "type": "string" }, { "type": "integer" }] });
+    let spec =
+        |port: Value| object(json!({ "size": { "type": "integer", "format": "int64" }, "port": port }));
+    let marked =
+        json!({ "anyOf": [{ "type": "integer" }, { "type": "string" }], "x-kubernetes-int-or-string": true });
+    let new = definition("Gadget", &[("v1", root(json!({ "spec": spec(marked) })))]);
+    for (key, preserves, warnings) in [("anyOf", json!(false), 0), ("oneOf", Value::Null, 1)] {
+        let mut old = new.clone();
+        old["apiVersion"] = "apiextensions.k8s.io/v1beta1".into();
+        let schema = root(json!({ "spec": spec(port(key)) }));
+        old["spec"]["validation"] = json!({ "openAPIV3Schema": schema });
+        old["spec"]["version"] = "v1".into();
+        old["spec"]["subresources"] = json!({ "status": {} });
+        old["spec"]["versions"] = Value::Null;
+        if !preserves.is_null() {
+            old["spec"]["preserveUnknownFields"] = preserves;
+        }
+        let (new, old) = (
+            import_definitions(std::slice::from_ref(&new), Minor::LATEST, true),
+            import_definitions(&[old], Minor::LATEST, true),
+        );
+        let texts = |imported: &rbuilder_importer::Imported| -> Vec<String> {
+            imported.files.iter().map(|file| file.text.clone()).collect()
+        };
+        assert_eq!(texts(&old), texts(&new), "{key}");
+        assert_eq!(old.diagnostics.len(), warnings, "{:?}", old.diagnostics);
+    }
 }
 
 /// A type is named by the end of its path, and keeps its name when another definition is added.
