@@ -92,6 +92,34 @@ fn a_project_has_a_page() {
     folder.run("docs --check").ok();
 }
 
+/// Definitions and roles beside the samples are none of the project's.
+#[test]
+fn samples_of_a_project_are_samples_only() {
+    let folder = Folder::new();
+    for command in [
+        "init --domain example.com --project-name shop",
+        "create api --group cache --version v1 --kind Cup",
+    ] {
+        folder.run(command).ok();
+    }
+    let old = "apiVersion: apiextensions.k8s.io/v1beta1\nkind: CustomResourceDefinition\nspec: {}\n";
+    let role = "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: of-a-sample}\nrules: []\n";
+    let cup = "apiVersion: cache.example.com/v1\nkind: Cup\nmetadata: {name: of-a-kit}\n";
+    folder.write(
+        "config/samples/kit.yaml",
+        &format!(
+            "{old}---\n{}---\n{role}---\n{cup}",
+            CUPS.replace("Cup", "Foreign")
+        ),
+    );
+    let page = folder.run("docs --stdout --format markdown").ok().out;
+    assert!(page.contains("of-a-kit"), "{page}");
+    assert!(
+        !page.contains("of-a-sample") && !page.contains("Foreign"),
+        "{page}"
+    );
+}
+
 #[test]
 fn what_is_not_a_page_is_kept() {
     let folder = with_manifests(CUPS);

@@ -94,11 +94,29 @@ impl Manifests {
     pub(crate) fn add(&mut self, path: &str, text: &str) -> Result<()> {
         for (line, document) in split_documents(text) {
             self.add_document(document)
-                .map_err(|error| match error.downcast_ref() {
-                    Some(error) => describe_failure_after(line as u64 - 1, path, document, error),
-                    None => error.context(format!("cannot read the object at {path}:{line}")),
-                })?;
+                .map_err(|error| describe_document(error, path, line, document))?;
         }
+        Ok(())
+    }
+
+    /// Adds the samples in a file: definitions and roles in it are none of the project's.
+    ///
+    /// # Errors
+    /// Fails, with the path and the document, if one is not valid YAML.
+    pub(crate) fn add_samples(&mut self, path: &str, text: &str) -> Result<()> {
+        let is_definition = |document: &str| {
+            let head = scan_head(document).or_else(|| parse(document).ok());
+            head.and_then(|head: Head| head.kind)
+                .is_some_and(|kind| kind == "CustomResourceDefinition")
+        };
+        let mut own = Manifests::default();
+        for (line, document) in split_documents(text) {
+            if !is_definition(document) {
+                own.add_document(document)
+                    .map_err(|error| describe_document(error, path, line, document))?;
+            }
+        }
+        self.objects.extend(own.objects);
         Ok(())
     }
 
@@ -209,6 +227,14 @@ impl Manifests {
             kinds: kinds.collect(),
             roles: self.roles.into_values().collect(),
         }
+    }
+}
+
+/// Describes why a document, which begins at a line of a file, cannot be read.
+fn describe_document(error: anyhow::Error, path: &str, line: usize, document: &str) -> anyhow::Error {
+    match error.downcast_ref() {
+        Some(error) => describe_failure_after(line as u64 - 1, path, document, error),
+        None => error.context(format!("cannot read the object at {path}:{line}")),
     }
 }
 

@@ -117,10 +117,14 @@ fn add_project(manifests: &mut Manifests, tree: &Tree, request: &Request) -> Res
     for file in files {
         manifests.add(&file.path, &file.text)?;
     }
-    let samples = tree.list(SAMPLES)?.into_iter().filter(|path| is_manifest(path));
-    for path in samples.chain(SCAFFOLDED_ROLES.map(str::to_owned)) {
-        if let Some(text) = tree.read(&path)? {
-            manifests.add(&path, &text)?;
+    for path in tree.list(SAMPLES)?.iter().filter(|path| is_manifest(path)) {
+        if let Some(text) = tree.read(path)? {
+            manifests.add_samples(path, &text)?;
+        }
+    }
+    for path in SCAFFOLDED_ROLES {
+        if let Some(text) = tree.read(path)? {
+            manifests.add(path, &text)?;
         }
     }
     Ok(found)
