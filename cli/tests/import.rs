@@ -40,7 +40,7 @@ const PROJECT: &[(&str, &str)] = &[
     ),
 ];
 
-fn original() -> Folder {
+pub(crate) fn original() -> Folder {
     let folder = Folder::new();
     for (path, text) in PROJECT {
         folder.write(path, text);
@@ -48,7 +48,7 @@ fn original() -> Folder {
     folder
 }
 
-fn import(original: &Folder) -> (Folder, support::Ran) {
+pub(crate) fn import(original: &Folder) -> (Folder, support::Ran) {
     let folder = Folder::new();
     let ran = folder.run(&format!("import {}", original.path().display()));
     (folder, ran)
@@ -261,7 +261,7 @@ fn a_role_of_another_name_is_a_counterpart() {
 }
 
 /// Returns whether the table has a row that begins so, with this result.
-fn has_row(ran: &support::Ran, row: &str, result: &str) -> bool {
+pub(crate) fn has_row(ran: &support::Ran, row: &str, result: &str) -> bool {
     let mut lines = ran.out.lines();
     lines.any(|line| line.starts_with(row) && line[row.len()..].trim_start().starts_with(result))
 }

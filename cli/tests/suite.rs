@@ -33,6 +33,7 @@ mod hostile;
 mod hostile_names;
 mod image;
 mod import;
+mod import_published;
 mod keep_going;
 mod kustomize;
 mod library;

@@ -66,6 +66,14 @@ impl Base {
         Ok(Base { path, document })
     }
 
+    /// Checks a document that is to be the base at a path.
+    ///
+    /// # Errors
+    /// Fails if it has a value that [`read`](Self::read) rejects.
+    pub(crate) fn check(document: &Value, path: &str) -> Result<()> {
+        check_csv_types(document, path)
+    }
+
     /// Returns the path of the base; nothing if the project has none.
     pub(crate) fn found_path(&self) -> Option<&str> {
         Some(self.path.as_str()).filter(|path| !path.is_empty())

@@ -87,7 +87,7 @@ impl Builder {
                 Some(owned) => self.owns.push(owned),
                 None => self.pass_over(line, name, arguments),
             },
-            "Watches" => match find_type(arguments) {
+            "Watches" => match find_watched_type(arguments) {
                 Some(object) => self.watches.push(GoWatch {
                     object,
                     handler: find_handler(arguments),
@@ -278,6 +278,20 @@ pub(super) fn find_type(tokens: &[&Token]) -> Option<TypeRef> {
         package: String::new(),
         name: first,
     })
+}
+
+/// Finds the type of what is watched: before controller-runtime 0.15, `Watches` was given `&source.Kind{Type: &Type{}}`. Another source
+/// has no type.
+fn find_watched_type(tokens: &[&Token]) -> Option<TypeRef> {
+    let found = find_type(tokens)?;
+    match (found.package.as_str(), found.name.as_str()) {
+        ("source", "Kind") => {
+            let at = tokens.iter().position(|token| token.is_word("Kind"))?;
+            find_type(&tokens[at..])
+        }
+        ("source", _) => None,
+        _ => Some(found),
+    }
 }
 
 /// Returns what follows `EnqueueRequestsFromMapFunc(`, or the name of another handler.

@@ -20,12 +20,15 @@ pub(super) fn to_format_3(text: &str, tree: &Tree) -> Result<Option<String>> {
     }
     let domain = old["domain"].as_str().unwrap_or_default();
     let resources = old["resources"].as_array().into_iter().flatten();
+    // An entry without a kind is what an edit has left of one.
+    let is_whole = |resource: &&Value| ["kind", "version"].iter().all(|key| resource[key].is_string());
     let resources: Vec<Value> = resources
+        .filter(is_whole)
         .map(|resource| {
             json!({
                 "api": { "crdVersion": "v1", "namespaced": true },
                 "domain": domain,
-                "group": resource["group"],
+                "group": resource["group"].as_str().unwrap_or_default(),
                 "kind": resource["kind"],
                 "version": resource["version"],
             })

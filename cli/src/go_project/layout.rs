@@ -93,18 +93,21 @@ impl GoProject {
             let file = self.manifests.iter().find(|file| file.path == path);
             file.map(|file| file.documents.clone()).unwrap_or_default()
         };
-        let crd = self.manifests.iter().find(|file| file.place == CRD_LIST);
-        let crd = crd.and_then(|file| file.path.rsplit_once('/'));
-        let roots: Vec<&str> = crd
-            .into_iter()
-            .map(|(folder, _)| folder)
-            .chain(["config/default"])
-            .collect();
+        let roots = self.kustomization_roots();
+        let roots: Vec<&str> = roots.iter().map(String::as_str).collect();
         let reached = follow_kustomizations(&roots, &read).into_iter();
         reached
             .filter(|file| file.folder.is_none())
             .map(|file| file.path)
             .collect()
+    }
+
+    /// Returns the folders of the kustomizations that are installed: that of the CRDs, and `config/default`.
+    pub(super) fn kustomization_roots(&self) -> Vec<String> {
+        let crd = self.manifests.iter().find(|file| file.place == CRD_LIST);
+        let crd = crd.and_then(|file| file.path.rsplit_once('/'));
+        let crd = crd.map(|(folder, _)| folder.to_owned());
+        crd.into_iter().chain(["config/default".to_owned()]).collect()
     }
 
     /// Gives files the places of kubebuilder, where a project has other folders than that.
@@ -189,6 +192,19 @@ impl GoProject {
             };
             if let Some(own) = group.and_then(|group| strip_domain(group, &resource.domain)) {
                 resource.group = own.to_owned();
+            }
+        }
+    }
+
+    /// Gives entries of PROJECT whose group is in the domain of the project that domain: older versions of operator-sdk left it out.
+    pub(super) fn settle_domains(&mut self) {
+        let known = &mut self.project.known;
+        let domain = &known.domain;
+        for resource in known.resources.iter_mut().filter(|listed| !listed.is_foreign()) {
+            let group = resource.qualified_group();
+            if let Some(own) = strip_domain(&group, domain).filter(|_| resource.domain != *domain) {
+                resource.group = own.to_owned();
+                resource.domain = domain.clone();
             }
         }
     }
@@ -283,7 +299,7 @@ fn read_folders(tree: &Tree, paths: &[String]) -> BTreeMap<String, Vec<Manifests
         if text.len() > super::MAX_FILE || !text.contains(DEFINITION) {
             continue;
         }
-        let Ok(mut documents) = super::parse_documents(&text) else {
+        let Ok(mut documents) = super::parse_manifests(&text) else {
             continue;
         };
         documents.retain(is_definition);

@@ -5,12 +5,15 @@
 mod builder;
 mod file;
 mod format_2;
+mod json_patch;
 mod kustomize;
 mod layout;
 mod lexer;
+mod patches;
 mod program;
 
 use anyhow::{Result, bail};
+use rbuilder_importer::convert_definition;
 use serde_json::Value;
 
 use crate::project::{FILE, Project};
@@ -20,6 +23,7 @@ use crate::yaml_stream::{describe_cause, describe_failure, is_yaml, parse_docume
 pub(crate) use builder::{Builder, OtherCall};
 pub(crate) use file::{GoFile, Setting, TypeRef};
 pub(crate) use kustomize::{Reached, follow_kustomizations, listed_paths};
+pub(crate) use patches::Unfollowed;
 
 /// Size of a file in bytes, and number of files, at most. Projects have all their CRDs in a file of 5 MB.
 const MAX_FILE: usize = 16 << 20;
@@ -29,13 +33,15 @@ const MAX_FILES: usize = 5_000;
 #[derive(Debug)]
 pub(crate) struct GoProject {
     pub(crate) project: Project,
-    /// Go module of the project: `repo` in PROJECT, or that of `go.mod`.
+    /// Go module of the project: that of `go.mod`, or `repo` in PROJECT.
     pub(crate) repo: String,
     /// The files in config/ that are YAML, by path.
     pub(crate) manifests: Vec<Manifests>,
     pub(crate) files: Vec<GoFile>,
     /// Files that were not read, with the reason.
     pub(crate) unread: Vec<(String, String)>,
+    /// Patches of kustomizations that the manifests do not have.
+    pub(crate) unfollowed: Vec<Unfollowed>,
 }
 
 /// A file of manifests.
@@ -82,6 +88,7 @@ impl GoProject {
             manifests: Vec::new(),
             files: Vec::new(),
             unread: Vec::new(),
+            unfollowed: Vec::new(),
         };
         let paths = tree.find_files(|path| is_yaml(path) || path.ends_with(".go"))?;
         if paths.len() > MAX_FILES {
@@ -97,6 +104,8 @@ impl GoProject {
         found.set_places();
         found.read_definitions_elsewhere(tree, &paths);
         found.settle_groups();
+        found.settle_domains();
+        found.apply_patches();
         Ok(found)
     }
 
@@ -123,7 +132,7 @@ impl GoProject {
         if is_source {
             return self.files.push(GoFile::parse(path, &text));
         }
-        match parse_documents(&text) {
+        match parse_manifests(&text) {
             Ok(documents) => self.manifests.push(Manifests {
                 path: path.to_owned(),
                 place: path.to_owned(),
@@ -171,6 +180,17 @@ impl GoProject {
     }
 }
 
+/// Parses the documents of a file, with CRDs of Kubernetes 1.21 and before in the version that is served today.
+fn parse_manifests(text: &str) -> Result<Vec<Value>, serde_saphyr::Error> {
+    let mut documents = parse_documents(text)?;
+    for document in &mut documents {
+        if let Some(converted) = convert_definition(document) {
+            *document = converted;
+        }
+    }
+    Ok(documents)
+}
+
 /// Returns whether a file says, in the words that Go fixes, that a program wrote it.
 fn is_marked_generated(text: &str) -> bool {
     let mut lines = text.lines().take_while(|line| !line.starts_with("package "));
@@ -185,13 +205,14 @@ fn is_generated_or_test(path: &str) -> bool {
     name.ends_with("_test.go") || name.starts_with("zz_generated") || is_apart
 }
 
-/// Returns the Go module of a project.
+/// Returns the Go module of a project. That of `go.mod` is the one that imports name: PROJECT keeps the one from before a project moved.
 fn read_repo(tree: &Tree, text: &str) -> Result<String> {
     let all: Value = serde_saphyr::from_str(text).map_err(|error| describe_failure(FILE, text, &error))?;
-    if let Some(repo) = all["repo"].as_str() {
-        return Ok(repo.to_owned());
-    }
     let module = tree.read("go.mod")?.unwrap_or_default();
-    let line = module.lines().find_map(|line| line.strip_prefix("module "));
-    Ok(line.unwrap_or_default().trim().to_owned())
+    let module = module.lines().find_map(|line| line.strip_prefix("module "));
+    let module = module.map(|line| line.split("//").next().unwrap_or_default().trim());
+    let module = module
+        .map(|module| module.trim_matches('"'))
+        .filter(|module| !module.is_empty());
+    Ok(module.or(all["repo"].as_str()).unwrap_or_default().to_owned())
 }

@@ -351,7 +351,7 @@ fn is_dns_1035_label(text: &str) -> bool {
     is_dns_1123_label(text) && text.starts_with(|first: char| first.is_ascii_lowercase())
 }
 
-fn is_dns_1123_subdomain(text: &str) -> bool {
+pub(crate) fn is_dns_1123_subdomain(text: &str) -> bool {
     text.len() <= 253 && text.split('.').all(is_dns_1123_label)
 }
 

@@ -8,7 +8,7 @@ mod normalize;
 
 use std::collections::BTreeMap;
 
-use rbuilder_syntax::RbacRule;
+use rbuilder_syntax::{RbacRule, Session, parse_rbac};
 use serde_json::{Map, Value, json};
 
 use crate::package::{Package, PlacedRule};
@@ -22,6 +22,21 @@ pub use normalize::{PolicyRule, normalize};
 struct RoleKey<'a> {
     namespace: Option<&'a str>,
     name: &'a str,
+}
+
+/// Checks the arguments of a marker that is to be written into source.
+///
+/// # Errors
+/// Fails with the first error that the marker would be.
+pub fn check_marker(arguments: &str) -> Result<(), String> {
+    let source = rbuilder_reader::token::lex(arguments).map_err(|error| error.message)?;
+    let mut session = Session::default();
+    parse_rbac(source.cursor(), &mut session);
+    let found = session.diagnostics.into_vec();
+    match found.into_iter().find(|found| found.is_error()) {
+        Some(error) => Err(error.message),
+        None => Ok(()),
+    }
 }
 
 /// The file of all roles, or nothing when there is no marker.

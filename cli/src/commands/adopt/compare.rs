@@ -215,7 +215,16 @@ impl Comparison {
     /// Compares the schemas of the value at a path. A `null` there is dropped if the value is an optional field.
     fn compare_schemas(&mut self, before: &Value, after: &Value, path: &str, is_optional: bool) {
         let at = if path.is_empty() { "." } else { path };
-        let keeps = |schema: &Value| schema["x-kubernetes-preserve-unknown-fields"] == Value::Bool(true);
+        // A scalar has no fields.
+        let is_scalar = |schema: &Value| {
+            let scalars = ["boolean", "integer", "number", "string"];
+            schema["type"]
+                .as_str()
+                .is_some_and(|name| scalars.contains(&name))
+        };
+        let keeps = |schema: &Value| {
+            !is_scalar(schema) && schema["x-kubernetes-preserve-unknown-fields"] == Value::Bool(true)
+        };
         if before["type"] != after["type"] {
             return self.compare_types(before, after, at);
         }
@@ -433,7 +442,16 @@ impl Comparison {
             names.map(str::to_owned).collect()
         };
         let (must_old, must_new) = (required(before), required(after));
-        let keeps = |schema: &Value| schema["x-kubernetes-preserve-unknown-fields"] == Value::Bool(true);
+        // A scalar has no fields.
+        let is_scalar = |schema: &Value| {
+            let scalars = ["boolean", "integer", "number", "string"];
+            schema["type"]
+                .as_str()
+                .is_some_and(|name| scalars.contains(&name))
+        };
+        let keeps = |schema: &Value| {
+            !is_scalar(schema) && schema["x-kubernetes-preserve-unknown-fields"] == Value::Bool(true)
+        };
         for name in must_new.difference(&must_old) {
             self.add(
                 Direction::Less,
@@ -620,6 +638,8 @@ mod tests {
         );
         let more = json!({ "type": "object", "properties": { "a": { "type": "string" }, "c": { "type": "string" } } });
         check(one, more, Verdict::Richer, &["`.spec.c` is new"]);
+        let idle = json!({ "type": "string", "x-kubernetes-preserve-unknown-fields": true });
+        check(idle, json!({ "type": "string" }), Verdict::Same, &[]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The scaffold of the Rust project, in memory: the commands that a user would type, then the changes of the original.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
 use rbuilder_generator::{CsvMarkers, find_kubernetes_kind};
@@ -32,6 +32,8 @@ pub(super) struct Composed<'a> {
     pub(super) ported: Vec<Ported<'a>>,
     /// The file of the webhooks of each kind and version: `Cup/v1`.
     pub(super) webhook_files: BTreeMap<String, String>,
+    /// The paths that handlers serve, except for those that follow from their kinds.
+    webhook_paths: BTreeSet<String>,
     /// The work that is left to a person.
     pub(super) left: Vec<Leftover>,
     /// The differences on purpose.
@@ -62,6 +64,7 @@ pub(super) fn compose<'a>(original: &'a GoProject, project: &Project) -> Result<
         kinds: Vec::new(),
         ported: Vec::new(),
         webhook_files: BTreeMap::new(),
+        webhook_paths: BTreeSet::new(),
         left,
         better: Vec::new(),
         entries: Vec::new(),
@@ -83,6 +86,11 @@ pub(super) fn compose<'a>(original: &'a GoProject, project: &Project) -> Result<
         composed
             .left
             .push(Leftover::new(path, format!("it was not read: {reason}")));
+    }
+    for unfollowed in &original.unfollowed {
+        composed
+            .left
+            .push(Leftover::new(&unfollowed.what, &unfollowed.reason));
     }
     composed.record_files();
     Ok(composed)
@@ -117,8 +125,7 @@ impl<'a> Composed<'a> {
         match self.apply(|tree| Ok(make(tree)?.plan)) {
             Ok(()) => true,
             Err(error) => {
-                let reason = format!("{error:#}");
-                let reason = reason.lines().next().unwrap_or_default();
+                let reason = first_sentence(&format!("{error:#}"));
                 self.left.push(Leftover::new(what, format!("{reason}{help}")));
                 false
             }
@@ -223,11 +230,17 @@ impl<'a> Composed<'a> {
     fn add_webhooks(&mut self, original: &GoProject, kind: &Kind<'_>) -> Result<()> {
         for version in &kind.versions {
             let recorded = kind.webhooks(version).unwrap_or_default();
-            let asked = webhooks::with_configurations(original, kind, version, recorded);
+            let mut asked = webhooks::with_configurations(original, kind, version, recorded);
             let known = &self.project.known.resources;
             let is_there = version.core || known.iter().any(|known| known.same(version));
             if version.external || !is_there || !(asked.defaulting || asked.validation || asked.conversion) {
                 continue;
+            }
+            // A handler is for one kind: of several that share a path, the others have paths of their own.
+            for path in [&mut asked.defaulting_path, &mut asked.validation_path] {
+                if !path.is_empty() && !self.webhook_paths.insert(path.clone()) {
+                    path.clear();
+                }
             }
             let what = format!("webhooks of `{}` in {}", version.kind, version.version);
             let types = self.type_files(version);
@@ -291,6 +304,16 @@ impl<'a> Composed<'a> {
         let mut known = self.project.known.resources.iter();
         let known = known.find(|known| known.same_kind(resource) && known.version == resource.version);
         ApiPlaces::of(&self.project, known.unwrap_or(resource))
+    }
+}
+
+/// Returns the first line of an error, with the list that it announces.
+fn first_sentence(error: &str) -> String {
+    let mut lines = error.lines().map(str::trim);
+    let first = lines.next().unwrap_or_default();
+    match first.ends_with(':') {
+        true => format!("{first} {}", lines.collect::<Vec<_>>().join("; ")),
+        false => first.to_owned(),
     }
 }
 

@@ -180,7 +180,10 @@ const COUNTERPARTS: &[(&str, &str)] = &[
         "RecoverPanic",
         "a panic in a reconcile fails only that reconcile, unless `.recover_panics(false)` is set",
     ),
-    ("Watches", "name the type with `.watches(…)`"),
+    (
+        "Watches",
+        "name the type with `.watches(…)`, or pass a stream of object references to `.triggers(…)`",
+    ),
     (
         "WatchesMetadata",
         "watch metadata alone with `.watch(Watch::<PartialObjectMeta<…>>::…)`",
@@ -421,7 +424,8 @@ impl<'a> ControllerEdit<'a> {
             groups[rank].push(line);
         }
         for group in &mut groups {
-            group.sort_by(|left, right| rust::compare_names(left, right));
+            let path = |line: &String| line.trim_end_matches(';').to_owned();
+            group.sort_by(|left, right| rust::compare_names(&path(left), &path(right)));
             group.dedup();
         }
         let groups: Vec<String> = groups

@@ -48,6 +48,11 @@ pub(super) fn port(original: &GoProject, composed: &mut Composed<'_>) {
     let reason =
         format!("`#[csv(…)]` describes {kinds} and {fields}; `rbuilder bundle` reads the rest in {ours}");
     composed.better.push(Leftover::new(path, reason));
+    // Build scripts fill in such values.
+    if let Err(error) = Base::check(&split.rest, &ours) {
+        let reason = format!("`rbuilder bundle` rejects it: {error}");
+        composed.left.push(Leftover::new(path, reason));
+    }
     composed.files.insert(ours, yaml::to_string(&split.rest));
     if !split.unknown.is_empty() {
         let list = split.unknown.join(", ");

@@ -11,6 +11,7 @@ use super::webhooks::quoted;
 use crate::commands::{Outcome, features, scaffold};
 use crate::flags::{Feature, SettingFlags};
 use crate::go_project::{GoProject, Setting, listed_paths};
+use crate::project::names::is_dns_1123_subdomain;
 use crate::tree::Tree;
 
 const DEFAULT: &str = "config/default/kustomization.yaml";
@@ -123,7 +124,10 @@ fn find_renames(original: &GoProject) -> Vec<(&'static str, &'static str, String
     let renamed = found
         .into_iter()
         .filter_map(|(kind, before, after)| Some((kind, before, after?)));
-    renamed.filter(|(_, before, after)| before != after).collect()
+    // Other names are of no object in a cluster, and would be part of the source of a test.
+    renamed
+        .filter(|(_, before, after)| before != after && is_dns_1123_subdomain(after))
+        .collect()
 }
 
 /// Returns the Service of the metrics, in `config/default` as in newer projects or in `config/rbac` as in older ones.
@@ -331,7 +335,9 @@ fn rename_label(composed: &mut Composed<'_>, key: &str, (before, after): (&Value
         *text = text.replace(&line(before), &line(after));
     }
     let selector = |value: &Value| format!("--selector {key}={} ", value.as_str().unwrap_or_default());
-    if let Some(text) = composed.files.get_mut(E2E_TEST) {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    let is_label = after.as_str().is_some_and(|value| value.chars().all(is_plain));
+    if let Some(text) = composed.files.get_mut(E2E_TEST).filter(|_| is_label) {
         *text = text.replace(&selector(before), &selector(after));
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::rust_paths::{FoundType, GoTypes};
+use super::rust_paths::{FoundType, GoTypes, find_built_in};
 use crate::go_project::{Builder, GoFile, GoProject};
 use crate::project::{Resource, Webhooks, strip_domain};
 
@@ -65,6 +65,15 @@ pub(super) fn find_kinds<'a>(original: &'a GoProject, left: &mut Vec<Leftover>) 
                 reason,
             ));
         }
+        if found.crd["spec"]["preserveUnknownFields"] == true {
+            left.push(Leftover::new(
+                format!("unknown fields of `{}`", found.kind()),
+                format!(
+                    "{} is of `v1beta1`, in which the API server kept fields that the schema does not have, and it drops them now: add `preserve_unknown_fields` where clients use such fields",
+                    found.path
+                ),
+            ));
+        }
         let key = (found.group().to_owned(), found.kind().to_owned());
         crds.insert(key, (found.path, found.crd));
     }
@@ -76,6 +85,11 @@ pub(super) fn find_kinds<'a>(original: &'a GoProject, left: &mut Vec<Leftover>) 
         }
         let mut resource = resource.clone();
         resource.core |= resource.api.is_none() && !resource.external && resource.path.starts_with(BUILT_IN);
+        if let Some(found) = find_built_in(&resource.path, &resource.kind).filter(|_| resource.core) {
+            // The path is that of a type; group and domain are what somebody typed.
+            let meant = built_in_resource(&found);
+            (resource.group, resource.domain, resource.version) = (meant.group, meant.domain, meant.version);
+        }
         let crd = crds.remove(&(resource.qualified_group(), resource.kind.clone()));
         kinds.push(Kind {
             versions: vec![resource.clone()],
@@ -191,6 +205,18 @@ fn place_of(kinds: &mut Vec<Kind<'_>>, found: &FoundType) -> Option<usize> {
     if !found.path.starts_with("k8s_openapi::") {
         return None;
     }
+    let resource = built_in_resource(found);
+    kinds.push(Kind {
+        versions: vec![resource.clone()],
+        resource,
+        crd: None,
+        controllers: Vec::new(),
+    });
+    Some(kinds.len() - 1)
+}
+
+/// Returns the entry that PROJECT has of a kind of Kubernetes.
+fn built_in_resource(found: &FoundType) -> Resource {
     let group = if found.group.is_empty() {
         "core"
     } else {
@@ -200,21 +226,14 @@ fn place_of(kinds: &mut Vec<Kind<'_>>, found: &FoundType) -> Option<usize> {
         Some(group) => (group, "k8s.io"),
         None => (group, ""),
     };
-    let resource = Resource {
+    Resource {
         group: group.to_owned(),
         domain: domain.to_owned(),
         version: found.version.clone(),
         kind: found.kind.clone(),
         core: true,
         ..Resource::default()
-    };
-    kinds.push(Kind {
-        versions: vec![resource.clone()],
-        resource,
-        crd: None,
-        controllers: Vec::new(),
-    });
-    Some(kinds.len() - 1)
+    }
 }
 
 impl Kind<'_> {

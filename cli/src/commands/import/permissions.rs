@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use rbuilder_generator::rbac::check_marker;
 use rbuilder_generator::{RBAC_URL_VERBS, RBAC_VERBS};
 use serde_json::Value;
 
@@ -33,6 +34,10 @@ impl MarkedRule {
     /// Fails with the reason why the generator would refuse it.
     pub(super) fn new(rule: Rule) -> Result<MarkedRule, String> {
         let marker = rule.print()?;
+        let arguments = marker
+            .strip_prefix("#[rbac(")
+            .and_then(|rest| rest.strip_suffix(")]"));
+        check_marker(arguments.unwrap_or_default())?;
         Ok(MarkedRule { rule, marker })
     }
 }

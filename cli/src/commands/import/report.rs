@@ -263,13 +263,25 @@ fn compare_webhooks(original: &GoProject, plan: &Plan, tree: &Tree, report: &mut
         .filter_map(|webhook| Some((webhook["name"].as_str()?.to_owned(), webhook)))
         .collect();
     let published = find_published(original);
-    for name in ours
-        .keys()
-        .filter(|name| published.iter().all(|found| found.name() != **name))
-    {
-        let message =
-            "the Go project has no webhook of this name: remove its marker, or keep it if it is new";
-        report.add(format!("webhook {name}"), Match::ByHand, vec![message.to_owned()]);
+    let mut names_of_path: BTreeMap<&str, usize> = BTreeMap::new();
+    for found in &published {
+        *names_of_path.entry(found.path()).or_default() += 1;
+    }
+    let is_new = |name: &&String| published.iter().all(|found| found.name() != **name);
+    for name in ours.keys().filter(is_new) {
+        let whole = published.iter().find(|found| is_part(ours[name], found.webhook));
+        let (result, message) = match whole {
+            Some(whole) => (
+                Match::Better,
+                format!("the part of {} that is for its kind", whole.name()),
+            ),
+            None => (
+                Match::ByHand,
+                "the Go project has no webhook of this name: remove its marker, or keep it if it is new"
+                    .to_owned(),
+            ),
+        };
+        report.add(format!("webhook {name}"), result, vec![message]);
     }
     for published in published {
         let what = format!("webhook {}", published.name());
@@ -286,9 +298,15 @@ fn compare_webhooks(original: &GoProject, plan: &Plan, tree: &Tree, report: &mut
             .into_iter()
             .filter(|key| published.webhook[key.as_str()] != own[key.as_str()])
             .collect();
+        // Several webhooks of the original can have a path in common, and a handler here is for one kind.
+        let is_shared = names_of_path
+            .get(published.path())
+            .is_some_and(|names| *names > 1);
         let result = match differing.as_slice() {
             [] => Match::Same,
             [key] if *key == REVIEW_VERSIONS => Match::Better,
+            [_] if is_shared && without_path(published.webhook) == without_path(own) => Match::Better,
+            _ if is_whole(published.webhook, ours.values().copied()) => Match::Better,
             _ => Match::ByHand,
         };
         let show = |key: &String| {
@@ -298,4 +316,52 @@ fn compare_webhooks(original: &GoProject, plan: &Plan, tree: &Tree, report: &mut
         report.add(what, result, differing.into_iter().map(show).collect());
     }
     Ok(())
+}
+
+/// Returns a webhook without the path of its handler.
+fn without_path(webhook: &Value) -> Value {
+    let mut webhook = webhook.clone();
+    if let Some(service) = webhook.pointer_mut("/clientConfig/service")
+        && let Some(service) = service.as_object_mut()
+    {
+        service.remove("path");
+    }
+    webhook
+}
+
+/// Returns whether a webhook is that part of another which is for one of its kinds: they differ in name, path and resources.
+fn is_part(part: &Value, whole: &Value) -> bool {
+    let plain = |webhook: &Value| {
+        let mut webhook = without_path(webhook);
+        if let Some(webhook) = webhook.as_object_mut() {
+            webhook.retain(|key, _| !["name", "rules", REVIEW_VERSIONS].contains(&key.as_str()));
+        }
+        webhook
+    };
+    let rules = |webhook: &Value| webhook["rules"].as_array().cloned().unwrap_or_default();
+    let has_all = |rule: &Value, other: &Value, key: &str| {
+        let (items, others) = (rule[key].as_array(), other[key].as_array());
+        let mut items = items.into_iter().flatten();
+        items.all(|item| others.is_some_and(|others| others.contains(item)))
+    };
+    let is_within = |rule: &Value| {
+        let keys = ["apiGroups", "apiVersions", "operations", "resources"];
+        rules(whole)
+            .iter()
+            .any(|other| keys.iter().all(|key| has_all(rule, other, key)))
+    };
+    let parts = rules(part);
+    !parts.is_empty() && plain(part) == plain(whole) && parts.iter().all(is_within)
+}
+
+/// Returns whether webhooks are together another, each for some of its resources.
+fn is_whole<'a>(whole: &Value, ours: impl Iterator<Item = &'a Value>) -> bool {
+    let resources = |webhook: &Value| -> BTreeSet<String> {
+        let rules = webhook["rules"].as_array().into_iter().flatten();
+        let resources = rules.flat_map(|rule| rule["resources"].as_array().into_iter().flatten());
+        resources.map(Value::to_string).collect()
+    };
+    let parts = ours.filter(|own| is_part(own, whole));
+    let covered: BTreeSet<String> = parts.flat_map(resources).collect();
+    whole["rules"].as_array().is_some_and(|rules| rules.len() == 1) && covered == resources(whole)
 }

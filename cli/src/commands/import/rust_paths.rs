@@ -36,28 +36,9 @@ impl<'a> GoTypes<'a> {
             ),
             name => file.imports.get(name)?.clone(),
         };
-        self.find_built_in(&package, &go_type.name)
+        find_built_in(&package, &go_type.name)
             .or_else(|| self.find_recorded(&package, &go_type.name))
             .or_else(|| self.find_by_crd(&package, &go_type.name))
-    }
-
-    fn find_built_in(&self, package: &str, name: &str) -> Option<FoundType> {
-        let (group, version) = package.strip_prefix("k8s.io/api/")?.split_once('/')?;
-        // Packages are named by the first label of their group.
-        let groups = [
-            group.to_owned(),
-            format!("{group}.k8s.io"),
-            format!("{group}.authorization.k8s.io"),
-        ];
-        let found = groups
-            .iter()
-            .find_map(|group| find_kubernetes_kind(None, group, version, name))?;
-        Some(FoundType {
-            group: found.group,
-            version: found.version,
-            kind: found.kind,
-            path: found.path,
-        })
     }
 
     /// Finds a kind by `path` in PROJECT.
@@ -134,4 +115,24 @@ impl<'a> GoTypes<'a> {
         };
         format!("crate::api::{module}{version}::{kind}")
     }
+}
+
+/// Finds a type of Kubernetes by the path of its Go package.
+pub(super) fn find_built_in(package: &str, name: &str) -> Option<FoundType> {
+    let (group, version) = package.strip_prefix("k8s.io/api/")?.split_once('/')?;
+    // Packages are named by the first label of their group.
+    let groups = [
+        group.to_owned(),
+        format!("{group}.k8s.io"),
+        format!("{group}.authorization.k8s.io"),
+    ];
+    let found = groups
+        .iter()
+        .find_map(|group| find_kubernetes_kind(None, group, version, name))?;
+    Some(FoundType {
+        group: found.group,
+        version: found.version,
+        kind: found.kind,
+        path: found.path,
+    })
 }

@@ -143,7 +143,8 @@ fn with_newline(text: &str) -> String {
 
 /// Adds a file that takes the place of none of the scaffold.
 fn add_file(file: &Manifests, composed: &mut Composed<'_>) -> Result<()> {
-    let is_kustomization = file.path.ends_with("/kustomization.yaml");
+    let name = file.path.rsplit('/').next().unwrap_or_default();
+    let is_kustomization = kustomization::FILE_NAMES.contains(&name);
     let has_objects = file.documents.iter().any(|document| document["kind"].is_string());
     if is_kustomization || !has_objects {
         return Ok(());

@@ -1,5 +1,7 @@
 //! Webhooks as the original's configurations have them: names, paths, policies, operations.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use super::compose::Composed;
@@ -24,10 +26,8 @@ impl<'a> Published<'a> {
         self.webhook["name"].as_str().unwrap_or_default()
     }
 
-    fn path(&self) -> &'a str {
-        self.webhook["clientConfig"]["service"]["path"]
-            .as_str()
-            .unwrap_or_default()
+    pub(super) fn path(&self) -> &'a str {
+        path_of(self.webhook)
     }
 
     /// Returns whether it is for a kind, in whatever version.
@@ -59,6 +59,12 @@ impl<'a> Published<'a> {
                 || is_named
                 || !self.path().starts_with("/mutate-") && !self.path().starts_with("/validate-"))
     }
+}
+
+fn path_of(webhook: &Value) -> &str {
+    webhook["clientConfig"]["service"]["path"]
+        .as_str()
+        .unwrap_or_default()
 }
 
 fn has_text(list: &Value, text: &str) -> bool {
@@ -132,19 +138,39 @@ fn plural_of(kind: &Kind<'_>, version: &Resource) -> String {
         .unwrap_or_default()
 }
 
-/// Replaces the markers of the scaffold by those that generate the original's webhooks.
+/// The webhooks that a handler serves, which are markers above it.
+struct Served<'a> {
+    file: String,
+    what: &'static str,
+    version: Resource,
+    webhooks: Vec<Part<'a>>,
+}
+
+/// The part of a webhook that is for one kind.
+struct Part<'a> {
+    webhook: &'a Value,
+    /// Those of its resources that are of the kind.
+    resources: Vec<String>,
+    /// False if a handler of another kind has the name and the path.
+    is_first: bool,
+}
+
+/// Replaces the markers of the scaffold by those that generate the original's webhooks. A handler is for one kind: a webhook for
+/// several becomes one for each.
 pub(super) fn port(original: &GoProject, composed: &mut Composed<'_>) {
-    let mut assigned: Vec<&str> = Vec::new();
     let published = find_published(original);
-    let mut changes = Vec::new();
+    let mut handlers = Vec::new();
+    let mut names: BTreeMap<&str, String> = BTreeMap::new();
     for kind in &composed.kinds {
+        let own_kind = format!("{}/{}", kind.resource.qualified_group(), kind.resource.kind);
+        let mut assigned: Vec<&str> = Vec::new();
         for version in &kind.versions {
             let key = format!("{}/{}", version.kind, version.version);
             let Some(file) = composed.webhook_files.get(&key) else {
                 continue;
             };
             let plural = plural_of(kind, version);
-            for what in ["mutating", "validating"] {
+            for (_, what) in CONFIGURATIONS {
                 let own = published
                     .iter()
                     .filter(|found| found.what == what && found.is_of_version(version, &plural));
@@ -152,36 +178,68 @@ pub(super) fn port(original: &GoProject, composed: &mut Composed<'_>) {
                     own.filter(|found| !assigned.contains(&found.name())).collect();
                 let Some(first) = own.first() else { continue };
                 // One handler serves a path, with a marker for each of its webhooks.
-                let served: Vec<&Value> = own
-                    .iter()
-                    .filter(|found| found.path() == first.path())
-                    .map(|found| found.webhook)
-                    .collect();
-                let names = served.iter().filter_map(|webhook| webhook["name"].as_str());
-                assigned.extend(names);
-                changes.push((file.clone(), what, served, version.clone()));
+                let mut webhooks = Vec::new();
+                for found in own.iter().filter(|found| found.path() == first.path()) {
+                    assigned.push(found.name());
+                    let owner = names.entry(found.name()).or_insert_with(|| own_kind.clone());
+                    webhooks.push(Part {
+                        webhook: found.webhook,
+                        resources: resources_of(found.webhook, &plural),
+                        is_first: *owner == own_kind,
+                    });
+                }
+                handlers.push(Served {
+                    file: file.clone(),
+                    what,
+                    version: version.clone(),
+                    webhooks,
+                });
             }
         }
     }
-    for (file, what, served, version) in changes {
-        let Some(text) = composed.files.get_mut(&file) else {
+    let mut paths: BTreeMap<&str, (&str, &str)> = BTreeMap::new();
+    for handler in &handlers {
+        let Some(text) = composed.files.get_mut(&handler.file) else {
             continue;
         };
-        let markers: Vec<String> = served
+        let own = (handler.file.as_str(), handler.what);
+        let markers: Vec<String> = handler
+            .webhooks
             .iter()
-            .map(|webhook| print_marker(what, webhook, &version))
+            .map(|part| {
+                let has_path = *paths.entry(path_of(part.webhook)).or_insert(own) == own;
+                print_marker(handler.what, part, &handler.version, has_path)
+            })
             .collect();
-        match replace_marker(text, what, &markers.join("\n")) {
+        match replace_marker(text, handler.what, &markers.join("\n")) {
             Some(changed) => *text = changed,
             None => composed.left.push(Leftover::new(
-                format!("marker of a webhook in {file}"),
+                format!("marker of a webhook in {}", handler.file),
                 "it was not recognized; compare it with the original",
             )),
         }
-        for webhook in served {
-            leave_restrictions(webhook, &file, &mut composed.left);
+        for part in handler.webhooks.iter().filter(|part| part.is_first) {
+            leave_restrictions(part.webhook, &handler.file, &mut composed.left);
         }
     }
+}
+
+/// Returns the resources of the first rule of a webhook that are of a kind, with its subresources; all, if none is.
+fn resources_of(webhook: &Value, plural: &str) -> Vec<String> {
+    let all = words(&webhook["rules"][0]["resources"]);
+    let is_own = |resource: &&String| {
+        let base = resource.split('/').next().unwrap_or_default();
+        base == plural || base == "*"
+    };
+    let own: Vec<String> = all.iter().filter(is_own).cloned().collect();
+    if own.is_empty() { all } else { own }
+}
+
+fn words(list: &Value) -> Vec<String> {
+    let items = list.as_array().into_iter().flatten();
+    items
+        .filter_map(|item| item.as_str().map(str::to_owned))
+        .collect()
 }
 
 /// What restricts a webhook, by its key and the argument of the marker.
@@ -277,17 +335,12 @@ fn replace_marker(text: &str, what: &str, marker: &str) -> Option<String> {
 /// The key of the versions of AdmissionReview.
 pub(super) const REVIEW_VERSIONS: &str = "admissionReviewVersions";
 
-/// Returns the marker that generates a webhook. Arguments that say what is generated anyway are left out.
-fn print_marker(what: &str, webhook: &Value, version: &Resource) -> String {
+/// Returns the marker that generates a webhook, with its path unless another handler serves that. Arguments that say what is
+/// generated anyway are left out.
+fn print_marker(what: &str, part: &Part<'_>, version: &Resource, has_path: bool) -> String {
     let mut arguments = vec![what.to_owned()];
     let kind = version.kind.to_lowercase();
-    let words = |list: &Value| -> Vec<String> {
-        list.as_array()
-            .into_iter()
-            .flatten()
-            .filter_map(|item| item.as_str().map(str::to_owned))
-            .collect()
-    };
+    let webhook = part.webhook;
     let mut add = |key: &str, value: String| {
         if !value.is_empty() {
             arguments.push(format!("{key} = {}", quoted(&value)));
@@ -305,27 +358,25 @@ fn print_marker(what: &str, webhook: &Value, version: &Resource) -> String {
     if version.core || versions != [version.version.clone()] {
         add("versions", versions.join(";"));
     }
-    let resources = words(&rule["resources"]);
-    if version.core || resources.len() > 1 {
-        add("resources", resources.join(";"));
+    if version.core || part.resources.len() > 1 {
+        add("resources", part.resources.join(";"));
     }
     if operations != ["CREATE", "UPDATE"] {
         add("operations", operations.join(";").to_lowercase());
     }
     let text = |key: &str| webhook[key].as_str().unwrap_or_default().to_owned();
-    if version.core || text("name") != format!("{}{kind}-{}.kb.io", &what[..1], version.version) {
+    let default_name = format!("{}{kind}-{}.kb.io", &what[..1], version.version);
+    if part.is_first && (version.core || text("name") != default_name) {
         add("name", text("name"));
     }
-    let path = webhook["clientConfig"]["service"]["path"]
-        .as_str()
-        .unwrap_or_default();
+    let path = path_of(webhook);
     let verb = if what == "mutating" { "mutate" } else { "validate" };
     let default = format!(
         "/{verb}-{}-{}-{kind}",
         version.qualified_group().replace('.', "-"),
         version.version
     );
-    if version.core || path != default {
+    if has_path && (version.core || path != default) {
         add("path", path.to_owned());
     }
     for (key, name, default) in [

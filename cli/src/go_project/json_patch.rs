@@ -1,0 +1,118 @@
+//! JSON patches (RFC 6902), as kustomizations have them.
+
+use serde_json::Value;
+
+/// Applies the operations of a patch to an object, all or none.
+///
+/// # Errors
+/// Fails if an operation is not one of `add`, `remove`, `replace` and `test`, or if its path is not there.
+pub(super) fn apply_json_patch(object: &mut Value, operations: &[Value]) -> Result<(), String> {
+    let mut patched = object.clone();
+    for operation in operations {
+        apply_operation(&mut patched, operation)?;
+    }
+    *object = patched;
+    Ok(())
+}
+
+fn apply_operation(object: &mut Value, operation: &Value) -> Result<(), String> {
+    let name = operation["op"].as_str().unwrap_or_default();
+    let path = operation["path"].as_str().unwrap_or_default();
+    let missing = || format!("`{path}` is not there");
+    match name {
+        "add" => add(object, path, operation["value"].clone()).ok_or_else(missing),
+        "replace" => {
+            let place = object.pointer_mut(path).ok_or_else(missing)?;
+            *place = operation["value"].clone();
+            Ok(())
+        }
+        "remove" => remove(object, path).ok_or_else(missing),
+        "test" if object.pointer(path) == Some(&operation["value"]) => Ok(()),
+        "test" => Err(format!("`{path}` has another value than the one that it tests")),
+        name => Err(format!("the operation `{name}` is not followed")),
+    }
+}
+
+/// Splits a path into that of the object or list and the key or index in it.
+fn split_path(path: &str) -> Option<(&str, String)> {
+    let (above, last) = path.rsplit_once('/')?;
+    Some((above, last.replace("~1", "/").replace("~0", "~")))
+}
+
+fn add(object: &mut Value, path: &str, value: Value) -> Option<()> {
+    let (above, last) = split_path(path)?;
+    match object.pointer_mut(above)? {
+        Value::Object(keys) => drop(keys.insert(last, value)),
+        Value::Array(items) if last == "-" => items.push(value),
+        Value::Array(items) => {
+            let at = last.parse().ok().filter(|at| *at <= items.len())?;
+            items.insert(at, value);
+        }
+        _ => return None,
+    }
+    Some(())
+}
+
+fn remove(object: &mut Value, path: &str) -> Option<()> {
+    let (above, last) = split_path(path)?;
+    match object.pointer_mut(above)? {
+        Value::Object(keys) => keys.remove(&last).map(drop),
+        Value::Array(items) => {
+            let at = last.parse().ok().filter(|at| *at < items.len())?;
+            items.remove(at);
+            Some(())
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn operations_are_applied_all_or_none() {
+        let check = |operations: Value, expected: Result<Value, &str>| {
+            let before = json!({ "a": [1, 2], "b/c": { "d": 1 } });
+            let mut object = before.clone();
+            let result = apply_json_patch(&mut object, operations.as_array().expect("a list"));
+            match expected {
+                Ok(expected) => assert_eq!((result, object), (Ok(()), expected), "{operations}"),
+                Err(expected) => {
+                    assert_eq!(result, Err(expected.to_owned()), "{operations}");
+                    assert_eq!(object, before, "{operations}");
+                }
+            }
+        };
+        let add = |path: &str, value: Value| json!({ "op": "add", "path": path, "value": value });
+        check(
+            json!([add("/a/0", json!(0)), add("/a/-", json!(3)), add("/e", json!({}))]),
+            Ok(json!({ "a": [0, 1, 2, 3], "b/c": { "d": 1 }, "e": {} })),
+        );
+        check(
+            json!([
+                { "op": "remove", "path": "/a/1" },
+                { "op": "replace", "path": "/b~1c/d", "value": 2 },
+                { "op": "test", "path": "/b~1c/d", "value": 2 },
+            ]),
+            Ok(json!({ "a": [1], "b/c": { "d": 2 } })),
+        );
+        check(
+            json!([{ "op": "remove", "path": "/a/0" }, { "op": "remove", "path": "/a/7" }]),
+            Err("`/a/7` is not there"),
+        );
+        check(json!([add("/a/9", json!(0))]), Err("`/a/9` is not there"));
+        check(json!([add("", json!(0))]), Err("`` is not there"));
+        check(json!([add("/x/y", json!(0))]), Err("`/x/y` is not there"));
+        check(
+            json!([{ "op": "test", "path": "/a/0", "value": 5 }]),
+            Err("`/a/0` has another value than the one that it tests"),
+        );
+        check(
+            json!([{ "op": "move" }, 5]),
+            Err("the operation `move` is not followed"),
+        );
+    }
+}

@@ -1,0 +1,371 @@
+//! Patches of kustomizations: what a cluster has of a CRD and of the Deployment is the patched object.
+//!
+//! What kubebuilder's own patches add is left out, because the components of the scaffold add the same: the proxy of the metrics,
+//! certificates and their mounts, ports, conversions, and where cert-manager finds CRDs.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::json_patch::apply_json_patch;
+use super::kustomize::follow_kustomizations;
+use super::{GoProject, Manifests};
+use crate::chart::strategic;
+use crate::edit::kustomization::resolve_entry;
+use crate::yaml_stream::parse_documents;
+
+const DEFINITION: &str = "CustomResourceDefinition";
+const DEPLOYMENT: &str = "Deployment";
+/// The kustomization that is deployed.
+const DEFAULT: &str = "config/default";
+/// Annotations of cert-manager, which the components of the scaffold set.
+const CERTIFICATES: &str = "cert-manager.io/";
+
+/// A patch, or something else in a kustomization, that was not followed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Unfollowed {
+    /// What it is: "patch config/default/patch.yaml".
+    pub(crate) what: String,
+    pub(crate) reason: String,
+}
+
+/// One patch of a kustomization.
+struct Patch {
+    /// The file that has it.
+    origin: String,
+    documents: Vec<Value>,
+    /// What the kustomization says that it is for; `null` if that is in the patch.
+    target: Value,
+}
+
+impl GoProject {
+    /// Applies the patches that `config/default` and `config/crd` lead to, to CRDs and Deployments; others are left to a person.
+    pub(super) fn apply_patches(&mut self) {
+        let before = self.manifests.clone();
+        let read = |path: &str| documents_at(&before, path);
+        let roots = self.kustomization_roots();
+        let roots: Vec<&str> = roots.iter().map(String::as_str).collect();
+        let mut reached = follow_kustomizations(&roots, &read);
+        // Those of a folder come before those of the folder that lists it.
+        reached.reverse();
+        let files = self.manifests.iter_mut().flat_map(|file| {
+            let path = &file.path;
+            file.documents.iter_mut().map(move |value| (path.as_str(), value))
+        });
+        let mut objects: Vec<Object<'_>> = files
+            .filter(|(_, value)| value["kind"] == DEFINITION || value["kind"] == DEPLOYMENT)
+            .map(|(path, value)| Object {
+                path,
+                value,
+                before: None,
+            })
+            .collect();
+        let mut unfollowed = Vec::new();
+        for list in &reached {
+            let Some(folder) = &list.folder else { continue };
+            let scope: BTreeSet<String> = follow_kustomizations(&[folder], &read)
+                .into_iter()
+                .map(|file| file.path)
+                .collect();
+            let mut own: Vec<&mut Object<'_>> = objects
+                .iter_mut()
+                .filter(|object| scope.contains(object.path))
+                .collect();
+            for kustomization in &list.documents {
+                for patch in read_patches(&list.path, folder, kustomization, &read, &mut unfollowed) {
+                    patch.apply(&mut own, &mut unfollowed);
+                }
+                // Labels of the deployment are a row of the table: they may be in the selector.
+                if folder != DEFAULT {
+                    add_metadata(kustomization, &mut own);
+                }
+            }
+        }
+        let converts = |crd: &Value| crd["spec"]["conversion"]["strategy"] == "Webhook";
+        let mut converted = Vec::new();
+        for object in &mut objects {
+            let Some(before) = object.before.take() else {
+                continue;
+            };
+            if converts(object.value) && !converts(&before) {
+                converted.push(object.value.clone());
+            }
+            match before["kind"] == DEFINITION {
+                true => restore_scaffolded_of_definition(object.value, &before),
+                false => remove_scaffolded_of_deployment(object.value, &before),
+            }
+        }
+        unfollowed.extend(converted.iter().filter_map(|crd| self.unrecorded_conversion(crd)));
+        self.unfollowed = unfollowed;
+    }
+
+    /// Returns what is left to a person of a CRD whose patch has a conversion that PROJECT does not record.
+    fn unrecorded_conversion(&self, crd: &Value) -> Option<Unfollowed> {
+        let (group, kind) = (
+            crd["spec"]["group"].as_str()?,
+            crd["spec"]["names"]["kind"].as_str()?,
+        );
+        if crd["spec"]["versions"].as_array()?.len() < 2 {
+            return None;
+        }
+        let mut resources = self.project.known.resources.iter();
+        let is_recorded = resources.any(|resource| {
+            let converts = resource
+                .webhooks
+                .as_ref()
+                .is_some_and(|webhooks| webhooks.conversion);
+            converts && resource.kind == kind && resource.qualified_group() == group
+        });
+        (!is_recorded).then(|| Unfollowed {
+            what: format!("conversion of `{kind}`"),
+            reason: "a patch of the CRD has a webhook, which PROJECT does not record: if it converts objects, add it with `rbuilder create webhook --conversion`".to_owned(),
+        })
+    }
+}
+
+/// A CRD or a Deployment, and what it was before its first patch.
+struct Object<'a> {
+    path: &'a str,
+    value: &'a mut Value,
+    before: Option<Value>,
+}
+
+fn documents_at(manifests: &[Manifests], path: &str) -> Vec<Value> {
+    let file = manifests.iter().find(|file| file.path == path);
+    file.map(|file| file.documents.clone()).unwrap_or_default()
+}
+
+/// Reads the patches of a kustomization, in all three forms that kustomize has had.
+fn read_patches(
+    list: &str,
+    folder: &str,
+    kustomization: &Value,
+    read: &dyn Fn(&str) -> Vec<Value>,
+    unfollowed: &mut Vec<Unfollowed>,
+) -> Vec<Patch> {
+    let entries = |key: &str| kustomization[key].as_array().cloned().unwrap_or_default();
+    let mut found = Vec::new();
+    let mut add = |path: Option<&str>, inline: Option<&str>, target: &Value| {
+        let origin = match (path, path.and_then(|path| resolve_entry(folder, path))) {
+            (_, Some(path)) => path,
+            (Some(path), None) => format!("{folder}/{path}"),
+            (None, None) => list.to_owned(),
+        };
+        let documents = match inline {
+            Some(text) => parse_documents(text).unwrap_or_default(),
+            None => read(&origin),
+        };
+        match documents.is_empty() {
+            true => unfollowed.push(Unfollowed {
+                what: format!("patch {origin}"),
+                reason: "it was not read: make the same change in this project".to_owned(),
+            }),
+            false => found.push(Patch {
+                origin,
+                documents,
+                target: target.clone(),
+            }),
+        }
+    };
+    for entry in entries("patches").iter().chain(&entries("patchesJson6902")) {
+        add(entry["path"].as_str(), entry["patch"].as_str(), &entry["target"]);
+    }
+    for entry in entries("patchesStrategicMerge") {
+        match entry.as_str() {
+            Some(text) if text.contains('\n') => add(None, Some(text), &Value::Null),
+            path => add(path, None, &Value::Null),
+        }
+    }
+    found
+}
+
+impl Patch {
+    fn apply(&self, objects: &mut [&mut Object<'_>], unfollowed: &mut Vec<Unfollowed>) {
+        for document in &self.documents {
+            if document["$patch"] == "delete" || is_of_certificates(document) {
+                continue;
+            }
+            let (kind, name) = match self.target.is_object() {
+                true => (&self.target["kind"], &self.target["name"]),
+                false => (&document["kind"], &document["metadata"]["name"]),
+            };
+            let is_wanted = |wanted: &Value, found: &Value| match wanted.as_str() {
+                None | Some("" | ".*") => true,
+                Some(wanted) => found == wanted,
+            };
+            let has_selector = ["labelSelector", "annotationSelector"]
+                .iter()
+                .any(|key| !self.target[key].is_null());
+            let is_selected = |object: &Value| {
+                !has_selector && kind == &object["kind"] && is_wanted(name, &object["metadata"]["name"])
+            };
+            let (mut problem, mut count) = (None, 0);
+            for object in objects.iter_mut().filter(|object| is_selected(object.value)) {
+                count += 1;
+                problem = apply_to(object, document).err().or(problem);
+            }
+            let shown = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+            let of = format!("{} {}", shown(kind), shown(name)).trim().to_owned();
+            let reason = match (count, problem) {
+                (_, Some(problem)) => format!("it cannot be applied to {of}, because {problem}"),
+                (0, None) if of.is_empty() => "it changes what a selector chooses".to_owned(),
+                (0, None) => format!("it changes {of}"),
+                (_, None) => continue,
+            };
+            unfollowed.push(Unfollowed {
+                what: format!("patch {}", self.origin),
+                reason: format!("{reason}: make the same change in this project"),
+            });
+        }
+    }
+}
+
+/// Returns whether a patch only sets annotations of cert-manager.
+fn is_of_certificates(patch: &Value) -> bool {
+    if let Some(operations) = patch.as_array() {
+        let is_annotation = |operation: &Value| {
+            let path = operation["path"].as_str().unwrap_or_default();
+            path.starts_with("/metadata/annotations/cert-manager.io~1")
+        };
+        return !operations.is_empty() && operations.iter().all(is_annotation);
+    }
+    let is_naming = |key: &String| ["apiVersion", "kind", "metadata"].contains(&key.as_str());
+    let annotations = patch["metadata"]["annotations"].as_object();
+    patch.as_object().is_some_and(|patch| patch.keys().all(is_naming))
+        && annotations.is_some_and(|found| found.keys().all(|key| key.starts_with(CERTIFICATES)))
+}
+
+fn apply_to(object: &mut Object<'_>, patch: &Value) -> Result<(), String> {
+    let before = object.value.clone();
+    let mut patched = before.clone();
+    match patch.as_array() {
+        Some(operations) => apply_json_patch(&mut patched, operations)?,
+        None => strategic::merge(&mut patched, patch),
+    }
+    // What it is called does not change: a target may choose an object of another name than that in the patch.
+    for key in ["apiVersion", "kind"] {
+        if let Some(patched) = patched.as_object_mut() {
+            patched.insert(key.to_owned(), before[key].clone());
+        }
+    }
+    match patched.get_mut("metadata").and_then(Value::as_object_mut) {
+        Some(metadata) => metadata.insert("name".to_owned(), before["metadata"]["name"].clone()),
+        None => return Err("it leaves no object with a name".to_owned()),
+    };
+    *object.value = patched;
+    object.before.get_or_insert(before);
+    Ok(())
+}
+
+/// Gives a CRD the conversion back that it had: PROJECT says which webhook converts.
+fn restore_scaffolded_of_definition(patched: &mut Value, before: &Value) {
+    if let Some(spec) = patched.get_mut("spec").and_then(Value::as_object_mut) {
+        spec.remove("conversion");
+        if let Some(conversion) = before["spec"].get("conversion") {
+            spec.insert("conversion".to_owned(), conversion.clone());
+        }
+    }
+    let annotations = patched.pointer_mut("/metadata/annotations");
+    if let Some(annotations) = annotations.and_then(Value::as_object_mut) {
+        let old = &before["metadata"]["annotations"];
+        annotations.retain(|key, _| !key.starts_with(CERTIFICATES) || old.get(key).is_some());
+    }
+}
+
+/// The sidecar with which older projects protect their metrics.
+const PROXY: &str = "kube-rbac-proxy";
+/// Flags that the scaffold sets, or that have a default which fits the other parts of the scaffold.
+const SCAFFOLDED_FLAGS: [&str; 8] = [
+    "enable-leader-election",
+    "health-probe-bind-address",
+    "leader-elect",
+    "metrics-addr",
+    "metrics-bind-address",
+    "metrics-cert-path",
+    "metrics-secure",
+    "webhook-cert-path",
+];
+/// Ports of the metrics and of webhooks.
+const SCAFFOLDED_PORTS: [u64; 3] = [8080, 8443, 9443];
+/// Beginning of the paths of certificates.
+const CERTIFICATE_PATHS: &str = "/tmp/k8s-";
+/// The file of the flags of kubebuilder 3, whose ConfigMap has a row of its own.
+const COMPONENT_CONFIG: &str = "controller_manager_config.yaml";
+
+/// Takes out of a Deployment what its patches have added of that which the components of the scaffold add.
+fn remove_scaffolded_of_deployment(patched: &mut Value, before: &Value) {
+    let before = &before["spec"]["template"]["spec"];
+    let Some(pod) = patched.pointer_mut("/spec/template/spec") else {
+        return;
+    };
+    if let Some(containers) = pod.get_mut("containers").and_then(Value::as_array_mut) {
+        let old = |name: &Value| {
+            let mut old = before["containers"].as_array().into_iter().flatten();
+            old.find(|old| old["name"] == *name)
+        };
+        containers.retain(|container| container["name"] != PROXY || old(&container["name"]).is_some());
+        for container in containers {
+            let old = old(&container["name"]).cloned().unwrap_or_default();
+            remove_new_items(container, "args", &old, &|argument| {
+                let flag = argument.as_str().unwrap_or_default().trim_start_matches('-');
+                SCAFFOLDED_FLAGS.contains(&flag.split('=').next().unwrap_or_default())
+            });
+            remove_new_items(container, "ports", &old, &|port| {
+                let number = port["containerPort"].as_u64();
+                number.is_some_and(|number| SCAFFOLDED_PORTS.contains(&number))
+            });
+            remove_new_items(container, "volumeMounts", &old, &|mount| {
+                let path = mount["mountPath"].as_str().unwrap_or_default();
+                path.starts_with(CERTIFICATE_PATHS) || mount["subPath"] == COMPONENT_CONFIG
+            });
+        }
+    }
+    let mounted: BTreeSet<String> = ["containers", "initContainers"]
+        .into_iter()
+        .flat_map(|key| pod[key].as_array().into_iter().flatten())
+        .flat_map(|container| container["volumeMounts"].as_array().into_iter().flatten())
+        .filter_map(|mount| mount["name"].as_str().map(str::to_owned))
+        .collect();
+    remove_new_items(pod, "volumes", before, &|volume| {
+        volume["name"].as_str().is_none_or(|name| !mounted.contains(name))
+    });
+}
+
+/// Removes items of a list that the list did not have before, and the list if it is empty and was not there.
+fn remove_new_items(value: &mut Value, key: &str, before: &Value, is_scaffolded: &dyn Fn(&Value) -> bool) {
+    let Some(items) = value.get_mut(key).and_then(Value::as_array_mut) else {
+        return;
+    };
+    let was_there = |item: &Value| before[key].as_array().is_some_and(|before| before.contains(item));
+    items.retain(|item| was_there(item) || !is_scaffolded(item));
+    if items.is_empty()
+        && before[key].is_null()
+        && let Some(map) = value.as_object_mut()
+    {
+        map.remove(key);
+    }
+}
+
+/// Gives CRDs the labels and annotations of a kustomization.
+fn add_metadata(kustomization: &Value, objects: &mut [&mut Object<'_>]) {
+    let pairs = kustomization["labels"].as_array().into_iter().flatten();
+    let labels = pairs
+        .map(|entry| &entry["pairs"])
+        .chain([&kustomization["commonLabels"]])
+        .map(|values| ("labels", values));
+    for (key, values) in labels.chain([("annotations", &kustomization["commonAnnotations"])]) {
+        let Some(values) = values.as_object() else {
+            continue;
+        };
+        for object in objects
+            .iter_mut()
+            .filter(|object| object.value["kind"] == DEFINITION)
+        {
+            let metadata = object.value.get_mut("metadata").and_then(Value::as_object_mut);
+            let entry = metadata.map(|metadata| metadata.entry(key).or_insert_with(|| json!({})));
+            if let Some(entry) = entry.and_then(Value::as_object_mut) {
+                entry.extend(values.clone());
+            }
+        }
+    }
+}

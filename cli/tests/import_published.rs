@@ -1,0 +1,363 @@
+//! `rbuilder import` of what published projects have and a fresh one of kubebuilder's has not.
+
+use crate::import::{has_row, import, original};
+use crate::support::{Folder, Ran};
+
+const CRD: &str = "config/crd/bases/crew.example.com_cups.yaml";
+const LIST: &str = "config/crd/kustomization.yaml";
+const DEFAULT: &str = "config/default/kustomization.yaml";
+
+fn text_of(folder: &Folder, path: &str) -> String {
+    folder.tree()[path].clone()
+}
+
+/// Returns the original with further lines in the kustomization that is deployed, and a patch.
+fn with_patch(entry: &str, patch: &str) -> Folder {
+    let original = original();
+    let text = text_of(&original, DEFAULT);
+    original.write(DEFAULT, &format!("{text}{entry}"));
+    original.write("config/default/patch.yaml", patch);
+    original.write(
+        "config/manager/kustomization.yaml",
+        "resources:\n- manager.yaml\n",
+    );
+    original
+}
+
+/// What a cluster has is the patched Deployment: a variable that only a patch sets is one of the manager.
+#[test]
+fn patches_of_the_deployment_are_part_of_it() {
+    const STRATEGIC: &str = "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: barista\n  namespace: system\nspec:\n  template:\n    spec:\n      containers:\n      - name: kube-rbac-proxy\n        image: proxy\n      - name: manager\n        args:\n        - --metrics-bind-address=127.0.0.1:8080\n        - --leader-elect\n        - --brew\n        env:\n        - name: BEANS\n          value: arabica\n        volumeMounts:\n        - mountPath: /tmp/k8s-webhook-server/serving-certs\n          name: cert\n      volumes:\n      - name: cert\n        secret:\n          secretName: webhook-server-cert\n";
+    const JSON: &str = "- op: add\n  path: /spec/template/spec/containers/0/env/-\n  value:\n    name: BEANS\n    value: arabica\n- op: add\n  path: /spec/template/spec/containers/0/args/0\n  value: --metrics-bind-address=:8443\n- op: add\n  path: /spec/template/spec/containers/0/args/-\n  value: --brew\n";
+    let inline = format!(
+        "patches:\n- target:\n    kind: Deployment\n  patch: |-\n    {}",
+        JSON.replace('\n', "\n    ")
+    );
+    for (entry, patch) in [
+        ("patches:\n- path: patch.yaml\n", STRATEGIC),
+        ("patchesStrategicMerge:\n- patch.yaml\n", STRATEGIC),
+        (
+            "patches:\n- path: patch.yaml\n  target:\n    kind: Deployment\n",
+            JSON,
+        ),
+        (
+            "patchesJson6902:\n- path: patch.yaml\n  target:\n    kind: Deployment\n    name: barista\n",
+            JSON,
+        ),
+        (&inline, ""),
+    ] {
+        let (folder, ran) = import(&with_patch(entry, patch));
+        let ran = ran.ok();
+        let manager = text_of(&folder, "config/manager/manager.yaml");
+        let variables = "        - name: CUP_IMAGE\n          value: example.com/cup:v1\n        - name: BEANS\n          value: arabica\n";
+        assert!(manager.contains(variables), "{entry}: {manager}");
+        assert!(
+            !manager.contains("webhook-server-cert") && !manager.contains("proxy"),
+            "{manager}"
+        );
+        let row = "arguments of the manager ";
+        assert!(
+            has_row(&ran, row, "by hand  missing: \"--brew\""),
+            "{entry}: {}",
+            ran.out
+        );
+        for row in ["containers ", "volumes ", "volume mounts ", "patch "] {
+            assert!(!ran.out.contains(&format!("\n{row}")), "{entry}: {}", ran.out);
+        }
+    }
+}
+
+#[test]
+fn patches_of_crds_are_part_of_them() {
+    let original = original();
+    original.write(
+        LIST,
+        "resources:\n- bases/crew.example.com_cups.yaml\npatches:\n- path: remove.yaml\n  target:\n    kind: CustomResourceDefinition\n    name: cups.crew.example.com\n- path: convert.yaml\n- path: inject.yaml\nlabels:\n- pairs:\n    contract: v1\n",
+    );
+    let head = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata:\n  name: cups.crew.example.com\n";
+    original.write(
+        "config/crd/remove.yaml",
+        "- op: remove\n  path: /spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/size/minimum\n",
+    );
+    original.write(
+        "config/crd/convert.yaml",
+        &format!("{head}  labels:\n    team: kitchen\nspec:\n  conversion:\n    strategy: Webhook\n"),
+    );
+    original.write(
+        "config/crd/inject.yaml",
+        &format!("{head}  annotations:\n    cert-manager.io/inject-ca-from: a/b\n"),
+    );
+    let (folder, ran) = import(&original);
+    let ran = ran.ok();
+    assert!(has_row(&ran, "CRD cups.crew.example.com ", "same"), "{}", ran.out);
+    assert!(!ran.out.contains("\npatch "), "{}", ran.out);
+    let crd = text_of(&folder, CRD);
+    assert!(
+        !crd.contains("minimum: 1") && !crd.contains("conversion"),
+        "{crd}"
+    );
+    assert!(!crd.contains("inject-ca-from"), "{crd}");
+    assert!(
+        crd.contains("  labels:\n    contract: v1\n    team: kitchen\n"),
+        "{crd}"
+    );
+    assert!(folder.run("manifests --check").ok().out.starts_with("unchanged"));
+}
+
+#[test]
+fn patches_that_are_not_applied_are_left_to_a_person() {
+    let check = |entry: &str, patch: &str, expected: &str| {
+        let ran = import(&with_patch(entry, patch)).1.ok();
+        assert!(ran.out.contains(expected), "{expected}\n{}", ran.out);
+        let left = text_of(&import(&with_patch(entry, patch)).0, "MIGRATION.md");
+        assert!(left.contains("- [ ] patch "), "{left}");
+    };
+    let on_deployment = "patches:\n- path: patch.yaml\n  target:\n    kind: Deployment\n";
+    check(
+        "patches:\n- path: patch.yaml\n",
+        "kind: Service\nmetadata:\n  name: metrics\nspec:\n  type: NodePort\n",
+        "it changes Service metrics: make the same change in this project",
+    );
+    check(
+        on_deployment,
+        "- op: remove\n  path: /spec/replicas/5\n",
+        "it cannot be applied to Deployment, because `/spec/replicas/5` is not there",
+    );
+    check(
+        on_deployment,
+        "metadata: text\n",
+        "because it leaves no object with a name",
+    );
+    check(
+        on_deployment,
+        "- op: replace\n  path: \"\"\n  value: 5\n",
+        "because ",
+    );
+    check(
+        "patches:\n- path: none.yaml\n",
+        "",
+        "it was not read: make the same change in this project",
+    );
+    check(
+        "patches:\n- path: patch.yaml\n  target:\n    labelSelector: a=b\n",
+        "spec: {}\n",
+        "it changes what a selector chooses",
+    );
+}
+
+/// kubebuilder 2 wrote CRDs of an API version that has not been served since Kubernetes 1.22.
+#[test]
+fn crds_of_v1beta1_are_converted() {
+    let original = original();
+    let text = text_of(&original, CRD).replace("k8s.io/v1\n", "k8s.io/v1beta1\n");
+    original.write(CRD, &text);
+    let (folder, ran) = import(&original);
+    let ran = ran.ok();
+    assert!(has_row(&ran, "CRD cups.crew.example.com ", "same"), "{}", ran.out);
+    let row = "unknown fields of `Cup` ";
+    assert!(has_row(&ran, row, "by hand"), "{}", ran.out);
+    assert!(text_of(&folder, "src/api/v1/cup.rs").contains("pub size: i32"));
+    original.write(
+        CRD,
+        &text.replace("spec:\n  group", "spec:\n  preserveUnknownFields: false\n  group"),
+    );
+    let ran = import(&original).1.ok();
+    assert!(!ran.out.contains(row), "{}", ran.out);
+}
+
+/// Editors leave entries without a kind, and projects keep the module from before they moved.
+#[test]
+fn what_is_stale_in_project_is_no_obstacle() {
+    let original = original();
+    original.write(
+        "PROJECT",
+        "domain: example.com\nrepo: github.com/old/cups\nresources:\n- group: crew\n  kind: Cup\n  version: v1\n- group: crew\nversion: \"2\"\n",
+    );
+    original.write("go.mod", "module example.com/cups // moved\n\ngo 1.24\n");
+    let (folder, ran) = import(&original);
+    ran.ok();
+    let controller = text_of(&folder, "src/controller/cup.rs");
+    assert!(controller.contains(".owns::<Deployment>()"), "{controller}");
+}
+
+/// Older versions of operator-sdk write the whole group, and no domain.
+#[test]
+fn a_group_without_a_domain_is_in_that_of_the_project() {
+    let original = original();
+    let project = text_of(&original, "PROJECT");
+    let listed = project.replace(
+        "  domain: example.com\n  group: crew\n",
+        "  group: crew.example.com\n",
+    );
+    assert_ne!(listed, project);
+    original.write("PROJECT", &listed);
+    let ran = import(&original).1.ok();
+    for name in ["mcup.kb.io ", "vcup.kb.io ", "vcupdelete.kb.io "] {
+        assert!(has_row(&ran, &format!("webhook {name}"), "same"), "{}", ran.out);
+    }
+}
+
+#[test]
+fn a_type_of_kubernetes_is_found_by_its_path() {
+    let original = original();
+    let project = text_of(&original, "PROJECT");
+    let service = "- controller: true\n  domain: k8s.io\n  group: networking\n  kind: Service\n  path: k8s.io/api/core/v1\n  version: v1\nversion: \"3\"\n";
+    original.write("PROJECT", &project.replace("version: \"3\"\n", service));
+    let (folder, ran) = import(&original);
+    assert!(!ran.ok().out.contains("kind `Service`"));
+    let tree = folder.tree();
+    let has_controller = |(_, text): (_, &String)| text.contains("api::core::v1::Service");
+    assert!(tree.iter().any(has_controller), "{:?}", tree.keys());
+}
+
+/// A handler is for one kind, and a path of the original can be that of webhooks for several.
+#[test]
+fn handlers_that_share_a_path_have_paths_of_their_own() {
+    let original = original();
+    let mug = |text: &str| text.replace("Cup", "Mug").replace("cup", "mug");
+    original.write("config/crd/bases/mugs.yaml", &mug(&text_of(&original, CRD)));
+    let webhooks =
+        include_str!("import/webhooks.yaml").replace("/validate-crew-example-com-v1-cup", "/validate");
+    original.write(
+        "config/webhook/manifests.yaml",
+        &format!("{webhooks}---\n{}", mug(&webhooks)),
+    );
+    let (folder, ran) = import(&original);
+    let ran = ran.ok();
+    assert!(has_row(&ran, "webhook vcup.kb.io ", "same"), "{}", ran.out);
+    assert!(has_row(&ran, "webhook vmug.kb.io ", "better"), "{}", ran.out);
+    assert!(folder.run("manifests --check").ok().out.starts_with("unchanged"));
+}
+
+#[test]
+fn a_kustomization_is_no_sample() {
+    for name in ["kustomization.yml", "Kustomization"] {
+        let original = original();
+        original.write(
+            &format!("config/samples/{name}"),
+            "kind: Kustomization\nresources:\n- crew_v1_cup.yaml\n- other.yaml\n",
+        );
+        let (folder, ran) = import(&original);
+        ran.ok();
+        let tree = folder.tree();
+        assert!(
+            !tree.contains_key(format!("config/samples/{name}").as_str()),
+            "{name}"
+        );
+    }
+}
+
+/// Build scripts of projects fill in such values.
+#[test]
+fn a_base_that_cannot_be_read_is_left_to_a_person() {
+    let original = original();
+    original.write(
+        "config/manifests/bases/cups.clusterserviceversion.yaml",
+        "apiVersion: operators.coreos.com/v1alpha1\nkind: ClusterServiceVersion\nmetadata:\n  name: cups.v0.0.0\nspec:\n  minKubeVersion: MIN_KUBE\n",
+    );
+    let ran = import(&original).1.ok();
+    let expected =
+        "`rbuilder bundle` rejects it: expected a version such as `1.29.0` for `spec.minKubeVersion`";
+    assert!(ran.out.contains(expected), "{}", ran.out);
+}
+
+/// The reason why a kind cannot be imported is part of its row.
+#[test]
+fn a_crd_that_cannot_be_imported_says_why() {
+    let original = original();
+    let text = text_of(&original, CRD);
+    original.write(
+        CRD,
+        &text.replace("listKind: CupList\n    plural: cups", "plural: CUPS"),
+    );
+    let ran: Ran = import(&original).1.ok();
+    assert!(ran.out.contains("`CUPS` is not a valid plural"), "{}", ran.out);
+}
+
+/// A handler is for one kind: a webhook for several becomes one for each, with the arguments of the original.
+#[test]
+fn a_webhook_for_several_kinds_becomes_one_for_each() {
+    let original = original();
+    let mug = |text: &str| text.replace("Cup", "Mug").replace("cup", "mug");
+    original.write("config/crd/bases/mugs.yaml", &mug(&text_of(&original, CRD)));
+    let webhooks = include_str!("import/webhooks.yaml");
+    let (mutating, _) = webhooks.split_once("---\n").expect("two documents");
+    let both = mutating
+        .replace("    - cups\n", "    - cups\n    - cups/status\n    - mugs\n")
+        .replace("/mutate-crew-example-com-v1-cup", "/mutate");
+    original.write("config/webhook/manifests.yaml", &both);
+    let (folder, ran) = import(&original);
+    let ran = ran.ok();
+    for name in ["mcup.kb.io ", "mmug-v1.kb.io "] {
+        assert!(has_row(&ran, &format!("webhook {name}"), "better"), "{}", ran.out);
+    }
+    for (path, marker) in [
+        (
+            "src/webhook/v1/cup.rs",
+            "#[webhook(\n    mutating,\n    resources = \"cups;cups/status\",\n    operations = \"create\",\n    name = \"mcup.kb.io\",\n    path = \"/mutate\",\n    failure_policy = \"Ignore\",\n    timeout_seconds = 5\n)]",
+        ),
+        (
+            "src/webhook/v1/mug.rs",
+            "#[webhook(\n    mutating,\n    operations = \"create\",\n    failure_policy = \"Ignore\",\n    timeout_seconds = 5\n)]",
+        ),
+    ] {
+        let text = text_of(&folder, path);
+        assert!(text.contains(marker), "{path}: {text}");
+    }
+}
+
+/// Before controller-runtime 0.15, a watch had a source.
+#[test]
+fn the_type_of_a_source_is_watched() {
+    let original = original();
+    let path = "internal/controller/cup_controller.go";
+    let text = text_of(&original, path);
+    let watch = "Watches(&corev1.Secret{}, ";
+    assert!(text.contains(watch), "{text}");
+    let older = "Watches(&source.Channel{Source: events}, handler).\n\t\tWatches(&source.Kind{Type: &corev1.Secret{}}, ";
+    original.write(path, &text.replace(watch, older));
+    let (folder, ran) = import(&original);
+    let ran = ran.ok();
+    let controller = text_of(&folder, "src/controller/cup.rs");
+    assert!(controller.contains(".watches(map_secret)"), "{controller}");
+    assert!(
+        ran.out.contains("its arguments are `&source.Channel{"),
+        "{}",
+        ran.out
+    );
+}
+
+/// A name is part of the source of a test: one that no object can have stays out of it.
+#[test]
+fn names_do_not_become_source() {
+    let original = original();
+    let path = "config/manager/manager.yaml";
+    let evil = "\\\"); std::process::exit(1); //";
+    let text = text_of(&original, path);
+    original.write(
+        path,
+        &text
+            .replace(
+                "serviceAccountName: kitchen",
+                &format!("serviceAccountName: \"{evil}\""),
+            )
+            .replace("control-plane: cups", &format!("control-plane: \"{evil}\"")),
+    );
+    let (folder, ran) = import(&original);
+    ran.ok();
+    let test = text_of(&folder, "tests/e2e.rs");
+    assert!(!test.contains("exit(1)"), "{test}");
+}
+
+/// A rule that no marker can have does not end the import.
+#[test]
+fn a_rule_that_the_generator_rejects_is_left_to_a_person() {
+    let original = original();
+    let role = text_of(&original, "config/rbac/role.yaml");
+    let rules = "- nonResourceURLs: [metrics]\n  verbs: [get]\n- apiGroups: [Apps]\n  resources: [pods]\n  verbs: [get]\n";
+    original.write("config/rbac/role.yaml", &format!("{role}{rules}"));
+    let ran = import(&original).1.ok();
+    for expected in ["a rule in config/rbac/role.yaml ", "invalid API group `Apps`"] {
+        assert!(ran.out.contains(expected), "{expected}: {}", ran.out);
+    }
+}
