@@ -145,6 +145,15 @@ fn patches_that_are_not_applied_are_left_to_a_person() {
     );
 }
 
+/// Each patch is applied to a copy of the object: a project with any number of them would never end.
+#[test]
+fn patches_are_bounded() {
+    let entries = "- path: patch.yaml\n  target:\n    kind: Deployment\n".repeat(3_000);
+    let patch = "- op: add\n  path: /spec/template/spec/containers/0/args/-\n  value: --brew\n";
+    let ran = import(&with_patch(&format!("patches:\n{entries}"), patch)).1.ok();
+    assert!(ran.out.contains("\n2600 patches "), "{}", ran.out);
+}
+
 /// kubebuilder 2 wrote CRDs of an API version that has not been served since Kubernetes 1.22.
 #[test]
 fn crds_of_v1beta1_are_converted() {

@@ -16,6 +16,8 @@ use crate::yaml_stream::parse_documents;
 
 const DEFINITION: &str = "CustomResourceDefinition";
 const DEPLOYMENT: &str = "Deployment";
+/// Patches that are followed at most. Projects have one or two for each CRD.
+const MOST_PATCHES: usize = 400;
 /// The kustomization that is deployed.
 const DEFAULT: &str = "config/default";
 /// Annotations of cert-manager, which the components of the scaffold set.
@@ -61,6 +63,7 @@ impl GoProject {
             })
             .collect();
         let mut unfollowed = Vec::new();
+        let mut count = 0;
         for list in &reached {
             let Some(folder) = &list.folder else { continue };
             let scope: BTreeSet<String> = follow_kustomizations(&[folder], &read)
@@ -73,13 +76,24 @@ impl GoProject {
                 .collect();
             for kustomization in &list.documents {
                 for patch in read_patches(&list.path, folder, kustomization, &read, &mut unfollowed) {
-                    patch.apply(&mut own, &mut unfollowed);
+                    count += 1;
+                    if count <= MOST_PATCHES {
+                        patch.apply(&mut own, &mut unfollowed);
+                    }
                 }
                 // Labels of the deployment are a row of the table: they may be in the selector.
                 if folder != DEFAULT {
                     add_metadata(kustomization, &mut own);
                 }
             }
+        }
+        if count > MOST_PATCHES {
+            unfollowed.push(Unfollowed {
+                what: format!("{} patches", count - MOST_PATCHES),
+                reason: format!(
+                    "only the first {MOST_PATCHES} are followed: make the same changes in this project"
+                ),
+            });
         }
         let converts = |crd: &Value| crd["spec"]["conversion"]["strategy"] == "Webhook";
         let mut converted = Vec::new();
@@ -96,6 +110,7 @@ impl GoProject {
             }
         }
         unfollowed.extend(converted.iter().filter_map(|crd| self.unrecorded_conversion(crd)));
+        unfollowed.dedup();
         self.unfollowed = unfollowed;
     }
 
