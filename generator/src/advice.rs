@@ -32,11 +32,13 @@ fn for_schemars(help: &str) -> String {
 
 /// The advice about the type of a status, which is no field, in place of advice about a field.
 pub(crate) fn for_status(help: &str) -> String {
-    match help.split_once("put `#[") {
-        Some((before, after)) if after.ends_with("on the field") => {
-            format!("{before}write the status as a struct of this package")
-        }
-        _ => help.to_owned(),
+    let of_field = match help.split_once("put `#[") {
+        Some((before, after)) if after.ends_with("on the field") => Some(before),
+        _ => help.strip_suffix(ESCAPE),
+    };
+    match of_field {
+        Some(before) => format!("{before}write the status as a struct of this package"),
+        None => help.to_owned(),
     }
 }
 

@@ -75,6 +75,13 @@ impl KubernetesTypes {
         self.catalogue.contains(path)
     }
 
+    /// Returns the paths of all types with a name.
+    pub(crate) fn find_by_name(&self, name: &str) -> Vec<String> {
+        let mut paths = self.catalogue.paths();
+        paths.retain(|path| path.rsplit("::").next() == Some(name));
+        paths
+    }
+
     /// The schema of a type.
     pub(crate) fn schema(&self, path: &str) -> Option<Arc<Schema>> {
         self.catalogue.schema(path)

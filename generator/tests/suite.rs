@@ -12,6 +12,7 @@ mod keep_going;
 mod kube_keys;
 mod kubernetes_minor;
 mod limits;
+mod missing_types;
 mod mutations;
 mod oracle;
 mod patches;

@@ -5,6 +5,7 @@
 
 mod external;
 mod lookup;
+mod missing;
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -159,16 +160,36 @@ impl<'a> Resolver<'a> {
                 self.report.add_all(gap.file, [gap.reason.clone()]);
                 None
             }
-            Target::Missing(globs) => {
-                let help = match globs.first() {
-                    Some(glob) => {
-                        format!("import it by name: it may come from `{glob}::*`, but that crate is not read")
-                    }
-                    None => UNKNOWN.to_owned(),
-                };
-                self.error(place, format!("cannot find type `{written}`"), &help)
-            }
+            Target::Missing(globs) => self.report_missing(segments, &globs, place, scope.module),
         }
+    }
+
+    /// Reports a path that leads nowhere, or the syntax error that may be why.
+    fn report_missing<T>(
+        &mut self,
+        segments: &[String],
+        globs: &[String],
+        place: Place,
+        module: ModuleId,
+    ) -> Option<T> {
+        if let Some(id) = missing::find_unread_mention(self.package, segments) {
+            let gap = self.package.gap(id);
+            self.report.add_all(gap.file, [gap.reason.clone()]);
+            return None;
+        }
+        let help = match globs.first() {
+            Some(glob) => {
+                format!("import it by name: it may come from `{glob}::*`, but that crate is not read")
+            }
+            None => {
+                missing::suggest_type(self.package, module, segments).unwrap_or_else(|| UNKNOWN.to_owned())
+            }
+        };
+        self.error(
+            place,
+            format!("cannot find type `{}`", segments.join("::")),
+            &help,
+        )
     }
 
     /// The types that an item's type parameters have where none are written.
@@ -351,10 +372,11 @@ impl<'a> Resolver<'a> {
     }
 
     fn error<T>(&mut self, place: Place, message: impl Into<String>, help: &str) -> Option<T> {
-        let mut help = advice::for_type(help, self.is_ours);
-        if self.status == Some(place) {
-            help = advice::for_status(&help);
-        }
+        let help = match self.status == Some(place) {
+            true => advice::for_status(help),
+            false => help.to_owned(),
+        };
+        let help = advice::for_type(&help, self.is_ours);
         self.report.error(place, message, &help);
         None
     }

@@ -1,0 +1,288 @@
+//! Help about a type that cannot be found: the import that is missing, or the name that is meant.
+//!
+//! The name of a field's type is looked for in three places: the modules of the run, the types whose schema is built in,
+//! and the names in scope, which it may misspell. An import is suggested only from a crate that the package depends on.
+
+use rbuilder_diagnostic::suggest::{find_nearest, is_one_slip, list_names};
+
+use crate::gap::{GapId, GapSort};
+use crate::package::{Dependency, Module, ModuleId, Name, Package};
+
+use super::external;
+use super::lookup::{Owner, Target, lookup_path};
+
+/// Most imports that one help line suggests.
+const MAX_IMPORTS: usize = 2;
+
+/// Modules of other crates with types whose schema is built in, the most likely first. Those of k8s-openapi with schemas in
+/// the catalogue are looked up there.
+const KNOWN_MODULES: &[&str] = &[
+    "std::collections",
+    "std::sync",
+    "std::rc",
+    "std::borrow",
+    "std::num",
+    "std::net",
+    "std::path",
+    "kube::core",
+    "serde_json",
+    "k8s_openapi",
+    "k8s_openapi::apimachinery::pkg::api::resource",
+    "k8s_openapi::apimachinery::pkg::util::intstr",
+    "k8s_openapi::apimachinery::pkg::runtime",
+    "k8s_openapi::apimachinery::pkg::apis::meta::v1",
+    "jiff",
+    "chrono",
+    "url",
+    "uuid",
+    "semver",
+    "ipnet",
+    "indexmap",
+    "ordered_float",
+];
+
+/// Types that API types often have, which may be misspelled before they are imported.
+const COMMON: &[&str] = &[
+    "BTreeMap",
+    "BTreeSet",
+    "Condition",
+    "Duration",
+    "HashMap",
+    "HashSet",
+    "IntOrString",
+    "LabelSelector",
+    "Option",
+    "PodTemplateSpec",
+    "Quantity",
+    "String",
+];
+
+/// Returns the part of the source that cannot be read and has the name in it: the type may be declared or imported there, so
+/// nothing can be said about it before the syntax error is corrected.
+pub(super) fn find_unread_mention(package: &Package, segments: &[String]) -> Option<GapId> {
+    let name = segments.last()?;
+    let own = package.modules.iter().filter(|module| !module.is_foreign);
+    let mut gaps = own.flat_map(|module| &module.gaps);
+    let found = gaps.find(|id| {
+        let gap = package.gap(**id);
+        gap.sort == GapSort::Unread && gap.mentions(name)
+    });
+    found.copied()
+}
+
+/// Returns the help about a path that leads nowhere from a module, if it can be told which type is meant.
+pub(super) fn suggest_type(package: &Package, module: ModuleId, segments: &[String]) -> Option<String> {
+    match segments {
+        [name] => suggest_import(package, module, name).or_else(|| suggest_name(package, module, name)),
+        [first, ..] if is_missing_crate(package, module, first) => Some(format!(
+            "add the crate `{first}` to `[dependencies]` in Cargo.toml"
+        )),
+        _ => None,
+    }
+}
+
+/// Returns whether a name is that of a crate whose types are built in, and which the package does not depend on.
+fn is_missing_crate(package: &Package, module: ModuleId, name: &str) -> bool {
+    let mut known = KNOWN_MODULES.iter().map(|path| path.split("::").next());
+    name != "std" && known.any(|known| known == Some(name)) && !depends_on(package, module, name)
+}
+
+fn depends_on(package: &Package, module: ModuleId, name: &str) -> bool {
+    package.member(module).dependencies.contains_key(name)
+}
+
+/// Returns the `use` that a name needs, if types of this name are known.
+fn suggest_import(package: &Package, module: ModuleId, name: &str) -> Option<String> {
+    let mut imports = find_declared(package, module, name);
+    if imports.is_empty() {
+        imports = find_built_in(package, module, name);
+    }
+    imports.truncate(MAX_IMPORTS);
+    let lines: Vec<String> = imports.iter().map(|path| format!("`use {path};`")).collect();
+    (!lines.is_empty()).then(|| format!("add {}", lines.join(" or ")))
+}
+
+/// Returns the paths of the types of the run with this name, those that are nearest to the module first.
+fn find_declared(package: &Package, from: ModuleId, name: &str) -> Vec<String> {
+    let here = path_below_root(package, from).unwrap_or_default();
+    let mut found: Vec<(usize, String)> = Vec::new();
+    for (index, module) in package.modules.iter().enumerate() {
+        let id = ModuleId(index);
+        let Some(target) = declared_target(id, module, name) else {
+            continue;
+        };
+        let Some(place) = find_reachable(package, from, id, name, &target) else {
+            continue;
+        };
+        let Some((root, below)) = path_from(package, from, place) else {
+            continue;
+        };
+        let is_same_target = root == "crate";
+        let shared = here
+            .iter()
+            .zip(&below)
+            .take_while(|(one, two)| one == two)
+            .count();
+        let distance = if is_same_target {
+            here.len() + below.len() - 2 * shared
+        } else {
+            usize::MAX
+        };
+        let segments = std::iter::once(root).chain(below).chain([name.to_owned()]);
+        found.push((distance, segments.collect::<Vec<_>>().join("::")));
+    }
+    found.sort();
+    found.dedup();
+    let nearest = found.first().map(|(distance, _)| *distance);
+    found.retain(|(distance, _)| Some(*distance) == nearest);
+    found.into_iter().map(|(_, path)| path).collect()
+}
+
+/// Returns what a module itself declares by a name.
+fn declared_target(id: ModuleId, module: &Module, name: &str) -> Option<Target> {
+    if module.is_body || module.is_unread {
+        return None;
+    }
+    match module.names.get(name)? {
+        Name::Type(ty) => Some(Target::Type(*ty)),
+        Name::Root(ty) => Some(Target::Root(*ty)),
+        Name::Alias(alias) => Some(Target::Alias(*alias)),
+        Name::Opaque => Some(Target::Opaque(Owner::Opaque(id, name.to_owned()))),
+        Name::Module(_) | Name::Import(_) => None,
+    }
+}
+
+/// Returns the module whose path can be written at `from` for something that `declaring` declares. A module may be private, so
+/// one that is not beside `from` is left for the nearest above it that exports the name.
+fn find_reachable(
+    package: &Package,
+    from: ModuleId,
+    declaring: ModuleId,
+    name: &str,
+    target: &Target,
+) -> Option<ModuleId> {
+    let Some(parent) = package.module(declaring).parent else {
+        return Some(declaring);
+    };
+    if ancestors(package, from).any(|module| module == parent) {
+        return Some(declaring);
+    }
+    let path = [name.to_owned()];
+    let mut above = ancestors(package, parent);
+    let exporting = above.find(|module| lookup_path(package, *module, &path) == *target);
+    Some(exporting.unwrap_or(declaring))
+}
+
+/// The module itself and those around it.
+fn ancestors(package: &Package, module: ModuleId) -> impl Iterator<Item = ModuleId> {
+    std::iter::successors(Some(module), |module| package.module(*module).parent)
+}
+
+/// Returns the name of the crate by which `from` refers to a module, and the path below its root.
+fn path_from(package: &Package, from: ModuleId, module: ModuleId) -> Option<(String, Vec<String>)> {
+    let root = package.module(module).root;
+    let below = path_below_root(package, module)?;
+    if root == package.module(from).root {
+        return Some(("crate".to_owned(), below));
+    }
+    let member = package.member(from);
+    if let Some((library, own)) = &member.library
+        && *own == root
+    {
+        return Some((library.clone(), below));
+    }
+    let dependency = member.dependencies.iter().find_map(|(name, dependency)| {
+        let Dependency::Package(id) = dependency else {
+            return None;
+        };
+        let (_, library) = package.members[id.0].library.as_ref()?;
+        (*library == root).then(|| name.clone())
+    });
+    dependency.map(|name| (name, below))
+}
+
+/// Returns the names of the modules from the root of the target to a module.
+fn path_below_root(package: &Package, module: ModuleId) -> Option<Vec<String>> {
+    let mut path = Vec::new();
+    for module in ancestors(package, module) {
+        let Some(parent) = package.module(module).parent else {
+            break;
+        };
+        let mut names = package.module(parent).names.iter();
+        let is_it = |name: &Name| matches!(name, Name::Module(id) if *id == module);
+        let (name, _) = names.find(|(_, name)| is_it(name))?;
+        path.push(name.clone());
+    }
+    path.reverse();
+    Some(path)
+}
+
+/// Returns the paths of the types of this name in std and in the crates that the package depends on.
+fn find_built_in(package: &Package, module: ModuleId, name: &str) -> Vec<String> {
+    let is_usable = |path: &str| match path.split("::").next() {
+        Some("std") => true,
+        Some(first) => depends_on(package, module, first),
+        None => false,
+    };
+    let has_schema = |path: &str| external::is_read(path) && rbuilder_schema::refused(path).is_none();
+    let known = KNOWN_MODULES.iter().map(|module| format!("{module}::{name}"));
+    let known = known.into_iter().find(|path| is_usable(path) && has_schema(path));
+    match known {
+        Some(path) => vec![path],
+        None if is_usable("k8s_openapi") => find_kubernetes(package, name),
+        None => Vec::new(),
+    }
+}
+
+/// Returns the paths of k8s-openapi's types of this name: those of stable versions if there are any.
+fn find_kubernetes(package: &Package, name: &str) -> Vec<String> {
+    let mut paths = package.kubernetes.find_by_name(name);
+    let is_stable = |path: &String| {
+        let version = path.rsplit("::").nth(1).unwrap_or_default();
+        !version.contains("alpha") && !version.contains("beta")
+    };
+    if paths.iter().any(is_stable) {
+        paths.retain(is_stable);
+    }
+    paths
+}
+
+/// Returns the name in scope that is nearest to one that does not exist.
+fn suggest_name(package: &Package, module: ModuleId, name: &str) -> Option<String> {
+    if let Some(near) = find_nearest(name, names_in_scope(package, module)) {
+        return Some(format!("did you mean `{near}`?"));
+    }
+    let near = COMMON.iter().find(|common| is_one_slip(name, common))?;
+    let import =
+        suggest_import(package, module, near).map_or_else(String::new, |import| format!(" {import}"));
+    Some(format!("did you mean {}?{import}", list_names([*near])))
+}
+
+/// The names of types that a module declares, imports, or has from a glob over a module of the run.
+fn names_in_scope(package: &Package, module: ModuleId) -> impl Iterator<Item = &str> {
+    let this = package.module(module);
+    let globs = this.globs.iter().filter(|glob| glob.undecided.is_none());
+    let opened = globs.filter_map(move |glob| find_module(package, module, &glob.path));
+    let modules = std::iter::once(this).chain(opened);
+    modules
+        .flat_map(|module| &module.names)
+        .filter(|(name, what)| !matches!(what, Name::Module(_)) && name.starts_with(char::is_uppercase))
+        .map(|(name, _)| name.as_str())
+}
+
+/// Returns the module that the path of a glob leads to by the names of modules alone.
+fn find_module<'a>(package: &'a Package, from: ModuleId, path: &[String]) -> Option<&'a Module> {
+    let mut at = from;
+    for (index, segment) in path.iter().enumerate() {
+        at = match segment.as_str() {
+            "crate" if index == 0 => package.module(from).root,
+            "self" if index == 0 => from,
+            "super" => package.module(at).parent?,
+            name => match package.module(at).names.get(name)? {
+                Name::Module(id) => *id,
+                _ => return None,
+            },
+        };
+    }
+    Some(package.module(at))
+}

@@ -1,0 +1,231 @@
+//! Help about a type that is not found: the import, or the name that is meant.
+
+use crate::support::{Said, run};
+
+use rbuilder_generator::Severity;
+
+/// A kind with one field of a type, in a module of its own that imports nothing but what a kind needs.
+fn kind(field: &str, items: &str) -> String {
+    format!(
+        "use kube::CustomResource;\nuse rbuilder::CrdSchema;\nuse serde::{{Deserialize, Serialize}};\n\
+         #[derive(CustomResource, CrdSchema, Serialize, Deserialize, Clone, Debug)]\n\
+         #[kube(group = \"g.example.com\", version = \"v1\", kind = \"Test\")]\n\
+         pub struct TestSpec {{ pub field: {field} }}\n{items}"
+    )
+}
+
+const LEAF: &str = "#[derive(rbuilder::CrdSchema, serde::Serialize, serde::Deserialize, Clone, Debug)]\npub struct Leaf { pub a: i32 }\n";
+
+fn errors(files: &[(&str, &str)]) -> Vec<Said> {
+    let found = run(files).diagnostics.into_iter();
+    let errors = found.filter(|said| said.severity == Severity::Error);
+    errors
+        .map(|said| (said.message, said.help.unwrap_or_default()))
+        .collect()
+}
+
+#[track_caller]
+fn check_files(files: &[(&str, &str)], message: &str, help: &str) {
+    assert_eq!(errors(files), [(message.to_owned(), help.to_owned())]);
+}
+
+/// Checks the help about the only field of a kind in `src/api/v1/test.rs`, beside `src/api/v1/leaf.rs` with the type `Leaf`.
+#[track_caller]
+fn check(field: &str, items: &str, name: &str, help: &str) {
+    check_files(
+        &[
+            ("src/lib.rs", "pub mod api;"),
+            ("src/api/mod.rs", "pub mod v1;"),
+            (
+                "src/api/v1/mod.rs",
+                "mod leaf;\nmod test;\npub use leaf::*;\npub use test::*;",
+            ),
+            ("src/api/v1/leaf.rs", LEAF),
+            ("src/api/v1/test.rs", &kind(field, items)),
+        ],
+        &format!("cannot find type `{name}`"),
+        help,
+    );
+}
+
+const UNKNOWN: &str = "define it in this package or in a path dependency, outside of macros, or put `#[kube(schema_type = \"…\")]`, `#[kube(schema = { … })]` or `#[kube(schemaless)]` on the field";
+
+#[test]
+fn the_import_of_a_known_type_is_suggested() {
+    const META: &str = "k8s_openapi::apimachinery::pkg::apis::meta::v1";
+    for (field, name, path) in [
+        ("HashMap<String, String>", "HashMap", "std::collections::HashMap"),
+        (
+            "Option<BTreeMap<String, i32>>",
+            "BTreeMap",
+            "std::collections::BTreeMap",
+        ),
+        ("BTreeSet<String>", "BTreeSet", "std::collections::BTreeSet"),
+        ("Arc<String>", "Arc", "std::sync::Arc"),
+        ("Cow<'static, str>", "Cow", "std::borrow::Cow"),
+        ("NonZeroU16", "NonZeroU16", "std::num::NonZeroU16"),
+        ("IpAddr", "IpAddr", "std::net::IpAddr"),
+        ("PathBuf", "PathBuf", "std::path::PathBuf"),
+        // That of std is an object of seconds and nanoseconds in JSON.
+        ("Duration", "Duration", "kube::core::Duration"),
+        ("Value", "Value", "serde_json::Value"),
+        ("ByteString", "ByteString", "k8s_openapi::ByteString"),
+        (
+            "Quantity",
+            "Quantity",
+            "k8s_openapi::apimachinery::pkg::api::resource::Quantity",
+        ),
+        (
+            "IntOrString",
+            "IntOrString",
+            "k8s_openapi::apimachinery::pkg::util::intstr::IntOrString",
+        ),
+        ("Time", "Time", &format!("{META}::Time")),
+        ("Vec<Condition>", "Condition", &format!("{META}::Condition")),
+        (
+            "LabelSelector",
+            "LabelSelector",
+            &format!("{META}::LabelSelector"),
+        ),
+        (
+            "PodTemplateSpec",
+            "PodTemplateSpec",
+            "k8s_openapi::api::core::v1::PodTemplateSpec",
+        ),
+        ("IndexMap<String, i32>", "IndexMap", "indexmap::IndexMap"),
+    ] {
+        check(field, "", name, &format!("add `use {path};`"));
+    }
+    // The package does not depend on the crates of these.
+    check("Url", "", "Url", UNKNOWN);
+    check(
+        "chrono::DateTime<Utc>",
+        "",
+        "chrono::DateTime",
+        "add the crate `chrono` to `[dependencies]` in Cargo.toml",
+    );
+    check("nowhere::DateTime", "", "nowhere::DateTime", UNKNOWN);
+}
+
+#[test]
+fn the_import_of_a_type_of_the_package_is_suggested() {
+    check("Leaf", "", "Leaf", "add `use crate::api::v1::leaf::Leaf;`");
+    // A private module is not on the path.
+    check_files(
+        &[(
+            "src/lib.rs",
+            &kind(
+                "Leaf",
+                "pub mod api { pub use self::leaf::*; mod leaf { pub type Leaf = i32; } }",
+            ),
+        )],
+        "cannot find type `Leaf`",
+        "add `use crate::api::Leaf;`",
+    );
+    // Of two, the nearer one.
+    check_files(
+        &[
+            (
+                "src/lib.rs",
+                "pub mod v1 { pub mod leaf; pub mod test; }\npub mod v2 { pub mod leaf; }",
+            ),
+            ("src/v1/leaf.rs", LEAF),
+            ("src/v2/leaf.rs", LEAF),
+            ("src/v1/test.rs", &kind("Leaf", "")),
+        ],
+        "cannot find type `Leaf`",
+        "add `use crate::v1::leaf::Leaf;`",
+    );
+    check_files(
+        &[
+            (
+                "src/lib.rs",
+                "pub mod one { pub mod leaf; }\npub mod two { pub mod leaf; }\npub mod test;",
+            ),
+            ("src/one/leaf.rs", LEAF),
+            ("src/two/leaf.rs", LEAF),
+            ("src/test.rs", &kind("Leaf", "")),
+        ],
+        "cannot find type `Leaf`",
+        "add `use crate::one::leaf::Leaf;` or `use crate::two::leaf::Leaf;`",
+    );
+    check_files(
+        &[
+            ("src/lib.rs", "pub mod leaf;"),
+            ("src/leaf.rs", LEAF),
+            ("src/main.rs", &kind("Leaf", "fn main() {}")),
+        ],
+        "cannot find type `Leaf`",
+        "add `use shapes::leaf::Leaf;`",
+    );
+}
+
+#[test]
+fn a_misspelled_name_is_corrected() {
+    check(
+        "Strateg",
+        "pub type Strategy = String;",
+        "Strateg",
+        "did you mean `Strategy`?",
+    );
+    check(
+        "Hashmap<String, String>",
+        "",
+        "Hashmap",
+        "did you mean `HashMap`? add `use std::collections::HashMap;`",
+    );
+    check("Sting", "", "Sting", "did you mean `String`?");
+    check("Openings", "", "Openings", UNKNOWN);
+}
+
+/// Markers of fields cannot stand beside an argument.
+#[test]
+fn the_type_of_an_argument_has_help_of_its_own() {
+    let text = |status: &str, items: &str| {
+        kind("i32", items).replace(
+            "kind = \"Test\"",
+            &format!("kind = \"Test\", status = \"{status}\""),
+        )
+    };
+    let leaf = LEAF.replace("Leaf", "TestStatus");
+    check_files(
+        &[("src/lib.rs", &text("TestState", &leaf))],
+        "cannot find type `TestState`",
+        "did you mean `TestStatus`?",
+    );
+    check_files(
+        &[("src/lib.rs", &text("Observed", ""))],
+        "cannot find type `Observed`",
+        "define it in this package or in a path dependency, outside of macros, or write the status as a struct of this package",
+    );
+    check_files(
+        &[("src/lib.rs", &text("Observed", "pub struct Observed;"))],
+        "`Observed` does not derive a schema",
+        "add `CrdSchema` to its derives, or write the status as a struct of this package",
+    );
+    // Those of the fields in it are fields.
+    let inner = leaf.replace("i32", "Openings");
+    check_files(
+        &[("src/lib.rs", &text("TestStatus", &inner))],
+        "cannot find type `Openings`",
+        UNKNOWN,
+    );
+}
+
+/// What a file with a syntax error declares is not missing.
+#[test]
+fn a_type_in_a_file_that_cannot_be_read_is_not_missing_too() {
+    for leaf in ["pub Leaf { pub a: i32 }", "pub struct Leaf { a i32 }"] {
+        for items in ["", "use super::leaf;", "use super::*;", "use super::leaf::Leaf;"] {
+            let errors = errors(&[
+                ("src/lib.rs", "mod leaf;\nmod test;\npub use leaf::*;"),
+                ("src/leaf.rs", leaf),
+                ("src/test.rs", &kind("Leaf", items)),
+            ]);
+            let [(message, _)] = &errors[..] else {
+                panic!("{leaf} {items}: {errors:?}");
+            };
+            assert!(message.starts_with("syntax error: "), "{message}");
+        }
+    }
+}
