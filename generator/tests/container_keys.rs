@@ -7,7 +7,12 @@ use support::{PRELUDE, run};
 
 /// The messages about a kind with these container keys, an error marked by `E: ` and a warning by `W: `.
 fn said(keys: &str) -> Vec<String> {
-    said_of(&format!(
+    said_of(&source(keys))
+}
+
+/// A kind with these container keys.
+fn source(keys: &str) -> String {
+    format!(
         "{PRELUDE}#[derive(CustomResource, CrdSchema, Serialize, Deserialize, Clone, Debug)]\n\
          #[kube(group = \"g.example.com\", version = \"v1\", kind = \"Test\", status = \"TestStatus\"{keys})]\n\
          pub struct TestSpec {{\n    size: i32,\n    ratio: f64,\n    name: String,\n    \
@@ -15,7 +20,7 @@ fn said(keys: &str) -> Vec<String> {
          #[crd(preserve_unknown_fields)]\n    part: Part,\n    when: Option<k8s_openapi::apimachinery::pkg::apis::meta::v1::Time>,\n}}\n\
          #[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]\npub struct Part {{ name: String }}\n\
          #[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]\npub struct TestStatus {{ replicas: i32 }}\n"
-    ))
+    )
 }
 
 fn said_of(source: &str) -> Vec<String> {
@@ -31,6 +36,12 @@ fn said_of(source: &str) -> Vec<String> {
             format!("{mark}: {}", said.message)
         })
         .collect()
+}
+
+/// The help of the diagnostics about a kind with these container keys.
+fn help_of(keys: &str) -> Vec<String> {
+    let found = run(&[("src/lib.rs", &source(keys))]).diagnostics.into_iter();
+    found.map(|said| said.help.unwrap_or_default()).collect()
 }
 
 #[track_caller]
@@ -101,6 +112,51 @@ fn paths_of_columns() {
             &[&format!("E: `{path_read}` is not a valid JSON path{reason}")],
         );
     }
+}
+
+#[test]
+fn the_nearest_field_is_suggested() {
+    for (keys, help) in [
+        (
+            r#"printcolumn(name = "C", type_ = "string", json_path = ".spec.sise")"#,
+            "did you mean `size`?",
+        ),
+        (
+            r#"printcolumn(name = "C", type_ = "string", json_path = ".spec.many[0].nam")"#,
+            "did you mean `name`?",
+        ),
+        (
+            r#"printcolumn(name = "C", type_ = "string", json_path = ".spec.colour")"#,
+            "use the JSON names of the fields",
+        ),
+        (
+            r#"scale(spec_replicas_path = ".spec.size", status_replicas_path = ".status.replica")"#,
+            "did you mean `replicas`?",
+        ),
+    ] {
+        assert_eq!(help_of(&format!(", {keys}")), [help], "{keys}");
+    }
+}
+
+/// One version was moved to another group, where it is alone.
+#[test]
+fn a_version_in_another_group_is_pointed_out() {
+    let version = |group: &str, version: &str, storage: &str| {
+        format!(
+            "pub mod {version} {{\n{PRELUDE}#[derive(CustomResource, CrdSchema, Serialize, Deserialize, Clone, Debug)]\n\
+             #[kube(group = \"{group}\", version = \"{version}\", kind = \"Test\"{storage})]\n\
+             pub struct TestSpec {{ pub size: i32 }}\n}}\n"
+        )
+    };
+    let (stored, other) = (
+        version("g.example.com", "v1", ""),
+        version("h.example.com", "v2", ", storage = false"),
+    );
+    let found = run(&[("src/lib.rs", &format!("{stored}{other}"))]).diagnostics;
+    let said: Vec<String> = found.iter().map(|said| said.text()).collect();
+    let expected = "no version of `Test` in `h.example.com` is the storage version\nhelp: write `storage = true` on one version, or, if this \
+                    is a version of `Test` in `g.example.com`, write `group = \"g.example.com\"`";
+    assert_eq!(said, [expected]);
 }
 
 #[test]

@@ -739,4 +739,11 @@ fn flattened() {
         "can be a string cannot be flattened",
         "`{}`",
     );
+    // A string as well, but not because of a variant.
+    refused(
+        "#[serde(flatten)] q: k8s_openapi::apimachinery::pkg::api::resource::Quantity",
+        "",
+        "expected a struct, an enum of structs or a map",
+        "remove `#[serde(flatten)]`",
+    );
 }

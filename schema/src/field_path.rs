@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use rbuilder_diagnostic::suggest::find_nearest;
+
 use crate::{Schema, SchemaType};
 
 /// The end of a path into a schema.
@@ -11,8 +13,18 @@ pub enum PathEnd<'s> {
     Schema(&'s Schema),
     /// Content that the schema does not describe.
     Open,
-    /// Nothing: the segment that is missing.
-    Missing(String),
+    /// Nothing.
+    Missing {
+        /// The segment that is missing.
+        name: String,
+        /// The name of a field there that may be meant.
+        near: Option<&'s str>,
+    },
+}
+
+/// Returns the name of the field of an object that is nearest to a name that it does not have.
+pub fn find_near_field<'s>(schema: &'s Schema, name: &str) -> Option<&'s str> {
+    find_nearest(name, schema.properties.keys().map(AsRef::as_ref))
 }
 
 /// Returns the schema of a field of an object, or of the values of a map.
@@ -53,7 +65,12 @@ pub fn find_field<'s>(root: &'s Schema, path: &str) -> PathEnd<'s> {
         schema = match member(schema, name) {
             Some(next) => next,
             None if is_open(schema) => return PathEnd::Open,
-            None => return PathEnd::Missing(name.to_owned()),
+            None => {
+                return PathEnd::Missing {
+                    name: name.to_owned(),
+                    near: find_near_field(schema, name),
+                };
+            }
         };
     }
     PathEnd::Schema(schema)

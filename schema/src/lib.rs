@@ -51,7 +51,7 @@ pub use build::{
 pub use cel_name::{cel_name, is_cel_word};
 pub use container::{Container, Content, Field, Presence, Shape, Slot, Tagging, Variant};
 pub use csv::{CsvKind, CsvMarkers, CsvResource, Descriptor, RequiredCrd, fits_descriptor_path};
-pub use field_path::{PathEnd, find_field, is_open, items_of, member};
+pub use field_path::{PathEnd, find_field, find_near_field, is_open, items_of, member};
 pub use format::{FORMATS, accepts_format, example_of_format, format_type};
 pub use idle::{IdleKey, remove_idle_keys};
 pub use import::{mark_structural, read_json_schema};

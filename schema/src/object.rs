@@ -190,7 +190,7 @@ fn flatten(field: &Field, slot: &Slot, schema: &mut Schema, diagnostics: &mut Ve
         diagnostics.push(diagnostic.help("move the markers to the fields of its type"));
     }
     let inner = &slot.schema;
-    if inner.schema_type.is_none() && !inner.any_of.is_empty() {
+    if inner.schema_type.is_none() && !inner.any_of.is_empty() && !inner.int_or_string {
         let diagnostic = Diagnostic::error((), "a type that can be a string cannot be flattened");
         diagnostics.push(diagnostic.help("write `{}` after the name of each variant without data"));
         return;

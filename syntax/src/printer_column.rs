@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use rbuilder_diagnostic::suggest;
 use rbuilder_reader::Span;
-use rbuilder_schema::{PathEnd, Schema, SchemaType, is_open, member};
+use rbuilder_schema::{PathEnd, Schema, SchemaType, find_near_field, is_open, member};
 
 use crate::{Diagnostic, PrintColumn, Step, parse_json_path};
 
@@ -77,20 +77,25 @@ pub fn check_printer_columns(columns: &[PrintColumn], schema: &Schema) -> Vec<Di
 fn check_against_schema(column: &PrintColumn, schema: &Schema) -> Option<Diagnostic> {
     let steps = parse_json_path(&column.json_path).ok()?;
     let (problem, help) = match follow_steps(schema, &steps) {
-        PathEnd::Missing(segment) if segment.is_empty() => (
+        PathEnd::Missing { name, .. } if name.is_empty() => (
             "will be empty: missing name after a dot".to_owned(),
-            "use the JSON names of the fields",
+            "use the JSON names of the fields".to_owned(),
         ),
-        PathEnd::Missing(segment) => (
-            format!("will be empty: unknown field `{segment}`"),
-            match column.json_path.contains("['") {
-                true => {
+        PathEnd::Missing { name, near } => (
+            format!("will be empty: unknown field `{name}`"),
+            match near {
+                Some(near) => format!("did you mean `{near}`?"),
+                None if column.json_path.contains("['") => {
                     "use the JSON names of the fields; write a dot inside a name as `\\.`, also in brackets"
+                        .to_owned()
                 }
-                false => "use the JSON names of the fields",
+                None => "use the JSON names of the fields".to_owned(),
             },
         ),
-        PathEnd::Schema(schema) => check_type(schema, column)?,
+        PathEnd::Schema(schema) => {
+            let (problem, help) = check_type(schema, column)?;
+            (problem, help.to_owned())
+        }
         PathEnd::Open => return None,
     };
     let message = format!("printer column `{}` {problem}", column.name);
@@ -145,10 +150,16 @@ fn follow_steps<'s>(root: &'s Schema, steps: &[Step]) -> PathEnd<'s> {
             Some(next) => next,
             None if is_open(schema) => return PathEnd::Open,
             None => {
-                return PathEnd::Missing(match step {
-                    Step::Field(name) => name.clone(),
-                    _ => "[…]".to_owned(),
-                });
+                return match step {
+                    Step::Field(name) => PathEnd::Missing {
+                        near: find_near_field(schema, name),
+                        name: name.clone(),
+                    },
+                    _ => PathEnd::Missing {
+                        name: "[…]".to_owned(),
+                        near: None,
+                    },
+                };
             }
         };
     }

@@ -366,7 +366,7 @@ fn what_does_not_fit_is_refused() {
     );
     refused(
         "struct S { #[kube(default = 9)] a: Narrow }",
-        &["Field(0): invalid default: 9 is not one of the allowed values"],
+        &["Field(0): invalid default: 9 is not one of the allowed values (2, 4, 6)"],
     );
     refused(
         "struct S { #[kube(validation(minimum = 1))] a: Item }",

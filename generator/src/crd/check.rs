@@ -118,12 +118,16 @@ fn check_scale(version: &Version<'_>, scale: &Scale, schemas: &mut Schemas<'_>) 
         };
         let problem = match find_field(&version.schema, path) {
             // Reported with the path.
-            PathEnd::Missing(segment) if segment.is_empty() => continue,
+            PathEnd::Missing { name, .. } if name.is_empty() => continue,
             // CRDs are published with such paths, and all but their scale subresource works.
-            PathEnd::Missing(segment) => {
-                let message = format!("`{key}` does not exist: unknown field `{segment}`");
-                let help = "use the JSON names of the fields; an autoscaler finds nothing at this path";
-                warn(version, scale.span, message, help, schemas);
+            PathEnd::Missing { name, near } => {
+                let message = format!("`{key}` does not exist: unknown field `{name}`");
+                let help = match near {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => "use the JSON names of the fields; an autoscaler finds nothing at this path"
+                        .to_owned(),
+                };
+                warn(version, scale.span, message, &help, schemas);
                 continue;
             }
             PathEnd::Schema(schema) if schema.schema_type.is_some_and(|found| found != expected) => {
@@ -148,7 +152,7 @@ fn check_selectable(version: &Version<'_>, path: &str, schemas: &mut Schemas<'_>
         return;
     }
     let reason = match find_field(&version.schema, path) {
-        PathEnd::Missing(segment) => format!("unknown field `{segment}`"),
+        PathEnd::Missing { name, .. } => format!("unknown field `{name}`"),
         PathEnd::Open => "its content has no schema".to_owned(),
         PathEnd::Schema(schema)
             if !matches!(

@@ -257,12 +257,8 @@ fn check_storage(package: &Package, versions: &Versions<'_>, report: &mut Report
         let mut stored = versions.iter().filter(|(_, resource)| resource.storage);
         match (stored.next(), stored.next()) {
             (None, _) => {
-                let message = format!("no version of `{kind}` is the storage version");
-                report.error(
-                    place(package, &versions[0]),
-                    message,
-                    "write `storage = true` on one version",
-                );
+                let (message, help) = explain_no_storage(package, versions[0].1);
+                report.error(place(package, &versions[0]), message, &help);
             }
             (Some((_, first)), Some(second)) => {
                 let message = format!(
@@ -283,6 +279,27 @@ fn check_storage(package: &Package, versions: &Versions<'_>, report: &mut Report
             message,
             "remove `served = false` from one version, unless the kind is being retired",
         );
+    }
+}
+
+/// Returns message and help about a kind without a storage version. If a kind of another group has the same name, the versions may
+/// have been meant to be of one group.
+fn explain_no_storage(package: &Package, version: &CustomResource) -> (String, String) {
+    let (kind, group) = (&version.kind, &version.group);
+    let kinds = package.own_kinds();
+    let mut others = kinds.iter().map(|own| own.kind);
+    match others.find(|other| other.kind == *kind && other.group != *group) {
+        Some(other) => (
+            format!("no version of `{kind}` in `{group}` is the storage version"),
+            format!(
+                "write `storage = true` on one version, or, if this is a version of `{kind}` in `{0}`, write `group = \"{0}\"`",
+                other.group
+            ),
+        ),
+        None => (
+            format!("no version of `{kind}` is the storage version"),
+            "write `storage = true` on one version".to_owned(),
+        ),
     }
 }
 

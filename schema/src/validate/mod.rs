@@ -84,7 +84,7 @@ fn fits(value: &Value, schema: &Schema, judge: Judge) -> Result<(), String> {
     }
     check_type(value, schema)?;
     if !schema.enumeration.is_empty() && !schema.enumeration.iter().any(|allowed| is_same(value, allowed)) {
-        return Err(format!("{value} is not one of the allowed values"));
+        return Err(describe_unlisted(value, &schema.enumeration));
     }
     match value {
         Value::Number(number) => number::check_number(number, schema)?,
@@ -99,6 +99,19 @@ fn fits(value: &Value, schema: &Schema, judge: Judge) -> Result<(), String> {
         Value::Null | Value::Bool(_) => {}
     }
     check_alternatives(value, schema, judge)
+}
+
+/// Most values of an `enum` that a message lists.
+const MOST_LISTED: usize = 12;
+
+/// Returns what is wrong with a value that is not one of an `enum`, which is listed unless it is long.
+fn describe_unlisted(value: &Value, allowed: &[Value]) -> String {
+    let message = format!("{value} is not one of the allowed values");
+    if allowed.len() > MOST_LISTED {
+        return message;
+    }
+    let listed: Vec<String> = allowed.iter().map(Value::to_string).collect();
+    format!("{message} ({})", listed.join(", "))
 }
 
 /// Of `null` the API server asks the type and the `enum` only, and no `enum` holds `null` for it.
