@@ -15,6 +15,7 @@ use crate::print::{kind_csv_args, print_attribute};
 use crate::recognize::KubernetesTypes;
 use crate::source::{Printer, find_imports, has_map, print_shared_uses, print_uses};
 use crate::structs::{Finished, finish};
+use crate::words::object_name;
 
 /// A version of a kind as Rust.
 ///
@@ -72,7 +73,9 @@ impl<'a> Module<'a> {
         let kind = &self.definition.names.kind;
         let roots = self.classes.list.iter().filter(|class| class.is_root);
         let names = roots.map(|class| class.name.clone());
-        names.chain([kind.clone(), format!("{kind}Status")]).collect()
+        names
+            .chain([object_name(kind), format!("{kind}Status")])
+            .collect()
     }
 
     /// Takes a type out of the file; it stands in the module at `path`.

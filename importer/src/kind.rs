@@ -7,6 +7,7 @@ use rbuilder_schema::{Cel, Schema, SchemaType};
 
 use crate::definition::{Column, Conversion, Definition, Scale, Version};
 use crate::print::{Meta, literal, rule_arg, string_literal};
+use crate::words::object_name;
 
 /// The form of the object of one version.
 #[derive(Debug, Default)]
@@ -128,8 +129,12 @@ pub(crate) fn kube_args(
         text("group", &definition.group),
         text("version", &version.name),
         text("kind", &names.kind),
-        text("plural", &names.plural),
     ];
+    let object = object_name(&names.kind);
+    if object != names.kind {
+        args.push(text("root", &object));
+    }
+    args.push(text("plural", &names.plural));
     if !names.singular.is_empty() && names.singular != names.kind.to_ascii_lowercase() {
         args.push(text("singular", &names.singular));
     }

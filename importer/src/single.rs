@@ -13,6 +13,7 @@ use crate::file::Module;
 use crate::recognize::KubernetesTypes;
 use crate::repeated::merge_repeated;
 use crate::sample::sample_value;
+use crate::words::object_name;
 
 /// A kind, with the source of its types.
 #[derive(Clone, Debug)]
@@ -21,6 +22,8 @@ pub struct ImportedKind {
     pub group: String,
     /// The kind: `Gadget`.
     pub kind: String,
+    /// The name of the struct of the whole object: the kind, unless Rust or the generated code needs that name.
+    pub object: String,
     /// The resource name: `gadgets`.
     pub plural: String,
     /// True if objects are in namespaces.
@@ -87,6 +90,7 @@ pub fn import_kind(
     Ok(ImportedKind {
         group: definition.group.clone(),
         kind: definition.names.kind.clone(),
+        object: object_name(&definition.names.kind),
         plural: definition.names.plural.clone(),
         is_namespaced: definition.is_namespaced,
         is_converted: definition.conversion.is_some(),

@@ -92,6 +92,30 @@ pub(crate) fn module_name(kind: &str) -> String {
     }
 }
 
+/// Kinds whose name no struct can have in the file of a kind: it is a keyword, or hides a type that the file or the code that derives
+/// make of it names without a path.
+const HIDDEN_KINDS: &[&str] = &[
+    "BTreeMap",
+    "Box",
+    "Default",
+    "Deserialize",
+    "Option",
+    "S",
+    "Self",
+    "Serialize",
+    "String",
+    "Vec",
+];
+
+/// The name of the struct of the whole object: the kind, unless that cannot be one.
+pub(crate) fn object_name(kind: &str) -> String {
+    if HIDDEN_KINDS.contains(&kind) {
+        format!("{kind}Object")
+    } else {
+        kind.to_owned()
+    }
+}
+
 /// The path segment of a group or version: `cert-manager.io` is `cert_manager_io`.
 pub(crate) fn folder_name(text: &str) -> String {
     let name: String = text

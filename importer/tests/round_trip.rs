@@ -467,6 +467,43 @@ fn definitions_of_v1beta1_are_read_as_those_of_v1() {
 }
 
 /// A type is named by the end of its path, and keeps its name when another definition is added.
+/// A struct of the name would be a syntax error, or hide the type that its own fields have.
+#[test]
+fn kinds_whose_name_no_struct_can_have() {
+    let spec = json!({
+        "name": { "type": "string" },
+        "list": { "type": "array", "items": { "type": "string" } },
+        "map": { "type": "object", "additionalProperties": { "type": "string" } },
+        "optionObject": { "type": "object", "properties": { "a": { "type": "string" } } },
+    });
+    for kind in [
+        "Self",
+        "Option",
+        "Box",
+        "String",
+        "Vec",
+        "Default",
+        "Serialize",
+        "BTreeMap",
+    ] {
+        let definition = definition(kind, &[("v1", root(spec.clone()))]);
+        check(std::slice::from_ref(&definition)).unwrap_or_else(|found| panic!("{kind}: {found}"));
+        let imported = import_definitions(&[definition], Minor::LATEST, true);
+        let text = &imported.files[0].text;
+        assert!(
+            text.contains(&format!("    root = \"{kind}Object\",\n")),
+            "{text}"
+        );
+        assert!(!text.contains(&format!("pub struct {kind}Object {{")), "{text}");
+    }
+    let imported = import_definitions(
+        &[definition("Gadget", &[("v1", root(spec))])],
+        Minor::LATEST,
+        true,
+    );
+    assert!(!imported.files[0].text.contains("    root ="));
+}
+
 #[test]
 fn names_are_short_and_stable() {
     let reference = |name: &str| object(json!({ name: { "type": "string" } }));

@@ -67,6 +67,12 @@ pub fn plan_create_api_from_crd(tree: &Tree, flags: &ApiFlags, document: &Value)
 pub(crate) fn plan_create_imported(tree: &Tree, flags: &ApiFlags, kind: &ImportedKind) -> Result<Outcome> {
     let mut creation = Creation::new(tree)?;
     check_against(flags, kind)?;
+    if kind.object != kind.kind {
+        bail!(
+            "kind `{}` cannot be scaffolded, because its Rust type has to have another name: generate the types with `rbuilder types`",
+            kind.kind
+        );
+    }
     let group = creation.own_group(&kind.group)?;
     let mut versions: Vec<&ImportedVersion> = kind.versions.iter().collect();
     versions.sort_by_key(|version| Reverse((version.is_stored, names::version_rank(&version.name))));
