@@ -159,6 +159,68 @@ fn a_kind_of_the_project_comes_first() {
     assert!(folder.tree()["src/controller/job.rs"].contains("use k8s_openapi::api::batch::v1::Job;"));
 }
 
+/// A kind of another project, or a misspelled built-in one, is not scaffolded as one of this project.
+#[test]
+fn a_kind_that_may_be_of_another_project_has_to_be_claimed() {
+    let folder = project("");
+    let external = "error: the API group would be `cert-manager.io.example.com`: the domain of the project is added to `--group`\n  \
+                    = help: for a kind that another project defines, pass `--external-path` with its Rust type; for a kind of your own, \
+                    pass `--resource`\n";
+    let built_in = "error: the API group would be `networking.k8s.io.example.com`: the domain of the project is added to `--group`\n  \
+                    = help: for a controller of the existing kind `Ingress`, pass `--controller`; for a kind of your own, pass \
+                    `--resource`\n";
+    let misspelled = "error: there is no built-in kind `Deploymnet` in apps/v1: to scaffold one of your own in `apps.example.com`, pass \
+                      `--resource`\n  = help: did you mean the built-in kind of `--group apps --version v1 --kind Deployment`?\n";
+    for (command, expected) in [
+        (
+            "--group cert-manager.io --version v1 --kind Certificate",
+            external,
+        ),
+        (
+            "--group cert-manager.io --version v1 --kind Certificate --controller",
+            external,
+        ),
+        ("--group networking.k8s.io --version v1 --kind Ingress", built_in),
+        (
+            "--group apps --version v1 --kind Deploymnet --controller",
+            misspelled,
+        ),
+    ] {
+        let said = refusal(&folder, &format!("create api {command}"));
+        assert_eq!(said, expected, "{command}");
+    }
+    // With one group, too.
+    folder
+        .run("create api --group shop --version v1 --kind Order")
+        .ok();
+    let said = refusal(
+        &folder,
+        "create api --group cert-manager.io --version v1 --kind Certificate",
+    );
+    assert_eq!(said, external);
+    let said = refusal(&folder, "create api --group apps --version v1 --kind Deployment");
+    assert!(
+        said.ends_with("\n  = help: for a controller of the existing kind `Deployment`, which needs no group of its own, pass `--controller`\n"),
+        "{said}"
+    );
+    let said = refusal(&folder, "create api --version v1 --kind Order");
+    assert!(
+        said.contains("use group `shop` instead of none, or run"),
+        "{said}"
+    );
+    folder
+        .run("create api --group apps --version v1 --kind Deployment --controller")
+        .ok();
+    // Who says so has kinds in such groups.
+    let folder = project("");
+    folder
+        .run("create api --group sea.crew --version v1 --kind Captain --resource --controller")
+        .ok();
+    folder
+        .run("create api --group sea.crew --version v1 --kind Mate")
+        .ok();
+}
+
 #[test]
 fn what_cannot_be_scaffolded_is_said() {
     let folder = project("");

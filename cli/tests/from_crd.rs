@@ -319,6 +319,24 @@ fn flags_that_contradict_the_crd_are_errors() {
     assert!(!folder.tree().contains_key("src/controller/gadget.rs"));
 }
 
+/// The templates name the type of a kind after the kind.
+#[test]
+fn a_kind_whose_type_has_another_name_is_refused() {
+    let folder = project();
+    folder.write("crd.yaml", &widget().replace("Widget", "Serialize"));
+    let before = folder.tree();
+    let ran = folder.run("create api --from-crd crd.yaml");
+    assert_eq!(ran.code, 1);
+    assert!(
+        ran.err.contains(
+            "kind `Serialize` cannot be scaffolded, because its Rust type has to have another name: generate the types with `rbuilder types`"
+        ),
+        "{}",
+        ran.err
+    );
+    assert_eq!(folder.tree(), before);
+}
+
 #[test]
 fn a_path_is_relative_to_the_directory_that_it_is_typed_in() {
     let folder = project();

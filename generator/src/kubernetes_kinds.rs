@@ -87,6 +87,11 @@ pub fn explain_unknown_kind(minor: Option<Minor>, group: &str, version: &str, ki
     ))
 }
 
+/// Returns whether a group, as people write it, is one of Kubernetes.
+pub fn is_kubernetes_group(group: &str) -> bool {
+    BuiltinKind::of_group(group).next().is_some()
+}
+
 /// The versions of a kind in a minor, the preferred one first.
 fn find_versions(catalogue: &Catalogue<'_>, known: &BuiltinKind) -> Vec<&'static str> {
     let has = |version: &&str| catalogue.contains(&known.path(version));

@@ -74,6 +74,28 @@ pub(super) fn find_foreign_kind(
     Ok(found.map(|found| core_kind(&found)))
 }
 
+/// Returns the kind of Kubernetes, or of another project that PROJECT lists, with these names.
+///
+/// # Errors
+/// Fails if Cargo.toml cannot be read.
+pub(super) fn find_other(
+    project: &Project,
+    tree: &Tree,
+    group: &str,
+    version: &str,
+    kind: &str,
+) -> Result<Option<Resource>> {
+    let flags = KindFlags {
+        group,
+        version,
+        kind,
+        plural: None,
+        namespaced: None,
+        external: &ExternalFlags::default(),
+    };
+    find_foreign_kind(project, tree, flags)
+}
+
 /// Returns whether a group on the command line is that of a kind in PROJECT whose types are not the project's.
 pub(super) fn is_of_group(known: &Resource, group: &str) -> bool {
     known.is_foreign() && (known.group == group || known.qualified_group() == group)

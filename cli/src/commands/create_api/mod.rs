@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::{Result, bail};
+use rbuilder_generator::is_kubernetes_group;
 use rbuilder_importer::ImportedVersion;
 use rbuilder_templates::{ApiContext, Rendered};
 
@@ -19,7 +20,7 @@ pub(super) use self::further::types_path;
 use self::further::CopiedParts;
 use self::request::Request;
 use super::adopted::{Parts, check_places};
-use super::edits::{add_modules, check_module_place, edit_file};
+use super::edits::{add_modules, check_module_place, edit_file, shown_version};
 use super::{Outcome, execute, foreign_kind, owners, scaffold};
 use crate::edit::{dependency, kustomization, rust};
 use crate::flags::{ApiFlags, Output};
@@ -47,6 +48,7 @@ pub(super) fn run(dir: &Path, typed_in: &Path, flags: &ApiFlags, shell: &mut She
     ask(&mut flags, shell);
     execute("create api", dir, flags.plan, shell, &mut |tree| {
         check_doubled_domain(tree, &flags)?;
+        check_is_own(tree, &flags)?;
         plan_create_api(tree, &flags)
     })
 }
@@ -75,6 +77,54 @@ fn check_doubled_domain(tree: &Tree, flags: &ApiFlags) -> Result<()> {
     bail!(
         "the API group would be `{group}.{domain}`: the domain of the project is added to `--group`; pass `--group {typed}`"
     )
+}
+
+/// Checks that a kind of the project is meant, and not one that Kubernetes or another project defines, if no flag says so: the
+/// group has a dot, as groups of other projects have, or the kind is nearly a built-in one whose controller is asked for.
+///
+/// A group that has kinds of the project is the project's, and kubebuilder's commands ask nothing.
+///
+/// # Errors
+/// Fails if another kind may be meant, or if PROJECT cannot be read.
+fn check_is_own(tree: &Tree, flags: &ApiFlags) -> Result<()> {
+    let ApiFlags {
+        group, version, kind, ..
+    } = flags;
+    let Some(project) = scaffold::read_project(tree)? else {
+        return Ok(());
+    };
+    let mut own = project.known.resources.iter().filter(|known| known.api.is_some());
+    let is_said = flags.resource.is_some() || flags.external.path.is_some() || flags.image.name.is_some();
+    if is_said || own.any(|known| known.group == *group) {
+        return Ok(());
+    }
+    let asks_for_controller = flags.controller == Some(true) || flags.controller_name.is_some();
+    let other = foreign_kind::find_other(&project, tree, group, version, kind)?;
+    let own_group = names::check_group(group, &project.known.domain)
+        .map(|()| format!("{group}.{}", project.known.domain));
+    match (other, own_group) {
+        // The controller is one for that kind.
+        (Some(other), _) if asks_for_controller || other.external => Ok(()),
+        (other, Ok(own_group)) if group.contains('.') => bail!(
+            "the API group would be `{own_group}`: the domain of the project is added to `--group`\n  = help: {}; for a kind of your \
+             own, pass `--resource`",
+            match other {
+                Some(_) => format!("for a controller of the existing kind `{kind}`, pass `--controller`"),
+                None => "for a kind that another project defines, pass `--external-path` with its Rust type"
+                    .to_owned(),
+            }
+        ),
+        (None, Ok(own_group)) if asks_for_controller && is_kubernetes_group(group) => {
+            match foreign_kind::explain_unknown(tree, group, version, kind)?.as_str() {
+                "" => Ok(()),
+                help => bail!(
+                    "there is no built-in kind `{kind}` in {}: to scaffold one of your own in `{own_group}`, pass `--resource`{help}",
+                    shown_version(group, version)
+                ),
+            }
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Asks for the flags that were not passed, if the terminal is interactive. "Yes" leaves the flag unset, so that the

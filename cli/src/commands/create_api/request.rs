@@ -248,10 +248,22 @@ impl Request {
             && !known.multigroup
             && self.types
         {
+            let Resource {
+                group, version, kind, ..
+            } = wanted;
+            let instead = match group.as_str() {
+                "" => "none".to_owned(),
+                group => format!("`{group}`"),
+            };
+            let help = match foreign_kind::find_other(project, tree, group, version, kind)? {
+                Some(_) => format!(
+                    "\n  = help: for a controller of the existing kind `{kind}`, which needs no group of its own, pass `--controller`"
+                ),
+                None => String::new(),
+            };
             bail!(
-                "multiple groups are not enabled: use group `{}` instead of `{}`, or run `rbuilder edit --multigroup` first, which moves each group to directories of its own",
+                "multiple groups are not enabled: use group `{}` instead of {instead}, or run `rbuilder edit --multigroup` first, which moves each group to directories of its own{help}",
                 other.group,
-                wanted.group
             );
         }
         owners::check_group_directory(known, &wanted.group)?;
