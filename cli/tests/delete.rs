@@ -182,6 +182,28 @@ fn a_changed_file_is_deleted_only_by_force() {
     assert_same(&folder, &project("").tree(), command);
 }
 
+/// Without the record, a file that is as the templates have it was not changed; of others nobody knows.
+#[test]
+fn a_file_that_is_not_recorded_is_compared_with_the_templates() {
+    let folder = captain();
+    let command = "delete api --group crew --version v1 --kind Captain";
+    folder.remove(".rbuilder/files.sum");
+    let path = "src/controller/captain.rs";
+    let text = folder.tree()[path].clone();
+    folder.write(path, &format!("{text}// mine\n"));
+    let said = refusal(&folder, command);
+    assert_eq!(
+        said,
+        "error: .rbuilder/files.sum does not list these files, so they may have been changed since they were scaffolded:\n  \
+         src/controller/captain.rs\n\
+         no files were written; take .rbuilder/files.sum from a commit that lists them, or delete the files with `--force`\n"
+    );
+    folder.write(path, &text);
+    folder.run(command).ok();
+    let tree = folder.tree();
+    assert!(!tree.contains_key(path) && !tree.contains_key("src/api/v1/captain.rs"));
+}
+
 #[test]
 fn lines_in_a_form_of_the_users_own_are_theirs_to_remove() {
     let folder = captain();

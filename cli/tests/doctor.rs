@@ -164,6 +164,13 @@ fn manifests_and_files_that_differ_are_found() {
     );
     let removed = |folder: &Folder| folder.remove("Dockerfile");
     check(removed, "scaffold", "ok", "1 deleted since (Dockerfile)", "");
+    check(
+        |folder: &Folder| folder.remove(".rbuilder/files.sum"),
+        "scaffold",
+        "warning",
+        ".rbuilder/files.sum lists no files",
+        "`git checkout HEAD .rbuilder/files.sum`",
+    );
     let broken = edit("src/api/v1/cup.rs", "max_length = 63", "max_lenght = 63");
     check(broken, "manifests", "error", "src/api/v1/cup.rs:", "all errors");
     let conflict = edit(

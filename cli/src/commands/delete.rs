@@ -4,22 +4,26 @@
 //! that was changed is the user's: without `--force` nothing is written then. Lines in a form of the user's own stop the
 //! command as well, with the lines to remove by hand. Manifests are generated last, from what is left of the source.
 
+use std::cell::OnceCell;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
-use rbuilder_templates::{ApiContext, OnExists, Rendered, WebhookContext};
+use rbuilder_templates::{ApiContext, Archive, OnExists, Rendered, WebhookContext};
 
 use super::create_api::{BINDING, reexported_names};
 use super::create_webhook::StorageChange;
 use super::edits::{find_types, shown_version, unlisted};
 use super::places::ApiPlaces;
+use super::scaffold_merge::{Scaffold, rebuild_scaffold};
+use super::update::find_base;
 use super::webhook_context::webhook_context;
 use super::{Outcome, execute, features, foreign_kind, scaffold};
 use crate::edit::{Obstacle, dependency, kustomization, rust, version::Definition};
 use crate::flags::{Delete, DeleteControllerFlags, DeleteKindFlags, DeleteWebhookFlags};
 use crate::line_ends::is_same_text;
 use crate::plan::Plan;
-use crate::project::{Project, Resource, Webhooks};
+use crate::project::{Project, RECORD, Resource, Webhooks};
 use crate::shell::Shell;
 use crate::tree::Tree;
 
@@ -143,6 +147,11 @@ struct Removal<'a> {
     force: bool,
     /// Files that would be deleted or rewritten, and that the user has changed.
     changed: Vec<String>,
+    /// Such files that are not in the record and not as the templates have them: the user may have changed them.
+    unrecorded: Vec<String>,
+    /// The project as it was, and its scaffold once it is needed.
+    before: Project,
+    scaffold: OnceCell<Option<Scaffold>>,
     /// The list of config/webhook as it was scaffolded, if no webhooks are left.
     webhook_list: Option<String>,
     outcome: Outcome,
@@ -155,10 +164,13 @@ impl<'a> Removal<'a> {
         Ok(Removal {
             tree,
             plan: Plan::default(),
+            before: project.clone(),
             project,
             resource,
             force: flags.force,
             changed: Vec::new(),
+            unrecorded: Vec::new(),
+            scaffold: OnceCell::new(),
             webhook_list: None,
             outcome: Outcome::default(),
         })
@@ -480,17 +492,37 @@ impl<'a> Removal<'a> {
     }
 
     /// Checks that the user has changed no file that would be deleted.
-    fn check_unchanged(&mut self) -> Result<()> {
-        if !self.changed.is_empty() {
-            self.changed.sort();
-            self.changed.dedup();
-            let list: String = self.changed.iter().map(|path| format!("\n  {path}")).collect();
-            bail!(
-                "these files were changed since they were scaffolded:{list}\n\
-                 no files were written; undo the changes, or delete the files with `--force`"
-            );
+    fn check_unchanged(&self) -> Result<()> {
+        let mut message = String::new();
+        let mut remedies = Vec::new();
+        for (paths, reason, remedy) in [
+            (
+                &self.changed,
+                "these files were changed since they were scaffolded:".to_owned(),
+                "undo the changes".to_owned(),
+            ),
+            (
+                &self.unrecorded,
+                format!(
+                    "{RECORD} does not list these files, so they may have been changed since they were scaffolded:"
+                ),
+                format!("take {RECORD} from a commit that lists them"),
+            ),
+        ] {
+            let paths: BTreeSet<&String> = paths.iter().collect();
+            if !paths.is_empty() {
+                let list: String = paths.iter().map(|path| format!("  {path}\n")).collect();
+                message.push_str(&format!("{reason}\n{list}"));
+                remedies.push(remedy);
+            }
         }
-        Ok(())
+        if message.is_empty() {
+            return Ok(());
+        }
+        bail!(
+            "{message}no files were written; {}, or delete the files with `--force`",
+            remedies.join(", ")
+        )
     }
 
     fn render_api(&self, api: &ApiContext) -> Result<Vec<Rendered>> {
@@ -500,11 +532,24 @@ impl<'a> Removal<'a> {
 
     /// Returns whether a scaffolded file may be deleted or rewritten; remembers it if not.
     fn is_untouched(&mut self, path: &str, text: &str) -> bool {
-        let is_untouched = self.force || self.project.recorded(path, text);
-        if !is_untouched {
+        let is_untouched =
+            self.force || self.project.recorded(path, text) || self.is_as_scaffolded(path, text);
+        if !is_untouched && self.before.scaffolded_files().has(path) {
             self.changed.push(path.to_owned());
+        } else if !is_untouched {
+            self.unrecorded.push(path.to_owned());
         }
         is_untouched
+    }
+
+    /// Returns whether a file is as the templates have it, whatever the record says.
+    fn is_as_scaffolded(&self, path: &str, text: &str) -> bool {
+        let scaffold = self.scaffold.get_or_init(|| {
+            let (_, release) = find_base(&self.before, Archive::embedded()).ok()?;
+            rebuild_scaffold(&self.before, release).ok()
+        });
+        let scaffolded = scaffold.as_ref().and_then(|scaffold| scaffold.files.get(path));
+        scaffolded.is_some_and(|scaffolded| is_same_text(scaffolded, text))
     }
 
     /// Deletes a scaffolded file.

@@ -12,7 +12,7 @@ use crate::commands::update::find_base;
 use crate::commands::{bundle, grafana, helm};
 use crate::edit::merge::find_conflict;
 use crate::line_ends::is_same_text;
-use crate::project::Project;
+use crate::project::{Project, RECORD};
 use crate::tree::Tree;
 
 /// The library of a scaffolded project.
@@ -42,6 +42,12 @@ pub(super) fn examine_files(
     project: &Project,
     scaffold: Option<&Scaffold>,
 ) -> Result<Vec<Finding>> {
+    if project.scaffolded_files().is_empty() {
+        let message = format!("{RECORD} lists no files, so the scaffolded ones are not known");
+        let help =
+            format!("take it from a commit that has it, for example with `git checkout HEAD {RECORD}`");
+        return Ok(vec![Finding::warning("scaffold", message, help)]);
+    }
     let (mut changed, mut deleted, mut count) = (Vec::new(), Vec::new(), 0);
     for path in project.scaffolded_files().paths() {
         count += 1;
