@@ -375,8 +375,8 @@ fn the_storage_version_of_a_released_kind_stays() {
         assert_eq!(tree[TYPES], before[TYPES]);
         for line in [
             "remove `storage = false` from `#[kube(…)]` in src/api/v2/cup.rs",
-            "add it to `#[kube(…)]` in src/api/v1/cup.rs",
-            "docs/several-versions.md, steps 5 and 6",
+            "add `storage = false` to `#[kube(…)]` in src/api/v1/cup.rs",
+            "steps 5 and 6 of docs/several-versions.md in rbuilder",
         ] {
             assert!(ran.err.contains(line), "{line}: {}", ran.err);
         }

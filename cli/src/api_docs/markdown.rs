@@ -258,15 +258,12 @@ fn push_rules(page: &mut String, schema: &Schema, indent: &str) {
         } else {
             format!(" on {place}")
         };
-        let message = rule
-            .message
-            .as_deref()
-            .map(|message| format!(" {}", spans(message)));
-        page.push_str(&format!(
-            "\n{indent}Rule{place}:{} {}\n",
-            message.unwrap_or_default(),
-            code(rule.rule.trim())
-        ));
+        let expression = code(rule.rule.trim());
+        let rule = match rule.message.as_deref() {
+            Some(message) => format!("{} ({expression})", spans(message)),
+            None => expression,
+        };
+        page.push_str(&format!("\n{indent}Rule{place}: {rule}\n"));
     }
     if !schema.validations.is_empty() && indent.is_empty() {
         page.push('\n');

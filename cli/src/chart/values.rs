@@ -148,7 +148,7 @@ fn closed_object() -> Value {
 
 /// Prints the table of values as Markdown, with the defaults of values.yaml where that has them.
 pub(super) fn print_table(settings: &[Setting], values: &Value) -> String {
-    let mut out = String::from("| value | about | default |\n|---|---|---|\n");
+    let mut out = String::from("| value | description | default |\n|---|---|---|\n");
     for Setting {
         path, default, about, ..
     } in settings

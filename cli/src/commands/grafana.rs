@@ -64,7 +64,7 @@ pub fn plan_grafana(tree: &Tree, flags: &ProductMergeFlags) -> Result<Outcome> {
     }
     let next =
         "import grafana/*.json into Grafana, and deploy the rules with `rbuilder edit --enable prometheus`";
-    merge.report(&mut outcome, next, "make deploy");
+    merge.report(&mut outcome, next, "make deploy IMG=<image>");
     Ok(outcome)
 }
 

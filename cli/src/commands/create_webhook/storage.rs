@@ -168,7 +168,7 @@ impl LeftChange {
             .iter()
             .map(|(path, becomes_stored)| match becomes_stored {
                 true => format!("remove `storage = false` from `#[kube(…)]` in {path}"),
-                false => format!("add it to `#[kube(…)]` in {path}"),
+                false => format!("add `storage = false` to `#[kube(…)]` in {path}"),
             })
             .collect();
         outcome.warn(
@@ -177,7 +177,7 @@ impl LeftChange {
                 self.reason
             ),
             &format!(
-                "deploy the conversion first; to store the hub `{version}` when every replica converts, {}, and run `{}`; then migrate the objects (docs/several-versions.md, steps 5 and 6)",
+                "deploy the conversion first; to store the hub `{version}` when every replica converts, {}, and run `{}`; then migrate the objects (steps 5 and 6 of docs/several-versions.md in rbuilder)",
                 lines.join(", "),
                 "rbuilder manifests"
             ),
