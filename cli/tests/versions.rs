@@ -505,8 +505,11 @@ fn a_kind_that_only_project_has_is_told_of() {
     let said = folder.run("manifests").ok().err;
     for part in [
         "warning: PROJECT lists the kind `Cup` of cache.example.com/v1, but the source has no such kind",
-        "if it has become `Mug` of cache.example.com, correct its entry in PROJECT",
-        "`rbuilder delete api --group cache --version v1 --kind Cup`",
+        "if it has become `Mug` of cache.example.com, restore `Cup`, run `rbuilder create api --group cache --version v1 --kind Mug`, move \
+         your code to the new files, and run `rbuilder delete api --group cache --version v1 --kind Cup --force`; otherwise restore its \
+         type, or remove it with `rbuilder delete api --group cache --version v1 --kind Cup`",
+        // It keeps its plural, and so the name of the CRD.
+        "warning: the kind of the CRD `cups.cache.example.com` changes from `Cup` to `Mug`: the API server rejects this for an installed CRD",
     ] {
         assert!(said.contains(part), "{part}\n{said}");
     }
@@ -522,6 +525,149 @@ fn a_kind_that_only_project_has_is_told_of() {
         .run("delete api --group cache --version v1 --kind Cup")
         .ok();
     assert!(!ran.err.contains("PROJECT lists"), "{}", ran.err);
+}
+
+/// Follows the help about a new group: everything that is scaffolded has it afterwards.
+#[test]
+fn a_renamed_group_is_followed_by_the_scaffold() {
+    let folder = project();
+    folder.run(V2).ok();
+    folder
+        .run("create webhook --group cache --version v1 --kind Cup --conversion --spoke v2")
+        .ok();
+    let renamed = |text: &str| text.replace("cache.example.com", "store.example.com");
+    for (path, text) in folder.tree() {
+        if path.starts_with("src/") {
+            folder.write(&path, &renamed(&text));
+        }
+    }
+    let said = folder.run("manifests").ok().err;
+    for part in [
+        "warning: PROJECT lists the kind `Cup` of cache.example.com/v1, but the source has no such kind",
+        "help: if it has become `Cup` of store.example.com, write `group: store` in its entry in PROJECT, run `rbuilder update`, which \
+         updates its roles, and rename its sample to config/samples/store_v1_cup.yaml; otherwise",
+        "warning: this role is for `cups` of cache.example.com, and no CRD of the project has this resource; so are \
+         config/rbac/cup_editor_role.yaml, config/rbac/cup_viewer_role.yaml, config/webhook/cup_conversion_role.yaml\n  --> \
+         config/rbac/cup_admin_role.yaml:14:1\n",
+    ] {
+        assert!(said.contains(part), "{part}\n{said}");
+    }
+    assert!(!said.contains("config/rbac/role.yaml"), "{said}");
+    change(&folder, "PROJECT", "group: cache", "group: store");
+    let found = folder.run("doctor").out;
+    assert!(
+        found.contains(
+            "warning roles: config/rbac/cup_admin_role.yaml: this role is for `cups` of cache.example.com"
+        ),
+        "{found}"
+    );
+    assert!(
+        found.contains("warning samples: config/samples/cache_v1_cup.yaml"),
+        "{found}"
+    );
+    folder.run("update").ok();
+    assert!(folder.run("update").ok().out.starts_with("unchanged"));
+    for version in ["v1", "v2"] {
+        let old = format!("config/samples/cache_{version}_cup.yaml");
+        let text = renamed(&folder.tree()[&old]);
+        folder.remove(&old);
+        folder.write(&old.replace("cache_", "store_"), &text);
+    }
+    let list = "config/samples/kustomization.yaml";
+    let text = folder.tree()[list].replace("cache_", "store_");
+    folder.write(list, &text);
+    folder.run("manifests --check").ok();
+    let found = folder.run("doctor").out;
+    assert!(
+        !found.contains("warning roles") && !found.contains("warning samples"),
+        "{found}"
+    );
+    let stale: Vec<String> = folder
+        .tree()
+        .into_iter()
+        .filter(|(_, text)| text.contains("cache.example.com"))
+        .map(|(path, _)| path)
+        .collect();
+    assert!(stale.is_empty(), "{stale:?}");
+}
+
+/// The kind that takes the place of another is created like it.
+#[test]
+fn the_command_for_a_renamed_kind_has_its_flags() {
+    let folder = Folder::new();
+    folder.run("init --domain example.com --project-name shop").ok();
+    folder
+        .run("create api --group cache --version v1 --kind Shelf --namespaced=false --controller=false")
+        .ok();
+    let path = "src/api/v1/shelf.rs";
+    change(&folder, path, "kind = \"Shelf\"", "kind = \"Rack\"");
+    change(&folder, path, "plural = \"shelves\"", "plural = \"rackses\"");
+    let said = folder.run("manifests").ok().err;
+    let create = "create api --group cache --version v1 --kind Rack --plural rackses --namespaced=false --controller=false";
+    assert!(said.contains(&format!("run `rbuilder {create}`")), "{said}");
+    change(&folder, path, "kind = \"Rack\"", "kind = \"Shelf\"");
+    change(&folder, path, "plural = \"rackses\"", "plural = \"shelves\"");
+    folder.run(create).ok();
+    folder
+        .run("delete api --group cache --version v1 --kind Shelf --force")
+        .ok();
+    let stale: Vec<String> = folder
+        .tree()
+        .into_keys()
+        .filter(|path| path.contains("shel"))
+        .collect();
+    assert!(stale.is_empty(), "{stale:?}");
+    let ran = folder.run("manifests --check").ok();
+    assert_eq!(ran.err, "");
+}
+
+/// A role that the user has changed stays, and is named until its rules are right.
+#[test]
+fn a_renamed_plural_is_told_of() {
+    let folder = project();
+    change(&folder, TYPES, "plural = \"cups\"", "plural = \"cupboards\"");
+    let said = folder.run("manifests").ok().err;
+    assert!(
+        said.contains(" --> config/rbac/role.yaml:")
+            && said.contains("help: update the `#[rbac(…)]` markers in the source that name this resource"),
+        "{said}"
+    );
+    let controller = "src/controller/cup.rs";
+    let text = folder.tree()[controller].replace("\"cups", "\"cupboards");
+    folder.write(controller, &text);
+    for part in [
+        "warning: PROJECT has the plural `cups` for `Cup`, but the source has `cupboards`\n  --> PROJECT:",
+        "help: write `plural: cupboards` in all its entries in PROJECT, and run `rbuilder update`, which updates its roles",
+        "warning: this role is for `cups` of cache.example.com",
+    ] {
+        assert!(said.contains(part), "{part}\n{said}");
+    }
+    change(&folder, "PROJECT", "plural: cups", "plural: cupboards");
+    let viewer = "config/rbac/cup_viewer_role.yaml";
+    folder.write(viewer, &format!("{}# mine\n", folder.tree()[viewer]));
+    folder.run("update").ok();
+    let tree = folder.tree();
+    assert!(tree["config/rbac/cup_editor_role.yaml"].contains("- cupboards\n"));
+    assert!(tree[viewer].contains("- cups\n"));
+    let found = folder.run("doctor").out;
+    assert_eq!(found.matches("warning roles").count(), 1, "{found}");
+    assert!(found.contains(&format!("warning roles: {viewer}: ")), "{found}");
+}
+
+#[test]
+fn a_changed_scope_is_told_of() {
+    let folder = project();
+    change(&folder, TYPES, "    namespaced,\n", "");
+    let said = folder.run("manifests").ok().err;
+    for part in [
+        "warning: the scope of the CRD `cups.cache.example.com` changes from `Namespaced` to `Cluster`: the API server rejects this for an \
+         installed CRD\n  --> src/api/v1/cup.rs:",
+        "help: undo it, or delete the CRD and all its objects from each cluster first",
+        "warning: `Cup` is namespaced according to PROJECT, but cluster-scoped in the source",
+        "help: remove `namespaced: true` below `api` in all its entries in PROJECT, and adapt its tests",
+    ] {
+        assert!(said.contains(part), "{part}\n{said}");
+    }
 }
 
 /// A sample is written with the types and does not change with them; a further version copies it.

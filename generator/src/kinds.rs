@@ -16,6 +16,8 @@ pub struct KindSummary {
     pub group: String,
     /// Its plural; empty if its attributes could not be read.
     pub plural: String,
+    /// True if its objects are in namespaces.
+    pub is_namespaced: bool,
     /// Its versions, by name.
     pub versions: Vec<String>,
     /// The struct of its first version.
@@ -60,6 +62,7 @@ pub(crate) struct Kind {
     pub(crate) kind: String,
     pub(crate) group: String,
     pub(crate) plural: String,
+    pub(crate) is_namespaced: bool,
     pub(crate) versions: Vec<String>,
     pub(crate) place: FileRange,
     pub(crate) package: String,
@@ -119,6 +122,7 @@ pub(crate) fn summarize_kinds(
             kind: kind.kind,
             group: kind.group,
             plural: kind.plural,
+            is_namespaced: kind.is_namespaced,
             versions: kind.versions,
             place: kind.place,
             package: kind.package,

@@ -16,6 +16,15 @@ fn group_path(project: &Project, resource: &Resource) -> String {
     }
 }
 
+/// Returns the path of the sample of a kind.
+pub(in crate::commands) fn sample_file(group: &str, version: &str, kind: &str) -> String {
+    let group = match group {
+        "" => String::new(),
+        group => format!("{group}_"),
+    };
+    format!("config/samples/{group}{version}_{}.yaml", kind.to_lowercase())
+}
+
 /// Returns the module of a controller: that of its name, or of its kind if it was given none.
 pub(super) fn controller_module(resource: &Resource, name: &str) -> String {
     if name == resource.default_controller() {
@@ -159,11 +168,6 @@ impl<'a> ApiPlaces<'a> {
         } else {
             singular.clone()
         };
-        let group_file = if group.is_empty() {
-            String::new()
-        } else {
-            format!("{group}_")
-        };
         let api_version = if qualified_group.is_empty() {
             version.clone()
         } else {
@@ -199,7 +203,7 @@ impl<'a> ApiPlaces<'a> {
             cluster_wide: !self.namespaced,
             storage: self.stored,
             crd_file: format!("config/crd/bases/{qualified_group}_{plural}.yaml"),
-            sample_file: format!("config/samples/{group_file}{version}_{singular}.yaml"),
+            sample_file: sample_file(group, version, kind),
             sample_name: if self.further {
                 format!("{singular}-sample-{version}")
             } else {

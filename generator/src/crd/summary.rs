@@ -25,6 +25,7 @@ pub(super) fn list_kinds(
             kind: (*kind).to_owned(),
             group: (*group).to_owned(),
             plural: versions[0].1.plural_name(),
+            is_namespaced: versions[0].1.namespaced,
             versions: versions
                 .iter()
                 .map(|(_, version)| version.version.clone())
@@ -58,6 +59,7 @@ pub(super) fn list_kinds(
             kind: resource.kind.clone(),
             group: resource.group.clone(),
             plural: resource.plural_name(),
+            is_namespaced: resource.namespaced,
             versions: Vec::new(),
             state: State::Skipped(why),
             ..unnamed(package, item, report)
@@ -100,6 +102,7 @@ fn unnamed(package: &Package, item: &TypeItem, report: &Report) -> Kind {
         kind: item.kind_struct.clone().unwrap_or_default(),
         group: String::new(),
         plural: String::new(),
+        is_namespaced: false,
         versions: Vec::new(),
         place: FileRange::new(report.files.path(item.file), range),
         package: package.member(item.module).folder.clone(),

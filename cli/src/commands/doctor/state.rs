@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::path::Path;
 
 use anyhow::Result;
-use rbuilder_generator::versions;
+use rbuilder_generator::{Diagnostic, versions};
 use serde_json::Value;
 use toml_edit::{Document, Item};
 
@@ -71,6 +71,7 @@ pub(super) fn examine_project(tree: &Tree) -> (Needs, Vec<Finding>) {
         findings.push(examine_manifests(tree, scaffold));
     }
     findings.extend(examine("samples", examine_samples(tree)));
+    findings.extend(examine("roles", examine_roles(tree, &project)));
     (needs, findings)
 }
 
@@ -218,11 +219,21 @@ fn find_missing_module(message: &Value) -> Option<&str> {
 /// Checks each sample against the CRD of its kind.
 fn examine_samples(tree: &Tree) -> Result<Vec<Finding>> {
     let refused = manifests::find_refused_before(&Plan::default(), tree)?;
-    let describe = |said: &rbuilder_generator::Diagnostic| {
+    Ok(to_findings("samples", &refused))
+}
+
+/// Checks that the resources in scaffolded roles exist.
+fn examine_roles(tree: &Tree, project: &Project) -> Result<Vec<Finding>> {
+    let stale = manifests::find_stale_roles(tree, project)?;
+    Ok(to_findings("roles", &stale))
+}
+
+fn to_findings(check: &'static str, diagnostics: &[Diagnostic]) -> Vec<Finding> {
+    let describe = |said: &Diagnostic| {
         let help = said.help.clone().unwrap_or_default();
-        Finding::warning("samples", format!("{}: {}", said.place.path, said.message), help)
+        Finding::warning(check, format!("{}: {}", said.place.path, said.message), help)
     };
-    Ok(refused.iter().map(describe).collect())
+    diagnostics.iter().map(describe).collect()
 }
 
 /// Returns the place and the message of a diagnostic in one line.

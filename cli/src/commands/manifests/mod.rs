@@ -8,6 +8,7 @@ mod permissions;
 mod replaced;
 mod samples;
 mod settings;
+mod stale_roles;
 mod stored;
 mod versions;
 
@@ -35,8 +36,9 @@ use loss::find_losses;
 use nothing::explain_nothing;
 pub(super) use samples::find_refused_before;
 pub(super) use settings::{DEFAULT_FILE, Settings};
+pub(super) use stale_roles::find_stale_roles;
 use stored::find_unreadable;
-use versions::{find_lost_storage, find_unlisted};
+use versions::{find_immutable, find_lost_storage, find_unlisted};
 
 /// A request to generate manifests.
 #[derive(Clone)]
@@ -298,8 +300,12 @@ pub(super) fn add_to_plan(plan: &mut Plan, tree: &Tree, request: &Request) -> Re
         found.diagnostics.extend(unreadable);
         let lost = find_lost_storage(plan, &request.layout, &found.kinds);
         found.diagnostics.extend(lost);
+        let immutable = find_immutable(plan, &request.layout, &found.kinds);
+        found.diagnostics.extend(immutable);
         let refused = samples::find_refused(plan, tree, &request.layout);
         found.diagnostics.extend(refused);
+        let stale = stale_roles::find_stale(plan, tree, &request.layout);
+        found.diagnostics.extend(stale);
         if is_complete && request.reads_all() {
             let known = read_known(&sources);
             let unlisted = known.map(|(text, known)| find_unlisted(&text, &known, &found.kinds));

@@ -15,6 +15,7 @@ use serde_json::Value;
 use super::Request;
 use super::layout::Layout;
 use crate::plan::Plan;
+use crate::project::{Project, strip_domain};
 use crate::tree::Tree;
 use crate::yaml_stream::{is_yaml, list_items, parse_documents, read_documents};
 
@@ -35,7 +36,7 @@ pub(super) fn find_refused(plan: &Plan, tree: &Tree, layout: &Layout) -> Vec<Dia
     if crds.is_empty() && before.is_empty() {
         return Vec::new();
     }
-    let was_known = |object: &Value| find_version(&before, object).is_some();
+    let was_known = |_: &str, object: &Value| find_version(&before, object).is_some();
     check_samples(plan, tree, &crds, &was_known)
 }
 
@@ -60,8 +61,23 @@ pub(in crate::commands) fn find_refused_before(plan: &Plan, tree: &Tree) -> Resu
     }
     // What a plan changes is checked by `find_refused`.
     let is_settled = plan.changes().keys().all(|path| !layout.holds_crd(path));
-    let is_own = |object: &Value| is_settled && group_of(object).is_some_and(|group| groups.contains(group));
+    let project = Project::read(tree)?.filter(|project| project.foreign_layout().is_none());
+    let is_own = |path: &str, object: &Value| {
+        let group = group_of(object).filter(|_| is_settled);
+        group.is_some_and(|group| {
+            groups.contains(group)
+                || project
+                    .as_ref()
+                    .is_some_and(|project| is_scaffolded_for(project, path, group))
+        })
+    };
     Ok(check_samples(plan, tree, &crds, &is_own))
+}
+
+/// Returns whether a sample was scaffolded for a group of the project.
+fn is_scaffolded_for(project: &Project, path: &str, group: &str) -> bool {
+    let domain = &project.known.domain;
+    project.scaffolded_files().has(path) && !domain.is_empty() && strip_domain(group, domain).is_some()
 }
 
 fn read_crds(text: &str) -> Vec<Value> {
@@ -76,7 +92,7 @@ fn check_samples(
     plan: &Plan,
     tree: &Tree,
     crds: &[Value],
-    is_own: &dyn Fn(&Value) -> bool,
+    is_own: &dyn Fn(&str, &Value) -> bool,
 ) -> Vec<Diagnostic> {
     let planned = plan.changes().keys();
     let mut paths: Vec<String> = planned
@@ -99,7 +115,7 @@ fn check_samples(
             for object in objects {
                 let reason = match find_version(crds, &object) {
                     Some(version) => check_object(&object, version).err().map(Reason::Invalid),
-                    None => is_own(&object).then_some(Reason::Unknown),
+                    None => is_own(&path, &object).then_some(Reason::Unknown),
                 };
                 let sample = match object["metadata"]["name"].as_str().filter(|_| is_listed) {
                     Some(name) => format!("the sample `{name}` in this list"),

@@ -1,8 +1,8 @@
-//! Warnings about versions that a kind has lost: in its CRD, or since PROJECT was written.
+//! Warnings about names and versions that have changed in the source: against the CRD that was there, and against PROJECT.
 //!
-//! A version is renamed in the source with one edit, and the CRD then is one that a cluster does not take: the API server
-//! refuses a CRD without a version of `status.storedVersions`, in which objects may be stored. In PROJECT the version keeps its
-//! old name, by which other commands look for its files.
+//! A version, a kind or a scope is changed in the source with one edit, and the CRD then is one that a cluster does not take: the API
+//! server rejects a CRD without a version of `status.storedVersions`, in which objects may be stored, and a change of its kind or scope.
+//! In PROJECT the old names stay, by which other commands look for files and write roles.
 
 use std::ops::Range;
 
@@ -10,8 +10,9 @@ use rbuilder_generator::{Diagnostic, FileRange, KindSummary};
 use serde::Deserialize;
 
 use super::layout::Layout;
+use crate::commands::places::sample_file;
 use crate::plan::{Change, Plan};
-use crate::project::{FILE, Known, Resource, naming_flags};
+use crate::project::{FILE, Known, Resource, names, naming_flags, strip_domain};
 
 /// Returns a warning for each CRD that a plan leaves without the version in which its objects are stored.
 pub(super) fn find_lost_storage(plan: &Plan, layout: &Layout, kinds: &[KindSummary]) -> Vec<Diagnostic> {
@@ -32,12 +33,64 @@ struct Crd {
     spec: Spec,
 }
 
+/// Returns a warning for each CRD of which a plan changes what the API server lets nobody change.
+pub(super) fn find_immutable(plan: &Plan, layout: &Layout, kinds: &[KindSummary]) -> Vec<Diagnostic> {
+    let crds = plan.changes().iter().filter(|(path, _)| layout.holds_crd(path));
+    let mut found = Vec::new();
+    for (path, change) in crds {
+        let (Change::Edit { before, after } | Change::Replace { before, after }) = change else {
+            continue;
+        };
+        let (before, after) = (read_specs(before), read_specs(after));
+        for old in &before {
+            let Some(new) = after.iter().find(|new| new.is_same_crd(old)) else {
+                continue;
+            };
+            for (what, old_value, new_value) in [
+                ("kind", &old.names.kind, &new.names.kind),
+                ("scope", &old.scope, &new.scope),
+            ] {
+                if old_value != new_value {
+                    let message = format!(
+                        "the {what} of the CRD `{}.{}` changes from `{old_value}` to `{new_value}`: the API server rejects this for an \
+                         installed CRD",
+                        new.names.plural, new.group
+                    );
+                    let help = "undo it, or delete the CRD and all its objects from each cluster first";
+                    found.push(Diagnostic::warning(new.place(path, kinds), message).help(help));
+                }
+            }
+        }
+    }
+    found
+}
+
+fn read_specs(text: &str) -> Vec<Spec> {
+    let crds = serde_saphyr::from_multiple::<Crd>(text).unwrap_or_default();
+    crds.into_iter().map(|crd| crd.spec).collect()
+}
+
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Spec {
     group: String,
+    scope: String,
     names: Names,
     versions: Vec<Version>,
+}
+
+impl Spec {
+    /// Returns whether both are of the CRD with the same name.
+    fn is_same_crd(&self, other: &Spec) -> bool {
+        (&self.group, &self.names.plural) == (&other.group, &other.names.plural)
+    }
+
+    /// Returns the place of the kind in the source, or else the manifest.
+    fn place(&self, path: &str, kinds: &[KindSummary]) -> FileRange {
+        let names = (&self.group, &self.names.plural);
+        let kind = kinds.iter().find(|kind| (&kind.group, &kind.plural) == names);
+        kind.map_or_else(|| FileRange::new(path, 0..0), |kind| kind.place.clone())
+    }
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -65,11 +118,9 @@ struct LostStorage {
 }
 
 fn compare_versions(before: &str, after: &str) -> Vec<LostStorage> {
-    let read = |text: &str| serde_saphyr::from_multiple::<Crd>(text).unwrap_or_default();
-    let after = read(after);
-    let lost = |Crd { spec }: Crd| -> Option<LostStorage> {
-        let mut new = after.iter().map(|crd| &crd.spec);
-        let new = new.find(|new| (&new.group, &new.names.plural) == (&spec.group, &spec.names.plural))?;
+    let after = read_specs(after);
+    let lost = |spec: Spec| -> Option<LostStorage> {
+        let new = after.iter().find(|new| new.is_same_crd(&spec))?;
         let stored = spec.versions.into_iter().find(|version| version.storage)?;
         let is_kept = new.versions.iter().any(|version| version.name == stored.name);
         let storage = new.versions.iter().find(|version| version.storage)?;
@@ -81,7 +132,7 @@ fn compare_versions(before: &str, after: &str) -> Vec<LostStorage> {
             new: storage.name.clone(),
         })
     };
-    read(before).into_iter().filter_map(lost).collect()
+    read_specs(before).into_iter().filter_map(lost).collect()
 }
 
 fn warn_of_storage(path: &str, lost: &LostStorage, kinds: &[KindSummary]) -> Diagnostic {
@@ -115,7 +166,7 @@ pub(super) fn find_unlisted(text: &str, known: &Known, kinds: &[KindSummary]) ->
             .iter()
             .filter(|kind| kind.group == group && kind.kind == resource.kind);
         let (message, help) = match same.next() {
-            Some(kind) if kind.versions.contains(&resource.version) => return None,
+            Some(kind) if kind.versions.contains(&resource.version) => describe_difference(resource, kind)?,
             Some(kind) => describe_version(known, resource, kind),
             None => describe_kind(known, resource, kinds),
         };
@@ -178,31 +229,129 @@ fn describe_version(known: &Known, resource: &Resource, kind: &KindSummary) -> (
     (message, help)
 }
 
+/// Returns message and help about a kind whose plural or scope differs in the source; `None` if neither does.
+fn describe_difference(resource: &Resource, kind: &KindSummary) -> Option<(String, String)> {
+    let Resource {
+        kind: name, plural, ..
+    } = resource;
+    let scope = |is_namespaced| {
+        if is_namespaced {
+            "namespaced"
+        } else {
+            "cluster-scoped"
+        }
+    };
+    if !plural.is_empty() && *plural != kind.plural {
+        return Some((
+            format!(
+                "{FILE} has the plural `{plural}` for `{name}`, but the source has `{}`",
+                kind.plural
+            ),
+            format!(
+                "write `plural: {}` in all its entries in {FILE}, and run `rbuilder update`, which updates its roles",
+                kind.plural
+            ),
+        ));
+    }
+    let (listed, found) = (resource.is_namespaced(), kind.is_namespaced);
+    (listed != found).then(|| {
+        let message = format!(
+            "`{name}` is {} according to {FILE}, but {} in the source",
+            scope(listed),
+            scope(found)
+        );
+        let entry = match found {
+            true => "write `namespaced: true` below `api`",
+            false => "remove `namespaced: true` below `api`",
+        };
+        (
+            message,
+            format!("{entry} in all its entries in {FILE}, and adapt its tests"),
+        )
+    })
+}
+
 /// Returns message and help about a kind that the source does not have.
 fn describe_kind(known: &Known, resource: &Resource, kinds: &[KindSummary]) -> (String, String) {
     let (name, version, group) = (&resource.kind, &resource.version, resource.qualified_group());
     let message =
         format!("{FILE} lists the kind `{name}` of {group}/{version}, but the source has no such kind");
-    let mut unlisted = kinds.iter().filter(|kind| {
-        kind.versions.contains(version)
+    let delete = delete_command(resource);
+    let otherwise = format!("otherwise restore its type, or remove it with `{delete}`");
+    let help = match find_renamed(known, resource, kinds) {
+        Some(renamed) => format!("{}; {otherwise}", explain_rename(known, resource, renamed)),
+        None => format!("restore its type, or remove it with `{delete}`"),
+    };
+    (message, help)
+}
+
+/// Returns the kind that one of PROJECT has become: that of the same name in another group, or the only one that is not listed.
+fn find_renamed<'k>(known: &Known, resource: &Resource, kinds: &'k [KindSummary]) -> Option<&'k KindSummary> {
+    let is_unlisted = |kind: &&KindSummary| {
+        kind.versions.contains(&resource.version)
             && !kind
                 .versions
                 .iter()
                 .any(|version| is_listed(known, kind, version))
-    });
-    let help = match (unlisted.next(), unlisted.next()) {
-        (Some(renamed), None) => format!(
-            "if it has become `{}` of {}, correct its entry in {FILE}; otherwise restore its type, or remove it with `{}`",
-            renamed.kind,
-            renamed.group,
-            delete_command(resource)
-        ),
-        _ => format!(
-            "restore its type, or remove it with `{}`",
-            delete_command(resource)
-        ),
     };
-    (message, help)
+    let mut unlisted = kinds.iter().filter(is_unlisted);
+    let mut same_name = kinds
+        .iter()
+        .filter(is_unlisted)
+        .filter(|kind| kind.kind == resource.kind);
+    if let (Some(renamed), None) = (same_name.next(), same_name.next()) {
+        return Some(renamed);
+    }
+    match (unlisted.next(), unlisted.next()) {
+        (Some(renamed), None) => Some(renamed),
+        _ => None,
+    }
+}
+
+/// Returns what to do about a kind that has another name or group.
+///
+/// The group is part of few paths in a project with one group: PROJECT is corrected, and `update` corrects the roles. All else that
+/// has the name of a kind, or of a group among several, is files and modules, which `create` and `delete` make and remove.
+fn explain_rename(known: &Known, resource: &Resource, renamed: &KindSummary) -> String {
+    let Resource { kind, version, .. } = resource;
+    let has_become = format!("if it has become `{}` of {}", renamed.kind, renamed.group);
+    let group = strip_domain(&renamed.group, &known.domain);
+    match group {
+        Some(group) if renamed.kind == *kind && !known.multigroup => {
+            let edit = match group {
+                "" => "remove `group` from its entry".to_owned(),
+                group => format!("write `group: {group}` in its entry"),
+            };
+            format!(
+                "{has_become}, {edit} in {FILE}, run `rbuilder update`, which updates its roles, and rename its sample to {}",
+                sample_file(group, version, kind)
+            )
+        }
+        Some(group) => format!(
+            "{has_become}, restore `{kind}`, run `rbuilder create api {}{}`, move your code to the new files, and run `{} --force`",
+            naming_flags(group, version, &renamed.kind),
+            flags_like(resource, renamed),
+            delete_command(resource)
+        ),
+        None => format!("{has_become}, correct its entry in {FILE}"),
+    }
+}
+
+/// Returns the flags of `create api` for a kind that takes the place of another, after those that name it.
+fn flags_like(resource: &Resource, renamed: &KindSummary) -> String {
+    let mut flags = String::new();
+    if renamed.plural != resource.plural && renamed.plural != names::plural_of(&renamed.kind) {
+        flags.push_str(&format!(" --plural {}", renamed.plural));
+    }
+    for (name, has_it) in [
+        ("namespaced", renamed.is_namespaced),
+        ("controller", resource.has_controller()),
+    ] {
+        if !has_it {
+            flags.push_str(&format!(" --{name}=false"));
+        }
+    }
+    flags
 }
 
 fn delete_command(resource: &Resource) -> String {

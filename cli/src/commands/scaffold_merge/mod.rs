@@ -36,6 +36,8 @@ pub(super) struct ScaffoldMerge<'a> {
     archive: &'static Archive,
     /// Files to write again although the user has deleted them.
     restored: BTreeSet<String>,
+    /// True if roles are written again that are as they were recorded, and not as PROJECT has their kind.
+    refreshes_roles: bool,
     plan: Plan,
     report: Report,
 }
@@ -112,6 +114,7 @@ impl<'a> ScaffoldMerge<'a> {
             archive,
             project,
             restored: BTreeSet::new(),
+            refreshes_roles: false,
             plan: Plan::default(),
             report,
         };
@@ -122,6 +125,14 @@ impl<'a> ScaffoldMerge<'a> {
     /// Merges into the files as they are after moves; the project and the scaffolds are those after the moves, too.
     pub(super) fn after(self, relocated: Relocated) -> Self {
         ScaffoldMerge { relocated, ..self }
+    }
+
+    /// Updates the roles of kinds whose entries in PROJECT have been corrected.
+    pub(super) fn refresh_roles(self) -> Self {
+        ScaffoldMerge {
+            refreshes_roles: true,
+            ..self
+        }
     }
 
     /// Writes files of the new scaffold again that the user has deleted: those at paths, and in directories.
@@ -237,6 +248,11 @@ impl<'a> ScaffoldMerge<'a> {
             (None, _, Some(theirs)) if self.restored.contains(path) => {
                 return Ok(Fate::Replace(theirs.clone()));
             }
+            (Some(ours), _, Some(theirs))
+                if base == Some(theirs) && self.is_role_of_old_names(path, ours, theirs) =>
+            {
+                return Ok(Fate::Replace(theirs.clone()));
+            }
             _ if base == theirs => return Ok(Fate::Keep),
             (None, None, Some(theirs)) => return Ok(Fate::Replace(theirs.clone())),
             (None, _, theirs) => {
@@ -265,6 +281,13 @@ impl<'a> ScaffoldMerge<'a> {
         )))
     }
 
+    /// Returns whether a file is a role that only the command has written, and that is not as PROJECT has the names of its kind:
+    /// they were others when it was scaffolded.
+    fn is_role_of_old_names(&self, path: &str, ours: &str, theirs: &str) -> bool {
+        let is_role = path.starts_with("config/") && path.ends_with("_role.yaml");
+        self.refreshes_roles && is_role && self.project.recorded(path, ours) && !is_same_text(ours, theirs)
+    }
+
     /// Returns whether a file was there before the project was initialized, and has been left alone: one that only a
     /// command writes, and that is not in the record.
     fn is_users(&self, path: &str) -> bool {
@@ -291,7 +314,7 @@ impl<'a> ScaffoldMerge<'a> {
     /// Records a file as scaffolded in its new form, so that a command that scaffolds it again finds nothing to do.
     fn record(&self, target: &mut Project, path: &str, ours: Option<&str>, fate: &Fate) {
         let is_same = self.base.files.get(path) == self.theirs.files.get(path);
-        if (is_same && !self.restored.contains(path)) || self.is_users(path) {
+        if (is_same && !matches!(fate, Fate::Replace(_))) || self.is_users(path) {
             return;
         }
         if !self.theirs.files.contains_key(path) {

@@ -60,8 +60,9 @@ pub fn plan_update(tree: &Tree, flags: &UpdateFlags, archive: &'static Archive) 
         rebuild_scaffold(&project, release)?,
         rebuild_scaffold(&target, None)?,
     );
-    let merge =
-        ScaffoldMerge::new("update", tree, project, scaffolds, labels, archive)?.restore(&flags.restore)?;
+    let merge = ScaffoldMerge::new("update", tree, project, scaffolds, labels, archive)?
+        .refresh_roles()
+        .restore(&flags.restore)?;
     let library = target.known.rbuilder.library.clone();
     let (mut outcome, report) = merge.run(target, flags.merge)?;
     if from != VERSION {

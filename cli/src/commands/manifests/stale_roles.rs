@@ -1,0 +1,166 @@
+//! Roles for resources that no CRD of the project has any more.
+//!
+//! The roles for users of a kind, and the one to inject the CA bundle into a CRD, are written with the kind and stay as they are when
+//! its group or plural changes in the source, and so do the markers of controllers. Kubernetes accepts a role for a resource that does not exist. As with samples, a run
+//! that changes CRDs checks the names that these lose, and `doctor` checks all.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use anyhow::Result;
+use rbuilder_generator::{Diagnostic, FileRange};
+use serde_json::Value;
+
+use super::Request;
+use super::layout::Layout;
+use crate::plan::Plan;
+use crate::project::{Project, strip_domain};
+use crate::tree::Tree;
+use crate::yaml_stream::{Document, is_yaml, parse_documents, read_documents};
+
+/// The directories of scaffolded roles.
+const FOLDERS: [&str; 2] = ["config/rbac", "config/webhook"];
+
+/// Help about a scaffolded role, or one that a person wrote.
+const OF_FILES: &str = "update the groups, resources and names in its rules, or delete it and its entry in the kustomization; once \
+                        PROJECT has the new group and plural, `rbuilder update` updates each role that you have not changed";
+
+/// Help about the generated role.
+const OF_MARKERS: &str = "update the `#[rbac(…)]` markers in the source that name this resource";
+
+/// A group and the plural of a resource in it.
+type Resource = (String, String);
+
+/// Returns a warning for each role with a resource whose CRD a plan removes or renames.
+pub(super) fn find_stale(plan: &Plan, tree: &Tree, layout: &Layout) -> Vec<Diagnostic> {
+    let changes = plan.changes().iter().filter(|(path, _)| layout.holds_crd(path));
+    let (mut before, mut after) = (BTreeSet::new(), BTreeSet::new());
+    for (_, change) in changes {
+        before.extend(list_resources(change.before()));
+        after.extend(list_resources(change.after().unwrap_or_default()));
+    }
+    let lost: BTreeSet<Resource> = before.difference(&after).cloned().collect();
+    if lost.is_empty() {
+        return Vec::new();
+    }
+    check_roles(plan, tree, layout, &|_, resource| lost.contains(resource))
+}
+
+/// Returns a warning for each scaffolded role with a resource in a group of the project that no CRD of the project has.
+///
+/// # Errors
+/// Fails if the settings, a directory or a CRD cannot be read.
+pub(in crate::commands) fn find_stale_roles(tree: &Tree, project: &Project) -> Result<Vec<Diagnostic>> {
+    let layout = Request::default().with_settings(tree)?.layout;
+    let mut known = BTreeSet::new();
+    for path in layout.list_crds(tree)? {
+        known.extend(list_resources(&tree.read(&path)?.unwrap_or_default()));
+    }
+    let domain = &project.known.domain;
+    let is_own = |group: &str| !domain.is_empty() && strip_domain(group, domain).is_some();
+    let is_stale = |path: &str, resource: &Resource| {
+        project.scaffolded_files().has(path) && is_own(&resource.0) && !known.contains(resource)
+    };
+    Ok(check_roles(&Plan::default(), tree, &layout, &is_stale))
+}
+
+/// Returns the resources of the CRDs in a text; none if it cannot be read.
+fn list_resources(text: &str) -> Vec<Resource> {
+    let part = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let documents = parse_documents(text).unwrap_or_default().into_iter();
+    documents
+        .map(|crd| (part(&crd["spec"]["group"]), part(&crd["spec"]["names"]["plural"])))
+        .collect()
+}
+
+/// Checks the roles that are there after a plan, and returns a warning for each resource, at the first role that names it. What cannot
+/// be read is passed over.
+fn check_roles(
+    plan: &Plan,
+    tree: &Tree,
+    layout: &Layout,
+    is_stale: &dyn Fn(&str, &Resource) -> bool,
+) -> Vec<Diagnostic> {
+    // By resource, those that people change before the one that is generated.
+    let mut stale: BTreeMap<(bool, Resource), Vec<FileRange>> = BTreeMap::new();
+    let paths = FOLDERS
+        .iter()
+        .flat_map(|folder| tree.list(folder).unwrap_or_default());
+    for path in paths.filter(|path| is_yaml(path) && !layout.is_webhooks(path)) {
+        let Ok(Some(text)) = plan.read(tree, &path) else {
+            continue;
+        };
+        for document in read_documents(&path, &text).unwrap_or_default() {
+            let mut named = list_named(&document.value).into_iter();
+            if let Some(resource) = named.find(|resource| is_stale(&path, resource)) {
+                let place = FileRange::new(&path, find_line(&text, &document, &resource));
+                stale
+                    .entry((layout.is_role(&path), resource))
+                    .or_default()
+                    .push(place);
+            }
+        }
+    }
+    let warnings = stale
+        .into_iter()
+        .filter_map(|((is_generated, resource), places)| {
+            let help = if is_generated { OF_MARKERS } else { OF_FILES };
+            Some(warn_of_roles(&resource, places)?.help(help))
+        });
+    warnings.collect()
+}
+
+/// Returns the resources that the rules of a role name: in groups, and by the names of CRDs.
+fn list_named(role: &Value) -> Vec<Resource> {
+    if !matches!(role["kind"].as_str(), Some("Role" | "ClusterRole")) {
+        return Vec::new();
+    }
+    let mut named = Vec::new();
+    for rule in role["rules"].as_array().into_iter().flatten() {
+        let list = |key: &str| -> Vec<&str> {
+            let values = rule[key].as_array().into_iter().flatten();
+            values.filter_map(Value::as_str).collect()
+        };
+        let resources = list("resources");
+        for group in list("apiGroups") {
+            let plurals = resources.iter().filter_map(|resource| resource.split('/').next());
+            named.extend(plurals.map(|plural| (group.to_owned(), plural.to_owned())));
+        }
+        if resources.contains(&"customresourcedefinitions") {
+            let crds = list("resourceNames").into_iter();
+            let parts = crds.filter_map(|name| name.split_once('.'));
+            named.extend(parts.map(|(plural, group)| (group.to_owned(), plural.to_owned())));
+        }
+    }
+    named.retain(|(_, plural)| plural != "*");
+    named
+}
+
+/// Returns the line of a role that names a resource.
+fn find_line(text: &str, document: &Document, (group, plural): &Resource) -> Range<usize> {
+    let crd = format!("{plural}.{group}");
+    let names_it = |line: &str| {
+        let entry = line.trim().trim_start_matches("- ");
+        entry == crd || entry.split('/').next() == Some(plural)
+    };
+    let first = document.line.saturating_sub(1);
+    let mut lines = text.split_inclusive('\n').enumerate().skip(first);
+    let line = lines.find(|(_, line)| names_it(line)).map_or(first, |(at, _)| at);
+    let start: usize = text.split_inclusive('\n').take(line).map(str::len).sum();
+    let length = text[start..].lines().next().map_or(0, str::len);
+    start..start + length
+}
+
+/// Returns the warning about the roles that name a resource.
+fn warn_of_roles((group, plural): &Resource, places: Vec<FileRange>) -> Option<Diagnostic> {
+    let mut others: Vec<String> = places.iter().skip(1).map(|place| place.path.clone()).collect();
+    let first = places.into_iter().next()?;
+    others.retain(|path| *path != first.path);
+    others.dedup();
+    let mut message =
+        format!("this role is for `{plural}` of {group}, and no CRD of the project has this resource");
+    if !others.is_empty() {
+        message.push_str(&format!("; so are {}", others.join(", ")));
+    }
+    Some(Diagnostic::warning(first, message))
+}
