@@ -678,3 +678,42 @@ fn moves_that_are_not_certain_are_refused() {
         ran.err
     );
 }
+
+/// What is made of `config/` is named when a command changes that.
+#[test]
+fn a_chart_and_a_bundle_that_are_out_of_date_are_named() {
+    let chart = "config/ has changed. To update the chart, run:\n  rbuilder helm\n";
+    let both = "config/ has changed. To update the chart and the bundle, run:\n  rbuilder helm\n  rbuilder bundle   # with the options of \
+                your release\n";
+    let folder = project("");
+    assert!(
+        !folder
+            .run("edit --enable network-policy")
+            .ok()
+            .err
+            .contains("To update")
+    );
+    folder.run("helm").ok();
+    let check = |command: &str, expected: &str| {
+        let said = folder.run(command).ok().err;
+        assert!(said.ends_with(expected), "{command}: {said}");
+    };
+    check("edit --disable network-policy", chart);
+    let found = folder.run("doctor").out;
+    assert!(
+        found.contains("warning chart: not up to date: .rbuilder/chart.txt, charts/shop/"),
+        "{found}"
+    );
+    check("grafana", chart);
+    let again = folder.run("grafana").ok();
+    assert!(!again.err.contains("To update"), "{}", again.err);
+    folder.run("bundle --image shop:1").ok();
+    check("edit --enable prometheus", both);
+    check("create api --group cache --version v1 --kind Lid", both);
+    check("delete api --group cache --version v1 --kind Lid", both);
+    folder.replace("src/api/v1/cup.rs", "max_length = 63", "max_length = 64");
+    check("manifests", both);
+    folder.run("helm").ok();
+    let found = folder.run("doctor").out;
+    assert!(found.contains("ok chart: up to date\n"), "{found}");
+}

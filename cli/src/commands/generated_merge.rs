@@ -10,7 +10,9 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 
+use super::bundle::BUNDLE;
 use super::check::check_up_to_date;
+use super::helm::CHART;
 use crate::commands::Outcome;
 use crate::commands::scaffold_merge::{ConflictPlace, add_conflicts, refuse_conflicts};
 use crate::edit::merge::{Labels, RebasedChange, find_markers, merge_scaffold};
@@ -29,6 +31,44 @@ pub(super) struct Product {
     pub(super) command: &'static str,
     /// Path of the base.
     pub(super) base: &'static str,
+}
+
+/// The products that are made of `config/`.
+const PRODUCTS_OF_CONFIG: [Product; 2] = [CHART, BUNDLE];
+
+/// Returns the lines that remind of the products to update after a plan of a command has changed `config/`; empty if there are none.
+///
+/// What exactly is stale is not computed: a bundle depends on options that nothing records.
+pub(super) fn remind_of_products(command: &str, plan: &Plan, tree: &Tree) -> String {
+    let is_stale = |product: &&Product| {
+        // Samples are examples in a bundle, and no part of a chart.
+        let is_part = |path: &str| {
+            path.starts_with("config/")
+                && (product.command == "bundle" || !path.starts_with("config/samples/"))
+        };
+        product.command != command
+            && plan.changes().keys().any(|path| is_part(path))
+            && matches!(tree.read(product.base), Ok(Some(_)))
+    };
+    let stale: Vec<&Product> = PRODUCTS_OF_CONFIG.iter().filter(is_stale).collect();
+    if stale.is_empty() {
+        return String::new();
+    }
+    let nouns: Vec<String> = stale
+        .iter()
+        .map(|product| format!("the {}", product.noun))
+        .collect();
+    let commands: String = stale
+        .iter()
+        .map(|product| match product.command {
+            "bundle" => "  rbuilder bundle   # with the options of your release\n".to_owned(),
+            command => format!("  rbuilder {command}\n"),
+        })
+        .collect();
+    format!(
+        "config/ has changed. To update {}, run:\n{commands}",
+        nouns.join(" and ")
+    )
 }
 
 /// Runs a command that makes a product with `--check`. A file that somebody else wrote is an error, not a stale one.

@@ -49,6 +49,7 @@ use anyhow::{Result, anyhow};
 use rbuilder_templates::Archive;
 use serde_json::{Value, json};
 
+use self::generated_merge::remind_of_products;
 use crate::cluster::Kubectl;
 use crate::flags::{Cli, ClusterFlags, Command, Create, Output, PlanFlags};
 use crate::plan::apply::{Faults, apply, check_journal, is_command_running, recover};
@@ -300,7 +301,13 @@ fn execute(
         outcome.plan.check_conflicts()?;
         outcome
     } else {
-        decide_and_apply(dir, shell, make)?
+        let mut outcome = decide_and_apply(dir, shell, make)?;
+        // Conflicts come first.
+        if outcome.exit_code == 0 {
+            let reminder = remind_of_products(command, &outcome.plan, &Tree::new(dir));
+            outcome.next.push_str(&reminder);
+        }
+        outcome
     };
     show_outcome(command, &outcome, flags, shell);
     Ok(outcome.exit_code)

@@ -16,7 +16,8 @@ use crate::commands::kubernetes::find_project_minor;
 use crate::commands::manifests::{self, SourceErrors};
 use crate::commands::scaffold_merge::Scaffold;
 use crate::commands::update::{VERSION, compare_versions};
-use crate::commands::{library, scaffold};
+use crate::commands::{grafana, helm, library, scaffold};
+use crate::flags::{Output, PlanFlags, ProductFlags, ProductMergeFlags};
 use crate::plan::Plan;
 use crate::project::{FILE, Project};
 use crate::tree::Tree;
@@ -72,6 +73,7 @@ pub(super) fn examine_project(tree: &Tree) -> (Needs, Vec<Finding>) {
     }
     findings.extend(examine("samples", examine_samples(tree)));
     findings.extend(examine("roles", examine_roles(tree, &project)));
+    findings.extend(examine_products(tree));
     (needs, findings)
 }
 
@@ -226,6 +228,47 @@ fn examine_samples(tree: &Tree) -> Result<Vec<Finding>> {
 fn examine_roles(tree: &Tree, project: &Project) -> Result<Vec<Finding>> {
     let stale = manifests::find_stale_roles(tree, project)?;
     Ok(to_findings("roles", &stale))
+}
+
+/// Compares the chart and the dashboards with what their commands make, if the project has them. A bundle is not compared: it depends
+/// on options that are not recorded. Why one cannot be made is said by other findings, or by its command.
+fn examine_products(tree: &Tree) -> Vec<Finding> {
+    let merge = ProductMergeFlags {
+        check: true,
+        no_conflicts: false,
+        force: false,
+        plan: PlanFlags {
+            dry_run: true,
+            output: Output::Text,
+        },
+    };
+    let flags = ProductFlags {
+        merge,
+        manifests: false,
+    };
+    let mut findings = Vec::new();
+    for (product, check) in [(helm::CHART, "chart"), (grafana::DASHBOARDS, "dashboards")] {
+        if !matches!(tree.read(product.base), Ok(Some(_))) {
+            continue;
+        }
+        let made = match check {
+            "chart" => helm::plan_helm(tree, &flags),
+            _ => grafana::plan_grafana(tree, &merge),
+        };
+        let Ok(outcome) = made else { continue };
+        if outcome.plan.is_empty() {
+            findings.push(Finding::good(check, "up to date"));
+            continue;
+        }
+        let paths: Vec<String> = outcome.plan.changes().keys().cloned().collect();
+        let message = format!("not up to date: {}", list_paths(&paths));
+        findings.push(Finding::warning(
+            check,
+            message,
+            format!("run `rbuilder {}`", product.command),
+        ));
+    }
+    findings
 }
 
 fn to_findings(check: &'static str, diagnostics: &[Diagnostic]) -> Vec<Finding> {
