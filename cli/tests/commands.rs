@@ -598,6 +598,6 @@ fn a_group_that_has_the_domain_is_refused() {
     assert_eq!(folder.tree(), before);
     // Part of a word is not the domain.
     folder
-        .run("create api --group myexample.com --version v1 --kind Cup --resource")
+        .run("create api --group myexample.com --version v1 --kind Cup")
         .ok();
 }

@@ -330,7 +330,7 @@ fn a_file_of_another_kind_is_never_taken() {
         ("a", "BCup", "tests/a_b_cup.rs belongs to kind `Cup` of a-b/v1"),
     ] {
         for force in ["", " --force"] {
-            let command = format!("create api --group {group} --version v1 --kind {kind} --resource{force}");
+            let command = format!("create api --group {group} --version v1 --kind {kind}{force}");
             let err = refused(&folder, &command, &[part]);
             assert!(!err.contains("--force"), "{err}");
         }

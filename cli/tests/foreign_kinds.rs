@@ -164,7 +164,7 @@ fn a_kind_of_the_project_comes_first() {
 fn a_kind_that_may_be_of_another_project_has_to_be_claimed() {
     let folder = project("");
     let external = "error: the API group would be `cert-manager.io.example.com`: the domain of the project is added to `--group`\n  \
-                    = help: for a kind that another project defines, pass `--external-path` with its Rust type; for a kind of your own, \
+                    = help: for a kind of cert-manager, pass `--external-path` with its Rust type; for a kind of your own, \
                     pass `--resource`\n";
     let built_in = "error: the API group would be `networking.k8s.io.example.com`: the domain of the project is added to `--group`\n  \
                     = help: for a controller of the existing kind `Ingress`, pass `--controller`; for a kind of your own, pass \
@@ -211,14 +211,18 @@ fn a_kind_that_may_be_of_another_project_has_to_be_claimed() {
     folder
         .run("create api --group apps --version v1 --kind Deployment --controller")
         .ok();
-    // Who says so has kinds in such groups.
-    let folder = project("");
-    folder
-        .run("create api --group sea.crew --version v1 --kind Captain --resource --controller")
-        .ok();
-    folder
-        .run("create api --group sea.crew --version v1 --kind Mate")
-        .ok();
+    // The project has kinds in such a group if a flag says so, and in a group with a dot that no known project has.
+    for [group, flags] in [["cert-manager.io", " --resource --controller"], ["sea.crew", ""]] {
+        let folder = project("");
+        folder
+            .run(&format!(
+                "create api --group {group} --version v1 --kind Captain{flags}"
+            ))
+            .ok();
+        folder
+            .run(&format!("create api --group {group} --version v1 --kind Mate"))
+            .ok();
+    }
 }
 
 #[test]

@@ -384,8 +384,9 @@ const GROUPS: &[Row] = &[
     ),
 ];
 
-/// The project that a group belongs to, where it is known.
-pub(super) fn owner_of(group: &str) -> Option<&'static str> {
+/// Returns the project that an API group belongs to: one of those that publish their CRDs and are not written in Rust, such as
+/// `cert-manager` for `cert-manager.io`.
+pub fn find_group_owner(group: &str) -> Option<&'static str> {
     if let Ok(row) = GROUPS.binary_search_by(|(known, ..)| (*known).cmp(group)) {
         return Some(GROUPS[row].1);
     }
@@ -405,17 +406,23 @@ mod tests {
                 .iter()
                 .all(|(.., repository)| repository.split('/').count() == 2)
         );
-        assert_eq!(owner_of("monitoring.coreos.com"), Some("Prometheus Operator"));
         assert_eq!(
-            owner_of("sriovnetwork.openshift.io"),
+            find_group_owner("monitoring.coreos.com"),
+            Some("Prometheus Operator")
+        );
+        assert_eq!(
+            find_group_owner("sriovnetwork.openshift.io"),
             Some("SR-IOV Network Operator")
         );
-        assert_eq!(owner_of("coreos.com"), None);
-        assert_eq!(owner_of("iam.cnrm.cloud.google.com"), Some("Config Connector"));
+        assert_eq!(find_group_owner("coreos.com"), None);
         assert_eq!(
-            owner_of("eks.services.k8s.aws"),
+            find_group_owner("iam.cnrm.cloud.google.com"),
+            Some("Config Connector")
+        );
+        assert_eq!(
+            find_group_owner("eks.services.k8s.aws"),
             Some("AWS Controllers for Kubernetes")
         );
-        assert_eq!(owner_of("services.k8s.aws"), None);
+        assert_eq!(find_group_owner("services.k8s.aws"), None);
     }
 }

@@ -7,6 +7,8 @@
 mod groups;
 mod report;
 
+pub use groups::find_group_owner;
+
 use rbuilder_syntax::CustomResource;
 
 use crate::Options;
@@ -109,7 +111,7 @@ impl Selector {
         if project.is_some_and(|project| project.lists(resource) || project.has_group(&resource.group)) {
             return None;
         }
-        match (groups::owner_of(&resource.group), schema) {
+        match (groups::find_group_owner(&resource.group), schema) {
             (Some(owner), _) => Some(Skipped::Foreign(owner)),
             (None, SchemaAsked::No) => Some(Skipped::NoSchema),
             (None, SchemaAsked::Yes) => None,

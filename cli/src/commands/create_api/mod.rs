@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use rbuilder_generator::is_kubernetes_group;
+use rbuilder_generator::{find_group_owner, is_kubernetes_group};
 use rbuilder_importer::ImportedVersion;
 use rbuilder_templates::{ApiContext, Rendered};
 
@@ -80,9 +80,9 @@ fn check_doubled_domain(tree: &Tree, flags: &ApiFlags) -> Result<()> {
 }
 
 /// Checks that a kind of the project is meant, and not one that Kubernetes or another project defines, if no flag says so: the
-/// group has a dot, as groups of other projects have, or the kind is nearly a built-in one whose controller is asked for.
+/// group is that of a known project, or the kind is nearly a built-in one whose controller is asked for.
 ///
-/// A group that has kinds of the project is the project's, and kubebuilder's commands ask nothing.
+/// A group that has kinds of the project is the project's.
 ///
 /// # Errors
 /// Fails if another kind may be meant, or if PROJECT cannot be read.
@@ -102,19 +102,18 @@ fn check_is_own(tree: &Tree, flags: &ApiFlags) -> Result<()> {
     let other = foreign_kind::find_other(&project, tree, group, version, kind)?;
     let own_group = names::check_group(group, &project.known.domain)
         .map(|()| format!("{group}.{}", project.known.domain));
-    match (other, own_group) {
+    match (other, find_group_owner(group), own_group) {
         // The controller is one for that kind.
-        (Some(other), _) if asks_for_controller || other.external => Ok(()),
-        (other, Ok(own_group)) if group.contains('.') => bail!(
-            "the API group would be `{own_group}`: the domain of the project is added to `--group`\n  = help: {}; for a kind of your \
-             own, pass `--resource`",
-            match other {
-                Some(_) => format!("for a controller of the existing kind `{kind}`, pass `--controller`"),
-                None => "for a kind that another project defines, pass `--external-path` with its Rust type"
-                    .to_owned(),
-            }
+        (Some(other), ..) if asks_for_controller || other.external => Ok(()),
+        (Some(_), _, Ok(own_group)) if group.contains('.') => bail!(
+            "the API group would be `{own_group}`: the domain of the project is added to `--group`\n  = help: for a controller of the \
+             existing kind `{kind}`, pass `--controller`; for a kind of your own, pass `--resource`"
         ),
-        (None, Ok(own_group)) if asks_for_controller && is_kubernetes_group(group) => {
+        (None, Some(owner), Ok(own_group)) => bail!(
+            "the API group would be `{own_group}`: the domain of the project is added to `--group`\n  = help: for a kind of {owner}, pass \
+             `--external-path` with its Rust type; for a kind of your own, pass `--resource`"
+        ),
+        (None, None, Ok(own_group)) if asks_for_controller && is_kubernetes_group(group) => {
             match foreign_kind::explain_unknown(tree, group, version, kind)?.as_str() {
                 "" => Ok(()),
                 help => bail!(
