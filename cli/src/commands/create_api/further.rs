@@ -26,16 +26,6 @@ pub(super) struct CopiedParts {
     problem: Option<(String, String)>,
 }
 
-/// Returns the version of a kind, other than `version`, that has the highest priority in Kubernetes' ordering.
-pub(super) fn find_newest_version<'a>(family: &[&'a Resource], version: &str) -> Option<&'a Resource> {
-    let others = family
-        .iter()
-        .filter(|other| other.version != version && other.api.is_some());
-    others
-        .max_by_key(|other| names::version_rank(&other.version))
-        .copied()
-}
-
 impl CopiedParts {
     /// Reads the version before.
     ///

@@ -1,5 +1,6 @@
 //! `rbuilder create api`: scaffolds a kind and its controller, and registers both in the project.
 
+mod family;
 mod further;
 mod imported;
 mod request;

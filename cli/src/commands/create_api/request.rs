@@ -3,13 +3,13 @@
 use anyhow::{Result, bail};
 use rbuilder_templates::ApiContext;
 
-use super::further::{CopiedParts, find_newest_version};
-use crate::commands::edits::shown_version;
+use super::family::{Family, Parts};
+use super::further::CopiedParts;
 use crate::commands::foreign_kind::{self, KindFlags, find_foreign_kind};
 use crate::commands::places::{ApiPlaces, controller_module, controller_path};
 use crate::commands::{owners, scaffold};
 use crate::flags::ApiFlags;
-use crate::project::{Api, Image, Project, Resource, names};
+use crate::project::{Api, Known, Project, Resource, names};
 use crate::tree::Tree;
 
 /// A requested kind with all defaults applied.
@@ -88,17 +88,10 @@ impl Request {
         })
     }
 
+    /// Returns the request of a kind of the project.
     fn for_own(project: &Project, tree: &Tree, flags: &ApiFlags, is_imported: bool) -> Result<Request> {
         let known = &project.known;
-        scaffold::check_names([names::check_domain(&known.domain)])?;
-        let group = names::check_group(&flags.group, &known.domain);
-        let module = if known.multigroup {
-            names::group_module(&flags.group).map(drop)
-        } else {
-            Ok(())
-        };
-        scaffold::check_names([group.and(module)])?;
-
+        check_own_names(known, flags)?;
         let mut resource = Resource {
             group: flags.group.clone(),
             domain: known.domain.clone(),
@@ -106,114 +99,33 @@ impl Request {
             kind: flags.kind.clone(),
             ..Resource::default()
         };
-        let family: Vec<&Resource> = known
-            .resources
-            .iter()
-            .filter(|other| other.same_kind(&resource))
-            .collect();
-        let own = family.iter().find(|other| other.version == resource.version);
-        let others: Vec<&&Resource> = family
-            .iter()
-            .filter(|other| other.version != resource.version && other.api.is_some())
-            .collect();
-
-        let is_named = flags.controller_name.is_some();
-        let is_scaffolded = own.is_some_and(|own| own.api.is_some());
-        let types = flags.resource.unwrap_or(!(is_named && is_scaffolded));
-        let controlled = others.iter().any(|other| other.has_controller());
-        let has_others = own.is_some_and(|own| {
-            let names = own.controller_names();
-            !names.is_empty() && !names.contains(&own.default_controller())
-        });
-        let controller = flags
-            .controller
-            .unwrap_or(is_named || !(controlled || has_others));
-        if !types && !controller {
-            bail!("nothing to scaffold: pass only one of `--resource=false` and `--controller=false`");
-        }
-        if controller && controlled && !is_named {
-            bail!(
-                "kind `{}` already has a controller for another version: omit `--controller`, or name another one with `--controller-name`",
-                flags.kind
-            );
-        }
-        if !types && !is_scaffolded {
-            bail!(
-                "kind `{}` has no API types in {}: omit `--resource=false` to scaffold them{}",
-                flags.kind,
-                shown_version(&flags.group, &flags.version),
-                foreign_kind::explain_unknown(tree, &flags.group, &flags.version, &flags.kind)?
-            );
-        }
-
-        let recorded_plural = own
-            .into_iter()
-            .chain(&family)
-            .map(|other| &other.plural)
-            .find(|plural| !plural.is_empty());
-        resource.plural = match (&flags.plural, recorded_plural) {
-            (Some(asked), Some(known)) if asked != known => bail!(
-                "kind `{}` already has the plural `{known}`, which all its versions must share: omit `--plural`",
-                flags.kind
-            ),
-            (Some(asked), _) => asked.clone(),
-            (None, Some(known)) => known.clone(),
-            (None, None) => names::plural_of(&flags.kind),
-        };
-        scaffold::check_names([names::check_plural(&resource.plural)])?;
-        let recorded_scope = own
-            .into_iter()
-            .chain(&family)
-            .find_map(|other| other.api.as_ref())
-            .map(|api| api.namespaced);
-        let namespaced = match (flags.namespaced, recorded_scope) {
-            (Some(asked), Some(known)) if asked != known => bail!(
-                "kind `{}` already exists with `--namespaced={known}`, and all its versions must have the same scope: omit `--namespaced`",
-                flags.kind
-            ),
-            (asked, known) => asked.or(known).unwrap_or(true),
-        };
+        let family = Family::of(known, &resource, flags);
+        let Parts { types, controller } = family.choose_parts(tree)?;
+        let is_scaffolded = family.scaffolded().is_some();
+        resource.plural = family.choose_plural()?;
+        let namespaced = family.choose_scope()?;
         if types || is_scaffolded {
-            // A further version is a copy of the newest.
-            let scaffolded = own.copied().filter(|own| own.api.is_some());
-            let template = scaffolded.or_else(|| find_newest_version(&family, &resource.version));
             resource.api = Some(Api {
                 crd_version: "v1".into(),
                 namespaced,
-                imported: is_imported || template.is_some_and(Resource::is_imported),
+                imported: is_imported || family.is_imported(),
             });
         }
-        let mut name = None;
-        if controller {
-            name = Some(choose_controller(
-                flags,
-                own.map_or(&resource, |own| *own),
-                &family,
-            )?);
-            if let Some(own) = own {
-                resource.controller = own.controller;
-                resource.controllers.clone_from(&own.controllers);
-            }
-            resource.add_controller(flags.controller_name.as_deref());
-            if !resource.controllers.is_empty() {
-                resource.controller = false;
-            }
-        }
-        resource.image = settle_image(Image::requested(&flags.image), own, &others, &flags.kind)?;
-        // The first version is the storage version; requesting it again does not change that.
-        let first = family.iter().find(|other| other.api.is_some());
-        let stored = first.is_none_or(|first| first.version == resource.version);
+        let controller = match controller {
+            true => Some(add_controller(flags, &mut resource, &family)?),
+            false => None,
+        };
+        resource.image = family.choose_image()?;
+        let stored = family.is_first();
         // The version that came first may be gone.
-        let own_places = own
-            .filter(|_| is_scaffolded)
-            .map(|own| ApiPlaces::of(project, own));
-        let further = !stored || own_places.is_some_and(|places| places.further);
-        let before = find_newest_version(&family, &resource.version).filter(|_| further && types);
+        let places = family.scaffolded().map(|own| ApiPlaces::of(project, own));
+        let further = !stored || places.is_some_and(|places| places.further);
+        let before = family.newest().filter(|_| further && types);
         Ok(Request {
             before: before.cloned(),
             resource,
             types,
-            controller: name,
+            controller,
             further,
             stored,
             known: is_scaffolded,
@@ -321,22 +233,33 @@ impl Request {
     }
 }
 
-/// Returns the image of a version: the recorded one, or for a new kind the requested one.
-fn settle_image(
-    asked: Option<Image>,
-    own: Option<&&Resource>,
-    others: &[&&Resource],
-    kind: &str,
-) -> Result<Option<Image>> {
-    let recorded = own.and_then(|own| own.image.clone());
-    match (asked, own) {
-        (Some(asked), _) if recorded.as_ref() == Some(&asked) => Ok(recorded),
-        (None, _) => Ok(recorded),
-        (Some(asked), None) if others.is_empty() => Ok(Some(asked)),
-        (Some(_), _) => bail!(
-            "kind `{kind}` is already scaffolded, and `--image` is for a new kind: change the image in its controller"
-        ),
+/// Checks that the domain and the group are valid, and the module of the group.
+fn check_own_names(known: &Known, flags: &ApiFlags) -> Result<()> {
+    scaffold::check_names([names::check_domain(&known.domain)])?;
+    let group = names::check_group(&flags.group, &known.domain);
+    let module = if known.multigroup {
+        names::group_module(&flags.group).map(drop)
+    } else {
+        Ok(())
+    };
+    scaffold::check_names([group.and(module)])
+}
+
+/// Adds a controller to those that the version has, and returns its name.
+///
+/// # Errors
+/// Fails as [`choose_controller`].
+fn add_controller(flags: &ApiFlags, resource: &mut Resource, family: &Family<'_>) -> Result<String> {
+    let name = choose_controller(flags, family.own.unwrap_or(resource), &family.all)?;
+    if let Some(own) = family.own {
+        resource.controller = own.controller;
+        resource.controllers.clone_from(&own.controllers);
     }
+    resource.add_controller(flags.controller_name.as_deref());
+    if !resource.controllers.is_empty() {
+        resource.controller = false;
+    }
+    Ok(name)
 }
 
 /// Returns the entry for a kind that is not the project's, if the flags are about one: they say so, or they ask for the
