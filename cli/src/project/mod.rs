@@ -238,6 +238,11 @@ impl Project {
         }
     }
 
+    /// Returns true if rbuilder created the project, which says so in `layout`.
+    pub fn is_scaffolded(&self) -> bool {
+        self.all.contains_key("layout") && self.foreign_layout().is_none()
+    }
+
     /// Returns the layout if another tool created the project.
     pub fn foreign_layout(&self) -> Option<String> {
         let layouts = match self.all.get("layout")? {

@@ -317,8 +317,8 @@ fn empty_role(plan: &mut Plan, tree: &Tree, request: &Request) -> Result<()> {
         return Ok(());
     };
     let project = Project::parse(&project)?;
-    // The role is that of an operator which another tool has created.
-    if project.foreign_layout().is_some() {
+    // The role is that of an operator which another tool has created, or somebody by hand.
+    if !project.is_scaffolded() {
         return Ok(());
     }
     let known = project.known;
