@@ -465,6 +465,60 @@ fn the_project_of_another_tool_is_not_ours() {
     assert_eq!(crds, ["config/crd/bases/x.io_cups.yaml"]);
 }
 
+/// Operators in Rust have such files for the tools of operator-sdk, beside roles by hand.
+#[test]
+fn a_project_by_hand_keeps_its_role() {
+    let role = "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata:\n  name: manager-role\nrules:\n\
+                - apiGroups:\n  - apps\n  resources:\n  - deployments\n  verbs:\n  - get\n";
+    for role in [role.to_owned(), format!("---\n{role}")] {
+        let folder = package(
+            &[("Cup", "pub size: i32")],
+            &[
+                ("PROJECT", "domain: x.io\nprojectName: cafe\nversion: \"3\"\n"),
+                ("config/rbac/role.yaml", &role),
+                ("config/crd/bases/x.io_cups.yaml", &crd("Cup", SIZE)),
+            ],
+        );
+        let said = folder.run("adopt").ok().out;
+        assert!(
+            said.contains("Cup  x.io/v1  same  config/crd/bases/x.io_cups.yaml\n"),
+            "{said}"
+        );
+        folder.run("manifests").ok();
+        assert_eq!(folder.tree()["config/rbac/role.yaml"], role);
+    }
+}
+
+/// The CRD of a kind under a plural that the source does not have is another one, which must not be replaced.
+#[test]
+fn a_crd_of_another_plural_is_not_written() {
+    let folder = package(
+        &[("Ops", "pub size: i32"), ("Cup", "pub size: i32")],
+        &[
+            ("crds/ops.yaml", &crd("Ops", SIZE).replace("opss", "ops")),
+            ("crds/cups.yaml", &crd("Cup", SIZE)),
+        ],
+    );
+    check(
+        &folder,
+        &[
+            "    not written: the plural of the committed CRD is `ops` (crds/ops.yaml): add `plural = \"ops\"` to `#[kube(…)]`, remove the kind from `skip`, and run `rbuilder adopt` again\n",
+        ],
+    );
+    folder.run("manifests").ok();
+    folder.run("manifests --check").ok();
+    let manifest = folder.tree()["Cargo.toml"].replace("\"Ops.x.io\",\n", "");
+    folder.write("Cargo.toml", &manifest);
+    folder.write(
+        "src/ops.rs",
+        &kind("Ops", "x.io", "pub size: i32").replace("namespaced", "plural = \"ops\", namespaced"),
+    );
+    let said = folder.run("adopt").ok().out;
+    assert!(said.contains("Ops  x.io/v1  same  crds/ops.yaml\n"), "{said}");
+    folder.run("manifests").ok();
+    folder.run("manifests --check").ok();
+}
+
 /// A kind in a group of another project whose CRD is committed may be the package's own: a provider has such kinds.
 #[test]
 fn a_skipped_kind_with_a_committed_crd_names_the_way_to_have_it_written() {
@@ -482,6 +536,44 @@ fn a_skipped_kind_with_a_committed_crd_names_the_way_to_have_it_written() {
     assert!(said.contains("same"), "{said}");
     folder.run("manifests").ok();
     assert!(folder.tree()["config/crds/cups.yaml"].contains("listKind: CupList"));
+}
+
+/// As a program is that is one of several of its package, with features of its own.
+#[test]
+fn kinds_behind_a_feature_are_read_with_it() {
+    let folder = Folder::new();
+    folder.write(
+        "Cargo.toml",
+        "[package]\nname = \"cafe\"\nedition = \"2024\"\n\n[features]\ndefault = [\"agent\"]\nagent = []\ncontroller = [\"dep:kube\"]\n\n\
+         [dependencies]\nkube = { version = \"3\", optional = true }\nschemars = \"1\"\n",
+    );
+    folder.write("src/lib.rs", "#[cfg(feature = \"controller\")]\nmod cup;\n");
+    folder.write("src/cup.rs", &kind("Cup", "x.io", "pub size: i32"));
+    folder.write("charts/cafe/crds/cups.yaml", &crd("Cup", SIZE));
+    check(
+        &folder,
+        &[
+            "Cup  x.io/v1  same  charts/cafe/crds/cups.yaml\n",
+            "without the feature `controller` there are no kinds, so it is added to `features` in Cargo.toml\n",
+        ],
+    );
+    let manifest = folder.tree()["Cargo.toml"].clone();
+    assert!(manifest.contains("features = [\"controller\"]\n"), "{manifest}");
+    folder.run("manifests").ok();
+    folder.run("manifests --check").ok();
+    folder.write(
+        "Cargo.toml",
+        &manifest.replace("[\"controller\"]", "[\"control\"]"),
+    );
+    let refused = folder.run("manifests");
+    assert_eq!(refused.code, 1);
+    assert!(
+        refused
+            .err
+            .contains("the package has no feature `control`, which `features` names"),
+        "{}",
+        refused.err
+    );
 }
 
 #[test]

@@ -114,6 +114,24 @@ pub fn skip_kinds(text: &str, skips: &[Skip]) -> Result<String, Obstacle> {
     Ok(document.to_string())
 }
 
+/// Adds a feature with which the package is read.
+///
+/// # Errors
+/// Fails if the text is not TOML, or `features` is not a list.
+pub fn add_feature(text: &str, feature: &str) -> Result<String, Obstacle> {
+    let mut document = parse(text)?;
+    let own = own_table(&mut document, "package")?;
+    let item = own.entry("features").or_insert_with(|| value(Array::new()));
+    let Some(list) = item.as_array_mut() else {
+        return Err(Obstacle::new("`features` is not a list"));
+    };
+    if list.iter().any(|known| known.as_str() == Some(feature)) {
+        return Ok(text.to_owned());
+    }
+    list.push(feature);
+    Ok(document.to_string())
+}
+
 /// A kind in the list `skip` of a package.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SkippedKind {

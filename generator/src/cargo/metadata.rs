@@ -1,4 +1,4 @@
-//! `[package.metadata.rbuilder]`: which kinds of a package are written.
+//! `[package.metadata.rbuilder]`: which kinds of a package are written, and with which features it is read.
 
 use rbuilder_diagnostic::suggest;
 use toml_edit::{Item, TableLike};
@@ -11,6 +11,7 @@ use std::ops::Range;
 const KEYS: &[&str] = &[
     "only",
     "skip",
+    "features",
     "serde-defaults",
     "crd-dir",
     "crd-file",
@@ -25,6 +26,8 @@ pub(crate) struct Selection {
     pub(crate) only: Option<Vec<NamedKind>>,
     /// Those that are not.
     pub(crate) skip: Vec<NamedKind>,
+    /// The features that are on beside the default ones.
+    pub(crate) features: Vec<String>,
     /// True if types with schemars' derive have serde's defaults in their schemas.
     pub(crate) serde_defaults: bool,
 }
@@ -34,6 +37,7 @@ impl Default for Selection {
         Selection {
             only: None,
             skip: Vec::new(),
+            features: Vec::new(),
             serde_defaults: true,
         }
     }
@@ -92,7 +96,21 @@ pub(super) fn read_selection(file: &File) -> Result<Selection, Diagnostic> {
     Ok(Selection {
         only,
         skip,
+        features: features(own, file)?,
         serde_defaults,
+    })
+}
+
+fn features(own: &dyn TableLike, file: &File) -> Result<Vec<String>, Diagnostic> {
+    let Some(item) = own.get("features") else {
+        return Ok(Vec::new());
+    };
+    let names = item
+        .as_array()
+        .map(|list| list.iter().map(|name| Some(name.as_str()?.to_owned())));
+    names.and_then(Iterator::collect).ok_or_else(|| {
+        let message = "expected a list of features for `features`";
+        file.error(Some(item), message, "write `features = [\"controller\"]`")
     })
 }
 

@@ -215,7 +215,8 @@ fn choose(
     Ok(chosen)
 }
 
-/// Turns on what the command line asks for: `feature` wherever there is one of that name, `package/feature` there.
+/// Turns on the default features, those that the packages name for rbuilder, and what the command line asks for: `feature`
+/// wherever there is one of that name, `package/feature` there.
 fn turn_on(
     here: &File,
     selected: &[Index],
@@ -224,7 +225,14 @@ fn turn_on(
 ) -> Result<(), Diagnostic> {
     for index in selected {
         if !options.no_default_features {
-            graph.activate(*index, ["default".to_owned()]);
+            let named = metadata::read_selection(graph.file(*index))?.features;
+            if let Some(unknown) = named.iter().find(|name| !graph.has_feature(*index, name)) {
+                let known = graph.all_features(*index);
+                let help = suggest::describe_candidates(unknown, known.iter().map(String::as_str));
+                let message = format!("the package has no feature `{unknown}`, which `features` names");
+                return Err(graph.file(*index).error(None, message, &help));
+            }
+            graph.activate(*index, named.into_iter().chain(["default".to_owned()]));
         }
         if options.all_features {
             let all = graph.all_features(*index);

@@ -3,6 +3,7 @@
 
 mod committed;
 mod compare;
+mod features;
 mod placement;
 mod reconsider;
 mod survey;
@@ -17,7 +18,7 @@ use anyhow::{Result, anyhow, bail};
 use super::manifests::{self, Request};
 use super::{Outcome, decide, decide_and_apply};
 use crate::edit::Obstacle;
-use crate::edit::selection::{OutputSettings, Skip, has_only, set_output, skip_kinds};
+use crate::edit::selection::{OutputSettings, Skip, add_feature, has_only, set_output, skip_kinds};
 use crate::flags::{AdoptFlags, Output};
 use crate::plan::{Plan, render_diff, render_json};
 use crate::project::{FILE, Project};
@@ -25,6 +26,7 @@ use crate::shell::Shell;
 use crate::tree::Tree;
 
 pub(super) use compare::{Comparison, Verdict};
+use features::find_feature_with_kinds;
 use placement::{Placed, Placement, find_placement};
 use reconsider::reconsider_skips;
 use survey::{KindState, Survey, SurveyedKind, examine};
@@ -71,9 +73,9 @@ pub(super) fn run(dir: &Path, flags: &AdoptFlags, shell: &mut Shell) -> Result<u
     Ok(0)
 }
 
-/// Returns whether a PROJECT file is that of an operator that another tool has created, such as one in Go beside the package.
+/// Returns whether a PROJECT file is not of rbuilder: that of an operator in Go beside the package, or one by hand.
 fn is_of_other_tool(text: &str) -> bool {
-    Project::parse(text).is_ok_and(|project| project.foreign_layout().is_some())
+    Project::parse(text).is_ok_and(|project| !project.is_scaffolded())
 }
 
 /// Returns the changes that `adopt` makes, and what it found.
@@ -89,11 +91,20 @@ fn plan_adopt(tree: &Tree) -> Result<(Plan, Survey)> {
     let request = Request::of_everything();
     let mut plan = Plan::default();
     let mut survey = examine(&plan, tree, &request)?;
+    let feature = match survey.kinds.as_slice() {
+        [] => find_feature_with_kinds(&plan, tree, &request)?,
+        _ => None,
+    };
+    if let Some(feature) = &feature {
+        edit(&mut plan, tree, MANIFEST, |text| add_feature(text, feature))?;
+        survey = examine(&plan, tree, &request)?;
+    }
     let reconsidered = reconsider_skips(&mut plan, tree, &request, &survey.kinds)?;
-    if !plan.is_empty() {
+    if reconsidered.removes_items() {
         survey = examine(&plan, tree, &request)?;
     }
     reconsidered.mark(&mut survey.kinds);
+    survey.feature = feature;
     if survey.kinds.is_empty() {
         return Ok((plan, survey));
     }

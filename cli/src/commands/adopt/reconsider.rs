@@ -20,6 +20,11 @@ type Key = (String, String, String);
 pub(super) struct Reconsidered(BTreeMap<Key, ReadableByNow>);
 
 impl Reconsidered {
+    /// Returns true if kinds can be read that are no longer left out.
+    pub(super) fn removes_items(&self) -> bool {
+        self.0.values().any(|item| *item == ReadableByNow::Removed)
+    }
+
     /// Marks the kinds of a survey.
     pub(super) fn mark(&self, kinds: &mut [SurveyedKind]) {
         for kind in kinds {

@@ -20,6 +20,8 @@ pub(super) struct Survey {
     pub(super) others: Vec<(String, String)>,
     /// Errors that concern no kind, each with its place.
     pub(super) errors: Vec<String>,
+    /// The feature that is added to the settings, because there are no kinds without it.
+    pub(super) feature: Option<String>,
 }
 
 /// A kind with the CRD that is committed for it.
@@ -28,6 +30,8 @@ pub(super) struct SurveyedKind {
     pub(super) state: KindState,
     /// The files that hold its CRD, the one to write first.
     pub(super) committed: Vec<CommittedCrd>,
+    /// The plural of its committed CRD, if that is another one than the source gives: the CRD of another name.
+    pub(super) other_plural: Option<String>,
     /// True if it is probably another project's: CRDs of other groups are committed, and none of this one.
     pub(super) is_doubtful: bool,
     /// The fate of its item in `skip`, if it has become readable since that was added.
@@ -43,6 +47,12 @@ impl SurveyedKind {
         if let Some((file, obstacle)) = file.and_then(|file| Some((file, file.obstacle()?))) {
             return Some(format!(
                 "{obstacle} ({}): move the CRD to a file of its own, remove the kind from `skip`, and run `rbuilder adopt` again",
+                file.path
+            ));
+        }
+        if let (Some(file), Some(plural)) = (file, &self.other_plural) {
+            return Some(format!(
+                "the plural of the committed CRD is `{plural}` ({}): add `plural = \"{plural}\"` to `#[kube(…)]`, remove the kind from `skip`, and run `rbuilder adopt` again",
                 file.path
             ));
         }
@@ -100,8 +110,9 @@ pub(super) fn examine(plan: &Plan, tree: &Tree, request: &Request) -> Result<Sur
         .iter()
         .map(|summary| {
             let name = format!("{}.{}", summary.plural, summary.group);
-            let committed = take_committed(&mut committed, summary, &name);
+            let (other_plural, committed) = take_committed(&mut committed, summary, &name);
             SurveyedKind {
+                other_plural,
                 state: state(summary, &found, &sources, &mut comparisons),
                 committed,
                 summary: summary.clone(),
@@ -119,6 +130,7 @@ pub(super) fn examine(plan: &Plan, tree: &Tree, request: &Request) -> Result<Sur
             .filter_map(|(name, files)| Some((name, files.first()?.path.clone())))
             .collect(),
         errors: list_other_errors(&found, &sources),
+        feature: None,
     })
 }
 
@@ -135,13 +147,21 @@ fn mark_doubtful(kinds: &mut [SurveyedKind]) {
     }
 }
 
-/// The CRDs of a kind. A plural that the source does not say can have been changed in the committed CRD.
-fn take_committed(committed: &mut CommittedCrds, summary: &KindSummary, name: &str) -> Vec<CommittedCrd> {
+/// The CRDs of a kind. A plural that the source does not say can have been changed in the committed CRD: then it is returned.
+fn take_committed(
+    committed: &mut CommittedCrds,
+    summary: &KindSummary,
+    name: &str,
+) -> (Option<String>, Vec<CommittedCrd>) {
     if let Some(files) = committed.remove(name) {
-        return files;
+        return (None, files);
     }
     let found = find_by_kind(committed, &summary.group, &summary.kind);
-    found.and_then(|name| committed.remove(&name)).unwrap_or_default()
+    let plural = found
+        .as_ref()
+        .and_then(|name| Some(name.split_once('.')?.0.to_owned()));
+    let files = found.and_then(|name| committed.remove(&name));
+    (plural, files.unwrap_or_default())
 }
 
 /// The name of the committed CRD of a kind.

@@ -48,6 +48,11 @@ pub(super) fn render(survey: &Survey) -> String {
         }
     }
     text.push_str(&format!("\n{}\n", count_kinds(&survey.kinds)));
+    if let Some(feature) = &survey.feature {
+        text.push_str(&format!(
+            "without the feature `{feature}` there are no kinds, so it is added to `features` in Cargo.toml\n"
+        ));
+    }
     if survey.kinds.is_empty() && survey.errors.is_empty() {
         text.push_str(
             "the libraries and binaries have no kinds: `rbuilder manifests --example <name>` reads those of an example\n",
@@ -175,7 +180,7 @@ pub(super) fn to_json(survey: &Survey) -> Value {
         .iter()
         .map(|(name, path)| json!({ "name": name, "path": path }))
         .collect();
-    json!({ "kinds": kinds, "otherCrds": others, "otherErrors": survey.errors })
+    json!({ "kinds": kinds, "otherCrds": others, "otherErrors": survey.errors, "addedFeature": survey.feature })
 }
 
 fn kind_to_json(kind: &SurveyedKind) -> Value {

@@ -33,7 +33,7 @@ pub(super) fn explain_nothing(found: &Findings, sources: &TreeSources) -> Option
             place,
             format!("no kinds or markers found in {files} of the library and the binaries"),
         )
-        .help("add a struct with `#[derive(CustomResource)]`, or select other source with `--package` or `--example`"),
+        .help("add a struct with `#[derive(CustomResource)]`, or select other source with `--package`, `--example` or `--features`"),
     )
 }
 
