@@ -30,7 +30,7 @@ fn for_schemars(help: &str) -> String {
     help
 }
 
-/// The advice about the type of a status, which is no field, in place of advice about a field.
+/// The advice about the type of a status, which is not a field, in place of advice about a field.
 pub(crate) fn for_status(help: &str) -> String {
     let of_field = match help.split_once("put `#[") {
         Some((before, after)) if after.ends_with("on the field") => Some(before),

@@ -336,7 +336,7 @@ fn values_that_a_function_serializes() {
     }
 }
 
-/// What is wrong with a type is no matter where another schema stands for it, whatever its default is.
+/// Errors of a type are not reported where another schema stands for it, whatever its default is.
 #[test]
 fn types_behind_another_schema_need_none() {
     let items = "#[derive(schemars::JsonSchema, Serialize, Deserialize, Default)] struct Part { #[serde(with = \"m\")] a: i32 } \

@@ -1,4 +1,4 @@
-//! The versions of a kind that PROJECT has, and what they leave to the flags of a request.
+//! The versions of a kind that PROJECT has, and the choices that are open for a request of another one.
 
 use anyhow::{Result, bail};
 
