@@ -370,3 +370,29 @@ fn a_rule_that_the_generator_rejects_is_left_to_a_person() {
         assert!(ran.out.contains(expected), "{expected}: {}", ran.out);
     }
 }
+
+#[test]
+fn a_watch_of_owned_objects_fits_a_line() {
+    let original = original();
+    let path = "internal/controller/cup_controller.go";
+    let text = text_of(&original, path);
+    let handler = "handler.EnqueueRequestsFromMapFunc(r.cupsOf)";
+    assert!(text.contains(handler), "{text}");
+    original.write(
+        path,
+        &text.replace(
+            handler,
+            "handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &crewv1.Cup{})",
+        ),
+    );
+    let (folder, ran) = import(&original);
+    ran.ok();
+    let controller = text_of(&folder, "src/controller/cup.rs");
+    for line in [
+        "use kube::core::PartialObjectMeta;\n",
+        "use rbuilder::{Action, Controller, Ctx, Result, Watch, rbac};\n",
+        "        .watch(Watch::<PartialObjectMeta<Secret>>::owned().by_any_owner())\n",
+    ] {
+        assert!(controller.contains(line), "{line}: {controller}");
+    }
+}

@@ -256,9 +256,7 @@ impl<'a> ControllerEdit<'a> {
             };
             self.ported.taken.push(format!("watches {}", watch.object.name));
             if watch.handler == "EnqueueRequestForOwner" {
-                self.calls.push(format!(
-                    ".watch(rbuilder::Watch::<kube::core::PartialObjectMeta<{name}>>::owned().by_any_owner())"
-                ));
+                self.add_watch_of_owned(&name);
             } else {
                 self.add_map(file, &watch.object.name, &name, &watch.handler);
             }
@@ -273,6 +271,18 @@ impl<'a> ControllerEdit<'a> {
                 advise_on_call(other, &self.ported.rust_file),
             ));
         }
+    }
+
+    /// Adds a watch of objects that any owner of the kind has.
+    fn add_watch_of_owned(&mut self, name: &str) {
+        let import = "use kube::core::PartialObjectMeta;".to_owned();
+        if !self.imports.contains(&import) {
+            self.imports.push(import);
+        }
+        self.text = self.text.replacen(", Result, rbac}", ", Result, Watch, rbac}", 1);
+        self.calls.push(format!(
+            ".watch(Watch::<PartialObjectMeta<{name}>>::owned().by_any_owner())"
+        ));
     }
 
     /// Adds a watch whose function is to be ported. Until then it names no object.
@@ -363,8 +373,8 @@ impl<'a> ControllerEdit<'a> {
         let mut lines = std::mem::take(&mut self.imports);
         if !self.functions.is_empty() {
             self.text = self.text.replacen(
-                "Controller, Ctx, Result, rbac}",
-                "Controller, Ctx, ObjectRef, Result, rbac}",
+                "Controller, Ctx, Result, ",
+                "Controller, Ctx, ObjectRef, Result, ",
                 1,
             );
             self.text.push_str(&self.functions);
