@@ -24,7 +24,7 @@ use crate::yaml_stream::describe_failure;
 pub use image::Image;
 pub use package::AdoptedPackage;
 pub use resource::{Api, NamedController, Resource, Webhooks};
-pub(crate) use resource::{naming_flags, strip_domain};
+pub(crate) use resource::{describe_scope, naming_flags, strip_domain};
 pub use scaffolded::{ATTRIBUTES, ATTRIBUTES_TEXT, RECORD, ScaffoldedFiles};
 
 /// Name of the file.
@@ -236,6 +236,12 @@ impl Project {
             true => "rbuilder manifests && cargo test",
             false => "make manifests test",
         }
+    }
+
+    /// Returns true if a file was scaffolded, and a group that it names is in the domain of the project.
+    pub fn has_scaffolded_for(&self, path: &str, group: &str) -> bool {
+        let domain = &self.known.domain;
+        self.scaffolded_files().has(path) && !domain.is_empty() && strip_domain(group, domain).is_some()
     }
 
     /// Returns true if rbuilder created the project, which says so in `layout`.

@@ -62,6 +62,15 @@ pub struct NamedController {
     pub name: String,
 }
 
+/// Returns the word for the scope of a kind: `namespaced` or `cluster-scoped`.
+pub(crate) fn describe_scope(is_namespaced: bool) -> &'static str {
+    if is_namespaced {
+        "namespaced"
+    } else {
+        "cluster-scoped"
+    }
+}
+
 /// Value of [`Resource::scope`] for a cluster-scoped kind.
 const CLUSTER: &str = "Cluster";
 

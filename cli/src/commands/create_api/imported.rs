@@ -14,7 +14,7 @@ use super::{Creation, Types, check_flags};
 use crate::commands::types::{help, message, read_definitions};
 use crate::commands::{Outcome, kubernetes};
 use crate::flags::ApiFlags;
-use crate::project::{names, strip_domain};
+use crate::project::{describe_scope, names, strip_domain};
 use crate::tree::Tree;
 
 /// Reads the CRD that the flags name. Paths are relative to `dir`.
@@ -148,11 +148,7 @@ fn check_against(flags: &ApiFlags, kind: &ImportedKind) -> Result<()> {
         bail!("the CRD of `{name}` has the plural `{plural}`, not `{asked}`: omit `--plural`");
     }
     if flags.namespaced.is_some_and(|asked| asked != kind.is_namespaced) {
-        let scope = if kind.is_namespaced {
-            "namespaced"
-        } else {
-            "cluster-scoped"
-        };
+        let scope = describe_scope(kind.is_namespaced);
         bail!("the CRD of `{name}` is {scope}: omit `--namespaced`");
     }
     if flags.resource == Some(false) {

@@ -9,7 +9,7 @@ use crate::commands::foreign_kind::{self, KindFlags, find_foreign_kind};
 use crate::commands::places::{ApiPlaces, controller_module, controller_path};
 use crate::commands::{owners, scaffold};
 use crate::flags::ApiFlags;
-use crate::project::{Api, Known, Project, Resource, names};
+use crate::project::{Api, Known, Project, Resource, describe_scope, names};
 use crate::tree::Tree;
 
 /// A requested kind with all defaults applied.
@@ -60,12 +60,10 @@ impl Request {
         }
         let namespaced = resource.is_namespaced();
         if flags.namespaced.is_some_and(|asked| asked != namespaced) {
-            let scope = if namespaced {
-                "namespaced"
-            } else {
-                "cluster-scoped"
-            };
-            bail!("kind `{kind}` is {scope}: omit `--namespaced`");
+            bail!(
+                "kind `{kind}` is {}: omit `--namespaced`",
+                describe_scope(namespaced)
+            );
         }
         foreign_kind::check_is_watchable(&resource)?;
         let known = &project.known;

@@ -26,6 +26,7 @@ mod workload;
 use std::path::Path;
 
 use anyhow::{Result, anyhow};
+use serde_json::Value;
 
 use super::{Outcome, decide, decide_and_apply, init, manifests};
 use crate::flags::{ImportFlags, InitFlags, Output};
@@ -37,6 +38,14 @@ use crate::tree::Tree;
 use compose::compose;
 use migration::MIGRATION;
 use report::Report;
+
+/// Returns the strings of a list in a manifest.
+fn list_strings(list: &Value) -> Vec<String> {
+    let items = list.as_array().into_iter().flatten();
+    items
+        .filter_map(|item| item.as_str().map(str::to_owned))
+        .collect()
+}
 
 pub(super) fn run(dir: &Path, flags: &ImportFlags, shell: &mut Shell) -> Result<u8> {
     let source = Tree::new(dir.join(&flags.folder));

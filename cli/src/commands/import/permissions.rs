@@ -6,6 +6,7 @@ use rbuilder_generator::rbac::check_marker;
 use rbuilder_generator::{RBAC_URL_VERBS, RBAC_VERBS};
 use serde_json::Value;
 
+use super::list_strings;
 use super::webhooks::{print_attribute, quoted};
 
 /// A rule, as a marker or a role has it.
@@ -95,21 +96,14 @@ impl Rule {
 
     /// Reads the rules of the ClusterRole or Role in a document.
     pub(super) fn of_role(role: &Value) -> Vec<Rule> {
-        let words = |list: &Value| -> Vec<String> {
-            list.as_array()
-                .into_iter()
-                .flatten()
-                .filter_map(|item| item.as_str().map(str::to_owned))
-                .collect()
-        };
         let rules = role["rules"].as_array().into_iter().flatten();
         rules
             .map(|rule| Rule {
-                groups: words(&rule["apiGroups"]),
-                resources: words(&rule["resources"]),
-                names: words(&rule["resourceNames"]),
-                urls: words(&rule["nonResourceURLs"]),
-                verbs: words(&rule["verbs"]),
+                groups: list_strings(&rule["apiGroups"]),
+                resources: list_strings(&rule["resources"]),
+                names: list_strings(&rule["resourceNames"]),
+                urls: list_strings(&rule["nonResourceURLs"]),
+                verbs: list_strings(&rule["verbs"]),
                 namespace: role["metadata"]["namespace"]
                     .as_str()
                     .unwrap_or_default()

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::compose::Composed;
 use super::kinds::{Kind, Leftover};
+use super::list_strings;
 use crate::go_project::GoProject;
 use crate::project::{Resource, Webhooks};
 
@@ -226,20 +227,13 @@ pub(super) fn port(original: &GoProject, composed: &mut Composed<'_>) {
 
 /// Returns the resources of the first rule of a webhook that are of a kind, with its subresources; all, if none is.
 fn resources_of(webhook: &Value, plural: &str) -> Vec<String> {
-    let all = words(&webhook["rules"][0]["resources"]);
+    let all = list_strings(&webhook["rules"][0]["resources"]);
     let is_own = |resource: &&String| {
         let base = resource.split('/').next().unwrap_or_default();
         base == plural || base == "*"
     };
     let own: Vec<String> = all.iter().filter(is_own).cloned().collect();
     if own.is_empty() { all } else { own }
-}
-
-fn words(list: &Value) -> Vec<String> {
-    let items = list.as_array().into_iter().flatten();
-    items
-        .filter_map(|item| item.as_str().map(str::to_owned))
-        .collect()
 }
 
 /// What restricts a webhook, by its key and the argument of the marker.
@@ -348,9 +342,9 @@ fn print_marker(what: &str, part: &Part<'_>, version: &Resource, has_path: bool)
     };
     let rule = &webhook["rules"][0];
     let (groups, versions, operations) = (
-        words(&rule["apiGroups"]),
-        words(&rule["apiVersions"]),
-        words(&rule["operations"]),
+        list_strings(&rule["apiGroups"]),
+        list_strings(&rule["apiVersions"]),
+        list_strings(&rule["operations"]),
     );
     if version.core || groups != [version.qualified_group()] {
         arguments_of_group(&mut add, &groups);
@@ -389,7 +383,7 @@ fn print_marker(what: &str, part: &Part<'_>, version: &Resource, has_path: bool)
             add(name, text(key));
         }
     }
-    let reviews = words(&webhook[REVIEW_VERSIONS]);
+    let reviews = list_strings(&webhook[REVIEW_VERSIONS]);
     // The library reads v1, which every API server sends that is asked for it. Older projects have v1beta1 alone, or before it.
     if reviews != ["v1"] && reviews.first().is_some_and(|first| first == "v1") {
         add("admission_review_versions", reviews.join(";"));
