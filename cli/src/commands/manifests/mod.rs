@@ -1,5 +1,6 @@
 //! `rbuilder manifests`: generates CRDs, roles and webhook configurations from the source.
 
+mod definition;
 mod held_back;
 mod layout;
 mod loss;
@@ -30,6 +31,7 @@ use crate::report;
 use crate::shell::Shell;
 use crate::tree::{Tree, TreeSources};
 
+use definition::read_changed_files;
 use held_back::{HeldBack, count_asked, count_readable};
 use layout::{Generated, Layout};
 use loss::find_losses;
@@ -298,13 +300,14 @@ pub(super) fn add_to_plan(plan: &mut Plan, tree: &Tree, request: &Request) -> Re
         }
         let unreadable = find_unreadable(plan, &request.layout, &sources, &options);
         found.diagnostics.extend(unreadable);
-        let lost = find_lost_storage(plan, &request.layout, &found.kinds);
+        let changed = read_changed_files(plan, &request.layout);
+        let lost = find_lost_storage(&changed, &found.kinds);
         found.diagnostics.extend(lost);
-        let immutable = find_immutable(plan, &request.layout, &found.kinds);
+        let immutable = find_immutable(&changed, &found.kinds);
         found.diagnostics.extend(immutable);
         let refused = samples::find_refused(plan, tree, &request.layout);
         found.diagnostics.extend(refused);
-        let stale = stale_roles::find_stale(plan, tree, &request.layout);
+        let stale = stale_roles::find_stale(&changed, plan, tree, &request.layout);
         found.diagnostics.extend(stale);
         if is_complete && request.reads_all() {
             let known = read_known(&sources);

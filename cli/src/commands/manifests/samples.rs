@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::Request;
 use super::layout::Layout;
 use crate::plan::Plan;
-use crate::project::{Project, strip_domain};
+use crate::project::Project;
 use crate::tree::Tree;
 use crate::yaml_stream::{is_yaml, list_items, parse_documents, read_documents};
 
@@ -25,6 +25,10 @@ const SAMPLES: &str = "config/samples";
 /// Returns a warning for each sample that a CRD refuses which a plan creates or changes, and for each whose version of a kind is in no
 /// CRD any more.
 pub(super) fn find_refused(plan: &Plan, tree: &Tree, layout: &Layout) -> Vec<Diagnostic> {
+    // Without samples, what has just been generated is not parsed again.
+    if list_samples(plan, tree).is_empty() {
+        return Vec::new();
+    }
     let changed = || plan.changes().iter().filter(|(path, _)| layout.holds_crd(path));
     let crds: Vec<Value> = changed()
         .filter_map(|(_, change)| change.after())
@@ -68,22 +72,24 @@ pub(in crate::commands) fn find_refused_before(plan: &Plan, tree: &Tree) -> Resu
             groups.contains(group)
                 || project
                     .as_ref()
-                    .is_some_and(|project| is_scaffolded_for(project, path, group))
+                    .is_some_and(|project| project.has_scaffolded_for(path, group))
         })
     };
     Ok(check_samples(plan, tree, &crds, &is_own))
-}
-
-/// Returns whether a sample was scaffolded for a group of the project.
-fn is_scaffolded_for(project: &Project, path: &str, group: &str) -> bool {
-    let domain = &project.known.domain;
-    project.scaffolded_files().has(path) && !domain.is_empty() && strip_domain(group, domain).is_some()
 }
 
 fn read_crds(text: &str) -> Vec<Value> {
     let mut documents = parse_documents(text).unwrap_or_default();
     documents.retain(|document| document["spec"]["versions"].is_array());
     documents
+}
+
+/// Returns the paths of the samples that are there after a plan.
+fn list_samples(plan: &Plan, tree: &Tree) -> BTreeSet<String> {
+    let planned = plan.changes().keys();
+    let planned = planned.filter(|path| path.starts_with(SAMPLES)).cloned();
+    let listed = tree.list(SAMPLES).unwrap_or_default();
+    planned.chain(listed).filter(|path| is_yaml(path)).collect()
 }
 
 /// Checks the samples of CRDs, and those that `is_own` says are of the project, which one of the CRDs must have. What cannot be read is
@@ -94,17 +100,8 @@ fn check_samples(
     crds: &[Value],
     is_own: &dyn Fn(&str, &Value) -> bool,
 ) -> Vec<Diagnostic> {
-    let planned = plan.changes().keys();
-    let mut paths: Vec<String> = planned
-        .filter(|path| path.starts_with(SAMPLES))
-        .cloned()
-        .collect();
-    paths.extend(tree.list(SAMPLES).unwrap_or_default());
-    paths.retain(|path| is_yaml(path));
-    paths.sort();
-    paths.dedup();
     let mut found = Vec::new();
-    for path in paths {
+    for path in list_samples(plan, tree) {
         let Ok(Some(text)) = plan.read(tree, &path) else {
             continue;
         };

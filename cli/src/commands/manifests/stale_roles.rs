@@ -1,8 +1,8 @@
 //! Roles for resources that no CRD of the project has any more.
 //!
 //! The roles for users of a kind, and the one to inject the CA bundle into a CRD, are written with the kind and stay as they are when
-//! its group or plural changes in the source, and so do the markers of controllers. Kubernetes accepts a role for a resource that does not exist. As with samples, a run
-//! that changes CRDs checks the names that these lose, and `doctor` checks all.
+//! its group or plural changes in the source, and so do the markers of controllers. Kubernetes accepts a role for a resource that
+//! does not exist. As with samples, a run that changes CRDs checks the names that these lose, and `doctor` checks all.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -12,11 +12,12 @@ use rbuilder_generator::{Diagnostic, FileRange};
 use serde_json::Value;
 
 use super::Request;
+use super::definition::{ChangedFile, Definition};
 use super::layout::Layout;
 use crate::plan::Plan;
-use crate::project::{Project, strip_domain};
+use crate::project::Project;
 use crate::tree::Tree;
-use crate::yaml_stream::{Document, is_yaml, parse_documents, read_documents};
+use crate::yaml_stream::{Document, is_yaml, read_documents};
 
 /// The directories of scaffolded roles.
 const FOLDERS: [&str; 2] = ["config/rbac", "config/webhook"];
@@ -32,14 +33,19 @@ const OF_MARKERS: &str = "update the `#[rbac(…)]` markers in the source that n
 type Resource = (String, String);
 
 /// Returns a warning for each role with a resource whose CRD a plan removes or renames.
-pub(super) fn find_stale(plan: &Plan, tree: &Tree, layout: &Layout) -> Vec<Diagnostic> {
-    let changes = plan.changes().iter().filter(|(path, _)| layout.holds_crd(path));
-    let (mut before, mut after) = (BTreeSet::new(), BTreeSet::new());
-    for (_, change) in changes {
-        before.extend(list_resources(change.before()));
-        after.extend(list_resources(change.after().unwrap_or_default()));
-    }
-    let lost: BTreeSet<Resource> = before.difference(&after).cloned().collect();
+pub(super) fn find_stale(
+    changed: &[ChangedFile<'_>],
+    plan: &Plan,
+    tree: &Tree,
+    layout: &Layout,
+) -> Vec<Diagnostic> {
+    let before = changed.iter().flat_map(|file| &file.before).map(resource_of);
+    let after: BTreeSet<Resource> = changed
+        .iter()
+        .flat_map(|file| &file.after)
+        .map(resource_of)
+        .collect();
+    let lost: BTreeSet<Resource> = before.filter(|resource| !after.contains(resource)).collect();
     if lost.is_empty() {
         return Vec::new();
     }
@@ -54,27 +60,21 @@ pub(in crate::commands) fn find_stale_roles(tree: &Tree, project: &Project) -> R
     let layout = Request::default().with_settings(tree)?.layout;
     let mut known = BTreeSet::new();
     for path in layout.list_crds(tree)? {
-        known.extend(list_resources(&tree.read(&path)?.unwrap_or_default()));
+        let definitions = Definition::read_all(&tree.read(&path)?.unwrap_or_default());
+        known.extend(definitions.iter().map(resource_of));
     }
-    let domain = &project.known.domain;
-    let is_own = |group: &str| !domain.is_empty() && strip_domain(group, domain).is_some();
     let is_stale = |path: &str, resource: &Resource| {
-        project.scaffolded_files().has(path) && is_own(&resource.0) && !known.contains(resource)
+        project.has_scaffolded_for(path, &resource.0) && !known.contains(resource)
     };
     Ok(check_roles(&Plan::default(), tree, &layout, &is_stale))
 }
 
-/// Returns the resources of the CRDs in a text; none if it cannot be read.
-fn list_resources(text: &str) -> Vec<Resource> {
-    let part = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let documents = parse_documents(text).unwrap_or_default().into_iter();
-    documents
-        .map(|crd| (part(&crd["spec"]["group"]), part(&crd["spec"]["names"]["plural"])))
-        .collect()
+fn resource_of(definition: &Definition) -> Resource {
+    (definition.group.clone(), definition.names.plural.clone())
 }
 
-/// Checks the roles that are there after a plan, and returns a warning for each resource, at the first role that names it. What cannot
-/// be read is passed over.
+/// Checks the roles that are there after a plan, and returns a warning for each resource, at the first role that names it. Files that
+/// cannot be read are skipped.
 fn check_roles(
     plan: &Plan,
     tree: &Tree,

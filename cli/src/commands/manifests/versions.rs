@@ -7,45 +7,41 @@
 use std::ops::Range;
 
 use rbuilder_generator::{Diagnostic, FileRange, KindSummary};
-use serde::Deserialize;
 
-use super::layout::Layout;
+use super::definition::ChangedFile;
 use crate::commands::places::sample_file;
-use crate::plan::{Change, Plan};
-use crate::project::{FILE, Known, Resource, names, naming_flags, strip_domain};
+use crate::project::{FILE, Known, Resource, describe_scope, names, naming_flags, strip_domain};
 
-/// Returns a warning for each CRD that a plan leaves without the version in which its objects are stored.
-pub(super) fn find_lost_storage(plan: &Plan, layout: &Layout, kinds: &[KindSummary]) -> Vec<Diagnostic> {
-    let crds = plan.changes().iter().filter(|(path, _)| layout.holds_crd(path));
-    crds.flat_map(|(path, change)| match change {
-        Change::Edit { before, after } | Change::Replace { before, after } => {
-            let lost = compare_versions(before, after).into_iter();
-            lost.map(|lost| warn_of_storage(path, &lost, kinds)).collect()
-        }
-        Change::Create { .. } | Change::Delete { .. } => Vec::new(),
+/// Returns a warning for each CRD that loses the version in which its objects are stored.
+pub(super) fn find_lost_storage(changed: &[ChangedFile<'_>], kinds: &[KindSummary]) -> Vec<Diagnostic> {
+    let kept = changed
+        .iter()
+        .flat_map(|file| file.kept().map(|(old, new)| (file.path, old, new)));
+    kept.filter_map(|(path, old, new)| {
+        let stored = old.versions.iter().find(|version| version.storage)?;
+        let storage = new.versions.iter().find(|version| version.storage)?;
+        let is_kept = new.versions.iter().any(|version| version.name == stored.name);
+        (!is_kept).then(|| {
+            let message = format!(
+                "the CRD of `{}` loses its storage version `{}`: a cluster that stores objects in this version rejects the CRD",
+                old.names.kind, stored.name
+            );
+            let help = format!(
+                "keep `{}` beside `{}`, with `storage = false`, until no object is stored in it; if the CRD is \
+                 installed in no cluster, there is nothing to do",
+                stored.name, storage.name
+            );
+            Diagnostic::warning(old.place(path, kinds), message).help(help)
+        })
     })
     .collect()
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Crd {
-    spec: Spec,
-}
-
-/// Returns a warning for each CRD of which a plan changes what the API server lets nobody change.
-pub(super) fn find_immutable(plan: &Plan, layout: &Layout, kinds: &[KindSummary]) -> Vec<Diagnostic> {
-    let crds = plan.changes().iter().filter(|(path, _)| layout.holds_crd(path));
+/// Returns a warning for each change of a CRD that the API server rejects.
+pub(super) fn find_immutable(changed: &[ChangedFile<'_>], kinds: &[KindSummary]) -> Vec<Diagnostic> {
     let mut found = Vec::new();
-    for (path, change) in crds {
-        let (Change::Edit { before, after } | Change::Replace { before, after }) = change else {
-            continue;
-        };
-        let (before, after) = (read_specs(before), read_specs(after));
-        for old in &before {
-            let Some(new) = after.iter().find(|new| new.is_same_crd(old)) else {
-                continue;
-            };
+    for file in changed {
+        for (old, new) in file.kept() {
             for (what, old_value, new_value) in [
                 ("kind", &old.names.kind, &new.names.kind),
                 ("scope", &old.scope, &new.scope),
@@ -57,104 +53,12 @@ pub(super) fn find_immutable(plan: &Plan, layout: &Layout, kinds: &[KindSummary]
                         new.names.plural, new.group
                     );
                     let help = "undo it, or delete the CRD and all its objects from each cluster first";
-                    found.push(Diagnostic::warning(new.place(path, kinds), message).help(help));
+                    found.push(Diagnostic::warning(new.place(file.path, kinds), message).help(help));
                 }
             }
         }
     }
     found
-}
-
-fn read_specs(text: &str) -> Vec<Spec> {
-    let crds = serde_saphyr::from_multiple::<Crd>(text).unwrap_or_default();
-    crds.into_iter().map(|crd| crd.spec).collect()
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Spec {
-    group: String,
-    scope: String,
-    names: Names,
-    versions: Vec<Version>,
-}
-
-impl Spec {
-    /// Returns whether both are of the CRD with the same name.
-    fn is_same_crd(&self, other: &Spec) -> bool {
-        (&self.group, &self.names.plural) == (&other.group, &other.names.plural)
-    }
-
-    /// Returns the place of the kind in the source, or else the manifest.
-    fn place(&self, path: &str, kinds: &[KindSummary]) -> FileRange {
-        let names = (&self.group, &self.names.plural);
-        let kind = kinds.iter().find(|kind| (&kind.group, &kind.plural) == names);
-        kind.map_or_else(|| FileRange::new(path, 0..0), |kind| kind.place.clone())
-    }
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Names {
-    kind: String,
-    plural: String,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Version {
-    name: String,
-    storage: bool,
-}
-
-/// A CRD that has lost the version in which its objects are stored.
-struct LostStorage {
-    group: String,
-    kind: String,
-    plural: String,
-    version: String,
-    /// The version in which they would be stored.
-    new: String,
-}
-
-fn compare_versions(before: &str, after: &str) -> Vec<LostStorage> {
-    let after = read_specs(after);
-    let lost = |spec: Spec| -> Option<LostStorage> {
-        let new = after.iter().find(|new| new.is_same_crd(&spec))?;
-        let stored = spec.versions.into_iter().find(|version| version.storage)?;
-        let is_kept = new.versions.iter().any(|version| version.name == stored.name);
-        let storage = new.versions.iter().find(|version| version.storage)?;
-        (!is_kept).then(|| LostStorage {
-            group: spec.group,
-            kind: spec.names.kind,
-            plural: spec.names.plural,
-            version: stored.name,
-            new: storage.name.clone(),
-        })
-    };
-    read_specs(before).into_iter().filter_map(lost).collect()
-}
-
-fn warn_of_storage(path: &str, lost: &LostStorage, kinds: &[KindSummary]) -> Diagnostic {
-    let LostStorage {
-        group,
-        kind,
-        plural,
-        version,
-        new,
-    } = lost;
-    let summary = kinds
-        .iter()
-        .find(|summary| (&summary.group, &summary.plural) == (group, plural));
-    let place = summary.map_or_else(|| FileRange::new(path, 0..0), |summary| summary.place.clone());
-    let message = format!(
-        "the CRD of `{kind}` loses its storage version `{version}`: a cluster that stores objects in this version rejects the CRD"
-    );
-    let help = format!(
-        "keep `{version}` beside `{new}`, with `storage = false`, until no object is stored in it; if the CRD is \
-         installed in no cluster, there is nothing to do"
-    );
-    Diagnostic::warning(place, message).help(help)
 }
 
 /// Returns a warning for each version of a kind that PROJECT lists and the source does not have. `text` is that of PROJECT.
@@ -234,13 +138,6 @@ fn describe_difference(resource: &Resource, kind: &KindSummary) -> Option<(Strin
     let Resource {
         kind: name, plural, ..
     } = resource;
-    let scope = |is_namespaced| {
-        if is_namespaced {
-            "namespaced"
-        } else {
-            "cluster-scoped"
-        }
-    };
     if !plural.is_empty() && *plural != kind.plural {
         return Some((
             format!(
@@ -257,8 +154,8 @@ fn describe_difference(resource: &Resource, kind: &KindSummary) -> Option<(Strin
     (listed != found).then(|| {
         let message = format!(
             "`{name}` is {} according to {FILE}, but {} in the source",
-            scope(listed),
-            scope(found)
+            describe_scope(listed),
+            describe_scope(found)
         );
         let entry = match found {
             true => "write `namespaced: true` below `api`",
