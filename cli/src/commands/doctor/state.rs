@@ -12,11 +12,12 @@ use super::Finding;
 use super::config::examine_config;
 use super::files::{examine_conflicts, examine_files, find_deleted_module, find_scaffold, list_paths};
 use super::tools::Needs;
+use crate::commands::generated_merge::Product;
 use crate::commands::kubernetes::find_project_minor;
 use crate::commands::manifests::{self, SourceErrors};
 use crate::commands::scaffold_merge::Scaffold;
 use crate::commands::update::{VERSION, compare_versions};
-use crate::commands::{grafana, helm, library, scaffold};
+use crate::commands::{Outcome, grafana, helm, library, scaffold};
 use crate::flags::{Output, PlanFlags, ProductFlags, ProductMergeFlags};
 use crate::plan::Plan;
 use crate::project::{FILE, Project};
@@ -231,7 +232,7 @@ fn examine_roles(tree: &Tree, project: &Project) -> Result<Vec<Finding>> {
 }
 
 /// Compares the chart and the dashboards with what their commands make, if the project has them. A bundle is not compared: it depends
-/// on options that are not recorded. Why one cannot be made is said by other findings, or by its command.
+/// on options that are not recorded. Other findings, or the command itself, report why a product cannot be made.
 fn examine_products(tree: &Tree) -> Vec<Finding> {
     let merge = ProductMergeFlags {
         check: true,
@@ -246,29 +247,29 @@ fn examine_products(tree: &Tree) -> Vec<Finding> {
         merge,
         manifests: false,
     };
-    let mut findings = Vec::new();
-    for (product, check) in [(helm::CHART, "chart"), (grafana::DASHBOARDS, "dashboards")] {
-        if !matches!(tree.read(product.base), Ok(Some(_))) {
-            continue;
-        }
-        let made = match check {
-            "chart" => helm::plan_helm(tree, &flags),
-            _ => grafana::plan_grafana(tree, &merge),
-        };
-        let Ok(outcome) = made else { continue };
-        if outcome.plan.is_empty() {
-            findings.push(Finding::good(check, "up to date"));
-            continue;
-        }
-        let paths: Vec<String> = outcome.plan.changes().keys().cloned().collect();
-        let message = format!("not up to date: {}", list_paths(&paths));
-        findings.push(Finding::warning(
-            check,
-            message,
-            format!("run `rbuilder {}`", product.command),
-        ));
+    let chart = examine_product(tree, helm::CHART, "chart", || helm::plan_helm(tree, &flags));
+    let dashboards = examine_product(tree, grafana::DASHBOARDS, "dashboards", || {
+        grafana::plan_grafana(tree, &merge)
+    });
+    chart.into_iter().chain(dashboards).collect()
+}
+
+/// Compares a product with what its command makes; `None` if the project has none, or it cannot be made.
+fn examine_product(
+    tree: &Tree,
+    product: Product,
+    check: &'static str,
+    make: impl FnOnce() -> Result<Outcome>,
+) -> Option<Finding> {
+    let is_there = matches!(tree.read(product.base), Ok(Some(_)));
+    let outcome = is_there.then(make)?.ok()?;
+    if outcome.plan.is_empty() {
+        return Some(Finding::good(check, "up to date"));
     }
-    findings
+    let paths: Vec<String> = outcome.plan.changes().keys().cloned().collect();
+    let message = format!("not up to date: {}", list_paths(&paths));
+    let help = format!("run `rbuilder {}`", product.command);
+    Some(Finding::warning(check, message, help))
 }
 
 fn to_findings(check: &'static str, diagnostics: &[Diagnostic]) -> Vec<Finding> {
