@@ -1,5 +1,6 @@
 //! JSON patches (RFC 6902), as kustomizations have them.
 
+use json_patch::{PatchErrorKind, PatchOperation};
 use serde_json::Value;
 
 /// Applies the operations of a patch to an object, all or none.
@@ -19,51 +20,18 @@ fn apply_operation(object: &mut Value, operation: &Value) -> Result<(), String> 
     let name = operation["op"].as_str().unwrap_or_default();
     let path = operation["path"].as_str().unwrap_or_default();
     let missing = || format!("`{path}` is not there");
-    match name {
-        "add" => add(object, path, operation["value"].clone()).ok_or_else(missing),
-        "replace" => {
-            let place = object.pointer_mut(path).ok_or_else(missing)?;
-            *place = operation["value"].clone();
-            Ok(())
-        }
-        "remove" => remove(object, path).ok_or_else(missing),
-        "test" if object.pointer(path) == Some(&operation["value"]) => Ok(()),
-        "test" => Err(format!("`{path}` has another value than the one that it tests")),
-        name => Err(format!("the operation `{name}` is not followed")),
+    if !["add", "remove", "replace", "test"].contains(&name) {
+        return Err(format!("the operation `{name}` is not followed"));
     }
-}
-
-/// Splits a path into that of the object or list and the key or index in it.
-fn split_path(path: &str) -> Option<(&str, String)> {
-    let (above, last) = path.rsplit_once('/')?;
-    Some((above, last.replace("~1", "/").replace("~0", "~")))
-}
-
-fn add(object: &mut Value, path: &str, value: Value) -> Option<()> {
-    let (above, last) = split_path(path)?;
-    match object.pointer_mut(above)? {
-        Value::Object(keys) => drop(keys.insert(last, value)),
-        Value::Array(items) if last == "-" => items.push(value),
-        Value::Array(items) => {
-            let at = last.parse().ok().filter(|at| *at <= items.len())?;
-            items.insert(at, value);
-        }
-        _ => return None,
+    if name == "add" && path.is_empty() {
+        // It would be another object.
+        return Err(missing());
     }
-    Some(())
-}
-
-fn remove(object: &mut Value, path: &str) -> Option<()> {
-    let (above, last) = split_path(path)?;
-    match object.pointer_mut(above)? {
-        Value::Object(keys) => keys.remove(&last).map(drop),
-        Value::Array(items) => {
-            let at = last.parse().ok().filter(|at| *at < items.len())?;
-            items.remove(at);
-            Some(())
-        }
-        _ => None,
-    }
+    let operation: PatchOperation = serde_json::from_value(operation.clone()).map_err(|_| missing())?;
+    json_patch::patch(object, &[operation]).map_err(|error| match error.kind {
+        PatchErrorKind::TestFailed => format!("`{path}` has another value than the one that it tests"),
+        _ => missing(),
+    })
 }
 
 #[cfg(test)]
