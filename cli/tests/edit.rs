@@ -679,7 +679,7 @@ fn moves_that_are_not_certain_are_refused() {
     );
 }
 
-/// What is made of `config/` is named when a command changes that.
+/// A command that changes `config/` names the products that are made of it.
 #[test]
 fn a_chart_and_a_bundle_that_are_out_of_date_are_named() {
     let chart = "config/ has changed. To update the chart, run:\n  rbuilder helm\n";

@@ -24,7 +24,7 @@ fn with_patch(entry: &str, patch: &str) -> Folder {
     original
 }
 
-/// What a cluster has is the patched Deployment: a variable that only a patch sets is one of the manager.
+/// A cluster has the patched Deployment: a variable that only a patch sets is one of the manager.
 #[test]
 fn patches_of_the_deployment_are_part_of_it() {
     const STRATEGIC: &str = "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: barista\n  namespace: system\nspec:\n  template:\n    spec:\n      containers:\n      - name: kube-rbac-proxy\n        image: proxy\n      - name: manager\n        args:\n        - --metrics-bind-address=127.0.0.1:8080\n        - --leader-elect\n        - --brew\n        env:\n        - name: BEANS\n          value: arabica\n        volumeMounts:\n        - mountPath: /tmp/k8s-webhook-server/serving-certs\n          name: cert\n      volumes:\n      - name: cert\n        secret:\n          secretName: webhook-server-cert\n";

@@ -212,7 +212,7 @@ fn the_type_of_an_argument_has_help_of_its_own() {
     );
 }
 
-/// What a file with a syntax error declares is not missing.
+/// A type that a file with a syntax error declares is not missing.
 #[test]
 fn a_type_in_a_file_that_cannot_be_read_is_not_missing_too() {
     for leaf in ["pub Leaf { pub a: i32 }", "pub struct Leaf { a i32 }"] {

@@ -111,11 +111,11 @@ pub(crate) struct FieldAttrs {
     pub(crate) foreign: Foreign,
 }
 
-/// What reads or writes a field in place of its type.
+/// Functions that read or write a field in place of its type.
 #[derive(Clone, Copy)]
 pub(crate) struct Opaque {
     pub(crate) span: Span,
-    /// False if that only reads it: what is written is the form of the type.
+    /// False if they only read it: then the form of the type is written.
     pub(crate) writes: bool,
     /// True for `with` and `serde_as`, beside which schemars needs a type with a schema; single functions it passes over.
     pub(crate) is_module: bool,

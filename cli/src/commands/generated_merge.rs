@@ -38,7 +38,7 @@ const PRODUCTS_OF_CONFIG: [Product; 2] = [CHART, BUNDLE];
 
 /// Returns the lines that remind of the products to update after a plan of a command has changed `config/`; empty if there are none.
 ///
-/// What exactly is stale is not computed: a bundle depends on options that nothing records.
+/// The products are not compared: a bundle depends on options that are not recorded.
 pub(super) fn remind_of_products(command: &str, plan: &Plan, tree: &Tree) -> String {
     let is_stale = |product: &&Product| {
         // Samples are examples in a bundle, and no part of a chart.

@@ -1,7 +1,7 @@
 //! Patches of kustomizations: what a cluster has of a CRD and of the Deployment is the patched object.
 //!
-//! What kubebuilder's own patches add is left out, because the components of the scaffold add the same: the proxy of the metrics,
-//! certificates and their mounts, ports, conversions, and where cert-manager finds CRDs.
+//! The additions of kubebuilder's own patches are left out, because the components of the scaffold add the same: the proxy of the
+//! metrics, certificates and their mounts, ports, conversions, and annotations by which cert-manager finds CRDs.
 
 use std::collections::BTreeSet;
 
@@ -26,7 +26,7 @@ const CERTIFICATES: &str = "cert-manager.io/";
 /// A patch, or something else in a kustomization, that was not followed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Unfollowed {
-    /// What it is: "patch config/default/patch.yaml".
+    /// Its name in the table: "patch config/default/patch.yaml".
     pub(crate) what: String,
     pub(crate) reason: String,
 }
@@ -36,7 +36,7 @@ struct Patch {
     /// The file that has it.
     origin: String,
     documents: Vec<Value>,
-    /// What the kustomization says that it is for; `null` if that is in the patch.
+    /// The target that the kustomization names; `null` if the patch itself names it.
     target: Value,
 }
 
@@ -114,7 +114,7 @@ impl GoProject {
         self.unfollowed = unfollowed;
     }
 
-    /// Returns what is left to a person of a CRD whose patch has a conversion that PROJECT does not record.
+    /// Returns the row about a CRD whose patch has a conversion that PROJECT does not record.
     fn unrecorded_conversion(&self, crd: &Value) -> Option<Unfollowed> {
         let (group, kind) = (
             crd["spec"]["group"].as_str()?,
@@ -257,7 +257,7 @@ fn apply_to(object: &mut Object<'_>, patch: &Value) -> Result<(), String> {
         Some(operations) => apply_json_patch(&mut patched, operations)?,
         None => strategic::merge(&mut patched, patch),
     }
-    // What it is called does not change: a target may choose an object of another name than that in the patch.
+    // Its kind and name do not change: a target may choose an object of another name than that in the patch.
     for key in ["apiVersion", "kind"] {
         if let Some(patched) = patched.as_object_mut() {
             patched.insert(key.to_owned(), before[key].clone());
@@ -307,7 +307,7 @@ const CERTIFICATE_PATHS: &str = "/tmp/k8s-";
 /// The file of the flags of kubebuilder 3, whose ConfigMap has a row of its own.
 const COMPONENT_CONFIG: &str = "controller_manager_config.yaml";
 
-/// Takes out of a Deployment what its patches have added of that which the components of the scaffold add.
+/// Removes from a Deployment the additions of its patches that the components of the scaffold add as well.
 fn remove_scaffolded_of_deployment(patched: &mut Value, before: &Value) {
     let before = &before["spec"]["template"]["spec"];
     let Some(pod) = patched.pointer_mut("/spec/template/spec") else {

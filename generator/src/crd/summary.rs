@@ -88,7 +88,7 @@ pub(super) fn find_unread(package: &Package) -> Vec<TypeId> {
     unread.map(|(index, _)| TypeId(index)).collect()
 }
 
-/// The place of a struct, or of what is wrong with it.
+/// The place of a struct, or of the first error in it.
 fn place_of_struct(item: &TypeItem) -> Span {
     let name = item.model.as_ref().map(|model| model.span);
     let error = item.reserved.first().map(|error| error.place);

@@ -84,8 +84,8 @@ pub(crate) fn help(is_ours: bool, field: &AbsentField<'_>) -> String {
     format!("make the default a literal, a constant, a variant, or a list or struct of these, or {marker}")
 }
 
-/// Evaluates the defaults of one type. What it reports on the way is to be forgotten: what is wrong with a type is said where
-/// its schema is needed, and a type of values whose schema is another one need not have any.
+/// Evaluates the defaults of one type. Its reports are to be forgotten: errors of a type are reported where its schema is needed,
+/// and a type of values whose schema is another one need not have any.
 pub(crate) struct Evaluator<'e, 'a> {
     pub(crate) resolver: &'e mut Resolver<'a>,
     pub(crate) associated: &'e Associated,

@@ -104,7 +104,7 @@ fn fits(value: &Value, schema: &Schema, judge: Judge) -> Result<(), String> {
 /// Most values of an `enum` that a message lists.
 const MOST_LISTED: usize = 12;
 
-/// Returns what is wrong with a value that is not one of an `enum`, which is listed unless it is long.
+/// Describes a value that is not one of an `enum`, which is listed unless it is long.
 fn describe_unlisted(value: &Value, allowed: &[Value]) -> String {
     let message = format!("{value} is not one of the allowed values");
     if allowed.len() > MOST_LISTED {
