@@ -1,14 +1,14 @@
-//! The parts of a CRD by which a cluster knows it, read from manifests without their schemas: what a run changes of them is
-//! the matter of several warnings.
+//! The CRDs that a run changes, as they were and as they will be: the matter of several warnings.
 
 use rbuilder_generator::{FileRange, KindSummary};
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::layout::Layout;
 use crate::plan::{Change, Plan};
 use crate::yaml_stream::parse_documents;
 
-/// The names, the scope and the versions of a CRD.
+/// The `spec` of a CRD, as far as it is compared.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Definition {
@@ -30,6 +30,14 @@ pub(super) struct Names {
 pub(super) struct Version {
     pub(super) name: String,
     pub(super) storage: bool,
+    pub(super) schema: Validation,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct Validation {
+    #[serde(rename = "openAPIV3Schema")]
+    pub(super) open_api_v3_schema: Value,
 }
 
 impl Definition {
@@ -39,6 +47,11 @@ impl Definition {
         documents
             .filter_map(|mut crd| serde_json::from_value(crd.get_mut("spec")?.take()).ok())
             .collect()
+    }
+
+    /// Returns the name of the CRD.
+    pub(super) fn name(&self) -> String {
+        format!("{}.{}", self.names.plural, self.group)
     }
 
     /// Returns whether both are of the CRD with the same name.
@@ -61,7 +74,16 @@ pub(super) struct ChangedFile<'p> {
     pub(super) after: Vec<Definition>,
 }
 
-impl ChangedFile<'_> {
+impl<'p> ChangedFile<'p> {
+    /// Reads the text of a file before and after a change.
+    pub(super) fn read(path: &'p str, before: &str, after: &str) -> Self {
+        ChangedFile {
+            path,
+            before: Definition::read_all(before),
+            after: Definition::read_all(after),
+        }
+    }
+
     /// Returns the CRDs that the file has before and after, each as it was and as it will be.
     pub(super) fn kept(&self) -> impl Iterator<Item = (&Definition, &Definition)> {
         let new = |old: &Definition| self.after.iter().find(|new| new.is_same_crd(old));
@@ -79,10 +101,7 @@ pub(super) fn read_changed_files<'p>(plan: &'p Plan, layout: &Layout) -> Vec<Cha
     {
         return Vec::new();
     }
-    let files = changes.map(|(path, change)| ChangedFile {
-        path,
-        before: Definition::read_all(change.before()),
-        after: change.after().map(Definition::read_all).unwrap_or_default(),
-    });
-    files.collect()
+    changes
+        .map(|(path, change)| ChangedFile::read(path, change.before(), change.after().unwrap_or_default()))
+        .collect()
 }

@@ -298,9 +298,9 @@ pub(super) fn add_to_plan(plan: &mut Plan, tree: &Tree, request: &Request) -> Re
             let said = explain_nothing(&found, &sources);
             found.diagnostics.extend(said);
         }
-        let unreadable = find_unreadable(plan, &request.layout, &sources, &options);
-        found.diagnostics.extend(unreadable);
         let changed = read_changed_files(plan, &request.layout);
+        let unreadable = find_unreadable(&changed, &sources, &options);
+        found.diagnostics.extend(unreadable);
         let lost = find_lost_storage(&changed, &found.kinds);
         found.diagnostics.extend(lost);
         let immutable = find_immutable(&changed, &found.kinds);

@@ -5,28 +5,22 @@
 //! schema helps: the API server fills it in when it reads.
 
 use rbuilder_generator::{Diagnostic, FieldPath, FieldPlace, FileRange, Options, Sources, find_fields};
-use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::layout::Layout;
-use crate::plan::{Change, Plan};
+use super::definition::ChangedFile;
 
 /// Returns a warning for each field that a plan makes required without a default, and for each enum value that it
 /// removes, in the versions that a CRD has had before. Its place is that of the field in the source.
 pub(super) fn find_unreadable(
-    plan: &Plan,
-    layout: &Layout,
+    changed: &[ChangedFile<'_>],
     sources: &dyn Sources,
     options: &Options,
 ) -> Vec<Diagnostic> {
-    let crds = plan.changes().iter().filter(|(path, _)| layout.holds_crd(path));
-    let narrowed: Vec<(&str, Narrowed)> = crds
-        .flat_map(|(path, change)| match change {
-            Change::Edit { before, after } | Change::Replace { before, after } => {
-                let found = compare_crds(before, after).into_iter();
-                found.map(|narrowed| (path.as_str(), narrowed)).collect()
-            }
-            Change::Create { .. } | Change::Delete { .. } => Vec::new(),
+    let narrowed: Vec<(&str, Narrowed)> = changed
+        .iter()
+        .flat_map(|file| {
+            let found = compare_crds(file).into_iter();
+            found.map(|narrowed| (file.path, narrowed))
         })
         .collect();
     if narrowed.is_empty() {
@@ -95,59 +89,12 @@ fn warning(place: FieldPlace, narrowed: &Narrowed) -> Diagnostic {
     Diagnostic::warning(place.range, message).help(help)
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Crd {
-    metadata: Metadata,
-    spec: Spec,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Metadata {
-    name: String,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Spec {
-    group: String,
-    names: Names,
-    versions: Vec<Version>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Names {
-    kind: String,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Version {
-    name: String,
-    schema: Validation,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Validation {
-    #[serde(rename = "openAPIV3Schema")]
-    open_api_v3_schema: Value,
-}
-
-/// Returns the CRDs in a manifest; none if it cannot be read.
-fn read_crds(text: &str) -> Vec<Crd> {
-    serde_saphyr::from_multiple(text).unwrap_or_default()
-}
-
-fn compare_crds(before: &str, after: &str) -> Vec<Narrowed> {
-    let before = read_crds(before);
-    let before: Vec<&Version> = before.iter().flat_map(|crd| &crd.spec.versions).collect();
+fn compare_crds(file: &ChangedFile<'_>) -> Vec<Narrowed> {
     let mut found = Vec::new();
-    for crd in read_crds(after) {
-        for version in &crd.spec.versions {
-            let Some(before) = before.iter().find(|before| before.name == version.name) else {
+    for (before, after) in file.kept() {
+        for version in &after.versions {
+            let mut known = before.versions.iter();
+            let Some(before) = known.find(|before| before.name == version.name) else {
                 continue;
             };
             let mut narrowings = Vec::new();
@@ -159,10 +106,10 @@ fn compare_crds(before: &str, after: &str) -> Vec<Narrowed> {
                 &mut narrowings,
             );
             found.extend(narrowings.into_iter().map(|(path, what)| Narrowed {
-                crd: crd.metadata.name.clone(),
+                crd: after.name(),
                 field: FieldPath {
-                    group: crd.spec.group.clone(),
-                    kind: crd.spec.names.kind.clone(),
+                    group: after.group.clone(),
+                    kind: after.names.kind.clone(),
                     version: version.name.clone(),
                     path,
                 },
@@ -226,6 +173,10 @@ fn new_names<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn compare_crds(before: &str, after: &str) -> Vec<Narrowed> {
+        super::compare_crds(&ChangedFile::read("crd.yaml", before, after))
+    }
 
     fn crd(schema: &str) -> String {
         format!(

@@ -48,9 +48,9 @@ pub(super) fn find_immutable(changed: &[ChangedFile<'_>], kinds: &[KindSummary])
             ] {
                 if old_value != new_value {
                     let message = format!(
-                        "the {what} of the CRD `{}.{}` changes from `{old_value}` to `{new_value}`: the API server rejects this for an \
+                        "the {what} of the CRD `{}` changes from `{old_value}` to `{new_value}`: the API server rejects this for an \
                          installed CRD",
-                        new.names.plural, new.group
+                        new.name()
                     );
                     let help = "undo it, or delete the CRD and all its objects from each cluster first";
                     found.push(Diagnostic::warning(new.place(file.path, kinds), message).help(help));
