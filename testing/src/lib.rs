@@ -18,6 +18,7 @@
 mod admission;
 mod choices;
 mod crd;
+mod defaults;
 #[cfg(feature = "envtest")]
 pub mod envtest;
 mod eventually;

@@ -3,10 +3,13 @@
 use std::path::Path;
 
 use kube::{CustomResourceExt, Resource};
+use rbuilder_schema::Schema;
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::assert_crd_matches;
+use crate::defaults::fill_defaults;
 
 /// Folder of the samples.
 const SAMPLES: &str = "config/samples";
@@ -15,28 +18,62 @@ const BASES: &str = "config/crd/bases";
 
 /// Returns the sample of a kind: the first object of its API version and kind in `config/samples/`, by file name.
 ///
+/// Absent fields have the defaults of the CRD in `config/crd/bases/`, as in an object that a cluster has stored. A kind
+/// without a CRD there gets none.
+///
 /// # Panics
-/// When there is none, or it does not deserialize.
+/// When there is no sample, it does not deserialize, or the CRD cannot be read.
 #[track_caller]
 pub fn sample<K>() -> K
 where
     K: Resource<DynamicType = ()> + DeserializeOwned,
 {
-    let wanted = (K::api_version(&()).into_owned(), K::kind(&()).into_owned());
-    for (path, text) in read_samples() {
+    sample_in(Path::new("."))
+}
+
+#[track_caller]
+fn sample_in<K>(package: &Path) -> K
+where
+    K: Resource<DynamicType = ()> + DeserializeOwned,
+{
+    let (api_version, kind) = (K::api_version(&()), K::kind(&()));
+    for (path, text) in read_samples(&package.join(SAMPLES)) {
         // A kustomization is one of the files, and so may be samples of other kinds.
         let objects = serde_saphyr::from_multiple::<Value>(&text)
             .unwrap_or_else(|error| panic!("failed to parse {path}: {error}"));
-        let is_wanted = |object: &Value| object["apiVersion"] == wanted.0 && object["kind"] == wanted.1;
-        if let Some(object) = objects.into_iter().find(is_wanted) {
+        let is_wanted = |object: &Value| object["apiVersion"] == *api_version && object["kind"] == *kind;
+        if let Some(mut object) = objects.into_iter().find(is_wanted) {
+            if let Some(schema) = read_generated_schema::<K>(package) {
+                fill_defaults(&mut object, &schema);
+            }
             return serde_json::from_value(object)
-                .unwrap_or_else(|error| panic!("{path} does not deserialize as {}: {error}", wanted.1));
+                .unwrap_or_else(|error| panic!("{path} does not deserialize as {kind}: {error}"));
         }
     }
-    panic!(
-        "expected a {} of {} in {SAMPLES}/, found none",
-        wanted.1, wanted.0
-    );
+    panic!("expected a {kind} of {api_version} in {SAMPLES}/, found none");
+}
+
+/// Returns the schema of a kind's version in its generated CRD, `None` if there is no such file or version.
+#[track_caller]
+fn read_generated_schema<K: Resource<DynamicType = ()>>(package: &Path) -> Option<Schema> {
+    let path = generated_crd_path(&K::group(&()), &K::plural(&()));
+    // The file may be absent: the CRDs of other projects' kinds are elsewhere.
+    let text = std::fs::read_to_string(package.join(&path)).ok()?;
+    let crd: Value =
+        serde_saphyr::from_str(&text).unwrap_or_else(|error| panic!("failed to parse {path}: {error}"));
+    let versions = crd.pointer("/spec/versions")?.as_array()?;
+    let version = versions
+        .iter()
+        .find(|version| version["name"] == *K::version(&()))?;
+    let schema = version.pointer("/schema/openAPIV3Schema")?;
+    let schema = Schema::deserialize(schema)
+        .unwrap_or_else(|error| panic!("failed to read the schema in {path}: {error}"));
+    Some(schema)
+}
+
+/// Returns the path of a generated CRD, from the folder of the package.
+fn generated_crd_path(group: &str, plural: &str) -> String {
+    format!("{BASES}/{group}_{plural}.yaml")
 }
 
 /// Asserts that a kind as compiled and its CRD in `config/crd/bases/` are equal; see [`assert_crd_matches`].
@@ -47,7 +84,7 @@ where
 pub fn assert_generated_crd_matches<K: CustomResourceExt>() {
     let compiled = K::crd();
     let (group, plural) = (&compiled.spec.group, &compiled.spec.names.plural);
-    let path = format!("{BASES}/{group}_{plural}.yaml");
+    let path = generated_crd_path(group, plural);
     let manifest = std::fs::read_to_string(&path)
         .unwrap_or_else(|error| panic!("failed to read {path}: {error}; run `rbuilder manifests`"));
     assert_crd_matches(&compiled, &manifest);
@@ -55,10 +92,9 @@ pub fn assert_generated_crd_matches<K: CustomResourceExt>() {
 
 /// Returns the YAML files in the folder of samples with their paths, by name.
 #[track_caller]
-fn read_samples() -> Vec<(String, String)> {
+fn read_samples(folder: &Path) -> Vec<(String, String)> {
     let failed =
         |path: &Path, error: std::io::Error| -> ! { panic!("failed to read {}: {error}", path.display()) };
-    let folder = Path::new(SAMPLES);
     let entries = std::fs::read_dir(folder).unwrap_or_else(|error| failed(folder, error));
     let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
     paths.retain(|path| path.extension().is_some_and(|end| end == "yaml" || end == "yml"));
@@ -68,4 +104,67 @@ fn read_samples() -> Vec<(String, String)> {
         .iter()
         .map(|path| (path.display().to_string(), read(path)))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use kube::CustomResource;
+    use schemars::JsonSchema;
+    use serde::Serialize;
+
+    use super::*;
+
+    #[derive(CustomResource, Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+    #[kube(group = "cache.example.com", version = "v1", kind = "Memcached", namespaced)]
+    struct MemcachedSpec {
+        size: i32,
+    }
+
+    const CRD: &str = "
+spec:
+  versions:
+  - name: v1alpha1
+  - name: v1
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            properties:
+              size: {type: integer, default: 3}
+";
+
+    /// Returns the size in a sample with this spec, of a package with or without a generated CRD.
+    fn sample_size(spec: &str, crd: Option<&str>) -> i32 {
+        let package = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = package.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        let sample = format!(
+            "apiVersion: cache.example.com/v1\nkind: Memcached\nmetadata:\n  name: sample\nspec: {spec}\n"
+        );
+        write("config/samples/cache_v1_memcached.yaml", &sample);
+        if let Some(crd) = crd {
+            write("config/crd/bases/cache.example.com_memcacheds.yaml", crd);
+        }
+        sample_in::<Memcached>(package.path()).spec.size
+    }
+
+    #[test]
+    fn a_sample_has_the_defaults_of_the_generated_crd() {
+        assert_eq!(sample_size("{}", Some(CRD)), 3);
+        assert_eq!(sample_size("{size: 5}", Some(CRD)), 5);
+        assert_eq!(sample_size("{size: 5}", None), 5);
+    }
+
+    #[test]
+    #[should_panic(expected = "does not deserialize as Memcached: missing field `size`")]
+    fn no_default_is_invented() {
+        sample_size("{}", None);
+    }
 }

@@ -1,4 +1,4 @@
-//! Pruning and defaulting of objects by their schema.
+//! Pruning of objects by their schema.
 
 use rbuilder_schema::{Schema, SchemaType, items_of};
 use serde_json::Value;
@@ -54,37 +54,6 @@ fn join(path: &str, name: &str) -> String {
     }
 }
 
-/// Sets absent fields to their defaults.
-pub(super) fn fill_defaults(value: &mut Value, schema: &Schema) {
-    match value {
-        Value::Object(fields) => {
-            for (name, inner) in &schema.properties {
-                let absent = fields
-                    .get(&**name)
-                    .is_none_or(|value| value.is_null() && !inner.nullable);
-                if let Some(default) = inner.default.as_ref().filter(|_| absent) {
-                    fields.insert(name.to_string(), default.clone());
-                }
-            }
-            for (name, value) in fields {
-                let inner = schema
-                    .properties
-                    .get(name.as_str())
-                    .or(schema.additional_properties.as_ref());
-                if let Some(inner) = inner {
-                    fill_defaults(value, inner);
-                }
-            }
-        }
-        Value::Array(items) => {
-            if let Some(inner) = &schema.items {
-                items.iter_mut().for_each(|item| fill_defaults(item, inner));
-            }
-        }
-        _ => {}
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -92,15 +61,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unknown_fields_go_and_defaults_come() {
+    fn unknown_fields_and_nulls_are_removed() {
         let schema: Schema = serde_json::from_value(json!({ "type": "object", "properties": {
-            "size": { "type": "integer", "default": 1 },
+            "size": { "type": "integer" },
             "maybe": { "type": "string", "nullable": true },
             "free": { "type": "object", "x-kubernetes-preserve-unknown-fields": true },
             "list": { "type": "array", "x-kubernetes-preserve-unknown-fields": true, "items": { "type": "array", "items": {
                 "type": "object", "properties": { "a": { "type": "object" } } } } },
             "map": { "type": "object", "additionalProperties": { "type": "object", "properties": {
-                "a": { "type": "string", "default": "x" } } } },
+                "a": { "type": "string" } } } },
         } }))
         .unwrap();
         let mut value = json!({
@@ -111,8 +80,7 @@ mod tests {
             prune_unknown_fields(&mut value, &schema),
             ["list[0][0].a.x", "map.k.z", "typo"]
         );
-        fill_defaults(&mut value, &schema);
-        let expected = json!({ "size": 1, "maybe": null, "free": { "q": null }, "map": { "k": { "a": "x" } }, "list": [[{ "a": {}, "y": 2 }]] });
+        let expected = json!({ "maybe": null, "free": { "q": null }, "map": { "k": {} }, "list": [[{ "a": {}, "y": 2 }]] });
         assert_eq!(value, expected);
     }
 }

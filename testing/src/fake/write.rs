@@ -13,6 +13,7 @@ use super::read::key_of;
 use super::request::Request;
 use super::store::State;
 use super::{builtin, crds, scale, shape, validate};
+use crate::defaults::fill_defaults;
 
 /// The context of a write: request, kind, version and field manager.
 #[derive(Clone, Copy)]
@@ -407,7 +408,7 @@ fn check_shape(writer: Writer<'_>, object: &mut Value) -> Result<(), Failure> {
         );
         return Err(Failure::bad_request(message));
     }
-    shape::fill_defaults(object, version.schema());
+    fill_defaults(object, version.schema());
     let mut causes = validate::find_violations(object, version.schema(), "");
     if !definition.custom {
         // In Go, absent fields of a status are empty values, so none is missing.
