@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use rbuilder_diagnostic::Severity;
 use rbuilder_syntax::{Conversion, CustomResource};
 
 use super::{Names, storage};
@@ -251,8 +252,14 @@ fn check_storage(package: &Package, versions: &Versions<'_>, report: &mut Report
     let kind = &versions[0].1.kind;
     if let Some(stored) = storage::explain(package, versions) {
         let at = place(package, &versions[stored.position]);
-        let help = stored.help.map(str::to_owned);
-        report.add(PlacedDiagnostic::note(at, stored.message).maybe_help(help));
+        // A version that is added by hand could take over the storage of the objects that a cluster has.
+        let severity = if stored.is_assumed {
+            Severity::Warning
+        } else {
+            Severity::Note
+        };
+        let diagnostic = PlacedDiagnostic::new(severity, at, stored.message);
+        report.add(diagnostic.maybe_help(stored.help.map(str::to_owned)));
     } else {
         let mut stored = versions.iter().filter(|(_, resource)| resource.storage);
         match (stored.next(), stored.next()) {

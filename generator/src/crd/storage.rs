@@ -1,40 +1,58 @@
-//! The version in which objects are stored, where the versions do not say it: kube's `storage` is younger than its
-//! `merge_crds`, which is told the version.
+//! The storage version, where the versions do not decide it: kube's `storage` is younger than its `merge_crds`, which
+//! takes the version as an argument.
 
 use rbuilder_syntax::CustomResource;
 
 use crate::package::{Package, TypeId};
 
-/// The position of the stored version, where several could be; nothing where `storage` says all, or says it twice.
+/// Returns the position of the storage version if several versions could be it, `None` if `storage` decides it or is
+/// written twice.
 pub(super) fn find_stored(package: &Package, versions: &[(TypeId, &CustomResource)]) -> Option<usize> {
     choose(package, versions).map(|(position, _)| position)
 }
 
-/// The version that is stored where `storage` does not say it.
+/// A storage version that `storage` alone does not decide.
 pub(super) struct Explanation {
     pub(super) position: usize,
     pub(super) message: String,
-    /// The advice by which the source says it; nothing where `merge_crds` is told.
+    /// The advice by which the source decides it, `None` where `merge_crds` does.
     pub(super) help: Option<&'static str>,
+    /// True if nothing in the source decides it, so that a further version can change it.
+    pub(super) is_assumed: bool,
 }
 
-/// Why a version is the stored one, where `storage` does not say it.
+/// Explains which version is the storage version if several could be it.
 pub(super) fn explain(package: &Package, versions: &[(TypeId, &CustomResource)]) -> Option<Explanation> {
-    let (position, why) = choose(package, versions)?;
+    let (position, reason) = choose(package, versions)?;
     let CustomResource { kind, version, .. } = versions[position].1;
+    let why = match reason {
+        Reason::Written => "which says `storage = true`",
+        Reason::Merged => "as passed to `merge_crds`",
+        Reason::Highest => "the highest by Kubernetes' order of versions",
+    };
     Some(Explanation {
         position,
         message: format!(
             "several versions of `{kind}` could be the storage version; it is `{version}`, {why}"
         ),
-        help: (why != TOLD)
+        help: (reason != Reason::Merged)
             .then_some("write `storage = false` on the other versions, which needs kube 0.98 or newer"),
+        is_assumed: reason == Reason::Highest,
     })
 }
 
-const TOLD: &str = "as passed to `merge_crds`";
+/// The reason for the choice of a storage version.
+#[derive(Clone, Copy, PartialEq)]
+enum Reason {
+    /// It is the only one with `storage = true`.
+    Written,
+    /// It is passed to `merge_crds`.
+    Merged,
+    /// It is the highest.
+    Highest,
+}
 
-fn choose(package: &Package, versions: &[(TypeId, &CustomResource)]) -> Option<(usize, &'static str)> {
+fn choose(package: &Package, versions: &[(TypeId, &CustomResource)]) -> Option<(usize, Reason)> {
     let is_open = |resource: &CustomResource| resource.storage && !resource.is_storage_written;
     let stored = versions.iter().filter(|(_, resource)| resource.storage).count();
     let open: Vec<usize> = (0..versions.len())
@@ -51,7 +69,7 @@ fn choose(package: &Package, versions: &[(TypeId, &CustomResource)]) -> Option<(
         .collect();
     match written.as_slice() {
         [] => {}
-        [only] => return Some((*only, "which says `storage = true`")),
+        [only] => return Some((*only, Reason::Written)),
         _ => return None,
     }
     let merged = package.merges.iter().find_map(|(name, version)| {
@@ -60,12 +78,12 @@ fn choose(package: &Package, versions: &[(TypeId, &CustomResource)]) -> Option<(
         open.iter().find(at)
     });
     if let Some(position) = merged {
-        return Some((*position, TOLD));
+        return Some((*position, Reason::Merged));
     }
     let newest = open
         .into_iter()
         .max_by_key(|at| priority(&versions[*at].1.version))?;
-    Some((newest, "the highest by Kubernetes' order of versions"))
+    Some((newest, Reason::Highest))
 }
 
 /// The rank of a version: `v2` is above `v1`, that above `v1beta1` and `v1alpha1`, and any other name is below.
