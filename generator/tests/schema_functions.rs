@@ -48,6 +48,8 @@ fn literals() {
         r#"serde_json::from_str(r'{"type": "string", "maxLength": 63}').expect("JSON")"#,
         r#"return Schema::try_from(serde_json::json!({ "type": "string", "maxLength": 70 - "trailer".len() })).unwrap();"#,
         r#"let mut schema = json_schema!({ "maxLength": 63 }); let _ = schema.insert("type".to_owned(), "string".into()); schema"#,
+        // A comparison changes nothing.
+        r#"let schema = json_schema!({ "type": "string", "maxLength": 63 }); let _ = schema == other(); schema"#,
         r#"let mut max = Map::new(); max.insert("maxLength".to_string(), json!(63));
            let object = { let mut object = max.clone(); object.insert("type".to_string(), "string".into()); object };
            Schema::from(object)"#,

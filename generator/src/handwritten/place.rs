@@ -20,10 +20,9 @@ const SAME: &[&str] = &[
     "unwrap",
 ];
 
-/// Words and signs by which an expression may change a variable that it names.
+/// Words by which an expression may change a variable that it names, beside assignments.
 const CHANGES: &[&str] = &[
     "&mut",
-    "=",
     ".append(",
     ".clear(",
     ".ensure_object(",
@@ -39,7 +38,7 @@ const CHANGES: &[&str] = &[
 impl Function<'_> {
     /// Forgets the variables that an expression may change which is not understood.
     pub(super) fn forget_changed(&mut self, expr: &Expr<'_>) {
-        if !CHANGES.iter().any(|part| expr.text.contains(part)) {
+        if !assigns(expr.text) && !CHANGES.iter().any(|part| expr.text.contains(part)) {
             return;
         }
         let mut named: Vec<String> = Vec::new();
@@ -126,6 +125,22 @@ impl Function<'_> {
     }
 }
 
+/// Returns whether there is an assignment, as in `a = 1` or `a += 1`, in source text. Comparisons and the arrows of `match` are
+/// none.
+fn assigns(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let is_sign = |at: usize| {
+        let (before, after) = (&bytes[..at], bytes.get(at + 1));
+        let compares = match before {
+            [.., b'<', b'<'] | [.., b'>', b'>'] => false,
+            [.., last] => b"=!<>".contains(last),
+            [] => false,
+        };
+        bytes[at] == b'=' && !compares && !matches!(after, Some(b'=' | b'>'))
+    };
+    (0..bytes.len()).any(is_sign)
+}
+
 /// A string that is written out.
 pub(super) fn literal_text(expr: &Expr<'_>) -> Option<String> {
     match &expr.kind {
@@ -134,5 +149,28 @@ pub(super) fn literal_text(expr: &Expr<'_>) -> Option<String> {
             literal_text(inner)
         }
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comparisons_are_no_assignments() {
+        for (text, expected) in [
+            ("a = 1", true),
+            ("a=1", true),
+            ("a += 1", true),
+            ("a <<= 1", true),
+            ("a >>= 1", true),
+            ("a == b", false),
+            ("a != b", false),
+            ("a <= b && b >= c", false),
+            ("match a { 1 => b, _ => c }", false),
+            ("=", true),
+        ] {
+            assert_eq!(assigns(text), expected, "{text}");
+        }
     }
 }
