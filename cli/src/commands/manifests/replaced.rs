@@ -52,7 +52,10 @@ fn find_other(text: &str, manifest: &str) -> Option<String> {
         let name = document["metadata"]["name"].as_str();
         match document["kind"].as_str() {
             _ if document.is_null() => true,
-            Some("CustomResourceDefinition") => manifest.starts_with("crd/") && name == crd.as_deref(),
+            Some("CustomResourceDefinition") if manifest.starts_with("crd/") => {
+                // No API server accepts a CRD with another name than this, so the name of such a file is a mistake.
+                crd.as_deref() == name || crd == required_name(document)
+            }
             Some("Role" | "ClusterRole") => manifest.starts_with("rbac/"),
             Some("MutatingWebhookConfiguration" | "ValidatingWebhookConfiguration") => {
                 manifest.starts_with("webhook/")
@@ -69,6 +72,15 @@ fn find_other(text: &str, manifest: &str) -> Option<String> {
     })
 }
 
+/// Returns the only name that a CRD can have.
+fn required_name(crd: &Value) -> Option<String> {
+    let (group, plural) = (
+        crd["spec"]["group"].as_str()?,
+        crd["spec"]["names"]["plural"].as_str()?,
+    );
+    Some(format!("{plural}.{group}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -80,6 +92,16 @@ mod tests {
             ("crd/bases/x.io_cups.yaml", crd.to_owned(), None),
             ("crd/bases/x.io_cups.yaml", format!("# Ours.\n---\n{crd}"), None),
             ("crd/bases/x.io_mugs.yaml", crd.to_owned(), Some("`cups.x.io`")),
+            (
+                "crd/bases/x.io_mugs.yaml",
+                format!("{crd}spec: {{ group: x.io, names: {{ plural: mugs }} }}\n"),
+                None,
+            ),
+            (
+                "crd/bases/x.io_mugs.yaml",
+                format!("{crd}spec: {{ group: x.io, names: {{ plural: jugs }} }}\n"),
+                Some("`cups.x.io`"),
+            ),
             (
                 "crd/bases/x.io_cups.yaml",
                 format!("{crd}---\nkind: Cup\n"),
