@@ -148,6 +148,29 @@ fn pages_have_a_sound_structure() {
 }
 
 #[test]
+fn blocks_have_one_empty_line_between_them() {
+    let root = "type: object, x-kubernetes-validations: [{rule: self.spec.a != self.spec.b}]";
+    let fields = "properties: {spec: {type: object, properties: {a: {type: string}, b: {type: string}}}}";
+    for schema in [
+        format!("{root}, {fields}"),
+        root.to_owned(),
+        format!("type: object, {fields}"),
+    ] {
+        let made = page(
+            &with_manifests(&format!(
+                "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nspec: {{group: g, names: {{kind: A, plural: as}}, \
+                 versions: [{{name: v1, served: true, schema: {{openAPIV3Schema: {{{schema}}}}}}}, \
+                 {{name: v2, served: true, schema: {{openAPIV3Schema: {{{schema}}}}}}}]}}\n"
+            )),
+            "api.md",
+        );
+        assert!(!made.contains("\n\n\n") && !made.ends_with("\n\n"), "{made}");
+        let rules = made.matches("\n\nRule: `self.spec.a != self.spec.b`\n").count();
+        assert_eq!(rules, if schema.starts_with(root) { 2 } else { 0 }, "{made}");
+    }
+}
+
+#[test]
 fn deep_objects_and_broken_manifests_are_read_or_refused() {
     let mut schema = "{type: string}".to_owned();
     for level in 0..38 {

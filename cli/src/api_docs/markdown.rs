@@ -163,7 +163,9 @@ fn push_version(page: &mut String, kind: &Kind, version: &Version) {
     if fields.is_empty() {
         page.push_str("The schema names no fields.\n");
     }
+    end_block(page);
     push_rules(page, version.schema(), "");
+    page.push('\n');
     push_fields(page, &anchor, &fields, "");
 }
 
@@ -264,9 +266,6 @@ fn push_rules(page: &mut String, schema: &Schema, indent: &str) {
             None => expression,
         };
         page.push_str(&format!("\n{indent}Rule{place}: {rule}\n"));
-    }
-    if !schema.validations.is_empty() && indent.is_empty() {
-        page.push('\n');
     }
 }
 
