@@ -54,7 +54,7 @@ fn a_bundle_is_these_files() {
 fn describe(folder: &Folder) {
     folder.replace(
         CSV,
-        "description: Shop manages Cup.",
+        "description: Shop manages Cup objects.",
         "description: Cups and more.",
     );
     folder.replace(CSV, "displayName: Foo", "displayName: The foo");

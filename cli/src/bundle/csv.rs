@@ -52,7 +52,7 @@ pub(super) fn make_csv(
         },
         "spec": {
             "customresourcedefinitions": { "owned": owned },
-            "description": format!("{display_name} manages {}.", list_kinds(&owned)),
+            "description": format!("{display_name} manages {} objects.", list_kinds(&owned)),
             "displayName": display_name,
             "icon": [{ "base64data": icon, "mediatype": "image/svg+xml" }],
             "install": { "strategy": "deployment", "spec": install },
@@ -370,5 +370,9 @@ fn related_images(deployed: &Deployed) -> Vec<Value> {
 
 fn list_kinds(owned: &[Value]) -> String {
     let kinds: BTreeSet<&str> = owned.iter().filter_map(|owned| owned["kind"].as_str()).collect();
-    kinds.into_iter().collect::<Vec<_>>().join(", ")
+    let kinds: Vec<&str> = kinds.into_iter().collect();
+    match kinds.as_slice() {
+        [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
+        _ => kinds.concat(),
+    }
 }

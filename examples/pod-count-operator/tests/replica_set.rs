@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Tests of the controller replicaset.
+//! Tests of the `replicaset` controller.
 
 use rbuilder::fake::ApiServer;
 use rbuilder::testing::{eventually, run};
