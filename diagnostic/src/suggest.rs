@@ -1,5 +1,8 @@
 //! "Did you mean …?" by edit distance.
 
+/// A beginning of a word has at least this many letters to be taken for an abbreviation of it.
+const MIN_ABBREVIATION: usize = 3;
+
 /// Returns the candidate nearest to `word`, if one is near enough to be meant: at most a third of its letters wrong,
 /// where two that changed places count as one.
 pub fn find_nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
@@ -10,6 +13,23 @@ pub fn find_nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str
         .min_by_key(|(distance, _)| *distance)
         .filter(|(distance, candidate)| *distance <= candidate.chars().count().div_ceil(3))
         .map(|(_, candidate)| candidate)
+}
+
+/// Returns the nearest candidate, or without one the shortest that begins with `word`: `minimum` for `min`. This is for
+/// keywords, of which an abbreviation is a likely slip, and not for names that people choose.
+pub fn find_keyword<'a>(
+    word: &str,
+    candidates: impl IntoIterator<Item = &'a str> + Clone,
+) -> Option<&'a str> {
+    find_nearest(word, candidates.clone()).or_else(|| {
+        let plain = normal(word);
+        let is_abbreviated =
+            |candidate: &&str| plain.len() >= MIN_ABBREVIATION && normal(candidate).starts_with(&plain);
+        candidates
+            .into_iter()
+            .filter(is_abbreviated)
+            .min_by_key(|candidate| candidate.len())
+    })
 }
 
 /// Returns whether two words differ by one slip: a letter too many, too few or another, or two that changed places.
@@ -36,7 +56,7 @@ pub fn is_one_slip(word: &str, other: &str) -> bool {
 
 /// Returns the help about an unknown name: `did you mean …?` if a candidate is near, else the list of all.
 pub fn describe_candidates<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str> + Clone) -> String {
-    match find_nearest(word, candidates.clone()) {
+    match find_keyword(word, candidates.clone()) {
         Some(candidate) => format!("did you mean `{candidate}`?"),
         None => format!("use one of: {}", list_names(candidates)),
     }
@@ -112,6 +132,20 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(find_nearest(word, known), expected, "{word}");
+        }
+    }
+
+    #[test]
+    fn abbreviated_keywords_are_suggested() {
+        let known = ["min_length", "minimum", "maximum", "pattern"];
+        for (word, expected) in [
+            ("minimun", Some("minimum")),
+            ("min", Some("minimum")),
+            ("max", Some("maximum")),
+            ("minLen", Some("min_length")),
+            ("mi", None),
+        ] {
+            assert_eq!(find_keyword(word, known), expected, "{word}");
         }
     }
 }

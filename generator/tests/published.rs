@@ -46,6 +46,17 @@ fn several_columns_in_one_key() {
     );
 }
 
+/// kube drops it, so that such a project works without.
+#[test]
+fn a_scale_without_a_status_is_dropped() {
+    let keys = r#", scale(spec_replicas_path = ".spec.size", status_replicas_path = ".status.size")"#;
+    let source = theirs("JsonSchema", keys, "size: i32", "");
+    assert_eq!(crd(&source)["spec"]["versions"][0]["subresources"], Value::Null);
+    assert_eq!(warnings_of(&source), ["`scale` has no effect without a status"]);
+    let ours = theirs("CrdSchema", keys, "size: i32", "");
+    assert!(run(&[("src/lib.rs", &ours)]).files.is_empty());
+}
+
 #[test]
 fn rules_in_the_words_of_kube_0_98() {
     let source = theirs(
@@ -170,64 +181,55 @@ fn versions(list: &[(&str, &str)], rest: &str) -> SourceSet {
     sources
 }
 
-/// The stored version, and the note about it; an error where there is one.
-fn stored(list: &[(&str, &str)], rest: &str) -> (Vec<String>, String) {
+/// Returns the storage version and the diagnostic about it, if any, with its severity.
+fn stored(list: &[(&str, &str)], rest: &str) -> (Vec<String>, Option<(Severity, String)>) {
     let made = generate(&versions(list, rest), &Options::default());
-    let said = made.diagnostics.iter();
-    let said: Vec<_> = said.filter(|said| said.severity != Severity::Warning).collect();
-    let message = said.first().map(|said| said.message.clone()).unwrap_or_default();
+    let said = made
+        .diagnostics
+        .iter()
+        .find(|said| said.message.contains("storage version"));
+    let said = said.map(|said| (said.severity, said.message.clone()));
     let Some(file) = made.files.first() else {
-        return (Vec::new(), message);
+        return (Vec::new(), said);
     };
     let crd: Value = serde_saphyr::from_str(&file.text).expect("YAML");
     let versions = crd["spec"]["versions"].as_array().expect("versions");
     let stored = versions.iter().filter(|version| version["storage"] == true);
     let names = stored.map(|version| version["name"].as_str().unwrap_or_default().to_owned());
-    (names.collect(), message)
+    (names.collect(), said)
 }
 
 #[test]
 fn versions_that_do_not_say_which_is_stored() {
     let merge = "fn crd() { kube::core::crd::merge_crds(vec![m0::Test::crd(), m1::Test::crd()], \"v1beta1\").unwrap(); }";
-    let several = |version: &str, why: &str| {
-        format!("several versions of `Test` could be the storage version; it is `{version}`, {why}")
-    };
-    let order = "the highest by Kubernetes' order of versions";
-    let check = |list: &[(&str, &str)], rest: &str, version: &str, note: &str| {
+    let check = |list: &[(&str, &str)], rest: &str, version: &str, expected: Option<(Severity, &str)>| {
+        let expected = expected.map(|(severity, why)| {
+            let message =
+                format!("several versions of `Test` could be the storage version; it is `{version}`, {why}");
+            (severity, message)
+        });
         assert_eq!(
             stored(list, rest),
-            (vec![version.to_owned()], note.to_owned()),
+            (vec![version.to_owned()], expected),
             "{list:?}"
         );
     };
-    check(&[("v1beta1", ""), ("v1", "")], "", "v1", &several("v1", order));
-    check(
-        &[("v1beta1", ""), ("v1alpha1", "")],
-        "",
-        "v1beta1",
-        &several("v1beta1", order),
-    );
-    check(
-        &[("v1beta1", ""), ("v1", "")],
-        merge,
-        "v1beta1",
-        &several("v1beta1", "as passed to `merge_crds`"),
-    );
+    let highest = Some((Severity::Warning, "the highest by Kubernetes' order of versions"));
+    check(&[("v1beta1", ""), ("v1", "")], "", "v1", highest);
+    check(&[("v1beta1", ""), ("v1alpha1", "")], "", "v1beta1", highest);
+    let merged = Some((Severity::Note, "as passed to `merge_crds`"));
+    check(&[("v1beta1", ""), ("v1", "")], merge, "v1beta1", merged);
+    let written = Some((Severity::Note, "which says `storage = true`"));
     check(
         &[("v1beta1", ", storage = true"), ("v1", "")],
         "",
         "v1beta1",
-        &several("v1beta1", "which says `storage = true`"),
+        written,
     );
-    check(&[("v1beta1", ", storage = false"), ("v1", "")], "", "v1", "");
-    let twice = stored(&[("v1beta1", ", storage = true"), ("v1", ", storage = true")], "");
-    assert_eq!(
-        twice,
-        (
-            Vec::new(),
-            "`Test` has two storage versions, `v1` and `v1beta1`".to_owned()
-        )
-    );
+    check(&[("v1beta1", ", storage = false"), ("v1", "")], "", "v1", None);
+    let (versions, said) = stored(&[("v1beta1", ", storage = true"), ("v1", ", storage = true")], "");
+    let twice = "`Test` has two storage versions, `v1` and `v1beta1`".to_owned();
+    assert_eq!((versions, said), (Vec::new(), Some((Severity::Error, twice))));
 }
 
 #[test]

@@ -45,7 +45,7 @@ pub use mark::{MarkKind, lex_file};
 pub use marker::{ROOT_SCHEMA_KEYS, pattern_problem};
 pub use model::{
     AbsentField, AbsentValue, Conversion, CustomResource, DefaultSource, FieldValue, OneWay, PrintColumn,
-    RbacRule, Scale, SchemaFunction, SchemaMode, Type,
+    RbacRule, Scale, SchemaFunction, SchemaMode, SelectableField, Type,
 };
 pub use printer_column::check_printer_columns;
 pub use rbac::{

@@ -208,8 +208,8 @@ pub struct CustomResource {
     pub status: Option<TypeRef>,
     pub scale: Option<Scale>,
     pub print_columns: Vec<PrintColumn>,
-    /// JSON paths of `selectable`.
-    pub selectable: Vec<String>,
+    /// The fields that field selectors may use: `selectable`.
+    pub selectable_fields: Vec<SelectableField>,
     /// Description of the root; kube's `doc`.
     pub doc: Option<String>,
     pub storage: bool,
@@ -312,6 +312,15 @@ pub struct PrintColumn {
     pub description: Option<String>,
     pub format: Option<String>,
     pub priority: Option<i32>,
+}
+
+/// A field that field selectors may use.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SelectableField {
+    /// Place of the path.
+    pub span: Span,
+    /// Path from the root of the object, as in `.spec.size`.
+    pub json_path: String,
 }
 
 /// One `#[rbac(…)]`.

@@ -608,11 +608,14 @@ fn a_name_that_belongs_elsewhere_is_sent_there() {
 
 #[test]
 fn a_selectable_field_must_be_in_the_struct() {
-    let missing = "CupSpec: `.spec.colour` is not a valid selectable field: unknown field `colour` | use the path of a \
-                   string, integer or boolean field, with JSON names";
+    let missing = "\".spec.colour\": `.spec.colour` is not a valid selectable field: unknown field `colour` | did you \
+                   mean `color`?";
+    let unlike = "\".spec.colour\": `.spec.colour` is not a valid selectable field: unknown field `colour` | use the path \
+                  of a string, integer or boolean field, with JSON names";
     let kube = CUP.replace("\"Cup\"", "\"Cup\", selectable = \".spec.colour\"");
     for (attrs, fields, expected) in [
         ("", "color: String", &[missing][..]),
+        ("", "size: String", &[unlike]),
         ("", "color: String, #[serde(skip)] colour: String", &[missing]),
         ("", "#[serde(rename = \"colour\")] color: String", &[]),
         ("", "#[serde(flatten)] more: More", &[]),
@@ -824,9 +827,7 @@ fn kinds_are_checked() {
     );
     kind(
         "printcolumn(name = \"N\", type_ = \"int\", json_path = \".spec.n\")",
-        &[
-            "\"int\": unknown printer column type `int` | use one of: `integer`, `number`, `string`, `boolean`, `date`",
-        ],
+        &["\"int\": unknown printer column type `int` | did you mean `integer`?"],
     );
     kind(
         "printcolumn(name = \"N\", type_ = \"integer\", json_path = \"spec.n\")",
@@ -838,6 +839,11 @@ fn kinds_are_checked() {
     );
     kind(
         "scale(spec_replicas_path = \".spec.n\", status_replicas_path = \".status.n\")",
+        &["scale: `scale` has no effect without a status | add `status = \"…\"` with the type of the status"],
+    );
+    check(
+        "#[derive(CustomResource, CrdSchema)] #[kube(group = \"x.dev\", version = \"v1\", kind = \"Foo\", \
+         scale(spec_replicas_path = \".spec.n\", status_replicas_path = \".status.n\"))] struct FooSpec { n: i32 }",
         &["scale: `scale` has no effect without a status | add `status = \"…\"` with the type of the status"],
     );
     kind(

@@ -5,7 +5,7 @@ use rbuilder_reader::Span;
 use rbuilder_schema::{
     PathEnd, SchemaType, check_root, check_structural, dropped_object_meta, find_field, is_dropped_meta,
 };
-use rbuilder_syntax::{Scale, check_printer_columns};
+use rbuilder_syntax::{Scale, SelectableField, check_printer_columns};
 
 use super::Version;
 use crate::schemas::Schemas;
@@ -19,8 +19,8 @@ pub(super) fn check_version(version: &Version<'_>, schemas: &mut Schemas<'_>) {
     if let Some(scale) = &version.resource.scale {
         check_scale(version, scale, schemas);
     }
-    for path in &version.resource.selectable {
-        check_selectable(version, path, schemas);
+    for field in &version.resource.selectable_fields {
+        check_selectable(version, field, schemas);
     }
 }
 
@@ -30,10 +30,7 @@ pub(super) fn check_versions(versions: &[Version<'_>], schemas: &mut Schemas<'_>
     let Some((first, rest)) = versions.split_first() else {
         return;
     };
-    let Some(other) = rest
-        .iter()
-        .find(|version| version.resource.selectable != first.resource.selectable)
-    else {
+    let Some(other) = rest.iter().find(|version| paths_of(version).ne(paths_of(first))) else {
         return;
     };
     if rest.iter().all(|version| version.schema == first.schema) {
@@ -45,6 +42,12 @@ pub(super) fn check_versions(versions: &[Version<'_>], schemas: &mut Schemas<'_>
             "use the same `selectable` in every version: the API server rejects the definition otherwise";
         error(other, other.place.span, message, help, schemas);
     }
+}
+
+/// Returns the paths of the selectable fields of a version.
+fn paths_of<'a>(version: &Version<'a>) -> impl Iterator<Item = &'a str> {
+    let fields = version.resource.selectable_fields.iter();
+    fields.map(|field| field.json_path.as_str())
 }
 
 /// Checks the structural rules of the whole version: schemas that are valid one by one can break a rule together.
@@ -145,14 +148,21 @@ fn check_scale(version: &Version<'_>, scale: &Scale, schemas: &mut Schemas<'_>) 
     }
 }
 
-fn check_selectable(version: &Version<'_>, path: &str, schemas: &mut Schemas<'_>) {
+fn check_selectable(version: &Version<'_>, field: &SelectableField, schemas: &mut Schemas<'_>) {
+    let path = field.json_path.as_str();
     let is_reported =
         !path.starts_with('.') || path.contains(['[', ']']) || path[1..].split('.').any(str::is_empty);
     if is_reported || path == ".metadata" || path.starts_with(".metadata.") {
         return;
     }
+    let mut help = "use the path of a string, integer or boolean field, with JSON names".to_owned();
     let reason = match find_field(&version.schema, path) {
-        PathEnd::Missing { name, .. } => format!("unknown field `{name}`"),
+        PathEnd::Missing { name, near } => {
+            if let Some(near) = near {
+                help = format!("did you mean `{near}`?");
+            }
+            format!("unknown field `{name}`")
+        }
         PathEnd::Open => "its content has no schema".to_owned(),
         PathEnd::Schema(schema)
             if !matches!(
@@ -164,13 +174,8 @@ fn check_selectable(version: &Version<'_>, path: &str, schemas: &mut Schemas<'_>
         }
         PathEnd::Schema(_) => return,
     };
-    error(
-        version,
-        version.place.span,
-        format!("`{path}` is not a valid selectable field: {reason}"),
-        "use the path of a string, integer or boolean field, with JSON names",
-        schemas,
-    );
+    let message = format!("`{path}` is not a valid selectable field: {reason}");
+    error(version, field.span, message, &help, schemas);
 }
 
 fn warn(version: &Version<'_>, span: Span, message: String, help: &str, schemas: &mut Schemas<'_>) {

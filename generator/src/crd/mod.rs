@@ -378,11 +378,11 @@ fn write_version(version: &Version<'_>, entries: &mut Entries<'_>) {
     entries.word("schema").map(|entries| {
         print::print_schema(&version.schema, entries.word("openAPIV3Schema"));
     });
-    if !resource.selectable.is_empty() {
+    if !resource.selectable_fields.is_empty() {
         let fields = resource
-            .selectable
+            .selectable_fields
             .iter()
-            .map(|path| json!({ "jsonPath": path }))
+            .map(|field| json!({ "jsonPath": field.json_path }))
             .collect();
         entries.word("selectableFields").value(&fields);
     }

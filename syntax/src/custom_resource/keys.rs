@@ -7,7 +7,7 @@ use super::deprecation::read_deprecation;
 use super::{Parts, column, conversion, metadata, scale, selectable};
 use crate::args::{Arg, ArgValue, Literal, ReadArg as _};
 use crate::table::ArgRow;
-use crate::{SchemaMode, Session, marker};
+use crate::{SchemaMode, SelectableField, Session, marker};
 
 /// One container key.
 pub type ContainerKey = ArgRow<Parts>;
@@ -119,9 +119,13 @@ pub const KUBE_KEYS: &[ContainerKey] = &[
         "selectable",
         "JSON path of a field that can be used in field selectors.",
         |arg, parts, session| {
-            if let Some(path) = arg.text(session) {
-                selectable::check_selectable(&path, arg.value_span(), &parts.made.selectable, session);
-                parts.made.selectable.push(path);
+            if let Some(json_path) = arg.text(session) {
+                let field = SelectableField {
+                    span: arg.value_span(),
+                    json_path,
+                };
+                selectable::check_selectable(&field, &parts.made.selectable_fields, session);
+                parts.made.selectable_fields.push(field);
             }
         },
     ),

@@ -22,7 +22,7 @@ use crate::args::{self, Arg};
 use crate::csv::read_csv_kind;
 use crate::marker::{Owner, describe_unknown};
 use crate::table::{Draft, find_row, read_args};
-use crate::{CustomResource, SchemaMode, Session};
+use crate::{CustomResource, Diagnostic, SchemaMode, Session};
 
 pub use keys::{CRD_KEYS, ContainerKey, KUBE_KEYS};
 
@@ -101,7 +101,7 @@ fn empty(span: Span) -> CustomResource {
         status: None,
         scale: None,
         print_columns: Vec::new(),
-        selectable: Vec::new(),
+        selectable_fields: Vec::new(),
         doc: None,
         storage: true,
         is_storage_written: false,
@@ -198,7 +198,14 @@ fn finish(draft: Draft<Parts>, ident: Ident<'_>, session: &mut Session) -> Optio
     }
     if made.scale.is_some() && !made.has_status_subresource() {
         let help = "add `status = \"…\"` with the type of the status";
-        session.error_help(at("scale"), "`scale` has no effect without a status", help);
+        let message = "`scale` has no effect without a status";
+        if session.is_ours() {
+            session.error_help(at("scale"), message, help);
+        } else {
+            // kube drops it, and projects of kube alone are published so.
+            session.report(Diagnostic::warning(at("scale"), message).help(help));
+            made.scale = None;
+        }
     }
     check_root_schema(&mut made, at("root_schema"), session);
     made.kind_span = at("kind");

@@ -1,14 +1,18 @@
 //! `selectable = "…"`: the fields that field selectors may use.
 
-use rbuilder_reader::Span;
+use rbuilder_diagnostic::suggest::find_nearest;
 use rbuilder_schema::Field;
 
-use crate::{CustomResource, SchemaMode, Session};
+use crate::{CustomResource, SchemaMode, SelectableField, Session};
+
+/// Help about a path at which there is no field like it.
+const ANY_SCALAR: &str = "use the path of a string, integer or boolean field, with JSON names";
 
 /// The API server takes at most this many selectable fields.
 const MAX_SELECTABLE: usize = 8;
 
-pub(super) fn check_selectable(path: &str, at: Span, earlier: &[String], session: &mut Session) {
+pub(super) fn check_selectable(field: &SelectableField, earlier: &[SelectableField], session: &mut Session) {
+    let (path, at) = (field.json_path.as_str(), field.span);
     if !path.starts_with('.') || path.len() < 2 {
         let help = "write a path from the root of the object, as in `.spec.size`";
         session.error_help(at, format!("`{path}` is not a valid JSON path"), help);
@@ -30,7 +34,7 @@ pub(super) fn check_selectable(path: &str, at: Span, earlier: &[String], session
         let help = "remove it: `metadata.name` and `metadata.namespace` are always selectable";
         session.error_help(at, "fields of `metadata` cannot be made selectable", help);
     }
-    if earlier.iter().any(|earlier| earlier == path) {
+    if earlier.iter().any(|earlier| earlier.json_path == path) {
         session.error(at, format!("duplicate selectable field `{path}`"));
     }
     if earlier.len() == MAX_SELECTABLE {
@@ -49,7 +53,11 @@ pub(crate) fn check_selected_fields(resource: &CustomResource, fields: &[Field],
     if !session.is_ours() || is_stated || resource.no_spec || fields.iter().any(|field| field.flatten) {
         return;
     }
-    for path in &resource.selectable {
+    for SelectableField {
+        span,
+        json_path: path,
+    } in &resource.selectable_fields
+    {
         let Some(name) = path
             .strip_prefix(".spec.")
             .and_then(|rest| rest.split('.').next())
@@ -58,11 +66,12 @@ pub(crate) fn check_selected_fields(resource: &CustomResource, fields: &[Field],
         };
         let is_reported = name.is_empty() || path.contains(['[', ']']);
         if !is_reported && !fields.iter().any(|field| field.name == name) {
-            session.error_help(
-                resource.span,
-                format!("`{path}` is not a valid selectable field: unknown field `{name}`"),
-                "use the path of a string, integer or boolean field, with JSON names",
-            );
+            let message = format!("`{path}` is not a valid selectable field: unknown field `{name}`");
+            let names = fields.iter().map(|field| field.name.as_str());
+            match find_nearest(name, names) {
+                Some(near) => session.error_help(*span, message, &format!("did you mean `{near}`?")),
+                None => session.error_help(*span, message, ANY_SCALAR),
+            }
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Advice about a name that is not a marker where it is written: it may be misspelt, or belong elsewhere.
 
-use rbuilder_diagnostic::suggest::{find_nearest, list_names};
+use rbuilder_diagnostic::suggest::{find_keyword, list_names};
 
 use super::{CONSTRAINTS, Place, is_marker, markers};
 use crate::custom_resource::{CRD_KEYS, KUBE_KEYS};
@@ -45,7 +45,7 @@ pub(crate) fn describe_unknown(name: &str, owner: Owner) -> String {
         return help;
     }
     let forms = near_forms(owner);
-    let near = find_nearest(name, forms.iter().map(|(name, _)| *name));
+    let near = find_keyword(name, forms.iter().map(|(name, _)| *name));
     match forms.into_iter().find(|(name, _)| Some(*name) == near) {
         Some((_, form)) => format!("did you mean `{form}`?"),
         None => format!("use one of: {}", list_names(owner.names())),
