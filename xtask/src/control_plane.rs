@@ -42,14 +42,12 @@ impl ControlPlane {
     ///
     /// As [`start`](Self::start).
     pub(crate) fn start_servers(assets: &Path) -> Result<Self> {
-        let line = "cargo run --quiet --package rbuilder-control-plane --example servers";
-        Self::run(Cmd::new(line), assets)
+        Self::run(Cmd::program(repo::build_example("servers")?), assets)
     }
 
     fn start_with(assets: &Path, argument: Option<&str>) -> Result<Self> {
-        let line =
-            "cargo run --quiet --package rbuilder-runtime --features envtest --example control_plane --";
-        Self::run(Cmd::new(line).args(argument), assets)
+        let program = repo::build_example("control_plane")?;
+        Self::run(Cmd::program(program).args(argument), assets)
     }
 
     fn run(command: Cmd, assets: &Path) -> Result<Self> {

@@ -20,7 +20,23 @@ pub fn root() -> &'static Path {
 ///
 /// The build failed, or cargo did not say where it put the binary.
 pub fn build_rbuilder() -> Result<PathBuf> {
-    build(Cmd::new("cargo build --quiet --profile dev"))
+    // With an example, so that the dependencies have the features that tests need as well.
+    build_command(build_in_workspace().args(["--example", "servers"]))
+}
+
+/// Builds an example and returns the program.
+///
+/// # Errors
+///
+/// As [`build_rbuilder`].
+pub fn build_example(name: &str) -> Result<PathBuf> {
+    build(build_in_workspace().args(["--example", name]), name)
+}
+
+/// A build whose dependencies have the features that they have in `cargo test --workspace`, so that it uses what that has
+/// compiled: for one package alone they have fewer, and serde, k8s-openapi and kube would be compiled once more.
+fn build_in_workspace() -> Cmd {
+    Cmd::new("cargo build --quiet --profile dev --workspace")
 }
 
 /// Builds the command without `rbuilder dev` and `rbuilder envtest`, whose dependencies are a quarter of a build, and
@@ -30,8 +46,9 @@ pub fn build_rbuilder() -> Result<PathBuf> {
 ///
 /// As [`build_rbuilder`].
 pub fn build_small_rbuilder_in_view() -> Result<PathBuf> {
+    let build = Cmd::new("cargo build --profile dev --no-default-features --package rbuilder-cli");
     // What only a second build needs is an eighth of this one.
-    build(Cmd::new("cargo build --profile dev --no-default-features").env("CARGO_INCREMENTAL", "0"))
+    build_command(build.env("CARGO_INCREMENTAL", "0"))
 }
 
 /// Builds the same as the binaries of a release are built.
@@ -40,20 +57,29 @@ pub fn build_small_rbuilder_in_view() -> Result<PathBuf> {
 ///
 /// As [`build_rbuilder`].
 pub fn build_rbuilder_dist() -> Result<PathBuf> {
-    build(Cmd::new("cargo build --quiet --profile dist"))
+    build_command(Cmd::new(
+        "cargo build --quiet --profile dist --package rbuilder-cli",
+    ))
 }
 
-fn build(command: Cmd) -> Result<PathBuf> {
-    let messages = command
-        .words("--package rbuilder-cli --bin rbuilder --message-format=json-render-diagnostics")
-        .dir(root())
-        .read()?;
-    let binary = messages
-        .lines()
-        .find_map(executable)
-        .context("cargo built no binary named `rbuilder`")?;
+/// Builds the command and returns its folder.
+fn build_command(build_it: Cmd) -> Result<PathBuf> {
+    let binary = build(build_it.words("--bin rbuilder"), "rbuilder")?;
     let folder = binary.parent().context("the binary has no folder")?;
     Ok(folder.to_owned())
+}
+
+/// Runs a build and returns the program of this name.
+fn build(command: Cmd, name: &str) -> Result<PathBuf> {
+    let messages = command
+        .words("--message-format=json-render-diagnostics")
+        .dir(root())
+        .read()?;
+    messages
+        .lines()
+        .filter_map(executable)
+        .find(|program| program.file_stem().is_some_and(|stem| stem == name))
+        .with_context(|| format!("cargo built no program named `{name}`"))
 }
 
 /// The value of `"executable":"…"` in one of cargo's JSON messages.

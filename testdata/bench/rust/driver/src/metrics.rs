@@ -3,9 +3,10 @@
 //! Reading metrics in Prometheus' text format.
 
 use std::collections::BTreeMap;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 
 use anyhow::Result;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 /// The labels of one line and its value.
 type Line<'a> = (BTreeMap<&'a str, &'a str>, f64);
@@ -63,12 +64,19 @@ pub fn since(
 
 /// The text of an operator's endpoint.
 pub async fn scrape(address: &str) -> Result<String> {
-    let mut stream = tokio::net::TcpStream::connect(address).await?;
-    let request = format!("GET /metrics HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
-    stream.write_all(request.as_bytes()).await?;
-    let mut answer = Vec::new();
-    stream.read_to_end(&mut answer).await?;
-    Ok(String::from_utf8_lossy(&answer).into_owned())
+    let address = address.to_owned();
+    // Without tokio's reads and writes, so that it has the features that scaffolds need and one build with them.
+    tokio::task::spawn_blocking(move || {
+        let mut stream = TcpStream::connect(&address)?;
+        write!(
+            stream,
+            "GET /metrics HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n"
+        )?;
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer)?;
+        Ok(String::from_utf8_lossy(&answer).into_owned())
+    })
+    .await?
 }
 
 /// How many reconciles have ended.
