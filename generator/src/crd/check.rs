@@ -24,24 +24,38 @@ pub(super) fn check_version(version: &Version<'_>, schemas: &mut Schemas<'_>) {
     }
 }
 
-/// Checks what versions must have in common. Where all have one schema, the API server takes it for that of the whole
-/// kind, and then refuses selectable fields that are not those of the whole kind too.
+/// Checks what versions must have in common.
+///
+/// Where all versions have one schema, the API server takes it for that of the kind, and likewise one list of selectable
+/// fields. It then rejects fields without a schema beside them: both must be the kind's, or both the versions'
+/// (kubernetes/kubernetes#140689).
 pub(super) fn check_versions(versions: &[Version<'_>], schemas: &mut Schemas<'_>) {
     let Some((first, rest)) = versions.split_first() else {
         return;
     };
-    let Some(other) = rest.iter().find(|version| paths_of(version).ne(paths_of(first))) else {
-        return;
+    let with_other_schema = rest.iter().find(|version| version.schema != first.schema);
+    let with_other_fields = rest.iter().find(|version| paths_of(version).ne(paths_of(first)));
+    let (other, differ, help) = match (with_other_schema, with_other_fields) {
+        (None, Some(other)) => (
+            other,
+            "the same schema but different selectable fields",
+            "use the same `selectable` in every version: the API server rejects the definition otherwise",
+        ),
+        (Some(other), None) if paths_of(first).next().is_some() => (
+            other,
+            "different schemas but the same selectable fields",
+            "use another order of `selectable` in one version, or a further field: the API server rejects the definition \
+             otherwise, because of kubernetes/kubernetes#140689",
+        ),
+        _ => return,
     };
-    if rest.iter().all(|version| version.schema == first.schema) {
-        let message = format!(
-            "versions `{}` and `{}` of `{}` have the same schema but different selectable fields",
-            first.resource.version, other.resource.version, other.resource.kind
-        );
-        let help =
-            "use the same `selectable` in every version: the API server rejects the definition otherwise";
-        error(other, other.place.span, message, help, schemas);
-    }
+    let message = format!(
+        "versions `{}` and `{}` of `{}` have {differ}",
+        first.resource.version, other.resource.version, other.resource.kind
+    );
+    let fields = &other.resource.selectable_fields;
+    let span = fields.first().map_or(other.place.span, |field| field.span);
+    error(other, span, message, help, schemas);
 }
 
 /// Returns the paths of the selectable fields of a version.

@@ -75,11 +75,8 @@ pub(crate) const EXCEPTIONS: &[(&str, &str)] = &[
         "serde/cfg-feature-unknown",
         "rustc warns of it (`unexpected_cfgs`), and the field is in no build",
     ),
-    ("serde/enum-rename-all-unknown", NOT_BUILT),
     ("serde/getter", NOT_BUILT),
-    ("serde/rename-all-unknown", NOT_BUILT),
     ("serde/transparent-of-two", NOT_BUILT),
-    ("serde/unknown-attribute*", NOT_BUILT),
     ("serde/untagged-and-tagged", NOT_BUILT),
     (
         "serde/flatten-with-a-rename",
