@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use std::ops::Range;
 use std::sync::Arc;
 
-use rbuilder_schema::{Cel, ListType, Origin, Schema};
+use rbuilder_schema::{Cel, ListType, Origin, PathEnd, Schema, find_field};
 
 use super::bounds::{MissingBound, advise_bounds};
 use super::field_path::follow_field_path;
@@ -168,8 +168,11 @@ impl Walk {
             && let Err(reason) = follow_field_path(path, schema)
         {
             let message = format!("invalid field path `{path}`: {reason}");
-            let help = "write it relative to the value that the rule applies to, as in `.spec.size`";
-            self.error(&site.place, message, help);
+            self.error(
+                &site.place,
+                message,
+                suggest_field_path(path, &scope.path, schema),
+            );
         }
     }
 
@@ -297,5 +300,20 @@ fn factor(cost: u64, budget: u64) -> String {
         factor if factor > 100.0 => "more than 100".to_owned(),
         factor if factor < 1.5 => format!("{factor:.2}"),
         factor => format!("{factor:.1}"),
+    }
+}
+
+/// Returns the help about a `field_path` that leads nowhere from the value at `scope`.
+fn suggest_field_path(path: &str, scope: &str, schema: &Schema) -> String {
+    if let Some(relative) = path.strip_prefix(scope)
+        && !scope.is_empty()
+        && follow_field_path(relative, schema).is_ok()
+    {
+        return format!("write `{relative}`: the path is relative to the value that the rule applies to");
+    }
+    match find_field(schema, path) {
+        PathEnd::Missing { near: Some(near), .. } => format!("did you mean `{near}`?"),
+        _ => "write it relative to the value that the rule applies to, such as `.size` in a rule on `.spec`"
+            .to_owned(),
     }
 }

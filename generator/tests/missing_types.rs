@@ -105,6 +105,14 @@ fn the_import_of_a_known_type_is_suggested() {
         "add the crate `chrono` to `[dependencies]` in Cargo.toml",
     );
     check("nowhere::DateTime", "", "nowhere::DateTime", UNKNOWN);
+    for (import, name, krate) in [
+        ("chrono::DateTime", "DateTime", "chrono"),
+        ("ordered_float::OrderedFloat", "OrderedFloat", "ordered-float"),
+    ] {
+        let help = format!("add the crate `{krate}` to `[dependencies]` in Cargo.toml");
+        check(&format!("{name}<f64>"), &format!("use {import};"), name, &help);
+    }
+    check("Nothing", "use nowhere::Nothing;", "Nothing", UNKNOWN);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The API server's rules for structural schemas and list topology, asked before the API server is.
 
 use rbuilder_diagnostic::Diagnostic;
+use rbuilder_diagnostic::suggest::describe_candidates;
 
 use crate::build::is_scalar;
 use crate::root::check_stanza;
@@ -241,10 +242,18 @@ fn check_set(items: &Schema) -> Vec<(String, Option<String>)> {
 
 fn check_key(key: &str, items: &Schema) -> Option<(String, Option<String>)> {
     let Some(property) = items.properties.get(key) else {
-        let names: Vec<_> = items.properties.keys().map(|name| format!("`{name}`")).collect();
+        let keys = items.properties.iter();
+        let keys: Vec<&str> = keys
+            .filter(|(_, property)| is_scalar(property) && !property.nullable)
+            .map(|(name, _)| name.as_ref())
+            .collect();
+        let help = match keys.is_empty() {
+            true => "give the items a field with a scalar, or use another list type".to_owned(),
+            false => describe_candidates(key, keys.iter().copied()),
+        };
         return Some((
             format!("list map key `{key}` is not a field of the items"),
-            Some(format!("use one of {}", names.join(", "))),
+            Some(help),
         ));
     };
     if !is_scalar(property) && property.schema_type.is_some() {

@@ -106,6 +106,10 @@ impl<'a> ReadArg<'a> for Arg<'a> {
                 value: Value::Number(number),
                 ..
             }) => Some(number.clone()),
+            Some(Literal {
+                value: Value::String(text),
+                ..
+            }) if text.parse::<Number>().is_ok() => wrong(self, session, "a number", text.trim()),
             _ => wrong(self, session, "a number", "1"),
         }
     }

@@ -35,6 +35,11 @@ impl Case {
             .map(|(_, case)| *case)
     }
 
+    /// Returns serde's spellings of the rules.
+    pub(crate) fn names() -> impl Iterator<Item = &'static str> + Clone {
+        CASES.iter().map(|(name, _)| *name)
+    }
+
     /// The wire name of a field. serde looks at `_` only: `http2_url` becomes `http2Url`, `iPv4` stays.
     pub fn field(self, ident: &str) -> String {
         match self {

@@ -1,6 +1,7 @@
 //! serde's attributes, as far as they decide the wire shape.
 //!
-//! Keys that do not, and keys that serde does not know, are passed over: serde's own derive judges those.
+//! Keys that do not are passed over. Mistakes in others are serde's to report to the compiler; the generator, which runs
+//! without one, reports the names that serde does not know.
 
 use rbuilder_reader::{Attribute, Span};
 use rbuilder_schema::Tagging;
@@ -9,7 +10,7 @@ use crate::args::{self, Arg, ArgValue, ReadArg as _};
 use crate::model::DefaultSource;
 use crate::names::Case;
 use crate::table::{ArgRow, Draft, find_row, read_args, report_duplicate};
-use crate::{Diagnostic, Session};
+use crate::{Diagnostic, Session, suggest};
 
 /// The value that serde reads by, the one it writes by, and the place where they are said.
 #[derive(Clone, Debug)]
@@ -367,6 +368,56 @@ const DIRECTIONS: &[ArgRow<Directions<String>>] = &[
     }),
 ];
 
+/// All keys of `#[serde(…)]`, of serde 1.0.229, `serde_derive/src/internals/symbol.rs`.
+const KEYS: &[&str] = &[
+    "alias",
+    "borrow",
+    "bound",
+    "content",
+    "crate",
+    "default",
+    "deny_unknown_fields",
+    "deserialize_with",
+    "expecting",
+    "field_identifier",
+    "flatten",
+    "from",
+    "getter",
+    "into",
+    "other",
+    "remote",
+    "rename",
+    "rename_all",
+    "rename_all_fields",
+    "serialize_with",
+    "skip",
+    "skip_deserializing",
+    "skip_serializing",
+    "skip_serializing_if",
+    "tag",
+    "transparent",
+    "try_from",
+    "untagged",
+    "variant_identifier",
+    "with",
+];
+
+/// Warns of a key that serde does not have. It is no error, because a newer serde may have it.
+fn warn_of_unknown(arg: &Arg<'_>, session: &mut Session) {
+    if KEYS.contains(&arg.name) {
+        return;
+    }
+    let message = format!(
+        "unknown serde attribute `{}`: the schema is made without it",
+        arg.name
+    );
+    let help = match suggest::find_nearest(arg.name, KEYS.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => "remove it, unless your serde has it".to_owned(),
+    };
+    session.report(Diagnostic::warning(arg.span, message).help(help));
+}
+
 /// Returns the place of a function that reads or writes a value, unless the form in JSON is the type's own: `singleton_map`
 /// of serde_yaml and its successors keeps enums in YAML in the form that they have in JSON.
 fn changes_form(arg: &Arg<'_>) -> Option<Span> {
@@ -415,6 +466,10 @@ impl<'a> Keys<'a> {
     fn read_own<T: Default + 'static>(&self, rows: &'static [ArgRow<T>], session: &mut Session) -> T {
         let mut draft = Draft::default();
         draft.read_known(&self.serde, rows, session);
+        // To the compiler serde reports it.
+        if !session.is_of_derive() {
+            self.serde.iter().for_each(|arg| warn_of_unknown(arg, session));
+        }
         draft.value
     }
 
@@ -539,7 +594,17 @@ fn names(arg: &Arg<'_>, session: &mut Session) -> Directions<String> {
 
 fn cases(arg: &Arg<'_>, session: &mut Session) -> Directions<Case> {
     let Directions { read, written, span } = names(arg, session);
-    // An unknown rule is for serde to refuse.
+    for rule in [
+        read.as_deref(),
+        written.as_deref().filter(|rule| Some(*rule) != read.as_deref()),
+    ] {
+        // To the compiler serde reports it.
+        if let Some(rule) = rule.filter(|rule| Case::parse(rule).is_none() && !session.is_of_derive()) {
+            let message = format!("unknown rule `{rule}` of `{}`", arg.name);
+            let help = suggest::describe_candidates(rule, Case::names());
+            session.error_help(arg.value_span(), message, help);
+        }
+    }
     Directions {
         read: read.as_deref().and_then(Case::parse),
         written: written.as_deref().and_then(Case::parse),

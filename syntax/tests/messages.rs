@@ -630,6 +630,60 @@ fn a_selectable_field_must_be_in_the_struct() {
 }
 
 #[test]
+fn serde_attributes_that_serde_does_not_know_are_reported() {
+    let reported = |attributes: &str, expected: &[&str]| {
+        check(
+            &format!("#[derive(CrdSchema, Deserialize)] {attributes} struct S {{ a: i32 }}"),
+            expected,
+        );
+    };
+    reported(
+        "#[serde(rename_all = \"kebab_case\")]",
+        &["\"kebab_case\": unknown rule `kebab_case` of `rename_all` | did you mean `kebab-case`?"],
+    );
+    reported(
+        "#[serde(rename_all(serialize = \"camelCase\", deserialize = \"camelCase\"))]",
+        &[],
+    );
+    reported(
+        "#[serde(renameall = \"kebab-case\")]",
+        &[
+            "renameall: unknown serde attribute `renameall`: the schema is made without it | did you mean `rename_all`?",
+        ],
+    );
+    reported(
+        "#[serde(wire)]",
+        &[
+            "wire: unknown serde attribute `wire`: the schema is made without it | remove it, unless your serde has it",
+        ],
+    );
+    reported(
+        "#[serde(bound = \"\", crate = \"serde\", expecting = \"an S\")]",
+        &[],
+    );
+    field(
+        "#[serde(skip_serialising_if = \"is_zero\")]",
+        "i32",
+        &[
+            "skip_serialising_if: unknown serde attribute `skip_serialising_if`: the schema is made without it | did you mean \
+           `skip_serializing_if`?",
+        ],
+    );
+}
+
+#[test]
+fn the_flag_cel_of_a_kind_is_no_rule() {
+    kind("cel", &[]);
+    kind(
+        "cel(rule = \"self.a > 0\")",
+        &[
+            "cel: `cel` of a kind is a flag: kube checks the CEL rules in the client as well | write the rule in \
+           `#[crd(cel(…))]`, or, for the whole object, in `validation = \"…\"`",
+        ],
+    );
+}
+
+#[test]
 fn repetition_is_checked() {
     field(
         "#[kube(default = 1, default = 2)]",
@@ -646,6 +700,20 @@ fn repetition_is_checked() {
         "i32",
         &["required: `optional` and `required` are mutually exclusive"],
     );
+}
+
+#[test]
+fn a_number_in_quotes_keeps_its_value() {
+    for (written, advised) in [("\"0\"", "0"), ("\"-2.5\"", "-2.5"), ("\"few\"", "1")] {
+        let expected = format!(
+            "{written}: expected a number for `minimum`, found `{written}` | write `minimum = {advised}`"
+        );
+        field(
+            &format!("#[kube(validation(minimum = {written}))]"),
+            "f64",
+            &[&expected],
+        );
+    }
 }
 
 #[test]

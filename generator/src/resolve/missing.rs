@@ -73,12 +73,30 @@ pub(super) fn find_unread_mention(package: &Package, segments: &[String]) -> Opt
 /// Returns the help about a path that leads nowhere from a module, if it can be told which type is meant.
 pub(super) fn suggest_type(package: &Package, module: ModuleId, segments: &[String]) -> Option<String> {
     match segments {
-        [name] => suggest_import(package, module, name).or_else(|| suggest_name(package, module, name)),
-        [first, ..] if is_missing_crate(package, module, first) => Some(format!(
-            "add the crate `{first}` to `[dependencies]` in Cargo.toml"
-        )),
+        [name] => suggest_crate_of_import(package, module, name)
+            .or_else(|| suggest_import(package, module, name))
+            .or_else(|| suggest_name(package, module, name)),
+        [first, ..] => suggest_crate(package, module, first),
+        [] => None,
+    }
+}
+
+/// Returns the crate that the import of a name needs.
+fn suggest_crate_of_import(package: &Package, module: ModuleId, name: &str) -> Option<String> {
+    match package.module(module).names.get(name)? {
+        Name::Import(path) => suggest_crate(package, module, path.first()?),
         _ => None,
     }
+}
+
+/// Returns the advice to depend on a crate, if its types are built in and the package does not.
+fn suggest_crate(package: &Package, module: ModuleId, name: &str) -> Option<String> {
+    let krate = match name {
+        "k8s_openapi" | "ordered_float" => name.replace('_', "-"),
+        name => name.to_owned(),
+    };
+    is_missing_crate(package, module, name)
+        .then(|| format!("add the crate `{krate}` to `[dependencies]` in Cargo.toml"))
 }
 
 /// Returns whether a name is that of a crate whose types are built in, and which the package does not depend on.
@@ -249,7 +267,9 @@ fn find_kubernetes(package: &Package, name: &str) -> Vec<String> {
 
 /// Returns the name in scope that is nearest to one that does not exist.
 fn suggest_name(package: &Package, module: ModuleId, name: &str) -> Option<String> {
-    if let Some(near) = find_nearest(name, names_in_scope(package, module)) {
+    // An import of the name itself leads nowhere.
+    let others = names_in_scope(package, module).filter(|other| *other != name);
+    if let Some(near) = find_nearest(name, others) {
         return Some(format!("did you mean `{near}`?"));
     }
     let near = COMMON.iter().find(|common| is_one_slip(name, common))?;

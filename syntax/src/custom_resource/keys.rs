@@ -79,7 +79,14 @@ pub const KUBE_KEYS: &[ContainerKey] = &[
     ArgRow::once(
         "cel",
         "kube also checks the CEL rules in the client.",
-        |_, _, _| {},
+        |arg, _, session| {
+            if matches!(arg.value, ArgValue::List(_)) {
+                let message = "`cel` of a kind is a flag: kube checks the CEL rules in the client as well";
+                let help =
+                    "write the rule in `#[crd(cel(…))]`, or, for the whole object, in `validation = \"…\"`";
+                session.error_help(arg.span, message, help);
+            }
+        },
     ),
     ArgRow::once(
         "status",
