@@ -398,7 +398,7 @@ impl<'a> Removal<'a> {
         let versions = self.project.known.resources.iter();
         let mut versions = versions.filter(|other| other.same_kind(&self.resource) && other.api.is_some());
         if let Some(first) = versions.next().cloned() {
-            let change = StorageChange::add_to_plan(&mut self.plan, self.tree, &self.project, &first)?;
+            let change = StorageChange::to(&mut self.plan, self.tree, &self.project, &first)?;
             let first = ApiPlaces::of(&self.project, &first).context();
             change.warn_of_first(&first, &mut self.outcome);
         }

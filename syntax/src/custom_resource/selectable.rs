@@ -69,7 +69,7 @@ pub(crate) fn check_selected_fields(resource: &CustomResource, fields: &[Field],
             let message = format!("`{path}` is not a valid selectable field: unknown field `{name}`");
             let names = fields.iter().map(|field| field.name.as_str());
             match find_nearest(name, names) {
-                Some(near) => session.error_help(*span, message, &format!("did you mean `{near}`?")),
+                Some(near) => session.error_help(*span, message, format!("did you mean `{near}`?")),
                 None => session.error_help(*span, message, ANY_SCALAR),
             }
         }

@@ -76,7 +76,7 @@ pub fn plan_create_webhook(tree: &Tree, flags: &WebhookFlags) -> Result<Outcome>
     foreign_kind::add_crate(&mut plan, tree, &request.resource)?;
     add_lines(&mut plan, tree, &project, (&api, &webhook))?;
     let storage = if flags.conversion {
-        StorageChange::to_hub(&mut plan, tree, &project, &request.resource)?
+        StorageChange::to(&mut plan, tree, &project, &request.resource)?
     } else {
         StorageChange::default()
     };

@@ -42,21 +42,21 @@ struct LeftChange {
 }
 
 impl StorageChange {
-    /// Makes the hub the storage version, unless clusters may have objects in another one. Types in an unusual form are left
-    /// as they are.
+    /// Makes a version the storage version, unless clusters may have objects in another one. Types in an unusual form are
+    /// left as they are.
     ///
     /// # Errors
     /// Fails as [`Plan::replace`] does.
-    pub(super) fn to_hub(
+    pub(in crate::commands) fn to(
         plan: &mut Plan,
         tree: &Tree,
         project: &Project,
-        hub: &Resource,
+        wanted: &Resource,
     ) -> Result<StorageChange> {
-        let Some((stored, reason)) = find_released(tree, project, hub)? else {
-            return StorageChange::add_to_plan(plan, tree, project, hub);
+        let Some((stored, reason)) = find_released(tree, project, wanted)? else {
+            return StorageChange::add_to_plan(plan, tree, project, wanted);
         };
-        let (found, texts) = StorageChange::find(plan, tree, project, hub)?;
+        let (found, texts) = StorageChange::find(plan, tree, project, wanted)?;
         let files: Vec<(String, bool)> = texts
             .into_iter()
             .map(|text| (text.path, text.becomes_stored))
@@ -70,10 +70,7 @@ impl StorageChange {
     }
 
     /// Makes a version the storage version. Types in an unusual form are left as they are.
-    ///
-    /// # Errors
-    /// Fails as [`Plan::replace`] does.
-    pub(in crate::commands) fn add_to_plan(
+    fn add_to_plan(
         plan: &mut Plan,
         tree: &Tree,
         project: &Project,
@@ -131,6 +128,12 @@ impl StorageChange {
                 "objects in a cluster stay stored as they are; without a conversion all versions must have the same fields",
             );
         }
+        if let Some(left) = &self.left {
+            outcome.warn(
+                &left.explain(kind),
+                "without a conversion all versions must have the same fields",
+            );
+        }
         self.warn_of_problems(kind, version, "", outcome);
     }
 
@@ -160,9 +163,17 @@ impl StorageChange {
 }
 
 impl LeftChange {
-    /// Says why the version stays, and which lines change it.
+    /// Returns the message that and why the version stays.
+    fn explain(&self, kind: &str) -> String {
+        format!(
+            "version `{}` of `{kind}` stays the storage version, because clusters may store objects in it: {}",
+            self.stored, self.reason
+        )
+    }
+
+    /// Warns that the version stays, with the lines that change it.
     fn warn(&self, hub: &ApiContext, outcome: &mut Outcome) {
-        let (kind, version, stored) = (&hub.kind, &hub.version, &self.stored);
+        let (kind, version) = (&hub.kind, &hub.version);
         let lines: Vec<String> = self
             .files
             .iter()
@@ -172,10 +183,7 @@ impl LeftChange {
             })
             .collect();
         outcome.warn(
-            &format!(
-                "version `{stored}` of `{kind}` stays the storage version, because clusters may store objects in it: {}",
-                self.reason
-            ),
+            &self.explain(kind),
             &format!(
                 "deploy the conversion first; to store the hub `{version}` when every replica converts, {}, and run `{}`; then migrate the objects (steps 5 and 6 of docs/several-versions.md in rbuilder)",
                 lines.join(", "),
@@ -192,14 +200,14 @@ struct StoredText {
     becomes_stored: bool,
 }
 
-/// Returns the version other than the hub in which clusters may have objects, and the reason: the CRD stores it, and git
-/// tracks the CRD or may do so.
-fn find_released(tree: &Tree, project: &Project, hub: &Resource) -> Result<Option<(String, String)>> {
-    let crd = ApiPlaces::of(project, hub).context().crd_file;
+/// Returns the version other than the wanted one in which clusters may have objects, and the reason: the CRD stores it, and
+/// git tracks the CRD or may do so.
+fn find_released(tree: &Tree, project: &Project, wanted: &Resource) -> Result<Option<(String, String)>> {
+    let crd = ApiPlaces::of(project, wanted).context().crd_file;
     let Some(text) = tree.read(&crd)? else {
         return Ok(None);
     };
-    let stored = find_stored(&text).filter(|stored| *stored != hub.version);
+    let stored = find_stored(&text).filter(|stored| *stored != wanted.version);
     let (Some(stored), Some((folder, name))) = (stored, crd.rsplit_once('/')) else {
         return Ok(None);
     };
