@@ -8,6 +8,7 @@ use http::StatusCode;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::as_written::keep_as_written;
 use super::routes::Rejection;
 use crate::object::Object;
 
@@ -15,8 +16,11 @@ const API_VERSION: &str = "apiextensions.k8s.io/v1";
 
 /// Converts objects of a spoke to the hub and back.
 struct Spoke<K> {
-    to_hub: Box<dyn Fn(Value) -> Result<K, String> + Send + Sync>,
+    /// Returns the hub, and the object as its own type serializes it.
+    to_hub: Box<dyn Fn(Value) -> Result<(K, Value), String> + Send + Sync>,
     from_hub: Box<dyn Fn(K) -> Result<Value, String> + Send + Sync>,
+    /// Returns an object as its type serializes it.
+    serialize: Box<dyn Fn(Value) -> Result<Value, String> + Send + Sync>,
 }
 
 /// The hub `K` and its spokes, by API version.
@@ -29,8 +33,13 @@ pub(crate) struct Converter<K> {
 impl<K: Object + Serialize> Converter<K> {
     pub(crate) fn new() -> Self {
         let hub = Spoke {
-            to_hub: Box::new(decode::<K>),
+            to_hub: Box::new(|object| {
+                let object = decode::<K>(object)?;
+                let serialized = encode(&object)?;
+                Ok((object, serialized))
+            }),
             from_hub: Box::new(|object| encode(&object)),
+            serialize: Box::new(|object| encode(&decode::<K>(object)?)),
         };
         Self {
             spokes: BTreeMap::from([(K::api_version(&()).into_owned(), hub)]),
@@ -54,8 +63,14 @@ impl<K: Object + Serialize> Converter<K> {
             ));
         }
         let spoke = Spoke {
-            to_hub: Box::new(|object| K::try_from(decode::<V>(object)?).map_err(|error| error.to_string())),
+            to_hub: Box::new(|object| {
+                let object = decode::<V>(object)?;
+                let serialized = encode(&object)?;
+                let hub = K::try_from(object).map_err(|error| error.to_string())?;
+                Ok((hub, serialized))
+            }),
             from_hub: Box::new(|hub| encode(&V::try_from(hub).map_err(|error| error.to_string())?)),
+            serialize: Box::new(|object| encode(&decode::<V>(object)?)),
         };
         if self.spokes.insert(version.clone(), spoke).is_some() && TypeId::of::<V>() != TypeId::of::<K>() {
             self.errors
@@ -113,8 +128,9 @@ impl<K: Object + Serialize> AnyConverter for Converter<K> {
             })
         };
         let (source, target) = (spoke(from)?, spoke(to)?);
-        let hub = (source.to_hub)(object.clone())?;
-        let mut converted = (target.from_hub)(hub)?;
+        let (hub, serialized) = (source.to_hub)(object.clone())?;
+        let converted = (target.from_hub)(hub)?;
+        let mut converted = keep_as_written(converted, object, &serialized, &target.serialize);
         keep_metadata(object, &mut converted);
         Ok(converted)
     }

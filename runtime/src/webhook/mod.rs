@@ -6,6 +6,7 @@
 //! and `tls`.
 
 mod admission;
+mod as_written;
 mod conversion;
 mod denied;
 mod items;

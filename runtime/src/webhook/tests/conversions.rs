@@ -14,6 +14,10 @@ use serde::Deserialize;
 )]
 struct JobSpec {
     schedule: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    every: Option<kube::core::Duration>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    limit: Option<kube::core::Duration>,
 }
 
 mod v2 {
@@ -29,6 +33,10 @@ mod v2 {
     )]
     pub(super) struct JobSpec {
         pub(super) fields: Vec<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub(super) every: Option<kube::core::Duration>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub(super) limit: Option<String>,
     }
 }
 
@@ -42,7 +50,16 @@ impl TryFrom<v2::Job> for Job {
         let schedule = job.spec.fields.join(" ");
         Ok(Job {
             metadata: job.metadata,
-            spec: JobSpec { schedule },
+            spec: JobSpec {
+                schedule,
+                every: job.spec.every,
+                limit: job
+                    .spec
+                    .limit
+                    .map(|limit| limit.parse())
+                    .transpose()
+                    .map_err(|_| "no limit")?,
+            },
         })
     }
 }
@@ -51,7 +68,12 @@ impl From<Job> for v2::Job {
     fn from(job: Job) -> Self {
         assert_ne!(job.spec.schedule, "panic", "as asked");
         let fields = job.spec.schedule.split(' ').map(str::to_owned).collect();
-        let mut made = v2::Job::new("forgotten", v2::JobSpec { fields });
+        let spec = v2::JobSpec {
+            fields,
+            every: job.spec.every,
+            limit: job.spec.limit.map(|limit| limit.to_string()),
+        };
+        let mut made = v2::Job::new("forgotten", spec);
         made.metadata.annotations = Some([("made".to_owned(), "yes".to_owned())].into());
         made
     }
@@ -106,6 +128,21 @@ async fn objects_are_converted_in_both_directions_and_keep_their_metadata() {
     assert_eq!(back["convertedObjects"][0]["metadata"], converted[0]["metadata"]);
     let same = convert(&served, "v1", json!([old("x")])).await;
     assert_eq!(same["convertedObjects"][0], old("x"));
+}
+
+#[tokio::test]
+async fn a_value_that_is_not_converted_stays_as_it_was_written() {
+    let served = served().await;
+    let mut object = old("1 2 3 4 5");
+    object["spec"]["every"] = "24h".into();
+    // A string in the other version, where each form is another value.
+    object["spec"]["limit"] = "1h".into();
+    let there = convert(&served, "v2", json!([object])).await;
+    let converted = &there["convertedObjects"];
+    assert_eq!(converted[0]["spec"]["every"], "24h", "{there}");
+    assert_eq!(converted[0]["spec"]["limit"], "3600s");
+    let back = convert(&served, "v1", converted.clone()).await;
+    assert_eq!(back["convertedObjects"][0]["spec"]["every"], "24h");
 }
 
 /// A review has all objects of a list, unlike an AdmissionReview, which has two.

@@ -1,0 +1,163 @@
+//! Values that a conversion does not change stay as users wrote them.
+//!
+//! A type can read several forms of a value and write only one. For example, the object `{"every": "24h", "on": "a"}` decodes
+//! into a type with a duration, which the conversion copies into that of another version, and this one serializes as
+//! `{"every": "86400s", "on": "b"}`. `kubectl diff` would never end, and clients that apply the object again would conflict
+//! with themselves. The object as its own type serializes it, `{"every": "86400s", "on": "a"}`, says which values were copied:
+//! `every` is the same there and after the conversion, so it becomes `24h` again.
+
+use serde_json::Value;
+
+/// Returns an object with scalars as they were `written`, where the conversion has them as the type of the original
+/// serializes them. Values under other names, or at other places of a list, are not found. `serialize` returns an object as
+/// the type of the converted one serializes it: that type may read another value, or none, and then the value stays.
+pub(super) fn keep_as_written(
+    converted: Value,
+    written: &Value,
+    serialized: &Value,
+    serialize: impl Fn(Value) -> Result<Value, String>,
+) -> Value {
+    if written == serialized {
+        return converted;
+    }
+    let mut kept = converted.clone();
+    let mut differs = false;
+    for_each_scalar(
+        &mut kept,
+        written,
+        serialized,
+        &mut |kept, written, serialized| {
+            if kept == serialized && written != serialized {
+                kept.clone_from(written);
+                differs = true;
+            }
+        },
+    );
+    if !differs {
+        return converted;
+    }
+    let Ok(again) = serialize(kept.clone()) else {
+        return converted;
+    };
+    for_each_scalar(&mut kept, &converted, &again, &mut |kept, converted, again| {
+        if converted != again {
+            kept.clone_from(converted);
+        }
+    });
+    kept
+}
+
+/// Calls a function with the strings and numbers that three values have at the same place.
+fn for_each_scalar(
+    value: &mut Value,
+    one: &Value,
+    other: &Value,
+    call: &mut impl FnMut(&mut Value, &Value, &Value),
+) {
+    let is_scalar = |value: &Value| matches!(value, Value::String(_) | Value::Number(_));
+    match (value, one, other) {
+        (Value::Object(fields), Value::Object(one), Value::Object(other)) => {
+            for (name, value) in fields {
+                if let (Some(one), Some(other)) = (one.get(name), other.get(name)) {
+                    for_each_scalar(value, one, other, call);
+                }
+            }
+        }
+        (Value::Array(items), Value::Array(one), Value::Array(other))
+            if items.len() == one.len() && items.len() == other.len() =>
+        {
+            for ((value, one), other) in items.iter_mut().zip(one).zip(other) {
+                for_each_scalar(value, one, other, call);
+            }
+        }
+        (value, one, other) if [&*value, one, other].into_iter().all(is_scalar) => call(value, one, other),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// Checks what stays of an object for a type that reads `24h` and `1h` as others do, except under `text`.
+    #[track_caller]
+    fn check(written: Value, serialized: Value, converted: Value, expected: Value) {
+        let serialize = |object: Value| {
+            let text = object["text"].clone();
+            let canonical = object.to_string().replace("24h", "86400s").replace("1.0", "1");
+            let mut object: Value = serde_json::from_str(&canonical).unwrap();
+            if !text.is_null() {
+                object["text"] = text;
+            }
+            Ok(object)
+        };
+        assert_eq!(
+            keep_as_written(converted, &written, &serialized, serialize),
+            expected
+        );
+    }
+
+    #[test]
+    fn what_was_copied_is_as_written() {
+        check(
+            json!({"every": "24h", "on": "a", "ratio": 1.0}),
+            json!({"every": "86400s", "on": "a", "ratio": 1}),
+            json!({"every": "86400s", "on": "b", "ratio": 1}),
+            json!({"every": "24h", "on": "b", "ratio": 1.0}),
+        );
+        check(
+            json!({"list": [{"every": "24h"}, {"every": "1h"}]}),
+            json!({"list": [{"every": "86400s"}, {"every": "3600s"}]}),
+            json!({"list": [{"every": "86400s"}, {"every": "7200s"}]}),
+            json!({"list": [{"every": "24h"}, {"every": "7200s"}]}),
+        );
+    }
+
+    #[test]
+    fn what_was_changed_moved_or_left_out_is_not() {
+        for converted in [
+            json!({"every": "3600s"}),
+            json!({"interval": "86400s"}),
+            json!({"every": {"seconds": 86400}}),
+            json!({"every": ["86400s"]}),
+            json!({}),
+        ] {
+            check(
+                json!({"every": "24h"}),
+                json!({"every": "86400s"}),
+                converted.clone(),
+                converted,
+            );
+        }
+        let shorter = json!({"list": ["86400s"]});
+        check(
+            json!({"list": ["1h", "24h"]}),
+            json!({"list": ["3600s", "86400s"]}),
+            shorter.clone(),
+            shorter,
+        );
+        // A field that the type adds.
+        check(
+            json!({}),
+            json!({"on": "a"}),
+            json!({"on": "a"}),
+            json!({"on": "a"}),
+        );
+    }
+
+    #[test]
+    fn what_the_other_type_reads_differently_is_not() {
+        check(
+            json!({"every": "24h", "text": "24h"}),
+            json!({"every": "86400s", "text": "86400s"}),
+            json!({"every": "86400s", "text": "86400s"}),
+            json!({"every": "24h", "text": "86400s"}),
+        );
+        let refuse = |_| Err("invalid".to_owned());
+        let (written, serialized) = (json!({"every": "24h"}), json!({"every": "86400s"}));
+        let kept = keep_as_written(serialized.clone(), &written, &serialized, refuse);
+        assert_eq!(kept, serialized);
+    }
+}
