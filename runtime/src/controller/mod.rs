@@ -347,6 +347,8 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
     /// [`Action::await_change`], the finalizer is removed; when it returns [`Action::requeue`], it is called again after
     /// the delay. It must be idempotent, because it may be called again after it succeeded.
     ///
+    /// The controller's role needs `patch` on the kind, which scaffolds do not grant: `verbs = ["list", "watch", "patch"]`.
+    ///
     /// When called repeatedly, the object gets all these finalizers. Their cleanups run in the order they were added, each
     /// once the finalizer before it has been removed. A name that was added before gets the new cleanup and keeps its
     /// place.
