@@ -243,17 +243,21 @@ fn what_is_needed_is_not_deleted() {
     folder
         .run("create webhook --group crew --version v1 --kind Captain --conversion --spoke v2")
         .ok();
-    for version in ["v1", "v2"] {
+    for (version, expected) in [
+        (
+            "v1",
+            "delete them first with `rbuilder delete webhook --group crew --version v1 --kind Captain`",
+        ),
+        (
+            "v2",
+            "delete the conversion first with `rbuilder delete webhook --group crew --version v1 --kind Captain --conversion`",
+        ),
+    ] {
         let said = refusal(
             &folder,
             &format!("delete api --group crew --version {version} --kind Captain"),
         );
-        assert!(
-            said.contains(
-                "delete them first with `rbuilder delete webhook --group crew --version v1 --kind Captain`"
-            ),
-            "{said}"
-        );
+        assert!(said.contains(expected), "{said}");
     }
     for (command, expected) in [
         (

@@ -326,6 +326,17 @@ fn a_project_file_that_cannot_be_read_has_its_own_help() {
     check(conflict, "project", "error", "PROJECT:1", "git checkout PROJECT");
 }
 
+#[test]
+fn a_project_file_that_update_cannot_use_is_found() {
+    check(
+        edit("PROJECT", "- api:\n", "- apis:\n"),
+        "project",
+        "warning",
+        "`rbuilder update` cannot use PROJECT: cannot rebuild the scaffold of kind `Cup`",
+        "`git diff PROJECT` shows what was changed by hand",
+    );
+}
+
 /// A scaffolded file that was deleted can be had again, with all that the commands have added to it.
 #[test]
 fn deleted_files_are_restored() {

@@ -189,8 +189,13 @@ impl<'a> Removal<'a> {
             let webhooks = other.webhooks.as_ref();
             webhooks.is_some_and(|webhooks| webhooks.spoke.contains(version))
         });
-        let with_webhooks = spoke.or(Some(&self.resource).filter(|own| own.webhooks.is_some()));
-        if let Some(other) = with_webhooks {
+        if let Some(hub) = spoke {
+            bail!(
+                "version `{version}` of `{kind}` is a spoke of the conversion: delete the conversion first with `rbuilder delete webhook {} --conversion`, and create it again for the versions that stay",
+                hub.naming_flags()
+            );
+        }
+        if let Some(other) = Some(&self.resource).filter(|own| own.webhooks.is_some()) {
             bail!(
                 "kind `{kind}` has webhooks that need version `{version}`: delete them first with `rbuilder delete webhook {}`",
                 other.naming_flags()

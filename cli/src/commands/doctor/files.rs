@@ -24,9 +24,14 @@ const MOST_PATHS: usize = 8;
 const PRODUCTS: [Product; 3] = [helm::CHART, bundle::BUNDLE, grafana::DASHBOARDS];
 
 /// Rebuilds the scaffold that the project was made with; `None` without the templates, which another finding says.
-pub(super) fn find_scaffold(project: &Project) -> Option<Scaffold> {
-    let (_, release) = find_base(project, Archive::embedded()).ok()?;
-    rebuild_scaffold(project, release).ok()
+///
+/// # Errors
+/// Fails if PROJECT describes no project that the commands can make.
+pub(super) fn find_scaffold(project: &Project) -> Result<Option<Scaffold>> {
+    match find_base(project, Archive::embedded()) {
+        Ok((_, release)) => rebuild_scaffold(project, release).map(Some),
+        Err(_) => Ok(None),
+    }
 }
 
 /// Compares the scaffolded files with what the commands wrote. Changes and deletions are the user's right, unless the

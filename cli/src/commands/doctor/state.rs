@@ -47,9 +47,16 @@ pub(super) fn examine_project(tree: &Tree) -> (Needs, Vec<Finding>) {
             vec![Finding::error(check, format!("{error:#}"), help)]
         })
     };
-    let scaffold = find_scaffold(&project);
+    let (scaffold, examined) = match find_scaffold(&project) {
+        Ok(scaffold) => (scaffold, examine_version(&project)),
+        Err(error) => {
+            let message = format!("`rbuilder update` cannot use PROJECT: {error:#}");
+            let help = "correct PROJECT; `git diff PROJECT` shows what was changed by hand";
+            (None, Finding::warning("project", message, help))
+        }
+    };
     let scaffold = scaffold.as_ref();
-    let mut findings = vec![examine_version(&project)];
+    let mut findings = vec![examined];
     // What follows from a missing Cargo.toml is not reported once more.
     let is_package = !matches!(tree.read(MANIFEST), Ok(None));
     if is_package {
