@@ -35,7 +35,7 @@ fn remove_at(schema: &mut Schema, path: &mut String, removed: &mut Vec<IdleKey>)
             message,
         });
     };
-    let this = schema.schema_type.map_or("a value of any type", SchemaType::noun);
+    let this = schema.noun();
     for (key, noun) in misplaced(schema) {
         remove_key(schema, key);
         note(format!(

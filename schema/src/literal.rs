@@ -87,7 +87,7 @@ pub fn check_literal(schema: &Schema) -> Vec<Diagnostic<String>> {
     let mut diagnostics = Vec::new();
     visit(schema, &mut String::new(), &mut |schema, path| {
         for (key, noun) in misplaced(schema) {
-            let this = schema.schema_type.map_or("a value of any type", SchemaType::noun);
+            let this = schema.noun();
             let message = format!("`{key}` applies to {noun}; this value is {this}");
             diagnostics.push(Diagnostic::warning(path.to_owned(), message).help("remove it"));
         }

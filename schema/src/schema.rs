@@ -192,6 +192,17 @@ pub struct Schema {
     pub descriptor: DescriptorSlot,
 }
 
+impl Schema {
+    /// Returns the noun for a value in messages, "this value is …".
+    pub(crate) fn noun(&self) -> &'static str {
+        match self.schema_type {
+            Some(schema_type) => schema_type.noun(),
+            None if self.int_or_string => "an integer or a string",
+            None => "of any type",
+        }
+    }
+}
+
 /// The descriptor of a field. It is not part of the schema, so that two schemas are the same whatever it is.
 #[derive(Clone, Debug, Default)]
 pub struct DescriptorSlot(pub Option<Arc<Descriptor>>);

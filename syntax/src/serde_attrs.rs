@@ -402,7 +402,7 @@ const KEYS: &[&str] = &[
     "with",
 ];
 
-/// Warns of a key that serde does not have. It is no error, because a newer serde may have it.
+/// Warns of a key that serde does not have: a newer serde may have it, so this is not an error.
 fn warn_of_unknown(arg: &Arg<'_>, session: &mut Session) {
     if KEYS.contains(&arg.name) {
         return;

@@ -652,9 +652,9 @@ fn serde_attributes_that_serde_does_not_know_are_reported() {
         ],
     );
     reported(
-        "#[serde(wire)]",
+        "#[serde(zigzag)]",
         &[
-            "wire: unknown serde attribute `wire`: the schema is made without it | remove it, unless your serde has it",
+            "zigzag: unknown serde attribute `zigzag`: the schema is made without it | remove it, unless your serde has it",
         ],
     );
     reported(

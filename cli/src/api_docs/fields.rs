@@ -9,6 +9,7 @@ use super::facts::{innermost, layers};
 pub(super) struct Field<'a> {
     pub(super) name: &'a str,
     pub(super) schema: &'a Schema,
+    /// True if users must set it: the API server sets a field with a default.
     pub(super) is_required: bool,
 }
 
@@ -21,7 +22,7 @@ pub(super) fn fields_of(schema: &Schema) -> Vec<Field<'_>> {
         .map(|(name, schema)| Field {
             name,
             schema,
-            is_required: inner.required.contains(name),
+            is_required: inner.required.contains(name) && schema.default.is_none(),
         })
         .collect();
     fields.sort_by_key(|field| !field.is_required);

@@ -87,7 +87,8 @@ fn complete<'a>(package: &Package, handler: &'a Handler, report: &mut Report) ->
         Subject::Unknown(name, span) => {
             let suggestion = suggest_kind(package, &name);
             let help = format!(
-                "{suggestion}; or add {} to the marker",
+                "{suggestion}{} or add {} to the marker",
+                if suggestion.ends_with('?') { "" } else { "," },
                 suggest::list_names(missing)
             );
             let at = Place {

@@ -161,7 +161,7 @@ fn format_suits(format: &str, schema: &Schema, diagnostics: &mut Vec<Diagnostic<
         }
         _ => return true,
     };
-    let this = schema.schema_type.map_or("a value of any type", SchemaType::noun);
+    let this = schema.noun();
     diagnostics.push(Diagnostic::error(
         (),
         format!("the format `{format}` applies to {noun}; this value is {this}"),
@@ -221,7 +221,7 @@ fn fits<'a>(
         Subject::Object => (schema.schema_type == Some(SchemaType::Object), "maps and structs"),
     };
     if !fits {
-        let this = schema.schema_type.map_or("a value of any type", SchemaType::noun);
+        let this = schema.noun();
         diagnostics.extend(
             names.map(|name| {
                 Diagnostic::error((), format!("`{name}` applies to {noun}; this value is {this}"))

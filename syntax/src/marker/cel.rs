@@ -116,11 +116,11 @@ fn check(cel: &mut Cel, at: &dyn Fn(&str) -> Span, session: &mut Session) {
     if let Some(message) = &cel.message
         && (message.trim().is_empty() || message.contains('\n'))
     {
-        session.error_help(
-            at("message"),
-            "a message must be a single line",
-            "describe the valid values",
-        );
+        let problem = match message.trim() {
+            "" => "a message must not be blank",
+            _ => "a message must be a single line",
+        };
+        session.error_help(at("message"), problem, "describe the valid values");
     }
     if cel.rule.trim().contains('\n') && cel.message.is_none() {
         let help = "add `message = \"…\"`: only a rule of one line can be its own message";

@@ -212,7 +212,8 @@ fn ready_replicas(deployment: &Deployment) -> i32 {
 fn image_tag(image: &str) -> Option<&str> {
     let (image, _digest) = image.split_once('@').unwrap_or((image, ""));
     let (_, tag) = image.rsplit_once(':')?;
-    (!tag.contains('/') && tag.len() <= 63 && tag.ends_with(char::is_alphanumeric)).then_some(tag)
+    let is_bounded = tag.starts_with(char::is_alphanumeric) && tag.ends_with(char::is_alphanumeric);
+    (is_bounded && !tag.contains('/') && tag.len() <= 63).then_some(tag)
 }
 
 #[cfg(test)]
@@ -229,6 +230,7 @@ mod tests {
             ("app@sha256:0123", None),
             ("app:1.6@sha256:0123", Some("1.6")),
             ("app:ends-with-", None),
+            ("app:_starts-so", None),
         ] {
             assert_eq!(image_tag(image), tag, "{image}");
         }
