@@ -367,3 +367,28 @@ fn mistakes() {
         &[("no parameter of this handler is a known kind", "handler")],
     );
 }
+
+#[test]
+fn a_kind_that_is_there_but_not_imported_is_not_taken_for_a_slip() {
+    let cup = "#[derive(kube::CustomResource, rbuilder::CrdSchema, serde::Serialize, serde::Deserialize)]\n\
+               #[kube(group = \"g.example.com\", version = \"v1\", kind = \"Cup\")]\n\
+               pub struct CupSpec { pub size: i32 }\n";
+    let webhook = "use crate::api::Cup;\n\n#[rbuilder::webhook(mutating)]\nfn default(cup: &mut Cup) {}\n";
+    let generated = run(&[
+        ("src/lib.rs", "mod api;\nmod webhook;\n"),
+        ("src/api/mod.rs", "mod cup;\n"),
+        ("src/api/cup.rs", cup),
+        ("src/webhook.rs", webhook),
+    ]);
+    let said: Vec<_> = generated
+        .diagnostics
+        .iter()
+        .map(|said| (said.message.as_str(), said.help.as_deref().unwrap_or_default()))
+        .collect();
+    let expected = (
+        "cannot find type `Cup`",
+        "import it from the module that declares it, or re-export it there with `pub use`, or add `groups`, `versions`, \
+         `resources`, `name`, `path` to the marker",
+    );
+    assert_eq!(said, [expected]);
+}

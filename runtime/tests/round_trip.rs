@@ -374,3 +374,23 @@ fn objects_at_random_are_read_by_their_type() {
     assert_eq!(full, json!({ "spec": { "way": "aa-bb", "by": "train" } }));
     assert!(objects.admit(json!({ "spec": {} })).is_err());
 }
+
+/// kube reads durations as floating-point numbers, so nanoseconds beside years are lost by no fault of a conversion.
+#[test]
+fn durations_are_such_that_kube_reads_what_it_writes() {
+    #[derive(CustomResource, CrdSchema, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[kube(group = "trips.example.com", version = "v1", kind = "Break", namespaced)]
+    struct BreakSpec {
+        lasts: kube::core::Duration,
+    }
+
+    let mut found = std::collections::BTreeSet::new();
+    for object in RandomObjects::new(&Break::crd(), "v1").iter(200) {
+        found.insert(object["spec"]["lasts"].to_string());
+        let read: Break = serde_json::from_value(object).unwrap();
+        let written = serde_json::to_value(&read).unwrap();
+        let again: Break = serde_json::from_value(written).unwrap();
+        assert_eq!(again.spec, read.spec);
+    }
+    assert!(found.len() > 3, "{found:?}");
+}

@@ -295,6 +295,10 @@ fn with_pattern(pattern: &str, length: std::ops::RangeInclusive<usize>, choices:
     if pattern.contains("numkMGTPE") {
         return (*choices.one_of(&["1", "500m", "1.5Gi", "-3", "1e3"])).to_owned();
     }
+    // kube computes with floating-point numbers: of a duration of years it forgets the nanoseconds.
+    if pattern.contains("(ns|us|\u{b5}s|\u{3bc}s|ms|s|m|h)){1,8}") {
+        return (*choices.one_of(&["0s", "30s", "1h30m", "1.5h", "250ms", "-10m", "24h"])).to_owned();
+    }
     let mut last = String::new();
     for _ in 0..TRIES {
         last = matching_string(pattern, choices).unwrap_or_default();

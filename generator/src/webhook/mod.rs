@@ -143,6 +143,9 @@ fn suggest_kind(package: &Package, name: &str) -> String {
     let kinds: BTreeSet<&str> = models
         .filter_map(|model| Some(model.custom_resource.as_ref()?.kind.as_str()))
         .collect();
+    if kinds.contains(name) {
+        return "import it from the module that declares it, or re-export it there with `pub use`".to_owned();
+    }
     match kinds.is_empty() {
         true => "define or import it".to_owned(),
         false => suggest::describe_candidates(name, kinds),
