@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use serde_json::Number;
 
+use crate::Schema;
 use crate::apply::drop_implied_bounds;
 use crate::literal::misplaced;
 use crate::number::as_float;
-use crate::{Schema, SchemaType};
 
 /// A key that [`remove_idle_keys`] has removed.
 #[derive(Clone, Debug, PartialEq)]

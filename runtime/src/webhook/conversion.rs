@@ -14,13 +14,16 @@ use crate::object::Object;
 
 const API_VERSION: &str = "apiextensions.k8s.io/v1";
 
+/// A step of a conversion, from `A` to `B`.
+type Step<A, B> = Box<dyn Fn(A) -> Result<B, String> + Send + Sync>;
+
 /// Converts objects of a spoke to the hub and back.
 struct Spoke<K> {
     /// Returns the hub, and the object as its own type serializes it.
-    to_hub: Box<dyn Fn(Value) -> Result<(K, Value), String> + Send + Sync>,
-    from_hub: Box<dyn Fn(K) -> Result<Value, String> + Send + Sync>,
+    to_hub: Step<Value, (K, Value)>,
+    from_hub: Step<K, Value>,
     /// Returns an object as its type serializes it.
-    serialize: Box<dyn Fn(Value) -> Result<Value, String> + Send + Sync>,
+    serialize: Step<Value, Value>,
 }
 
 /// The hub `K` and its spokes, by API version.
