@@ -26,8 +26,8 @@ pub(super) fn check_version(version: &Version<'_>, schemas: &mut Schemas<'_>) {
 
 /// Checks what versions must have in common.
 ///
-/// Where all versions have one schema, the API server takes it for that of the kind, and likewise one list of selectable
-/// fields. It then rejects fields without a schema beside them: both must be the kind's, or both the versions'
+/// If all versions have the same schema, the API server stores it as that of the kind, and does the same with the selectable
+/// fields. It rejects selectable fields of the kind without a schema of the kind, and the reverse
 /// (kubernetes/kubernetes#140689).
 pub(super) fn check_versions(versions: &[Version<'_>], schemas: &mut Schemas<'_>) {
     let Some((first, rest)) = versions.split_first() else {
