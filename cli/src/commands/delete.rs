@@ -195,10 +195,10 @@ impl<'a> Removal<'a> {
                 hub.naming_flags()
             );
         }
-        if let Some(other) = Some(&self.resource).filter(|own| own.webhooks.is_some()) {
+        if self.resource.webhooks.is_some() {
             bail!(
                 "kind `{kind}` has webhooks that need version `{version}`: delete them first with `rbuilder delete webhook {}`",
-                other.naming_flags()
+                self.resource.naming_flags()
             );
         }
         if others().count() < 2 {
