@@ -154,7 +154,7 @@ impl Shell {
                 repo::project_build_folder().display().to_string(),
             ),
             ("CARGO_TERM_COLOR", "never".to_owned()),
-            ("K8S_OPENAPI_ENABLED_VERSION", String::new()),
+            (repo::KUBERNETES, repo::default_kubernetes()),
         ];
         let exports = variables.map(|(name, value)| format!("export {name}='{value}'\n"));
         fs_err::write(home.path().join("variables"), exports.concat())?;

@@ -127,8 +127,32 @@ pub fn project_command(folder: &Path, line: &str) -> Cmd {
         .dir(folder)
         .env("CARGO_TARGET_DIR", build.join("projects").join(name))
         .env("CARGO_BUILD_BUILD_DIR", build)
-        // Empty rather than absent, so that what depends on it is built once whoever asks.
-        .env("K8S_OPENAPI_ENABLED_VERSION", "")
+        .env(KUBERNETES, project_kubernetes(folder))
+}
+
+/// The variable with the version of Kubernetes for k8s-openapi, if no feature selects one.
+pub const KUBERNETES: &str = "K8S_OPENAPI_ENABLED_VERSION";
+
+/// Returns the version of this workspace's .cargo/config.toml, which a project is scaffolded with as well. Cargo sets it where
+/// this program is started by `cargo xtask`; empty elsewhere.
+pub fn default_kubernetes() -> String {
+    std::env::var(KUBERNETES).unwrap_or_default()
+}
+
+/// Returns the value of [`KUBERNETES`] for a project.
+///
+/// A project selects its version with a feature. The variable says the same if that is the version of this workspace: the
+/// build script of k8s-openapi runs again where the variable changes, so each would compile it, and kube with it, after the
+/// other. It is empty for another version, rather than absent, so that what depends on it is built once whoever asks.
+fn project_kubernetes(folder: &Path) -> String {
+    let version = default_kubernetes();
+    let feature = format!("\"v{}\"", version.replace('.', "_"));
+    let manifest = fs_err::read_to_string(folder.join("Cargo.toml")).unwrap_or_default();
+    if manifest.contains(&feature) {
+        version
+    } else {
+        String::new()
+    }
 }
 
 #[cfg(test)]
