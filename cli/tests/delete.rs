@@ -196,7 +196,7 @@ fn a_file_that_is_not_recorded_is_compared_with_the_templates() {
         said,
         "error: .rbuilder/files.sum does not list these files, so they may have been changed since they were scaffolded:\n  \
          src/controller/captain.rs\n\
-         no files were written; take .rbuilder/files.sum from a commit that lists them, or delete the files with `--force`\n"
+         no files were written; take .rbuilder/files.sum from a commit that lists them, or delete them with `--force`\n"
     );
     folder.write(path, &text);
     folder.run(command).ok();
@@ -250,7 +250,7 @@ fn what_is_needed_is_not_deleted() {
         ),
         (
             "v2",
-            "delete the conversion first with `rbuilder delete webhook --group crew --version v1 --kind Captain --conversion`",
+            "delete it there first with `rbuilder delete webhook --group crew --version v1 --kind Captain --conversion --spoke v2`",
         ),
     ] {
         let said = refusal(
@@ -380,4 +380,135 @@ fn a_storage_version_that_somebody_has_chosen_stays_without_the_conversion() {
     assert!(!ran.err.contains("storage version"), "{}", ran.err);
     let tree = folder.tree();
     assert!(tree[first].contains("storage = false") && !tree[second].contains("storage = false"));
+}
+
+/// Returns a kind with webhooks and a conversion of v1 from and to two spokes.
+fn captain_with_spokes() -> Folder {
+    let folder = captain();
+    for command in [
+        "create api --group crew --version v2 --kind Captain",
+        "create api --group crew --version v3 --kind Captain",
+        "create webhook --group crew --version v1 --kind Captain --validation",
+        "create webhook --group crew --version v1 --kind Captain --conversion --spoke v2",
+    ] {
+        folder.run(command).ok();
+    }
+    folder
+}
+
+#[test]
+fn one_of_several_spokes_is_deleted_with_its_version() {
+    let folder = captain_with_spokes();
+    let before = folder.tree();
+    folder
+        .run("create webhook --group crew --version v1 --kind Captain --conversion --spoke v3")
+        .ok();
+    let command = "delete webhook --group crew --version v1 --kind Captain --conversion --spoke v3";
+    let ran = folder.run(command).ok();
+    assert_same(&folder, &before, command);
+    assert!(
+        ran.err.contains(
+            "Next: delete each version that has no conversion now, before you deploy:\n  \
+             rbuilder delete api --group crew --version v3 --kind Captain\n"
+        ),
+        "{}",
+        ran.err
+    );
+    folder
+        .run("delete api --group crew --version v3 --kind Captain")
+        .ok();
+    assert!(!folder.tree().keys().any(|path| path.contains("v3")));
+    // The last spoke takes the conversion with it.
+    folder
+        .run("delete webhook --group crew --version v1 --kind Captain --conversion --spoke v2")
+        .ok();
+    let tree = folder.tree();
+    assert!(!tree["PROJECT"].contains("conversion") && tree["PROJECT"].contains("validation: true"));
+    assert!(!tree["src/api/v1/captain.rs"].contains("crd(conversion)"));
+}
+
+#[test]
+fn deleting_a_spoke_keeps_what_you_wrote_beside_it() {
+    let folder = captain_with_spokes();
+    folder
+        .run("create webhook --group crew --version v1 --kind Captain --conversion --spoke v3")
+        .ok();
+    let edit = |path: &str, from: &str, to: &str| {
+        let text = folder.tree()[path].clone();
+        assert!(text.contains(from), "{path}:\n{text}");
+        folder.write(path, &text.replace(from, to));
+    };
+    let (handlers, tests) = ("src/webhook/v1/captain.rs", "tests/captain_v1_webhook.rs");
+    edit(
+        handlers,
+        "    Ok(Warnings::new())",
+        "    let mine = Warnings::new();\n    Ok(mine)",
+    );
+    edit(
+        tests,
+        "#[rbuilder::envtest::test]",
+        "// Mine.\n#[rbuilder::envtest::test]",
+    );
+    let (with_handlers, with_tests) = (folder.tree()[handlers].clone(), folder.tree()[tests].clone());
+    let command = "delete webhook --group crew --version v1 --kind Captain --conversion --spoke v2";
+    folder.run(command).ok();
+    let tree = folder.tree();
+    assert_eq!(
+        tree[handlers],
+        with_handlers.replace("\n        .spoke::<crate::api::v2::Captain>()", "")
+    );
+    assert!(tree[tests].contains("// Mine.") && !tree[tests].contains("v2"));
+    assert!(with_tests.contains("the_round_trip_through_v2_is_lossless"));
+    assert!(!tree.contains_key("src/api/v2/captain_conversion.rs"));
+    assert!(!tree["src/api/v2/mod.rs"].contains("captain_conversion"));
+
+    // A test that was changed, and a conversion that was implemented, are deleted only by force.
+    edit(
+        tests,
+        "testing::assert_round_trip::<Captain, Spoke>();",
+        "// Mine too.",
+    );
+    edit("src/api/v3/captain_conversion.rs", "impl", "// Mine.\nimpl");
+    let command = command.replace("v2", "v3");
+    let said = refusal(&folder, &command);
+    assert!(
+        said.contains(
+            "  src/api/v3/captain_conversion.rs\n  \
+             tests/captain_v1_webhook.rs: `the_round_trip_through_v3_is_lossless`\n"
+        ),
+        "{said}"
+    );
+    folder.run(&format!("{command} --force")).ok();
+    let tree = folder.tree();
+    assert!(tree[handlers].contains("Ok(mine)") && !tree[handlers].contains("spoke"));
+    assert!(tree[tests].contains("// Mine.") && !tree[tests].contains("v3"));
+    folder.run("manifests --check").ok();
+}
+
+#[test]
+fn a_spoke_that_is_stored_or_unknown_is_not_deleted() {
+    let folder = captain_with_spokes();
+    folder
+        .run("create webhook --group crew --version v1 --kind Captain --conversion --spoke v3")
+        .ok();
+    let command = "delete webhook --group crew --version v1 --kind Captain --conversion --spoke";
+    let said = refusal(&folder, &format!("{command} v2,v4"));
+    assert_eq!(
+        said,
+        "error: `v4` is not a spoke of the conversion of `Captain`: PROJECT records `v2`, `v3`\n"
+    );
+    let (first, second) = ("src/api/v1/captain.rs", "src/api/v2/captain.rs");
+    let tree = folder.tree();
+    folder.write(second, &tree[second].replace("    storage = false,\n", ""));
+    folder.write(
+        first,
+        &tree[first].replace("    namespaced,\n", "    namespaced,\n    storage = false,\n"),
+    );
+    let said = refusal(&folder, &format!("{command} v2"));
+    assert!(
+        said.contains("version `v2` of `Captain` is the storage version")
+            && said.contains("before you delete its conversion"),
+        "{said}"
+    );
+    folder.run(&format!("{command} v3")).ok();
 }

@@ -63,9 +63,12 @@ pub struct DeleteWebhookFlags {
     /// Delete the validating webhook
     #[arg(long, alias = "programmatic-validation")]
     pub validation: bool,
-    /// Delete the conversion webhook
+    /// Delete the conversion webhook, or only the versions in `--spoke`
     #[arg(long)]
     pub conversion: bool,
+    /// Comma-separated list of the spoke versions to delete from the conversion [default: all]
+    #[arg(long, value_delimiter = ',', value_name = "VERSIONS", requires = "conversion")]
+    pub spoke: Vec<String>,
     #[command(flatten)]
     #[allow(missing_docs)] // its fields say it
     pub kind: DeleteKindFlags,

@@ -44,6 +44,7 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     ]),
     ("delete webhook", &[
         ("Delete the validating webhook", "rbuilder delete webhook --group cache --version v1alpha1 --kind Memcached --validation"),
+        ("Delete a version from the conversion, before the version itself", "rbuilder delete webhook --group cache --version v1 --kind Memcached --conversion --spoke v1alpha1"),
     ]),
     ("edit", &[
         ("Show which files move when the project gets several groups", "rbuilder edit --multigroup --dry-run"),

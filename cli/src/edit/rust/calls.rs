@@ -323,6 +323,39 @@ impl Imports {
     }
 }
 
+/// The names of types in a file.
+pub(super) struct TypeNames<'f> {
+    file: &'f syn::File,
+    imports: Imports,
+    /// Path of the file's module from the crate.
+    module: &'f [&'f str],
+}
+
+impl<'f> TypeNames<'f> {
+    pub(super) fn new(file: &'f syn::File, module: &'f [&'f str]) -> TypeNames<'f> {
+        TypeNames {
+            file,
+            imports: Imports::of(file),
+            module,
+        }
+    }
+
+    /// Returns whether tokens, such as those between `::<` and `>`, name a type: by its path, an import or an alias.
+    pub(super) fn is_named(&self, tokens: &[TokenTree], wanted: &str) -> bool {
+        let split = |path: &str| -> Vec<String> { path.split("::").map(strip_raw_prefix).collect() };
+        let path = |tokens: TokenStream| split(&tokens.to_string().replace(' ', ""));
+        let mut written = path(tokens.iter().cloned().collect());
+        let alias = self.file.items.iter().find_map(|item| match item {
+            Item::Type(alias) if written.len() == 1 && alias.ident == written[0] => Some(&alias.ty),
+            _ => None,
+        });
+        if let Some(alias) = alias {
+            written = path(alias.to_token_stream());
+        }
+        self.imports.absolute(&written, self.module) == self.imports.absolute(&split(wanted), self.module)
+    }
+}
+
 /// Returns a name without `r#`.
 pub(super) fn strip_raw_prefix(name: &str) -> String {
     name.strip_prefix("r#").unwrap_or(name).to_owned()

@@ -9,7 +9,7 @@ use syn::{Item, ItemFn, Stmt};
 
 use super::CHAIN_WIDTH;
 use super::calls::{
-    Call, Imports, find_calls, find_functions, has_ident, is_for_tests, reachable_code, strip_raw_prefix,
+    Call, Imports, TypeNames, find_calls, find_functions, has_ident, is_for_tests, reachable_code,
 };
 use super::registration::Chain;
 use super::source::{Addition, Source, byte_range, line_starts};
@@ -138,9 +138,11 @@ impl<'e> Edit<'e> {
                 self.look_for(&handler_type, &calls, &mut missing)?;
             }
         }
+        let types = TypeNames::new(&self.source.file, self.wanted.module);
         for spoke in self.wanted.spokes {
-            let is_it =
-                |call: &Call| call.is_method && call.name() == "spoke" && self.is_type(&call.generics, spoke);
+            let is_it = |call: &Call| {
+                call.is_method && call.name() == "spoke" && types.is_named(&call.generics, spoke)
+            };
             if !calls.iter().any(is_it) {
                 missing.calls.push(format!(".spoke::<{spoke}>()"));
             }
@@ -278,22 +280,6 @@ impl<'e> Edit<'e> {
             Some(line) => Addition::new(*line, format!("{indent}#[rbuilder::webhook({marker})]\n")),
             None => Addition::new(start, format!("#[rbuilder::webhook({marker})]\n{indent}")),
         }
-    }
-
-    /// Returns whether the type between `::<` and `>` is this one.
-    fn is_type(&self, generics: &[TokenTree], wanted: &str) -> bool {
-        let split = |path: &str| -> Vec<String> { path.split("::").map(strip_raw_prefix).collect() };
-        let path = |tokens: TokenStream| split(&tokens.to_string().replace(' ', ""));
-        let mut written = path(generics.iter().cloned().collect());
-        let alias = self.source.file.items.iter().find_map(|item| match item {
-            Item::Type(alias) if written.len() == 1 && alias.ident == written[0] => Some(&alias.ty),
-            _ => None,
-        });
-        if let Some(alias) = alias {
-            written = path(alias.to_token_stream());
-        }
-        self.imports.absolute(&written, self.wanted.module)
-            == self.imports.absolute(&split(wanted), self.wanted.module)
     }
 
     /// Adds the missing calls to the result of a function.

@@ -18,8 +18,8 @@ pub use main_file::{calls_register, register_webhooks};
 pub use modules::{add_module, add_reexport, compare_names};
 pub use registration::add_registration;
 pub use removal::{
-    has_only_lost, is_bare_module, remove_conversion, remove_module, remove_reexport, remove_registration,
-    unregister_webhooks, uses_module,
+    function_tokens, has_only_lost, is_bare_module, remove_conversion, remove_function, remove_module,
+    remove_reexport, remove_registration, remove_spoke, unregister_webhooks, uses_module,
 };
 
 /// Maximum width of a method chain that rustfmt keeps on one line.

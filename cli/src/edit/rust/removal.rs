@@ -3,11 +3,12 @@
 
 use std::ops::Range;
 
+use proc_macro2::TokenTree;
 use quote::ToTokens;
 use syn::spanned::Spanned;
-use syn::{Expr, Item, ItemFn, Stmt, UseTree, Visibility};
+use syn::{Expr, ExprMethodCall, Item, ItemFn, Stmt, UseTree, Visibility};
 
-use super::calls::{Imports, find_functions, has_ident, strip_raw_prefix};
+use super::calls::{Imports, TypeNames, find_calls, find_functions, has_ident, strip_raw_prefix};
 use super::registration::Chain;
 use super::source::{Source, byte_range};
 use super::{CHAIN_WIDTH, MAX_WIDTH};
@@ -93,17 +94,11 @@ pub fn remove_registration(text: &str, method: &str, call: &str) -> Result<Strin
         _ => false,
     };
     for register in find_functions(&source.file, "register") {
-        let Some(Stmt::Expr(tail, None)) = register.block.stmts.last() else {
-            continue;
+        let is_wanted = |link: &ExprMethodCall| {
+            link.method == method && link.args.len() == 1 && link.args.iter().all(is_call)
         };
-        let mut expr = tail;
-        while let Expr::MethodCall(link) = expr {
-            if link.method == method && link.args.len() == 1 && link.args.iter().all(is_call) {
-                let dot = byte_range(link.dot_token.span()).start;
-                let edited = cut(text, whole_line_before(text, dot)..byte_range(link.span()).end);
-                return Ok(join_chain(&edited).unwrap_or(edited));
-            }
-            expr = &link.receiver;
+        if let Some(edited) = remove_link(text, register, is_wanted) {
+            return Ok(join_chain(&edited, "register").unwrap_or(edited));
         }
     }
     if source.file.items.iter().any(|item| mentions_path(item, called)) {
@@ -113,6 +108,88 @@ pub fn remove_registration(text: &str, method: &str, call: &str) -> Result<Strin
         );
     }
     Ok(text.to_owned())
+}
+
+/// Removes `.spoke::<spoke>()` from the result of `webhook`, if it is there. `spoke` is a path from the crate, such as
+/// `crate::api::v2::CronJob`, and `module` the path of the file.
+///
+/// # Errors
+/// Fails if the file does not parse, or names the spoke in another place.
+pub fn remove_spoke(text: &str, spoke: &str, module: &[&str]) -> Result<String, Obstacle> {
+    let source = Source::parse(text)?;
+    let types = TypeNames::new(&source.file, module);
+    let is_spoke = |link: &ExprMethodCall| {
+        link.method == "spoke"
+            && link.turbofish.as_ref().is_some_and(|generics| {
+                let tokens: Vec<TokenTree> = generics.args.to_token_stream().into_iter().collect();
+                types.is_named(&tokens, spoke)
+            })
+    };
+    for webhook in find_functions(&source.file, "webhook") {
+        if let Some(edited) = remove_link(text, webhook, is_spoke) {
+            return Ok(join_chain(&edited, "webhook").unwrap_or(edited));
+        }
+    }
+    let calls = find_calls(&source.file.to_token_stream());
+    if calls
+        .iter()
+        .any(|call| call.is_method && call.name() == "spoke" && types.is_named(&call.generics, spoke))
+    {
+        let line = format!(".spoke::<{spoke}>()");
+        return Err(
+            Obstacle::new(format!("it converts `{spoke}` in an unrecognized form")).with_lines(BY_HAND, line),
+        );
+    }
+    Ok(text.to_owned())
+}
+
+/// Removes a method call from the chain at the end of a function; `None` if it has none that is wanted.
+fn remove_link(text: &str, function: &ItemFn, is_wanted: impl Fn(&ExprMethodCall) -> bool) -> Option<String> {
+    let Some(Stmt::Expr(tail, None)) = function.block.stmts.last() else {
+        return None;
+    };
+    let mut expr = tail;
+    while let Expr::MethodCall(link) = expr {
+        if is_wanted(link) {
+            let dot = byte_range(link.dot_token.span()).start;
+            return Some(cut(
+                text,
+                whole_line_before(text, dot)..byte_range(link.span()).end,
+            ));
+        }
+        expr = &link.receiver;
+    }
+    None
+}
+
+/// Removes a function, with its attributes and its documentation, if it exists.
+///
+/// # Errors
+/// Fails if the file does not parse, or if the function shares a line with other code.
+pub fn remove_function(text: &str, name: &str) -> Result<String, Obstacle> {
+    let source = Source::parse(text)?;
+    let Some(function) = find_function(&source.file, name) else {
+        return Ok(text.to_owned());
+    };
+    let range = byte_range(function.span());
+    let lines = text[range.clone()].to_owned();
+    cut_line(text, range).ok_or_else(|| {
+        Obstacle::new(format!("`{name}` is not on lines of its own")).with_lines(BY_HAND, lines)
+    })
+}
+
+/// Returns the tokens of a function, with its attributes and its documentation; `None` if the text is not Rust or has no such function.
+pub fn function_tokens(text: &str, name: &str) -> Option<String> {
+    let source = Source::parse(text).ok()?;
+    find_function(&source.file, name).map(|function| function.to_token_stream().to_string())
+}
+
+/// Returns the function with a name at the top level of a file, including one for tests.
+fn find_function<'f>(file: &'f syn::File, name: &str) -> Option<&'f ItemFn> {
+    file.items.iter().find_map(|item| match item {
+        Item::Fn(function) if function.sig.ident == name => Some(function),
+        _ => None,
+    })
 }
 
 /// Removes the call of `webhook::register` from `main`, with its import.
@@ -342,11 +419,12 @@ fn cut_line(text: &str, range: Range<usize>) -> Option<String> {
     Some(cut(text, from..end))
 }
 
-/// Joins the lines of a chain that rustfmt would write on one; `None` if there is nothing to join.
-fn join_chain(text: &str) -> Option<String> {
+/// Joins the lines of the chain at the end of a function that rustfmt would write on one; `None` if there is nothing to
+/// join.
+fn join_chain(text: &str, function: &str) -> Option<String> {
     let source = Source::parse(text).ok()?;
-    for register in find_functions(&source.file, "register") {
-        let Some(Stmt::Expr(tail, None)) = register.block.stmts.last() else {
+    for function in find_functions(&source.file, function) {
+        let Some(Stmt::Expr(tail, None)) = function.block.stmts.last() else {
             continue;
         };
         let (range, chain) = (byte_range(tail.span()), Chain::of(tail)?);
@@ -460,6 +538,67 @@ mod tests {
         for import in ["shop::controller", "shop::{clock, controller}"] {
             check(&main(import), register_webhooks, unregister_webhooks);
         }
+    }
+
+    #[test]
+    fn a_spoke_that_was_added_is_removed() {
+        let module = ["webhook", "v2", "cup"];
+        let webhook = |body: &str| {
+            format!(
+                "use rbuilder::Webhook;\n\nuse crate::api::v2::Cup;\n\npub fn webhook() -> Webhook<Cup> {{\n    {body}\n}}\n"
+            )
+        };
+        let add = |text: &str| {
+            let wanted = super::super::Handlers {
+                scaffold: "",
+                kind: "Cup",
+                variable: "cup",
+                module: &module,
+                defaulting: false,
+                validation: false,
+                spokes: &["crate::api::v1::Cup".to_owned()],
+            };
+            super::super::add_handlers(text, &wanted)
+        };
+        let remove = |text: &str| remove_spoke(text, "crate::api::v1::Cup", &module);
+        for body in [
+            "Webhook::new()",
+            "Webhook::new().validator(validate)",
+            "Webhook::new()\n        .defaulter(default)\n        .spoke::<crate::api::v3::Cup>()",
+        ] {
+            check(&webhook(body), add, remove);
+        }
+        // By an import and by an alias, with others that stay.
+        for (lines, name) in [
+            ("use crate::api::v1;\n", "v1::Cup"),
+            ("use crate::api::v1::Cup as Old;\n", "Old"),
+            ("type Old = super::super::super::api::v1::Cup;\n", "Old"),
+        ] {
+            let lines = format!("{lines}{}", webhook("Webhook::new().SPOKE.spoke::<v3::Cup>()"));
+            let text = lines.replace("SPOKE", &format!("spoke::<{name}>()"));
+            assert_eq!(remove(&text).expect(&text), lines.replace(".SPOKE", ""));
+        }
+        let other = webhook("let webhook = Webhook::new().spoke::<crate::api::v1::Cup>();\n    webhook");
+        assert!(remove(&other).is_err());
+    }
+
+    #[test]
+    fn a_function_is_removed_with_its_documentation() {
+        let test = "/// Converting must not change it.\n#[test]\nfn t() {\n    assert!(true);\n}\n";
+        for (before, after, expected) in [
+            ("use a::b;\n\n", "", "use a::b;\n"),
+            ("", "\nfn u() {}\n", "fn u() {}\n"),
+            ("fn s() {}\n\n", "\nfn u() {}\n", "fn s() {}\n\nfn u() {}\n"),
+        ] {
+            let text = format!("{before}{test}{after}");
+            assert_eq!(remove_function(&text, "t").expect(&text), expected);
+            assert_eq!(remove_function(expected, "t").expect(expected), expected);
+        }
+        assert!(remove_function("fn s() {} fn t() {}\n", "t").is_err());
+        let same = test.replace("    ", "\t");
+        assert_eq!(function_tokens(test, "t"), function_tokens(&same, "t"));
+        let other = test.replace("true", "false");
+        assert_ne!(function_tokens(test, "t"), function_tokens(&other, "t"));
     }
 
     #[test]

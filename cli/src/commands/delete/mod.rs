@@ -4,26 +4,27 @@
 //! that was changed is the user's: without `--force` nothing is written then. Lines in a form of the user's own stop the
 //! command as well, with the lines to remove by hand. Manifests are generated last, from what is left of the source.
 
+mod webhooks;
+
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
-use rbuilder_templates::{ApiContext, Archive, OnExists, Rendered, WebhookContext};
+use rbuilder_templates::{ApiContext, Archive, OnExists, Rendered};
 
+pub use self::webhooks::plan_delete_webhook;
 use super::create_api::{BINDING, reexported_names};
-use super::create_webhook::StorageChange;
 use super::edits::{find_types, shown_version, unlisted};
 use super::places::ApiPlaces;
 use super::scaffold_merge::{Scaffold, rebuild_scaffold};
 use super::update::find_base;
-use super::webhook_context::webhook_context;
-use super::{Outcome, execute, features, foreign_kind, scaffold};
+use super::{Outcome, execute, foreign_kind, scaffold};
 use crate::edit::{Obstacle, dependency, kustomization, rust, version::Definition};
-use crate::flags::{Delete, DeleteControllerFlags, DeleteKindFlags, DeleteWebhookFlags};
+use crate::flags::{Delete, DeleteControllerFlags, DeleteKindFlags};
 use crate::line_ends::is_same_text;
 use crate::plan::Plan;
-use crate::project::{Project, RECORD, Resource, Webhooks};
+use crate::project::{Project, RECORD, Resource};
 use crate::shell::Shell;
 use crate::tree::Tree;
 
@@ -104,40 +105,6 @@ pub fn plan_delete_controller(tree: &Tree, flags: &DeleteControllerFlags) -> Res
     removal.finish()
 }
 
-/// Returns the changes that `delete webhook` makes.
-///
-/// # Errors
-/// Fails if PROJECT has no such webhook, or if files were changed.
-pub fn plan_delete_webhook(tree: &Tree, flags: &DeleteWebhookFlags) -> Result<Outcome> {
-    let mut removal = Removal::new(tree, &flags.kind)?;
-    let mut resource = removal.resource.clone();
-    let Some(before) = resource.webhooks.take() else {
-        bail!("kind `{}` has no webhooks: PROJECT records none", resource.kind);
-    };
-    let all = !(flags.defaulting || flags.validation || flags.conversion);
-    for (asked, is_there, what) in [
-        (flags.defaulting, before.defaulting, "defaulting"),
-        (flags.validation, before.validation, "validating"),
-        (flags.conversion, before.conversion, "conversion"),
-    ] {
-        if asked && !is_there {
-            bail!(
-                "kind `{}` has no {what} webhook: PROJECT records none",
-                resource.kind
-            );
-        }
-    }
-    let after = before.clone().without(
-        all || flags.defaulting,
-        all || flags.validation,
-        all || flags.conversion,
-    );
-    removal.remove_webhooks(&before, &after)?;
-    resource.webhooks = (!after.is_empty()).then_some(after);
-    removal.settle(resource)?;
-    removal.finish()
-}
-
 /// The changes of a command that removes parts of one kind.
 struct Removal<'a> {
     tree: &'a Tree,
@@ -154,6 +121,8 @@ struct Removal<'a> {
     scaffold: OnceCell<Option<Scaffold>>,
     /// The list of config/webhook as it was scaffolded, if no webhooks are left.
     webhook_list: Option<String>,
+    /// The next step, if it is not to run the tests.
+    next: Option<String>,
     outcome: Outcome,
 }
 
@@ -172,6 +141,7 @@ impl<'a> Removal<'a> {
             unrecorded: Vec::new(),
             scaffold: OnceCell::new(),
             webhook_list: None,
+            next: None,
             outcome: Outcome::default(),
         })
     }
@@ -191,7 +161,7 @@ impl<'a> Removal<'a> {
         });
         if let Some(hub) = spoke {
             bail!(
-                "version `{version}` of `{kind}` is a spoke of the conversion: delete the conversion first with `rbuilder delete webhook {} --conversion`, and create it again for the versions that stay",
+                "version `{version}` of `{kind}` is a spoke of the conversion: delete it there first with `rbuilder delete webhook {} --conversion --spoke {version}`",
                 hub.naming_flags()
             );
         }
@@ -204,11 +174,17 @@ impl<'a> Removal<'a> {
         if others().count() < 2 {
             return Ok(());
         }
-        let api = ApiPlaces::of(&self.project, &self.resource).context();
+        self.check_not_stored(&self.resource, "delete it")
+    }
+
+    /// Checks that a version is not the storage version.
+    fn check_not_stored(&self, resource: &Resource, purpose: &str) -> Result<()> {
+        let Resource { version, kind, .. } = resource;
+        let api = ApiPlaces::of(&self.project, resource).context();
         if self.is_stored(&api)? == Some(true) {
             let path = find_types(&self.plan, self.tree, &api)?;
             bail!(
-                "version `{version}` of `{kind}` is the storage version: make another version the storage version by moving `storage = false` to {path}, and migrate all objects to it before you delete this one"
+                "version `{version}` of `{kind}` is the storage version: make another version the storage version by moving `storage = false` to {path}, and migrate all objects to it before you {purpose}"
             );
         }
         Ok(())
@@ -325,112 +301,6 @@ impl<'a> Removal<'a> {
         Ok(())
     }
 
-    /// Removes webhooks, or writes their files as they are with those that are left.
-    fn remove_webhooks(&mut self, before: &Webhooks, after: &Webhooks) -> Result<()> {
-        let resource = self.resource.clone();
-        let api = ApiPlaces::of(&self.project, &resource).context();
-        let context = |webhooks| webhook_context(&self.project, &resource, webhooks, &api);
-        let (old, new) = (context(before), context(after));
-        let project = scaffold::project_context(&self.project);
-        let render = |webhook: &WebhookContext| rbuilder_templates::webhook_files(&project, &api, webhook);
-        let old_files = render(&old)?;
-        let new_files = if after.is_empty() {
-            Vec::new()
-        } else {
-            render(&new)?
-        };
-        let is_source =
-            |file: &&Rendered| !file.path.starts_with("config/") && file.on_exists == OnExists::Owned;
-        for file in old_files.iter().filter(is_source) {
-            match new_files.iter().find(|kept| kept.path == file.path) {
-                Some(kept) if kept.text == file.text => {}
-                Some(kept) => self.rewrite(kept)?,
-                None => self.delete(&file.path)?,
-            }
-        }
-        if !old.spokes.is_empty() && new.spokes.is_empty() {
-            self.remove_conversion(&api, &old, &old_files)?;
-        }
-        if !after.is_empty() {
-            return Ok(());
-        }
-        let parts: Vec<&str> = old.path.split("::").collect();
-        let call = format!("{}::webhook()", parts[1..].join("::"));
-        self.cut("src/webhook/mod.rs", |text| {
-            rust::remove_registration(text, "webhook", &call)
-        })?;
-        self.remove_modules(&parts)?;
-        let mut others = self
-            .project
-            .known
-            .resources
-            .iter()
-            .filter(|other| !other.same(&resource));
-        if others.any(|other| other.webhooks.is_some()) {
-            return Ok(());
-        }
-        self.remove_webhook_server(&old_files)
-    }
-
-    /// Removes the parts of a conversion beside its files.
-    fn remove_conversion(
-        &mut self,
-        api: &ApiContext,
-        old: &WebhookContext,
-        files: &[Rendered],
-    ) -> Result<()> {
-        for spoke in &old.spokes {
-            let folder = spoke.api_path.replace("::", "/");
-            let module = format!("{}_conversion", api.module);
-            self.cut(&format!("src/{folder}/mod.rs"), |text| {
-                rust::remove_module(text, &module)
-            })?;
-        }
-        let role = files
-            .iter()
-            .find(|file| file.path.ends_with("_conversion_role.yaml"));
-        if let Some(role) = role {
-            self.delete(&role.path)?;
-            let name = role.path.rsplit('/').next().unwrap_or_default();
-            self.unlist("config/webhook", name)?;
-        }
-        let types = find_types(&self.plan, self.tree, api)?;
-        self.cut(&types, rust::remove_conversion)?;
-        // A stored version other than the hub is not what `create webhook` has set, but what somebody has since.
-        if self.is_stored(api)? == Some(false) {
-            return Ok(());
-        }
-        let versions = self.project.known.resources.iter();
-        let mut versions = versions.filter(|other| other.same_kind(&self.resource) && other.api.is_some());
-        if let Some(first) = versions.next().cloned() {
-            let change = StorageChange::to(&mut self.plan, self.tree, &self.project, &first)?;
-            let first = ApiPlaces::of(&self.project, &first).context();
-            change.warn_of_first(&first, &mut self.outcome);
-        }
-        Ok(())
-    }
-
-    /// Removes what serves the webhooks of a project that has none any more.
-    fn remove_webhook_server(&mut self, files: &[Rendered]) -> Result<()> {
-        let main = self.project.main_file().to_owned();
-        self.cut(&main, rust::unregister_webhooks)?;
-        self.cut(features::DEPLOYMENT, features::remove_webhooks)?;
-        self.unlist("config/network-policy", "allow-webhook-traffic.yaml")?;
-        for file in files {
-            match file.on_exists {
-                OnExists::Shared if file.path == "src/webhook/mod.rs" => {
-                    self.delete_shared(&file.path, &file.text)?;
-                }
-                OnExists::Shared if file.path == WEBHOOK_LIST => {
-                    self.webhook_list = Some(file.text.clone());
-                }
-                OnExists::Owned if file.path.starts_with("config/") => self.delete(&file.path)?,
-                _ => {}
-            }
-        }
-        self.cut("src/lib.rs", |text| rust::remove_module(text, "webhook"))
-    }
-
     /// Records what is left of the kind: nothing of one whose types are not the project's.
     fn settle(&mut self, resource: Resource) -> Result<()> {
         if resource.is_foreign() && !resource.has_controller() && resource.webhooks.is_none() {
@@ -490,10 +360,11 @@ impl<'a> Removal<'a> {
         let mut outcome = found.into_outcome(self.plan);
         outcome.warnings.push_str(&self.outcome.warnings);
         outcome.diagnostics.extend(self.outcome.diagnostics);
-        let test_command = self.project.test_command();
-        Ok(outcome.with_next(&format!(
-            "Next: review the changes, then run:\n  {test_command}\n"
-        )))
+        let next = self.next.unwrap_or_else(|| {
+            let test_command = self.project.test_command();
+            format!("Next: review the changes, then run:\n  {test_command}\n")
+        });
+        Ok(outcome.with_next(&next))
     }
 
     /// Checks that the user has changed no file that would be deleted.
@@ -525,7 +396,7 @@ impl<'a> Removal<'a> {
             return Ok(());
         }
         bail!(
-            "{message}no files were written; {}, or delete the files with `--force`",
+            "{message}no files were written; {}, or delete them with `--force`",
             remedies.join(", ")
         )
     }
@@ -535,10 +406,20 @@ impl<'a> Removal<'a> {
         Ok(rbuilder_templates::api_files(&project, api)?)
     }
 
+    /// Returns whether a scaffolded file exists and was changed.
+    fn has_changes(&self, path: &str) -> Result<bool> {
+        let text = self.plan.read(self.tree, path)?;
+        Ok(text.is_some_and(|text| !self.is_scaffolded(path, &text)))
+    }
+
+    /// Returns whether a file is as it was scaffolded, by the record or by the templates.
+    fn is_scaffolded(&self, path: &str, text: &str) -> bool {
+        self.project.recorded(path, text) || self.is_as_rendered(path, text)
+    }
+
     /// Returns whether a scaffolded file may be deleted or rewritten; remembers it if not.
     fn is_untouched(&mut self, path: &str, text: &str) -> bool {
-        let is_untouched =
-            self.force || self.project.recorded(path, text) || self.is_as_scaffolded(path, text);
+        let is_untouched = self.force || self.is_scaffolded(path, text);
         if !is_untouched && self.before.scaffolded_files().has(path) {
             self.changed.push(path.to_owned());
         } else if !is_untouched {
@@ -548,7 +429,7 @@ impl<'a> Removal<'a> {
     }
 
     /// Returns whether a file is as the templates have it, whatever the record says.
-    fn is_as_scaffolded(&self, path: &str, text: &str) -> bool {
+    fn is_as_rendered(&self, path: &str, text: &str) -> bool {
         let scaffold = self.scaffold.get_or_init(|| {
             let (_, release) = find_base(&self.before, Archive::embedded()).ok()?;
             rebuild_scaffold(&self.before, release).ok()

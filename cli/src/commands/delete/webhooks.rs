@@ -1,0 +1,270 @@
+//! `rbuilder delete webhook`: removes all webhooks of a kind, some of them, or versions of its conversion.
+
+use anyhow::{Result, bail};
+use rbuilder_templates::{ApiContext, OnExists, Rendered, WebhookContext};
+
+use super::{Removal, WEBHOOK_LIST};
+use crate::commands::create_webhook::StorageChange;
+use crate::commands::edits::find_types;
+use crate::commands::places::ApiPlaces;
+use crate::commands::webhook_context::webhook_context;
+use crate::commands::{Outcome, features, scaffold};
+use crate::edit::rust;
+use crate::flags::DeleteWebhookFlags;
+use crate::project::{Resource, Webhooks, naming_flags};
+use crate::tree::Tree;
+
+/// Returns the changes that `delete webhook` makes.
+///
+/// # Errors
+/// Fails if PROJECT has no such webhook or spoke, if files were changed, or if a spoke of which others stay is the storage
+/// version.
+pub fn plan_delete_webhook(tree: &Tree, flags: &DeleteWebhookFlags) -> Result<Outcome> {
+    let mut removal = Removal::new(tree, &flags.kind)?;
+    let mut resource = removal.resource.clone();
+    let Some(before) = resource.webhooks.take() else {
+        bail!("kind `{}` has no webhooks: PROJECT records none", resource.kind);
+    };
+    check_recorded(&before, flags, &resource.kind)?;
+    let after = remaining(&before, flags);
+    if after.conversion {
+        removal.check_spokes(&before, &after)?;
+    }
+    removal.remove_webhooks(&before, &after)?;
+    resource.webhooks = (!after.is_empty()).then_some(after);
+    removal.settle(resource)?;
+    removal.finish()
+}
+
+/// Checks that PROJECT has the webhooks and the spokes that are to be deleted.
+fn check_recorded(before: &Webhooks, flags: &DeleteWebhookFlags, kind: &str) -> Result<()> {
+    for (asked, is_there, what) in [
+        (flags.defaulting, before.defaulting, "defaulting"),
+        (flags.validation, before.validation, "validating"),
+        (flags.conversion, before.conversion, "conversion"),
+    ] {
+        if asked && !is_there {
+            bail!("kind `{kind}` has no {what} webhook: PROJECT records none");
+        }
+    }
+    let unknown = flags.spoke.iter().find(|spoke| !before.spoke.contains(spoke));
+    if let Some(spoke) = unknown {
+        bail!(
+            "`{spoke}` is not a spoke of the conversion of `{kind}`: PROJECT records `{}`",
+            before.spoke.join("`, `")
+        );
+    }
+    Ok(())
+}
+
+/// Returns the webhooks that stay. A conversion without spokes is none.
+fn remaining(before: &Webhooks, flags: &DeleteWebhookFlags) -> Webhooks {
+    let all = !(flags.defaulting || flags.validation || flags.conversion);
+    let has_spokes_left =
+        !flags.spoke.is_empty() && before.spoke.iter().any(|spoke| !flags.spoke.contains(spoke));
+    let mut after = before.clone().without(
+        all || flags.defaulting,
+        all || flags.validation,
+        all || (flags.conversion && !has_spokes_left),
+    );
+    after.spoke.retain(|spoke| !flags.spoke.contains(spoke));
+    after
+}
+
+/// Returns the spokes that one has and the other has not.
+fn deleted_spokes<'w>(before: &'w Webhooks, after: &'w Webhooks) -> impl Iterator<Item = &'w String> {
+    before.spoke.iter().filter(|spoke| !after.spoke.contains(spoke))
+}
+
+impl Removal<'_> {
+    /// Checks that no object has to be converted from a deleted spoke, and says which versions can be deleted next.
+    fn check_spokes(&mut self, before: &Webhooks, after: &Webhooks) -> Result<()> {
+        let mut next = String::new();
+        for version in deleted_spokes(before, after) {
+            let spoke = Resource {
+                version: version.clone(),
+                ..self.resource.clone()
+            };
+            self.check_not_stored(&spoke, "delete its conversion")?;
+            let flags = naming_flags(&spoke.group, version, &spoke.kind);
+            next.push_str(&format!("  rbuilder delete api {flags}\n"));
+        }
+        if !next.is_empty() {
+            self.next = Some(format!(
+                "Next: delete each version that has no conversion now, before you deploy:\n{next}"
+            ));
+        }
+        Ok(())
+    }
+
+    /// Removes webhooks, or writes their files as they are with those that are left.
+    fn remove_webhooks(&mut self, before: &Webhooks, after: &Webhooks) -> Result<()> {
+        let resource = self.resource.clone();
+        let api = ApiPlaces::of(&self.project, &resource).context();
+        let context = |webhooks| webhook_context(&self.project, &resource, webhooks, &api);
+        let (old, new) = (context(before), context(after));
+        let project = scaffold::project_context(&self.project);
+        let render = |webhook: &WebhookContext| rbuilder_templates::webhook_files(&project, &api, webhook);
+        let old_files = render(&old)?;
+        let new_files = if after.is_empty() {
+            Vec::new()
+        } else {
+            render(&new)?
+        };
+        let spokes = DeletedSpokes::new(&api, &old, &new);
+        let keeps_handlers = before.defaulting == after.defaulting && before.validation == after.validation;
+        let is_source =
+            |file: &&Rendered| !file.path.starts_with("config/") && file.on_exists == OnExists::Owned;
+        for file in old_files.iter().filter(is_source) {
+            match new_files.iter().find(|kept| kept.path == file.path) {
+                Some(kept) if kept.text == file.text => {}
+                Some(_) if keeps_handlers && self.has_changes(&file.path)? => {
+                    self.cut_spokes(file, &spokes)?;
+                }
+                Some(kept) => self.rewrite(kept)?,
+                None => self.delete(&file.path)?,
+            }
+        }
+        self.remove_conversion_modules(&spokes)?;
+        if !old.spokes.is_empty() && new.spokes.is_empty() {
+            self.remove_conversion(&api, &old_files)?;
+        }
+        if !after.is_empty() {
+            return Ok(());
+        }
+        let parts: Vec<&str> = old.path.split("::").collect();
+        let call = format!("{}::webhook()", parts[1..].join("::"));
+        self.cut("src/webhook/mod.rs", |text| {
+            rust::remove_registration(text, "webhook", &call)
+        })?;
+        self.remove_modules(&parts)?;
+        let mut others = self
+            .project
+            .known
+            .resources
+            .iter()
+            .filter(|other| !other.same(&resource));
+        if others.any(|other| other.webhooks.is_some()) {
+            return Ok(());
+        }
+        self.remove_webhook_server(&old_files)
+    }
+
+    /// Removes spokes from a file that has more: the handlers of the kind, or the tests of its webhooks. What the user has
+    /// changed about the rest of it stays.
+    fn cut_spokes(&mut self, file: &Rendered, spokes: &DeletedSpokes<'_>) -> Result<()> {
+        for (path, test) in &spokes.types {
+            if file.path == spokes.handlers {
+                self.cut(&file.path, |text| rust::remove_spoke(text, path, &spokes.module))?;
+            } else {
+                self.cut_test(file, test)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes a scaffolded test from a file.
+    fn cut_test(&mut self, file: &Rendered, test: &str) -> Result<()> {
+        let text = self.plan.read(self.tree, &file.path)?.unwrap_or_default();
+        let own = rust::function_tokens(&text, test);
+        if own.is_none() || self.force || own == rust::function_tokens(&file.text, test) {
+            return self.cut(&file.path, |text| rust::remove_function(text, test));
+        }
+        self.changed.push(format!("{}: `{test}`", file.path));
+        Ok(())
+    }
+
+    /// Removes the modules of conversions, whose files are deleted.
+    fn remove_conversion_modules(&mut self, spokes: &DeletedSpokes<'_>) -> Result<()> {
+        for folder in &spokes.folders {
+            self.cut(&format!("src/{folder}/mod.rs"), |text| {
+                rust::remove_module(text, &spokes.conversion)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Removes the parts of a conversion beside its files.
+    fn remove_conversion(&mut self, api: &ApiContext, files: &[Rendered]) -> Result<()> {
+        let role = files
+            .iter()
+            .find(|file| file.path.ends_with("_conversion_role.yaml"));
+        if let Some(role) = role {
+            self.delete(&role.path)?;
+            let name = role.path.rsplit('/').next().unwrap_or_default();
+            self.unlist("config/webhook", name)?;
+        }
+        let types = find_types(&self.plan, self.tree, api)?;
+        self.cut(&types, rust::remove_conversion)?;
+        // A stored version other than the hub is not what `create webhook` has set, but what somebody has since.
+        if self.is_stored(api)? == Some(false) {
+            return Ok(());
+        }
+        let versions = self.project.known.resources.iter();
+        let mut versions = versions.filter(|other| other.same_kind(&self.resource) && other.api.is_some());
+        if let Some(first) = versions.next().cloned() {
+            let change = StorageChange::to(&mut self.plan, self.tree, &self.project, &first)?;
+            let first = ApiPlaces::of(&self.project, &first).context();
+            change.warn_of_first(&first, &mut self.outcome);
+        }
+        Ok(())
+    }
+
+    /// Removes what serves the webhooks of a project that has none any more.
+    fn remove_webhook_server(&mut self, files: &[Rendered]) -> Result<()> {
+        let main = self.project.main_file().to_owned();
+        self.cut(&main, rust::unregister_webhooks)?;
+        self.cut(features::DEPLOYMENT, features::remove_webhooks)?;
+        self.unlist("config/network-policy", "allow-webhook-traffic.yaml")?;
+        for file in files {
+            match file.on_exists {
+                OnExists::Shared if file.path == "src/webhook/mod.rs" => {
+                    self.delete_shared(&file.path, &file.text)?;
+                }
+                OnExists::Shared if file.path == WEBHOOK_LIST => {
+                    self.webhook_list = Some(file.text.clone());
+                }
+                OnExists::Owned if file.path.starts_with("config/") => self.delete(&file.path)?,
+                _ => {}
+            }
+        }
+        self.cut("src/lib.rs", |text| rust::remove_module(text, "webhook"))
+    }
+}
+
+/// The spokes that a conversion loses, and the places that name them.
+struct DeletedSpokes<'c> {
+    /// The file with the handlers of the kind.
+    handlers: String,
+    /// The path of its module from the crate.
+    module: Vec<&'c str>,
+    /// The module with the conversion in the folder of each version.
+    conversion: String,
+    folders: Vec<String>,
+    /// The type of each spoke, and the name of its test.
+    types: Vec<(String, String)>,
+}
+
+impl<'c> DeletedSpokes<'c> {
+    fn new(api: &ApiContext, old: &'c WebhookContext, new: &WebhookContext) -> Self {
+        let is_deleted = |version: &str| !new.spokes.iter().any(|kept| kept.version == version);
+        let deleted = || old.spokes.iter().filter(|spoke| is_deleted(&spoke.version));
+        DeletedSpokes {
+            handlers: format!("src/{}/{}.rs", old.folder, api.module),
+            module: old.path.split("::").collect(),
+            conversion: format!("{}_conversion", api.module),
+            folders: deleted().map(|spoke| spoke.api_path.replace("::", "/")).collect(),
+            types: deleted()
+                .map(|spoke| {
+                    let path = format!("crate::{}::{}", spoke.api_path, api.kind);
+                    (path, round_trip_test(&spoke.version))
+                })
+                .collect(),
+        }
+    }
+}
+
+/// Returns the name of the scaffolded test of the conversion to a version, as the template of the tests has it.
+fn round_trip_test(version: &str) -> String {
+    format!("the_round_trip_through_{version}_is_lossless")
+}
