@@ -337,6 +337,30 @@ fn a_project_file_that_update_cannot_use_is_found() {
     );
 }
 
+#[test]
+fn keys_and_values_of_the_project_file_that_nothing_reads_are_found() {
+    for (from, to, message, help) in [
+        (
+            "  controller: true\n",
+            "  controler: true\n",
+            "unknown key `resources[0].controler` in PROJECT",
+            "did you mean `controller`?",
+        ),
+        (
+            "license: apache2\n",
+            "license: gpl\n",
+            "unknown license `gpl` in PROJECT",
+            "choose one with `rbuilder edit --license`: `apache2`, `mit`, `none`",
+        ),
+    ] {
+        let folder = project();
+        edit("PROJECT", from, to)(&folder);
+        let text = folder.run("doctor").out;
+        let expected = format!("warning project: {message}\n");
+        assert!(text.contains(&expected) && text.contains(help), "{text}");
+    }
+}
+
 /// A scaffolded file that was deleted can be had again, with all that the commands have added to it.
 #[test]
 fn deleted_files_are_restored() {

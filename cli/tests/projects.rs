@@ -266,6 +266,11 @@ fn a_cluster_scoped_kind_in_a_namespaced_project_has_its_role_bound() {
     let binding = &tree["config/rbac/cluster_role_binding.yaml"];
     assert!(binding.contains("kind: ClusterRoleBinding\n") && binding.contains("name: manager-role\n"));
     assert!(tree["config/rbac/kustomization.yaml"].contains("\n- cluster_role_binding.yaml\n"));
+    // kube records events about objects in no namespace in `default`.
+    let (cluster_role, _) = tree["config/rbac/role.yaml"]
+        .split_once("kind: Role\n")
+        .expect("a Role follows the ClusterRole");
+    assert!(cluster_role.contains("  - events\n"), "{cluster_role}");
     settled(&folder, &[&command]);
     // Others share it, and none other needs it.
     folder.run(&command.replace("Cup", "Mug")).ok();
@@ -274,6 +279,51 @@ fn a_cluster_scoped_kind_in_a_namespaced_project_has_its_role_bound() {
     let whole = project("");
     whole.run(&command).ok();
     assert!(!whole.tree().contains_key("config/rbac/cluster_role_binding.yaml"));
+}
+
+#[test]
+fn a_role_that_grants_nothing_is_a_warning() {
+    let folder = project("");
+    folder.run(API).ok();
+    let path = "src/controller/memcached.rs";
+    let text = folder.tree()[path].clone();
+    let marker = "#[rbac(groups = \"\", resources = \"secrets\", verbs = [\"get\"], namespace = \"vault\")]\npub async fn reconcile";
+    folder.write(path, &text.replace("pub async fn reconcile", marker));
+    let unbound = "no binding in config/ refers to Role `manager-role`: it grants nothing";
+    let moved = "config/default/kustomization.yaml moves Role `manager-role` of namespace `vault` to namespace `shop-system`";
+    let said = folder.run("manifests").ok().err;
+    assert!(said.contains(unbound) && said.contains(moved), "{said}");
+    // A run that adds no role does not repeat it; `doctor` does.
+    assert_eq!(folder.run("manifests").ok().err, "");
+    let found = folder.run("doctor").out;
+    assert!(found.contains(unbound) && found.contains(moved), "{found}");
+    let binding = folder.tree()["config/rbac/role_binding.yaml"].replace("ClusterRole", "Role");
+    folder.write("config/rbac/vault_role_binding.yaml", &binding);
+    let found = folder.run("doctor").out;
+    assert!(!found.contains(unbound) && found.contains(moved), "{found}");
+    // The namespace of the project is that of its own roles.
+    folder.write(
+        path,
+        &text.replace("pub async fn reconcile", &marker.replace("vault", "system")),
+    );
+    assert_eq!(folder.run("manifests").ok().err, "");
+
+    // A namespaced project binds a Role, and no ClusterRole.
+    let folder = project("--namespaced");
+    folder.run(API).ok();
+    let text = folder.tree()[path].clone();
+    folder.write(
+        path,
+        &text.replace(
+            "pub async fn reconcile",
+            &marker.replace(", namespace = \"vault\"", ""),
+        ),
+    );
+    let said = folder.run("manifests").ok().err;
+    assert!(
+        said.contains("no binding in config/ refers to ClusterRole `manager-role`"),
+        "{said}"
+    );
 }
 
 #[test]

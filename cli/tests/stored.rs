@@ -156,3 +156,36 @@ fn a_value_that_an_enum_loses_is_told_at_the_field() {
     };
     check_place(&source("Cold, Hot"), &source("Cold"), ".spec.phase", "phase");
 }
+
+#[test]
+fn a_type_that_changes_is_told_at_the_field() {
+    check_place(
+        &cup("pub size: i32,"),
+        &cup("pub size: String,"),
+        ".spec.size",
+        "size",
+    );
+}
+
+#[test]
+fn fields_that_a_released_kind_loses_are_told_at_their_object() {
+    let folder = Folder::new();
+    folder.write(
+        "Cargo.toml",
+        "[package]\nname = \"operator\"\nedition = \"2024\"\n",
+    );
+    let source = |field: &str| cup(&format!("pub size: i32,\n    {field}"));
+    folder.write("src/lib.rs", &source("pub class_name: Option<String>,"));
+    folder.run("manifests").ok();
+    folder.write("src/lib.rs", &source("pub class: Option<String>,"));
+    // Without git nobody has the CRD but its author.
+    let said = folder.run("manifests").ok().err;
+    assert!(!said.contains("loses the field"), "{said}");
+    folder.git("init --quiet");
+    folder.git("add --all");
+    folder.write("src/lib.rs", &source("pub kind: Option<String>,"));
+    let said = folder.run("manifests").ok().err;
+    let expected = "warning: `.spec` loses the field `class` in version `v1` of `cups.x.io`: the API server drops its value from \
+                    stored objects\n --> src/lib.rs:3:";
+    assert!(said.contains(expected), "{said}");
+}

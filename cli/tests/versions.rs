@@ -350,12 +350,9 @@ fn the_storage_version_of_a_released_kind_stays() {
         // The index is not text, as those who look at the folder expect.
         let outside = Folder::new();
         let place = outside.path().join("git");
-        git(
-            &folder,
-            &format!("init -q --separate-git-dir {}", place.display()),
-        );
+        folder.git(&format!("init -q --separate-git-dir {}", place.display()));
         if let Some(paths) = add {
-            git(&folder, &format!("add {paths}"));
+            folder.git(&format!("add {paths}"));
         }
         let before = folder.tree();
         let ran = folder.run(hub).ok();
@@ -422,18 +419,6 @@ fn the_storage_version_of_a_released_kind_stays() {
     assert!(ran.err.contains("is now the storage version"), "{}", ran.err);
 }
 
-/// Runs git in a folder.
-fn git(folder: &Folder, line: &str) {
-    let mut command = std::process::Command::new("git");
-    let ran = command
-        .arg("-C")
-        .arg(folder.path())
-        .args(line.split(' '))
-        .output();
-    let ran = ran.expect("git runs");
-    assert!(ran.status.success(), "{line}: {ran:?}");
-}
-
 #[test]
 fn a_storage_version_that_cannot_be_changed_is_named() {
     let folder = project();
@@ -488,6 +473,20 @@ fn a_renamed_version_is_told_of() {
     // A part of the source says nothing about the whole.
     let ran = folder.run("manifests --check --skip-kind Cup").ok();
     assert!(!ran.err.contains("PROJECT lists"), "{}", ran.err);
+}
+
+#[test]
+fn a_version_that_is_wrong_in_project_is_corrected_there() {
+    let folder = project();
+    change(&folder, "PROJECT", "  version: v1\n", "  version: v1beta\n");
+    let said = folder.run("manifests --check").ok().err;
+    for part in [
+        "warning: PROJECT lists version `v1beta` of `Cup`, but the source has no such version\n  --> PROJECT:",
+        "|   version: v1beta\n",
+        "= help: write `version: v1` in its entry in PROJECT\n",
+    ] {
+        assert!(said.contains(part), "{part}\n{said}");
+    }
 }
 
 /// Webhooks of the renamed version have other names by default; their markers are read all the same.
@@ -645,6 +644,7 @@ fn a_renamed_plural_is_told_of() {
     folder.write(controller, &text);
     for part in [
         "warning: PROJECT has the plural `cups` for `Cup`, but the source has `cupboards`\n  --> PROJECT:",
+        "|   plural: cups\n",
         "help: write `plural: cupboards` in all its entries in PROJECT, and run `rbuilder update`, which updates its roles",
         "warning: this role is for `cups` of cache.example.com",
     ] {

@@ -4,6 +4,7 @@
 //! Unknown keys are kept; commands change only the keys that they know.
 
 mod image;
+mod keys;
 pub mod names;
 mod package;
 mod plural;
@@ -22,6 +23,7 @@ use crate::tree::Tree;
 use crate::yaml_stream::describe_failure;
 
 pub use image::Image;
+pub use keys::MisspelledKey;
 pub use package::AdoptedPackage;
 pub use resource::{Api, NamedController, Resource, Webhooks};
 pub(crate) use resource::{describe_scope, naming_flags, strip_domain};
@@ -214,6 +216,11 @@ impl Project {
             package.check()?;
         }
         resources.iter().try_for_each(Resource::check_source)
+    }
+
+    /// Returns the keys of the file that are misspelled.
+    pub fn misspelled_keys(&self) -> Vec<MisspelledKey> {
+        keys::find_misspelled_keys(&self.all)
     }
 
     /// Returns the root file of the manager's binary.

@@ -43,6 +43,17 @@ impl Folder {
         Folder(folder.expect("a temporary folder"))
     }
 
+    /// Runs git in the folder; its arguments are separated by spaces.
+    pub(crate) fn git(&self, line: &str) {
+        let ran = std::process::Command::new("git")
+            .arg("-C")
+            .arg(self.path())
+            .args(line.split(' '))
+            .output()
+            .expect("git runs");
+        assert!(ran.status.success(), "{line}: {ran:?}");
+    }
+
     pub(crate) fn path(&self) -> &Path {
         self.0.path()
     }

@@ -4,6 +4,8 @@ use std::cmp::Ordering;
 use std::path::Path;
 
 use anyhow::Result;
+use clap::ValueEnum as _;
+use rbuilder_diagnostic::suggest::list_names;
 use rbuilder_generator::{Diagnostic, versions};
 use serde_json::Value;
 use toml_edit::{Document, Item};
@@ -18,7 +20,7 @@ use crate::commands::manifests::{self, SourceErrors};
 use crate::commands::scaffold_merge::Scaffold;
 use crate::commands::update::{VERSION, compare_versions};
 use crate::commands::{Outcome, grafana, helm, library, scaffold};
-use crate::flags::{Output, PlanFlags, ProductFlags, ProductMergeFlags};
+use crate::flags::{License, Output, PlanFlags, ProductFlags, ProductMergeFlags};
 use crate::plan::Plan;
 use crate::project::{FILE, Project};
 use crate::tree::Tree;
@@ -56,7 +58,8 @@ pub(super) fn examine_project(tree: &Tree) -> (Needs, Vec<Finding>) {
         }
     };
     let scaffold = scaffold.as_ref();
-    let mut findings = vec![examined];
+    let mut findings = examine_keys(&project);
+    findings.push(examined);
     // What follows from a missing Cargo.toml is not reported once more.
     let is_package = !matches!(tree.read(MANIFEST), Ok(None));
     if is_package {
@@ -119,6 +122,28 @@ fn examine_version(project: &Project) -> Finding {
             format!("set it to the version that scaffolded the project, for example `{VERSION}`"),
         ),
     }
+}
+
+/// Finds keys and values of PROJECT that nothing takes as they are meant.
+fn examine_keys(project: &Project) -> Vec<Finding> {
+    let keys = project.misspelled_keys().into_iter();
+    let mut findings: Vec<Finding> = keys
+        .map(|key| {
+            let message = format!("unknown key `{}` in {FILE}", key.path.escape_debug());
+            Finding::warning("project", message, format!("did you mean `{}`?", key.meant))
+        })
+        .collect();
+    let license = &project.known.rbuilder.license;
+    let known: Vec<&str> = License::value_variants()
+        .iter()
+        .map(|known| known.name())
+        .collect();
+    if !license.is_empty() && !known.contains(&license.as_str()) {
+        let message = format!("unknown license `{}` in {FILE}", license.escape_debug());
+        let help = format!("choose one with `rbuilder edit --license`: {}", list_names(known));
+        findings.push(Finding::warning("project", message, help));
+    }
+    findings
 }
 
 fn examine_library(tree: &Tree, project: &Project) -> Result<Vec<Finding>> {
@@ -232,10 +257,11 @@ fn examine_samples(tree: &Tree) -> Result<Vec<Finding>> {
     Ok(to_findings("samples", &refused))
 }
 
-/// Checks that the resources in scaffolded roles exist.
+/// Checks that the resources in scaffolded roles exist, and that the generated roles are bound.
 fn examine_roles(tree: &Tree, project: &Project) -> Result<Vec<Finding>> {
-    let stale = manifests::find_stale_roles(tree, project)?;
-    Ok(to_findings("roles", &stale))
+    let mut found = manifests::find_stale_roles(tree, project)?;
+    found.extend(manifests::find_unbound_roles(tree)?);
+    Ok(to_findings("roles", &found))
 }
 
 /// Compares the chart and the dashboards with what their commands make, if the project has them. A bundle is not compared: it depends

@@ -148,7 +148,12 @@ impl Layout {
 
     /// Returns whether a path is that of the roles.
     pub(super) fn is_role(&self, path: &str) -> bool {
-        path == self.path("rbac/role.yaml")
+        path == self.role_path()
+    }
+
+    /// Returns the path of the roles.
+    pub(super) fn role_path(&self) -> String {
+        self.path("rbac/role.yaml")
     }
 
     /// Returns whether a path is that of the webhook configurations.

@@ -11,6 +11,7 @@ mod samples;
 mod settings;
 mod stale_roles;
 mod stored;
+mod unbound_roles;
 mod versions;
 
 use std::path::Path;
@@ -25,7 +26,7 @@ use serde_json::{Value, json};
 use super::check::check_up_to_date;
 use super::{Outcome, decide, decide_and_apply, execute, kubernetes};
 use crate::flags::{GenerationFlags, ManifestsFlags, MessageFormat, Only, Output, SourceFlags};
-use crate::plan::Plan;
+use crate::plan::{Plan, check_untracked};
 use crate::project::{FILE, Known, Project, Resource};
 use crate::report;
 use crate::shell::Shell;
@@ -40,6 +41,7 @@ pub(super) use samples::find_refused_before;
 pub(super) use settings::{DEFAULT_FILE, Settings};
 pub(super) use stale_roles::find_stale_roles;
 use stored::find_unreadable;
+pub(super) use unbound_roles::find_unbound_roles;
 use versions::{find_immutable, find_lost_storage, find_unlisted};
 
 /// A request to generate manifests.
@@ -299,7 +301,7 @@ pub(super) fn add_to_plan(plan: &mut Plan, tree: &Tree, request: &Request) -> Re
             found.diagnostics.extend(said);
         }
         let changed = read_changed_files(plan, &request.layout);
-        let unreadable = find_unreadable(&changed, &sources, &options);
+        let unreadable = find_unreadable(&changed, &sources, &options, &|path| is_tracked(tree, path));
         found.diagnostics.extend(unreadable);
         let lost = find_lost_storage(&changed, &found.kinds);
         found.diagnostics.extend(lost);
@@ -309,6 +311,8 @@ pub(super) fn add_to_plan(plan: &mut Plan, tree: &Tree, request: &Request) -> Re
         found.diagnostics.extend(refused);
         let stale = stale_roles::find_stale(&changed, plan, tree, &request.layout);
         found.diagnostics.extend(stale);
+        let unbound = unbound_roles::find_new_unbound(plan, tree, &request.layout)?;
+        found.diagnostics.extend(unbound);
         if is_complete && request.reads_all() {
             let known = read_known(&sources);
             let unlisted = known.map(|(text, known)| find_unlisted(&text, &known, &found.kinds));
@@ -323,6 +327,12 @@ pub(super) fn add_to_plan(plan: &mut Plan, tree: &Tree, request: &Request) -> Re
         }
     }
     render_findings(&found, &sources, request)
+}
+
+/// Returns whether git tracks a file, or may do so.
+fn is_tracked(tree: &Tree, path: &str) -> bool {
+    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+    check_untracked(&tree.root().join(folder), name).is_err()
 }
 
 /// Generates the manifests of a tree without a plan, and hands each over. Returns the source and what was found.

@@ -1,28 +1,32 @@
-//! Warnings about changes of a schema after which stored objects may no longer match the Rust type.
+//! Warnings about changes of a schema after which stored objects may no longer match the Rust type, or lose values.
 //!
 //! The API server validates objects when they are written, not when they are read. So an object that was stored before a
 //! field became required is served without it, and an operator that expects it cannot decode the object. A default in the
-//! schema helps: the API server fills it in when it reads.
+//! schema helps: the API server fills it in when it reads. What the schema does not have, it drops, when it reads as well.
 
 use rbuilder_generator::{Diagnostic, FieldPath, FieldPlace, FileRange, Options, Sources, find_fields};
 use serde_json::{Map, Value};
 
 use super::definition::ChangedFile;
 
-/// Returns a warning for each field that a plan makes required without a default, and for each enum value that it
-/// removes, in the versions that a CRD has had before. Its place is that of the field in the source.
+/// Returns a warning for each field that a plan makes required without a default or of another type, and for each enum value
+/// and field that it removes, in the versions that a CRD has had before. Its place is that of the field in the source.
+///
+/// Fields come and go while a kind is written, so removed ones are told where `is_released` says that clusters may have the CRD.
 pub(super) fn find_unreadable(
     changed: &[ChangedFile<'_>],
     sources: &dyn Sources,
     options: &Options,
+    is_released: &dyn Fn(&str) -> bool,
 ) -> Vec<Diagnostic> {
-    let narrowed: Vec<(&str, Narrowed)> = changed
+    let mut narrowed: Vec<(&str, Narrowed)> = changed
         .iter()
         .flat_map(|file| {
             let found = compare_crds(file).into_iter();
             found.map(|narrowed| (file.path, narrowed))
         })
         .collect();
+    narrowed.retain(|(path, narrowed)| !matches!(narrowed.what, Narrowing::Fields(_)) || is_released(path));
     if narrowed.is_empty() {
         return Vec::new();
     }
@@ -57,6 +61,10 @@ enum Narrowing {
     Required,
     /// An enum value was removed, in JSON.
     EnumValue(String),
+    /// The type was changed, from one to the other.
+    Type(String, String),
+    /// Fields of the object were removed.
+    Fields(Vec<String>),
 }
 
 fn warning(place: FieldPlace, narrowed: &Narrowed) -> Diagnostic {
@@ -85,6 +93,28 @@ fn warning(place: FieldPlace, narrowed: &Narrowed) -> Diagnostic {
             ),
             "keep the variant until no stored object has it, or remove it in a new version with a conversion",
         ),
+        Narrowing::Type(old, new) => (
+            format!(
+                "`{path}` changes from {old} to {new} in version `{version}` of `{crd}`: objects stored with it cannot be \
+                 decoded"
+            ),
+            "give the field another name, or change it in a new version with a conversion",
+        ),
+        Narrowing::Fields(names) => {
+            let (fields, values) = match names.len() {
+                1 => ("field", "its value"),
+                _ => ("fields", "their values"),
+            };
+            let names = names.join("`, `");
+            (
+                format!(
+                    "`{path}` loses the {fields} `{names}` in version `{version}` of `{crd}`: the API server drops {values} from \
+                     stored objects"
+                ),
+                "keep a field until no stored object has it, or remove it in a new version with a conversion; to rename a \
+                 field in Rust only, add `#[serde(rename = …)]` with its name in the CRD",
+            )
+        }
     };
     Diagnostic::warning(place.range, message).help(help)
 }
@@ -126,6 +156,15 @@ fn compare_schemas(before: &Value, after: &Value, path: &str, found: &mut Vec<(S
     let (Some(before), Some(after)) = (before.as_object(), after.as_object()) else {
         return;
     };
+    let field = if path.is_empty() { "." } else { path };
+    if let Some((old, new)) = changed_type(before, after) {
+        found.push((field.to_owned(), Narrowing::Type(old.to_owned(), new.to_owned())));
+        return;
+    }
+    let removed = removed_fields(before, after);
+    if !removed.is_empty() {
+        found.push((field.to_owned(), Narrowing::Fields(removed)));
+    }
     for name in new_names(before, after, "required") {
         let field = format!("{path}.{}", name.as_str().unwrap_or_default());
         let has_default = after
@@ -137,7 +176,6 @@ fn compare_schemas(before: &Value, after: &Value, path: &str, found: &mut Vec<(S
         }
     }
     if after.contains_key("enum") {
-        let field = if path.is_empty() { "." } else { path };
         // The API server drops a `null` that the schema refuses when it reads an object.
         let removed = new_names(after, before, "enum").filter(|value| !value.is_null());
         found.extend(removed.map(|value| (field.to_owned(), Narrowing::EnumValue(value.to_string()))));
@@ -156,6 +194,34 @@ fn compare_schemas(before: &Value, after: &Value, path: &str, found: &mut Vec<(S
             compare_schemas(before, after, &format!("{path}{suffix}"), found);
         }
     }
+}
+
+/// Returns the types of two schemas, if values of the first are none of the second.
+fn changed_type<'a>(
+    before: &'a Map<String, Value>,
+    after: &'a Map<String, Value>,
+) -> Option<(&'a str, &'a str)> {
+    let types = (before.get("type")?.as_str()?, after.get("type")?.as_str()?);
+    // Each integer is a number.
+    (types.0 != types.1 && types != ("integer", "number")).then_some(types)
+}
+
+/// Returns the fields of an object that a schema does not have any more, unless it keeps fields that it does not name.
+fn removed_fields(before: &Map<String, Value>, after: &Map<String, Value>) -> Vec<String> {
+    let keeps = ["x-kubernetes-preserve-unknown-fields", "additionalProperties"];
+    if keeps.iter().any(|key| after.contains_key(*key)) {
+        return Vec::new();
+    }
+    let properties =
+        |schema: &Map<String, Value>| schema.get("properties").and_then(Value::as_object).cloned();
+    let (old, new) = (
+        properties(before).unwrap_or_default(),
+        properties(after).unwrap_or_default(),
+    );
+    old.into_iter()
+        .map(|(name, _)| name)
+        .filter(|name| !new.contains_key(name))
+        .collect()
 }
 
 /// Returns the entries of a list that `after` has and `before` does not.
@@ -192,6 +258,8 @@ mod tests {
             .map(|narrowed| match &narrowed.what {
                 Narrowing::Required => narrowed.field.path.clone(),
                 Narrowing::EnumValue(value) => format!("{} without {value}", narrowed.field.path),
+                Narrowing::Type(old, new) => format!("{}: {old} to {new}", narrowed.field.path),
+                Narrowing::Fields(names) => format!("{} without {}", narrowed.field.path, names.join(", ")),
             })
             .collect();
         assert_eq!(found, expected, "{before} to {after}");
@@ -232,6 +300,49 @@ mod tests {
         check(&schema("A, B, null"), &schema("A, B"), &[]);
         check("{properties: {phase: {}}}", &schema("A"), &[]);
         check(&schema("A"), "{properties: {phase: {}}}", &[]);
+    }
+
+    #[test]
+    fn a_type_that_changes_is_found() {
+        let schema = |ty: &str| format!("{{properties: {{size: {{type: {ty}}}}}}}");
+        check(
+            &schema("string"),
+            &schema("integer"),
+            &[".size: string to integer"],
+        );
+        check(&schema("integer"), &schema("number"), &[]);
+        check(
+            &schema("number"),
+            &schema("integer"),
+            &[".size: number to integer"],
+        );
+        check(
+            &schema("string"),
+            "{properties: {size: {x-kubernetes-int-or-string: true}}}",
+            &[],
+        );
+    }
+
+    #[test]
+    fn fields_that_are_removed_are_found() {
+        let before = "{properties: {spec: {properties: {a: {}, b: {}, c: {properties: {d: {}}}}}}}";
+        check(
+            before,
+            "{properties: {spec: {properties: {b: {}}}}}",
+            &[".spec without a, c"],
+        );
+        check(
+            before,
+            "{properties: {spec: {properties: {a: {}, b: {}, c: {properties: {}}}}}}",
+            &[".spec.c without d"],
+        );
+        check(
+            before,
+            "{properties: {spec: {x-kubernetes-preserve-unknown-fields: true}}}",
+            &[],
+        );
+        check(before, "{properties: {spec: {additionalProperties: {}}}}", &[]);
+        check(before, "{}", &[". without spec"]);
     }
 
     #[test]

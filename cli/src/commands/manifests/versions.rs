@@ -69,15 +69,23 @@ pub(super) fn find_unlisted(text: &str, known: &Known, kinds: &[KindSummary]) ->
         let mut same = kinds
             .iter()
             .filter(|kind| kind.group == group && kind.kind == resource.kind);
-        let (message, help) = match same.next() {
+        let Unlisted { key, message, help } = match same.next() {
             Some(kind) if kind.versions.contains(&resource.version) => describe_difference(resource, kind)?,
             Some(kind) => describe_version(known, resource, kind),
             None => describe_kind(known, resource, kinds),
         };
-        let place = FileRange::new(FILE, find_entry(text, resource));
+        let place = FileRange::new(FILE, find_line(text, resource, key));
         Some(Diagnostic::warning(place, message).help(help))
     })
     .collect()
+}
+
+/// A difference between an entry of PROJECT and the source.
+struct Unlisted {
+    /// The key of the entry that differs.
+    key: &'static str,
+    message: String,
+    help: String,
 }
 
 /// Returns true if PROJECT lists a version of a kind.
@@ -91,64 +99,87 @@ fn is_listed(known: &Known, kind: &KindSummary, version: &str) -> bool {
 /// Keys of an entry in PROJECT that say which version of a kind it is of.
 const NAMES: [&str; 3] = ["kind", "group", "version"];
 
-/// Returns the line of PROJECT with the version of a resource.
-fn find_entry(text: &str, resource: &Resource) -> Range<usize> {
-    let mut entries: Vec<([&str; 3], Range<usize>)> = Vec::new();
+/// An entry in PROJECT: the values of [`NAMES`], and the line of each key.
+#[derive(Default)]
+struct Entry<'t> {
+    names: [&'t str; NAMES.len()],
+    lines: Vec<(&'t str, Range<usize>)>,
+}
+
+/// Returns the line of PROJECT with a key of a resource, or with its version if it has no such key.
+fn find_line(text: &str, resource: &Resource, key: &str) -> Range<usize> {
+    let wanted = [&*resource.kind, &*resource.group, &*resource.version];
+    let entries = read_entries(text);
+    let entry = entries.iter().find(|entry| entry.names == wanted);
+    let line = |key: &str| entry?.lines.iter().find(|(known, _)| *known == key);
+    line(key)
+        .or_else(|| line("version"))
+        .map_or(0..0, |(_, range)| range.clone())
+}
+
+/// Reads the entries of PROJECT in the form in which it is printed.
+fn read_entries(text: &str) -> Vec<Entry<'_>> {
+    let mut entries: Vec<Entry<'_>> = Vec::new();
     let mut start = 0;
     for line in text.split_inclusive('\n') {
         if line.starts_with('-') {
-            entries.push(Default::default());
+            entries.push(Entry::default());
         }
         let content = line.strip_prefix("- ").or(line.strip_prefix("  "));
         let (key, value) = content
-            .and_then(|content| content.trim_end().split_once(": "))
+            .and_then(|content| content.trim_end().split_once(':'))
             .unwrap_or_default();
-        let name = NAMES.iter().position(|name| *name == key);
-        if let (Some(name), Some((values, place))) = (name, entries.last_mut()) {
-            values[name] = value.trim_matches('"');
-            if key == "version" {
-                *place = start + 2..start + line.trim_end().len();
+        if let Some(entry) = entries.last_mut() {
+            if let Some(name) = NAMES.iter().position(|name| *name == key) {
+                entry.names[name] = value.trim().trim_matches('"');
             }
+            entry.lines.push((key, start + 2..start + line.trim_end().len()));
         }
         start += line.len();
     }
-    let wanted = [&*resource.kind, &*resource.group, &*resource.version];
-    let mut entries = entries.into_iter();
-    let found = entries.find(|(values, _)| *values == wanted);
-    found.map_or(0..0, |(_, place)| place)
+    entries
 }
 
-/// Returns message and help about a version that the source does not have of a kind.
-fn describe_version(known: &Known, resource: &Resource, kind: &KindSummary) -> (String, String) {
+/// Describes a version that the source does not have of a kind.
+fn describe_version(known: &Known, resource: &Resource, kind: &KindSummary) -> Unlisted {
     let (name, version) = (&resource.kind, &resource.version);
     let message = format!("{FILE} lists version `{version}` of `{name}`, but the source has no such version");
     let mut versions = kind.versions.iter();
     let help = match versions.find(|version| !is_listed(known, kind, version)) {
+        // The types are where `create api` has put those of the version in the source.
+        Some(new) if kind.place.path.split('/').any(|part| part == new) => {
+            format!("write `version: {new}` in its entry in {FILE}")
+        }
         Some(new) => format!(
             "keep `{version}` in the source, and add `{new}` with `rbuilder create api {}`",
             naming_flags(&resource.group, new, name)
         ),
         None => format!("remove it from {FILE} with `{}`", delete_command(resource)),
     };
-    (message, help)
+    Unlisted {
+        key: "version",
+        message,
+        help,
+    }
 }
 
-/// Returns message and help about a kind whose plural or scope differs in the source; `None` if neither does.
-fn describe_difference(resource: &Resource, kind: &KindSummary) -> Option<(String, String)> {
+/// Describes a kind whose plural or scope differs in the source; `None` if neither does.
+fn describe_difference(resource: &Resource, kind: &KindSummary) -> Option<Unlisted> {
     let Resource {
         kind: name, plural, ..
     } = resource;
     if !plural.is_empty() && *plural != kind.plural {
-        return Some((
-            format!(
+        return Some(Unlisted {
+            key: "plural",
+            message: format!(
                 "{FILE} has the plural `{plural}` for `{name}`, but the source has `{}`",
                 kind.plural
             ),
-            format!(
+            help: format!(
                 "write `plural: {}` in all its entries in {FILE}, and run `rbuilder update`, which updates its roles",
                 kind.plural
             ),
-        ));
+        });
     }
     let (listed, found) = (resource.is_namespaced(), kind.is_namespaced);
     (listed != found).then(|| {
@@ -161,25 +192,32 @@ fn describe_difference(resource: &Resource, kind: &KindSummary) -> Option<(Strin
             true => "write `namespaced: true` below `api`",
             false => "remove `namespaced: true` below `api`",
         };
-        (
+        Unlisted {
+            key: "api",
             message,
-            format!("{entry} in all its entries in {FILE}, and adapt its tests"),
-        )
+            help: format!("{entry} in all its entries in {FILE}, and adapt its tests"),
+        }
     })
 }
 
-/// Returns message and help about a kind that the source does not have.
-fn describe_kind(known: &Known, resource: &Resource, kinds: &[KindSummary]) -> (String, String) {
+/// Describes a kind that the source does not have.
+fn describe_kind(known: &Known, resource: &Resource, kinds: &[KindSummary]) -> Unlisted {
     let (name, version, group) = (&resource.kind, &resource.version, resource.qualified_group());
     let message =
         format!("{FILE} lists the kind `{name}` of {group}/{version}, but the source has no such kind");
     let delete = delete_command(resource);
     let otherwise = format!("otherwise restore its type, or remove it with `{delete}`");
-    let help = match find_renamed(known, resource, kinds) {
+    let renamed = find_renamed(known, resource, kinds);
+    let help = match renamed {
         Some(renamed) => format!("{}; {otherwise}", explain_rename(known, resource, renamed)),
         None => format!("restore its type, or remove it with `{delete}`"),
     };
-    (message, help)
+    let has_other_group = renamed.is_some_and(|renamed| renamed.kind == *name);
+    Unlisted {
+        key: if has_other_group { "group" } else { "kind" },
+        message,
+        help,
+    }
 }
 
 /// Returns the kind that one of PROJECT has become: that of the same name in another group, or the only one that is not listed.

@@ -1,0 +1,166 @@
+//! Generated roles that grant nothing where they are meant to: no binding refers to them, or kustomize moves them to another
+//! namespace.
+//!
+//! Markers give roles, and the project gives the bindings. A scaffold binds the role of the manager; a marker with `namespace` or
+//! `role_name` makes further ones. Kustomize gives all objects of config/default the namespace of its kustomization, so a Role
+//! for another namespace does not get there. A run that adds such a role says so, and `doctor` checks all.
+
+use std::collections::BTreeSet;
+
+use anyhow::Result;
+use rbuilder_generator::{Diagnostic, FileRange};
+use serde_json::Value;
+
+use super::Request;
+use super::layout::Layout;
+use crate::plan::Plan;
+use crate::project::{FILE, Project};
+use crate::tree::Tree;
+use crate::yaml_stream::{is_yaml, parse_documents};
+
+/// The kustomization that gives the objects of a scaffold their namespace.
+const DEPLOYMENT: &str = "config/default/kustomization.yaml";
+
+/// The namespace of scaffolded objects, which kustomize replaces.
+const PLACEHOLDER: &str = "system";
+
+/// A Role or ClusterRole, as a binding refers to it, with its namespace.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Role {
+    kind: String,
+    name: String,
+    namespace: Option<String>,
+}
+
+/// Returns a warning for each role that a plan adds and that grants nothing.
+///
+/// # Errors
+/// Fails if a file of the project cannot be read.
+pub(super) fn find_new_unbound(plan: &Plan, tree: &Tree, layout: &Layout) -> Result<Vec<Diagnostic>> {
+    let mut changes = plan.changes().iter();
+    let Some((path, change)) = changes.find(|(path, _)| layout.is_role(path)) else {
+        return Ok(Vec::new());
+    };
+    let before = read_roles(change.before());
+    let mut added = read_roles(change.after().unwrap_or_default());
+    added.retain(|role| !before.contains(role));
+    check_roles(path, &added, plan, tree)
+}
+
+/// Returns a warning for each generated role that grants nothing.
+///
+/// # Errors
+/// Fails if the settings or a file of the project cannot be read.
+pub(in crate::commands) fn find_unbound_roles(tree: &Tree) -> Result<Vec<Diagnostic>> {
+    let path = Request::default().with_settings(tree)?.layout.role_path();
+    let roles = read_roles(&tree.read(&path)?.unwrap_or_default());
+    check_roles(&path, &roles, &Plan::default(), tree)
+}
+
+/// Returns the roles of a manifest; none if it cannot be parsed.
+fn read_roles(text: &str) -> BTreeSet<Role> {
+    let documents = parse_documents(text).unwrap_or_default();
+    documents.iter().filter_map(to_role).collect()
+}
+
+fn to_role(document: &Value) -> Option<Role> {
+    let kind = document["kind"].as_str()?;
+    let metadata = &document["metadata"];
+    matches!(kind, "Role" | "ClusterRole").then_some(Role {
+        kind: kind.to_owned(),
+        name: metadata["name"].as_str()?.to_owned(),
+        namespace: metadata["namespace"].as_str().map(str::to_owned),
+    })
+}
+
+/// Checks roles of a project that rbuilder has scaffolded; nothing is known of the bindings of others.
+fn check_roles(path: &str, roles: &BTreeSet<Role>, plan: &Plan, tree: &Tree) -> Result<Vec<Diagnostic>> {
+    if roles.is_empty() {
+        return Ok(Vec::new());
+    }
+    let Some(text) = plan.read(tree, FILE)? else {
+        return Ok(Vec::new());
+    };
+    let project = Project::parse(&text)?;
+    let package = project.known.rbuilder.package.as_ref();
+    if !project.is_scaffolded() || package.is_some_and(|package| package.leaves_out(path)) {
+        return Ok(Vec::new());
+    }
+    let bound = find_bound(plan, tree)?;
+    let own = format!("{}-system", project.known.project_name);
+    let moved_to = plan
+        .read(tree, DEPLOYMENT)?
+        .and_then(|text| find_namespace(&text));
+    let place = || FileRange::new(path, 0..0);
+    let mut found = Vec::new();
+    for role in roles {
+        let Role {
+            kind,
+            name,
+            namespace,
+        } = role;
+        if !bound.contains(&(kind.clone(), name.clone())) {
+            found.push(
+                Diagnostic::warning(
+                    place(),
+                    format!("no binding in config/ refers to {kind} `{name}`: it grants nothing"),
+                )
+                .help(
+                    "add a binding to config/rbac, with an entry in its kustomization.yaml; config/rbac/role_binding.yaml is an \
+                     example",
+                ),
+            );
+        }
+        let (Some(namespace), Some(moved_to)) = (namespace, &moved_to) else {
+            continue;
+        };
+        if ![PLACEHOLDER, own.as_str(), moved_to.as_str()].contains(&namespace.as_str()) {
+            found.push(
+                Diagnostic::warning(
+                    place(),
+                    format!(
+                        "{DEPLOYMENT} moves Role `{name}` of namespace `{namespace}` to namespace `{moved_to}`"
+                    ),
+                )
+                .help(
+                    "remove `namespace` from the markers, so that the ClusterRole grants access in all namespaces, or apply the \
+                     Role and its binding on their own",
+                ),
+            );
+        }
+    }
+    Ok(found)
+}
+
+/// Returns the kinds and names of the roles that bindings of the project refer to. Files that cannot be parsed have none.
+fn find_bound(plan: &Plan, tree: &Tree) -> Result<BTreeSet<(String, String)>> {
+    let mut paths: BTreeSet<String> = tree.find_files(is_config)?.into_iter().collect();
+    paths.extend(plan.changes().keys().filter(|path| is_config(path)).cloned());
+    let mut bound = BTreeSet::new();
+    for path in paths {
+        let text = plan.read(tree, &path)?.unwrap_or_default();
+        if !text.contains("roleRef") {
+            continue;
+        }
+        for binding in parse_documents(&text).unwrap_or_default() {
+            let role = &binding["roleRef"];
+            if let (Some(kind), Some(name)) = (role["kind"].as_str(), role["name"].as_str()) {
+                bound.insert((kind.to_owned(), name.to_owned()));
+            }
+        }
+    }
+    Ok(bound)
+}
+
+fn is_config(path: &str) -> bool {
+    path.starts_with("config/") && is_yaml(path)
+}
+
+/// Returns the namespace that a kustomization gives its objects.
+fn find_namespace(kustomization: &str) -> Option<String> {
+    let documents = parse_documents(kustomization).ok()?;
+    let mut namespaces = documents
+        .iter()
+        .filter_map(|document| document["namespace"].as_str());
+    namespaces.next().map(str::to_owned)
+}
