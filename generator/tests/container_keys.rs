@@ -159,6 +159,19 @@ fn a_version_in_another_group_is_pointed_out() {
     assert_eq!(said, [expected]);
 }
 
+/// The storage version may be in the module that has no file.
+#[test]
+fn a_module_without_a_file_is_the_only_error() {
+    let version = format!(
+        "pub mod v2;\n{PRELUDE}#[derive(CustomResource, CrdSchema, Serialize, Deserialize, Clone, Debug)]\n\
+         #[kube(group = \"g.example.com\", version = \"v1\", kind = \"Test\", storage = false)]\n\
+         pub struct TestSpec {{ pub size: i32 }}\n"
+    );
+    let found = run(&[("src/lib.rs", &version)]).diagnostics;
+    let said: Vec<String> = found.iter().map(|said| said.message.clone()).collect();
+    assert_eq!(said, ["file not found for module `v2`"]);
+}
+
 #[test]
 fn types_of_columns() {
     check_column(".spec.ratio", "number", &[]);

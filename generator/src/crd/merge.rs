@@ -263,6 +263,8 @@ fn check_storage(package: &Package, versions: &Versions<'_>, report: &mut Report
     } else {
         let mut stored = versions.iter().filter(|(_, resource)| resource.storage);
         match (stored.next(), stored.next()) {
+            // The storage version may be in a file that was not found.
+            (None, _) if report.holds_back(Concern::Run) => {}
             (None, _) => {
                 let (message, help) = explain_no_storage(package, versions[0].1);
                 report.error(place(package, &versions[0]), message, &help);
