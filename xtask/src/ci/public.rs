@@ -14,6 +14,10 @@ const FILES: [&str; 3] = ["Cargo.toml", "LICENSE", "README.md"];
 /// Keys of Cargo.toml by which registries show a package.
 const METADATA: [&str; 4] = ["description", "keywords", "categories", "license"];
 
+/// Packages that nobody compiles without another one, with that. Their dependencies have the features that it turns on, so kube and
+/// k8s-openapi are checked once for both.
+const COMPANIONS: [(&str, &str); 1] = [("rbuilder-testing", "rbuilder-runtime")];
+
 /// Each published package has its metadata, its licence and a README.
 pub(super) fn check_packages(context: &Context<'_>) -> Result<()> {
     let mut lacks = Vec::new();
@@ -56,12 +60,18 @@ pub(super) fn check_features(context: &Context<'_>) -> Result<()> {
             .keys()
             .map(String::as_str)
             .filter(|feature| *feature != "default");
+        let companion = COMPANIONS.iter().find(|(package, _)| *package == name);
         for feature in std::iter::once("").chain(names) {
-            let command = context
+            let mut command = context
                 .command("cargo clippy --quiet --lib --no-default-features --package")
-                .args([name, "--features", feature])
-                .args(["--", "--deny", "warnings"]);
-            context.run_command(command)?;
+                .arg(name);
+            if let Some((_, companion)) = companion {
+                command = command.args(["--package", companion]);
+            }
+            if !feature.is_empty() {
+                command = command.args(["--features", &format!("{name}/{feature}")]);
+            }
+            context.run_command(command.args(["--", "--deny", "warnings"]))?;
         }
     }
     let document =
