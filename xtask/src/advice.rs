@@ -77,10 +77,8 @@ pub(crate) fn compile_advice(args: &Args) -> Result<()> {
             .dir(folder.path())
             // That of the workspace is another than the feature says.
             .without("K8S_OPENAPI_ENABLED_VERSION")
-            .env(
-                "CARGO_TARGET_DIR",
-                repo::target_folder().join("advice").join(release.kube),
-            )
+            // Of its own, so that no build of projects waits for it; one for all, which have macros and serde in common.
+            .env("CARGO_TARGET_DIR", repo::target_folder().join("advice"))
             .run()?;
         println!("the advice compiles with kube {}", release.kube);
     }
