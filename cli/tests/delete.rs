@@ -78,6 +78,13 @@ fn captain() -> Folder {
     folder
 }
 
+/// Makes v2 the storage version, by hand.
+fn store_second_version(folder: &Folder) {
+    folder.replace("src/api/v2/captain.rs", "    storage = false,\n", "");
+    let stored = "    namespaced,\n    storage = false,\n";
+    folder.replace("src/api/v1/captain.rs", "    namespaced,\n", stored);
+}
+
 /// Returns the error of a command that writes nothing.
 fn refusal(folder: &Folder, command: &str) -> String {
     let before = folder.tree();
@@ -284,13 +291,7 @@ fn the_first_version_may_go_when_another_is_stored() {
     folder
         .run("create api --group crew --version v2 --kind Captain")
         .ok();
-    let (first, second) = ("src/api/v1/captain.rs", "src/api/v2/captain.rs");
-    let tree = folder.tree();
-    let stored = tree[second].replace("    storage = false,\n", "");
-    let other = tree[first].replace("    namespaced,\n", "    namespaced,\n    storage = false,\n");
-    assert!(stored != tree[second] && other != tree[first]);
-    folder.write(second, &stored);
-    folder.write(first, &other);
+    store_second_version(&folder);
     folder
         .run("delete api --group crew --version v1 --kind Captain --force")
         .ok();
@@ -367,13 +368,8 @@ fn a_storage_version_that_somebody_has_chosen_stays_without_the_conversion() {
     ] {
         folder.run(command).ok();
     }
+    store_second_version(&folder);
     let (first, second) = ("src/api/v1/captain.rs", "src/api/v2/captain.rs");
-    let tree = folder.tree();
-    folder.write(second, &tree[second].replace("    storage = false,\n", ""));
-    folder.write(
-        first,
-        &tree[first].replace("    namespaced,\n", "    namespaced,\n    storage = false,\n"),
-    );
     let ran = folder
         .run("delete webhook --group crew --version v1 --kind Captain --conversion")
         .ok();
@@ -433,18 +429,13 @@ fn deleting_a_spoke_keeps_what_you_wrote_beside_it() {
     folder
         .run("create webhook --group crew --version v1 --kind Captain --conversion --spoke v3")
         .ok();
-    let edit = |path: &str, from: &str, to: &str| {
-        let text = folder.tree()[path].clone();
-        assert!(text.contains(from), "{path}:\n{text}");
-        folder.write(path, &text.replace(from, to));
-    };
     let (handlers, tests) = ("src/webhook/v1/captain.rs", "tests/captain_v1_webhook.rs");
-    edit(
+    folder.replace(
         handlers,
         "    Ok(Warnings::new())",
         "    let mine = Warnings::new();\n    Ok(mine)",
     );
-    edit(
+    folder.replace(
         tests,
         "#[rbuilder::envtest::test]",
         "// Mine.\n#[rbuilder::envtest::test]",
@@ -463,12 +454,12 @@ fn deleting_a_spoke_keeps_what_you_wrote_beside_it() {
     assert!(!tree["src/api/v2/mod.rs"].contains("captain_conversion"));
 
     // A test that was changed, and a conversion that was implemented, are deleted only by force.
-    edit(
+    folder.replace(
         tests,
         "testing::assert_round_trip::<Captain, Spoke>();",
         "// Mine too.",
     );
-    edit("src/api/v3/captain_conversion.rs", "impl", "// Mine.\nimpl");
+    folder.replace("src/api/v3/captain_conversion.rs", "\nimpl", "\n// Mine.\nimpl");
     let command = command.replace("v2", "v3");
     let said = refusal(&folder, &command);
     assert!(
@@ -497,13 +488,7 @@ fn a_spoke_that_is_stored_or_unknown_is_not_deleted() {
         said,
         "error: `v4` is not a spoke of the conversion of `Captain`: PROJECT records `v2`, `v3`\n"
     );
-    let (first, second) = ("src/api/v1/captain.rs", "src/api/v2/captain.rs");
-    let tree = folder.tree();
-    folder.write(second, &tree[second].replace("    storage = false,\n", ""));
-    folder.write(
-        first,
-        &tree[first].replace("    namespaced,\n", "    namespaced,\n    storage = false,\n"),
-    );
+    store_second_version(&folder);
     let said = refusal(&folder, &format!("{command} v2"));
     assert!(
         said.contains("version `v2` of `Captain` is the storage version")

@@ -76,7 +76,7 @@ pub(crate) fn compile_advice(args: &Args) -> Result<()> {
         Cmd::new("cargo check --quiet")
             .dir(folder.path())
             // That of the workspace is another than the feature says.
-            .without("K8S_OPENAPI_ENABLED_VERSION")
+            .without(repo::KUBERNETES)
             // Of its own, so that no build of projects waits for it; one for all, which have macros and serde in common.
             .env("CARGO_TARGET_DIR", repo::target_folder().join("advice"))
             .run()?;

@@ -132,7 +132,7 @@ fn cargo_build(target: &Path, package: &str) -> Result<()> {
         .dir(&folder().join("rust"))
         .env("CARGO_TARGET_DIR", target)
         // The project's own Cargo.toml says which, not this workspace's .cargo/config.toml.
-        .env("K8S_OPENAPI_ENABLED_VERSION", "")
+        .env(repo::KUBERNETES, "")
         .echo()
         .run()
 }

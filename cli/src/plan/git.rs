@@ -10,6 +10,15 @@ use crate::disk::Folder;
 /// Maximum size of an index in bytes, enough for millions of files.
 const LARGEST: u64 = 1 << 30;
 
+/// Checks that git does not track a file of a project, by its path there, as [`check_untracked`] does.
+///
+/// # Errors
+/// Fails as [`check_untracked`] does.
+pub(crate) fn check_path_untracked(root: &Path, path: &str) -> Result<(), String> {
+    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+    check_untracked(&root.join(folder), name)
+}
+
 /// Checks that git does not track a file in a folder that is there, whether the file is or not.
 ///
 /// # Errors

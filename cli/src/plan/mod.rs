@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Result, anyhow, bail};
 
-pub(crate) use git::check_untracked;
+pub(crate) use git::check_path_untracked;
 pub(crate) use moment::Moment;
 pub use recover::Recovery;
 pub use show::{render_diff, render_json, render_summary};

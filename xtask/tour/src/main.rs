@@ -144,7 +144,7 @@ fn reconcile(folder: &Path) -> Result<()> {
             repo::project_command(folder, run)
         }
         // The project's own choice, which the checkout's .cargo/config.toml would override.
-        None => Cmd::new(run).dir(folder).without("K8S_OPENAPI_ENABLED_VERSION"),
+        None => Cmd::new(run).dir(folder).without(repo::KUBERNETES),
     };
     command.echo().run()
 }

@@ -15,7 +15,7 @@ use crate::commands::Outcome;
 use crate::commands::edits::find_types;
 use crate::commands::places::ApiPlaces;
 use crate::edit::version::Definition;
-use crate::plan::{Plan, check_untracked};
+use crate::plan::{Plan, check_path_untracked};
 use crate::project::{Project, Resource};
 use crate::tree::Tree;
 
@@ -207,12 +207,11 @@ fn find_released(tree: &Tree, project: &Project, wanted: &Resource) -> Result<Op
     let Some(text) = tree.read(&crd)? else {
         return Ok(None);
     };
-    let stored = find_stored(&text).filter(|stored| *stored != wanted.version);
-    let (Some(stored), Some((folder, name))) = (stored, crd.rsplit_once('/')) else {
+    let Some(stored) = find_stored(&text).filter(|stored| *stored != wanted.version) else {
         return Ok(None);
     };
     // A rebuilt scaffold has no manifests, so this tree is on disk.
-    Ok(match check_untracked(&tree.root().join(folder), name) {
+    Ok(match check_path_untracked(tree.root(), &crd) {
         Ok(()) => None,
         Err(reason) => Some((
             stored,

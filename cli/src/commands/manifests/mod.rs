@@ -26,7 +26,7 @@ use serde_json::{Value, json};
 use super::check::check_up_to_date;
 use super::{Outcome, decide, decide_and_apply, execute, kubernetes};
 use crate::flags::{GenerationFlags, ManifestsFlags, MessageFormat, Only, Output, SourceFlags};
-use crate::plan::{Plan, check_untracked};
+use crate::plan::{Plan, check_path_untracked};
 use crate::project::{FILE, Known, Project, Resource};
 use crate::report;
 use crate::shell::Shell;
@@ -301,7 +301,9 @@ pub(super) fn add_to_plan(plan: &mut Plan, tree: &Tree, request: &Request) -> Re
             found.diagnostics.extend(said);
         }
         let changed = read_changed_files(plan, &request.layout);
-        let unreadable = find_unreadable(&changed, &sources, &options, &|path| is_tracked(tree, path));
+        let unreadable = find_unreadable(&changed, &sources, &options, &|path| {
+            check_path_untracked(tree.root(), path).is_err()
+        });
         found.diagnostics.extend(unreadable);
         let lost = find_lost_storage(&changed, &found.kinds);
         found.diagnostics.extend(lost);
@@ -327,12 +329,6 @@ pub(super) fn add_to_plan(plan: &mut Plan, tree: &Tree, request: &Request) -> Re
         }
     }
     render_findings(&found, &sources, request)
-}
-
-/// Returns whether git tracks a file, or may do so.
-fn is_tracked(tree: &Tree, path: &str) -> bool {
-    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
-    check_untracked(&tree.root().join(folder), name).is_err()
 }
 
 /// Generates the manifests of a tree without a plan, and hands each over. Returns the source and what was found.

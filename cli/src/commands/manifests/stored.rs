@@ -212,16 +212,11 @@ fn removed_fields(before: &Map<String, Value>, after: &Map<String, Value>) -> Ve
     if keeps.iter().any(|key| after.contains_key(*key)) {
         return Vec::new();
     }
-    let properties =
-        |schema: &Map<String, Value>| schema.get("properties").and_then(Value::as_object).cloned();
-    let (old, new) = (
-        properties(before).unwrap_or_default(),
-        properties(after).unwrap_or_default(),
-    );
-    old.into_iter()
-        .map(|(name, _)| name)
-        .filter(|name| !new.contains_key(name))
-        .collect()
+    let old = before.get("properties").and_then(Value::as_object);
+    let new = after.get("properties").and_then(Value::as_object);
+    let is_removed = |name: &&String| !new.is_some_and(|new| new.contains_key(*name));
+    let names = old.into_iter().flat_map(Map::keys);
+    names.filter(is_removed).cloned().collect()
 }
 
 /// Returns the entries of a list that `after` has and `before` does not.

@@ -13,13 +13,11 @@ use serde_json::Value;
 
 use super::Request;
 use super::layout::Layout;
+use crate::commands::features::DEPLOYMENT;
 use crate::plan::Plan;
 use crate::project::{FILE, Project};
 use crate::tree::Tree;
 use crate::yaml_stream::{is_yaml, parse_documents};
-
-/// The kustomization that gives the objects of a scaffold their namespace.
-const DEPLOYMENT: &str = "config/default/kustomization.yaml";
 
 /// The namespace of scaffolded objects, which kustomize replaces.
 const PLACEHOLDER: &str = "system";

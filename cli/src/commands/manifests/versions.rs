@@ -96,44 +96,52 @@ fn is_listed(known: &Known, kind: &KindSummary, version: &str) -> bool {
     })
 }
 
-/// Keys of an entry in PROJECT that say which version of a kind it is of.
-const NAMES: [&str; 3] = ["kind", "group", "version"];
-
-/// An entry in PROJECT: the values of [`NAMES`], and the line of each key.
-#[derive(Default)]
-struct Entry<'t> {
-    names: [&'t str; NAMES.len()],
-    lines: Vec<(&'t str, Range<usize>)>,
+/// A line of an entry in PROJECT.
+struct Line<'t> {
+    key: &'t str,
+    value: &'t str,
+    range: Range<usize>,
 }
 
 /// Returns the line of PROJECT with a key of a resource, or with its version if it has no such key.
 fn find_line(text: &str, resource: &Resource, key: &str) -> Range<usize> {
-    let wanted = [&*resource.kind, &*resource.group, &*resource.version];
+    let names = [
+        ("kind", &resource.kind),
+        ("group", &resource.group),
+        ("version", &resource.version),
+    ];
     let entries = read_entries(text);
-    let entry = entries.iter().find(|entry| entry.names == wanted);
-    let line = |key: &str| entry?.lines.iter().find(|(known, _)| *known == key);
-    line(key)
-        .or_else(|| line("version"))
-        .map_or(0..0, |(_, range)| range.clone())
+    let is_its = |entry: &&Vec<Line<'_>>| {
+        let has = |key: &str, name: &str| line_of(entry, key).map_or("", |line| line.value) == name;
+        names.iter().all(|(key, name)| has(key, name))
+    };
+    let entry = entries.iter().find(is_its);
+    let line = entry.and_then(|entry| line_of(entry, key).or_else(|| line_of(entry, "version")));
+    line.map_or(0..0, |line| line.range.clone())
+}
+
+fn line_of<'e, 't>(entry: &'e [Line<'t>], key: &str) -> Option<&'e Line<'t>> {
+    entry.iter().find(|line| line.key == key)
 }
 
 /// Reads the entries of PROJECT in the form in which it is printed.
-fn read_entries(text: &str) -> Vec<Entry<'_>> {
-    let mut entries: Vec<Entry<'_>> = Vec::new();
+fn read_entries(text: &str) -> Vec<Vec<Line<'_>>> {
+    let mut entries: Vec<Vec<Line<'_>>> = Vec::new();
     let mut start = 0;
     for line in text.split_inclusive('\n') {
         if line.starts_with('-') {
-            entries.push(Entry::default());
+            entries.push(Vec::new());
         }
         let content = line.strip_prefix("- ").or(line.strip_prefix("  "));
         let (key, value) = content
             .and_then(|content| content.trim_end().split_once(':'))
             .unwrap_or_default();
         if let Some(entry) = entries.last_mut() {
-            if let Some(name) = NAMES.iter().position(|name| *name == key) {
-                entry.names[name] = value.trim().trim_matches('"');
-            }
-            entry.lines.push((key, start + 2..start + line.trim_end().len()));
+            entry.push(Line {
+                key,
+                value: value.trim().trim_matches('"'),
+                range: start + 2..start + line.trim_end().len(),
+            });
         }
         start += line.len();
     }

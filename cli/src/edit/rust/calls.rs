@@ -354,6 +354,11 @@ impl<'f> TypeNames<'f> {
         }
         self.imports.absolute(&written, self.module) == self.imports.absolute(&split(wanted), self.module)
     }
+
+    /// Returns whether a call is `.spoke::<wanted>()`.
+    pub(super) fn is_spoke(&self, call: &Call, wanted: &str) -> bool {
+        call.is_method && call.name() == "spoke" && self.is_named(&call.generics, wanted)
+    }
 }
 
 /// Returns a name without `r#`.

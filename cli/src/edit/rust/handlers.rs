@@ -140,10 +140,7 @@ impl<'e> Edit<'e> {
         }
         let types = TypeNames::new(&self.source.file, self.wanted.module);
         for spoke in self.wanted.spokes {
-            let is_it = |call: &Call| {
-                call.is_method && call.name() == "spoke" && types.is_named(&call.generics, spoke)
-            };
-            if !calls.iter().any(is_it) {
+            if !calls.iter().any(|call| types.is_spoke(call, spoke)) {
                 missing.calls.push(format!(".spoke::<{spoke}>()"));
             }
         }

@@ -131,10 +131,7 @@ pub fn remove_spoke(text: &str, spoke: &str, module: &[&str]) -> Result<String, 
         }
     }
     let calls = find_calls(&source.file.to_token_stream());
-    if calls
-        .iter()
-        .any(|call| call.is_method && call.name() == "spoke" && types.is_named(&call.generics, spoke))
-    {
+    if calls.iter().any(|call| types.is_spoke(call, spoke)) {
         let line = format!(".spoke::<{spoke}>()");
         return Err(
             Obstacle::new(format!("it converts `{spoke}` in an unrecognized form")).with_lines(BY_HAND, line),
