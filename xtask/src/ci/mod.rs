@@ -8,6 +8,8 @@
 //! servers most of the time, so the cargo lane goes on meanwhile, with the lower priority. The cargo lane begins with the
 //! programs of these tests. No step may remove what projects are compiled to: `steps::clean_checkout_projects` says why.
 
+#[cfg(all(test, unix))]
+mod kept_builds;
 mod public;
 mod report;
 mod steps;
