@@ -322,12 +322,7 @@ fn walk_names(bin: &Path, fresh: bool) -> Result<()> {
     rbuilder("manifests --check")?;
     repo::project_command(&folder, "cargo fmt --check").echo().run()?;
     join_tests(&folder)?;
-    repo::project_command(
-        &folder,
-        "cargo clippy --quiet --all-targets --all-features -- --deny warnings",
-    )
-    .echo()
-    .run()
+    lint(&folder)
 }
 
 /// The types of CRDs that another tool has made.
@@ -368,13 +363,18 @@ fn check(folder: &Path, bin: &Path) -> Result<()> {
         .echo()
         .run()?;
     repo::project_command(folder, "cargo fmt --check").echo().run()?;
-    repo::project_command(
-        folder,
-        "cargo clippy --quiet --all-targets --all-features -- --deny warnings",
-    )
-    .echo()
-    .run()?;
+    lint(folder)?;
     render(folder)
+}
+
+fn lint(folder: &Path) -> Result<()> {
+    lint_command(folder, "--quiet").echo().run()
+}
+
+/// The lints of all that is compiled for programs and tests.
+fn lint_command(folder: &Path, options: &str) -> Cmd {
+    let line = format!("cargo clippy {options} --all-targets --all-features -- --deny warnings");
+    repo::project_command(folder, &line)
 }
 
 /// Runs the tests that need no API server: one takes longer to start than these take to run, and after the last command
@@ -386,10 +386,14 @@ fn test_without_server(folder: &Path) -> Result<()> {
 
 /// Checks that `cargo test` uses what `cargo build` has compiled: a feature that only tests turn on, in a package below
 /// kube, has kube compiled a second time. The library itself may differ, because its test kit is a feature.
+///
+/// The features of dependencies are the same whether they are compiled or checked, and most have been checked before.
 fn check_shared_build(folder: &Path, project: &str) -> Result<()> {
     let own = [project, "rbuilder-runtime"];
-    let built = compiled_dependencies(folder, "cargo build", &own)?;
-    let tested = compiled_dependencies(folder, "cargo test --no-run", &own)?;
+    let messages = "--quiet --message-format=json";
+    let build = repo::project_command(folder, "cargo check").words(messages);
+    let built = find_dependencies(build, &own)?;
+    let tested = find_dependencies(lint_command(folder, messages), &own)?;
     let again: BTreeSet<&str> = built
         .difference(&tested)
         .map(|(package, _)| package.as_str())
@@ -402,15 +406,14 @@ fn check_shared_build(folder: &Path, project: &str) -> Result<()> {
         );
     }
     println!(
-        "`cargo build` and `cargo test` of {project} share {} artifacts",
+        "`cargo build` and `cargo test` of {project} share {} dependencies",
         built.len()
     );
     Ok(())
 }
 
 /// Runs a cargo command and returns the packages that it uses, except for some, each with the files that it was compiled to.
-fn compiled_dependencies(folder: &Path, line: &str, but: &[&str]) -> Result<BTreeSet<(String, String)>> {
-    let command = repo::project_command(folder, line).words("--quiet --message-format=json");
+fn find_dependencies(command: Cmd, but: &[&str]) -> Result<BTreeSet<(String, String)>> {
     let messages = command.echo().read()?;
     let mut compiled = BTreeSet::new();
     for message in messages.lines() {
