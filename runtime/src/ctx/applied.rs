@@ -110,8 +110,9 @@ impl AppliedObjects {
         let answers = self.lock();
         let answer = answers.by_object.get(&(TypeId::of::<K>(), key.clone()))?;
         let base = answers.bases.get(&TypeId::of::<K>())?;
-        let json = base.decode(answer.object.as_deref()?)?;
-        serde_json::from_slice(&json).ok()
+        let json = String::from_utf8(base.decode(answer.object.as_deref()?)?).ok()?;
+        // As kube reads answers: to read bytes as well would compile every type of `K` once more in each operator.
+        serde_json::from_str(&json).ok()
     }
 
     /// Remembers the answer to an apply. `keeps` is `false` if a cache has the object.
