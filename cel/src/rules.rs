@@ -94,6 +94,17 @@ struct Site<'s> {
     place: RulePlace,
 }
 
+impl<'s> Site<'s> {
+    /// The same rule, with the place of one of its arguments.
+    fn at(&self, origin: Origin) -> Site<'s> {
+        let place = RulePlace {
+            origin,
+            ..self.place.clone()
+        };
+        Site { place, ..*self }
+    }
+}
+
 /// A walk through a schema.
 #[derive(Default)]
 pub(crate) struct Walk {
@@ -161,6 +172,7 @@ impl Walk {
         if let Some(expression) = &rule.message_expression {
             let examined = examine_expression(expression, &variables, ResultType::String, Some(decl));
             // One message is made for an object, for the first rule that fails.
+            let site = site.at(rule.argument_origin(rule.message_expression_origin));
             self.check_cost(&site, "`message_expression`", examined.cost, 1);
             self.add(examined, &site.place, "`message_expression`: ");
         }
@@ -168,6 +180,7 @@ impl Walk {
             && let Err(reason) = follow_field_path(path, schema)
         {
             let message = format!("invalid field path `{path}`: {reason}");
+            let site = site.at(rule.argument_origin(rule.field_path_origin));
             self.error(
                 &site.place,
                 message,

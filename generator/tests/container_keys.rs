@@ -256,7 +256,7 @@ fn a_scale_path_that_leads_nowhere_is_a_warning() {
     );
     check(
         &scale(".spec.name", ".status.replicas"),
-        &["E: expected an integer at `spec_replicas_path`"],
+        &["E: expected an integer at `spec_replicas_path`, found a string"],
     );
 }
 

@@ -204,7 +204,7 @@ fn assemble_fields(
             Ok(schema) => return schema,
             Err(diagnostics) => {
                 for diagnostic in diagnostics {
-                    if let Site::Field(at) = diagnostic.place
+                    if let Site::Field(at) = diagnostic.place.site
                         && let (Some(field), Some(member), Some(slot)) =
                             (fields.get_mut(at), members.get(at), slots.get(at))
                     {

@@ -25,6 +25,31 @@ pub enum Site {
     VariantField(usize, usize),
 }
 
+/// The name of a marker or constraint in source, such as `default`; `None` where none is meant.
+pub type MarkerName = Option<&'static str>;
+
+/// The part of a container that a diagnostic is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// The type, a field or a variant.
+    pub site: Site,
+    /// The marker there.
+    pub marker: MarkerName,
+}
+
+impl From<Site> for Part {
+    fn from(site: Site) -> Self {
+        Part { site, marker: None }
+    }
+}
+
+impl Site {
+    /// Places what was found about the markers of this site.
+    pub(crate) fn mark(self, diagnostic: Diagnostic<MarkerName>) -> Diagnostic<Part> {
+        diagnostic.map_place(|marker| Part { site: self, marker })
+    }
+}
+
 /// The schema of a container, and the defaults of serde that it cannot have.
 #[derive(Clone, Debug, Default)]
 pub struct Assembled {
@@ -38,7 +63,7 @@ pub struct Assembled {
 ///
 /// # Errors
 /// All errors found, in source order: types without a structural schema, and what the API server would refuse.
-pub fn assemble(container: &Container, slots: &[Slot]) -> Result<Schema, Vec<Diagnostic<Site>>> {
+pub fn assemble(container: &Container, slots: &[Slot]) -> Result<Schema, Vec<Diagnostic<Part>>> {
     assemble_with_defaults(container, slots, &[]).map(|assembled| assembled.schema)
 }
 
@@ -51,7 +76,7 @@ pub fn assemble_with_defaults(
     container: &Container,
     slots: &[Slot],
     defaults: &[(Site, Option<Value>)],
-) -> Result<Assembled, Vec<Diagnostic<Site>>> {
+) -> Result<Assembled, Vec<Diagnostic<Part>>> {
     let mut diagnostics = Vec::new();
     let mut absent = AbsentValues::new(defaults, &container.markers);
     let mut schema = shape(container, slots, &mut absent, &mut diagnostics);
@@ -74,10 +99,17 @@ pub fn assemble_with_defaults(
                 .as_ref()
                 .map(|default| check_default(default, &schema))
         {
-            found.push(Diagnostic::error((), format!("invalid default: {reason}")));
+            found.push(Diagnostic::error(
+                Some("default"),
+                format!("invalid default: {reason}"),
+            ));
         }
     }
-    diagnostics.extend(found.into_iter().map(|diagnostic| diagnostic.at(Site::Container)));
+    diagnostics.extend(
+        found
+            .into_iter()
+            .map(|diagnostic| Site::Container.mark(diagnostic)),
+    );
     if diagnostics.is_empty() {
         Ok(Assembled {
             schema,
@@ -92,7 +124,7 @@ fn shape(
     container: &Container,
     slots: &[Slot],
     absent: &mut AbsentValues<'_>,
-    diagnostics: &mut Vec<Diagnostic<Site>>,
+    diagnostics: &mut Vec<Diagnostic<Part>>,
 ) -> Schema {
     match &container.shape {
         Shape::Object(fields) => {
@@ -101,7 +133,7 @@ fn shape(
             diagnostics.extend(
                 found
                     .into_iter()
-                    .map(|(field, diagnostic)| diagnostic.at(Site::Field(field))),
+                    .map(|(field, diagnostic)| Site::Field(field).mark(diagnostic)),
             );
             if let Some((name, value)) = &container.tag {
                 add_tag(name, value, &mut schema, diagnostics);
@@ -130,14 +162,14 @@ fn held(slot: &Slot) -> Schema {
 }
 
 /// The field that serde writes into a tagged struct, and passes over when it reads one.
-fn add_tag(name: &str, value: &str, schema: &mut Schema, diagnostics: &mut Vec<Diagnostic<Site>>) {
+fn add_tag(name: &str, value: &str, schema: &mut Schema, diagnostics: &mut Vec<Diagnostic<Part>>) {
     let property = Schema {
         enumeration: vec![value.into()],
         ..of_type(SchemaType::String)
     };
     if schema.properties.insert(name.into(), property.into()).is_some() {
         let message = format!("the field \"{name}\" has the same name as the tag");
-        diagnostics.push(Diagnostic::error(Site::Container, message));
+        diagnostics.push(Diagnostic::error(Site::Container.into(), message));
     }
 }
 

@@ -44,7 +44,7 @@ mod type_name;
 mod validate;
 
 pub use apply::{check_markers, with_bounds_of_parts};
-pub use assemble::{Assembled, Site, assemble, assemble_with_defaults};
+pub use assemble::{Assembled, MarkerName, Part, Site, assemble, assemble_with_defaults};
 pub use build::{
     any, any_object, array_of, array_of_length, int_or_string, map_of, of_type, or_null, set_of,
 };

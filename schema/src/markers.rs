@@ -239,6 +239,22 @@ pub struct Cel {
     /// The place of the rule.
     #[serde(skip)]
     pub origin: Origin,
+    /// The place of the message expression, in the same file.
+    #[serde(skip)]
+    pub message_expression_origin: Origin,
+    /// The place of the field path, in the same file.
+    #[serde(skip)]
+    pub field_path_origin: Origin,
+}
+
+impl Cel {
+    /// Returns the place of an argument of the rule, or of the rule if that of the argument is not known.
+    pub fn argument_origin(&self, argument: Origin) -> Origin {
+        Origin {
+            span: argument.span.or(self.origin.span),
+            ..self.origin
+        }
+    }
 }
 
 /// The place of a rule, or of a description, in source, for messages: a file and a place in it, numbered by the reader. It

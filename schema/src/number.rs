@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use rbuilder_diagnostic::Diagnostic;
 use serde_json::Number;
 
+use crate::assemble::MarkerName;
 use crate::{Schema, SchemaType, Validation, known};
 
 /// Compares two numbers by value: `1` and `1.0` are equal.
@@ -47,7 +48,11 @@ fn rust_integer(schema: &Schema) -> Option<(&'static str, i128, i128)> {
 
 /// Reports constraints on numbers that a Rust integer cannot hold: they have no effect, or let the API server accept
 /// values that serde refuses.
-pub(crate) fn check_integer(validation: &Validation, schema: &Schema, diagnostics: &mut Vec<Diagnostic<()>>) {
+pub(crate) fn check_integer(
+    validation: &Validation,
+    schema: &Schema,
+    diagnostics: &mut Vec<Diagnostic<MarkerName>>,
+) {
     let Validation {
         minimum,
         maximum,
@@ -67,15 +72,16 @@ pub(crate) fn check_integer(validation: &Validation, schema: &Schema, diagnostic
     let help = format!("write a number from {least} to {most}, or change the type of the field");
     if let Some(minimum) = bound(minimum).filter(|minimum| *minimum < least) {
         let message = format!("minimum {minimum} is less than the smallest `{name}`, {least}");
-        diagnostics.push(Diagnostic::error((), message).help(help.clone()));
+        diagnostics.push(Diagnostic::error(Some("minimum"), message).help(help.clone()));
     }
     if let Some(maximum) = bound(maximum).filter(|maximum| *maximum > most) {
         let message = format!("maximum {maximum} is greater than the largest `{name}`, {most}");
-        diagnostics.push(Diagnostic::error((), message).help(help));
+        diagnostics.push(Diagnostic::error(Some("maximum"), message).help(help));
     }
     if name == "i32" && format.as_deref() == Some("int64") {
         let message = "`format = \"int64\"` allows integers that do not fit into `i32`";
-        diagnostics.push(Diagnostic::error((), message).help("change the type of the field to `i64`"));
+        diagnostics
+            .push(Diagnostic::error(Some("format"), message).help("change the type of the field to `i64`"));
     }
 }
 

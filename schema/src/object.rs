@@ -5,13 +5,14 @@ use std::sync::Arc;
 use rbuilder_diagnostic::Diagnostic;
 
 use crate::absent::AbsentValues;
-use crate::apply::apply_markers;
+use crate::apply::{apply_markers, in_marker};
+use crate::assemble::MarkerName;
 use crate::build::of_type;
 use crate::number::check_integer;
 use crate::{Cel, Field, Markers, OneOf, Presence, Schema, SchemaType, Site, Slot, cel_name};
 
 /// A diagnostic about one field, by its position in the list.
-pub(crate) type FieldDiagnostic = (usize, Diagnostic<()>);
+pub(crate) type FieldDiagnostic = (usize, Diagnostic<MarkerName>);
 
 /// Builds the schema of an object from its fields; `site` is that of a field by position.
 pub(crate) fn object_schema(
@@ -31,7 +32,7 @@ pub(crate) fn object_schema(
                     |property: &mut Arc<Schema>| absent.fill_in(site(position), field, property);
                 add(field, slot, &mut fill_in, &mut schema, &mut found);
             }
-            None => found.push(Diagnostic::error((), "the type of the field could not be read")),
+            None => found.push(Diagnostic::error(None, "the type of the field could not be read")),
         }
         diagnostics.extend(found.into_iter().map(|diagnostic| (position, diagnostic)));
     }
@@ -57,7 +58,12 @@ fn reads_without(field: &Field, slot: &Slot) -> bool {
 }
 
 /// A marker cannot make serde read what it does not: objects that the API server takes would break the program.
-fn check_readable(field: &Field, slot: &Slot, property: &Schema, diagnostics: &mut Vec<Diagnostic<()>>) {
+fn check_readable(
+    field: &Field,
+    slot: &Slot,
+    property: &Schema,
+    diagnostics: &mut Vec<Diagnostic<MarkerName>>,
+) {
     if field.markers.optional != Some(true) && !field.markers.nullable {
         return;
     }
@@ -67,13 +73,16 @@ fn check_readable(field: &Field, slot: &Slot, property: &Schema, diagnostics: &m
         && !reads_without(field, slot)
         && property.default.is_none()
     {
-        let diagnostic = Diagnostic::error((), "serde requires this field, so it cannot be `optional`");
+        let diagnostic = Diagnostic::error(
+            Some("optional"),
+            "serde requires this field, so it cannot be `optional`",
+        );
         diagnostics.push(diagnostic.help("make it an `Option`, or add `default` to `#[serde(…)]`"));
     }
     let is_typed = property.schema_type.is_some() && !property.preserve_unknown_fields;
     if field.markers.nullable && is_typed && !field.stated && !slot.optional && !slot.schema.nullable {
         let diagnostic = Diagnostic::error(
-            (),
+            Some("nullable"),
             "serde does not accept `null` here, so the field cannot be `nullable`",
         );
         diagnostics.push(diagnostic.help("make it an `Option`"));
@@ -82,7 +91,7 @@ fn check_readable(field: &Field, slot: &Slot, property: &Schema, diagnostics: &m
 
 /// Reports markers on a value, its items and its values that ask for more than the Rust type can hold; `own` is the schema
 /// of that type before markers.
-pub(crate) fn check_range(markers: &Markers, own: &Schema, diagnostics: &mut Vec<Diagnostic<()>>) {
+pub(crate) fn check_range(markers: &Markers, own: &Schema, diagnostics: &mut Vec<Diagnostic<MarkerName>>) {
     check_integer(&markers.validation, own, diagnostics);
     let parts = [
         ("items", &markers.items, &own.items),
@@ -95,12 +104,12 @@ pub(crate) fn check_range(markers: &Markers, own: &Schema, diagnostics: &mut Vec
         let is_typed = own.schema_type.is_some() && !own.preserve_unknown_fields;
         if markers.nullable && is_typed && !own.nullable {
             let diagnostic = Diagnostic::error(
-                (),
+                Some(name),
                 format!("serde does not accept `null` here, so `{name}` cannot be `nullable`"),
             );
             diagnostics.push(diagnostic.help("use `Option` as the type of the items or values"));
         }
-        check_range(markers, own, diagnostics);
+        in_marker(name, diagnostics, |found| check_range(markers, own, found));
     }
 }
 
@@ -110,7 +119,7 @@ fn add(
     slot: &Slot,
     fill_in: &mut dyn FnMut(&mut Arc<Schema>) -> bool,
     schema: &mut Schema,
-    diagnostics: &mut Vec<Diagnostic<()>>,
+    diagnostics: &mut Vec<Diagnostic<MarkerName>>,
 ) {
     let had = diagnostics.len();
     let mut property = if field.markers.schemaless {
@@ -154,17 +163,17 @@ fn add(
     }
     if schema.properties.insert(name, property).is_some() {
         diagnostics.push(Diagnostic::error(
-            (),
+            None,
             format!("duplicate field name \"{}\" in JSON", field.name),
         ));
     }
 }
 
 /// The rule by which an optional field, once set, stays: it is the parent's, for an absent field has no rules.
-fn once_set(name: &str, diagnostics: &mut Vec<Diagnostic<()>>) -> Option<Cel> {
+fn once_set(name: &str, diagnostics: &mut Vec<Diagnostic<MarkerName>>) -> Option<Cel> {
     let Some(path) = cel_name(name) else {
         diagnostics.push(Diagnostic::error(
-            (),
+            Some("immutable"),
             format!("CEL cannot refer to the field \"{name}\""),
         ));
         return None;
@@ -177,21 +186,21 @@ fn once_set(name: &str, diagnostics: &mut Vec<Diagnostic<()>>) -> Option<Cel> {
 }
 
 /// Puts the fields of a flattened value among the parent's.
-fn flatten(field: &Field, slot: &Slot, schema: &mut Schema, diagnostics: &mut Vec<Diagnostic<()>>) {
+fn flatten(field: &Field, slot: &Slot, schema: &mut Schema, diagnostics: &mut Vec<Diagnostic<MarkerName>>) {
     if (Markers {
         optional: None,
         ..field.markers.clone()
     }) != *Markers::none()
     {
         let diagnostic = Diagnostic::error(
-            (),
+            None,
             "markers have no effect on a flattened field, which does not appear in JSON",
         );
         diagnostics.push(diagnostic.help("move the markers to the fields of its type"));
     }
     let inner = &slot.schema;
     if inner.schema_type.is_none() && !inner.any_of.is_empty() && !inner.int_or_string {
-        let diagnostic = Diagnostic::error((), "a type that can be a string cannot be flattened");
+        let diagnostic = Diagnostic::error(None, "a type that can be a string cannot be flattened");
         diagnostics.push(diagnostic.help("write `{}` after the name of each variant without data"));
         return;
     }
@@ -200,7 +209,7 @@ fn flatten(field: &Field, slot: &Slot, schema: &mut Schema, diagnostics: &mut Ve
         return;
     }
     if inner.schema_type != Some(SchemaType::Object) && !inner.preserve_unknown_fields {
-        let diagnostic = Diagnostic::error((), "expected a struct, an enum of structs or a map to flatten");
+        let diagnostic = Diagnostic::error(None, "expected a struct, an enum of structs or a map to flatten");
         diagnostics.push(diagnostic.help("remove `#[serde(flatten)]`"));
         return;
     }
@@ -210,11 +219,11 @@ fn flatten(field: &Field, slot: &Slot, schema: &mut Schema, diagnostics: &mut Ve
 }
 
 /// Joins the fields of one object schema with those of another.
-fn hoist(inner: &Schema, optional: bool, schema: &mut Schema, diagnostics: &mut Vec<Diagnostic<()>>) {
+fn hoist(inner: &Schema, optional: bool, schema: &mut Schema, diagnostics: &mut Vec<Diagnostic<MarkerName>>) {
     for (name, property) in &inner.properties {
         if schema.properties.insert(name.clone(), property.clone()).is_some() {
             diagnostics.push(Diagnostic::error(
-                (),
+                None,
                 format!("duplicate field name \"{name}\" in JSON"),
             ));
         }
@@ -225,7 +234,7 @@ fn hoist(inner: &Schema, optional: bool, schema: &mut Schema, diagnostics: &mut 
     schema.preserve_unknown_fields |= inner.preserve_unknown_fields;
     if inner.max_properties.is_some() {
         let diagnostic = Diagnostic::error(
-            (),
+            None,
             "flattened fields are merged with others, so they cannot be counted",
         );
         diagnostics.push(diagnostic.help("remove `max_properties` from the type"));
@@ -296,7 +305,7 @@ pub(crate) fn one_of_rules(
     rules: &[OneOf],
     fields: &[Field],
     slots: &[Slot],
-    diagnostics: &mut Vec<Diagnostic<()>>,
+    diagnostics: &mut Vec<Diagnostic<MarkerName>>,
 ) -> Vec<Cel> {
     let mut sorted: Vec<&OneOf> = rules.iter().collect();
     sorted.sort_by_key(|rule| match rule {
@@ -314,9 +323,13 @@ fn one_of_rule(
     rule: &OneOf,
     fields: &[Field],
     slots: &[Slot],
-    diagnostics: &mut Vec<Diagnostic<()>>,
+    diagnostics: &mut Vec<Diagnostic<MarkerName>>,
 ) -> Option<Cel> {
-    let (OneOf::AtMost(idents) | OneOf::Exactly(idents) | OneOf::AtLeast(idents)) = rule;
+    let (marker, idents) = match rule {
+        OneOf::AtMost(idents) => ("at_most_one_of", idents),
+        OneOf::Exactly(idents) => ("exactly_one_of", idents),
+        OneOf::AtLeast(idents) => ("at_least_one_of", idents),
+    };
     let mut names = Vec::with_capacity(idents.len());
     for ident in idents {
         let Some(field) = fields.iter().find(|field| field.ident == *ident) else {
@@ -325,7 +338,7 @@ fn one_of_rule(
         };
         if !slots.get(field.slot).is_some_and(|slot| is_optional(field, slot)) {
             let diagnostic = Diagnostic::error(
-                (),
+                Some(marker),
                 format!("the field `{ident}` is required and therefore always set"),
             );
             diagnostics.push(diagnostic.help("make it an `Option`, or add `#[serde(default)]`"));
@@ -333,7 +346,7 @@ fn one_of_rule(
         match cel_name(&field.name) {
             Some(path) => names.push((field.name.as_str(), path)),
             None => diagnostics.push(Diagnostic::error(
-                (),
+                Some(marker),
                 format!("CEL cannot refer to the field \"{}\"", field.name),
             )),
         }

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::import::{OWN, import_schema};
 use crate::kube_quirks::{deny_null, shield_from_kube};
 use crate::type_name::refine_by_type_name;
-use crate::{Container, ESCAPE, Schema, Shape, Slot, assemble_with_defaults};
+use crate::{Container, ESCAPE, Part, Schema, Shape, Slot, assemble_with_defaults};
 
 pub use crate::Site;
 
@@ -100,7 +100,7 @@ fn enter(name: &'static str) -> (Entered, usize) {
     })
 }
 
-fn report(container: &Container, diagnostics: &[Diagnostic<Site>]) -> String {
+fn report(container: &Container, diagnostics: &[Diagnostic<Part>]) -> String {
     let lines = diagnostics.iter().map(|diagnostic| {
         let help = diagnostic
             .help
@@ -109,7 +109,7 @@ fn report(container: &Container, diagnostics: &[Diagnostic<Site>]) -> String {
             .unwrap_or_default();
         format!(
             "\n  {}: {}{help}",
-            place(container, &diagnostic.place),
+            place(container, &diagnostic.place.site),
             diagnostic.message
         )
     });

@@ -40,7 +40,7 @@ impl SchemaType {
     }
 
     /// Returns the noun for a value of this type in messages.
-    pub(crate) fn noun(self) -> &'static str {
+    pub fn noun(self) -> &'static str {
         match self {
             SchemaType::Array => "a list",
             SchemaType::Boolean => "a boolean",

@@ -48,8 +48,8 @@ fn visit(schema: &Schema, path: &mut String, diagnostics: &mut Vec<Diagnostic<St
         error("an embedded resource must be an object".into(), None);
     }
     if let Some(list_type) = schema.list_type {
-        for (message, help) in check_list_map(list_type, schema) {
-            error(message, help);
+        for mistake in check_list_map(list_type, schema) {
+            error(mistake.message, mistake.help);
         }
     }
     if schema.items.as_deref().is_some_and(|items| items.nullable)
@@ -197,8 +197,8 @@ fn check_part(part: &Schema, schema: &Schema, path: &mut String, diagnostics: &m
     }
 }
 
-/// Returns message and help for a mistake in the merging of one list.
-pub(crate) fn check_list_map(list_type: ListType, schema: &Schema) -> Vec<(String, Option<String>)> {
+/// Returns the mistakes in the merging of one list, each with the marker that it is about.
+pub(crate) fn check_list_map(list_type: ListType, schema: &Schema) -> Vec<Diagnostic<&'static str>> {
     let Some(items) = schema.items.as_deref() else {
         return Vec::new();
     };
@@ -206,11 +206,8 @@ pub(crate) fn check_list_map(list_type: ListType, schema: &Schema) -> Vec<(Strin
         ListType::Atomic => Vec::new(),
         ListType::Set => check_set(items),
         ListType::Map if items.schema_type != Some(SchemaType::Object) => {
-            let help = "write `list_type = \"set\"` or `\"atomic\"`".to_owned();
-            vec![(
-                "items of a list of type `map` must be objects".to_owned(),
-                Some(help),
-            )]
+            let help = "write `list_type = \"set\"` or `\"atomic\"`";
+            vec![Diagnostic::error("list_type", "items of a list of type `map` must be objects").help(help)]
         }
         ListType::Map => schema
             .list_map_keys
@@ -220,7 +217,7 @@ pub(crate) fn check_list_map(list_type: ListType, schema: &Schema) -> Vec<(Strin
     }
 }
 
-fn check_set(items: &Schema) -> Vec<(String, Option<String>)> {
+fn check_set(items: &Schema) -> Vec<Diagnostic<&'static str>> {
     let atomic = match items.schema_type {
         Some(SchemaType::Object) => items.map_type == Some(crate::MapType::Atomic),
         Some(SchemaType::Array) => items
@@ -233,14 +230,13 @@ fn check_set(items: &Schema) -> Vec<(String, Option<String>)> {
     if atomic {
         return Vec::new();
     }
-    let help = "write `list_type = \"map\"` with `list_map_keys`, or `\"atomic\"`".to_owned();
-    vec![(
-        "items of a list of type `set` must be scalars, not objects".to_owned(),
-        Some(help),
-    )]
+    let message = "items of a list of type `set` must be scalars, not objects";
+    let help = "write `list_type = \"map\"` with `list_map_keys`, or `\"atomic\"`";
+    vec![Diagnostic::error("list_type", message).help(help)]
 }
 
-fn check_key(key: &str, items: &Schema) -> Option<(String, Option<String>)> {
+fn check_key(key: &str, items: &Schema) -> Option<Diagnostic<&'static str>> {
+    let error = |message: &str| Diagnostic::error("list_map_keys", format!("list map key `{key}` {message}"));
     let Some(property) = items.properties.get(key) else {
         let keys = items.properties.iter();
         let keys: Vec<&str> = keys
@@ -251,23 +247,17 @@ fn check_key(key: &str, items: &Schema) -> Option<(String, Option<String>)> {
             true => "give the items a field with a scalar, or use another list type".to_owned(),
             false => describe_candidates(key, keys.iter().copied()),
         };
-        return Some((
-            format!("list map key `{key}` is not a field of the items"),
-            Some(help),
-        ));
+        return Some(error("is not a field of the items").help(help));
     };
     if !is_scalar(property) && property.schema_type.is_some() {
-        return Some((format!("list map key `{key}` must be a scalar"), None));
+        return Some(error("must be a scalar"));
     }
     if property.nullable {
-        return Some((format!("list map key `{key}` must not be nullable"), None));
+        return Some(error("must not be nullable"));
     }
     if !items.required.contains(key) && property.default.is_none() {
-        let help = "make the field required, or add a default".to_owned();
-        return Some((
-            format!("list map key `{key}` must be required or have a default"),
-            Some(help),
-        ));
+        let help = "make the field required, or add a default";
+        return Some(error("must be required or have a default").help(help));
     }
     None
 }

@@ -44,8 +44,8 @@ pub use kubernetes::resources;
 pub use mark::{MarkKind, lex_file};
 pub use marker::{ROOT_SCHEMA_KEYS, pattern_problem};
 pub use model::{
-    AbsentField, AbsentValue, Conversion, CustomResource, DefaultSource, FieldValue, OneWay, PrintColumn,
-    RbacRule, Scale, SchemaFunction, SchemaMode, SelectableField, Type,
+    AbsentField, AbsentValue, Conversion, CustomResource, DefaultSource, FieldValue, MarkerSpan, OneWay,
+    PrintColumn, RbacRule, Scale, SchemaFunction, SchemaMode, SelectableField, Type,
 };
 pub use printer_column::check_printer_columns;
 pub use rbac::{

@@ -34,6 +34,8 @@ pub struct Type {
     pub sites: Vec<Span>,
     /// For each variant, where each of its named fields is.
     pub variant_sites: Vec<Vec<Span>>,
+    /// The places of markers on the type, its fields and its variants.
+    pub marker_spans: Vec<MarkerSpan>,
     /// `#[kube(group, version, kind, …)]`, when it derives `CustomResource`.
     pub custom_resource: Option<CustomResource>,
     /// `from` or `into` without the other, where serde derives both ways.
@@ -52,6 +54,17 @@ pub struct Type {
     pub repr: Option<String>,
     /// The position of the variant with `#[default]`.
     pub default_variant: Option<usize>,
+}
+
+/// The place of one marker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MarkerSpan {
+    /// The place of the name of the type, field or variant that has it.
+    pub owner: Span,
+    /// The name of the marker or constraint.
+    pub name: &'static str,
+    /// The place of its value, or of its name if it has none.
+    pub span: Span,
 }
 
 /// A function of the program that returns a schema: `#[schemars(schema_with = "path")]`.
@@ -91,6 +104,14 @@ impl AbsentField<'_> {
 }
 
 impl Type {
+    /// Returns the place of a marker on the part of the type that is named at `owner`; `None` if it is not written there, as
+    /// where another tool's attribute stands for it.
+    pub fn marker_span(&self, owner: Span, name: &str) -> Option<Span> {
+        let mut spans = self.marker_spans.iter();
+        let found = spans.find(|marker| marker.owner == owner && marker.name == name)?;
+        Some(found.span)
+    }
+
     /// The type of the values of a slot, which need not be that of its schema.
     pub fn value_type(&self, slot: usize) -> Option<&TypeRef> {
         self.value_types.get(&slot).or_else(|| self.slots.get(slot))
@@ -299,6 +320,16 @@ pub struct Scale {
     pub spec_replicas_path: String,
     pub status_replicas_path: String,
     pub label_selector_path: Option<String>,
+    /// The places of the paths, by the names above; none for kube's JSON.
+    pub path_spans: Vec<(&'static str, Span)>,
+}
+
+impl Scale {
+    /// Returns the place of a path, or of the whole marker.
+    pub fn span_of(&self, name: &str) -> Span {
+        let found = self.path_spans.iter().find(|(known, _)| *known == name);
+        found.map_or(self.span, |(_, span)| *span)
+    }
 }
 
 /// `printcolumn(…)`, in either of kube's spellings.

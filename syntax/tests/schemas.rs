@@ -3,7 +3,7 @@
 use rbuilder_reader::grammar::{Item, ItemKind, Items};
 use rbuilder_reader::token::lex;
 use rbuilder_reader::{Diagnostic, Span, TypeKind, TypeRef};
-use rbuilder_schema::{Schema, Slot, array_of, assemble, known, map_of};
+use rbuilder_schema::{Part, Schema, Slot, array_of, assemble, known, map_of};
 use rbuilder_syntax::{Session, Type, parse_type};
 use serde_json::{Value, json};
 
@@ -87,7 +87,11 @@ fn build(source: &str) -> Result<Value, Vec<String>> {
         .map_err(|diagnostics| {
             diagnostics
                 .into_iter()
-                .map(|diagnostic| format!("{:?}: {}", diagnostic.place, diagnostic.message))
+                .map(|diagnostic| {
+                    let Part { site, marker } = diagnostic.place;
+                    let marker = marker.map(|name| format!(" `{name}`")).unwrap_or_default();
+                    format!("{site:?}{marker}: {}", diagnostic.message)
+                })
                 .collect()
         })
 }
@@ -362,27 +366,27 @@ fn what_does_not_fit_is_refused() {
     );
     refused(
         "struct S { #[kube(validation(enum = [3]))] a: Narrow }",
-        &["Field(0): no value of this `enum` is in the `enum` of the type"],
+        &["Field(0) `enum`: no value of this `enum` is in the `enum` of the type"],
     );
     refused(
         "struct S { #[kube(default = 9)] a: Narrow }",
-        &["Field(0): invalid default: 9 is not one of the allowed values (2, 4, 6)"],
+        &["Field(0) `default`: invalid default: 9 is not one of the allowed values (2, 4, 6)"],
     );
     refused(
         "struct S { #[kube(validation(minimum = 1))] a: Item }",
-        &["Field(0): `minimum` applies to numbers; this value is an object"],
+        &["Field(0) `minimum`: `minimum` applies to numbers; this value is an object"],
     );
     refused(
         "struct S { #[kube(default = { \"nam\": \"x\" })] a: Item }",
-        &["Field(0): invalid default: missing field `name`"],
+        &["Field(0) `default`: invalid default: missing field `name`"],
     );
     refused(
         "struct S { #[kube(list_type = \"map\", list_map_keys = [\"note\"])] a: Vec<Item> }",
-        &["Field(0): list map key `note` must be required or have a default"],
+        &["Field(0) `list_map_keys`: list map key `note` must be required or have a default"],
     );
     refused(
         "struct S { #[kube(list_type = \"set\")] a: Vec<Item> }",
-        &["Field(0): items of a list of type `set` must be scalars, not objects"],
+        &["Field(0) `list_type`: items of a list of type `set` must be scalars, not objects"],
     );
     refused(
         "struct S { a: i32, #[serde(rename = \"a\")] b: i32 }",
@@ -394,7 +398,7 @@ fn what_does_not_fit_is_refused() {
     );
     refused(
         "#[crd(exactly_one_of(a, b))] struct S { a: i32, b: Option<i32> }",
-        &["Container: the field `a` is required and therefore always set"],
+        &["Container `exactly_one_of`: the field `a` is required and therefore always set"],
     );
     refused(
         "#[serde(untagged)] enum E { A { x: bool }, B { x: i32 } }",

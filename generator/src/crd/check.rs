@@ -141,24 +141,28 @@ fn check_scale(version: &Version<'_>, scale: &Scale, schemas: &mut Schemas<'_>) 
                 let message = format!("`{key}` does not exist: unknown field `{name}`");
                 let help = match near {
                     Some(near) => format!("did you mean `{near}`?"),
-                    None => "use the JSON names of the fields; an autoscaler finds nothing at this path"
-                        .to_owned(),
+                    None => {
+                        "use the JSON names of the fields; the scale subresource finds nothing at this path"
+                            .to_owned()
+                    }
                 };
-                warn(version, scale.span, message, &help, schemas);
+                warn(version, scale.span_of(key), message, &help, schemas);
                 continue;
             }
-            PathEnd::Schema(schema) if schema.schema_type.is_some_and(|found| found != expected) => {
-                let expected = if expected == SchemaType::Integer {
-                    "an integer"
-                } else {
-                    "a string"
-                };
-                format!("expected {expected} at `{key}`")
+            PathEnd::Schema(schema)
+                if let Some(found) = schema.schema_type.filter(|found| *found != expected) =>
+            {
+                format!("expected {} at `{key}`, found {}", expected.noun(), found.noun())
             }
             _ => continue,
         };
-        let help = "use the JSON names of the fields; an autoscaler finds nothing at this path";
-        error(version, scale.span, problem, help, schemas);
+        let help = match key {
+            "label_selector_path" => {
+                "use the path of a string such as `.status.selector`, and write the selector of the pods there"
+            }
+            _ => "use the path of a field with an integer",
+        };
+        error(version, scale.span_of(key), problem, help, schemas);
     }
 }
 

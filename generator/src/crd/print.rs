@@ -148,6 +148,8 @@ fn write_rule(rule: &Cel, entries: &mut Entries<'_>) {
         reason,
         rule,
         origin: _,
+        message_expression_origin: _,
+        field_path_origin: _,
     } = rule;
     text(entries, "fieldPath", field_path);
     text(entries, "message", message);

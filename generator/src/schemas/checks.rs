@@ -4,14 +4,14 @@
 use std::ops::Range;
 
 use rbuilder_reader::Span;
-use rbuilder_schema::{RECURSION, Shape, Site, Slot};
+use rbuilder_schema::{Part, RECURSION, Shape, Site, Slot};
 use rbuilder_syntax::{AbsentField, Type};
 
 use super::{Instance, MAX_DEPTH, Schemas};
 use crate::defaults;
 use crate::nulls::{find_reached, list_read_slots};
 use crate::package::{Direction, TypeId};
-use crate::place::Place;
+use crate::place::{FileId, Place};
 use crate::resolve::{Scope, Ty};
 use crate::serde_forms;
 
@@ -52,7 +52,7 @@ impl Schemas<'_> {
 
     /// Returns whether an error was already reported for an attribute of the field, that is, one between the field and the
     /// item before it, or of a newtype: what is wrong with the schema follows from it as a rule, in other words.
-    pub(super) fn is_reported(&mut self, model: &Type, site: &Site, place: Place) -> bool {
+    pub(super) fn is_reported(&mut self, model: &Type, site: &Site, file: FileId) -> bool {
         let before = match *site {
             Site::Field(0) => Site::Container,
             Site::Field(position) => Site::Field(position - 1),
@@ -62,12 +62,12 @@ impl Schemas<'_> {
             Site::Container if let Shape::Transparent(slot) = model.container.shape => {
                 return self
                     .report()
-                    .has_error_within(place.file, attributes_of_newtype(model, slot));
+                    .has_error_within(file, attributes_of_newtype(model, slot));
             }
             Site::Container | Site::Variant(_) => return false,
         };
-        let attributes = span_of(model, &before).range().end..place.span.range().start;
-        self.report().has_error_within(place.file, attributes)
+        let attributes = span_of(model, &before).range().end..span_of(model, site).range().start;
+        self.report().has_error_within(file, attributes)
     }
 
     /// The form of a type is that of its fields only as far as serde's derives make it.
@@ -221,6 +221,13 @@ impl Schemas<'_> {
 fn attributes_of_newtype(model: &Type, slot: usize) -> Range<usize> {
     let end = model.slots.get(slot).map_or(model.span, |ty| ty.span);
     model.start as usize..end.range().start
+}
+
+/// The place of a marker that is written there, else that of what it is on.
+pub(super) fn span_of_part(model: &Type, part: &Part) -> Span {
+    let owner = span_of(model, &part.site);
+    let marker = part.marker.and_then(|name| model.marker_span(owner, name));
+    marker.unwrap_or(owner)
 }
 
 /// The place of a part of a type.

@@ -14,7 +14,7 @@ use rbuilder_schema::{
 use rbuilder_syntax::{SchemaFunction, Type};
 use serde_json::Value;
 
-use self::checks::span_of;
+use self::checks::{span_of, span_of_part};
 use crate::advice;
 use crate::crd::embedded_schema;
 use crate::defaults::{self, Evaluator};
@@ -416,16 +416,16 @@ impl<'a> Schemas<'a> {
             // What is wrong may follow from what could not be read.
             Err(_) if model.is_incomplete => None,
             Err(diagnostics) => {
-                for diagnostic in diagnostics {
-                    let site = diagnostic.place;
+                // What is wrong with the markers of a field has been told where they are.
+                let untold: Vec<_> = diagnostics
+                    .into_iter()
+                    .filter(|diagnostic| !self.is_reported(model, &diagnostic.place.site, item.file))
+                    .collect();
+                for diagnostic in untold {
                     let place = Place {
                         file: item.file,
-                        span: span_of(model, &site),
+                        span: span_of_part(model, &diagnostic.place),
                     };
-                    // What is wrong with the markers of a field has been told where they are.
-                    if self.is_reported(model, &site, place) {
-                        continue;
-                    }
                     self.error::<()>(place, diagnostic.message, &diagnostic.help.unwrap_or_default());
                 }
                 None

@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use rbuilder_diagnostic::Diagnostic;
 use serde_json::{Number, Value};
 
+use crate::assemble::MarkerName;
 use crate::number::is_integral;
 use crate::satisfy::find_contradiction;
 use crate::structural::check_alternatives;
@@ -27,7 +28,7 @@ fn sized(validation: &Validation, schema: &Schema) -> Validation {
 pub(super) fn apply_constraints(
     validation: &Validation,
     schema: &mut Schema,
-    diagnostics: &mut Vec<Diagnostic<()>>,
+    diagnostics: &mut Vec<Diagnostic<MarkerName>>,
 ) {
     if validation.min_size.is_some() || validation.max_size.is_some() {
         return apply_constraints(&sized(validation, schema), schema, diagnostics);
@@ -128,7 +129,11 @@ pub(super) fn apply_constraints(
 }
 
 /// Puts alternatives beside those that a schema has; it holds one list of each sort, so further ones go under `allOf`.
-fn join_alternatives(alternatives: &Schema, schema: &mut Schema, diagnostics: &mut Vec<Diagnostic<()>>) {
+fn join_alternatives(
+    alternatives: &Schema,
+    schema: &mut Schema,
+    diagnostics: &mut Vec<Diagnostic<MarkerName>>,
+) {
     let is_taken = !schema.one_of.is_empty() || !schema.any_of.is_empty() || schema.not.is_some();
     if is_taken {
         schema.all_of.push(alternatives.clone());
@@ -143,14 +148,14 @@ fn join_alternatives(alternatives: &Schema, schema: &mut Schema, diagnostics: &m
         diagnostics.push(
             diagnostic
                 .map_message(|message| format!("{invalid}: {message}"))
-                .at(()),
+                .at(None),
         );
     }
 }
 
 /// Returns whether the API server checks a format on this type; it warns about a format of another type on every apply.
 /// A format that it does not know at all is reported where it is written.
-fn format_suits(format: &str, schema: &Schema, diagnostics: &mut Vec<Diagnostic<()>>) -> bool {
+fn format_suits(format: &str, schema: &Schema, diagnostics: &mut Vec<Diagnostic<MarkerName>>) -> bool {
     let noun = match format_type(format) {
         Some(SchemaType::Integer) if schema.schema_type != Some(SchemaType::Integer) => "integers",
         Some(SchemaType::Number) if schema.schema_type != Some(SchemaType::Number) => "numbers",
@@ -163,7 +168,7 @@ fn format_suits(format: &str, schema: &Schema, diagnostics: &mut Vec<Diagnostic<
     };
     let this = schema.noun();
     diagnostics.push(Diagnostic::error(
-        (),
+        Some("format"),
         format!("the format `{format}` applies to {noun}; this value is {this}"),
     ));
     false
@@ -202,11 +207,11 @@ enum Subject {
 }
 
 /// Returns whether constraints of this sort apply to the schema, and reports each that does not.
-fn fits<'a>(
-    names: impl Iterator<Item = &'a str>,
+fn fits(
+    names: impl Iterator<Item = &'static str>,
     subject: Subject,
     schema: &Schema,
-    diagnostics: &mut Vec<Diagnostic<()>>,
+    diagnostics: &mut Vec<Diagnostic<MarkerName>>,
 ) -> bool {
     let (fits, noun) = match subject {
         Subject::Number => (
@@ -222,24 +227,27 @@ fn fits<'a>(
     };
     if !fits {
         let this = schema.noun();
-        diagnostics.extend(
-            names.map(|name| {
-                Diagnostic::error((), format!("`{name}` applies to {noun}; this value is {this}"))
-            }),
-        );
+        diagnostics.extend(names.map(|name| {
+            Diagnostic::error(
+                Some(name),
+                format!("`{name}` applies to {noun}; this value is {this}"),
+            )
+        }));
     }
     fits
 }
 
 fn check_whole<'a>(
-    numbers: impl Iterator<Item = (&'a str, &'a Number)>,
+    numbers: impl Iterator<Item = (&'static str, &'a Number)>,
     schema: &Schema,
-    diagnostics: &mut Vec<Diagnostic<()>>,
+    diagnostics: &mut Vec<Diagnostic<MarkerName>>,
 ) {
     if schema.schema_type == Some(SchemaType::Integer) {
         for (name, number) in numbers.filter(|(_, number)| !is_integral(number)) {
-            let diagnostic =
-                Diagnostic::error((), format!("expected an integer for `{name}`, found `{number}`"));
+            let diagnostic = Diagnostic::error(
+                Some(name),
+                format!("expected an integer for `{name}`, found `{number}`"),
+            );
             diagnostics.push(diagnostic.help("write an integer, or change the type of the field"));
         }
     }
@@ -304,7 +312,7 @@ fn match_pattern(pattern: Option<&str>, schema: &mut Schema) {
     }
 }
 
-fn restrict(allowed: &[Value], schema: &mut Schema, diagnostics: &mut Vec<Diagnostic<()>>) {
+fn restrict(allowed: &[Value], schema: &mut Schema, diagnostics: &mut Vec<Diagnostic<MarkerName>>) {
     if allowed.is_empty() {
         return;
     }
@@ -317,7 +325,10 @@ fn restrict(allowed: &[Value], schema: &mut Schema, diagnostics: &mut Vec<Diagno
             ..Schema::default()
         };
         if let Err(reason) = validate(value, &type_only) {
-            diagnostics.push(Diagnostic::error((), format!("invalid `enum` value: {reason}")));
+            diagnostics.push(Diagnostic::error(
+                Some("enum"),
+                format!("invalid `enum` value: {reason}"),
+            ));
         }
     }
     if schema.enumeration.is_empty() {
@@ -332,7 +343,10 @@ fn restrict(allowed: &[Value], schema: &mut Schema, diagnostics: &mut Vec<Diagno
         .collect();
     if both.is_empty() {
         let of_type: Vec<_> = schema.enumeration.iter().map(Value::to_string).collect();
-        let diagnostic = Diagnostic::error((), "no value of this `enum` is in the `enum` of the type");
+        let diagnostic = Diagnostic::error(
+            Some("enum"),
+            "no value of this `enum` is in the `enum` of the type",
+        );
         diagnostics.push(diagnostic.help(format!("use values of the type: {}", of_type.join(", "))));
         return;
     }
@@ -343,11 +357,11 @@ fn restrict(allowed: &[Value], schema: &mut Schema, diagnostics: &mut Vec<Diagno
 pub(super) fn check_constraints(
     validation: &Validation,
     schema: &Schema,
-    diagnostics: &mut Vec<Diagnostic<()>>,
+    diagnostics: &mut Vec<Diagnostic<MarkerName>>,
 ) {
     if let Some(contradiction) = find_contradiction(schema) {
         diagnostics.push(
-            Diagnostic::error((), contradiction)
+            Diagnostic::error(None, contradiction)
                 .help("relax this constraint: the constraints of the type apply as well"),
         );
         return;
@@ -357,7 +371,7 @@ pub(super) fn check_constraints(
             && let Err(reason) = fits_constraints(value, schema)
         {
             diagnostics.push(Diagnostic::error(
-                (),
+                Some("enum"),
                 format!("`enum` value can never be valid: {reason}"),
             ));
         }

@@ -8,18 +8,19 @@ use std::sync::Arc;
 use rbuilder_diagnostic::Diagnostic;
 use serde_json::Value;
 
+use crate::assemble::MarkerName;
 use crate::build::{allow_null, int_or_string};
 use crate::rework::{self as meta, drop_object_meta, is_bare, keep_object_meta, shorten_descriptions};
 use crate::structural::check_list_map;
 use crate::validate::{check_default, validate};
-use crate::{Cel, ListType, Markers, Schema, SchemaType, Topology, Validation};
+use crate::{Cel, Markers, Schema, SchemaType, Topology, Validation};
 pub(crate) use constrain::drop_implied_bounds;
 use constrain::{apply_constraints, check_constraints};
 pub use parts::with_bounds_of_parts;
 
 /// Checks markers on a value of a known type, before the rest of its schema is: what is wrong here is wrong wherever the
-/// value stands. The diagnostics have no place: it is that of the markers.
-pub fn check_markers(markers: &Markers, mut schema: Schema) -> Vec<Diagnostic<()>> {
+/// value stands.
+pub fn check_markers(markers: &Markers, mut schema: Schema) -> Vec<Diagnostic<MarkerName>> {
     let mut diagnostics = Vec::new();
     apply_markers(markers, &mut schema, &mut diagnostics);
     diagnostics
@@ -27,7 +28,11 @@ pub fn check_markers(markers: &Markers, mut schema: Schema) -> Vec<Diagnostic<()
 
 /// Puts markers onto the schema of the value they are about. Where both constrain the same thing the tighter
 /// one holds, whichever side it comes from.
-pub(crate) fn apply_markers(markers: &Markers, schema: &mut Schema, diagnostics: &mut Vec<Diagnostic<()>>) {
+pub(crate) fn apply_markers(
+    markers: &Markers,
+    schema: &mut Schema,
+    diagnostics: &mut Vec<Diagnostic<MarkerName>>,
+) {
     // Destructured, so that a new marker cannot be forgotten here. What is about a field in its parent
     // (`immutable`, `optional`) and about several fields (`one_of`) is for the assembly of the parent.
     let Markers {
@@ -95,7 +100,10 @@ pub(crate) fn apply_markers(markers: &Markers, schema: &mut Schema, diagnostics:
         None => true,
     };
     if !has_object_meta {
-        let diagnostic = Diagnostic::error((), "expected an embedded object with `metadata`, found none");
+        let diagnostic = Diagnostic::error(
+            Some("embedded_object_meta"),
+            "expected an embedded object with `metadata`, found none",
+        );
         diagnostics.push(diagnostic.help("remove `embedded_object_meta`"));
     }
     override_text(&mut schema.description, description.as_deref());
@@ -125,23 +133,31 @@ pub(crate) fn apply_markers(markers: &Markers, schema: &mut Schema, diagnostics:
 
 /// Values that are written out must be values of the schema. A default of the type is asked again where the field
 /// asks for more than the type does.
-fn check_values(markers: &Markers, schema: &Schema, diagnostics: &mut Vec<Diagnostic<()>>) {
+fn check_values(markers: &Markers, schema: &Schema, diagnostics: &mut Vec<Diagnostic<MarkerName>>) {
     if let Some(default) = &markers.default {
         if let Err(reason) = check_default(default, schema) {
-            diagnostics.push(Diagnostic::error((), format!("invalid default: {reason}")));
+            diagnostics.push(Diagnostic::error(
+                Some("default"),
+                format!("invalid default: {reason}"),
+            ));
         }
     } else if let Some(default) = &schema.default
         && narrows(markers)
         && let Err(reason) = check_default(default, schema)
     {
-        let diagnostic =
-            Diagnostic::error((), format!("the default of the type is not valid here: {reason}"));
+        let diagnostic = Diagnostic::error(
+            None,
+            format!("the default of the type is not valid here: {reason}"),
+        );
         diagnostics.push(diagnostic.help("add `default = …` to the field"));
     }
     if let Some(example) = &markers.example
         && let Err(reason) = validate(example, schema)
     {
-        diagnostics.push(Diagnostic::error((), format!("invalid example: {reason}")));
+        diagnostics.push(Diagnostic::error(
+            Some("example"),
+            format!("invalid example: {reason}"),
+        ));
     }
 }
 
@@ -197,15 +213,18 @@ fn retype(schema_type: Option<SchemaType>, is_int_or_string: bool, schema: &mut 
     }
 }
 
-fn embed(schema: &mut Schema, diagnostics: &mut Vec<Diagnostic<()>>) {
+fn embed(schema: &mut Schema, diagnostics: &mut Vec<Diagnostic<MarkerName>>) {
     if schema.schema_type != Some(SchemaType::Object) {
         diagnostics.push(
-            Diagnostic::error((), "`embedded_resource` applies to objects")
-                .help("put it on a `RawExtension` or a struct"),
+            Diagnostic::error(
+                Some("embedded_resource"),
+                "`embedded_resource` applies to objects",
+            )
+            .help("put it on a `RawExtension` or a struct"),
         );
     } else if schema.properties.is_empty() && !schema.preserve_unknown_fields {
         let diagnostic = Diagnostic::error(
-            (),
+            Some("embedded_resource"),
             "an embedded resource needs `properties` or `preserve_unknown_fields`",
         );
         diagnostics.push(diagnostic.help("add `preserve_unknown_fields`"));
@@ -217,24 +236,35 @@ fn embed(schema: &mut Schema, diagnostics: &mut Vec<Diagnostic<()>>) {
 fn apply_inner(
     markers: Option<&Markers>,
     inner: Option<&mut Schema>,
-    name: &str,
+    name: &'static str,
     wanted: &str,
-    diagnostics: &mut Vec<Diagnostic<()>>,
+    diagnostics: &mut Vec<Diagnostic<MarkerName>>,
 ) {
     match (markers, inner) {
         (None, _) => {}
         (Some(markers), Some(inner)) => {
-            apply_markers(markers, inner, diagnostics);
+            in_marker(name, diagnostics, |found| apply_markers(markers, inner, found));
         }
         (Some(_), None) => diagnostics.push(Diagnostic::error(
-            (),
+            Some(name),
             format!("`{name}` applies to {wanted}; this value is not one"),
         )),
     }
 }
 
+/// Collects the diagnostics about what stands within a marker, whose place is that of the marker.
+pub(crate) fn in_marker(
+    name: &'static str,
+    diagnostics: &mut Vec<Diagnostic<MarkerName>>,
+    check: impl FnOnce(&mut Vec<Diagnostic<MarkerName>>),
+) {
+    let mut found = Vec::new();
+    check(&mut found);
+    diagnostics.extend(found.into_iter().map(|diagnostic| diagnostic.at(Some(name))));
+}
+
 /// The constraints on keys as CEL rules: OpenAPI has no word for them that a CRD may use.
-fn key_rules(keys: &Markers, diagnostics: &mut Vec<Diagnostic<()>>) -> Vec<Cel> {
+fn key_rules(keys: &Markers, diagnostics: &mut Vec<Diagnostic<MarkerName>>) -> Vec<Cel> {
     let Validation {
         min_length,
         max_length,
@@ -291,14 +321,14 @@ fn key_rules(keys: &Markers, diagnostics: &mut Vec<Diagnostic<()>>) -> Vec<Cel> 
     };
     if *keys != said {
         let diagnostic = Diagnostic::error(
-            (),
+            Some("keys"),
             "`keys(…)` supports only `min_length`, `max_length`, `pattern`, `enum` and `cel`",
         );
         diagnostics.push(diagnostic.help("remove the other arguments of `keys(…)`"));
     }
     for cel in &keys.cel {
         if cel.message_expression.is_some() || cel.optional_old_self.is_some() {
-            let diagnostic = Diagnostic::error((), "a rule on keys has access to the key only");
+            let diagnostic = Diagnostic::error(Some("keys"), "a rule on keys has access to the key only");
             diagnostics.push(
                 diagnostic
                     .help("use `message` instead of `message_expression`, and remove `optional_old_self`"),
@@ -327,7 +357,7 @@ pub(crate) fn cel_text(text: &str) -> String {
     format!("'{escaped}'")
 }
 
-fn merge_as(topology: &Topology, schema: &mut Schema, diagnostics: &mut Vec<Diagnostic<()>>) {
+fn merge_as(topology: &Topology, schema: &mut Schema, diagnostics: &mut Vec<Diagnostic<MarkerName>>) {
     let Topology {
         list_type,
         list_map_keys,
@@ -337,10 +367,11 @@ fn merge_as(topology: &Topology, schema: &mut Schema, diagnostics: &mut Vec<Diag
         if schema.schema_type == Some(SchemaType::Array) {
             schema.list_type = Some(*list_type);
             schema.list_map_keys = list_map_keys.clone();
-            check_list(*list_type, schema, diagnostics);
+            let mistakes = check_list_map(*list_type, schema);
+            diagnostics.extend(mistakes.into_iter().map(|mistake| mistake.map_place(Some)));
         } else {
             diagnostics.push(Diagnostic::error(
-                (),
+                Some("list_type"),
                 "`list_type` applies to lists; this value is not a list",
             ));
         }
@@ -350,25 +381,11 @@ fn merge_as(topology: &Topology, schema: &mut Schema, diagnostics: &mut Vec<Diag
             schema.map_type = Some(*map_type);
         } else {
             diagnostics.push(Diagnostic::error(
-                (),
+                Some("map_type"),
                 "`map_type` and `struct_type` apply to objects; this value is not an object",
             ));
         }
     }
-}
-
-fn check_list(list_type: ListType, schema: &Schema, diagnostics: &mut Vec<Diagnostic<()>>) {
-    diagnostics.extend(
-        check_list_map(list_type, schema)
-            .into_iter()
-            .map(|(message, help)| {
-                let diagnostic = Diagnostic::error((), message);
-                match help {
-                    Some(help) => diagnostic.help(help),
-                    None => diagnostic,
-                }
-            }),
-    );
 }
 
 #[cfg(test)]

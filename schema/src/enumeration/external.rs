@@ -6,10 +6,10 @@ use rbuilder_diagnostic::Diagnostic;
 
 use super::{Carried, Case, name, only_of, refuse_rules, requires};
 use crate::build::{any, of_type};
-use crate::{Schema, SchemaType, Site};
+use crate::{Part, Schema, SchemaType};
 
 /// Variants told apart by their key, of which at least one carries something.
-pub(super) fn external_enum(cases: Vec<Case<'_>>, diagnostics: &mut Vec<Diagnostic<Site>>) -> Schema {
+pub(super) fn external_enum(cases: Vec<Case<'_>>, diagnostics: &mut Vec<Diagnostic<Part>>) -> Schema {
     if cases.iter().any(|case| case.carried.is_none()) {
         return mixed(&cases, diagnostics);
     }
@@ -32,7 +32,7 @@ pub(super) fn external_enum(cases: Vec<Case<'_>>, diagnostics: &mut Vec<Diagnost
 }
 
 /// A text or an object: no type says that, so the content is open and only the names are checked.
-fn mixed(cases: &[Case<'_>], diagnostics: &mut Vec<Diagnostic<Site>>) -> Schema {
+fn mixed(cases: &[Case<'_>], diagnostics: &mut Vec<Diagnostic<Part>>) -> Schema {
     let contents = cases.iter().filter_map(|case| {
         let Carried { schema, .. } = case.carried.as_ref()?;
         Some((case.site(), schema))

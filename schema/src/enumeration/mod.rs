@@ -18,7 +18,7 @@ use crate::absent::AbsentValues;
 use crate::apply::apply_markers;
 use crate::build::of_type;
 use crate::object::object_schema;
-use crate::{Content, Field, Markers, Schema, SchemaType, Site, Slot, Tagging, Variant};
+use crate::{Content, Field, Markers, Part, Schema, SchemaType, Site, Slot, Tagging, Variant};
 
 /// One variant, and what it carries.
 struct Case<'a> {
@@ -47,7 +47,7 @@ pub(crate) fn enum_schema(
     variants: &[Variant],
     slots: &[Slot],
     absent: &mut AbsentValues<'_>,
-    diagnostics: &mut Vec<Diagnostic<Site>>,
+    diagnostics: &mut Vec<Diagnostic<Part>>,
 ) -> Schema {
     if variants.is_empty() {
         return no_value();
@@ -87,19 +87,19 @@ fn no_value() -> Schema {
 }
 
 /// Of two variants with one name, serde only ever reads the first.
-fn check_names(cases: &[Case<'_>], diagnostics: &mut Vec<Diagnostic<Site>>) {
+fn check_names(cases: &[Case<'_>], diagnostics: &mut Vec<Diagnostic<Part>>) {
     let mut names = BTreeSet::new();
     for case in cases {
         let name = case.variant.name.as_str();
         if !names.insert(name) {
             let diagnostic = Diagnostic::error((), format!("duplicate variant name \"{name}\" in JSON"));
-            diagnostics.push(diagnostic.at(case.site()));
+            diagnostics.push(diagnostic.at(case.site().into()));
         }
     }
 }
 
 /// The schema of variants that are told apart by key or tag.
-fn by_tag(tagging: &Tagging, cases: Vec<Case<'_>>, diagnostics: &mut Vec<Diagnostic<Site>>) -> Schema {
+fn by_tag(tagging: &Tagging, cases: Vec<Case<'_>>, diagnostics: &mut Vec<Diagnostic<Part>>) -> Schema {
     let carries = cases.iter().any(|case| case.carried.is_some());
     match tagging {
         Tagging::Internal(tag) | Tagging::Adjacent(tag, _) if !carries => tagged::tag_object(tag, &cases),
@@ -116,14 +116,14 @@ fn carried(
     variant: &Variant,
     slots: &[Slot],
     absent: &mut AbsentValues<'_>,
-    diagnostics: &mut Vec<Diagnostic<Site>>,
+    diagnostics: &mut Vec<Diagnostic<Part>>,
 ) -> Option<Carried> {
     let mut optional = false;
     let mut schema = match &variant.content {
         Content::Unit => {
             if variant.markers != *Markers::none() {
                 let diagnostic = Diagnostic::error((), "markers have no effect on a variant without data");
-                diagnostics.push(diagnostic.at(Site::Variant(position)));
+                diagnostics.push(diagnostic.at(Site::Variant(position).into()));
             }
             return None;
         }
@@ -139,7 +139,7 @@ fn carried(
             diagnostics.extend(
                 found
                     .into_iter()
-                    .map(|(field, diagnostic)| diagnostic.at(site(field))),
+                    .map(|(field, diagnostic)| site(field).mark(diagnostic)),
             );
             schema
         }
@@ -152,7 +152,7 @@ fn carried(
     diagnostics.extend(
         found
             .into_iter()
-            .map(|diagnostic| diagnostic.at(Site::Variant(position))),
+            .map(|diagnostic| Site::Variant(position).mark(diagnostic)),
     );
     Some(Carried { schema, optional })
 }
@@ -313,13 +313,13 @@ fn refuse_rules<'a>(
     contents: impl IntoIterator<Item = (Site, &'a Schema)>,
     reason: &str,
     help: &str,
-    diagnostics: &mut Vec<Diagnostic<Site>>,
+    diagnostics: &mut Vec<Diagnostic<Part>>,
 ) {
     for (site, _) in contents
         .into_iter()
         .filter(|(_, content)| !content.validations.is_empty())
     {
-        diagnostics.push(Diagnostic::error(site, reason).help(help));
+        diagnostics.push(Diagnostic::error(site.into(), reason).help(help));
     }
 }
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::{Case, hoist_variant, name, name_schema, presence_of, refuse_rules, same, value_only};
 use crate::apply::cel_text;
 use crate::build::{any, of_type};
-use crate::{Cel, Schema, SchemaType, Site, cel_name};
+use crate::{Cel, Part, Schema, SchemaType, cel_name};
 
 /// An object with the tag alone.
 pub(super) fn tag_object(tag: &str, cases: &[Case<'_>]) -> Schema {
@@ -36,7 +36,7 @@ fn tag_of(case: &Case<'_>, cases: &[Case<'_>]) -> Schema {
 pub(super) fn internal_enum(
     tag: &str,
     cases: Vec<Case<'_>>,
-    diagnostics: &mut Vec<Diagnostic<Site>>,
+    diagnostics: &mut Vec<Diagnostic<Part>>,
 ) -> Schema {
     let mut schema = tag_object(tag, &cases);
     let mut one_of = Vec::with_capacity(cases.len());
@@ -46,17 +46,17 @@ pub(super) fn internal_enum(
             let content = &carried.schema;
             if content.properties.contains_key(tag) {
                 let message = format!("the field \"{tag}\" of the variant has the same name as the tag");
-                diagnostics.push(Diagnostic::error(case.site(), message));
+                diagnostics.push(Diagnostic::error(case.site().into(), message));
                 continue;
             }
             if carried.optional {
                 let diagnostic = Diagnostic::error((), "serde cannot serialize an `Option` next to a tag");
                 let help = "remove the `Option`, or make the fields of the type optional";
-                diagnostics.push(diagnostic.help(help).at(case.site()));
+                diagnostics.push(diagnostic.help(help).at(case.site().into()));
                 continue;
             }
             if let Err(diagnostic) = hoist_variant(content, &mut schema) {
-                diagnostics.push(diagnostic.at(case.site()));
+                diagnostics.push(diagnostic.at(case.site().into()));
             }
             schema
                 .validations
@@ -110,7 +110,7 @@ pub(super) fn adjacent_enum(
     tag: &str,
     content: &str,
     cases: Vec<Case<'_>>,
-    diagnostics: &mut Vec<Diagnostic<Site>>,
+    diagnostics: &mut Vec<Diagnostic<Part>>,
 ) -> Schema {
     let mut schema = tag_object(tag, &cases);
     let contents: Vec<&Schema> = cases
@@ -248,7 +248,7 @@ fn rules(
     common: &Common,
     cases: &[Case<'_>],
     schema: &mut Schema,
-    diagnostics: &mut Vec<Diagnostic<Site>>,
+    diagnostics: &mut Vec<Diagnostic<Part>>,
 ) {
     let contents = cases
         .iter()

@@ -4,7 +4,7 @@ use rbuilder_diagnostic::Diagnostic;
 
 use super::{Carried, Case, hoist_variant, only_of, presence_of, refuse_rules, same, value_only};
 use crate::build::{any, int_or_string, of_type};
-use crate::{Schema, SchemaType, Site};
+use crate::{Part, Schema, SchemaType, Site};
 
 /// One way to read a value, and where it is written.
 type Alternative = (Site, Schema);
@@ -13,7 +13,7 @@ type Alternative = (Site, Schema);
 pub(super) fn any_of_these(
     tagged: Option<Schema>,
     cases: Vec<Case<'_>>,
-    diagnostics: &mut Vec<Diagnostic<Site>>,
+    diagnostics: &mut Vec<Diagnostic<Part>>,
 ) -> Schema {
     let mut contents: Vec<Alternative> = Vec::with_capacity(cases.len() + 1);
     contents.extend(tagged.map(|schema| (Site::Container, schema)));
@@ -30,21 +30,21 @@ pub(super) fn any_of_these(
                     "a variant with an `Option` in an untagged enum can be `null`, which a CRD cannot store",
                 );
                 let help = "remove the `Option`, and make the field that holds the enum an `Option`";
-                diagnostics.push(diagnostic.help(help).at(site));
+                diagnostics.push(diagnostic.help(help).at(site.into()));
             }
             None => {
                 let diagnostic = Diagnostic::error(
                     (),
                     "a unit variant of an untagged enum is `null`, which a CRD cannot store",
                 );
-                diagnostics.push(diagnostic.help("write `{}` after its name").at(site));
+                diagnostics.push(diagnostic.help("write `{}` after its name").at(site.into()));
             }
         }
     }
     merged(&contents, diagnostics)
 }
 
-fn merged(contents: &[Alternative], diagnostics: &mut Vec<Diagnostic<Site>>) -> Schema {
+fn merged(contents: &[Alternative], diagnostics: &mut Vec<Diagnostic<Part>>) -> Schema {
     let all = |holds: &dyn Fn(&Schema) -> bool| contents.iter().all(|(_, content)| holds(content));
     let is = |schema_type| move |content: &Schema| content.schema_type == Some(schema_type);
     let is_int_or_text = |content: &Schema| {
@@ -75,13 +75,13 @@ fn merged(contents: &[Alternative], diagnostics: &mut Vec<Diagnostic<Site>>) -> 
             let diagnostic =
                 Diagnostic::error((), "the variants of this untagged enum have different JSON types");
             let help = "add `#[serde(tag = \"…\")]`, or accept any content with `#[crd(preserve_unknown_fields)]` on the enum";
-            diagnostics.push(diagnostic.help(help).at(Site::Container));
+            diagnostics.push(diagnostic.help(help).at(Site::Container.into()));
             any()
         }
     }
 }
 
-fn no_rules(contents: &[Alternative], diagnostics: &mut Vec<Diagnostic<Site>>) {
+fn no_rules(contents: &[Alternative], diagnostics: &mut Vec<Diagnostic<Part>>) {
     refuse_rules(
         contents.iter().map(|(site, content)| (*site, content)),
         "a rule on a variant of an untagged enum cannot tell which variant a value is",
@@ -222,12 +222,12 @@ fn beside(schema: &mut Schema, only: &Schema) {
     }
 }
 
-fn objects(contents: &[Alternative], diagnostics: &mut Vec<Diagnostic<Site>>) -> Schema {
+fn objects(contents: &[Alternative], diagnostics: &mut Vec<Diagnostic<Part>>) -> Schema {
     no_rules(contents, diagnostics);
     let mut schema = of_type(SchemaType::Object);
     for (site, content) in contents {
         if let Err(diagnostic) = hoist_variant(content, &mut schema) {
-            diagnostics.push(diagnostic.at(*site));
+            diagnostics.push(diagnostic.at((*site).into()));
         }
     }
     let any_of: Vec<_> = contents.iter().map(|(_, content)| presence_of(content)).collect();

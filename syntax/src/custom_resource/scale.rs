@@ -49,8 +49,8 @@ const ARGS: &[ArgRow<Parts>] = &[
 ];
 
 pub(super) fn read_scale(arg: &Arg, session: &mut Session) -> Option<Scale> {
-    let json: JsonScale = match &arg.value {
-        ArgValue::Literal(_) => from_json(arg, session)?,
+    let (json, path_spans): (JsonScale, _) = match &arg.value {
+        ArgValue::Literal(_) => (from_json(arg, session)?, Vec::new()),
         _ => {
             let draft = Draft::of_list(arg, ARGS, session)?;
             let samples = [
@@ -58,11 +58,12 @@ pub(super) fn read_scale(arg: &Arg, session: &mut Session) -> Option<Scale> {
                 ("status_replicas_path", ".status.replicas"),
             ];
             draft.require(arg, &samples, session);
-            JsonScale {
+            let json = JsonScale {
                 spec_replicas_path: draft.value.spec_replicas_path?,
                 status_replicas_path: draft.value.status_replicas_path?,
                 label_selector_path: draft.value.label_selector_path,
-            }
+            };
+            (json, draft.seen.iter().collect())
         }
     };
     let scale = Scale {
@@ -70,6 +71,7 @@ pub(super) fn read_scale(arg: &Arg, session: &mut Session) -> Option<Scale> {
         spec_replicas_path: json.spec_replicas_path,
         status_replicas_path: json.status_replicas_path,
         label_selector_path: json.label_selector_path,
+        path_spans,
     };
     check_scale(&scale, session);
     Some(scale)
@@ -77,10 +79,11 @@ pub(super) fn read_scale(arg: &Arg, session: &mut Session) -> Option<Scale> {
 
 fn check_scale(scale: &Scale, session: &mut Session) {
     let Scale {
-        span,
+        span: _,
         spec_replicas_path,
         status_replicas_path,
         label_selector_path,
+        path_spans: _,
     } = scale;
     for (path, key, prefixes) in [
         (Some(spec_replicas_path), "spec_replicas_path", &[".spec."][..]),
@@ -104,7 +107,7 @@ fn check_scale(scale: &Scale, session: &mut Session) {
                 "use a path below {}",
                 suggest::list_names(prefixes.iter().copied())
             );
-            session.error_help(*span, format!("invalid {key} `{path}`"), help);
+            session.error_help(scale.span_of(key), format!("invalid {key} `{path}`"), help);
         }
     }
 }

@@ -95,6 +95,7 @@ impl Reader<'_, '_> {
         let is_shown_optional =
             read.schema_function.is_some() && attrs.shown_default.is_some() && marker::is_option(&field.ty);
         let slot = self.slot(field.ty, &attrs, &read);
+        self.keep_marker_spans(place.span, &read.seen);
         if let Some(value_type) = value_type {
             self.value_types.insert(slot, value_type);
         }

@@ -17,9 +17,10 @@ use crate::marker::{self, Kind, Place};
 use crate::names::Case;
 use crate::serde_attrs::{ContainerAttrs, Directions, Foreign};
 use crate::session::SlotType;
+use crate::table::Seen;
 use crate::{
-    DefaultSource, FieldValue, OneWay, SchemaFunction, SchemaSource, Session, Type, custom_resource, docs,
-    serde_attrs, suggest,
+    DefaultSource, FieldValue, MarkerSpan, OneWay, SchemaFunction, SchemaSource, Session, Type,
+    custom_resource, docs, serde_attrs, suggest,
 };
 use default::Defaults;
 use field::ReadFields;
@@ -60,6 +61,7 @@ pub fn parse_type(attrs: &[Attribute<'_>], item: TypeItem<'_>, session: &mut Ses
         value_types: BTreeMap::new(),
         sites: Vec::new(),
         variant_sites: Vec::new(),
+        marker_spans: Vec::new(),
         values: Vec::new(),
         variant_values: Vec::new(),
         default_variant: None,
@@ -74,6 +76,7 @@ pub fn parse_type(attrs: &[Attribute<'_>], item: TypeItem<'_>, session: &mut Ses
     if let Some(resource) = &custom_resource {
         custom_resource::check_markers(resource, &mut markers, &read.seen, reader.session);
     }
+    reader.keep_marker_spans(span, &read.seen);
     reader.defaults = Defaults::choose(read.serde_defaults, attrs, reader.session);
     let stand_in = read.schema_type.is_some() || read.schema_function.is_some() || serde.stands_for.is_some();
     let one_way = match (&read.schema_type, &read.schema_function) {
@@ -117,6 +120,7 @@ pub fn parse_type(attrs: &[Attribute<'_>], item: TypeItem<'_>, session: &mut Ses
         value_types,
         sites,
         variant_sites,
+        marker_spans,
         values,
         variant_values,
         default_variant,
@@ -147,6 +151,7 @@ pub fn parse_type(attrs: &[Attribute<'_>], item: TypeItem<'_>, session: &mut Ses
         schema_functions,
         sites,
         variant_sites,
+        marker_spans,
         custom_resource,
         one_way,
         values,
@@ -211,6 +216,7 @@ struct Reader<'s, 'a> {
     type_parameters: Vec<String>,
     sites: Vec<Span>,
     variant_sites: Vec<Vec<Span>>,
+    marker_spans: Vec<MarkerSpan>,
     values: Vec<FieldValue>,
     variant_values: Vec<Vec<FieldValue>>,
     default_variant: Option<usize>,
@@ -309,8 +315,15 @@ impl Reader<'_, '_> {
         };
         let read = marker::parse_field(&field.attrs, &field.ty, Place::Newtype, self.session);
         let slot = self.slot(field.ty, &attrs, &read);
+        self.keep_marker_spans(span, &read.seen);
         *markers = std::mem::take(markers).or(read.markers);
         Some(Shape::Transparent(slot))
+    }
+
+    /// Keeps the places of markers for those who find mistakes later, when types are known.
+    fn keep_marker_spans(&mut self, owner: Span, seen: &Seen) {
+        let spans = seen.iter().map(|(name, span)| MarkerSpan { owner, name, span });
+        self.marker_spans.extend(spans);
     }
 
     /// Returns true if serde's derive reads the item. The compiler hides the derives of an item from each other, so that this is

@@ -97,7 +97,8 @@ impl Reader<'_, '_> {
                 help,
             );
         }
-        let mut markers = marker::parse_variant(&variant.attrs, self.session);
+        let (mut markers, seen) = marker::parse_variant(&variant.attrs, self.session);
+        self.keep_marker_spans(variant.ident.span, &seen);
         let (mut field_sites, mut field_values) = (Vec::new(), Vec::new());
         let content = match variant.fields {
             Fields::Unit => Content::Unit,
@@ -123,6 +124,7 @@ impl Reader<'_, '_> {
                 } else {
                     let read = marker::parse_field(&field.attrs, &field.ty, Place::Newtype, self.session);
                     let slot = self.slot(field.ty, &attrs, &read);
+                    self.keep_marker_spans(variant.ident.span, &read.seen);
                     markers = markers.or(read.markers);
                     Content::Newtype(slot)
                 }

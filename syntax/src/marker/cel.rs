@@ -88,6 +88,8 @@ fn named(outer: &Arg, session: &mut Session) -> Option<Cel> {
     let at = |name: &str| seen.at(name).unwrap_or(outer.span);
     check(&mut cel, &at, session);
     cel.origin = origin_at(at("rule"));
+    cel.message_expression_origin = seen.at("message_expression").map(origin_at).unwrap_or_default();
+    cel.field_path_origin = seen.at("field_path").map(origin_at).unwrap_or_default();
     (!cel.rule.trim().is_empty()).then_some(cel)
 }
 

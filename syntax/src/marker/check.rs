@@ -47,21 +47,10 @@ pub(super) fn check_consistency(reading: &Reading, session: &mut Session) {
     let Some(schema) = schema_of(effective_kind(reading)) else {
         return;
     };
+    let first = reading.seen.iter().next().map(|(_, span)| span);
     for diagnostic in check_markers(&reading.markers, schema) {
-        let message = &diagnostic.message;
-        let about = ["default", "example", "enum"].into_iter().find(|name| {
-            let is_named =
-                message.starts_with(&format!("invalid {name}:")) || message.contains(&format!("`{name}`"));
-            is_named && reading.is_read(name)
-        });
-        let first = reading
-            .seen
-            .iter()
-            .next()
-            .map(|(_, span)| span)
-            .unwrap_or_default();
-        let at = about.map_or(first, |name| reading.at(name));
-        session.report(diagnostic.at(at));
+        let at = diagnostic.place.and_then(|name| reading.seen.at(name)).or(first);
+        session.report(diagnostic.at(at.unwrap_or_default()));
     }
 }
 

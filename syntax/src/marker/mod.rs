@@ -282,6 +282,8 @@ pub(crate) struct FieldMarkers {
     pub(crate) schema_function: Option<SchemaFunction>,
     /// True if schemars is told of another type, of which serde knows nothing.
     pub(crate) is_with: bool,
+    /// The places of the markers and constraints.
+    pub(crate) seen: Seen,
 }
 
 /// Reads the markers on a type. On a kind, `#[kube(…)]` holds kube's own keys, so only `#[crd(…)]` is read.
@@ -341,15 +343,16 @@ pub(crate) fn parse_field(
         schema_type: reading.schema_type,
         schema_function: reading.schema_function,
         is_with: reading.is_with,
+        seen: reading.seen,
     }
 }
 
-/// Reads the markers on a variant.
-pub(crate) fn parse_variant(attrs: &[Attribute<'_>], session: &mut Session) -> Markers {
+/// Reads the markers on a variant, with the places of markers and constraints.
+pub(crate) fn parse_variant(attrs: &[Attribute<'_>], session: &mut Session) -> (Markers, Seen) {
     let mut reading = Reading::new(Place::Variant, Kind::Unknown);
     read(attrs, &mut reading, session);
     report_misplaced_csv(attrs, Place::Variant.noun(), session);
-    reading.markers
+    (reading.markers, reading.seen)
 }
 
 fn read(attrs: &[Attribute<'_>], reading: &mut Reading, session: &mut Session) {
