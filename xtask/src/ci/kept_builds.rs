@@ -125,6 +125,26 @@ fn a_clone_in_another_place_is_compiled() {
 }
 
 #[test]
+fn files_without_git_are_compiled() {
+    let places = Places::new();
+    let unpack = |files: &[(&str, &str)]| {
+        let here = places.clone_to("here", files);
+        fs_err::remove_dir_all(here.join(".git")).unwrap();
+        here
+    };
+    assert_eq!(places.build(&unpack(&[MAIN_FILE, HELLO])), compiled("hello"));
+    assert_eq!(places.build(&unpack(&[MAIN_FILE, HELLO])), compiled("hello"));
+    // Nor does a clone take what they were compiled to for its own.
+    let clone = places.clone_to("here", &[MAIN_FILE, HELLO]);
+    assert_eq!(places.build(&clone), compiled("hello"));
+    let waiting = places.clone_to("waiting", &[MAIN_FILE, HELLO]);
+    assert_eq!(places.build(&unpack(&[MAIN_FILE, GOODBYE])), compiled("goodbye"));
+    fs_err::remove_dir_all(&clone).unwrap();
+    fs_err::rename(waiting, &clone).unwrap();
+    assert_eq!(places.build(&clone), compiled("hello"));
+}
+
+#[test]
 fn a_clone_that_was_here_before_keeps_its_times() {
     let places = Places::new();
     let here = places.clone_to("here", &[MAIN_FILE, HELLO]);
