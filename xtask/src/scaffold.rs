@@ -367,7 +367,12 @@ fn check(folder: &Path, bin: &Path) -> Result<()> {
     render(folder)
 }
 
-fn lint(folder: &Path) -> Result<()> {
+/// Runs the lints of a project.
+///
+/// # Errors
+///
+/// There is a warning.
+pub(crate) fn lint(folder: &Path) -> Result<()> {
     lint_command(folder, "--quiet").echo().run()
 }
 

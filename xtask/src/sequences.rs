@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result};
 
 use crate::project::share_lockfile;
 use crate::repo;
-use crate::scaffold::make_folder;
+use crate::scaffold::{lint, make_folder};
 use random::Random;
 
 #[allow(dead_code)] // it is shared
@@ -45,8 +45,7 @@ pub(crate) fn walk_sequences(bin: &Path, fresh: bool) -> Result<()> {
     repo::rbuilder_command(bin, &folder, "manifests --check")?
         .echo()
         .run()?;
-    let clippy = "cargo clippy --quiet --all-targets --all-features -- --deny warnings";
-    repo::project_command(&folder, clippy).echo().run()
+    lint(&folder)
 }
 
 fn walk_sequence(bin: &Path, folder: &Path, random: &mut Random) -> Result<()> {
