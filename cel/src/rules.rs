@@ -172,7 +172,7 @@ impl Walk {
         if let Some(expression) = &rule.message_expression {
             let examined = examine_expression(expression, &variables, ResultType::String, Some(decl));
             // One message is made for an object, for the first rule that fails.
-            let site = site.at(rule.argument_origin(rule.message_expression_origin));
+            let site = site.at(rule.message_expression_origin.or(rule.origin));
             self.check_cost(&site, "`message_expression`", examined.cost, 1);
             self.add(examined, &site.place, "`message_expression`: ");
         }
@@ -180,7 +180,7 @@ impl Walk {
             && let Err(reason) = follow_field_path(path, schema)
         {
             let message = format!("invalid field path `{path}`: {reason}");
-            let site = site.at(rule.argument_origin(rule.field_path_origin));
+            let site = site.at(rule.field_path_origin.or(rule.origin));
             self.error(
                 &site.place,
                 message,

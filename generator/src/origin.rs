@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use rbuilder_reader::Span;
-use rbuilder_schema::{Content, Field, Markers, Origin, Shape};
+use rbuilder_schema::{Cel, Content, Field, Markers, Origin, Shape};
 use rbuilder_syntax::Type;
 
 use crate::package::Package;
@@ -31,9 +31,7 @@ pub(crate) fn place_of(origin: Origin) -> Option<Place> {
 fn of_type(model: &mut Type, file: u32) {
     of_markers(&mut model.container.markers, file);
     if let Some(resource) = &mut model.custom_resource {
-        for rule in &mut resource.validations {
-            rule.origin.file = file;
-        }
+        of_rules(&mut resource.validations, file);
         for required in &mut resource.csv.required {
             required.origin.file = file;
         }
@@ -63,11 +61,21 @@ fn of_markers(markers: &mut Markers, file: u32) {
     if let Some(descriptor) = &mut markers.descriptor {
         Arc::make_mut(descriptor).origin.file = file;
     }
-    for rule in &mut markers.cel {
-        rule.origin.file = file;
-    }
+    of_rules(&mut markers.cel, file);
     let inner = [&mut markers.items, &mut markers.keys, &mut markers.values];
     for markers in inner.into_iter().flatten() {
         of_markers(markers, file);
+    }
+}
+
+fn of_rules(rules: &mut [Cel], file: u32) {
+    for rule in rules {
+        for origin in [
+            &mut rule.origin,
+            &mut rule.message_expression_origin,
+            &mut rule.field_path_origin,
+        ] {
+            origin.file = file;
+        }
     }
 }

@@ -239,22 +239,12 @@ pub struct Cel {
     /// The place of the rule.
     #[serde(skip)]
     pub origin: Origin,
-    /// The place of the message expression, in the same file.
+    /// The place of the message expression.
     #[serde(skip)]
     pub message_expression_origin: Origin,
-    /// The place of the field path, in the same file.
+    /// The place of the field path.
     #[serde(skip)]
     pub field_path_origin: Origin,
-}
-
-impl Cel {
-    /// Returns the place of an argument of the rule, or of the rule if that of the argument is not known.
-    pub fn argument_origin(&self, argument: Origin) -> Origin {
-        Origin {
-            span: argument.span.or(self.origin.span),
-            ..self.origin
-        }
-    }
 }
 
 /// The place of a rule, or of a description, in source, for messages: a file and a place in it, numbered by the reader. It
@@ -269,7 +259,7 @@ pub struct Origin {
 
 impl Origin {
     /// Returns this place, or another when this is none.
-    fn or(self, other: Origin) -> Origin {
+    pub fn or(self, other: Origin) -> Origin {
         if self.span.is_some() { self } else { other }
     }
 }
