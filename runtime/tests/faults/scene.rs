@@ -21,6 +21,8 @@ use super::proxy::Proxy;
 const OBJECTS: u64 = 50;
 /// Longer than the back-off caused by a fault of some seconds.
 const CONVERGED: Duration = Duration::from_secs(150);
+/// Pause between two comparisons of all objects, which take tens of milliseconds of a processor.
+const PAUSE: Duration = Duration::from_millis(500);
 
 pub(crate) struct Scene {
     pub(crate) env: Environment,
@@ -122,7 +124,11 @@ impl Scene {
         let garbage = AtomicUsize::new(0);
         eventually(CONVERGED, || async {
             garbage.fetch_add(self.collect_garbage().await?, Ordering::Relaxed);
-            self.difference().await
+            let difference = self.difference().await;
+            if difference.is_err() {
+                sleep(PAUSE).await;
+            }
+            difference
         })
         .await;
         assert_eq!(self.watchman.twice(), Vec::<String>::new());
