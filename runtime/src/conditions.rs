@@ -7,7 +7,7 @@
 //! use rbuilder::conditions::{self, Status};
 //!
 //! let mut list = Vec::new();
-//! conditions::set(&mut list, conditions::new("Available", Status::True, "Reconciled").message("3 of 3 are up"));
+//! conditions::set(&mut list, conditions::new("Available", Status::True, "AllReplicasReady").message("3 of 3 are ready"));
 //! assert!(conditions::is_true(&list, "Available"));
 //! ```
 

@@ -88,7 +88,11 @@ impl FlowControl {
         let wait = limit.take(now);
         if limit.should_log(wait, now) {
             let rate = limit.rate;
-            tracing::info!(?wait, rate, "request delayed by client-side flow control");
+            tracing::info!(
+                ?wait,
+                rate,
+                "request delayed by client-side throttling, not by priority and fairness"
+            );
         }
         Some(wait)
     }

@@ -323,7 +323,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
                 if conflicts < LASTING_CONFLICT {
                     tracing::debug!(?retry_in, conflicts, %error, "conflict, the object has been modified");
                 } else {
-                    tracing::error!(?retry_in, conflicts, %error, "reconcile failed, conflicts in a row");
+                    tracing::error!(?retry_in, conflicts, %error, "reconcile failed, the object keeps being modified");
                 }
             }
             Outcome::Failed(error) => self.retry(key, "reconcile failed", &format!("{error:#}")),
@@ -488,7 +488,10 @@ mod tests {
             "{log}"
         );
         let last = log.lines().last().unwrap();
-        assert!(last.contains("reconcile failed, conflicts in a row"), "{last}");
+        assert!(
+            last.contains("reconcile failed, the object keeps being modified"),
+            "{last}"
+        );
         assert!(last.contains("conflicts=6"), "{last}");
     }
 

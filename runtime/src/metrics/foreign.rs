@@ -54,18 +54,15 @@ impl ForeignMetrics {
             .clone();
         for collect in collectors {
             let Ok(collected) = catch_unwind(AssertUnwindSafe(|| collect())) else {
-                self.warn_once("", "a collector panicked, skipping its metrics");
+                self.warn_once("", None, "a collector panicked, skipping its metrics");
                 continue;
             };
             for family in split_families(&collected) {
                 let names = || family.series.iter().chain([&family.name]);
                 if let Some(line) = family.invalid_line {
-                    self.warn_once(
-                        family.name,
-                        &format!("skipping invalid metric at the line `{line}`"),
-                    );
+                    self.warn_once(family.name, Some(line), "skipping invalid metric");
                 } else if names().any(|name| taken.contains(*name)) {
-                    self.warn_once(family.name, "skipping metric, its name is already in use");
+                    self.warn_once(family.name, None, "skipping metric, its name is already in use");
                 } else {
                     taken.extend(names().map(|name| (*name).to_owned()));
                     family.lines.iter().for_each(|line| text.extend([line, "\n"]));
@@ -74,10 +71,10 @@ impl ForeignMetrics {
         }
     }
 
-    fn warn_once(&self, metric: &str, message: &str) {
+    fn warn_once(&self, metric: &str, line: Option<&str>, message: &str) {
         let mut warned = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
         if warned.insert(metric.to_owned()) {
-            tracing::warn!(metric, "{message}");
+            tracing::warn!(metric, line, "{message}");
         }
     }
 }

@@ -132,7 +132,7 @@ async fn a_process_that_nobody_refers_to_is_not_ready_and_names_what_is_missing(
     eventually(SOON, || async {
         let said = replica.get("/readyz/webhook").await;
         let is_complete = [
-            "the API server does not call all webhooks".to_owned(),
+            "some webhooks are not called by the API server".to_owned(),
             format!("MutatingWebhookConfiguration `renamed` does not exist or does not refer to the service `{service}`"),
             format!("no ValidatingWebhookConfiguration refers to the service `{service}`"),
             format!("CustomResourceDefinition {CRD} does not exist"),

@@ -319,10 +319,7 @@ async fn update_object(
         counts.changed += 1;
         let (name, params) = (object.name_any(), post_params());
         send_request("update", what, api.replace(&name, &params, object)).await?;
-        tracing::info!(
-            object = what(),
-            "injected the CA bundle of the webhook certificate"
-        );
+        tracing::info!(object = what(), "injected CA bundle");
     }
     Ok(())
 }

@@ -229,13 +229,13 @@ impl Keeper {
         }
         let service = self.settings.place();
         for reason in &seen.1 {
-            tracing::warn!(service, reason, "the API server does not call some webhooks");
+            tracing::warn!(service, reason, "some webhooks are not called by the API server");
         }
         if found > 0 {
             tracing::info!(
                 service,
                 objects = found,
-                "webhook configurations and CRDs trust the certificate of the service"
+                "CA bundle is injected in all webhook configurations and CRDs"
             );
         }
         self.found = Some(seen);

@@ -216,7 +216,9 @@ impl Readiness {
                     return Err(format!("CA bundle not injected yet: {error}"));
                 }
                 Injection::Unreferenced(reason) => {
-                    return Err(format!("the API server does not call all webhooks: {reason}"));
+                    return Err(format!(
+                        "some webhooks are not called by the API server: {reason}"
+                    ));
                 }
             }
         }
