@@ -19,6 +19,7 @@ mod mark;
 pub mod marker;
 mod model;
 pub mod names;
+mod nested_args;
 mod object_name;
 mod printer_column;
 mod rbac;
@@ -47,12 +48,13 @@ pub use model::{
     AbsentField, AbsentValue, Conversion, CustomResource, DefaultSource, FieldValue, MarkerSpan, OneWay,
     PrintColumn, RbacRule, Scale, SchemaFunction, SchemaMode, SelectableField, Type,
 };
+pub use nested_args::{NestedArgs, nested_key_args, nested_marker_args, nested_webhook_args};
 pub use printer_column::check_printer_columns;
 pub use rbac::{
     RBAC, RBAC_ARGS, RBAC_URL_VERBS, RBAC_VERBS, RbacArg, parse_rbac, parse_rbac_attribute, rbac_attributes,
 };
 pub use session::{Session, SlotType};
-pub use table::ArgRow;
+pub use table::{ArgDoc, ArgRow};
 pub use webhook::{
     LabelSelector, MatchCondition, Requirement, WEBHOOK, WEBHOOK_ARGS, Webhook, WebhookArg, WebhookKind,
     misplaced_webhook, parse_webhook, parse_webhook_attribute, webhook_attributes,

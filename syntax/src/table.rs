@@ -107,7 +107,32 @@ pub struct ArgRow<T: 'static> {
     read: fn(&Arg<'_>, &mut T, &mut Session),
 }
 
+/// An argument as the reference page describes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ArgDoc {
+    /// Its name.
+    pub name: &'static str,
+    /// Its meaning, one line.
+    pub doc: &'static str,
+    /// True if it may be written more than once.
+    pub repeatable: bool,
+}
+
+/// Returns the documentation of each argument of a table.
+pub(crate) fn describe_rows<T>(rows: &[ArgRow<T>]) -> Vec<ArgDoc> {
+    rows.iter().map(ArgRow::describe).collect()
+}
+
 impl<T> ArgRow<T> {
+    /// Returns the documentation of the argument.
+    pub fn describe(&self) -> ArgDoc {
+        ArgDoc {
+            name: self.name,
+            doc: self.doc,
+            repeatable: self.repeatable,
+        }
+    }
+
     /// A row of an argument that is written once.
     pub(crate) const fn once(
         name: &'static str,

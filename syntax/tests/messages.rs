@@ -916,7 +916,7 @@ fn kinds_are_checked() {
     );
     kind(
         "status = \"S\", scale(spec_replicas_path = \".status.n\", status_replicas_path = \".status.n\")",
-        &["\".status.n\": invalid spec_replicas_path `.status.n` | use a path below `.spec.`"],
+        &["\".status.n\": invalid `spec_replicas_path`: `.status.n` | use a path below `.spec.`"],
     );
     check(
         "#[derive(CustomResource)] #[kube(group = \"dev\", version = \"1\", kind = \"foo\")] struct S { a: i32 }",

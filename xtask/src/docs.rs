@@ -4,7 +4,10 @@ use std::fmt::Write as _;
 
 use anyhow::Result;
 use rbuilder_syntax::marker::{CONSTRAINTS, Place, Subject, markers};
-use rbuilder_syntax::{ArgRow, CRD_KEYS, CSV_FIELD_ARGS, CSV_KIND_ARGS, KUBE_KEYS, RBAC_ARGS, WEBHOOK_ARGS};
+use rbuilder_syntax::{
+    ArgDoc, ArgRow, CRD_KEYS, CSV_FIELD_ARGS, CSV_KIND_ARGS, KUBE_KEYS, NestedArgs, RBAC_ARGS, WEBHOOK_ARGS,
+    nested_key_args, nested_marker_args, nested_webhook_args,
+};
 
 use crate::committed::update_file;
 use crate::repo;
@@ -59,16 +62,21 @@ fn markers_page() -> Result<String> {
             ],
         )?;
     }
+    page.push_str(CEL_INTRODUCTION);
+    nested_lists(&mut page, &nested_marker_args())?;
     page.push_str("\n## kube's container keys\n\nIn `#[kube(…)]` on a type that derives `CustomResource`. They have the same meaning as in kube.\n\n");
     rows(&mut page, "key", KUBE_KEYS)?;
     page.push_str(
         "\n## rbuilder's container keys\n\nIn `#[crd(…)]` on a type that derives `CustomResource`.\n\n",
     );
     rows(&mut page, "key", CRD_KEYS)?;
+    page.push_str(KEYS_INTRODUCTION);
+    nested_lists(&mut page, &nested_key_args())?;
     page.push_str(RBAC_INTRODUCTION);
     rows(&mut page, "argument", RBAC_ARGS)?;
     page.push_str(WEBHOOK_INTRODUCTION);
     rows(&mut page, "argument", WEBHOOK_ARGS)?;
+    nested_lists(&mut page, &nested_webhook_args())?;
     page.push_str(CSV_INTRODUCTION);
     page.push_str("On a field:\n\n");
     rows(&mut page, "argument", CSV_FIELD_ARGS)?;
@@ -103,6 +111,29 @@ pub struct Endpoint {
 ```
 ";
 
+const CEL_INTRODUCTION: &str = "
+## Lists inside of markers
+
+```rust
+#[crd(cel(rule = \"self.min <= self.max\", message = \"min must not be greater than max\", field_path = \".min\"))]
+```
+";
+
+const KEYS_INTRODUCTION: &str = "
+## Lists inside of container keys
+
+```rust
+#[kube(
+    printcolumn(name = \"Size\", type_ = \"integer\", json_path = \".spec.size\"),
+    scale(
+        spec_replicas_path = \".spec.replicas\",
+        status_replicas_path = \".status.replicas\",
+        label_selector_path = \".status.selector\",
+    ),
+)]
+```
+";
+
 const RBAC_INTRODUCTION: &str = "
 ## `#[rbac(…)]`
 
@@ -122,7 +153,7 @@ Use it on the handler: a function or a method, async or not. Repeatable for a ha
 pub fn default(memcached: &mut Memcached, request: &AdmissionRequest) { … }
 
 #[webhook(validating, operations = \"create;update;delete\")]
-pub fn validate(new: &Memcached, old: Option<&Memcached>) -> Result<(), Invalid> { … }
+pub fn validate(new: &Memcached, old: Option<&Memcached>, request: &AdmissionRequest) -> Result<(), Denied> { … }
 ```
 
 The defaults of other arguments are derived from the first parameter whose type is a kind: a kind of this package, or a
@@ -152,8 +183,22 @@ themselves need no marker.
 ";
 
 fn rows<T>(page: &mut String, noun: &str, rows: &[ArgRow<T>]) -> Result<()> {
+    let rows: Vec<ArgDoc> = rows.iter().map(ArgRow::describe).collect();
+    table(page, noun, &rows)
+}
+
+/// Writes a table below a heading for each list.
+fn nested_lists(page: &mut String, lists: &[NestedArgs]) -> Result<()> {
+    for list in lists {
+        writeln!(page, "\n### Inside `{}`\n", list.form)?;
+        table(page, "argument", &list.args)?;
+    }
+    Ok(())
+}
+
+fn table(page: &mut String, noun: &str, args: &[ArgDoc]) -> Result<()> {
     writeln!(page, "| {noun} | description |\n|---|---|")?;
-    for arg in rows {
+    for arg in args {
         let again = if arg.repeatable { " Repeatable." } else { "" };
         row(page, &[&code(arg.name), &format!("{}{again}", arg.doc)])?;
     }

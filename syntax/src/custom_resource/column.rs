@@ -5,7 +5,7 @@ use serde::Deserialize;
 use super::keys::from_json;
 use crate::args::{Arg, ArgValue, ReadArg as _};
 use crate::printer_column::check_printer_column;
-use crate::table::{ArgRow, Draft};
+use crate::table::{ArgDoc, ArgRow, Draft, describe_rows};
 use crate::{PrintColumn, Session};
 
 /// `printcolumn` in kube's JSON form.
@@ -33,19 +33,23 @@ struct Parts {
 }
 
 const ARGS: &[ArgRow<Parts>] = &[
-    ArgRow::once("name", "Heading of the column.", |arg, parts, session| {
-        parts.name = arg.text(session);
-    }),
+    ArgRow::once(
+        "name",
+        "Heading of the column. Required.",
+        |arg, parts, session| {
+            parts.name = arg.text(session);
+        },
+    ),
     ArgRow::once(
         "type_",
-        "OpenAPI's type of the values, or `date`.",
+        "Type of the values: `string`, `integer`, `number`, `boolean` or `date`. Required.",
         |arg, parts, session| {
             parts.column_type = arg.text(session);
         },
     ),
     ArgRow::once(
         "json_path",
-        "Path of the value in the object.",
+        "JSON path of the value in the object, such as `.spec.size`. Required.",
         |arg, parts, session| {
             parts.json_path = arg.text(session);
         },
@@ -59,19 +63,24 @@ const ARGS: &[ArgRow<Parts>] = &[
     ),
     ArgRow::once(
         "format",
-        "OpenAPI's format of the values.",
+        "OpenAPI format of the values, such as `int32`.",
         |arg, parts, session| {
             parts.format = arg.text(session);
         },
     ),
     ArgRow::once(
         "priority",
-        "Above 0, the column is shown with `-o wide` only.",
+        "Above 0, the column is shown with `--output wide` only [default: 0].",
         |arg, parts, session| {
             parts.priority = priority(arg, session);
         },
     ),
 ];
+
+/// Returns the documentation of the arguments of `printcolumn(…)`.
+pub(crate) fn describe_column_args() -> Vec<ArgDoc> {
+    describe_rows(ARGS)
+}
 
 /// Reads columns and reports what is wrong with each by itself: one, or several objects with commas between, which kube
 /// puts into its list as they are.

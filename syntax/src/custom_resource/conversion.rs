@@ -4,47 +4,59 @@ use rbuilder_reader::Span;
 
 use crate::args::{Arg, ArgValue, ReadArg as _};
 use crate::client_config::{check_service_path, check_webhook_url};
-use crate::table::{ArgRow, Draft};
+use crate::table::{ArgDoc, ArgRow, Draft, describe_rows};
 use crate::{Conversion, Session, object_name, suggest};
 
 const ARGS: &[ArgRow<Conversion>] = &[
-    ArgRow::once("strategy", "`Webhook` or `None`.", |arg, made, session| {
-        let Some(text) = arg.text(session) else { return };
-        made.webhook = text != "None";
-        if !STRATEGIES.contains(&text.as_str()) {
-            let help = suggest::describe_candidates(&text, STRATEGIES.iter().copied());
-            session.error_help(
-                arg.value_span(),
-                format!("unknown conversion strategy `{text}`"),
-                help,
-            );
-        }
-    }),
+    ArgRow::once(
+        "strategy",
+        "`Webhook` or `None` [default: `Webhook`].",
+        |arg, made, session| {
+            let Some(text) = arg.text(session) else { return };
+            made.webhook = text != "None";
+            if !STRATEGIES.contains(&text.as_str()) {
+                let help = suggest::describe_candidates(&text, STRATEGIES.iter().copied());
+                session.error_help(
+                    arg.value_span(),
+                    format!("unknown conversion strategy `{text}`"),
+                    help,
+                );
+            }
+        },
+    ),
     ArgRow::once(
         "service_name",
-        "Name of the Service that is called.",
+        "Name of the Service to call [default: `webhook-service`].",
         |arg, made, session| {
             name(arg, &mut made.service_name, object_name::is_service_name, session);
         },
     ),
     ArgRow::once(
         "service_namespace",
-        "Namespace of the Service.",
+        "Namespace of the Service [default: `system`, which kustomize replaces].",
         |arg, made, session| {
             name(arg, &mut made.service_namespace, object_name::is_label, session);
         },
     ),
-    ArgRow::once("service_port", "Port of the Service.", |arg, made, session| {
-        made.service_port = port(arg, session);
-    }),
-    ArgRow::once("path", "Path of the webhook.", |arg, made, session| {
-        let Some(text) = arg.text(session) else { return };
-        check_service_path(&text, arg.value_span(), session);
-        made.path = text;
-    }),
+    ArgRow::once(
+        "service_port",
+        "Port of the Service [default: 443].",
+        |arg, made, session| {
+            made.service_port = port(arg, session);
+        },
+    ),
+    ArgRow::once(
+        "path",
+        "URL path of the webhook [default: `/convert`].",
+        |arg, made, session| {
+            let Some(text) = arg.text(session) else { return };
+            check_service_path(&text, arg.value_span(), session);
+            made.path = text;
+        },
+    ),
     ArgRow::once(
         "url",
-        "URL to call instead of a Service.",
+        "URL to call instead of a Service, `https://…`.",
         |arg, made, session| {
             let Some(text) = arg.text(session) else { return };
             check_webhook_url(&text, arg.value_span(), session);
@@ -53,20 +65,25 @@ const ARGS: &[ArgRow<Conversion>] = &[
     ),
     ArgRow::once(
         "ca_bundle",
-        "CA bundle that verifies the server's certificate.",
+        "CA bundle that verifies the certificate of the server: PEM, or base64 of it.",
         |arg, made, session| {
             made.ca_bundle = ca_bundle(arg, session);
         },
     ),
     ArgRow::once(
         "review_versions",
-        "Versions of ConversionReview.",
+        "Supported versions of ConversionReview, in order of preference [default: `v1`].",
         |arg, made, session| {
             made.review_versions = arg.texts(session).unwrap_or_default();
             check_review_versions(&made.review_versions, arg.value_span(), session);
         },
     ),
 ];
+
+/// Returns the documentation of the arguments of `conversion(…)`.
+pub(crate) fn describe_conversion_args() -> Vec<ArgDoc> {
+    describe_rows(ARGS)
+}
 
 const STRATEGIES: &[&str] = &["Webhook", "None"];
 
@@ -131,7 +148,11 @@ fn name(arg: &Arg, to: &mut String, is_name: fn(&str) -> bool, session: &mut Ses
     let Some(text) = arg.text(session) else { return };
     if !is_name(&text) {
         let help = "use lower-case letters, digits and `-`";
-        session.error_help(arg.value_span(), format!("invalid {}: `{text}`", arg.name), help);
+        session.error_help(
+            arg.value_span(),
+            format!("invalid `{}`: `{text}`", arg.name),
+            help,
+        );
     }
     *to = text;
 }

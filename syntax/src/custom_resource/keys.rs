@@ -227,8 +227,7 @@ pub const CRD_KEYS: &[ContainerKey] = &[
     ),
     ArgRow::once(
         "conversion",
-        "Conversion webhook: `strategy`, `service_name`, `service_namespace`, `service_port`, \
-         `path`, `url`, `ca_bundle`, `review_versions`; without arguments, as scaffolded by kubebuilder.",
+        "Conversion webhook; without arguments, as scaffolded by kubebuilder.",
         |arg, parts, session| {
             parts.made.conversion = conversion::read_conversion(arg, session);
         },

@@ -14,8 +14,11 @@ use rbuilder_reader::token::Ident;
 use rbuilder_reader::{Attribute, Span, has_derive};
 use rbuilder_schema::{CsvKind, check_root};
 
+pub(crate) use self::column::describe_column_args;
+pub(crate) use self::conversion::describe_conversion_args;
 use self::naming::{check_derived_plural, check_group, check_kind, check_label};
 pub(crate) use self::naming::{check_kind_name, check_version, is_crd_name};
+pub(crate) use self::scale::describe_scale_args;
 pub(crate) use self::selectable::check_selected_fields;
 pub(crate) use self::whole_object::{check_has_fields, check_markers, drop_fields_of_objects};
 use crate::args::{self, Arg};

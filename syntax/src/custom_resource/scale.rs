@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::keys::from_json;
 use crate::args::{Arg, ArgValue, ReadArg as _};
-use crate::table::{ArgRow, Draft};
+use crate::table::{ArgDoc, ArgRow, Draft, describe_rows};
 use crate::{Scale, Session, suggest};
 
 /// `scale` in kube's JSON form.
@@ -27,26 +27,31 @@ struct Parts {
 const ARGS: &[ArgRow<Parts>] = &[
     ArgRow::once(
         "spec_replicas_path",
-        "Path of the desired replica count, under `.spec`.",
+        "JSON path of the desired number of replicas, below `.spec`. Required.",
         |arg, parts, session| {
             parts.spec_replicas_path = arg.text(session);
         },
     ),
     ArgRow::once(
         "status_replicas_path",
-        "Path of the observed replica count, under `.status`.",
+        "JSON path of the observed number of replicas, below `.status`. Required.",
         |arg, parts, session| {
             parts.status_replicas_path = arg.text(session);
         },
     ),
     ArgRow::once(
         "label_selector_path",
-        "Path of the label selector of the pods, a string.",
+        "JSON path of the label selector of the pods, a string; HorizontalPodAutoscalers need it.",
         |arg, parts, session| {
             parts.label_selector_path = arg.text(session);
         },
     ),
 ];
+
+/// Returns the documentation of the arguments of `scale(…)`.
+pub(crate) fn describe_scale_args() -> Vec<ArgDoc> {
+    describe_rows(ARGS)
+}
 
 pub(super) fn read_scale(arg: &Arg, session: &mut Session) -> Option<Scale> {
     let (json, path_spans): (JsonScale, _) = match &arg.value {
@@ -107,7 +112,7 @@ fn check_scale(scale: &Scale, session: &mut Session) {
                 "use a path below {}",
                 suggest::list_names(prefixes.iter().copied())
             );
-            session.error_help(scale.span_of(key), format!("invalid {key} `{path}`"), help);
+            session.error_help(scale.span_of(key), format!("invalid `{key}`: `{path}`"), help);
         }
     }
 }

@@ -5,7 +5,7 @@ use rbuilder_schema::ExternalDocs;
 use super::{ANYWHERE, Marker};
 use crate::Session;
 use crate::args::{Arg, ReadArg as _};
-use crate::table::{ArgRow, Draft};
+use crate::table::{ArgDoc, ArgRow, Draft, describe_rows};
 
 pub(super) const MARKERS: &[Marker] = &[
     Marker {
@@ -48,7 +48,7 @@ pub(super) const MARKERS: &[Marker] = &[
 ];
 
 const DOCS_ARGS: &[ArgRow<ExternalDocs>] = &[
-    ArgRow::once("url", "Where to read.", |arg, docs, session| {
+    ArgRow::once("url", "URL of the page. Required.", |arg, docs, session| {
         let Some(url) = arg.text(session) else { return };
         if !url.contains("://") {
             let message = format!("`{url}` is not a URL");
@@ -56,14 +56,15 @@ const DOCS_ARGS: &[ArgRow<ExternalDocs>] = &[
         }
         docs.url = url;
     }),
-    ArgRow::once(
-        "description",
-        "Description of the linked page.",
-        |arg, docs, session| {
-            docs.description = arg.text(session);
-        },
-    ),
+    ArgRow::once("description", "Description of the page.", |arg, docs, session| {
+        docs.description = arg.text(session);
+    }),
 ];
+
+/// Returns the documentation of the arguments of `external_docs(…)`.
+pub(crate) fn describe_external_docs_args() -> Vec<ArgDoc> {
+    describe_rows(DOCS_ARGS)
+}
 
 fn external_docs(arg: &Arg, session: &mut Session) -> Option<ExternalDocs> {
     let draft = Draft::of_list(arg, DOCS_ARGS, session)?;

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{ANYWHERE, Marker};
 use crate::args::{Arg, ArgValue, ReadArg as _, origin_at};
-use crate::table::{ArgRow, Draft};
+use crate::table::{ArgDoc, ArgRow, Draft, describe_rows};
 use crate::{Session, suggest};
 
 pub(super) const MARKERS: &[Marker] = &[Marker {
@@ -27,28 +27,28 @@ struct Parts {
 const ARGS: &[ArgRow<Parts>] = &[
     ArgRow::once(
         "rule",
-        "The CEL expression, with the value as `self`.",
+        "CEL expression, with the value as `self`; with `oldSelf`, it is a transition rule. Required.",
         |arg, parts, session| {
             parts.rule = arg.text(session);
         },
     ),
     ArgRow::once(
         "message",
-        "Message shown when the rule fails.",
+        "Message shown when the rule fails, on one line; required for a rule of several lines [default: the rule].",
         |arg, parts, session| {
             parts.rest.message = arg.text(session);
         },
     ),
     ArgRow::once(
         "message_expression",
-        "An expression that returns the message.",
+        "CEL expression that returns the message; it takes precedence over `message`.",
         |arg, parts, session| {
             parts.rest.message_expression = arg.text(session);
         },
     ),
     ArgRow::once(
         "reason",
-        "The reason that the API server gives.",
+        "Reason that the API server reports: `FieldValueInvalid`, `FieldValueForbidden`, `FieldValueRequired` or `FieldValueDuplicate` [default: `FieldValueInvalid`].",
         |arg, parts, session| {
             let text = arg.text(session);
             parts.rest.reason = text.and_then(|text| reason(&text, arg.value_span(), session));
@@ -56,19 +56,24 @@ const ARGS: &[ArgRow<Parts>] = &[
     ),
     ArgRow::once(
         "field_path",
-        "The field that the message is about.",
+        "Field that the error is reported at, relative to the value: `.replicas` [default: the value itself].",
         |arg, parts, session| {
             parts.rest.field_path = arg.text(session);
         },
     ),
     ArgRow::once(
         "optional_old_self",
-        "Also evaluates a transition rule on creation.",
+        "True to evaluate a transition rule on creation as well, with `oldSelf` as an optional.",
         |arg, parts, session| {
             parts.rest.optional_old_self = arg.boolean(session);
         },
     ),
 ];
+
+/// Returns the documentation of the arguments of `cel(…)`.
+pub(crate) fn describe_cel_args() -> Vec<ArgDoc> {
+    describe_rows(ARGS)
+}
 
 const REASONS: &[(&str, Reason)] = &[
     ("FieldValueRequired", Reason::FieldValueRequired),

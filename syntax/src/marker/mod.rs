@@ -28,7 +28,8 @@ use crate::custom_resource::CRD_KEYS;
 use crate::table::{Row, Seen, Target, read_args};
 use crate::{SchemaFunction, Session};
 
-pub(crate) use cel::read_cel_rule;
+pub(crate) use about::describe_external_docs_args;
+pub(crate) use cel::{describe_cel_args, read_cel_rule};
 pub use constraint::{CONSTRAINTS, Constraint, Subject};
 pub(crate) use kind::{Kind, is_option, takes_rest};
 pub use raw::ROOT_SCHEMA_KEYS;

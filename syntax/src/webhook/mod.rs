@@ -17,6 +17,7 @@ use crate::words::read_words;
 use crate::{Session, suggest};
 
 pub use selector::{LabelSelector, MatchCondition, Requirement};
+pub(crate) use selector::{describe_condition_args, describe_requirement_args, describe_selector_args};
 
 /// The name of the attribute; its last segment where it is written with a path.
 pub const WEBHOOK: &str = "webhook";

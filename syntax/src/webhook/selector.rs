@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::choice;
 use crate::args::{Arg, ReadArg as _};
-use crate::table::{ArgRow, Draft};
+use crate::table::{ArgDoc, ArgRow, Draft, describe_rows};
 use crate::{Session, object_name};
 
 /// Chooses objects by their labels; all that is written must hold.
@@ -52,15 +52,24 @@ struct ConditionParts {
 const CONDITION_ARGS: &[ArgRow<ConditionParts>] = &[
     ArgRow::once(
         "name",
-        "Its name, for messages and metrics.",
+        "Name, for messages and metrics of the API server. Required.",
         |arg, parts, session| {
             parts.name = arg.text(session);
         },
     ),
-    ArgRow::once("expression", "The CEL expression.", |arg, parts, session| {
-        parts.expression = arg.text(session);
-    }),
+    ArgRow::once(
+        "expression",
+        "CEL expression about `object`, `oldObject`, `request` or `authorizer`. Required.",
+        |arg, parts, session| {
+            parts.expression = arg.text(session);
+        },
+    ),
 ];
+
+/// Returns the documentation of the arguments of `match_condition(…)`.
+pub(crate) fn describe_condition_args() -> Vec<ArgDoc> {
+    describe_rows(CONDITION_ARGS)
+}
 
 /// `match_condition(name = "…", expression = "…")`.
 pub(super) fn read_condition(arg: &Arg, session: &mut Session) -> Option<MatchCondition> {
@@ -90,19 +99,24 @@ pub(super) fn read_condition(arg: &Arg, session: &mut Session) -> Option<MatchCo
 const SELECTOR_ARGS: &[ArgRow<LabelSelector>] = &[
     ArgRow::once(
         "match_labels",
-        "Labels with these values.",
+        "Labels with these values: `{ \"key\": \"value\" }`.",
         |arg, selector, session| {
             selector.match_labels = labels(arg, session).unwrap_or_default();
         },
     ),
     ArgRow::repeatable(
         "match_expression",
-        "A condition on one label.",
+        "Requirement for one label.",
         |arg, selector, session| {
             selector.match_expressions.extend(requirement(arg, session));
         },
     ),
 ];
+
+/// Returns the documentation of the arguments of `namespace_selector(…)`.
+pub(crate) fn describe_selector_args() -> Vec<ArgDoc> {
+    describe_rows(SELECTOR_ARGS)
+}
 
 /// `….selector(match_labels = {…}, match_expression(…))`.
 pub(super) fn read_selector(arg: &Arg, session: &mut Session) -> Option<LabelSelector> {
@@ -146,7 +160,7 @@ struct RequirementParts {
 }
 
 const REQUIREMENT_ARGS: &[ArgRow<RequirementParts>] = &[
-    ArgRow::once("key", "The label's key.", |arg, parts, session| {
+    ArgRow::once("key", "Key of the label. Required.", |arg, parts, session| {
         parts.key = arg.text(session);
         if let Some(key) = &parts.key {
             check_key(key, arg, session);
@@ -154,14 +168,14 @@ const REQUIREMENT_ARGS: &[ArgRow<RequirementParts>] = &[
     }),
     ArgRow::once(
         "operator",
-        "`In`, `NotIn`, `Exists` or `DoesNotExist`.",
+        "`In`, `NotIn`, `Exists` or `DoesNotExist`. Required.",
         |arg, parts, session| {
             parts.operator = choice(arg, OPERATORS, session);
         },
     ),
     ArgRow::once(
         "values",
-        "What `In` and `NotIn` compare with.",
+        "Values that `In` and `NotIn` compare with.",
         |arg, parts, session| {
             parts.values = arg.texts(session);
             for value in parts.values.iter().flatten() {
@@ -170,6 +184,11 @@ const REQUIREMENT_ARGS: &[ArgRow<RequirementParts>] = &[
         },
     ),
 ];
+
+/// Returns the documentation of the arguments of `match_expression(…)`.
+pub(crate) fn describe_requirement_args() -> Vec<ArgDoc> {
+    describe_rows(REQUIREMENT_ARGS)
+}
 
 fn requirement(arg: &Arg, session: &mut Session) -> Option<Requirement> {
     let draft = Draft::of_list(arg, REQUIREMENT_ARGS, session)?;
