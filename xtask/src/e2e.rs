@@ -16,10 +16,41 @@ use crate::project::scaffold;
 use crate::sh::{Cmd, find_program, write_program};
 use crate::{assets, repo};
 
+/// A kind whose group is the domain and whose controller has a name, and one whose controller is a stub without a status.
 const COMMANDS: &[&str] = &[
     "init --domain example.com --library path",
-    "create api --group cache --version v1alpha1 --kind Memcached",
+    "create api --version v1alpha1 --kind Memcached --controller-name runner",
+    "create api --from-crd ../backup.yaml",
 ];
+
+/// The CRD of the second kind, which is written beside the project.
+const BACKUP: &str = "\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: backups.example.com
+spec:
+  group: example.com
+  names: {kind: Backup, listKind: BackupList, plural: backups, singular: backup}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    subresources: {status: {}}
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            properties:
+              schedule: {type: string}
+          status:
+            type: object
+            properties:
+              last: {type: string}
+";
 
 /// Programs that stand in for those of the user.
 const STAND_INS: &[(&str, &str)] = &[
@@ -41,7 +72,7 @@ const STAND_INS: &[(&str, &str)] = &[
 /// Parts of what `make test-e2e` prints where it passes.
 const PASSED: &[&str] = &[
     "successfully rolled out",
-    "waiting for the status of Memcached.v1alpha1.cache.example.com/memcached-sample",
+    "waiting for the status of Memcached.v1alpha1.example.com/memcached-sample",
     "namespace \"memcached-operator-system\" deleted",
     "test result: ok. 1 passed",
 ];
@@ -60,6 +91,7 @@ pub(crate) fn check_end_to_end() -> Result<()> {
     let bin = repo::build_rbuilder()?;
     let folder = tempfile::Builder::new().prefix("rbuilder-e2e-").tempdir()?;
     let project = folder.path().join("memcached-operator");
+    fs_err::write(folder.path().join("backup.yaml"), BACKUP)?;
     scaffold(&bin, &project, COMMANDS)?;
     let plane = ControlPlane::start_with_nodes(&assets::ensure_controllers()?)?;
     let scene = Scene::set_up(folder.path(), project, bin, plane.kubeconfig())?;

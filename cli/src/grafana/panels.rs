@@ -218,7 +218,7 @@ pub(super) const RUNTIME: &[Section] = &[
         },
         Panel {
             title: "Reads of certificates",
-            description: "Reads of certificate files per second, and those that failed, after which the old certificate is served.",
+            description: "Reads of the certificate per second, from files or from the Secret of the manager, and those that failed, after which the current one is served.",
             unit: "ops", width: 12,
             queries: &[
                 Query("sum by (instance) (rate(certwatcher_read_certificate_total{job=\"$job\", namespace=\"$namespace\", instance=~\"$instance\"}[$__rate_interval]))", "{{instance}} reads"),

@@ -151,8 +151,8 @@ const ALERTS: &[Alert] = &[
     Alert {
         name: "OperatorCertificateErrors", severity: Severity::Warning, hold: "15m",
         expr: "sum by (namespace, job) (increase(certwatcher_read_certificate_errors_total{JOB}[15m])) > 0",
-        summary: "The operator cannot read a new certificate.",
-        description: "The operator in {{ $labels.namespace }} fails to read its certificate files and serves the old certificate until it expires.",
+        summary: "The operator cannot renew or reload its certificate.",
+        description: "The operator in {{ $labels.namespace }} fails to read its certificate files, or to maintain the certificate that it issues, and serves the current one until it expires. Its log has the reason.",
     },
 ];
 

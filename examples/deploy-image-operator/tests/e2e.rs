@@ -140,16 +140,18 @@ async fn create_samples() -> Vec<Value> {
     }
 }
 
-/// Returns true if the project has a controller for the kind of an object.
+/// Returns true if a controller of the project writes the status of an object. The one that is scaffolded for types from
+/// a CRD does not.
 fn has_controller(object: &Value) -> bool {
     let project = std::fs::read_to_string("PROJECT").expect("PROJECT can be read");
     let project: Value = serde_saphyr::from_str(&project).expect("PROJECT is YAML");
     let mut resources = project["resources"].as_array().into_iter().flatten();
     resources.any(|resource| {
-        let part = |key: &str| resource[key].as_str().unwrap_or_default();
-        let group = format!("{}.{}/", part("group"), part("domain"));
+        let parts = ["group", "domain"].map(|key| resource[key].as_str().unwrap_or_default());
+        let group = format!("{}/", parts.join(".").trim_start_matches('.'));
         let api_version = object["apiVersion"].as_str().unwrap_or_default();
-        resource["controller"] == true
+        (resource["controller"] == true || resource["controllers"].is_array())
+            && resource["api"]["imported"] != true
             && resource["kind"] == object["kind"]
             && api_version.starts_with(&group)
     })

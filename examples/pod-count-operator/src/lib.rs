@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! API types and controllers of pod-count-operator.
+//! Library of pod-count-operator: API types, controllers and webhooks.
 
 pub mod api;
 pub mod controller;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Entry point of the manager, which runs the controllers.
+//! Entry point of the manager.
 
 use clap::Parser;
 use rbuilder::{Manager, ManagerArgs, Result};

@@ -8,7 +8,7 @@ use rbuilder::{Manager, rbac};
 
 /// Registers all controllers. The manager itself needs to create events.
 #[rbac(
-    groups = ["", "events.k8s.io"],
+    groups = "events.k8s.io",
     resources = "events",
     verbs = ["create", "patch"]
 )]

@@ -95,7 +95,7 @@ pub async fn reconcile(object: Arc<Memcached>, ctx: Ctx<State>) -> Result {
     // Failures are part of the status, so that users of the object see them.
     let size = object.spec.size;
     let available = match applied.as_ref().map(ready_replicas) {
-        Ok(ready) => conditions::new("Available", ready >= size, "Reconciled")
+        Ok(ready) => conditions::new("Available", ready >= size, availability_reason(ready, size))
             .message(format!("{ready} of {size} replicas are ready")),
         Err(error) => conditions::new("Available", false, "ApplyFailed").message(error.to_string()),
     };
@@ -110,7 +110,7 @@ pub async fn reconcile(object: Arc<Memcached>, ctx: Ctx<State>) -> Result {
 /// Deployment is garbage-collected with its owner.
 pub async fn cleanup(object: Arc<Memcached>, ctx: Ctx<State>) -> Result {
     let note = format!("{} is being deleted", object.name_any());
-    ctx.warning(&*object, "Deleting", "Delete", note);
+    ctx.normal(&*object, "Deleting", "Delete", note);
     Ok(Action::await_change())
 }
 
@@ -204,6 +204,15 @@ fn ready_replicas(deployment: &Deployment) -> i32 {
             status.ready_replicas.unwrap_or(0)
         }
         _ => 0,
+    }
+}
+
+/// Returns the reason of the condition `Available`.
+fn availability_reason(ready: i32, size: i32) -> &'static str {
+    if ready >= size {
+        "AllReplicasReady"
+    } else {
+        "ReplicasNotReady"
     }
 }
 

@@ -26,8 +26,8 @@ use serde_json::{Value, json};
 pub const LONG: Duration = Duration::from_secs(30);
 
 /// Status and reason of the condition Available, before and after all replicas are ready.
-pub const UNAVAILABLE: (&str, &str) = ("False", "Reconciled");
-pub const AVAILABLE: (&str, &str) = ("True", "Reconciled");
+pub const UNAVAILABLE: (&str, &str) = ("False", "ReplicasNotReady");
+pub const AVAILABLE: (&str, &str) = ("True", "AllReplicasReady");
 
 /// The answer of an API server that was told to refuse a request.
 pub const REFUSAL: &str = "not today";

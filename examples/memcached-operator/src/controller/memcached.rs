@@ -75,7 +75,12 @@ fn desired_deployment(memcached: &Memcached) -> Result<Deployment> {
 /// Returns the status of a Memcached: it is available once all of its replicas are ready.
 fn observed_status(memcached: &Memcached, deployment: &Deployment) -> MemcachedStatus {
     let (size, ready) = (memcached.spec.size, ready_replicas(deployment));
-    let available = conditions::new("Available", ready >= size, "Reconciled")
+    let reason = if ready >= size {
+        "AllReplicasReady"
+    } else {
+        "ReplicasNotReady"
+    };
+    let available = conditions::new("Available", ready >= size, reason)
         .message(format!("{ready} of {size} replicas are ready"))
         .observed(memcached);
     let mut status = memcached.status.clone().unwrap_or_default();

@@ -11,10 +11,6 @@ use serde::{Deserialize, Serialize};
 use crate::api::v1::{ConcurrencyPolicy, CronJobStatus};
 
 /// CronJobSpec defines the desired state of CronJob.
-#[allow(
-    clippy::duplicated_attributes,
-    reason = "two columns of one type are not duplicates"
-)]
 #[derive(CustomResource, CrdSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[kube(
     group = "batch.tutorial.kubebuilder.io",
