@@ -168,7 +168,11 @@ fn bad_input_is_refused_with_one_error_and_nothing_is_written() {
         "init --domain other.org",
         "already initialized as project `shop`",
     );
-    refused(&folder, "init --multigroup", "cannot change");
+    refused(
+        &folder,
+        "init --multigroup",
+        "run `rbuilder edit --multigroup=true`",
+    );
     assert_eq!(folder.run("create api").code, 2);
 }
 

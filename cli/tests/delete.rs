@@ -257,7 +257,7 @@ fn what_is_needed_is_not_deleted() {
         ),
         (
             "v2",
-            "delete it there first with `rbuilder delete webhook --group crew --version v1 --kind Captain --conversion --spoke v2`",
+            "remove it from the conversion first with `rbuilder delete webhook --group crew --version v1 --kind Captain --conversion --spoke v2`",
         ),
     ] {
         let said = refusal(

@@ -113,7 +113,7 @@ fn versions_that_disagree_are_found() {
         "project",
         "error",
         "newer than this command",
-        "cargo install rbuilder-cli --version 99.0.0",
+        "for example with `cargo install --locked --path ",
     );
     check(set("(devel)"), "project", "error", "`(devel)`", "set it");
     let version = |folder: &Folder| drop(folder.run("library --set version --version 0.0.1").ok());
@@ -169,7 +169,7 @@ fn manifests_and_files_that_differ_are_found() {
         "scaffold",
         "warning",
         ".rbuilder/files.sum lists no files",
-        "`git checkout HEAD .rbuilder/files.sum`",
+        "`git checkout HEAD -- .rbuilder/files.sum`",
     );
     let broken = edit("src/api/v1/cup.rs", "max_length = 63", "max_lenght = 63");
     check(broken, "manifests", "error", "src/api/v1/cup.rs:", "all errors");
@@ -307,6 +307,18 @@ fn conflicts_in_products_are_errors() {
         "unresolved: charts/shop/values.yaml:1",
         "edit the lines",
     );
+    let base = |folder: &Folder| {
+        folder.run("helm").ok();
+        let text = folder.tree()[".rbuilder/chart.txt"].clone();
+        folder.write(".rbuilder/chart.txt", &format!("<<<<<<< HEAD\n{text}"));
+    };
+    check(
+        base,
+        "conflicts",
+        "error",
+        "unresolved: .rbuilder/chart.txt:1",
+        "edit the lines",
+    );
     // A line of a text that only looks like a marker.
     check(
         edit("Makefile", "KIND ?= kind\n", "# <<<<<<< HEAD\nKIND ?= kind\n"),
@@ -323,7 +335,13 @@ fn a_project_file_that_cannot_be_read_has_its_own_help() {
         let text = folder.tree()["PROJECT"].clone();
         folder.write("PROJECT", &format!("<<<<<<< HEAD\n{text}"));
     };
-    check(conflict, "project", "error", "PROJECT:1", "git checkout PROJECT");
+    check(
+        conflict,
+        "project",
+        "error",
+        "PROJECT:1",
+        "`git checkout HEAD -- PROJECT`",
+    );
 }
 
 #[test]

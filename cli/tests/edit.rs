@@ -82,6 +82,35 @@ fn changes_of_the_user_are_kept() {
     assert!(tree[path].contains("namespace = \"shop-system\""));
 }
 
+/// Nothing binds a ClusterRole to a manager in one namespace: a warning if markers still request one, and only then.
+#[test]
+fn permissions_that_nothing_binds_any_more_are_named() {
+    let begin = || begun("", &COMMANDS[..1]);
+    let scaffolded = begin().run("edit --namespaced").ok().err;
+    assert!(
+        !scaffolded.contains("ClusterRole") && !scaffolded.contains("cluster-wide"),
+        "{scaffolded}"
+    );
+
+    let folder = begin();
+    let path = "src/controller/cup.rs";
+    let marker = "#[rbac(groups = \"\", resources = \"secrets\", verbs = [\"get\"])]\npub fn ours() {}\n";
+    folder.write(path, &format!("{}\n{marker}", folder.tree()[path]));
+    let unbound =
+        "warning: config/rbac/role.yaml still has ClusterRole `manager-role`, which nothing binds any more\n";
+    let said = folder.run("edit --namespaced").ok().err;
+    assert!(
+        said.contains(unbound) && said.contains("add `namespace = \"shop-system\"` to those"),
+        "{said}"
+    );
+    // The manifests are still those of before.
+    let said = begin().run("edit --namespaced --manifests=false").ok().err;
+    assert!(
+        said.contains("markers without `namespace` request cluster-wide permissions"),
+        "{said}"
+    );
+}
+
 #[test]
 fn conflicts_are_shown_or_refused() {
     let folder = project("");
@@ -112,8 +141,8 @@ fn settings_that_make_no_sense_are_refused() {
     let before = folder.tree();
     for (flags, expected) in [
         ("", "required arguments"),
-        ("--kubernetes 1.2", "expected a minor from"),
-        ("--kubernetes latest", "expected a minor from"),
+        ("--kubernetes 1.2", "expected a Kubernetes version from"),
+        ("--kubernetes latest", "expected a Kubernetes version from"),
         ("--owner a\"b", "owner"),
     ] {
         let ran = folder.run(&format!("edit {flags}"));
@@ -659,7 +688,7 @@ fn moves_that_are_not_certain_are_refused() {
     let ran = folder.run("edit --multigroup=false");
     assert!(
         ran.err
-            .contains("the project has APIs in the groups `cache`, `tea`"),
+            .contains("the project has APIs in the groups `cache.example.com`, `tea.example.com`"),
         "{}",
         ran.err
     );

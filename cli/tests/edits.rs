@@ -295,14 +295,14 @@ fn a_file_of_another_kind_is_never_taken() {
     folder.run(&api("v2", "CupConversion")).ok();
     let convert = webhook("--conversion --spoke v2");
     for force in ["", " --force"] {
-        let expected = ["src/api/v2/cup_conversion.rs belongs to kind `CupConversion` of cache/v2"];
+        let expected = ["v2/cup_conversion.rs belongs to kind `CupConversion` of cache.example.com/v2"];
         let err = refused(&folder, &format!("{convert}{force}"), &expected);
         assert!(!err.contains("--force"), "{err}");
     }
     let folder = project();
     folder.run(&convert).ok();
     for force in ["", " --force"] {
-        let expected = ["src/api/v2/cup_conversion.rs belongs to kind `Cup` of cache/v1"];
+        let expected = ["v2/cup_conversion.rs belongs to kind `Cup` of cache.example.com/v1"];
         refused(
             &folder,
             &format!("{}{force}", api("v2", "CupConversion")),
@@ -327,7 +327,11 @@ fn a_file_of_another_kind_is_never_taken() {
     for (group, kind, part) in [
         ("a.b", "Cup", "would share the directory src/api/a_b/"),
         ("a.b", "Mug", "would share the directory src/api/a_b/"),
-        ("a", "BCup", "tests/a_b_cup.rs belongs to kind `Cup` of a-b/v1"),
+        (
+            "a",
+            "BCup",
+            "tests/a_b_cup.rs belongs to kind `Cup` of a-b.example.com/v1",
+        ),
     ] {
         for force in ["", " --force"] {
             let command = format!("create api --group {group} --version v1 --kind {kind}{force}");

@@ -372,7 +372,19 @@ fn what_is_missing_is_named() {
     ] {
         refused(&run_with(&folder, &server, command), expected);
     }
-    refused(&run(&folder, "path"), "run `rbuilder envtest install`");
+    for (command, advised) in [
+        ("path", "1."),
+        ("path 1.35", "1.35"),
+        ("path <1.36", "'<1.36'"),
+        ("path latest-on-disk", "latest"),
+    ] {
+        let advice = format!("run `rbuilder envtest install {advised}");
+        refused(&run(&folder, command), &advice);
+    }
+    refused(
+        &folder.run("envtest path 1.35 --bin-dir bin --os plan9 --arch mips"),
+        "run `rbuilder envtest install 1.35 --os plan9 --arch mips`",
+    );
     refused(
         &folder.run("envtest path --bin-dir bin --os ../x"),
         "found `../x`",

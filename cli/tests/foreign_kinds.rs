@@ -211,6 +211,13 @@ fn a_kind_that_may_be_of_another_project_has_to_be_claimed() {
     folder
         .run("create api --group apps --version v1 --kind Deployment --controller")
         .ok();
+    let ungrouped = project("");
+    ungrouped.run("create api --version v1 --kind Order").ok();
+    let said = refusal(&ungrouped, "create api --group shop --version v1 --kind Item");
+    assert!(
+        said.contains("not enabled: omit `--group` instead of passing `shop`, or run"),
+        "{said}"
+    );
     // The project has kinds in such a group if a flag says so, and in a group with a dot that no known project has.
     for [group, flags] in [["cert-manager.io", " --resource --controller"], ["sea.crew", ""]] {
         let folder = project("");
@@ -370,7 +377,8 @@ fn files_of_two_kinds_of_one_name_do_not_meet() {
     let command = "create api --group apps --version v1 --kind Deployment --controller";
     let said = refusal(&folder, command);
     assert!(
-        said.contains("belongs to kind `Deployment` of shop/v1") && said.contains("--controller-name"),
+        said.contains("belongs to kind `Deployment` of shop.example.com/v1")
+            && said.contains("--controller-name"),
         "{said}"
     );
     folder

@@ -319,6 +319,23 @@ fn flags_that_contradict_the_crd_are_errors() {
     assert!(!folder.tree().contains_key("src/controller/gadget.rs"));
 }
 
+/// The webhook of a CRD belongs to the operator that is in clusters, until this one converts.
+#[test]
+fn the_command_that_scaffolds_the_conversion_is_named() {
+    let folder = project();
+    let conversion = "  conversion:\n    strategy: Webhook\n    webhook:\n      clientConfig:\n        service:\n          name: gadgets\n          namespace: tools\n      conversionReviewVersions:\n      - v1\n";
+    let text = CRD.replace("  scope:", &format!("{conversion}  scope:"));
+    folder.write("gadgets.yaml", &text);
+    let ran = folder.run(&format!("{CREATE} --manifests=false")).ok();
+    assert!(
+        ran.err.contains(
+            "run `rbuilder create webhook --group tools --version v2 --kind Gadget --conversion --spoke v1`, and replace"
+        ),
+        "{}",
+        ran.err
+    );
+}
+
 /// The templates name the type of a kind after the kind.
 #[test]
 fn a_kind_whose_type_has_another_name_is_refused() {

@@ -358,7 +358,10 @@ fn the_library_follows_the_command() {
 #[test]
 fn versions_that_cannot_be_updated_are_refused() {
     for (version, expected) in [
-        ("99.0.0", "cargo install rbuilder-cli --version 99.0.0"),
+        (
+            "99.0.0",
+            "for example with `cargo install --locked rbuilder-cli --version 99.0.0`",
+        ),
         ("0.0.1", "only those of 0.0.8, 0.0.9: set `cliVersion`"),
         ("(devel)", "found `(devel)`"),
     ] {

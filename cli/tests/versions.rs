@@ -373,7 +373,7 @@ fn the_storage_version_of_a_released_kind_stays() {
         for line in [
             "remove `storage = false` from `#[kube(…)]` in src/api/v2/cup.rs",
             "add `storage = false` to `#[kube(…)]` in src/api/v1/cup.rs",
-            "steps 5 and 6 of docs/several-versions.md in rbuilder",
+            "`kubectl get cups.v2.cache.example.com --all-namespaces -o json > objects.json && kubectl replace -f objects.json`",
         ] {
             assert!(ran.err.contains(line), "{line}: {}", ran.err);
         }

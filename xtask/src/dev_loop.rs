@@ -33,7 +33,7 @@ const PLACE: &str = "    // Set defaults that depend on other fields here.";
 const TIMEOUT: Duration = Duration::from_secs(1800);
 
 /// Printed at the end of a cycle.
-const RUNNING: &str = "the operator is running\n";
+const RUNNING: &str = "the manager is running\n";
 
 pub(crate) fn follow_loop() -> Result<()> {
     let bin = repo::build_rbuilder()?;
@@ -54,7 +54,7 @@ pub(crate) fn follow_loop() -> Result<()> {
     dev.wait_for(RUNNING, 2)?;
     ensure!(cluster.create("b")? == "second", "the edit was not taken over");
     project.set_default("\" mistake")?;
-    dev.wait_for("the operator built before keeps running", 1)?;
+    dev.wait_for("the previous build keeps running", 1)?;
     ensure!(
         cluster.create("c")? == "second",
         "a mistake has stopped the operator"

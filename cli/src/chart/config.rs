@@ -155,7 +155,9 @@ impl Config {
             visited: BTreeSet::new(),
         };
         let Some(root) = reader.read_kustomization(ROOT)? else {
-            bail!("{ROOT}/kustomization.yaml does not exist: restore it, or copy it from a new project");
+            bail!(
+                "{ROOT}/kustomization.yaml does not exist: run `rbuilder update --restore {ROOT}/kustomization.yaml`"
+            );
         };
         let namespace = root.get("namespace").and_then(Value::as_str);
         reader.config.namespace = namespace.unwrap_or_default().to_owned();

@@ -33,7 +33,7 @@ pub(crate) fn find_manager(config: &Config) -> Result<&Object> {
         (_, Some(manager)) => Ok(manager),
         ([only], None) => Ok(only),
         ([], None) => bail!(
-            "found no Deployment in config/: restore config/manager/manager.yaml, or copy it from a new project"
+            "found no Deployment in config/: list config/manager/manager.yaml in its kustomization; if it was deleted, run `rbuilder update --restore config/manager/manager.yaml`"
         ),
         _ => bail!(
             "found {} Deployments in config/, and none has a container named `{CONTAINER}`: give the manager's container this name",

@@ -75,7 +75,7 @@ pub(super) fn add_features(
     settings: &SettingFlags,
 ) -> Result<()> {
     let Some(text) = outcome.plan.read(tree, DEPLOYMENT)? else {
-        bail!("{DEPLOYMENT} does not exist: restore it, or copy it from a new project");
+        bail!("{DEPLOYMENT} does not exist: run `rbuilder update --restore {DEPLOYMENT}`");
     };
     let before = Features::read(&text);
     let after = before.with(settings);
@@ -194,7 +194,7 @@ fn check_component(plan: &Plan, tree: &Tree, folder: &str, feature: Feature) -> 
         return Ok(());
     }
     bail!(
-        "the component of `{}`, {path}, does not exist: restore it, or copy config/{folder}/ from a new project",
+        "the component of `{}`, {path}, does not exist: run `rbuilder update --restore config/{folder}`",
         feature.name()
     )
 }

@@ -296,23 +296,24 @@ fn print_base(files: &BTreeMap<String, String>) -> String {
     out
 }
 
+/// Returns the first line of a base that has a marker of git, counted from 1.
+pub(super) fn find_conflict_in_base(text: &str) -> Option<usize> {
+    const MARKERS: [&str; 4] = ["<<<<<<<", "|||||||", "=======", ">>>>>>>"];
+    let is_marker = |line: &str| MARKERS.iter().any(|marker| line.starts_with(marker));
+    text.lines().position(is_marker).map(|index| index + 1)
+}
+
 /// Parses the text of a base. All of its files end in a line end.
 ///
 /// # Errors
 /// Fails if the base has conflicts of git.
 pub(super) fn parse_base(base: &str, text: &str) -> Result<BTreeMap<String, String>> {
+    if let Some(line) = find_conflict_in_base(text) {
+        bail!("{base}:{line} has a Git merge conflict: resolve it as in the files themselves");
+    }
     let mut files: BTreeMap<String, String> = BTreeMap::new();
     let mut path = None;
-    for (index, line) in text.lines().enumerate() {
-        if ["<<<<<<<", "|||||||", "=======", ">>>>>>>"]
-            .iter()
-            .any(|marker| line.starts_with(marker))
-        {
-            bail!(
-                "{base}:{} has a Git merge conflict: resolve it as in the files themselves",
-                index + 1
-            );
-        }
+    for line in text.lines() {
         match (line.strip_prefix(' '), &path) {
             (Some(line), Some(path)) => {
                 let file: &mut String = files.entry(String::clone(path)).or_default();

@@ -167,13 +167,13 @@ pub(super) fn describe(tree: &Tree) -> Result<(Map<String, Value>, Outcome)> {
     if !found.sources.iter().all(is_same) {
         outcome.warn(
             &format!("the dependencies on the library in {MANIFEST} have different sources"),
-            "choose one with `rbuilder library --set`",
+            "choose one with `rbuilder library --set <version|git|path>`",
         );
     }
     if recorded.as_ref() != Some(&library) {
         outcome.warn(
             &format!("{FILE} does not record the source of the library that {MANIFEST} has"),
-            "choose one with `rbuilder library --set`",
+            "choose one with `rbuilder library --set <version|git|path>`",
         );
     }
     let mut source = Map::new();

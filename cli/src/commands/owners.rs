@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use anyhow::{Result, bail};
 use rbuilder_templates::{OnExists, Rendered};
 
+use super::edits::shown_version;
 use super::places::ApiPlaces;
 use super::scaffold;
 use super::webhook_context::webhook_context;
@@ -32,10 +33,9 @@ pub(super) fn check_file_owners(project: &Project, wanted: &Resource, files: &[R
         let theirs = owned_paths(project, other)?;
         if let Some(path) = theirs.iter().find(|path| paths.contains(path.as_str())) {
             bail!(
-                "{path} belongs to kind `{}` of {}/{}, and kind `{}` would use the same path; no files were written: {}",
+                "{path} belongs to kind `{}` of {}, and kind `{}` would use the same path; no files were written: {}",
                 other.kind,
-                other.group,
-                other.version,
+                shown_version(&other.qualified_group(), &other.version),
                 wanted.kind,
                 if wanted.is_foreign() {
                     "choose another name for the controller (`--controller-name`)"

@@ -74,7 +74,7 @@ fn write_flags<'a>(page: &mut String, flags: impl Iterator<Item = &'a Arg>) -> R
     Ok(())
 }
 
-/// Returns a flag as it is typed: `-C, --project-dir <DIR>`, `[FOLDER]`.
+/// Returns a flag as it is typed: `-C, --project-dir <DIR>`, `[DIR]`.
 fn notation(flag: &Arg) -> String {
     let values = flag.get_value_names().unwrap_or_default();
     let values: Vec<String> = values.iter().map(|name| format!("<{name}>")).collect();

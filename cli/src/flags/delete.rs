@@ -11,7 +11,7 @@ pub enum Delete {
     Api(DeleteApiFlags),
     /// Delete a controller and keep the API types
     Controller(DeleteControllerFlags),
-    /// Delete webhooks of a kind
+    /// Delete the webhooks of a kind: all of them, or those that `--defaulting`, `--validation` and `--conversion` select
     Webhook(DeleteWebhookFlags),
 }
 

@@ -1,7 +1,9 @@
 //! Flags of `edit`.
 
 use clap::{Args, ValueEnum};
+use rbuilder_generator::Minor;
 
+use super::manifests::parse_kubernetes_version;
 use super::{License, MergeFlags, PlanFlags};
 
 /// Flags of `edit`.
@@ -35,8 +37,8 @@ pub struct SettingFlags {
     #[arg(long, value_enum)]
     pub license: Option<License>,
     /// Kubernetes minor version that the project is built and tested for
-    #[arg(long, value_name = "MINOR", value_parser = parse_minor)]
-    pub kubernetes: Option<String>,
+    #[arg(long, value_name = "VERSION", value_parser = parse_kubernetes_version)]
+    pub kubernetes: Option<Minor>,
     /// Features of the deployment to enable, separated by commas
     #[arg(long, value_enum, value_delimiter = ',', value_name = "FEATURES")]
     pub enable: Vec<Feature>,
@@ -86,18 +88,5 @@ impl Feature {
             Feature::CertManager => "cert-manager",
             Feature::Webhooks => "webhooks",
         }
-    }
-}
-
-/// Checks that k8s-openapi has a minor.
-fn parse_minor(text: &str) -> Result<String, String> {
-    use rbuilder_generator::Minor;
-    match Minor::from_version(text) {
-        Some(minor) => Ok(minor.to_string()),
-        None => Err(format!(
-            "expected a minor from {} to {}",
-            Minor::EARLIEST,
-            Minor::LATEST
-        )),
     }
 }

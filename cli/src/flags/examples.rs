@@ -112,7 +112,7 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     ]),
     ("dev", &[
         ("Run the manager on a local control plane", "rbuilder dev"),
-        ("Run it against a cluster that reaches this machine for webhooks", "rbuilder dev --context kind-dev --webhook-host 172.18.0.1"),
+        ("Run it against a cluster that reaches this machine for webhooks", "rbuilder dev --context kind-dev --webhook-host 172.17.0.1"),
     ]),
     ("envtest install", &[
         ("Install the binaries for the project's Kubernetes version", "rbuilder envtest install"),

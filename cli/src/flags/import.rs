@@ -10,7 +10,7 @@ use super::{InitLibraryFlags, License, PlanFlags};
 #[derive(Clone, Debug, Args)]
 pub struct ImportFlags {
     /// Directory of the kubebuilder project, with its PROJECT file; nothing in it is changed
-    #[arg(value_name = "FOLDER")]
+    #[arg(value_name = "DIR")]
     pub folder: PathBuf,
     /// Name of the project, a DNS label of at most 28 characters [default: the same as the kubebuilder project]
     #[arg(long, value_name = "NAME")]

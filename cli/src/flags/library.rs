@@ -14,7 +14,7 @@ pub enum LibraryForm {
     Version,
     /// A commit of a git repository
     Git,
-    /// A folder on this machine
+    /// A directory on this machine
     Path,
 }
 
@@ -54,7 +54,7 @@ pub struct LibrarySource {
     pub url: Option<String>,
     /// Commit or tag.
     pub rev: Option<String>,
-    /// Folder of the library, or of a checkout of rbuilder.
+    /// Directory of the library, or of a checkout of rbuilder.
     pub path: Option<PathBuf>,
 }
 

@@ -1,7 +1,7 @@
 //! Flags of `manifests`.
 
 use clap::{Args, ValueEnum};
-use rbuilder_generator::Minor;
+use rbuilder_generator::{Minor, versions};
 
 use super::PlanFlags;
 
@@ -67,15 +67,19 @@ pub struct SourceFlags {
     pub no_default_features: bool,
     /// Kubernetes version of the k8s-openapi types, such as 1.35, if no Cargo feature selects it
     /// [default: `K8S_OPENAPI_ENABLED_VERSION` in the environment or in .cargo/config.toml]
-    #[arg(long, value_name = "VERSION", value_parser = kubernetes)]
+    #[arg(long, value_name = "VERSION", value_parser = parse_kubernetes_version)]
     pub kubernetes: Option<Minor>,
 }
 
 /// Parses a supported Kubernetes version.
-pub(super) fn kubernetes(version: &str) -> Result<Minor, String> {
+pub(super) fn parse_kubernetes_version(version: &str) -> Result<Minor, String> {
     Minor::from_version(version).ok_or_else(|| {
-        let all: Vec<String> = Minor::all().map(|minor| minor.to_string()).collect();
-        format!("supported Kubernetes versions are {}", all.join(", "))
+        format!(
+            "expected a Kubernetes version from {} to {}, such as `{}`",
+            Minor::EARLIEST,
+            Minor::LATEST,
+            versions::KUBERNETES
+        )
     })
 }
 

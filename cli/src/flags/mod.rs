@@ -251,7 +251,7 @@ pub struct InitFlags {
     /// Domain for API groups, such as `example.com`
     #[arg(long)]
     pub domain: Option<String>,
-    /// Name of the project, a DNS label [default: the name of the directory]
+    /// Name of the project, a DNS label of at most 28 characters [default: the name of the directory]
     #[arg(long, value_name = "NAME")]
     pub project_name: Option<String>,
     /// Owner to add to the copyright header of each source file
@@ -369,10 +369,11 @@ pub struct ApiFlags {
     /// Make the resource namespaced [default: true]
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
     pub namespaced: Option<bool>,
-    /// Generate the API types [default: true, unless `--controller` is passed for a built-in kind]
+    /// Generate the API types [default: true, unless `--controller` is passed for a built-in kind; asked for on a
+    /// terminal]
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
     pub resource: Option<bool>,
-    /// Generate a controller [default: true, unless the kind already has one]
+    /// Generate a controller [default: true, unless the kind already has one; asked for on a terminal]
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
     pub controller: Option<bool>,
     #[command(flatten)]

@@ -6,7 +6,7 @@ use clap::Args;
 use rbuilder_generator::Minor;
 
 use super::PlanFlags;
-use super::manifests::kubernetes;
+use super::manifests::parse_kubernetes_version;
 
 /// Flags of `types`.
 #[derive(Clone, Debug, Args)]
@@ -21,7 +21,7 @@ pub struct TypesFlags {
     #[arg(long, conflicts_with = "dry_run")]
     pub stdout: bool,
     /// Kubernetes version of the k8s-openapi types, such as 1.35 [default: that of the project]
-    #[arg(long, value_name = "VERSION", value_parser = kubernetes)]
+    #[arg(long, value_name = "VERSION", value_parser = parse_kubernetes_version)]
     pub kubernetes: Option<Minor>,
     /// Define types that several files have in common once, in a module `shared` above them [default: true]
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "true", hide_default_value = true, value_name = "BOOL", action = clap::ArgAction::Set)]

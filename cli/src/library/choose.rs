@@ -156,7 +156,7 @@ impl Chooser<'_> {
                 let resolved = resolve_path(asked);
                 let library = find_library(&resolved).ok_or_else(|| {
                     anyhow!(
-                        "{} contains neither the library nor a checkout of rbuilder: expected a package `{}` in it or in its folder `{FOLDER}`",
+                        "{} contains neither the library nor a checkout of rbuilder: expected a package `{}` in it or in its directory `{FOLDER}`",
                         asked.display(),
                         super::PACKAGE
                     )

@@ -15,6 +15,7 @@ use serde::Deserialize;
 use toml_edit::Value;
 
 use crate::flags::LibraryForm;
+use crate::posix::quote_word;
 use crate::tree::with_slashes;
 
 /// Name of the package on registries, where `rbuilder` belongs to somebody else.
@@ -174,6 +175,17 @@ impl Library {
         pairs.join(", ")
     }
 
+    /// Returns the command that installs `rbuilder` from the same source. A registry has it by its version.
+    pub(crate) fn install_command(&self, version: &str) -> String {
+        let package = env!("CARGO_PKG_NAME");
+        let source = match self {
+            Library::Version { .. } => format!("{package} --version {}", quote_word(version)),
+            Library::Git { url, rev } => format!("--git {} --rev {rev} {package}", quote_word(url)),
+            Library::Path { path } => format!("--path {}", quote_word(&command_beside(path))),
+        };
+        format!("cargo install --locked {source}")
+    }
+
     /// Returns the source as seen from a folder of the project that is `depth` levels below its root.
     #[must_use]
     pub(crate) fn seen_from(&self, depth: usize) -> Library {
@@ -193,6 +205,14 @@ impl Display for Library {
             Library::Git { url, rev } => write!(f, "{url} at `{rev}`"),
             Library::Path { path } => f.write_str(path),
         }
+    }
+}
+
+/// Returns the path of the command in the checkout that holds the library.
+fn command_beside(library: &str) -> String {
+    match library.trim_end_matches('/').rsplit_once('/') {
+        Some((checkout, FOLDER)) => format!("{checkout}/cli"),
+        _ => format!("{library}/../cli"),
     }
 }
 
@@ -256,5 +276,21 @@ mod tests {
         assert_eq!(path("C:\\r\\runtime").seen_from(1), path("C:/r/runtime"));
         assert_eq!(path("\\\\?\\C:\\r\\runtime").seen_from(1), path("C:/r/runtime"));
         assert_eq!(path("\\\\server\\r").seen_from(1), path("//server/r"));
+    }
+
+    #[test]
+    fn the_command_is_installed_from_the_same_source() {
+        let git = Library::git("https://git.example.com/r", "0123abc");
+        for (library, expected) in [
+            (Library::version("0.1.0"), "rbuilder-cli --version 0.2.0"),
+            (git, "--git https://git.example.com/r --rev 0123abc rbuilder-cli"),
+            (Library::path("/srv/r/runtime"), "--path /srv/r/cli"),
+            (Library::path("../my r/runtime/"), "--path '../my r/cli'"),
+            (Library::path("runtime"), "--path runtime/../cli"),
+        ] {
+            let library = library.expect("a valid source");
+            let expected = format!("cargo install --locked {expected}");
+            assert_eq!(library.install_command("0.2.0"), expected);
+        }
     }
 }

@@ -238,11 +238,24 @@ impl Project {
     /// Returns the command that generates the manifests and runs the tests: that of the scaffolded Makefile, if the project
     /// has it.
     pub fn test_command(&self) -> &'static str {
-        let package = self.known.rbuilder.package.as_ref();
-        match package.is_some_and(|package| package.leaves_out("Makefile")) {
-            true => "rbuilder manifests && cargo test",
-            false => "make manifests test",
+        match self.has_makefile() {
+            true => "make manifests test",
+            false => "rbuilder manifests && cargo test",
         }
+    }
+
+    /// Returns the command that deploys an image of the manager: that of the scaffolded Makefile, if the project has it.
+    pub fn deploy_command(&self) -> &'static str {
+        match self.has_makefile() {
+            true => "make deploy IMG=<image>",
+            false => "rbuilder deploy --image <image>",
+        }
+    }
+
+    /// Returns whether the project has the scaffolded Makefile.
+    fn has_makefile(&self) -> bool {
+        let package = self.known.rbuilder.package.as_ref();
+        package.is_none_or(|package| !package.leaves_out("Makefile"))
     }
 
     /// Returns true if a file was scaffolded, and a group that it names is in the domain of the project.

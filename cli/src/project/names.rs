@@ -143,7 +143,7 @@ pub fn check_group(group: &str, domain: &str) -> Result<(), FlagDiagnostic> {
         return Err(FlagDiagnostic::error(
             "--group",
             format!(
-                "group `{group}` must be a DNS-1123 subdomain: lower-case letters, digits and `-`, such as `cache`"
+                "group `{group}` must be a DNS-1123 subdomain: lower-case letters, digits, `-` and `.`, starting and ending with a letter or digit, such as `cache`"
             ),
         ));
     }

@@ -118,7 +118,7 @@ fn show_mistake(bin: &Path, folder: &Path) -> Result<()> {
     let (right, wrong) = MISTAKE;
     ensure!(text.contains(right), "{TYPES} has no `{right}`");
     println!("\n# a mistake: `{wrong}` in place of `{right}`");
-    println!("$ sed -i 's/{right}/{wrong}/' {TYPES}");
+    println!("$ perl -pi -e 's/{right}/{wrong}/' {TYPES}");
     fs_err::write(&path, text.replacen(right, wrong, 1))?;
     let refused = rbuilder(bin, folder, "manifests")?.run();
     fs_err::write(&path, text)?;

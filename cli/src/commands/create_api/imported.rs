@@ -14,7 +14,7 @@ use super::{Creation, Types, check_flags};
 use crate::commands::types::{help, message, read_definitions};
 use crate::commands::{Outcome, kubernetes};
 use crate::flags::ApiFlags;
-use crate::project::{describe_scope, names, strip_domain};
+use crate::project::{describe_scope, names, naming_flags, strip_domain};
 use crate::tree::Tree;
 
 /// Reads the CRD that the flags name. Paths are relative to `dir`.
@@ -76,7 +76,7 @@ pub(crate) fn plan_create_imported(tree: &Tree, flags: &ApiFlags, kind: &Importe
     let group = creation.own_group(&kind.group)?;
     let mut versions: Vec<&ImportedVersion> = kind.versions.iter().collect();
     versions.sort_by_key(|version| Reverse((version.is_stored, names::version_rank(&version.name))));
-    for (at, version) in versions.into_iter().enumerate() {
+    for (at, &version) in versions.iter().enumerate() {
         let is_first = at == 0;
         let flags = ApiFlags {
             group: group.clone(),
@@ -98,11 +98,28 @@ pub(crate) fn plan_create_imported(tree: &Tree, flags: &ApiFlags, kind: &Importe
     }
     if kind.is_converted {
         outcome.warn(
-            &format!("the CRD of `{}` refers to the conversion webhook of its current operator", kind.kind),
-            "run `rbuilder create webhook --conversion`, and replace `conversion(…)` above the struct of the kind by `conversion`",
+            &format!(
+                "the CRD of `{}` refers to the conversion webhook of its current operator",
+                kind.kind
+            ),
+            &advise_on_conversion(&group, &kind.kind, &versions),
         );
     }
     Ok(outcome)
+}
+
+/// Returns the steps after which the manager converts a kind, whose CRD refers to the webhook of another operator. Of the
+/// versions, the stored one comes first and becomes the hub.
+fn advise_on_conversion(group: &str, kind: &str, versions: &[&ImportedVersion]) -> String {
+    let names: Vec<&str> = versions.iter().map(|version| version.name.as_str()).collect();
+    match names.as_slice() {
+        [hub, spokes @ ..] if !spokes.is_empty() => format!(
+            "run `rbuilder create webhook {} --conversion --spoke {}`, and replace `conversion(…)` above the struct of the kind with `conversion`",
+            naming_flags(group, hub, kind),
+            spokes.join(",")
+        ),
+        _ => "remove `conversion(…)` above the struct of the kind, which has one version".to_owned(),
+    }
 }
 
 /// Imports the types of a CRD, with the `#[csv(…)]` of its versions.

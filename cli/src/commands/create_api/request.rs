@@ -161,9 +161,10 @@ impl Request {
             let Resource {
                 group, version, kind, ..
             } = wanted;
-            let instead = match group.as_str() {
-                "" => "none".to_owned(),
-                group => format!("`{group}`"),
+            let remedy = match (other.group.as_str(), group.as_str()) {
+                ("", group) => format!("omit `--group` instead of passing `{group}`"),
+                (other, "") => format!("use group `{other}` instead of none"),
+                (other, group) => format!("use group `{other}` instead of `{group}`"),
             };
             let help = match foreign_kind::find_other(project, tree, group, version, kind)? {
                 Some(_) => format!(
@@ -172,8 +173,7 @@ impl Request {
                 None => String::new(),
             };
             bail!(
-                "multiple groups are not enabled: use group `{}` instead of {instead}, or run `rbuilder edit --multigroup` first, which moves each group to directories of its own{help}",
-                other.group,
+                "multiple groups are not enabled: {remedy}, or run `rbuilder edit --multigroup` first, which moves each group to directories of its own{help}"
             );
         }
         owners::check_group_directory(known, &wanted.group)?;

@@ -185,9 +185,10 @@ impl LeftChange {
         outcome.warn(
             &self.explain(kind),
             &format!(
-                "deploy the conversion first; to store the hub `{version}` when every replica converts, {}, and run `{}`; then migrate the objects (steps 5 and 6 of docs/several-versions.md in rbuilder)",
+                "deploy the conversion first; to store the hub `{version}` when every replica converts, {}, run `rbuilder manifests` and deploy again; then write every stored object again: `kubectl get {}.{version}.{} --all-namespaces -o json > objects.json && kubectl replace -f objects.json`",
                 lines.join(", "),
-                "rbuilder manifests"
+                hub.plural,
+                hub.qualified_group
             ),
         );
     }

@@ -161,7 +161,7 @@ impl<'a> Removal<'a> {
         });
         if let Some(hub) = spoke {
             bail!(
-                "version `{version}` of `{kind}` is a spoke of the conversion: delete it there first with `rbuilder delete webhook {} --conversion --spoke {version}`",
+                "version `{version}` of `{kind}` is a spoke version of the conversion: remove it from the conversion first with `rbuilder delete webhook {} --conversion --spoke {version}`",
                 hub.naming_flags()
             );
         }

@@ -136,7 +136,7 @@ impl Session<'_> {
             crate::print_text_error(&error, shell);
             shell.note(match self.operator {
                 Some(_) => "the previous build keeps running; waiting for a change\n",
-                None => "no operator is running; waiting for a change\n",
+                None => "no manager is running; waiting for a change\n",
             });
         }
     }
@@ -167,7 +167,7 @@ impl Session<'_> {
             self.wait_until_served()?;
         }
         self.installed.apply_configurations(&rendered, shell)?;
-        shell.note("the operator is running\n");
+        shell.note("the manager is running\n");
         Ok(())
     }
 
@@ -186,12 +186,12 @@ impl Session<'_> {
         let deadline = Instant::now() + SERVED_TIMEOUT;
         while TcpStream::connect(("127.0.0.1", self.address.port)).is_err() {
             if self.operator.as_mut().is_none_or(Operator::has_ended) {
-                bail!("the operator exited before it served its webhooks");
+                bail!("the manager exited before it served its webhooks");
             }
             if self.interrupt.is_asked() || Instant::now() >= deadline {
                 bail!(
-                    "the operator did not serve webhooks on port {} within {} s: register them in src/main.rs with \
-                     `Manager::webhook`",
+                    "the manager did not serve webhooks on port {} within {} s: register them in src/webhook/mod.rs with \
+                     `Manager::webhook`, and call `webhook::register` in src/main.rs",
                     self.address.port,
                     SERVED_TIMEOUT.as_secs()
                 );
@@ -206,7 +206,7 @@ impl Session<'_> {
         if self.operator.as_mut().is_some_and(Operator::has_ended)
             && let Some(status) = self.operator.take().and_then(Operator::stop)
         {
-            shell.warning(&format!("the operator exited ({status}); waiting for a change"));
+            shell.warning(&format!("the manager exited ({status}); waiting for a change"));
         }
     }
 

@@ -6,7 +6,7 @@ use anyhow::Result;
 use rbuilder_templates::Archive;
 
 use super::Finding;
-use crate::commands::generated_merge::{Product, parse_base};
+use crate::commands::generated_merge::{Product, find_conflict_in_base, parse_base};
 use crate::commands::scaffold_merge::{Scaffold, rebuild_scaffold};
 use crate::commands::update::find_base;
 use crate::commands::{bundle, grafana, helm};
@@ -49,8 +49,7 @@ pub(super) fn examine_files(
 ) -> Result<Vec<Finding>> {
     if project.scaffolded_files().is_empty() {
         let message = format!("{RECORD} lists no files, so the scaffolded ones are not known");
-        let help =
-            format!("take it from a commit that has it, for example with `git checkout HEAD {RECORD}`");
+        let help = format!("restore it: `git checkout HEAD -- {RECORD}`");
         return Ok(vec![Finding::warning("scaffold", message, help)]);
     }
     let (mut changed, mut deleted, mut count) = (Vec::new(), Vec::new(), 0);
@@ -106,15 +105,21 @@ pub(super) fn find_deleted_module(tree: &Tree, scaffold: &Scaffold, module: &str
     Ok(deleted.map(|command| format!("restore it with {command}, or remove `mod {module};`")))
 }
 
-/// Finds the conflicts that a merge left in scaffolded files, in a chart, a bundle or dashboards.
+/// Finds the conflicts that a merge left in scaffolded files, in a chart, a bundle or dashboards, or in the bases of these.
 ///
 /// # Errors
 /// Fails if a file cannot be read.
 pub(super) fn examine_conflicts(tree: &Tree, project: &Project) -> Result<Vec<Finding>> {
     let record = project.scaffolded_files().paths().map(str::to_owned);
     let mut paths: BTreeSet<String> = record.collect();
-    paths.extend(read_generated_paths(tree)?);
     let mut places = Vec::new();
+    for product in PRODUCTS {
+        let text = tree.read(product.base)?.unwrap_or_default();
+        match find_conflict_in_base(&text) {
+            Some(line) => places.push(format!("{}:{line}", product.base)),
+            None => paths.extend(parse_base(product.base, &text)?.into_keys()),
+        }
+    }
     for path in paths {
         let text = tree.read(&path)?.unwrap_or_default();
         places.extend(find_conflict(&text).map(|line| format!("{path}:{line}")));
@@ -137,17 +142,4 @@ pub(super) fn list_paths(paths: &[String]) -> String {
         0 => shown,
         more => format!("{shown} and {more} more"),
     }
-}
-
-/// Returns the paths of the files of all products, as their commands last wrote them.
-///
-/// # Errors
-/// Fails if a base cannot be read, or has conflicts of git.
-fn read_generated_paths(tree: &Tree) -> Result<Vec<String>> {
-    let mut paths = Vec::new();
-    for product in PRODUCTS {
-        let text = tree.read(product.base)?.unwrap_or_default();
-        paths.extend(parse_base(product.base, &text)?.into_keys());
-    }
-    Ok(paths)
 }

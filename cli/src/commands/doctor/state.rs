@@ -18,7 +18,7 @@ use crate::commands::generated_merge::Product;
 use crate::commands::kubernetes::find_project_minor;
 use crate::commands::manifests::{self, SourceErrors};
 use crate::commands::scaffold_merge::Scaffold;
-use crate::commands::update::{VERSION, compare_versions};
+use crate::commands::update::{VERSION, advise_installation, compare_versions};
 use crate::commands::{Outcome, grafana, helm, library, scaffold};
 use crate::flags::{License, Output, PlanFlags, ProductFlags, ProductMergeFlags};
 use crate::plan::Plan;
@@ -38,14 +38,18 @@ pub(super) fn examine_project(tree: &Tree) -> (Needs, Vec<Finding>) {
         Err(error) => {
             let help = match tree.read(FILE) {
                 Ok(None) => "without PROJECT, run `rbuilder manifests --check`",
-                _ => "correct PROJECT, or take it from the last commit: `git checkout PROJECT`",
+                _ => "correct PROJECT, or restore it: `git checkout HEAD -- PROJECT`",
             };
             return (needs, vec![Finding::error("project", format!("{error:#}"), help)]);
         }
     };
     let examine = |check, findings: Result<Vec<Finding>>| {
         findings.unwrap_or_else(|error| {
-            let help = "make it a readable file";
+            let is_system = error.chain().any(|cause| cause.is::<std::io::Error>());
+            let help = match is_system {
+                true => "check the type and the permissions of the file",
+                false => "",
+            };
             vec![Finding::error(check, format!("{error:#}"), help)]
         })
     };
@@ -68,7 +72,7 @@ pub(super) fn examine_project(tree: &Tree) -> (Needs, Vec<Finding>) {
         let command = scaffold.and_then(|scaffold| scaffold.restore_command(MANIFEST));
         let help = match command {
             Some(command) => format!("restore it with {command}"),
-            None => format!("take it from the last commit: `git checkout {MANIFEST}`"),
+            None => format!("restore it: `git checkout HEAD -- {MANIFEST}`"),
         };
         findings.push(Finding::error(
             "library",
@@ -111,7 +115,7 @@ fn examine_version(project: &Project) -> Finding {
         Some(Ordering::Greater) => Finding::error(
             "project",
             format!("scaffolded by rbuilder {known}, which is newer than this command ({VERSION})"),
-            format!("install it, for example with `cargo install rbuilder-cli --version {known}`"),
+            advise_installation(project, known),
         ),
         None => Finding::error(
             "project",
@@ -174,7 +178,7 @@ fn examine_library(tree: &Tree, project: &Project) -> Result<Vec<Finding>> {
                 false => Finding::error(
                     "library",
                     format!("{path} does not contain the library"),
-                    "choose another source with `rbuilder library --set`",
+                    "choose another source with `rbuilder library --set <version|git|path>`",
                 ),
             }
         }

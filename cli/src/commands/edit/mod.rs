@@ -10,6 +10,7 @@ use std::path::Path;
 use anyhow::Result;
 use rbuilder_templates::Archive;
 
+use super::manifests::find_losing_bindings;
 use super::scaffold_merge::{ScaffoldMerge, rebuild_scaffold};
 use super::{Outcome, execute, features, init, scaffold, update};
 use crate::edit::merge::Labels;
@@ -37,8 +38,11 @@ pub fn plan_edit(tree: &Tree, flags: &EditFlags, archive: &'static Archive) -> R
     let mut outcome = if settings.change_scaffold() {
         merge_settings(tree, flags, project.clone(), archive)?
     } else {
-        Outcome::default()
-            .with_next("Next: review the changes with `git diff`, then deploy the operator again.\n")
+        let next = format!(
+            "Next: review the changes with `git diff`, then run:\n  {}\n",
+            project.deploy_command()
+        );
+        Outcome::default().with_next(&next)
     };
     if settings.name_features() {
         features::add_features(&mut outcome, tree, &project, settings)?;
@@ -88,7 +92,9 @@ fn merge_settings(
         );
     }
     if becomes_namespaced {
-        warn_cluster_roles(&project_name, &mut outcome);
+        // Neither a conflict nor `--manifests=false` leaves the roles of the merged markers.
+        let is_generated = flags.merge.manifests && outcome.exit_code == 0;
+        warn_cluster_roles(tree, &project_name, is_generated, &mut outcome)?;
     }
     Ok(outcome)
 }
@@ -103,15 +109,38 @@ fn apply_settings(known: &mut Known, settings: &SettingFlags) {
     if let Some(license) = settings.license {
         known.rbuilder.license = license.name().to_owned();
     }
-    if let Some(minor) = &settings.kubernetes {
-        known.rbuilder.kubernetes = Some(minor.clone());
+    if let Some(minor) = settings.kubernetes {
+        known.rbuilder.kubernetes = Some(minor.to_string());
     }
 }
 
-/// Warns about markers that the merge does not know: a manager in one namespace is bound to a Role only.
-fn warn_cluster_roles(project_name: &str, outcome: &mut Outcome) {
-    outcome.warn(
-        "your `#[rbac]` markers still request cluster-wide permissions, which the manager no longer has",
-        &format!("add `namespace = \"{project_name}-system\"` to those of namespaced resources"),
-    );
+/// Warns about markers that the merge does not know: a manager in one namespace has the permissions of a ClusterRole only if
+/// the project binds it. `is_generated` is true if the roles are those of the markers after the merge.
+fn warn_cluster_roles(
+    tree: &Tree,
+    project_name: &str,
+    is_generated: bool,
+    outcome: &mut Outcome,
+) -> Result<()> {
+    let namespace = format!("`namespace = \"{project_name}-system\"`");
+    if !is_generated {
+        outcome.warn(
+            "`#[rbac]` markers without `namespace` request cluster-wide permissions, which the manager no longer has",
+            &format!("add {namespace} to those of namespaced resources"),
+        );
+        return Ok(());
+    }
+    let (path, roles) = find_losing_bindings(&outcome.plan, tree)?;
+    if !roles.is_empty() {
+        outcome.warn(
+            &format!(
+                "{path} still has {}, which nothing binds any more",
+                roles.join(" and ")
+            ),
+            &format!(
+                "`#[rbac]` markers without `namespace` request it: add {namespace} to those of namespaced resources; for cluster-scoped resources, add a ClusterRoleBinding to config/rbac"
+            ),
+        );
+    }
+    Ok(())
 }

@@ -56,9 +56,11 @@ pub(super) fn check_layout(project: &Project, target: &Project) -> Result<()> {
         return Ok(());
     }
     let own = resources.iter().filter(|resource| resource.api.is_some());
-    let groups: BTreeSet<&str> = own.map(|resource| resource.group.as_str()).collect();
+    let groups: BTreeMap<&str, String> = own
+        .map(|resource| (resource.group.as_str(), resource.qualified_group()))
+        .collect();
     if groups.len() > 1 {
-        let groups: Vec<&str> = groups.into_iter().collect();
+        let groups: Vec<String> = groups.into_values().collect();
         bail!(
             "the project has APIs in the groups `{}`, but a layout without directories for groups supports only one: delete the APIs of the others first with `rbuilder delete api`, or keep `--multigroup`",
             groups.join("`, `")

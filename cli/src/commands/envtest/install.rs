@@ -99,7 +99,10 @@ fn find_or_download(
         (Err(_), Some(installed)) if !flags.force => return Ok(Some(installed)),
         (available, _) => available?,
     };
-    let archive = index.archive(available).context("the index lost an archive")?;
+    let archive = index.archive(available).with_context(|| {
+        let Release { version, platform } = available;
+        format!("the index has no archive of Kubernetes {version} for `{platform}`")
+    })?;
     let archive = match &flags.index.mirror {
         Some(mirror) => Archive {
             url: mirrored(&archive.url, mirror)?,

@@ -6,16 +6,16 @@ mod remove;
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use serde_json::{Value, json};
 
 use super::kubernetes::find_project_minor;
 use crate::envtest::download::{Downloads, Request};
 use crate::envtest::index::{self, Index, mirrored};
-use crate::envtest::selector::Selector;
+use crate::envtest::selector::{Search, Selector};
 use crate::envtest::store::{locate, read_installed};
 use crate::flags::{Envtest, IndexFlags, Output, PathFlags, StoreFlags};
-use crate::posix::quote;
+use crate::posix::{quote, quote_word};
 use crate::shell::Shell;
 use crate::tree::Tree;
 use rbuilder_control_plane::{Installed, Platform, Release, Store, is_word};
@@ -104,8 +104,23 @@ fn describe_not_installed(store: &Store, selector: &Selector, platform: &Platfor
         here.join(", ")
     };
     format!(
-        "Kubernetes {selector} is not installed for `{platform}` (installed: {here}): run `rbuilder envtest install`"
+        "Kubernetes {selector} is not installed for `{platform}` (installed: {here}): run `{}`",
+        install_command(selector, platform)
     )
+}
+
+/// Returns the command that installs what a selector matches.
+fn install_command(selector: &Selector, platform: &Platform) -> String {
+    // What is on disk only is in no index.
+    let version = match selector.search {
+        Search::Store => "latest".to_owned(),
+        _ => quote_word(&selector.to_string()),
+    };
+    let Platform { os, arch } = platform;
+    match *platform == Platform::current() {
+        true => format!("rbuilder envtest install {version}"),
+        false => format!("rbuilder envtest install {version} --os {os} --arch {arch}"),
+    }
 }
 
 /// Downloads the index.
@@ -121,7 +136,11 @@ fn download_index(downloads: &Downloads, flags: &IndexFlags, shell: &mut Shell) 
     };
     let text = downloads
         .text(&request, &mut |note| shell.note(&format!("{note}\n")))
-        .context("no index of available versions (`--installed-only` does without one)")?;
+        .map_err(|error| {
+            anyhow!(
+                "cannot download the index of available versions: {error:#}\n  = help: to use installed versions only, pass `--installed-only`"
+            )
+        })?;
     Index::parse(&text).with_context(|| format!("cannot read the index {url}"))
 }
 

@@ -210,7 +210,7 @@ const COUNTERPARTS: &[(&str, &str)] = &[
 fn advise_on_call(call: &OtherCall, rust_file: &str) -> String {
     let counterpart = COUNTERPARTS.iter().find(|(name, _)| *name == call.name);
     let advice = counterpart.map_or(
-        "see docs/controllers.md for the options of a `Controller`",
+        "call its counterpart of `rbuilder::Controller` (`cargo doc --open --package rbuilder-runtime`)",
         |(_, advice)| *advice,
     );
     match call.arguments.as_str() {

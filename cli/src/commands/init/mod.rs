@@ -111,7 +111,7 @@ fn settle_library(project: &mut Project, tree: &Tree, flags: &InitFlags) -> Resu
     let choice = choose_library(&asked, tree.root())?;
     match recorded {
         Some(recorded) if *recorded != choice.library => bail!(
-            "the project already gets the library from {}: change it with `rbuilder library --set`",
+            "the project already gets the library from {}: change it with `rbuilder library --set <version|git|path>`",
             recorded
         ),
         _ => *recorded = Some(choice.library),
@@ -168,7 +168,9 @@ fn request(tree: &Tree, flags: &InitFlags, adopted: Option<&PackageSummary>) -> 
     ] {
         let asked = asked.unwrap_or(*set);
         if kinds && asked != *set {
-            bail!("cannot change `{flag}={set}`: the project already has APIs");
+            bail!(
+                "`init` cannot set `{flag}={asked}` in a project that has APIs: run `rbuilder edit {flag}={asked}`"
+            );
         }
         *set = asked;
     }

@@ -41,7 +41,7 @@ pub(super) use samples::find_refused_before;
 pub(super) use settings::{DEFAULT_FILE, Settings};
 pub(super) use stale_roles::find_stale_roles;
 use stored::find_unreadable;
-pub(super) use unbound_roles::find_unbound_roles;
+pub(super) use unbound_roles::{find_losing_bindings, find_unbound_roles};
 use versions::{find_immutable, find_lost_storage, find_unlisted};
 
 /// A request to generate manifests.

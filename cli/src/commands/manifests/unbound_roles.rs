@@ -55,6 +55,23 @@ pub(in crate::commands) fn find_unbound_roles(tree: &Tree) -> Result<Vec<Diagnos
     check_roles(&path, &roles, &Plan::default(), tree)
 }
 
+/// Returns the generated roles, as a plan leaves them, whose last binding the plan removes: the path of their manifest, and kind
+/// and name of each.
+///
+/// # Errors
+/// Fails if the settings or a file of the project cannot be read.
+pub(in crate::commands) fn find_losing_bindings(plan: &Plan, tree: &Tree) -> Result<(String, Vec<String>)> {
+    let path = Request::default().with_settings(tree)?.layout.role_path();
+    let roles = read_roles(&plan.read(tree, &path)?.unwrap_or_default());
+    let (before, after) = (find_bound(&Plan::default(), tree)?, find_bound(plan, tree)?);
+    let lost = roles
+        .into_iter()
+        .map(|role| (role.kind, role.name))
+        .filter(|role| before.contains(role) && !after.contains(role))
+        .map(|(kind, name)| format!("{kind} `{name}`"));
+    Ok((path, lost.collect()))
+}
+
 /// Returns the roles of a manifest; none if it cannot be parsed.
 fn read_roles(text: &str) -> BTreeSet<Role> {
     let documents = parse_documents(text).unwrap_or_default();

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result};
 use rbuilder_templates::Release;
 
 use crate::commands::create_api::{plan_create_api_without_crd, types_path};
-use crate::commands::edits::edit_file;
+use crate::commands::edits::{edit_file, shown_version};
 use crate::commands::places::ApiPlaces;
 use crate::commands::scaffold::require_project;
 use crate::commands::{init, plan_create_api, plan_create_webhook, webhooks};
@@ -172,8 +172,9 @@ fn files_of_crds(project: &Project) -> BTreeSet<String> {
 
 fn cannot_rebuild(resource: &Resource) -> String {
     format!(
-        "cannot rebuild the scaffold of kind `{}` of {}/{} in {FILE}",
-        resource.kind, resource.group, resource.version
+        "cannot rebuild the scaffold of kind `{}` of {} in {FILE}",
+        resource.kind,
+        shown_version(&resource.qualified_group(), &resource.version)
     )
 }
 

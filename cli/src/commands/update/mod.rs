@@ -86,7 +86,8 @@ pub(super) fn find_base(
     };
     if order == Ordering::Greater {
         bail!(
-            "the project was scaffolded by rbuilder {from}, which is newer than this command ({VERSION}): install that version or a newer one, for example with `cargo install rbuilder-cli --version {from}`"
+            "the project was scaffolded by rbuilder {from}, which is newer than this command ({VERSION}): {}",
+            advise_installation(project, from)
         );
     }
     // A released version is in the archive, also if this command is a later build of the same version.
@@ -104,6 +105,18 @@ pub(super) fn find_base(
                 "this command does not have the templates of rbuilder {from}{known}: set `cliVersion` in {FILE} to the released version that is closest to the project's scaffold"
             )
         }
+    }
+}
+
+/// Returns the remedy for a project that is newer than this command: to install a command of its version, from where the
+/// project gets the library.
+pub(super) fn advise_installation(project: &Project, version: &str) -> String {
+    match &project.known.rbuilder.library {
+        Some(library) => format!(
+            "install that version or a newer one, for example with `{}`",
+            library.install_command(version)
+        ),
+        None => "install that version or a newer one".to_owned(),
     }
 }
 
