@@ -112,7 +112,7 @@ pub struct Endpoint {
 ";
 
 const CEL_INTRODUCTION: &str = "
-## Lists inside of markers
+## Arguments of markers
 
 ```rust
 #[crd(cel(rule = \"self.min <= self.max\", message = \"min must not be greater than max\", field_path = \".min\"))]
@@ -120,7 +120,7 @@ const CEL_INTRODUCTION: &str = "
 ";
 
 const KEYS_INTRODUCTION: &str = "
-## Lists inside of container keys
+## Arguments of container keys
 
 ```rust
 #[kube(
