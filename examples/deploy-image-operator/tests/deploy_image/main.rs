@@ -233,7 +233,7 @@ async fn a_deletion_is_announced(env: Environment) {
         events.find(|event| event.reason.as_deref() == Some("Deleting"))
     })
     .await;
-    assert_eq!(event.type_.as_deref(), Some("Warning"));
+    assert_eq!(event.type_.as_deref(), Some("Normal"));
     assert_eq!(event.note.as_deref(), Some("leaving is being deleted"));
     assert_eq!(event.regarding.unwrap().uid, created.metadata.uid);
     eventually(LONG, || async {
