@@ -91,7 +91,7 @@
 //! |---|---|
 //! | define a kind | [`CrdSchema`], and its permissions: [`rbac`] |
 //! | reconcile objects | [`Controller`], [`Ctx`], [`Action`]; [`Error`]; [`ObjectRef`] for deleted objects |
-//! | watch other objects | [`Watch`], [`Selection`], [`predicate`]; [`trigger`] for events from outside the cluster |
+//! | watch other objects | [`Watch`], [`Selection`], [`predicate`]; [`trigger`] for events from outside the cluster; [`Request`] with priority and delay |
 //! | read from the cache | [`Ctx::cached`], [`Cached`], [`Controller::index`] |
 //! | delay what has failed | [`Controller::backoff`], [`rate_limiter`] |
 //! | report status | [`conditions`]; events: [`Ctx::normal`], [`Ctx::warning`] |
@@ -147,6 +147,7 @@ mod probes;
 mod queue;
 mod random;
 pub mod rate_limiter;
+mod request;
 mod server;
 mod shutdown;
 mod signals;
@@ -231,11 +232,12 @@ pub use rbuilder_derive::webhook;
 pub use action::Action;
 pub use args::{LogFormat, ManagerArgs};
 pub use cache::{Cached, Change, Selection};
-pub use controller::{ByMap, ByOwner, Controller, Maps, MapsLate, Watch, Watching};
+pub use controller::{ByChange, ByMap, ByOwner, Controller, Maps, MapsLate, Watch, Watching};
 pub use ctx::{Ctx, Written, set_controller_reference, set_owner_reference};
 pub use error::{BoxError, Error, FieldManagerConflict, ManagerError, OwnedField, OwnershipError, Result};
 pub use manager::Manager;
 pub use object::{DynamicKind, Object, Scope, Undecodable, Watchable};
+pub use request::Request;
 pub use shutdown::Shutdown;
 pub use task::Task;
 pub use webhook::{Denied, Webhook};

@@ -4,7 +4,8 @@ use std::fmt;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use super::watch::{MapsLate, Watch, is_mapping};
+use super::mapping::{MapsLate, is_mapping};
+use super::watch::Watch;
 use crate::cache::{Cache, CacheId, Cached};
 use crate::ctx::Ctx;
 use crate::error::Error;

@@ -6,6 +6,7 @@
 //! is contained in the worker.
 
 mod late_watch;
+mod mapping;
 mod watch;
 mod worker;
 
@@ -37,10 +38,12 @@ use crate::predicate::Predicate;
 use crate::queue::{LOW, NORMAL, Workqueue};
 use crate::random::random_share;
 use crate::rate_limiter::{ByReference, RateLimiter};
+use crate::request::Request;
 use crate::shutdown::Shutdown;
 
 pub use late_watch::Watching;
-pub use watch::{ByMap, ByOwner, Maps, MapsLate, Watch};
+pub use mapping::{ByChange, ByMap, ByOwner, Maps, MapsLate};
+pub use watch::Watch;
 use watch::{passes_filter, priority_of};
 use worker::Worker;
 
@@ -77,7 +80,7 @@ pub struct Controller<K: Watchable, S> {
     limiter: Option<Box<dyn RateLimiter<ObjectRef<K>>>>,
     handlers: Handlers<K, S>,
     watches: Vec<Subscribe<K, S>>,
-    triggers: Vec<BoxStream<'static, ObjectRef<K>>>,
+    triggers: Vec<BoxStream<'static, Request<K>>>,
     /// Each requests a cache that the controller reads without watching.
     reads: Vec<RequestCache>,
 }
@@ -200,7 +203,8 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
     /// Watches objects of kind `W` and reconciles the objects that `map` returns for each that changes.
     ///
     /// `map` is called with the object before and after an update, and with a deleted object. It must not block: it
-    /// delays all events of the kind.
+    /// delays all events of the kind. A function that needs to know what happened, or decides on priorities, is a
+    /// [`Watch::mapped_changes`].
     pub fn watches<W, F>(self, map: F) -> Self
     where
         W: Object,
@@ -237,11 +241,12 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
         self
     }
 
-    /// Reconciles the objects that a stream yields, such as the [`Triggers`](crate::trigger::Triggers) of a channel.
+    /// Reconciles the objects that a stream yields, such as the [`Triggers`](crate::trigger::Triggers) of a channel: as
+    /// [`ObjectRef`]s, or as [`Request`]s with a priority and a delay.
     ///
     /// The stream is polled once the controller's workers have started. The controller continues when it ends.
-    pub fn triggers(mut self, objects: impl Stream<Item = ObjectRef<K>> + Send + 'static) -> Self {
-        self.triggers.push(objects.boxed());
+    pub fn triggers(mut self, requests: impl Stream<Item: Into<Request<K>>> + Send + 'static) -> Self {
+        self.triggers.push(requests.map(Into::into).boxed());
         self
     }
 
@@ -526,8 +531,8 @@ impl<K: Watchable, S: Send + Sync + 'static> AnyController for Controller<K, S> 
         }
         let mut workers: Vec<BoxFuture<'static, Result<(), Error>>> = Vec::new();
         workers.extend((0..concurrency).map(|_| Arc::clone(&worker).work().boxed()));
-        for objects in triggers {
-            let triggered = enqueue_triggers(objects, kind.clone(), Arc::clone(&queue));
+        for requests in triggers {
+            let triggered = enqueue_triggers(requests, kind.clone(), Arc::clone(&queue));
             workers.push(triggered.map(Ok).boxed());
         }
         if let Some(period) = resync {
@@ -544,15 +549,15 @@ impl<K: Watchable, S: Send + Sync + 'static> AnyController for Controller<K, S> 
     }
 }
 
-/// Enqueues the objects that a stream yields until the queue is closed.
+/// Enqueues the requests that a stream yields until the queue is closed.
 async fn enqueue_triggers<K: Watchable>(
-    mut objects: BoxStream<'static, ObjectRef<K>>,
+    mut requests: BoxStream<'static, Request<K>>,
     kind: Kind<K>,
     queue: Arc<Workqueue<Key>>,
 ) {
     let enqueue_all = async {
-        while let Some(object) = objects.next().await {
-            queue.add(kind.key_of(&object), NORMAL);
+        while let Some(request) = requests.next().await {
+            request.to_key_request(&kind).enqueue(&queue, NORMAL);
         }
         // The controller outlives the stream.
         std::future::pending::<()>().await;
@@ -609,4 +614,50 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
 /// Returns the period plus a random part of up to a tenth of it.
 fn add_jitter(period: Duration) -> Duration {
     scale(period, 1.0 + random_share() / 10.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::ConfigMap;
+    use tokio::time::Instant;
+
+    use super::*;
+    use crate::trigger;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_trigger_has_a_priority_and_a_delay() {
+        let queue = Arc::new(Workqueue::new(Metrics::new().queue("test")));
+        let (trigger, triggers) = trigger::channel::<ConfigMap>();
+        let minute = Duration::from_secs(60);
+        trigger.send(ObjectRef::new("plain")).await;
+        for request in [
+            Request::new(ObjectRef::new("low")).low_priority(),
+            Request::new(ObjectRef::new("high")).priority(10),
+            Request::new(ObjectRef::new("later")).after(minute),
+        ] {
+            assert!(trigger.try_send(request));
+        }
+        let enqueuing = tokio::spawn(enqueue_triggers(
+            triggers.boxed(),
+            Kind::of_type(),
+            Arc::clone(&queue),
+        ));
+        let started = Instant::now();
+        tokio::task::yield_now().await;
+        for (expected, waited) in [
+            ("high", Duration::ZERO),
+            ("plain", Duration::ZERO),
+            ("low", Duration::ZERO),
+            ("later", minute),
+        ] {
+            let key = queue.next().await.unwrap();
+            assert_eq!(
+                (&*key.name, started.elapsed().as_secs()),
+                (expected, waited.as_secs())
+            );
+            queue.done(&key);
+        }
+        queue.close();
+        enqueuing.await.unwrap();
+    }
 }

@@ -1,20 +1,21 @@
-//! Watches of additional kinds, and the mapping from their events to the objects to reconcile.
+//! Watches of additional kinds, whose events enqueue the objects to reconcile.
 
-use std::cell::Cell;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use kube::api::DynamicObject;
-use kube::core::{ObjectMeta, PartialObjectMeta};
+use kube::core::PartialObjectMeta;
 use kube::runtime::reflector::ObjectRef;
 
-use crate::cache::{Cache, CacheEvent, Change, HandlerId, Selection, UndecodableEntry};
-use crate::ctx::{Ctx, GroupKind, WatchTarget};
+use super::mapping::{ByChange, ByMap, ByOwner, Keys, KindOf, Maps, MapsLate};
+use crate::cache::{Cache, CacheEvent, Change, HandlerId, Selection};
+use crate::ctx::{Ctx, WatchTarget};
 use crate::error::Error;
 use crate::object::{DynamicKind, Key, Kind, Object, Watchable};
 use crate::predicate::Predicate;
 use crate::queue::{LOW, NORMAL, Priority, Workqueue};
+use crate::request::{KeyRequest, Request};
 
 /// A watch of a kind, with a selection, a predicate and a mapping from its objects to the objects to reconcile.
 ///
@@ -40,19 +41,6 @@ pub struct Watch<W: Watchable, M = ByOwner> {
     selection: Selection,
     filter: Option<Predicate<W>>,
     map: M,
-}
-
-/// Maps an object to its owner; see [`Watch::owned`].
-#[derive(Clone, Copy, Debug)]
-pub struct ByOwner {
-    any: bool,
-}
-
-/// Maps an object to the objects that a function returns; see [`Watch::mapped`].
-#[derive(Clone, Copy, Debug)]
-pub struct ByMap<K, S, F> {
-    map: F,
-    types: PhantomData<fn(K, S)>,
 }
 
 impl<W: Object> Watch<W, ByOwner> {
@@ -107,6 +95,57 @@ where
     }
 }
 
+impl<W: Object, K: Watchable, S, F> Watch<W, ByChange<K, S, F>>
+where
+    F: Fn(&Change<W>, &Ctx<S>) -> Vec<Request<K>> + Send + Sync + 'static,
+{
+    /// Watches objects of type `W` and reconciles the objects that `map` requests for each change.
+    ///
+    /// It is the general form of [`mapped`](Self::mapped), as client-go's event handlers: `map` is called once for each
+    /// event and sees whether the object was created, updated or deleted, the object before and after an update, and
+    /// whether it comes from the first list. A request without a priority has that of the event: -100 for the first
+    /// list, otherwise 0. Requests for one object become one, with the earliest time and the highest priority.
+    ///
+    /// An object that can no longer be [decoded](crate::Undecodable) is passed as deleted, in its last readable state.
+    /// `map` must not block: it delays all events of the kind.
+    ///
+    /// ```no_run
+    /// # use std::sync::Arc;
+    /// # use std::time::Duration;
+    /// # use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+    /// # use kube::ResourceExt;
+    /// # use rbuilder::{Action, Change, Controller, Ctx, ObjectRef, Request, Result, Watch};
+    /// # async fn reconcile(object: Arc<ConfigMap>, ctx: Ctx<()>) -> Result { Ok(Action::await_change()) }
+    /// /// Requests the settings that use a Secret: at once if it is gone, otherwise once its writer has settled.
+    /// fn users_of(change: &Change<Secret>, _ctx: &Ctx<()>) -> Vec<Request<ConfigMap>> {
+    ///     let secret = change.object();
+    ///     let user = ObjectRef::new("settings").within(&secret.namespace().unwrap_or_default());
+    ///     match change {
+    ///         Change::Deleted(_) => vec![Request::new(user).priority(10)],
+    ///         Change::Applied { old: Some(old), new, .. } if old.data == new.data => vec![],
+    ///         Change::Applied { .. } => vec![Request::new(user).after(Duration::from_secs(1))],
+    ///     }
+    /// }
+    ///
+    /// let controller = Controller::new(reconcile, ()).watch(Watch::mapped_changes(users_of));
+    /// ```
+    pub fn mapped_changes(map: F) -> Self {
+        let types = PhantomData;
+        Self::new(Kind::of_type(), ByChange { map, types })
+    }
+}
+
+impl<K: Watchable, S, F> Watch<DynamicObject, ByChange<K, S, F>>
+where
+    F: Fn(&Change<DynamicObject>, &Ctx<S>) -> Vec<Request<K>> + Send + Sync + 'static,
+{
+    /// [`mapped_changes`](Watch::mapped_changes) for a kind known only at run time.
+    pub fn mapped_changes_dynamic(kind: &DynamicKind, map: F) -> Self {
+        let types = PhantomData;
+        Self::new(kind.into(), ByChange { map, types })
+    }
+}
+
 impl<W: Watchable, M> Watch<W, M> {
     fn new(kind: Kind<W>, map: M) -> Self {
         Self {
@@ -131,116 +170,6 @@ impl<W: Watchable, M> Watch<W, M> {
         self.selection = selection;
         self
     }
-}
-
-/// A mapping from objects of kind `W` to objects of a controller's kind `K`. Sealed; see [`Watch`].
-pub trait Maps<K: Watchable, W: Watchable, S>: MapsLate<W, S> {
-    #[doc(hidden)]
-    fn keys_of(self, kind: &KindOf<K>) -> Keys<W, S>;
-}
-
-/// A [`Maps`] whose target kind is checked at run time, for [`Ctx::watch`](crate::Ctx::watch): the type of a context
-/// does not name the controller's kind. Sealed.
-pub trait MapsLate<W: Watchable, S>: sealed::Sealed + Send + Sync + Sized + 'static {
-    #[doc(hidden)]
-    fn keys_for(self, target: &WatchTarget) -> Result<Keys<W, S>, Error>;
-}
-
-/// The kind of a controller; public only because a sealed trait names it.
-#[doc(hidden)]
-pub struct KindOf<K: Watchable>(pub(super) Kind<K>);
-
-/// Returns the keys for an object; public only because a sealed trait names it.
-#[doc(hidden)]
-pub struct Keys<W, S> {
-    of_object: KeysOfObject<W, S>,
-    /// Returns the keys for an object of which only the metadata is known; `None` if that is not enough.
-    of_metadata: Option<KeysOfMetadata>,
-}
-
-type KeysOfObject<W, S> = Box<dyn Fn(&W, &Ctx<S>) -> Vec<Key> + Send + Sync>;
-type KeysOfMetadata = Box<dyn Fn(&ObjectMeta) -> Vec<Key> + Send + Sync>;
-
-impl ByOwner {
-    fn keys<W: Watchable, S: 'static>(self, kind: GroupKind) -> Keys<W, S> {
-        let kind = Arc::new(kind);
-        let of_metadata = {
-            let kind = Arc::clone(&kind);
-            move |meta: &ObjectMeta| self.owner_keys(meta, &kind)
-        };
-        Keys {
-            of_object: Box::new(move |object, _| self.owner_keys(object.meta(), &kind)),
-            of_metadata: Some(Box::new(of_metadata)),
-        }
-    }
-
-    fn owner_keys(self, meta: &ObjectMeta, kind: &GroupKind) -> Vec<Key> {
-        let owners = meta.owner_references.iter().flatten();
-        let owners = owners.filter(|owner| self.any || owner.controller == Some(true));
-        let namespace = meta.namespace.as_deref().filter(|_| kind.namespaced);
-        let owners = owners.filter(|owner| kind.matches(owner));
-        owners
-            .map(|owner| Key {
-                namespace: namespace.map(Into::into),
-                name: owner.name.as_str().into(),
-            })
-            .collect()
-    }
-}
-
-impl<K: Watchable, W: Watchable, S: 'static> Maps<K, W, S> for ByOwner {
-    fn keys_of(self, KindOf(kind): &KindOf<K>) -> Keys<W, S> {
-        self.keys(GroupKind::of(kind))
-    }
-}
-
-impl<W: Watchable, S: 'static> MapsLate<W, S> for ByOwner {
-    fn keys_for(self, target: &WatchTarget) -> Result<Keys<W, S>, Error> {
-        Ok(self.keys(target.group_kind().clone()))
-    }
-}
-
-impl<K: Watchable, W: Watchable, S: 'static, F> Maps<K, W, S> for ByMap<K, S, F>
-where
-    F: Fn(&W, &Ctx<S>) -> Vec<ObjectRef<K>> + Send + Sync + 'static,
-{
-    fn keys_of(self, KindOf(kind): &KindOf<K>) -> Keys<W, S> {
-        let kind = kind.clone();
-        let of_object = move |object: &W, ctx: &Ctx<S>| {
-            let references = (self.map)(object, ctx);
-            references
-                .iter()
-                .map(|reference| kind.key_of(reference))
-                .collect()
-        };
-        Keys {
-            of_object: Box::new(of_object),
-            of_metadata: None,
-        }
-    }
-}
-
-impl<K: Watchable, W: Watchable, S: 'static, F> MapsLate<W, S> for ByMap<K, S, F>
-where
-    F: Fn(&W, &Ctx<S>) -> Vec<ObjectRef<K>> + Send + Sync + 'static,
-{
-    fn keys_for(self, target: &WatchTarget) -> Result<Keys<W, S>, Error> {
-        let Some(kind) = target.kind::<K>() else {
-            let found = std::any::type_name::<K>();
-            let found = found.rsplit("::").next().unwrap_or(found);
-            return Err(Error::terminal(format!(
-                "the mapping function returns references to `{found}`, but the controller reconciles `{}`",
-                target.group_kind().kind
-            )));
-        };
-        Ok(self.keys_of(&KindOf(kind.clone())))
-    }
-}
-
-mod sealed {
-    pub trait Sealed {}
-    impl Sealed for super::ByOwner {}
-    impl<K, S, F> Sealed for super::ByMap<K, S, F> {}
 }
 
 impl<W: Watchable, M> Watch<W, M> {
@@ -279,15 +208,6 @@ impl<W: Watchable, M> Watch<W, M> {
     }
 }
 
-thread_local! {
-    static MAPPING: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Returns `true` if this thread is running a mapping function, which blocks the cache.
-pub(crate) fn is_mapping() -> bool {
-    MAPPING.get()
-}
-
 fn enqueue_changes<W: Watchable, S: Send + Sync + 'static>(
     cache: &Cache<W>,
     filter: Option<Predicate<W>>,
@@ -296,55 +216,33 @@ fn enqueue_changes<W: Watchable, S: Send + Sync + 'static>(
     ctx: Ctx<S>,
 ) -> HandlerId {
     let kind = cache.kind().clone();
-    let name = kind.name();
-    let Keys {
-        of_object,
-        of_metadata,
-    } = keys;
-    let map = move |object: &W, ctx: &Ctx<S>| {
-        MAPPING.set(true);
-        // A panic would stop the watch for all controllers of this kind.
-        let mapped = catch_unwind(AssertUnwindSafe(|| of_object(object, ctx)));
-        MAPPING.set(false);
-        mapped.unwrap_or_else(|_| {
-            tracing::error!(
-                controller = ctx.controller(),
-                kind = %name,
-                object = %Key::of(object),
-                "mapping function panicked, nothing enqueued for this event"
-            );
-            Vec::new()
-        })
-    };
-    let map_metadata = move |entry: &UndecodableEntry| {
-        let map = of_metadata.as_ref();
-        map.map(|map| map(entry.object.metadata())).unwrap_or_default()
-    };
     cache.subscribe(Box::new(move |event| {
-        let (mut keys, priority) = match event {
+        let (mut requests, priority) = match event {
             CacheEvent::Change(change) if !passes_filter(filter.as_ref(), change) => return,
-            CacheEvent::Change(Change::Applied { old, new, initial }) => {
-                let mut keys = old.as_deref().map(|old| map(old, &ctx)).unwrap_or_default();
-                keys.append(&mut map(new, &ctx));
-                (keys, priority_of(*initial))
-            }
-            CacheEvent::Change(Change::Deleted(old)) => (map(old, &ctx), NORMAL),
+            CacheEvent::Change(change) => (keys.of_change(change, &kind, &ctx), priority_of_change(change)),
             CacheEvent::Undecodable { old, new, initial } => {
                 ctx.record_undecodable(&kind, new);
-                let mut keys = old.as_deref().map(|old| map(old, &ctx)).unwrap_or_default();
-                keys.append(&mut map_metadata(new));
-                (keys, priority_of(*initial))
+                let last = old.clone().map(Change::Deleted);
+                let mut requests = last.map_or_else(Vec::new, |last| keys.of_change(&last, &kind, &ctx));
+                requests.append(&mut keys.of_metadata(new));
+                (requests, priority_of(*initial))
             }
-            CacheEvent::UndecodableDeleted(old) => (map_metadata(old), NORMAL),
+            CacheEvent::UndecodableDeleted(old) => (keys.of_metadata(old), NORMAL),
         };
         // Deduplicated here and not in the queue: a worker may take the first copy before the second is added, and
         // would then reconcile the object twice for one event.
-        if keys.len() > 1 {
-            keys.sort_unstable();
-            keys.dedup();
+        KeyRequest::deduplicate(&mut requests, priority);
+        for request in requests {
+            request.enqueue(&queue, priority);
         }
-        keys.into_iter().for_each(|key| queue.add(key, priority));
     }))
+}
+
+fn priority_of_change<W>(change: &Change<W>) -> Priority {
+    match change {
+        Change::Applied { initial, .. } => priority_of(*initial),
+        Change::Deleted(_) => NORMAL,
+    }
 }
 
 /// Returns the priority of an event: an object that existed at startup has not necessarily changed.

@@ -97,7 +97,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
     pub(super) async fn work(self: Arc<Self>) -> Result<(), Error> {
         while let Some(key) = self.queue.next().await {
             if self.fence.as_ref().is_some_and(|fence| fence.check().is_err()) {
-                self.queue.add(key.clone(), NORMAL);
+                self.queue.add(key.clone(), self.queue.taken_priority(&key));
                 self.queue.done(&key);
                 // The manager is about to stop with the loss as its error. A worker that ended before would be another.
                 self.queue.closed().await;
@@ -305,7 +305,8 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
             Outcome::Done(action) => {
                 self.queue.forget(key);
                 if let Some(delay) = action.requeue_after() {
-                    self.queue.add_after(key.clone(), delay, NORMAL);
+                    let priority = self.queue.taken_priority(key);
+                    self.queue.add_after(key.clone(), delay, priority);
                 }
             }
             Outcome::Failed(error) if error.is_terminal() => {
@@ -318,7 +319,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
                 self.retry(key, message, &format!("{error:#}"));
             }
             Outcome::Failed(error) if error.is_conflict() => {
-                let retry_in = self.queue.add_failed(key.clone(), NORMAL);
+                let retry_in = self.add_failed(key);
                 let error = join_lines(&format!("{error:#}"));
                 if conflicts < LASTING_CONFLICT {
                     tracing::debug!(?retry_in, conflicts, %error, "conflict, the object has been modified");
@@ -351,9 +352,15 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
     /// Requeues the key with back-off and logs the failure in one line. `retry_in` comes before the error, whose text can
     /// be long.
     fn retry(&self, key: &Key, message: &str, error: &str) {
-        let retry_in = self.queue.add_failed(key.clone(), NORMAL);
+        let retry_in = self.add_failed(key);
         let error = join_lines(error);
         tracing::error!(?retry_in, %error, "{message}");
+    }
+
+    /// Requeues the key with back-off, and with the priority that it was taken with, as in controller-runtime.
+    fn add_failed(&self, key: &Key) -> Duration {
+        let priority = self.queue.taken_priority(key);
+        self.queue.add_failed(key.clone(), priority)
     }
 }
 
@@ -437,6 +444,26 @@ mod tests {
         assert_eq!(worker.ctx.load(Ordering::Relaxed), 1);
         worker.queue.close();
         working.await.unwrap().unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn every_retry_keeps_the_priority_of_its_key() {
+        for outcome in [
+            Outcome::Failed(Error::new("no")),
+            new_conflict(),
+            Outcome::Panicked("no".to_owned()),
+            Outcome::TimedOut(Duration::ZERO),
+            Outcome::Done(Action::requeue(Duration::from_millis(1))),
+        ] {
+            let (worker, key) = (new_worker(None), Key::of(&new_map()));
+            worker.queue.add(key.clone(), LOW);
+            worker.queue.next().await.unwrap();
+            let described = format!("{outcome:?}");
+            worker.requeue(&key, outcome);
+            worker.queue.done(&key);
+            worker.queue.next().await.unwrap();
+            assert_eq!(worker.queue.taken_priority(&key), LOW, "{described}");
+        }
     }
 
     fn new_conflict() -> Outcome {

@@ -4,6 +4,8 @@
 //!   added while a worker processes it becomes ready once more when that worker is done.
 //! - Keys come out in the order they were added, higher [`Priority`] first, but waiting makes up for a low priority:
 //!   one second of waiting equals one point of priority.
+//! - A key that is added again while it is processed, such as for a retry, should keep its
+//!   [priority](Workqueue::taken_priority): what fails in a first list must not overtake the changes.
 //! - Failures of a key back off exponentially, independently of other keys, by default from 5 ms doubling to 1000 s, or as
 //!   a [`RateLimiter`] decides.
 //!
@@ -123,6 +125,8 @@ enum KeyState {
     },
     Processing {
         since: Instant,
+        /// The priority with which the key was taken.
+        priority: Priority,
         again: Option<AddRequest>,
     },
 }
@@ -212,6 +216,14 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
         delay
     }
 
+    /// Returns the priority with which `key` was taken, for adding it again; [`NORMAL`] if nobody processes it.
+    pub(crate) fn taken_priority(&self, key: &T) -> Priority {
+        match self.lock().keys.get(key) {
+            Some(KeyState::Processing { priority, .. }) => *priority,
+            _ => NORMAL,
+        }
+    }
+
     /// Calls the rate limiter, which is the operator's code, outside of the lock.
     ///
     /// Returns `None` if there is none, or it has panicked: a key must come back all the same.
@@ -267,7 +279,7 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
     /// Marks `key` as processed; it becomes ready again if it was added meanwhile.
     pub(crate) fn done(&self, key: &T) {
         let mut state = self.lock();
-        let Some(KeyState::Processing { since, again }) = state.keys.get(key).copied() else {
+        let Some(KeyState::Processing { since, again, .. }) = state.keys.get(key).copied() else {
             return;
         };
         state.metrics.done(since);
@@ -348,9 +360,18 @@ impl<T: Clone + Eq + Hash> State<T> {
 
     fn schedule(&mut self, key: Arc<T>, request: AddRequest, epoch: Instant) {
         match self.keys.get(&key).copied() {
-            Some(KeyState::Processing { since, again }) => {
+            Some(KeyState::Processing {
+                since,
+                priority,
+                again,
+            }) => {
                 let again = Some(again.map_or(request, |before| before.merge(request)));
-                self.keys.insert(key, KeyState::Processing { since, again });
+                let state = KeyState::Processing {
+                    since,
+                    priority,
+                    again,
+                };
+                self.keys.insert(key, state);
             }
             Some(KeyState::Ready(ready)) => {
                 let (AddRequest::Now(priority) | AddRequest::At(_, priority)) = request;
@@ -414,11 +435,14 @@ impl<T: Clone + Eq + Hash> State<T> {
 
     fn take(&mut self, now: Instant) -> Option<T> {
         let (_, key) = self.ready.pop_first()?;
+        let mut priority = NORMAL;
         if let Some(KeyState::Ready(ready)) = self.keys.get(&key) {
             self.metrics.taken(ready.priority, ready.since, now);
+            priority = ready.priority;
         }
         let state = KeyState::Processing {
             since: now,
+            priority,
             again: None,
         };
         let taken = T::clone(&key);

@@ -82,6 +82,32 @@ async fn a_key_added_while_processing_comes_out_once_after_done() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_retry_keeps_the_priority_that_its_key_was_taken_with() {
+    let queue = queue();
+    queue.add("listed", LOW);
+    assert_eq!(poll(&queue).await, Some("listed"));
+    assert_eq!(queue.taken_priority(&"listed"), LOW);
+    queue.add_failed("listed", queue.taken_priority(&"listed"));
+    queue.done(&"listed");
+    tokio::time::advance(Duration::from_secs(1)).await;
+    queue.add("changed", NORMAL);
+    assert_eq!(drain(&queue).await, ["changed", "listed"]);
+    assert_eq!(queue.taken_priority(&"listed"), NORMAL, "nobody processes it");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_raises_the_priority_of_a_retry() {
+    let queue = queue();
+    queue.add("first", LOW);
+    assert_eq!(poll(&queue).await, Some("first"));
+    queue.add_failed("first", queue.taken_priority(&"first"));
+    queue.add("first", NORMAL);
+    queue.done(&"first");
+    assert_eq!(poll(&queue).await, Some("first"));
+    assert_eq!(queue.taken_priority(&"first"), NORMAL);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_delayed_key_keeps_its_earliest_time() {
     let queue = queue();
     queue.add_after("a", Duration::from_secs(5), NORMAL);

@@ -1,14 +1,14 @@
 //! Events that reconcile an object, and events that do not.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt;
-use kube::api::{Patch, PatchParams};
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use rbuilder::predicate::{Predicate, generation_changed, labels_changed};
 use rbuilder::testing::eventually;
-use rbuilder::{Action, Change, Controller, Ctx, ObjectRef, Result, Watch, trigger};
+use rbuilder::{Action, Change, Controller, Ctx, ObjectRef, Request, Result, Watch, trigger};
 use serde_json::json;
 
 use crate::support::{Memo, Operator, Place, SOON, Seen, Server, config_map, memo, on_both_servers};
@@ -16,6 +16,7 @@ use crate::support::{Memo, Operator, Place, SOON, Seen, Server, config_map, memo
 on_both_servers!(
     a_predicate_keeps_changes_away,
     a_watch_has_predicates_of_its_own,
+    a_mapping_function_sees_what_happened,
     triggers_reconcile_what_they_name,
     a_resync_reconciles_every_object_again,
     any_owner_can_count,
@@ -107,6 +108,63 @@ async fn a_watch_has_predicates_of_its_own(server: Server) {
         place.copied("note").await.as_deref() == Some("1")
     })
     .await;
+    operator.stop().await.unwrap();
+}
+
+/// A mapping function of changes tells creation, update and deletion apart, and decides which of them reconcile.
+async fn a_mapping_function_sees_what_happened(server: Server) {
+    let place = Place::new(server).await;
+    place.create(memo("note", "")).await;
+    let maps = place.api::<ConfigMap>();
+    let create = async |name: &str| {
+        let map = config_map(name, "1");
+        maps.create(&PostParams::default(), &map).await.unwrap();
+    };
+    create("old").await;
+    let (seen, happened) = (Seen::default(), Arc::new(Mutex::new(Vec::new())));
+    let text = |map: &ConfigMap| {
+        map.data
+            .clone()
+            .unwrap_or_default()
+            .remove("text")
+            .unwrap_or_default()
+    };
+    let map = {
+        let happened = Arc::clone(&happened);
+        move |change: &Change<ConfigMap>, _: &Ctx<Seen>| {
+            let object = change.object();
+            if object.name_any() == "kube-root-ca.crt" {
+                return Vec::new();
+            }
+            let kind = match change {
+                Change::Applied { initial: true, .. } => "found".to_owned(),
+                Change::Applied { old: None, .. } => "created".to_owned(),
+                Change::Applied {
+                    old: Some(old), new, ..
+                } => format!("{} to {}", text(old), text(new)),
+                Change::Deleted(_) => "deleted".to_owned(),
+            };
+            happened
+                .lock()
+                .unwrap()
+                .push(format!("{} {kind}", object.name_any()));
+            let memo = ObjectRef::new("note").within(&object.namespace().unwrap());
+            match change {
+                Change::Applied { .. } => Vec::new(),
+                Change::Deleted(_) => vec![Request::new(memo)],
+            }
+        }
+    };
+    let controller = Controller::new(look, seen.clone()).watch(Watch::mapped_changes(map));
+    let operator = Operator::start(place.manager().controller(controller));
+    eventually(SOON, || async { seen.count("note") == 1 }).await;
+    create("new").await;
+    let patch = Patch::Merge(json!({ "data": { "text": "2" } }));
+    maps.patch("old", &PatchParams::default(), &patch).await.unwrap();
+    maps.delete("old", &DeleteParams::default()).await.unwrap();
+    eventually(SOON, || async { seen.count("note") == 2 }).await;
+    let expected = ["old found", "new created", "old 1 to 2", "old deleted"];
+    assert_eq!(*happened.lock().unwrap(), expected);
     operator.stop().await.unwrap();
 }
 

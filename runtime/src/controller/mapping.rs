@@ -1,0 +1,243 @@
+//! The mappings of watches: from an event of a watched kind to the objects to reconcile.
+
+use std::cell::Cell;
+use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use kube::core::ObjectMeta;
+use kube::runtime::reflector::ObjectRef;
+
+use crate::cache::{Change, UndecodableEntry};
+use crate::ctx::{Ctx, GroupKind, WatchTarget};
+use crate::error::Error;
+use crate::object::{Key, Kind, Watchable};
+use crate::request::{KeyRequest, Request};
+
+/// Maps an object to its owner; see [`Watch::owned`](super::Watch::owned).
+#[derive(Clone, Copy, Debug)]
+pub struct ByOwner {
+    pub(super) any: bool,
+}
+
+/// Maps an object to the objects that a function returns; see [`Watch::mapped`](super::Watch::mapped).
+#[derive(Clone, Copy, Debug)]
+pub struct ByMap<K, S, F> {
+    pub(super) map: F,
+    pub(super) types: PhantomData<fn(K, S)>,
+}
+
+/// Maps a change to the requests that a function returns; see [`Watch::mapped_changes`](super::Watch::mapped_changes).
+#[derive(Clone, Copy, Debug)]
+pub struct ByChange<K, S, F> {
+    pub(super) map: F,
+    pub(super) types: PhantomData<fn(K, S)>,
+}
+
+/// A mapping from objects of kind `W` to objects of a controller's kind `K`. Sealed; see [`Watch`](super::Watch).
+pub trait Maps<K: Watchable, W: Watchable, S>: MapsLate<W, S> {
+    #[doc(hidden)]
+    fn keys_of(self, kind: &KindOf<K>) -> Keys<W, S>;
+}
+
+/// A [`Maps`] whose target kind is checked at run time, for [`Ctx::watch`](crate::Ctx::watch): the type of a context
+/// does not name the controller's kind. Sealed.
+pub trait MapsLate<W: Watchable, S>: sealed::Sealed + Send + Sync + Sized + 'static {
+    #[doc(hidden)]
+    fn keys_for(self, target: &WatchTarget) -> Result<Keys<W, S>, Error>;
+}
+
+/// The kind of a controller; public only because a sealed trait names it.
+#[doc(hidden)]
+pub struct KindOf<K: Watchable>(pub(super) Kind<K>);
+
+/// Returns the requests for an event; public only because a sealed trait names it.
+#[doc(hidden)]
+pub struct Keys<W, S> {
+    of_event: KeysOfEvent<W, S>,
+    /// Returns the keys for an object of which only the metadata is known; `None` if that is not enough.
+    of_metadata: Option<KeysOfMetadata>,
+}
+
+/// Returns the requests for an event that shows the object.
+enum KeysOfEvent<W, S> {
+    /// Called with the object before and after the change.
+    OfObject(KeysOfObject<W, S>),
+    /// Called with the change.
+    OfChange(RequestsOfChange<W, S>),
+}
+
+type KeysOfObject<W, S> = Box<dyn Fn(&W, &Ctx<S>) -> Vec<Key> + Send + Sync>;
+type RequestsOfChange<W, S> = Box<dyn Fn(&Change<W>, &Ctx<S>) -> Vec<KeyRequest> + Send + Sync>;
+type KeysOfMetadata = Box<dyn Fn(&ObjectMeta) -> Vec<Key> + Send + Sync>;
+
+impl ByOwner {
+    fn keys<W: Watchable, S: 'static>(self, kind: GroupKind) -> Keys<W, S> {
+        let kind = Arc::new(kind);
+        let of_metadata = {
+            let kind = Arc::clone(&kind);
+            move |meta: &ObjectMeta| self.owner_keys(meta, &kind)
+        };
+        Keys {
+            of_event: KeysOfEvent::OfObject(Box::new(move |object, _| self.owner_keys(object.meta(), &kind))),
+            of_metadata: Some(Box::new(of_metadata)),
+        }
+    }
+
+    fn owner_keys(self, meta: &ObjectMeta, kind: &GroupKind) -> Vec<Key> {
+        let owners = meta.owner_references.iter().flatten();
+        let owners = owners.filter(|owner| self.any || owner.controller == Some(true));
+        let namespace = meta.namespace.as_deref().filter(|_| kind.namespaced);
+        let owners = owners.filter(|owner| kind.matches(owner));
+        owners
+            .map(|owner| Key {
+                namespace: namespace.map(Into::into),
+                name: owner.name.as_str().into(),
+            })
+            .collect()
+    }
+}
+
+impl<K: Watchable, W: Watchable, S: 'static> Maps<K, W, S> for ByOwner {
+    fn keys_of(self, KindOf(kind): &KindOf<K>) -> Keys<W, S> {
+        self.keys(GroupKind::of(kind))
+    }
+}
+
+impl<W: Watchable, S: 'static> MapsLate<W, S> for ByOwner {
+    fn keys_for(self, target: &WatchTarget) -> Result<Keys<W, S>, Error> {
+        Ok(self.keys(target.group_kind().clone()))
+    }
+}
+
+impl<K: Watchable, W: Watchable, S: 'static, F> Maps<K, W, S> for ByMap<K, S, F>
+where
+    F: Fn(&W, &Ctx<S>) -> Vec<ObjectRef<K>> + Send + Sync + 'static,
+{
+    fn keys_of(self, KindOf(kind): &KindOf<K>) -> Keys<W, S> {
+        let kind = kind.clone();
+        let of_object = move |object: &W, ctx: &Ctx<S>| {
+            let references = (self.map)(object, ctx);
+            references
+                .iter()
+                .map(|reference| kind.key_of(reference))
+                .collect()
+        };
+        Keys {
+            of_event: KeysOfEvent::OfObject(Box::new(of_object)),
+            of_metadata: None,
+        }
+    }
+}
+
+impl<K: Watchable, W: Watchable, S: 'static, F> MapsLate<W, S> for ByMap<K, S, F>
+where
+    F: Fn(&W, &Ctx<S>) -> Vec<ObjectRef<K>> + Send + Sync + 'static,
+{
+    fn keys_for(self, target: &WatchTarget) -> Result<Keys<W, S>, Error> {
+        Ok(self.keys_of(&target_kind(target)?))
+    }
+}
+
+impl<K: Watchable, W: Watchable, S: 'static, F> Maps<K, W, S> for ByChange<K, S, F>
+where
+    F: Fn(&Change<W>, &Ctx<S>) -> Vec<Request<K>> + Send + Sync + 'static,
+{
+    fn keys_of(self, KindOf(kind): &KindOf<K>) -> Keys<W, S> {
+        let kind = kind.clone();
+        let of_change = move |change: &Change<W>, ctx: &Ctx<S>| {
+            let requests = (self.map)(change, ctx);
+            requests
+                .iter()
+                .map(|request| request.to_key_request(&kind))
+                .collect()
+        };
+        Keys {
+            of_event: KeysOfEvent::OfChange(Box::new(of_change)),
+            of_metadata: None,
+        }
+    }
+}
+
+impl<K: Watchable, W: Watchable, S: 'static, F> MapsLate<W, S> for ByChange<K, S, F>
+where
+    F: Fn(&Change<W>, &Ctx<S>) -> Vec<Request<K>> + Send + Sync + 'static,
+{
+    fn keys_for(self, target: &WatchTarget) -> Result<Keys<W, S>, Error> {
+        Ok(self.keys_of(&target_kind(target)?))
+    }
+}
+
+/// Returns the kind of the controller, if it is the `K` that a mapping function returns.
+fn target_kind<K: Watchable>(target: &WatchTarget) -> Result<KindOf<K>, Error> {
+    let kind = target.kind::<K>().cloned().map(KindOf);
+    kind.ok_or_else(|| {
+        let found = std::any::type_name::<K>();
+        let found = found.rsplit("::").next().unwrap_or(found);
+        Error::terminal(format!(
+            "the mapping function returns references to `{found}`, but the controller reconciles `{}`",
+            target.group_kind().kind
+        ))
+    })
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for super::ByOwner {}
+    impl<K, S, F> Sealed for super::ByMap<K, S, F> {}
+    impl<K, S, F> Sealed for super::ByChange<K, S, F> {}
+}
+
+impl<W: Watchable, S> Keys<W, S> {
+    /// Returns the requests for a change; none if the mapping function panics.
+    pub(super) fn of_change(&self, change: &Change<W>, kind: &Kind<W>, ctx: &Ctx<S>) -> Vec<KeyRequest> {
+        let of_object = match &self.of_event {
+            KeysOfEvent::OfChange(map) => {
+                return contain_panic(|| map(change, ctx), &**change.object(), kind, ctx);
+            }
+            KeysOfEvent::OfObject(map) => map,
+        };
+        let map = |object: &W| contain_panic(|| of_object(object, ctx), object, kind, ctx);
+        let mut keys = match change {
+            Change::Applied { old: Some(old), .. } => map(old),
+            _ => Vec::new(),
+        };
+        keys.append(&mut map(change.object()));
+        keys.into_iter().map(KeyRequest::from).collect()
+    }
+
+    pub(super) fn of_metadata(&self, entry: &UndecodableEntry) -> Vec<KeyRequest> {
+        let keys = self.of_metadata.as_ref().map(|map| map(entry.object.metadata()));
+        keys.into_iter().flatten().map(KeyRequest::from).collect()
+    }
+}
+
+/// Calls a mapping function. A panic would stop the watch for all controllers of this kind.
+fn contain_panic<W: Watchable, S, T>(
+    map: impl FnOnce() -> Vec<T>,
+    object: &W,
+    kind: &Kind<W>,
+    ctx: &Ctx<S>,
+) -> Vec<T> {
+    MAPPING.set(true);
+    let mapped = catch_unwind(AssertUnwindSafe(map));
+    MAPPING.set(false);
+    mapped.unwrap_or_else(|_| {
+        tracing::error!(
+            controller = ctx.controller(),
+            kind = %kind.name(),
+            object = %Key::of(object),
+            "mapping function panicked, nothing enqueued for this event"
+        );
+        Vec::new()
+    })
+}
+
+thread_local! {
+    static MAPPING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Returns `true` if this thread is running a mapping function, which blocks the cache.
+pub(crate) fn is_mapping() -> bool {
+    MAPPING.get()
+}
