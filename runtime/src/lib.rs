@@ -94,7 +94,7 @@
 //! | watch other objects | [`Watch`], [`Selection`], [`predicate`]; [`trigger`] for events from outside the cluster; [`Request`] with priority and delay |
 //! | read from the cache | [`Ctx::cached`], [`Cached`], [`Controller::index`] |
 //! | delay what has failed | [`Controller::backoff`], [`rate_limiter`] |
-//! | report status | [`conditions`]; events: [`Ctx::normal`], [`Ctx::warning`] |
+//! | report status | [`conditions`]; events: [`Ctx::normal`], [`Ctx::warning`], from tasks and webhooks [`EventRecorder`] |
 //! | validate, default and convert objects | [`Webhook`], [`Denied`]; the marker [`webhook`](macro@webhook) |
 //! | run the operator | [`Manager`], [`ManagerArgs`] with kubebuilder's flags, [`ManagerError`] |
 //! | run other tasks in the same process | [`Task`], [`Controller::on_every_replica`] |
@@ -232,9 +232,11 @@ pub use rbuilder_derive::webhook;
 pub use action::Action;
 pub use args::{LogFormat, ManagerArgs};
 pub use cache::{Cached, Change, Selection};
+pub use client::ClientService;
 pub use controller::{ByChange, ByMap, ByOwner, Controller, Maps, MapsLate, Watch, Watching};
 pub use ctx::{Ctx, Written, set_controller_reference, set_owner_reference};
 pub use error::{BoxError, Error, FieldManagerConflict, ManagerError, OwnedField, OwnershipError, Result};
+pub use events::EventRecorder;
 pub use manager::Manager;
 pub use object::{DynamicKind, Object, Scope, Undecodable, Watchable};
 pub use request::Request;

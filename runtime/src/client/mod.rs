@@ -10,6 +10,9 @@
 //!
 //! | layer | where |
 //! |---|---|
+//! | leader election: writes need the lease | `leader_election::fenced_client`, for controllers and tasks of the leader |
+//! | layers of the operator | [`layer`] |
+//! | traces | `traces` |
 //! | User-Agent and the parameter `timeout` | [`prepare`], [`user_agent`] |
 //! | retries | [`retry`] |
 //! | flow control, for each attempt | [`flow_control`] |
@@ -33,6 +36,7 @@ use tower::{BoxError, Service, service_fn};
 use crate::metrics::Metrics;
 
 mod flow_control;
+mod layer;
 mod prepare;
 mod reachability;
 mod request;
@@ -42,6 +46,8 @@ mod user_agent;
 mod warnings;
 
 pub(crate) use flow_control::FlowControl;
+pub use layer::ClientService;
+pub(crate) use layer::add_layer;
 use prepare::{Prepared, TIMEOUT};
 pub(crate) use reachability::{Reachability, find_no_response, is_unreachable};
 use request::add_parameter;

@@ -484,12 +484,14 @@ impl<K: Watchable, S: Send + Sync + 'static> AnyController for Controller<K, S> 
             true => (&shared.client, None),
             false => (&shared.leader_client, shared.fence.clone()),
         };
-        let (sender, events) = new_event_channel(
-            client.clone(),
-            Reporter::from(name.as_str()),
-            shared.metrics.events_dropped(&name),
-            shared.stop_events.clone().requested(),
-        );
+        let (sender, waiting) = new_event_channel(shared.metrics.events_dropped(&name));
+        let events = waiting
+            .publish(
+                client.clone(),
+                Reporter::from(name.as_str()),
+                shared.stop_events.clone().requested(),
+            )
+            .boxed();
         let queue = Workqueue::new(shared.metrics.queue(&name)).with_backoff(backoff);
         let queue = Arc::new(match limiter {
             Some(limiter) => queue.with_rate_limiter(Box::new(ByReference {

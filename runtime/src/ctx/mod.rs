@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 
 use crate::cache::{Cache, CacheOptions, Cached, Caches, Index, Selection, UndecodableEntry};
 use crate::error::{Error, FieldManagerConflict};
-use crate::events::{EventSender, new_event_channel};
+use crate::events::{EventSender, new_event, new_event_channel};
 use crate::metrics::Metrics;
 use crate::object::{DynamicKind, Key, Kind, Object, Scope, Watchable, describe_object, to_apply_body};
 
@@ -92,13 +92,9 @@ impl<S> Ctx<S> {
     /// Outside of a tokio runtime, which sends the recorded events.
     pub fn new(client: Client, controller: impl Into<String>, state: S) -> Self {
         let controller = controller.into();
-        let (sender, publisher) = new_event_channel(
-            client.clone(),
-            Reporter::from(controller.as_str()),
-            Metrics::new().events_dropped(&controller),
-            std::future::pending(),
-        );
-        tokio::spawn(publisher);
+        let (sender, waiting) = new_event_channel(Metrics::new().events_dropped(&controller));
+        let reporter = Reporter::from(controller.as_str());
+        tokio::spawn(waiting.publish(client.clone(), reporter, std::future::pending()));
         // The watches of these caches are never run; the caches hold what `caching` adds.
         let (caches, _) = Caches::new(client.clone(), Vec::new(), CacheOptions::default());
         Self::for_controller(client, controller, state, sender, caches, None)
@@ -317,18 +313,12 @@ impl<S> Ctx<S> {
     /// An object has 25 events, and then one in five minutes, as in client-go. Others are dropped, and counted in
     /// `rbuilder_events_dropped_total`.
     pub fn normal<K: Object>(&self, object: &K, reason: &str, action: &str, note: impl Into<String>) {
-        self.event(
-            object,
-            simple_event(EventType::Normal, reason, action, note.into()),
-        );
+        self.event(object, new_event(EventType::Normal, reason, action, note.into()));
     }
 
     /// Records an event of type `Warning` about `object`; see [`normal`](Self::normal).
     pub fn warning<K: Object>(&self, object: &K, reason: &str, action: &str, note: impl Into<String>) {
-        self.event(
-            object,
-            simple_event(EventType::Warning, reason, action, note.into()),
-        );
+        self.event(object, new_event(EventType::Warning, reason, action, note.into()));
     }
 
     /// Records any event about `object`; see [`normal`](Self::normal).
@@ -344,7 +334,7 @@ impl<S> Ctx<S> {
                 kind.describe(),
                 entry.object
             );
-            let event = simple_event(EventType::Warning, "Undecodable", "Decode", note);
+            let event = new_event(EventType::Warning, "Undecodable", "Decode", note);
             let reference = kind.object_reference(entry.object.metadata());
             self.shared.events.send(event, reference);
         }
@@ -433,16 +423,6 @@ impl<S> Ctx<S> {
             force: self.forces,
             ..PatchParams::apply(&self.shared.controller)
         }
-    }
-}
-
-fn simple_event(type_: EventType, reason: &str, action: &str, note: String) -> Event {
-    Event {
-        type_,
-        reason: reason.to_owned(),
-        action: action.to_owned(),
-        note: Some(note),
-        secondary: None,
     }
 }
 

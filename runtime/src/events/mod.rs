@@ -1,19 +1,21 @@
 //! Kubernetes events, sent in the background so that a slow API server does not delay a reconcile.
 
+mod recorder;
 mod spam_filter;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::FutureExt;
-use futures::future::BoxFuture;
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::Client;
-use kube::runtime::events::{Event, Recorder, Reporter};
+use kube::runtime::events::{Event, EventType, Recorder, Reporter};
 use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::TrySendError;
 
 use crate::client::with_field_manager;
 use crate::metrics::Counter;
 
+pub use recorder::EventRecorder;
 use spam_filter::SpamFilter;
 
 /// Number of events that may be queued; further ones are dropped with a warning.
@@ -43,25 +45,42 @@ impl EventSender {
         }
         if let Err(error) = self.waiting.try_send((event, regarding)) {
             self.dropped.inc();
-            let (mpsc::error::TrySendError::Full((event, _)) | mpsc::error::TrySendError::Closed((event, _))) =
-                error;
-            tracing::warn!(
-                reason = event.reason,
-                "event dropped, too many events are waiting to be sent"
-            );
+            match error {
+                TrySendError::Full((event, _)) => tracing::warn!(
+                    reason = event.reason,
+                    "event dropped, too many events are waiting to be sent"
+                ),
+                TrySendError::Closed((event, _)) => {
+                    tracing::debug!(reason = event.reason, "event dropped, the manager has stopped")
+                }
+            }
         }
     }
 }
 
-/// Creates a sender and its publisher, which exits once `stop` has resolved and the queued events are sent.
-pub(crate) fn new_event_channel(
-    client: Client,
-    reporter: Reporter,
-    dropped: Counter,
-    stop: impl Future<Output = ()> + Send + 'static,
-) -> (EventSender, BoxFuture<'static, ()>) {
-    let (sender, mut waiting) = mpsc::channel(CAPACITY);
-    let publisher = async move {
+/// The events that are queued and not sent yet.
+pub(crate) struct WaitingEvents(mpsc::Receiver<(Event, ObjectReference)>);
+
+/// Creates a sender, and the queue of what it sends. `dropped` counts the events that are not queued.
+pub(crate) fn new_event_channel(dropped: Counter) -> (EventSender, WaitingEvents) {
+    let (sender, waiting) = mpsc::channel(CAPACITY);
+    let sender = EventSender {
+        waiting: sender,
+        filter: Arc::default(),
+        dropped,
+    };
+    (sender, WaitingEvents(waiting))
+}
+
+impl WaitingEvents {
+    /// Sends events until `stop` has resolved and those that are queued are sent, or until there is no sender.
+    pub(crate) async fn publish(
+        self,
+        client: Client,
+        reporter: Reporter,
+        stop: impl Future<Output = ()> + Send + 'static,
+    ) {
+        let Self(mut waiting) = self;
         // The recorder's requests name no field manager.
         let client = with_field_manager(client, &reporter.controller);
         let recorder = Recorder::new(client, reporter);
@@ -80,30 +99,27 @@ pub(crate) fn new_event_channel(
                 tracing::warn!(reason = event.reason, %error, "failed to record event");
             }
         }
-    };
-    let sender = EventSender {
-        waiting: sender,
-        filter: Arc::default(),
-        dropped,
-    };
-    (sender, publisher.boxed())
+    }
+}
+
+/// Creates an event with a note.
+pub(crate) fn new_event(type_: EventType, reason: &str, action: &str, note: String) -> Event {
+    Event {
+        type_,
+        reason: reason.to_owned(),
+        action: action.to_owned(),
+        note: Some(note),
+        secondary: None,
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use kube::runtime::events::EventType;
-
     use super::*;
     use crate::metrics::Metrics;
 
     fn event() -> Event {
-        Event {
-            type_: EventType::Normal,
-            reason: "Synced".to_owned(),
-            action: "Sync".to_owned(),
-            note: None,
-            secondary: None,
-        }
+        new_event(EventType::Normal, "Synced", "Sync", String::new())
     }
 
     fn reference(number: usize) -> ObjectReference {
@@ -113,18 +129,10 @@ mod tests {
         }
     }
 
-    /// A sender whose events nobody sends.
-    fn new_sender(metrics: &Metrics) -> (EventSender, BoxFuture<'static, ()>) {
-        let nowhere = kube::Config::new("http://127.0.0.1:9".parse().unwrap());
-        let client = Client::try_from(nowhere).unwrap();
-        let dropped = metrics.events_dropped("memo");
-        new_event_channel(client, Reporter::from("memo"), dropped, std::future::pending())
-    }
-
     #[tokio::test]
     async fn an_object_that_keeps_failing_does_not_use_up_the_queue_of_the_others() {
         let metrics = Metrics::new();
-        let (sender, _publisher) = new_sender(&metrics);
+        let (sender, _waiting) = new_event_channel(metrics.events_dropped("memo"));
         for _ in 0..2 * CAPACITY {
             sender.clone().send(event(), reference(1));
         }
@@ -134,11 +142,11 @@ mod tests {
         assert_eq!(dropped.get(), (2 * CAPACITY - 25) as f64);
     }
 
-    /// The publisher is never polled here, as if the API server did not respond.
+    /// The events are never sent here, as if the API server did not respond.
     #[tokio::test]
     async fn events_are_dropped_without_blocking_when_the_server_does_not_respond() {
         let metrics = Metrics::new();
-        let (sender, publisher) = new_sender(&metrics);
+        let (sender, waiting) = new_event_channel(metrics.events_dropped("memo"));
         let dropped = metrics.events_dropped("memo");
         for number in 0..CAPACITY {
             sender.send(event(), reference(number));
@@ -148,7 +156,7 @@ mod tests {
             sender.send(event(), reference(number));
         }
         assert_eq!(dropped.get(), 3.0);
-        drop(publisher);
+        drop(waiting);
         sender.send(event(), reference(3));
         assert!(
             metrics

@@ -9,16 +9,19 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use hyper::body::Bytes;
+use kube::client::Body;
 use kube::core::admission::AdmissionResponse;
 use kube::runtime::watcher::{InitialListStrategy, ListSemantic};
 use kube::{Client, Config};
 use serde::Serialize;
+use tower::{Layer, Service};
 
 use crate::args::ManagerArgs;
 use crate::cache::{CacheOptions, Cached, EarlyCaches, Selection};
-use crate::client::{ClientSettings, new_manager_client};
+use crate::client::{ClientService, ClientSettings, add_layer, new_manager_client};
 use crate::controller::{AnyController, Controller};
 use crate::error::{BoxError, Error, ManagerError};
+use crate::events::{EventRecorder, WaitingEvents, new_event_channel};
 use crate::leader_election::{Fence, LeaseTimes, fence_client};
 #[cfg(feature = "logging")]
 use crate::logging::init_logging;
@@ -63,6 +66,8 @@ const CACHE_SYNC_TIMEOUT: Duration = Duration::from_secs(120);
 pub struct Manager {
     id: String,
     client: Client,
+    /// The client for leader election without a configuration, which has no layers of the operator.
+    election_client: Client,
     /// Configuration for additional clients (leader election); `None` when the caller supplied a client.
     config: Option<Config>,
     client_settings: ClientSettings,
@@ -71,6 +76,8 @@ pub struct Manager {
     args: ManagerArgs,
     controllers: Vec<Box<dyn AnyController>>,
     tasks: Vec<Task>,
+    /// The events recorded outside of controllers, by the name of the recorder.
+    events: Vec<(String, WaitingEvents)>,
     routes: Routes,
     client_authorities: Option<PathBuf>,
     webhook_certificate: Option<ManagedCertificate>,
@@ -150,6 +157,7 @@ impl Manager {
         Self {
             fence: args.leader_elect.then(|| Fence::new(&id)),
             id,
+            election_client: client.clone(),
             client,
             config: None,
             client_settings: ClientSettings::default(),
@@ -157,6 +165,7 @@ impl Manager {
             args,
             controllers: Vec::new(),
             tasks: Vec::new(),
+            events: Vec::new(),
             routes: Routes::default(),
             client_authorities: None,
             webhook_certificate: None,
@@ -213,6 +222,42 @@ impl Manager {
     pub fn task(mut self, task: Task) -> Self {
         self.tasks.push(task);
         self
+    }
+
+    /// Returns a recorder of Kubernetes events for [tasks](Task), webhooks and other code outside of a reconcile. Cheap to
+    /// clone.
+    ///
+    /// `name` reports the events, and is a label of `rbuilder_events_dropped_total`. Events can be recorded at once. They
+    /// are sent by every replica, leader or not, from the start of the manager until its servers have stopped: at shutdown
+    /// those that are queued have five seconds. Call it after [`with_metrics`](Self::with_metrics).
+    ///
+    /// A webhook is also called for dry runs, and the object may yet be rejected by another one: it should record what it
+    /// has decided, and nothing when the request is a dry run.
+    ///
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use k8s_openapi::api::core::v1::Node;
+    /// # use rbuilder::{Error, Manager, ManagerArgs, Result, Task};
+    /// # async fn next_lost_node() -> Node { Node::default() }
+    /// # async fn run() -> Result<()> {
+    /// let mut manager = Manager::new("da1d9c86.example.com", ManagerArgs::default()).await?;
+    /// let events = manager.events("node-watchdog");
+    /// let watchdog = Task::new("node-watchdog", |shutdown| async move {
+    ///     loop {
+    ///         tokio::select! {
+    ///             node = next_lost_node() => events.warning(&node, "NodeLost", "Evict", "no sign of life for 5 min"),
+    ///             () = shutdown.clone().requested() => return Ok::<_, Error>(()),
+    ///         }
+    ///     }
+    /// });
+    /// manager.task(watchdog).start().await
+    /// # }
+    /// ```
+    pub fn events(&mut self, name: impl Into<String>) -> EventRecorder {
+        let name = name.into();
+        let (sender, waiting) = new_event_channel(self.metrics.events_dropped(&name));
+        self.events.push((name.clone(), waiting));
+        EventRecorder::of_sender(name, sender)
     }
 
     /// Adds the webhooks of a kind.
@@ -466,6 +511,44 @@ impl Manager {
     /// answered on all of them, it waits.
     pub fn max_connections(mut self, max: usize) -> Self {
         self.max_connections = max;
+        self
+    }
+
+    /// Sends the requests of the manager's client through a tower layer: to add headers, to record or to reject requests.
+    ///
+    /// All requests of controllers, caches, webhooks, events and tasks pass it, but not those of leader election. It is
+    /// called once for each request, outside of the client's traces, retries, rate limit, metrics and timeouts, and so
+    /// before the User-Agent is set. Writes without the lease are refused before they reach it. Of several layers, the
+    /// one added last is called first.
+    ///
+    /// Clients that [`client`](Self::client) and [`leader_client`](Self::leader_client) have returned before do not have
+    /// the layer. For layers inside of retries, or for those of leader election as well, build a client with kube's
+    /// [`ClientBuilder`](kube::client::ClientBuilder) and pass it to [`with_client`](Self::with_client).
+    ///
+    /// ```no_run
+    /// # use http::{HeaderValue, Request};
+    /// # use rbuilder::Manager;
+    /// # use tower::util::MapRequestLayer;
+    /// # fn with(manager: Manager) -> Manager {
+    /// manager.client_layer(MapRequestLayer::new(|mut request: Request<kube::client::Body>| {
+    ///     let headers = request.headers_mut();
+    ///     headers.insert("impersonate-user", HeaderValue::from_static("system:serviceaccount:shop:tenant"));
+    ///     request
+    /// }))
+    /// # }
+    /// ```
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime, as [`Client::new`].
+    pub fn client_layer<L, B>(mut self, layer: L) -> Self
+    where
+        L: Layer<ClientService>,
+        L::Service: Service<http::Request<Body>, Response = http::Response<B>, Error: Into<BoxError>, Future: Send>
+            + Send
+            + 'static,
+        B: hyper::body::Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
+    {
+        self.client = add_layer(&self.client, &layer);
         self
     }
 

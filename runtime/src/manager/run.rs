@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures::FutureExt;
+use kube::runtime::events::Reporter;
 use kube::{Client, Config};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -21,6 +22,7 @@ use crate::client::ClientSettings;
 use crate::controller::{ManagerResources, PreparedController};
 use crate::deadline::deadline_after;
 use crate::error::ManagerError;
+use crate::events::WaitingEvents;
 use crate::leader_election::{Election, Fence, Leadership, LeaseTimes, pod_namespace, start_watchdog};
 use crate::metrics::Metrics;
 use crate::metrics_server::{Handlers, MetricsServer};
@@ -54,6 +56,7 @@ pub(super) const METRICS: &str = "the metrics server";
 pub(super) struct Run {
     id: String,
     client: Client,
+    election_client: Client,
     config: Option<Config>,
     client_settings: ClientSettings,
     max_connections: usize,
@@ -77,10 +80,14 @@ pub(super) struct Run {
     /// Controllers that have not been started.
     controllers: Vec<PreparedController>,
     tasks: Vec<Task>,
+    /// The events recorded outside of controllers, by the name of the recorder.
+    recorded: Vec<(String, WaitingEvents)>,
     close_queues: Vec<Box<dyn Fn() + Send + Sync>>,
     stop_tasks: Stop,
     tasks_stopped: Shutdown,
     stop_events: Stop,
+    stop_recorders: Stop,
+    recorders_stopped: Shutdown,
     stop_servers: Stop,
     servers_stopped: Shutdown,
     phases: Phases,
@@ -88,7 +95,10 @@ pub(super) struct Run {
 
 /// The running tasks of each phase, in start order.
 struct Phases {
+    /// Publishers of the events of tasks and webhooks.
+    recorders: Phase,
     servers: Phase,
+    /// Publishers of the events of controllers.
     events: Phase,
     watches: Phase,
     /// Controllers and tasks.
@@ -100,6 +110,7 @@ struct Phases {
 impl Phases {
     fn new(to_watch: mpsc::UnboundedReceiver<NamedWatch>) -> Self {
         Self {
+            recorders: Phase::default(),
             servers: Phase::default(),
             events: Phase::default(),
             watches: Phase::default(),
@@ -113,6 +124,7 @@ impl Phases {
     async fn failed(&mut self) -> ManagerError {
         loop {
             tokio::select! {
+                failure = self.recorders.failed() => return failure,
                 failure = self.servers.failed() => return failure,
                 failure = self.events.failed() => return failure,
                 failure = self.watches.failed() => return failure,
@@ -139,12 +151,14 @@ impl Run {
         let Manager {
             id,
             client,
+            election_client,
             config,
             client_settings,
             max_connections,
             args,
             controllers,
             tasks,
+            events,
             routes,
             client_authorities,
             webhook_certificate,
@@ -161,6 +175,7 @@ impl Run {
         } = manager;
         let (stop_tasks, tasks_stopped) = new_shutdown();
         let (stop_events, events_stopped) = new_shutdown();
+        let (stop_recorders, recorders_stopped) = new_shutdown();
         let (stop_servers, servers_stopped) = new_shutdown();
         let (caches, to_watch) = Caches::new(client.clone(), args.namespaces(), caches);
         caches.add_early(early_caches);
@@ -202,6 +217,7 @@ impl Run {
         Self {
             id,
             client,
+            election_client,
             config,
             client_settings,
             max_connections,
@@ -222,10 +238,13 @@ impl Run {
             caches,
             controllers,
             tasks,
+            recorded: events,
             close_queues,
             stop_tasks,
             tasks_stopped,
             stop_events,
+            stop_recorders,
+            recorders_stopped,
             stop_servers,
             servers_stopped,
             phases,
@@ -248,6 +267,7 @@ impl Run {
     async fn start_phases(&mut self) -> Result<(), ManagerError> {
         let selections = self.caches.check();
         selections.map_err(|(kind, reason)| ManagerError::Selection { kind, reason })?;
+        self.start_recorders();
         self.start_servers().await?;
         self.check_reachable().await?;
         self.start_webhooks().await?;
@@ -293,7 +313,11 @@ impl Run {
                 let (config, settings) = (config.clone(), self.client_settings.clone());
                 Leadership::start_on_thread(election, config, &self.metrics, settings, fence).await
             }
-            None => Ok(Leadership::start_as_task(election, self.client.clone(), fence)),
+            None => Ok(Leadership::start_as_task(
+                election,
+                self.election_client.clone(),
+                fence,
+            )),
         };
         let leadership = self.leadership.insert(leadership.map_err(failed)?);
         let leads = self.metrics.leader(&self.id);
@@ -304,6 +328,19 @@ impl Run {
                 Ok(())
             }
             failure = self.phases.failed() => Err(failure),
+        }
+    }
+
+    /// Starts sending the events of tasks and webhooks, first, because webhooks are called before controllers are.
+    fn start_recorders(&mut self) {
+        for (name, waiting) in std::mem::take(&mut self.recorded) {
+            let reporter = Reporter::from(name.as_str());
+            let stopped = self.recorders_stopped.clone().requested();
+            let publisher = waiting.publish(self.client.clone(), reporter, stopped).map(Ok);
+            // It ends before the manager if the operator has dropped the recorder.
+            self.phases
+                .recorders
+                .spawn_finite(format!("event publisher of {name}"), publisher);
         }
     }
 
@@ -465,6 +502,15 @@ impl Run {
         let servers = self.phases.servers.finish(Instant::now() + grace, grace).await;
         if let Err(error) = servers {
             tracing::warn!(%error, "closed connections with requests in progress");
+        }
+        self.stop_recorders.now();
+        let grace = if is_lost {
+            SERVERS_GRACE_AFTER_LOSS
+        } else {
+            EVENTS_GRACE
+        };
+        if let Err(error) = self.phases.recorders.finish(Instant::now() + grace, grace).await {
+            tracing::warn!(%error, "failed to send some events");
         }
         drained
     }

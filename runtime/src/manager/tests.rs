@@ -1,8 +1,9 @@
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use tokio::net::TcpListener;
+use tower::util::MapRequestLayer;
 
 use super::*;
 use crate::action::Action;
@@ -92,4 +93,62 @@ async fn a_handler_at_an_invalid_path_of_the_metrics_server_is_an_error_at_start
         error,
         "failed to start the metrics server: invalid path `/metrics` of a handler: the metrics are served there"
     );
+}
+
+/// Answers each request with an empty object, and notes method, path and the header `x-layer`.
+fn recording_client(requests: &Arc<Mutex<Vec<String>>>) -> Client {
+    let requests = Arc::clone(requests);
+    let service = tower::service_fn(move |request: http::Request<Body>| {
+        let layers = request.headers().get_all("x-layer").iter();
+        let layers: Vec<_> = layers.filter_map(|value| value.to_str().ok()).collect();
+        let (method, path) = (request.method(), request.uri().path());
+        requests
+            .lock()
+            .unwrap()
+            .push(format!("{method} {path} {}", layers.join(" ")));
+        std::future::ready(Ok::<_, BoxError>(http::Response::new(Body::from(b"{}".to_vec()))))
+    });
+    Client::new(service, "default")
+}
+
+/// A layer that adds a value to the header `x-layer`.
+fn mark(
+    value: &'static str,
+) -> MapRequestLayer<impl Fn(http::Request<Body>) -> http::Request<Body> + Clone + Send + 'static> {
+    MapRequestLayer::new(move |mut request: http::Request<Body>| {
+        request
+            .headers_mut()
+            .append("x-layer", http::HeaderValue::from_static(value));
+        request
+    })
+}
+
+#[tokio::test]
+async fn requests_pass_the_layers_of_the_operator_and_those_of_leader_election_do_not() {
+    let requests = Arc::default();
+    let args = ManagerArgs {
+        leader_elect: true,
+        ..ManagerArgs::for_tests()
+    };
+    let manager = Manager::with_client("layers.example.com", recording_client(&requests), args);
+    let manager = manager.client_layer(mark("inner")).client_layer(mark("outer"));
+    let taken = || std::mem::take(&mut *requests.lock().unwrap());
+    let maps = |client: Client| kube::Api::<ConfigMap>::default_namespaced(client);
+
+    maps(manager.client()).get("a").await.unwrap();
+    assert_eq!(
+        taken(),
+        ["GET /api/v1/namespaces/default/configmaps/a outer inner"]
+    );
+    let refused = maps(manager.leader_client())
+        .delete("a", &Default::default())
+        .await;
+    assert!(refused.unwrap_err().to_string().contains("is not held yet"));
+    assert_eq!(
+        taken(),
+        [""; 0],
+        "a write without the lease does not reach the layers"
+    );
+    maps(manager.election_client.clone()).get("a").await.unwrap();
+    assert_eq!(taken(), ["GET /api/v1/namespaces/default/configmaps/a "]);
 }

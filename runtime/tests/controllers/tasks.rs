@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::api::{Patch, PatchParams};
+use k8s_openapi::api::events::v1::Event;
+use kube::api::{ListParams, Patch, PatchParams};
 use kube::{Api, ResourceExt};
 use rbuilder::testing::eventually;
 use rbuilder::{Action, Controller, Ctx, Error, Manager, ManagerArgs, Result, Task};
@@ -17,6 +18,7 @@ on_both_servers!(
     what_runs_everywhere_does_not_wait_for_the_lease,
     only_the_leader_writes,
     a_task_that_fails_ends_the_manager,
+    events_are_recorded_before_and_while_the_manager_runs,
 );
 
 async fn look(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
@@ -154,4 +156,63 @@ async fn a_task_that_fails_ends_the_manager(server: Server) {
         said.starts_with("task sweeper stopped: ") && said.contains("tripped"),
         "{said}"
     );
+}
+
+/// Returns the reasons of the events that `reporter` has recorded about a memo, sorted.
+async fn recorded(place: &Place, reporter: &str, about: &str) -> Vec<String> {
+    let events = place.api::<Event>().list(&ListParams::default()).await.unwrap();
+    let recorded = events.into_iter().filter(|event| {
+        let regarding = event
+            .regarding
+            .as_ref()
+            .and_then(|regarding| regarding.name.as_deref());
+        event.reporting_controller.as_deref() == Some(reporter) && regarding == Some(about)
+    });
+    let mut reasons: Vec<String> = recorded.filter_map(|event| event.reason).collect();
+    reasons.sort_unstable();
+    reasons
+}
+
+/// A recorder outside of a reconcile queues events until the manager starts, sends them in replicas that do not lead, and
+/// sends the rest at shutdown.
+async fn events_are_recorded_before_and_while_the_manager_runs(server: Server) {
+    let place = Place::new(server).await;
+    let note = place.create(memo("note", "1")).await;
+    let leader = start_leader(&place).await;
+
+    let mut standby = elected(&place);
+    let events = standby.events("watchdog");
+    events.warning(&note, "Early", "Record", "before the manager starts");
+    let (of_task, of_note) = (events.clone(), note.clone());
+    let task = Task::new("watchdog", |shutdown| async move {
+        of_task.normal(&of_note, "Started", "Record", "from a task");
+        shutdown.requested().await;
+        of_task.normal(&of_note, "Stopped", "Record", "at shutdown");
+        Ok::<_, Error>(())
+    });
+    let standby = Operator::start(standby.task(task.on_every_replica()));
+    eventually(SOON, || async {
+        recorded(&place, "watchdog", "note").await == ["Early", "Started"]
+    })
+    .await;
+    standby.stop().await.unwrap();
+    assert_eq!(
+        recorded(&place, "watchdog", "note").await,
+        ["Early", "Started", "Stopped"]
+    );
+    events.normal(
+        &note,
+        "Late",
+        "Record",
+        "nobody sends it, and nobody waits for it",
+    );
+    leader.stop().await.unwrap();
+
+    // A recorder that the operator drops ends nothing.
+    let mut manager = place.manager();
+    drop(manager.events("dropped"));
+    let seen = Seen::default();
+    let operator = Operator::start(manager.task(noted("running", &seen)));
+    eventually(SOON, || async { seen.count("running") == 1 }).await;
+    operator.stop().await.unwrap();
 }

@@ -1,0 +1,66 @@
+//! Events from tasks, webhooks and other code outside of a reconcile.
+
+use std::fmt;
+
+use kube::Client;
+use kube::runtime::events::{Event, EventType, Reporter};
+
+use super::{EventSender, new_event, new_event_channel};
+use crate::metrics::Metrics;
+use crate::object::Object;
+
+/// Records Kubernetes events outside of a reconcile, as [`Ctx::normal`](crate::Ctx::normal) does in one; see
+/// [`Manager::events`](crate::Manager::events). Clones share the queue.
+#[derive(Clone)]
+pub struct EventRecorder {
+    name: String,
+    sender: EventSender,
+}
+
+impl fmt::Debug for EventRecorder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EventRecorder")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+impl EventRecorder {
+    /// Creates a recorder without a manager, for calling a webhook or the function of a task from a test.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime, which sends the events.
+    pub fn new(client: Client, name: impl Into<String>) -> Self {
+        let name = name.into();
+        let (sender, waiting) = new_event_channel(Metrics::new().events_dropped(&name));
+        let reporter = Reporter::from(name.as_str());
+        tokio::spawn(waiting.publish(client, reporter, std::future::pending()));
+        Self::of_sender(name, sender)
+    }
+
+    pub(crate) fn of_sender(name: String, sender: EventSender) -> Self {
+        Self { name, sender }
+    }
+
+    /// Records an event of type `Normal` about `object`.
+    ///
+    /// `reason` and `action` are single CamelCase words: the reason for the action, and the action taken. The event is
+    /// sent in the background: the call neither waits nor fails. The manager's role needs `create` and `patch` on `events`
+    /// in the group `events.k8s.io`.
+    ///
+    /// An object has 25 events, and then one in five minutes, as in client-go. Others are dropped, and counted in
+    /// `rbuilder_events_dropped_total`.
+    pub fn normal<K: Object>(&self, object: &K, reason: &str, action: &str, note: impl Into<String>) {
+        self.event(object, new_event(EventType::Normal, reason, action, note.into()));
+    }
+
+    /// Records an event of type `Warning` about `object`; see [`normal`](Self::normal).
+    pub fn warning<K: Object>(&self, object: &K, reason: &str, action: &str, note: impl Into<String>) {
+        self.event(object, new_event(EventType::Warning, reason, action, note.into()));
+    }
+
+    /// Records any event about `object`; see [`normal`](Self::normal).
+    pub fn event<K: Object>(&self, object: &K, event: Event) {
+        self.sender.send(event, object.object_ref(&()));
+    }
+}
