@@ -129,6 +129,7 @@ pub mod conditions;
 mod controller;
 mod ctx;
 mod deadline;
+mod debug;
 mod error;
 mod events;
 mod leader_election;

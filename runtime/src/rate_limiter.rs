@@ -59,7 +59,7 @@ pub trait RateLimiter<T>: Send + Sync + 'static {
     /// Forgets the failures of `key`: it has succeeded, or failed with a [terminal](crate::Error::terminal) error.
     fn forget(&self, key: &T);
 
-    /// Returns the number of failures of `key` that are not forgotten.
+    /// Returns the number of failures of `key` that are not forgotten, which `/debug/queues` shows.
     fn num_requeues(&self, key: &T) -> u32;
 }
 

@@ -89,6 +89,11 @@ pub struct ManagerArgs {
     )]
     pub metrics_cert_key: String,
 
+    /// Serve the contents of queues, the state of the runtime, and the log level under /debug of the metrics endpoint.
+    #[cfg_attr(feature = "args", arg(long, env, default_value = "false", default_missing_value = "true", num_args = 0..=1,
+          require_equals = true, action = ArgAction::Set))]
+    pub enable_debug_endpoints: bool,
+
     /// Address the health probe endpoint binds to, such as `:8081`; `0` disables it.
     #[cfg_attr(
         feature = "args",
@@ -238,7 +243,7 @@ impl ManagerArgs {
         names
     }
 
-    /// Rejects flags that this build does not support, and namespaces without a name: they come of variables that are not
+    /// Rejects flags that this build does not support or that need another one, and namespaces without a name: they come of variables that are not
     /// set, as in `--watch-namespace=$(A),$(B)`, and if all are empty, the manager would watch the whole cluster.
     pub(crate) fn check(&self, has_http2: bool) -> Result<(), ManagerError> {
         let mut names = self.watch_namespace.split(',');
@@ -248,6 +253,15 @@ impl ManagerArgs {
                 value: self.watch_namespace.clone(),
                 reason: "the name of a namespace is empty (WATCH_NAMESPACE); omit the value to watch all namespaces"
                     .to_owned(),
+            });
+        }
+        if self.enable_debug_endpoints && matches!(&*self.metrics_bind_address, "" | "0") {
+            return Err(ManagerError::Flag {
+                flag: "enable-debug-endpoints",
+                value: "true".to_owned(),
+                reason:
+                    "they are served by the metrics endpoint, which is disabled; set --metrics-bind-address"
+                        .to_owned(),
             });
         }
         if self.enable_http2 && !has_http2 {
@@ -285,6 +299,7 @@ impl Default for ManagerArgs {
             metrics_cert_path: None,
             metrics_cert_name: "tls.crt".to_owned(),
             metrics_cert_key: "tls.key".to_owned(),
+            enable_debug_endpoints: false,
             health_probe_bind_address: ":8081".to_owned(),
             enable_webhooks: true,
             webhook_cert_path: None,
@@ -415,6 +430,9 @@ mod tests {
             args.kube_api_burst = 100;
         });
         check("--kube-api-qps=-1", |args| args.kube_api_qps = -1);
+        check("--enable-debug-endpoints", |args| {
+            args.enable_debug_endpoints = true
+        });
         check("--enable-webhooks=false", |args| args.enable_webhooks = false);
         check("--webhook-port=9444", |args| args.webhook_port = 9444);
         check("--enable-http2", |args| args.enable_http2 = true);
@@ -509,6 +527,20 @@ mod tests {
             parse("--enable-http2").check(false).unwrap_err().to_string(),
             "invalid value `true` for --enable-http2: the operator was built without HTTP/2; enable rbuilder's feature \
              `http2` in Cargo.toml"
+        );
+    }
+
+    #[test]
+    fn debug_endpoints_without_the_metrics_endpoint_are_an_error() {
+        let valid = "--enable-debug-endpoints --metrics-bind-address=:8443";
+        assert!(parse(valid).check(true).is_ok());
+        assert_eq!(
+            parse("--enable-debug-endpoints")
+                .check(true)
+                .unwrap_err()
+                .to_string(),
+            "invalid value `true` for --enable-debug-endpoints: they are served by the metrics endpoint, which is \
+             disabled; set --metrics-bind-address"
         );
     }
 

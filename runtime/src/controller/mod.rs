@@ -29,6 +29,7 @@ use crate::backoff::Backoff;
 use crate::cache::{Cache, CacheEvent, Caches, Change, Index, Selection};
 use crate::ctx::{Ctx, WatchTarget};
 use crate::deadline::scale;
+use crate::debug::ControllerQueue;
 use crate::error::{BoxError, Error};
 use crate::events::new_event_channel;
 use crate::leader_election::Fence;
@@ -451,8 +452,17 @@ pub(crate) struct PreparedController {
     pub(crate) concurrency: usize,
     /// Each exits once the queue is closed and its current reconcile has finished.
     pub(crate) workers: Vec<BoxFuture<'static, Result<(), Error>>>,
-    pub(crate) close_queue: Box<dyn Fn() + Send + Sync>,
     pub(crate) events: BoxFuture<'static, ()>,
+    /// Kind and API version, for messages.
+    kind: String,
+    pub(crate) queue: Arc<Workqueue<Key>>,
+}
+
+impl PreparedController {
+    /// Returns what shows the contents of the queue.
+    pub(crate) fn debug_queue(&self) -> ControllerQueue {
+        ControllerQueue::new(&self.name, self.kind.clone(), self.concurrency, &self.queue)
+    }
 }
 
 impl<K: Watchable, S: Send + Sync + 'static> AnyController for Controller<K, S> {
@@ -545,8 +555,9 @@ impl<K: Watchable, S: Send + Sync + 'static> AnyController for Controller<K, S> 
             everywhere,
             concurrency,
             workers,
-            close_queue: Box::new(move || queue.close()),
             events,
+            kind: kind.describe(),
+            queue,
         }
     }
 }

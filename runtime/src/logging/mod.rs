@@ -1,5 +1,7 @@
 //! Logging to standard error, unless the operator has installed a subscriber of its own.
 
+mod control;
+mod lines;
 mod panics;
 
 use std::io::IsTerminal;
@@ -10,8 +12,11 @@ use tracing_subscriber::filter::{FilterFn, LevelFilter, filter_fn};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
-use crate::args::{LogFormat, ManagerArgs};
+use crate::args::ManagerArgs;
 use crate::error::ManagerError;
+
+pub(crate) use control::LogControl;
+use lines::{CurrentFormat, Lines, SpanFields};
 
 /// Installs a log subscriber as configured by the arguments, and logs panics with it, unless one is installed already.
 ///
@@ -19,32 +24,31 @@ use crate::error::ManagerError;
 /// accepts zap's level names and numbers; such levels exclude the debug output of network libraries, and, up to `info`,
 /// kube's lines about requests that fail, which the library reports itself.
 pub(crate) fn init_logging(args: &ManagerArgs) -> Result<(), ManagerError> {
-    let filter = match std::env::var(EnvFilter::DEFAULT_ENV) {
+    let (level, filter) = match std::env::var(EnvFilter::DEFAULT_ENV) {
         Ok(value) if !value.is_empty() => {
-            parse_filter(&value).map_err(|reason| ManagerError::Environment {
+            let filter = parse_filter(&value).map_err(|reason| ManagerError::Environment {
                 variable: EnvFilter::DEFAULT_ENV,
-                value,
+                value: value.clone(),
                 reason,
-            })?
+            })?;
+            (value, filter)
         }
-        _ => filter_from_flags(args)?,
+        _ => (level_of_flags(args).to_owned(), filter_from_flags(args)?),
     };
+    let format = CurrentFormat::new(args.log_format);
     let lines = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
         // No escape codes in the input of a log collector.
-        .with_ansi(std::io::stderr().is_terminal() && no_color_is_unset());
-    let installed = match args.log_format {
-        LogFormat::Text => lines.finish().with(body_filter()).try_init(),
-        LogFormat::Json => {
-            let lines = lines.json().flatten_event(true);
-            // The span list contains the reconcile span even within spans of the operator's own.
-            let lines = lines.with_current_span(false).with_span_list(true);
-            lines.finish().with(body_filter()).try_init()
-        }
-    };
+        .with_ansi(std::io::stderr().is_terminal() && no_color_is_unset())
+        .fmt_fields(SpanFields(format.clone()))
+        .event_format(Lines::new(format.clone()))
+        .with_filter_reloading();
+    let control = LogControl::new(level, lines.reload_handle(), format);
+    let installed = lines.finish().with(body_filter()).try_init();
     // An error means that a subscriber is installed already. It is kept, and so is the handling of panics.
     if installed.is_ok() {
+        control.install();
         panics::log_panics();
     }
     Ok(())
@@ -55,13 +59,18 @@ fn no_color_is_unset() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-fn filter_from_flags(args: &ManagerArgs) -> Result<EnvFilter, ManagerError> {
+/// Returns the level or filter that the flags set.
+fn level_of_flags(args: &ManagerArgs) -> &str {
     let given = args.log_level.as_deref().filter(|level| !level.is_empty());
-    let level = match (given, args.zap_devel) {
+    match (given, args.zap_devel) {
         (Some(level), _) => level,
         (None, true) => "debug",
         (None, false) => "info",
-    };
+    }
+}
+
+fn filter_from_flags(args: &ManagerArgs) -> Result<EnvFilter, ManagerError> {
+    let level = level_of_flags(args);
     parse_filter(&expand_level(level)).map_err(|reason| ManagerError::Flag {
         flag: "log-level",
         value: level.to_owned(),
@@ -142,7 +151,7 @@ impl LogBuffer {
     }
 
     /// Returns the argument for a subscriber's `with_writer`.
-    pub(crate) fn writers(&self) -> impl Fn() -> Self + Send + Sync + 'static {
+    pub(crate) fn writers(&self) -> impl Fn() -> Self + Send + Sync + use<> {
         let buffer = self.clone();
         move || buffer.clone()
     }
@@ -167,6 +176,93 @@ impl std::io::Write for LogBuffer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::args::LogFormat;
+
+    /// Returns a subscriber that logs to a buffer, with its control.
+    fn controlled(
+        level: &str,
+        format: LogFormat,
+    ) -> (LogBuffer, LogControl, impl tracing::Subscriber + Send + Sync) {
+        let (log, format) = (LogBuffer::default(), CurrentFormat::new(format));
+        let lines = tracing_subscriber::fmt()
+            .with_env_filter(parse_filter(level).unwrap())
+            .with_writer(log.writers())
+            .with_ansi(false)
+            .fmt_fields(SpanFields(format.clone()))
+            .event_format(Lines::new(format.clone()))
+            .with_filter_reloading();
+        let control = LogControl::new(level.to_owned(), lines.reload_handle(), format);
+        (log, control, lines.finish())
+    }
+
+    #[test]
+    fn the_level_changes_while_the_process_runs() {
+        let (log, control, subscriber) = controlled("info", LogFormat::Text);
+        tracing::subscriber::with_default(subscriber, || {
+            let line = |number: u32| {
+                tracing::debug!(target: "operator", number, "debug");
+                tracing::info!(target: "operator", number, "info");
+                tracing::debug!(target: "hyper::proto", number, "packet");
+            };
+            line(1);
+            control.set_level("debug").unwrap();
+            line(2);
+            let error = control.set_level("loud").unwrap_err();
+            assert!(
+                error.starts_with("unknown level; expected error, warn"),
+                "{error}"
+            );
+            assert_eq!(control.level(), "debug");
+            control.set_level("operator=off").unwrap();
+            line(3);
+        });
+        let log = log.text();
+        let logged: Vec<&str> = log
+            .lines()
+            .filter_map(|line| line.split("operator: ").nth(1))
+            .collect();
+        assert_eq!(
+            logged,
+            ["info number=1", "debug number=2", "info number=2"],
+            "{log}"
+        );
+    }
+
+    #[test]
+    fn the_format_changes_within_a_span() {
+        let (log, control, subscriber) = controlled("info", LogFormat::Text);
+        tracing::subscriber::with_default(subscriber, || {
+            let span = tracing::info_span!("reconcile", object = "a", late = tracing::field::Empty);
+            span.in_scope(|| {
+                tracing::info!("one");
+                control.set_format(LogFormat::Json);
+                tracing::info!("two");
+                span.record("late", 7);
+                tracing::info_span!("inner", step = "{").in_scope(|| tracing::info!("three"));
+                control.set_format(LogFormat::Text);
+                tracing::info!("four");
+            });
+        });
+        let log = log.text();
+        let lines: Vec<&str> = log.lines().collect();
+        let json = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap();
+        assert_eq!(lines.len(), 4, "{log}");
+        assert!(lines[0].contains(r#"reconcile{object="a"}"#), "{log}");
+        let (two, three) = (json(lines[1]), json(lines[2]));
+        let old = serde_json::json!({ "name": "reconcile", "fields": r#"object="a""# });
+        assert_eq!(
+            (&two["message"], &two["spans"][0]),
+            (&"two".into(), &old),
+            "{log}"
+        );
+        assert_eq!(three["spans"][0]["late"], 7, "{log}");
+        assert_eq!(
+            three["spans"][1],
+            serde_json::json!({ "name": "inner", "step": "{" }),
+            "{log}"
+        );
+        assert!(lines[3].ends_with(": four"), "{log}");
+    }
 
     fn check(level: Option<&str>, zap_devel: bool, expected: Result<&str, &str>) {
         let args = ManagerArgs {

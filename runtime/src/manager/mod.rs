@@ -6,6 +6,7 @@ mod kubeconfig;
 mod run;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::body::Bytes;
@@ -20,6 +21,7 @@ use crate::args::ManagerArgs;
 use crate::cache::{CacheOptions, Cached, EarlyCaches, Selection};
 use crate::client::{ClientService, ClientSettings, add_layer, new_manager_client};
 use crate::controller::{AnyController, Controller};
+use crate::debug::{DebugState, add_endpoints};
 use crate::error::{BoxError, Error, ManagerError};
 use crate::events::{EventRecorder, WaitingEvents, new_event_channel};
 use crate::leader_election::{Fence, LeaseTimes, fence_client};
@@ -83,6 +85,7 @@ pub struct Manager {
     webhook_certificate: Option<ManagedCertificate>,
     metrics: Metrics,
     metrics_handlers: Handlers,
+    debug: Arc<DebugState>,
     probes: Probes,
     grace: Duration,
     sync_timeout: Duration,
@@ -171,6 +174,7 @@ impl Manager {
             webhook_certificate: None,
             metrics: Metrics::new(),
             metrics_handlers: Handlers::default(),
+            debug: Arc::default(),
             probes: Probes::default(),
             grace: GRACE_PERIOD,
             sync_timeout: CACHE_SYNC_TIMEOUT,
@@ -191,7 +195,7 @@ impl Manager {
     ///
     /// As for `/metrics`, clients are authenticated and must be allowed to use the path, with the method in lower case as
     /// the verb (`get` on the non-resource URL `path`), unless `--metrics-secure=false`. `path` must match exactly, start
-    /// with `/` and differ from `/metrics`; the method can be any. The body of a request is not read.
+    /// with `/` and differ from `/metrics` and from what `--enable-debug-endpoints` serves; the method can be any. The body of a request is not read.
     ///
     /// ```no_run
     /// # use rbuilder::Manager;
@@ -642,6 +646,9 @@ impl Manager {
         self.args.check(cfg!(feature = "http2"))?;
         if let Some(error) = self.routes.first_error() {
             return Err(ManagerError::Webhook(error.to_owned()).into());
+        }
+        if self.args.enable_debug_endpoints {
+            add_endpoints(&mut self.metrics_handlers, &self.debug, self.args.metrics_secure);
         }
         if let Some(error) = self.metrics_handlers.first_error() {
             return Err(ManagerError::Server {

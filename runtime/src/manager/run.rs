@@ -26,8 +26,10 @@ use crate::events::WaitingEvents;
 use crate::leader_election::{Election, Fence, Leadership, LeaseTimes, pod_namespace, start_watchdog};
 use crate::metrics::Metrics;
 use crate::metrics_server::{Handlers, MetricsServer};
+use crate::object::Key;
 use crate::phase::Phase;
 use crate::probes::Probes;
+use crate::queue::Workqueue;
 use crate::server::Server;
 use crate::shutdown::{Shutdown, Stop, new_shutdown};
 use crate::task::Task;
@@ -82,7 +84,8 @@ pub(super) struct Run {
     tasks: Vec<Task>,
     /// The events recorded outside of controllers, by the name of the recorder.
     recorded: Vec<(String, WaitingEvents)>,
-    close_queues: Vec<Box<dyn Fn() + Send + Sync>>,
+    /// Those of the controllers that have been started.
+    queues: Vec<Arc<Workqueue<Key>>>,
     stop_tasks: Stop,
     tasks_stopped: Shutdown,
     stop_events: Stop,
@@ -164,6 +167,7 @@ impl Run {
             webhook_certificate,
             metrics,
             metrics_handlers,
+            debug,
             mut probes,
             grace: _,
             sync_timeout,
@@ -188,10 +192,11 @@ impl Run {
             metrics: metrics.clone(),
             stop_events: events_stopped.clone(),
         };
-        let controllers = controllers
+        let controllers: Vec<PreparedController> = controllers
             .into_iter()
             .map(|controller| controller.prepare(&resources))
             .collect();
+        debug.add_queues(controllers.iter().map(PreparedController::debug_queue));
         let ready = Arc::new(AtomicBool::new(false));
         // With conversion webhooks there is no `caches` check, because it would deadlock: to list objects stored in
         // another version, the API server calls the conversion webhook, which it reaches only while this pod is ready.
@@ -213,7 +218,7 @@ impl Run {
                 async move { readiness.check().await }
             });
         }
-        let (close_queues, phases) = (Vec::new(), Phases::new(to_watch));
+        let (queues, phases) = (Vec::new(), Phases::new(to_watch));
         Self {
             id,
             client,
@@ -239,7 +244,7 @@ impl Run {
             controllers,
             tasks,
             recorded: events,
-            close_queues,
+            queues,
             stop_tasks,
             tasks_stopped,
             stop_events,
@@ -448,14 +453,14 @@ impl Run {
     fn start_controller(&mut self, controller: PreparedController) {
         let PreparedController {
             name,
-            everywhere: _,
             concurrency,
             workers,
-            close_queue,
             events,
+            queue,
+            ..
         } = controller;
         tracing::info!(controller = name, workers = concurrency, "starting controller");
-        self.close_queues.push(close_queue);
+        self.queues.push(queue);
         self.phases
             .events
             .spawn(format!("event publisher of {name}"), events.map(Ok));
@@ -468,8 +473,8 @@ impl Run {
     pub(super) async fn shut_down(&mut self, grace: Duration) -> Result<(), ManagerError> {
         let deadline = deadline_after(Instant::now(), grace);
         self.phases.to_watch.close();
-        for close in &self.close_queues {
-            close();
+        for queue in &self.queues {
+            queue.close();
         }
         self.stop_tasks.now();
         let drained = self.drain_work(deadline, grace).await;

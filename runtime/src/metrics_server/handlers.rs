@@ -56,7 +56,7 @@ impl Handlers {
         self.error.as_deref()
     }
 
-    pub(super) fn at(&self, path: &str) -> Option<&Handler> {
+    pub(crate) fn at(&self, path: &str) -> Option<&Handler> {
         self.by_path.get(path)
     }
 }

@@ -33,6 +33,8 @@
 //! keys periodically would need a timer and a pass over the queue; here the rank never changes, because all keys age at
 //! the same rate, so a sorted map is enough.
 
+mod snapshot;
+
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -46,6 +48,8 @@ use crate::backoff::Backoff;
 use crate::deadline::deadline_after;
 use crate::metrics::QueueMetrics;
 use crate::rate_limiter::RateLimiter;
+
+pub(crate) use snapshot::{QueueSnapshot, QueuedKey, Stage};
 
 /// The capacity below which a map is not shrunk.
 const MIN_CAPACITY: usize = 1024;

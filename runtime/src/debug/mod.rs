@@ -1,0 +1,167 @@
+//! What a running manager shows under `/debug` of the metrics server, with `--enable-debug-endpoints`.
+//!
+//! Names of objects are shown, but never their contents. Each path is authorized by itself, as `/metrics` is.
+
+mod log;
+mod query;
+mod queues;
+mod runtime;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use http::header::{ALLOW, CONTENT_TYPE, HeaderValue, X_CONTENT_TYPE_OPTIONS};
+use http::{Method, Request, Response, StatusCode};
+use serde_json::Value;
+
+use crate::metrics_server::Handlers;
+
+use query::Query;
+pub(crate) use queues::ControllerQueue;
+
+/// Number of keys of each queue in an answer, unless the query sets another.
+const DEFAULT_LIMIT: usize = 1000;
+
+const INDEX: &str = "\
+/debug/queues   keys of each controller's queue: in progress, ready, delayed; ?controller=name, ?limit=1000
+/debug/runtime  tokio's workers and tasks, memory of the process
+/debug/log      level and format of the log; PUT ?log-level=debug or ?log-format=json changes them
+Each answers in JSON with ?format=json.
+";
+
+/// What the endpoints show. Controllers are added when the manager starts.
+#[derive(Default)]
+pub(crate) struct DebugState {
+    queues: Mutex<Vec<ControllerQueue>>,
+}
+
+impl DebugState {
+    pub(crate) fn add_queues(&self, queues: impl IntoIterator<Item = ControllerQueue>) {
+        let mut known = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
+        known.extend(queues);
+    }
+
+    fn answer_queues(&self, query: &Query) -> Answer {
+        let limit = match query.get("limit").map(str::parse) {
+            None => DEFAULT_LIMIT,
+            Some(Ok(limit)) => limit,
+            Some(Err(_)) => return Answer::error(StatusCode::BAD_REQUEST, "expected a number: ?limit=1000"),
+        };
+        let queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
+        let wanted = query.get("controller");
+        let queues = queues
+            .iter()
+            .filter(|queue| wanted.is_none_or(|name| queue.controller == name));
+        let reports: Vec<_> = queues.filter_map(|queue| queue.report(limit)).collect();
+        if let (Some(name), true) = (wanted, reports.is_empty()) {
+            return Answer::error(StatusCode::NOT_FOUND, format!("there is no controller `{name}`"));
+        }
+        let mut text = String::new();
+        reports.iter().for_each(|report| report.write(&mut text));
+        Answer::both(text, reports.iter().map(queues::QueueReport::to_json).collect())
+    }
+}
+
+/// Adds the endpoints to the metrics server. Changes are refused unless the server authorizes its clients.
+pub(crate) fn add_endpoints(handlers: &mut Handlers, state: &Arc<DebugState>, is_secure: bool) {
+    for path in ["/debug", "/debug/"] {
+        add(handlers, path, &[Method::GET], |_, _| Answer::text(INDEX));
+    }
+    let queues = Arc::clone(state);
+    add(handlers, "/debug/queues", &[Method::GET], move |_, query| {
+        queues.answer_queues(query)
+    });
+    add(handlers, "/debug/runtime", &[Method::GET], |_, _| {
+        let report = runtime::report();
+        Answer::both(runtime::to_text(&report), report)
+    });
+    add(
+        handlers,
+        "/debug/log",
+        &[Method::GET, Method::PUT],
+        move |method, query| log::answer(method, query, is_secure),
+    );
+}
+
+/// Adds an endpoint that answers these methods; HEAD counts as GET.
+fn add(
+    handlers: &mut Handlers,
+    path: &str,
+    methods: &'static [Method],
+    answer: impl Fn(&Method, &Query) -> Answer + Send + Sync + 'static,
+) {
+    let answer = move |request: &Request<()>| {
+        let method = match request.method() {
+            &Method::HEAD => &Method::GET,
+            method => method,
+        };
+        if !methods.contains(method) {
+            return refuse_method(methods);
+        }
+        let query = match Query::parse(request.uri().query().unwrap_or_default()) {
+            Ok(query) => query,
+            Err(reason) => return Answer::error(StatusCode::BAD_REQUEST, reason).into_response(false),
+        };
+        let is_json = query.get("format") == Some("json");
+        answer(method, &query).into_response(is_json)
+    };
+    handlers.add(path.to_owned(), move |request| {
+        std::future::ready(answer(&request))
+    });
+}
+
+fn refuse_method(methods: &[Method]) -> Response<String> {
+    let allowed = methods.iter().map(Method::as_str).collect::<Vec<_>>().join(", ");
+    let reason = format!("expected method {}", allowed.replace(", ", " or "));
+    let mut response = Answer::error(StatusCode::METHOD_NOT_ALLOWED, reason).into_response(false);
+    if let Ok(allowed) = HeaderValue::from_str(&allowed) {
+        response.headers_mut().insert(ALLOW, allowed);
+    }
+    response
+}
+
+/// The answer of an endpoint, as text and, if there is something to compute with, as JSON.
+struct Answer {
+    status: StatusCode,
+    text: String,
+    json: Option<Value>,
+}
+
+impl Answer {
+    fn text(text: impl Into<String>) -> Self {
+        Self {
+            status: StatusCode::OK,
+            text: text.into(),
+            json: None,
+        }
+    }
+
+    fn both(text: String, json: Value) -> Self {
+        Self {
+            json: Some(json),
+            ..Self::text(text)
+        }
+    }
+
+    fn error(status: StatusCode, reason: impl Into<String>) -> Self {
+        Self {
+            status,
+            ..Self::text(reason.into() + "\n")
+        }
+    }
+
+    fn into_response(self, is_json: bool) -> Response<String> {
+        let (content_type, body) = match self.json.filter(|_| is_json) {
+            Some(json) => ("application/json", format!("{json:#}\n")),
+            None => ("text/plain; charset=utf-8", self.text),
+        };
+        let mut response = Response::new(body);
+        *response.status_mut() = self.status;
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+        headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        response
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,133 @@
+//! The keys in the queues of all controllers.
+
+use std::fmt::Write as _;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::object::Key;
+use crate::queue::{QueueSnapshot, QueuedKey, Stage, Workqueue};
+
+/// The queue of a controller, for as long as the controller exists.
+pub(crate) struct ControllerQueue {
+    pub(crate) controller: String,
+    /// Kind and API version.
+    pub(crate) kind: String,
+    pub(crate) workers: usize,
+    queue: Weak<Workqueue<Key>>,
+}
+
+impl ControllerQueue {
+    pub(crate) fn new(controller: &str, kind: String, workers: usize, queue: &Arc<Workqueue<Key>>) -> Self {
+        Self {
+            controller: controller.to_owned(),
+            kind,
+            workers,
+            queue: Arc::downgrade(queue),
+        }
+    }
+
+    /// Returns the contents, with up to `limit` keys; `None` once the controller has ended.
+    pub(super) fn report(&self, limit: usize) -> Option<QueueReport<'_>> {
+        let contents = self.queue.upgrade()?.snapshot(limit);
+        Some(QueueReport {
+            queue: self,
+            contents,
+        })
+    }
+}
+
+/// The contents of a controller's queue at one moment.
+pub(super) struct QueueReport<'a> {
+    queue: &'a ControllerQueue,
+    contents: QueueSnapshot<Key>,
+}
+
+impl QueueReport<'_> {
+    fn total(&self) -> usize {
+        let QueueSnapshot {
+            in_progress,
+            ready,
+            delayed,
+            ..
+        } = self.contents;
+        in_progress + ready + delayed
+    }
+
+    pub(super) fn to_json(&self) -> Value {
+        json!({
+            "controller": self.queue.controller,
+            "kind": self.queue.kind,
+            "workers": self.queue.workers,
+            "inProgress": self.contents.in_progress,
+            "ready": self.contents.ready,
+            "delayed": self.contents.delayed,
+            "keys": self.contents.keys.iter().map(key_to_json).collect::<Vec<_>>(),
+        })
+    }
+
+    pub(super) fn write(&self, text: &mut String) {
+        let QueueSnapshot {
+            in_progress,
+            ready,
+            delayed,
+            keys,
+        } = &self.contents;
+        let ControllerQueue {
+            controller,
+            kind,
+            workers,
+            ..
+        } = self.queue;
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "{controller}: {kind}, workers {workers}, in progress {in_progress}, ready {ready}, delayed {delayed}"
+        );
+        for QueuedKey {
+            key,
+            stage,
+            priority,
+            failures,
+        } in keys
+        {
+            let _ = writeln!(
+                text,
+                "  {:<28} priority {priority:<5} failures {failures:<4} {key}",
+                describe(*stage)
+            );
+        }
+        let left_out = self.total() - keys.len();
+        if left_out > 0 {
+            let _ = writeln!(text, "  … and {left_out} more; see ?limit=");
+        }
+    }
+}
+
+fn describe(stage: Stage) -> String {
+    let seconds = |time: Duration| format!("{:.3} s", time.as_secs_f64());
+    match stage {
+        Stage::InProgress { since, again: false } => format!("in progress for {}", seconds(since)),
+        Stage::InProgress { since, again: true } => format!("in progress for {}, again", seconds(since)),
+        Stage::Ready { since } => format!("ready for {}", seconds(since)),
+        Stage::Delayed { until } => format!("due in {}", seconds(until)),
+    }
+}
+
+fn key_to_json(queued: &QueuedKey<Key>) -> Value {
+    let (state, seconds, again) = match queued.stage {
+        Stage::InProgress { since, again } => ("inProgress", since, again),
+        Stage::Ready { since } => ("ready", since, false),
+        Stage::Delayed { until } => ("delayed", until, false),
+    };
+    json!({
+        "namespace": queued.key.namespace,
+        "name": queued.key.name,
+        "state": state,
+        "seconds": seconds.as_secs_f64(),
+        "again": again,
+        "priority": queued.priority,
+        "failures": queued.failures,
+    })
+}

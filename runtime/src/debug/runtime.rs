@@ -1,0 +1,71 @@
+//! The tokio runtime and the memory of the process.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+use tokio::runtime::Handle;
+
+/// Returns the state of the runtime that serves the request.
+///
+/// A worker whose busy time grows by a second in each second, while its parks stay the same, is blocked by code that does
+/// not yield. The process must run on Linux for its memory to be known.
+pub(super) fn report() -> Value {
+    let runtime = Handle::current().metrics();
+    let workers = (0..runtime.num_workers()).map(|worker| worker_to_json(&runtime, worker));
+    json!({
+        "aliveTasks": runtime.num_alive_tasks(),
+        "globalQueueDepth": runtime.global_queue_depth(),
+        "workers": workers.collect::<Vec<_>>(),
+        "memory": memory(),
+    })
+}
+
+#[cfg(target_has_atomic = "64")]
+fn worker_to_json(runtime: &tokio::runtime::RuntimeMetrics, worker: usize) -> Value {
+    json!({
+        "busySeconds": runtime.worker_total_busy_duration(worker).as_secs_f64(),
+        "parks": runtime.worker_park_count(worker),
+    })
+}
+
+#[cfg(not(target_has_atomic = "64"))]
+fn worker_to_json(_: &tokio::runtime::RuntimeMetrics, _: usize) -> Value {
+    json!({})
+}
+
+/// Returns the sizes in bytes that the kernel reports; null elsewhere than on Linux.
+fn memory() -> Value {
+    let Ok(status) = std::fs::read_to_string("/proc/self/status") else {
+        return Value::Null;
+    };
+    let bytes = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+        let kib: u64 = line.trim_end_matches("kB").trim().parse().ok()?;
+        Some(kib * 1024)
+    };
+    json!({
+        "residentBytes": bytes("VmRSS:"),
+        "peakResidentBytes": bytes("VmHWM:"),
+        "anonymousBytes": bytes("RssAnon:"),
+    })
+}
+
+pub(super) fn to_text(report: &Value) -> String {
+    let mut text = String::new();
+    // Writing to a string cannot fail.
+    for name in ["aliveTasks", "globalQueueDepth"] {
+        let _ = writeln!(text, "{name} {}", report[name]);
+    }
+    for (worker, state) in report["workers"].as_array().into_iter().flatten().enumerate() {
+        let busy = state["busySeconds"].as_f64().unwrap_or_default();
+        let _ = writeln!(
+            text,
+            "worker {worker} busySeconds {busy:.3} parks {}",
+            state["parks"]
+        );
+    }
+    for (name, bytes) in report["memory"].as_object().into_iter().flatten() {
+        let _ = writeln!(text, "{name} {bytes}");
+    }
+    text
+}
