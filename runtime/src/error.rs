@@ -90,6 +90,25 @@ impl Error {
         statuses.filter(|status| status.is_conflict() && !status.is_already_exists())
     }
 
+    /// Returns `true` if one of the causes is that an owner is being deleted or gone:
+    /// [`OwnershipError::OwnerTerminating`] or [`OwnershipError::OwnerGone`].
+    ///
+    /// A reconcile can return such an error about its own object with `?`. The controller does not count it as a failure
+    /// and does not retry: the deletion of the object is an event that follows.
+    pub fn is_owner_terminating(&self) -> bool {
+        self.terminating_owners().next().is_some()
+    }
+
+    /// Returns the uids of the owners that are being deleted or gone according to the causes of this error.
+    pub(crate) fn terminating_owners(&self) -> impl Iterator<Item = &str> {
+        self.causes().filter_map(|cause| match cause.downcast_ref()? {
+            OwnershipError::OwnerTerminating { uid, .. } | OwnershipError::OwnerGone { uid, .. } => {
+                Some(&**uid)
+            }
+            _ => None,
+        })
+    }
+
     /// Returns the cause if it is of type `T`.
     pub fn downcast_ref<T: StdError + 'static>(&self) -> Option<&T> {
         self.cause.downcast_ref()
@@ -326,6 +345,30 @@ pub enum OwnershipError {
         object: String,
         /// Kind, namespace and name of the owner.
         owner: String,
+    },
+
+    /// The owner is being deleted. The garbage collector deletes its objects or releases them (`kubectl delete
+    /// --cascade=orphan`), so it gets no others, and what was released is not adopted again.
+    #[error("{owner} is being deleted and cannot own {object}, which was not changed")]
+    OwnerTerminating {
+        /// Kind, namespace and name of the object.
+        object: String,
+        /// Kind, namespace and name of the owner.
+        owner: String,
+        /// The uid of the owner.
+        uid: String,
+    },
+
+    /// The owner was deleted, and another object of its name may have been created since. The caches did not show that
+    /// yet.
+    #[error("{owner} with uid {uid} was deleted and cannot own {object}, which was not changed")]
+    OwnerGone {
+        /// Kind, namespace and name of the object.
+        object: String,
+        /// Kind, namespace and name of the owner.
+        owner: String,
+        /// The uid of the owner.
+        uid: String,
     },
 
     /// The owner was not read from the API server.

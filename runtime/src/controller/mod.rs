@@ -95,6 +95,8 @@ type Subscribe<K, S> = Box<dyn FnOnce(&Kind<K>, &Arc<Workqueue<Key>>, &Ctx<S>) +
 /// The functions supplied by the operator.
 struct Handlers<K: Watchable, S> {
     reconcile: Reconcile<Arc<K>, S>,
+    /// `true` if objects that are being deleted are reconciled as well, without a finalizer.
+    reconciles_terminating: bool,
     /// In the order they were added.
     finalizers: Vec<Finalizer<K, S>>,
     on_deleted: Option<Reconcile<ObjectRef<K>, S>>,
@@ -136,8 +138,9 @@ impl<K: Object, S: Send + Sync + 'static> Controller<K, S> {
     /// The error type can be [`Error`](crate::Error), any `std::error::Error`, or a boxed one like `anyhow::Error`. A
     /// panic counts as an error.
     ///
-    /// Objects that are being deleted are reconciled like others, unless the controller has a
-    /// [`finalizer`](Self::finalizer). Deleted objects are not; see [`on_deleted`](Self::on_deleted).
+    /// Objects that are being deleted are not reconciled: a reconcile would create again what the garbage collector
+    /// deletes with its owner, and adopt what it releases. A [`finalizer`](Self::finalizer) has a cleanup for them; see also
+    /// [`reconciles_terminating`](Self::reconciles_terminating) and, for deleted objects, [`on_deleted`](Self::on_deleted).
     pub fn new<F, Fut, E>(reconcile: F, state: S) -> Self
     where
         F: Fn(Arc<K>, Ctx<S>) -> Fut + Send + Sync + 'static,
@@ -182,6 +185,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
             limiter: None,
             handlers: Handlers {
                 reconcile: box_reconcile(reconcile),
+                reconciles_terminating: false,
                 finalizers: Vec::new(),
                 on_deleted: None,
                 on_undecodable: None,
@@ -373,6 +377,21 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
             Some(added) => *added = finalizer,
             None => finalizers.push(finalizer),
         }
+        self
+    }
+
+    /// Also reconciles objects that are being deleted, such as to report in their status what others' finalizers wait for,
+    /// or for a finalizer that the reconcile itself adds and removes, as with `kube::runtime::finalizer`. Off by default, as in Kubernetes' own controllers, which only reconcile objects without a deletion timestamp.
+    ///
+    /// For an object with a deletion timestamp, the reconcile must neither create nor adopt anything: with
+    /// `kubectl delete --cascade=foreground` the garbage collector waits until the owned objects are gone, and one that is
+    /// created again each time is waited for forever; with `--cascade=orphan` it releases them, and one that is adopted
+    /// again is deleted with its owner. [`Ctx::apply_owned`](crate::Ctx::apply_owned) and the other methods with an owner
+    /// refuse that, but requests of your own do not.
+    ///
+    /// It has no effect on a controller with a [`finalizer`](Self::finalizer), whose cleanup is called instead.
+    pub fn reconciles_terminating(mut self) -> Self {
+        self.handlers.reconciles_terminating = true;
         self
     }
 

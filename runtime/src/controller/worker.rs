@@ -171,11 +171,39 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
                 Some(entry) => self.handle_undecodable(&entry).await,
                 None => self.handle_deletion(key).await,
             },
-            Some(object) if self.handlers.finalizers.is_empty() => {
-                (self.handlers.reconcile)(object, self.ctx.clone()).await
+            Some(object) if object.meta().deletion_timestamp.is_some() => {
+                self.handle_terminating(object).await
             }
-            Some(object) if object.meta().deletion_timestamp.is_some() => self.clean_up(object).await,
-            Some(object) => self.reconcile_with_finalizers(object).await,
+            Some(object) => match self.add_missing_finalizers(object).await? {
+                Some(object) => self.reconcile_object(object).await,
+                None => Ok(Action::await_change()),
+            },
+        }
+    }
+
+    /// Handles an object that is being deleted: with a finalizer, its cleanup. Otherwise nothing, because a reconcile
+    /// would bring back what the garbage collector deletes or releases.
+    async fn handle_terminating(&self, object: Arc<K>) -> Result<Action, Error> {
+        if !self.handlers.finalizers.is_empty() {
+            return self.clean_up(object).await;
+        }
+        match self.handlers.reconciles_terminating {
+            true => self.reconcile_object(object).await,
+            false => Ok(Action::await_change()),
+        }
+    }
+
+    /// Reconciles an object. That it is being deleted, which the cache did not show yet, is not a failure.
+    async fn reconcile_object(&self, object: Arc<K>) -> Result<Action, Error> {
+        let uid = object.uid().unwrap_or_default();
+        match (self.handlers.reconcile)(object, self.ctx.clone()).await {
+            // About another owner, it is a failure: there may be no event when that one can be owned by again.
+            Err(error) if error.terminating_owners().any(|owner| owner == uid) => {
+                let error = join_lines(&format!("{error:#}"));
+                tracing::debug!(%error, "reconcile ended, the object is being deleted");
+                Ok(Action::await_change())
+            }
+            result => result,
         }
     }
 
@@ -210,16 +238,20 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         Ok(action)
     }
 
-    /// Adds the finalizers that the object lacks, and reconciles it.
-    async fn reconcile_with_finalizers(&self, object: Arc<K>) -> Result<Action, Error> {
+    /// Adds the finalizers that the object lacks, and returns it; `None` if it is gone.
+    async fn add_missing_finalizers(&self, object: Arc<K>) -> Result<Option<Arc<K>>, Error> {
         let finalizers = self.handlers.finalizers.iter();
         let names = finalizers.map(|finalizer| &finalizer.name);
         let missing: Vec<&String> = names.filter(|name| !object.finalizers().contains(name)).collect();
-        let object = match missing.is_empty() {
-            true => object,
-            false => Arc::new(self.add_finalizers(&object, missing).await?),
-        };
-        (self.handlers.reconcile)(object, self.ctx.clone()).await
+        if missing.is_empty() {
+            return Ok(Some(object));
+        }
+        match self.add_finalizers(&object, missing).await {
+            Ok(object) => Ok(Some(Arc::new(object))),
+            // Its deletion is an event that follows.
+            Err(kube::Error::Api(status)) if status.is_not_found() => Ok(None),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Runs the cleanups of an object that is being deleted, in the order their finalizers were added to the controller,
@@ -247,12 +279,12 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
     ///
     /// A merge patch replaces the whole list. With the resource version in it, the patch fails with a conflict instead of
     /// dropping a finalizer that another controller has just added.
-    async fn add_finalizers(&self, object: &K, added: Vec<&String>) -> Result<K, Error> {
+    async fn add_finalizers(&self, object: &K, added: Vec<&String>) -> Result<K, kube::Error> {
         let finalizers: Vec<&String> = object.finalizers().iter().chain(added).collect();
         let patch = json!({
             "metadata": { "resourceVersion": object.resource_version(), "finalizers": finalizers }
         });
-        Ok(self.patch(object, &Patch::Merge(patch)).await?)
+        self.patch(object, &Patch::Merge(patch)).await
     }
 
     /// Removes the finalizer from the object, and returns what is left; `None` if it is gone.
@@ -402,6 +434,7 @@ mod tests {
             recover_panics: true,
             handlers: Handlers {
                 reconcile: box_reconcile(reconcile),
+                reconciles_terminating: false,
                 finalizers: Vec::new(),
                 on_deleted: None,
                 on_undecodable: None,

@@ -20,8 +20,9 @@ impl<S> Ctx<S> {
     /// The object defaults to the owner's namespace; the field manager is the controller's name.
     ///
     /// # Errors
-    /// [`OwnershipError`] when an object of this name exists and `owner` is not its controller, or when the scopes do not
-    /// allow the ownership; otherwise the response of the API server, as [`kube::Error`].
+    /// [`OwnershipError`] when an object of this name exists and `owner` is not its controller, when the owner is being
+    /// deleted, or when the scopes do not allow the ownership; otherwise the response of the API server, as
+    /// [`kube::Error`].
     pub async fn create_owned<O: Object, C: Object + Serialize>(
         &self,
         owner: &O,

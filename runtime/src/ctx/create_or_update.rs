@@ -5,6 +5,7 @@ use kube::{Api, ResourceExt};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::ownership::is_controlled_by;
 use super::{Ctx, set_controller_reference, to_conflict};
 use crate::error::Error;
 use crate::object::{Key, Kind, Object, Scope};
@@ -77,15 +78,16 @@ impl<S> Ctx<S> {
             mutate(object);
             Ok(())
         };
-        self.write(object, mutate).await
+        let (api, write) = self.prepare_write(object, mutate).await?;
+        self.send(&api, write).await
     }
 
     /// [`create_or_update`](Self::create_or_update) for an object with `owner` as its controller; see
     /// [`apply_owned`](Self::apply_owned).
     ///
     /// # Errors
-    /// [`OwnershipError`](crate::OwnershipError) when the object has another controller, or when the scopes do not allow
-    /// the ownership; otherwise those of `create_or_update`.
+    /// [`OwnershipError`](crate::OwnershipError) when the object has another controller, when the owner is being deleted, or
+    /// when the scopes do not allow the ownership; otherwise those of `create_or_update`.
     pub async fn create_or_update_owned<O: Object, K: Object + Serialize>(
         &self,
         owner: &O,
@@ -97,23 +99,29 @@ impl<S> Ctx<S> {
             mutate(object);
             Ok(set_controller_reference(owner, object)?)
         };
-        let written = self.write(object, mutate).await?;
+        let (api, write) = self.prepare_write(object, mutate).await?;
+        if let Write::Update { existing, .. } = &write
+            && !is_controlled_by(existing.meta(), owner)
+        {
+            self.check_adoption(owner, existing).await?;
+        }
+        let written = self.send(&api, write).await?;
         if let Written::Created(created) = &written {
             self.record_created(created);
         }
         Ok(written)
     }
 
-    async fn write<K: Object + Serialize>(
+    /// Decides on what to write, with the existing object from the cache or the server.
+    async fn prepare_write<K: Object + Serialize>(
         &self,
         mut object: K,
         mutate: impl FnOnce(&mut K) -> Result<(), Error>,
-    ) -> Result<Written<K>, Error> {
-        let name = object.name_any();
+    ) -> Result<(Api<K>, Write<K>), Error> {
         let api = <K::Scope as Scope>::api::<K>(self.client(), object.meta().namespace.as_deref());
         let Some(existing) = self.find_existing(&api, &object).await? else {
             mutate(&mut object)?;
-            return Ok(Written::Created(self.create(&api, &object).await?));
+            return Ok((api, Write::Create(object)));
         };
         let mut desired = existing.clone();
         mutate(&mut desired)?;
@@ -122,10 +130,20 @@ impl<S> Ctx<S> {
             &serde_json::to_value(&desired)?,
         );
         let Some(mut changes) = changes else {
-            return Ok(Written::Unchanged(existing));
+            return Ok((api, Write::Nothing(existing)));
         };
         // With the resource version, the server rejects the patch if the object has changed since it was read.
         changes["metadata"]["resourceVersion"] = existing.resource_version().into();
+        Ok((api, Write::Update { existing, changes }))
+    }
+
+    async fn send<K: Object + Serialize>(&self, api: &Api<K>, write: Write<K>) -> Result<Written<K>, Error> {
+        let (existing, changes) = match write {
+            Write::Nothing(existing) => return Ok(Written::Unchanged(existing)),
+            Write::Create(object) => return Ok(Written::Created(self.create(api, &object).await?)),
+            Write::Update { existing, changes } => (existing, changes),
+        };
+        let name = existing.name_any();
         let params = PatchParams {
             field_manager: Some(self.shared.controller.clone()),
             ..PatchParams::default()
@@ -158,6 +176,17 @@ impl<S> Ctx<S> {
             created => created,
         }
     }
+}
+
+/// What is to be written.
+enum Write<K> {
+    Nothing(K),
+    Create(K),
+    /// A merge patch of the existing object.
+    Update {
+        existing: K,
+        changes: Value,
+    },
 }
 
 /// Returns the JSON merge patch (RFC 7396) from `before` to `after`; `None` if they are equal.

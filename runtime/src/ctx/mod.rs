@@ -1,5 +1,6 @@
 //! The context passed to reconcile functions: shared state, client and common operations.
 
+mod adoption;
 mod applied;
 mod create;
 mod create_or_update;
@@ -435,6 +436,21 @@ fn to_apply_error<K: Resource<DynamicType = ()>>(object: &K, error: kube::Error)
         }
         _ => error.into(),
     }
+}
+
+/// [`to_apply_error`] for an apply that is bound to the uid of the object: it is a conflict if another object has taken
+/// the place of this one.
+fn to_bound_apply_error<K: Resource<DynamicType = ()>>(object: &K, error: kube::Error) -> Error {
+    match error {
+        kube::Error::Api(status) if is_uid_mismatch(&status) => to_conflict(&status).into(),
+        error => to_apply_error(object, error),
+    }
+}
+
+/// Returns `true` if a write was refused because the uid in its body is that of another object.
+fn is_uid_mismatch(status: &Status) -> bool {
+    let causes = status.details.iter().flat_map(|details| &details.causes);
+    causes.into_iter().any(|cause| cause.field == "metadata.uid")
 }
 
 /// Converts a response of the API server that was caused by a race into a conflict, which the controller retries

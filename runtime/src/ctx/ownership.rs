@@ -9,25 +9,28 @@
 //!
 //! So each apply carries a precondition that matches what was known when it was decided:
 //!
-//! - The cache shows the object with `owner` as its controller: the apply carries the known `uid`. Had the object been
-//!   deleted and created again for another owner, the uid would differ and the server would reject the apply, which is
-//!   returned as a conflict. (A resource version would be too strict: it changes with every status update.)
+//! - The cache shows the object with `owner` as its controller: the apply carries the known `uid` and resource version.
+//!   The uid alone would not do: the garbage collector may have released the object meanwhile (`--cascade=orphan`), and
+//!   the apply would take it back, to be deleted with its owner.
 //! - The cache shows no such object: the apply carries resource version `1`, older than any object's, so it creates the
 //!   object, or fails with a conflict if another owner has created it. One request is enough in the common case.
-//! - Otherwise, and after that conflict: read the object's metadata from the server, refuse if another controller owns
+//! - Otherwise, and after these conflicts: read the object's metadata from the server, refuse if another controller owns
 //!   it, and apply with the resource version that was read, so that nobody can take it in between.
 //!
 //! A conflict is returned to the controller, which retries with a newer cache. In the first case, an apply that has been
 //! answered before may not be sent at all; see `applied`.
+//!
+//! An owner that is being deleted owns nothing more. The cache may not show its deletion yet, so the server is asked before
+//! an existing object is adopted; see `adoption`.
 
 use std::marker::PhantomData;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::ResourceExt;
-use kube::core::{ObjectMeta, PartialObjectMeta, Status};
+use kube::core::{ObjectMeta, PartialObjectMeta};
 use serde::Serialize;
 
-use super::{Ctx, to_apply_error, to_conflict};
+use super::{Ctx, to_apply_error, to_bound_apply_error};
 use crate::cache::Selection;
 use crate::error::{Error, OwnershipError};
 use crate::object::{Key, Kind, Object, Scope, describe_object};
@@ -45,11 +48,15 @@ impl<S> Ctx<S> {
     /// with the owner. An existing object without a controller is adopted; to prevent that, use
     /// [`create_owned`](Self::create_owned).
     ///
+    /// An owner that is being deleted takes no objects, neither new ones nor those that it has; see
+    /// [`OwnershipError::OwnerTerminating`].
+    ///
     /// # Errors
     /// [`OwnershipError`] when the object has another controller, which may be a deleted object of the owner's name
-    /// ([`OwnedByNamesake`](OwnershipError::OwnedByNamesake)), or when the scopes do not allow the ownership; a conflict
-    /// when another owner creates or takes the object at the same time; [`FieldManagerConflict`] as for
-    /// [`apply`](Self::apply); otherwise the response of the API server, as [`kube::Error`].
+    /// ([`OwnedByNamesake`](OwnershipError::OwnedByNamesake)), when the owner is being deleted, or when the scopes do not
+    /// allow the ownership; a conflict when another owner creates or takes the object at the same time;
+    /// [`FieldManagerConflict`] as for [`apply`](Self::apply); otherwise the response of the API server, as
+    /// [`kube::Error`].
     ///
     /// [`FieldManagerConflict`]: crate::FieldManagerConflict
     pub async fn apply_owned<O: Object, C: Object + Serialize>(
@@ -59,16 +66,19 @@ impl<S> Ctx<S> {
     ) -> Result<C, Error> {
         set_controller_reference(owner, &mut child)?;
         let api = <C::Scope as Scope>::api::<C>(self.client(), child.meta().namespace.as_deref());
+        let mut conflict = None;
         match self.look_up(&child) {
             CacheLookup::Found(known) if is_controlled_by(&known, owner) => {
                 child.meta_mut().uid = known.uid;
-                return match self.send_apply_if_needed(&api, &child).await {
-                    // The object was deleted, and another one was created with its name.
-                    Err(kube::Error::Api(status)) if is_uid_mismatch(&status) => {
-                        Err(to_conflict(&status).into())
+                child.meta_mut().resource_version = known.resource_version;
+                let applied = self.send_apply_if_needed(&api, &child).await;
+                match applied.map_err(|error| to_bound_apply_error(&child, error)) {
+                    // The object has changed since. If it is still the same one, that may be its status only.
+                    Err(error) if error.is_conflict() && !error.is_field_manager_conflict() => {
+                        conflict = Some(error);
                     }
-                    applied => applied.map_err(|error| to_apply_error(&child, error)),
-                };
+                    applied => return applied,
+                }
             }
             // Most likely it does not exist, and then one request is enough.
             CacheLookup::Missing => {
@@ -81,9 +91,18 @@ impl<S> Ctx<S> {
             CacheLookup::Found(_) | CacheLookup::NotCached => {}
         }
         let existing = api.get_metadata_opt(&child.name_any()).await?;
+        if let Some(conflict) = conflict {
+            let uid = existing.as_ref().and_then(|existing| existing.uid());
+            if uid != child.meta().uid {
+                return Err(conflict);
+            }
+        }
         child.meta_mut().resource_version = match existing {
             Some(existing) => {
                 check_controller(owner, &child, &existing.metadata)?;
+                if !is_controlled_by(&existing.metadata, owner) {
+                    self.check_adoption(owner, &child).await?;
+                }
                 existing.metadata.resource_version
             }
             None => Some(DOES_NOT_EXIST.to_owned()),
@@ -140,11 +159,6 @@ enum CacheLookup {
     NotCached,
 }
 
-fn is_uid_mismatch(status: &Status) -> bool {
-    let causes = status.details.iter().flat_map(|details| &details.causes);
-    causes.into_iter().any(|cause| cause.field == "metadata.uid")
-}
-
 /// Returns `true` if `owner` is the controller of the object with this metadata.
 pub(super) fn is_controlled_by<O: Object>(owned: &ObjectMeta, owner: &O) -> bool {
     let mut references = owned.owner_references.iter().flatten();
@@ -159,8 +173,8 @@ pub(super) fn is_controlled_by<O: Object>(owned: &ObjectMeta, owner: &O) -> bool
 ///
 /// # Errors
 /// When `object` has another controller, when a namespaced owner is in another namespace than the object or the object is
-/// cluster-scoped, or when the owner was not read from the API server. The object is then unchanged except for its
-/// namespace.
+/// cluster-scoped, when the owner is being deleted, or when it was not read from the API server. The object is then
+/// unchanged except for its namespace.
 pub fn set_controller_reference<O: Object, C: Object>(
     owner: &O,
     object: &mut C,
@@ -169,6 +183,7 @@ pub fn set_controller_reference<O: Object, C: Object>(
     let reference = owner
         .controller_owner_ref(&())
         .ok_or_else(|| OwnershipError::NoUid(describe_object(owner)))?;
+    check_not_terminating(owner, object)?;
     check_controller(owner, object, object.meta())?;
     let references = object.owner_references_mut();
     references.retain(|existing| existing.uid != reference.uid);
@@ -191,6 +206,7 @@ pub fn set_owner_reference<O: Object, C: Object>(owner: &O, object: &mut C) -> R
     let reference = owner
         .owner_ref(&())
         .ok_or_else(|| OwnershipError::NoUid(describe_object(owner)))?;
+    check_not_terminating(owner, object)?;
     let references = object.owner_references_mut();
     match references
         .iter_mut()
@@ -220,6 +236,23 @@ fn check_scope<O: Object, C: Object>(owner: &O, object: &mut C) -> Result<(), Ow
         });
     }
     Ok(())
+}
+
+/// Checks that the owner is not being deleted, as far as is known here.
+fn check_not_terminating<O: Object, C: Object>(owner: &O, object: &C) -> Result<(), OwnershipError> {
+    match owner.meta().deletion_timestamp {
+        Some(_) => Err(new_terminating_error(owner, object)),
+        None => Ok(()),
+    }
+}
+
+/// Returns the error for an owner that is being deleted.
+pub(super) fn new_terminating_error<O: Object, C: Object>(owner: &O, object: &C) -> OwnershipError {
+    OwnershipError::OwnerTerminating {
+        object: describe_object(object),
+        owner: describe_object(owner),
+        uid: owner.uid().unwrap_or_default(),
+    }
 }
 
 /// Checks that the object with this metadata has no controller, or `owner` as its controller.

@@ -411,7 +411,10 @@ async fn what_has_lost_its_owner_is_collected_when_asked() {
         .delete("orphan", &DeleteParams::orphan())
         .await
         .unwrap();
-    assert_eq!(names().await, ["orphan-child", "orphan-grandchild"]);
+    eventually(SOON, || async {
+        names().await == ["orphan-child", "orphan-grandchild"]
+    })
+    .await;
     let orphan = place.maps().get("orphan-child").await.unwrap();
     assert!(orphan.owner_references().is_empty());
 
@@ -432,30 +435,112 @@ async fn what_has_lost_its_owner_is_collected_when_asked() {
         .delete("owner", &DeleteParams::foreground())
         .await
         .unwrap();
+    eventually(SOON, || async {
+        let held = place.maps().get("held").await.unwrap();
+        held.metadata.deletion_timestamp.is_some()
+    })
+    .await;
     assert_eq!(
         place.maps().get("owner").await.unwrap().finalizers(),
         ["foregroundDeletion"]
     );
-    assert!(
-        place
-            .maps()
-            .get("held")
-            .await
-            .unwrap()
-            .metadata
-            .deletion_timestamp
-            .is_some()
-    );
     finalizers(json!(null)).await;
-    assert_eq!(names().await, ["orphan-child", "orphan-grandchild"]);
+    eventually(SOON, || async {
+        names().await == ["orphan-child", "orphan-grandchild"]
+    })
+    .await;
 
     let namespaces: Api<Namespace> = Api::all(place.client.clone());
     namespaces
         .delete(&place.namespace, &DeleteParams::default())
         .await
         .unwrap();
-    assert!(namespaces.get_opt(&place.namespace).await.unwrap().is_none());
+    eventually(SOON, || async {
+        namespaces.get_opt(&place.namespace).await.unwrap().is_none()
+    })
+    .await;
     assert!(names().await.is_empty());
+}
+
+/// Each step of the collector is a change that watches see, in the order of the collector of a cluster.
+#[tokio::test(start_paused = true)]
+async fn the_collector_works_in_steps() {
+    let place = Place::new(Server::Fake(ApiServer::new().collecting_garbage())).await;
+    let maps = place.maps();
+    let version = maps.list(&ListParams::default()).await.unwrap();
+    let version = version.metadata.resource_version.unwrap();
+    let mut events = pin!(maps.watch(&WatchParams::default(), &version).await.unwrap());
+    for (name, policy) in [
+        ("orphan", DeleteParams::orphan()),
+        ("foreground", DeleteParams::foreground()),
+        ("background", DeleteParams::background()),
+    ] {
+        let owner = place.map(name, json!({})).await;
+        child(&place, "a", &owner).await;
+        child(&place, "b", &owner).await;
+        maps.delete(name, &policy).await.unwrap();
+        let mut seen = Vec::new();
+        while let Ok(event) = timeout(Duration::from_secs(1), events.next()).await {
+            let (change, map) = match event.unwrap().unwrap() {
+                WatchEvent::Modified(map) => ("modified", map),
+                WatchEvent::Deleted(map) => ("deleted", map),
+                _ => continue,
+            };
+            seen.push(format!("{change} {}", map.name_any()));
+        }
+        let expected: &[&str] = match name {
+            "orphan" => &["modified orphan", "modified a", "modified b", "deleted orphan"],
+            "foreground" => &[
+                "modified foreground",
+                "deleted a",
+                "deleted b",
+                "deleted foreground",
+            ],
+            _ => &["deleted background", "deleted a", "deleted b"],
+        };
+        assert_eq!(seen, expected);
+        if name == "orphan" {
+            maps.delete("a", &DeleteParams::default()).await.unwrap();
+            maps.delete("b", &DeleteParams::default()).await.unwrap();
+            for _ in 0..2 {
+                events.next().await.unwrap().unwrap();
+            }
+        }
+    }
+}
+
+/// An object with another owner is kept, and only loses the reference to the one that is gone.
+#[tokio::test(start_paused = true)]
+async fn an_object_is_collected_with_its_last_owner() {
+    let place = Place::new(Server::Fake(ApiServer::new().collecting_garbage())).await;
+    let maps = place.maps();
+    let [first, second] = [
+        place.map("first", json!({})).await,
+        place.map("second", json!({})).await,
+    ];
+    let reference = |owner: &ConfigMap, api_version: &str| json!({ "apiVersion": api_version, "kind": "ConfigMap", "name": owner.name_any(), "uid": owner.uid() });
+    for (name, references) in [
+        ("shared", vec![reference(&first, "v1"), reference(&second, "v1")]),
+        ("unknown", vec![reference(&first, "other.example.com/v1")]),
+    ] {
+        let mut map = map(name, json!({}));
+        map.metadata.owner_references = serde_json::from_value(references.into()).unwrap();
+        maps.create(&PostParams::default(), &map).await.unwrap();
+    }
+    let delete = async |name: &str, policy: DeleteParams| {
+        maps.delete(name, &policy).await.unwrap();
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let list = maps.list(&ListParams::default()).await.unwrap();
+        list.iter().map(ResourceExt::name_any).collect::<Vec<_>>()
+    };
+    let left = delete("first", DeleteParams::foreground()).await;
+    assert_eq!(left, ["second", "shared", "unknown"]);
+    let owners = maps.get("shared").await.unwrap().owner_references().to_vec();
+    assert_eq!(
+        owners.iter().map(|owner| &*owner.name).collect::<Vec<_>>(),
+        ["second"]
+    );
+    assert_eq!(delete("second", DeleteParams::background()).await, ["unknown"]);
 }
 
 #[tokio::test]

@@ -10,6 +10,7 @@ mod reconciling;
 mod requests;
 mod support;
 mod tasks;
+mod terminating;
 mod triggers;
 mod undecodable;
 mod writing;

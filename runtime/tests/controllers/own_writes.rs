@@ -160,7 +160,7 @@ async fn the_last_finalizer_takes_the_object_with_it(server: Server) {
         Ok(Action::await_change())
     }
     let findings = Findings::default();
-    let controller = Controller::new(reconcile, findings.clone());
+    let controller = Controller::new(reconcile, findings.clone()).reconciles_terminating();
     let operator = Operator::start(place.manager().controller(controller));
     for round in 0..ROUNDS {
         let mut held = memo(&format!("memo-{round}"), "1");

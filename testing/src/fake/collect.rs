@@ -1,135 +1,271 @@
 //! The garbage collector and the namespace controller, for servers with [`collecting_garbage`].
 //!
+//! They work in the steps of kube-controller-manager, so that an operator can act between two of them as in a cluster:
+//!
+//! - With `propagationPolicy: Orphan`, the owner stays until its dependents have been released, one by one. Only those
+//!   count that it had at the beginning: one that an operator gives back to it is deleted after the owner.
+//! - With `Foreground`, the owner stays until its dependents with `blockOwnerDeletion` are gone.
+//! - An object none of whose owners exists is deleted. One that has another owner loses the references to absent ones.
+//! - An object with an owner whose kind is not served, or that cannot own it, is left alone.
+//!
+//! There is no task: each step is due at a time, and whoever looks at the server first afterwards runs it, a request or a
+//! watch. A watch also waits for that time, so a paused clock moves on to it once all other tasks are idle.
+//!
 //! [`collecting_garbage`]: super::ApiServer::collecting_garbage
 
-use std::collections::HashSet;
+use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use super::kinds::{ResourceId, string_at};
 use super::store::{Key, State};
 
+/// Time between two steps, and between a change and the first one.
+const STEP: Duration = Duration::from_millis(10);
+
+const FOREGROUND: &str = "foregroundDeletion";
+const ORPHAN: &str = "orphan";
+
+/// The state of the collector.
+#[derive(Debug, Default)]
+pub(super) struct Collector {
+    /// When the next step is due; `None` if there is nothing to do.
+    due: Option<Instant>,
+    /// The owners whose dependents are being released.
+    releases: Vec<Release>,
+}
+
+/// An owner whose dependents are being released.
+#[derive(Debug)]
+struct Release {
+    /// The uid of the owner.
+    owner: String,
+    /// The dependents that have not been released yet.
+    left: VecDeque<(ResourceId, Key)>,
+}
+
 /// A stored object with its kind and key.
 type Stored = (ResourceId, Key, Arc<Value>);
 
+/// One write of the collector.
+enum Step {
+    /// Removes the references to the owners with these uids.
+    RemoveOwners(Stored, Vec<String>),
+    RemoveFinalizer(Stored, &'static str),
+    /// Deletes an object with this propagation policy.
+    Delete(Stored, &'static str),
+    /// Ends a namespace without content.
+    EndNamespace(Stored),
+}
+
+/// How the owners of an object decide about it.
+#[derive(Default)]
+struct Owners {
+    /// Uids of owners that do not exist, or wait for their dependents to be deleted.
+    lost: Vec<String>,
+    /// `true` if an owner waits for its dependents to be deleted.
+    waits: bool,
+    /// `true` if an owner exists and does not wait.
+    stays: bool,
+    /// `true` if it cannot be said whether an owner exists.
+    unknown: bool,
+}
+
 impl State {
-    /// Deletes objects without owners and the contents of terminating namespaces, until there are none.
-    pub(super) fn collect_garbage(&mut self) {
-        while self.orphan() || self.delete_ahead() || self.delete_dependents() || self.empty_namespaces() {}
-    }
-
-    fn all_stored(&self) -> Vec<Stored> {
-        let all = self.everything();
-        all.map(|(id, key, object)| (id.clone(), key.clone(), object.clone()))
-            .collect()
-    }
-
-    /// `propagationPolicy: Orphan`: removes the owner reference from the dependents, then the finalizer from the
-    /// object.
-    fn orphan(&mut self) -> bool {
-        let stored = self.all_stored();
-        let Some(owner) = stored.iter().find(|object| is_held(&object.2, "orphan")) else {
-            return false;
-        };
-        let uid = string_at(&owner.2, "/metadata/uid");
-        for (id, key, object) in stored
-            .iter()
-            .filter(|object| owners(&object.2).any(|owner| owner == uid))
-        {
-            let mut object = Value::clone(object);
-            if let Some(references) = object["metadata"]["ownerReferences"].as_array_mut() {
-                references.retain(|reference| reference["uid"] != uid);
+    /// Runs the steps that are due. Returns `true` if there were any.
+    pub(super) fn run_collector(&mut self) -> bool {
+        let now = Instant::now();
+        let mut ran = false;
+        while let Some(due) = self.next_collection().filter(|due| *due <= now) {
+            if let Some(step) = self.next_step() {
+                self.take_step(step);
+                ran = true;
             }
-            self.settle(id, key.clone(), object);
+            let more = self.next_step().is_some();
+            if let Some(collector) = &mut self.collector {
+                collector.due = more.then_some(due + STEP);
+            }
         }
-        self.release(owner, "orphan");
-        true
+        ran
     }
 
-    /// `propagationPolicy: Foreground`: deletes the blocking dependents first, then the object.
-    fn delete_ahead(&mut self) -> bool {
-        let stored = self.all_stored();
-        let held: Vec<&Stored> = stored
-            .iter()
-            .filter(|object| is_held(&object.2, "foregroundDeletion"))
+    /// Plans the next step after a change, unless one is planned or there is none.
+    pub(super) fn plan_collection(&mut self) {
+        if self.collector.is_some() && self.next_collection().is_none() && self.next_step().is_some() {
+            let due = Instant::now() + STEP;
+            if let Some(collector) = &mut self.collector {
+                collector.due = Some(due);
+            }
+        }
+    }
+
+    /// Returns the time of the next step.
+    pub(super) fn next_collection(&self) -> Option<Instant> {
+        self.collector.as_ref()?.due
+    }
+
+    fn next_step(&mut self) -> Option<Step> {
+        let stored: Vec<Stored> = self
+            .everything()
+            .map(|(id, key, object)| (id.clone(), key.clone(), object.clone()))
             .collect();
-        for owner in held {
-            let uid = string_at(&owner.2, "/metadata/uid");
-            let blocking: Vec<&Stored> = stored
-                .iter()
-                .filter(|object| {
-                    references(&object.2).any(|one| one["uid"] == uid && one["blockOwnerDeletion"] == true)
-                })
-                .collect();
-            let Some(next) = blocking.iter().find(|object| !is_going(&object.2)) else {
-                if blocking.is_empty() {
-                    self.release(owner, "foregroundDeletion");
-                    return true;
-                }
+        self.next_release(&stored)
+            .or_else(|| end_foreground_deletion(&stored))
+            .or_else(|| self.next_dependent(&stored))
+            .or_else(|| empty_namespace(&stored))
+    }
+
+    /// Releases the next dependent of an owner that is deleted with `Orphan`, and afterwards the owner.
+    fn next_release(&mut self, stored: &[Stored]) -> Option<Step> {
+        let owner = stored.iter().find(|object| is_held(&object.2, ORPHAN))?;
+        let uid = string_at(&owner.2, "/metadata/uid");
+        let releases = &mut self.collector.as_mut()?.releases;
+        let release = match releases.iter().position(|release| release.owner == uid) {
+            Some(position) => &mut releases[position],
+            None => {
+                let dependents = stored.iter().filter(|object| is_owned_by(&object.2, uid));
+                releases.push(Release {
+                    owner: uid.to_owned(),
+                    left: dependents.map(|(id, key, _)| (id.clone(), key.clone())).collect(),
+                });
+                releases.last_mut()?
+            }
+        };
+        while let Some((id, key)) = release.left.front() {
+            let found = stored.iter().find(|object| object.0 == *id && object.1 == *key);
+            match found.filter(|object| is_owned_by(&object.2, uid)) {
+                Some(object) => return Some(Step::RemoveOwners(object.clone(), vec![uid.to_owned()])),
+                None => release.left.pop_front(),
+            };
+        }
+        Some(Step::RemoveFinalizer(owner.clone(), ORPHAN))
+    }
+
+    /// Deletes an object without owners, or removes its references to absent ones.
+    fn next_dependent(&self, stored: &[Stored]) -> Option<Step> {
+        stored.iter().find_map(|object| {
+            let owners = self.owners_of(object, stored);
+            if is_going(&object.2) || owners.unknown || owners.lost.is_empty() {
+                return None;
+            }
+            if owners.stays {
+                return Some(Step::RemoveOwners(object.clone(), owners.lost));
+            }
+            let uid = string_at(&object.2, "/metadata/uid");
+            let has_dependents = || stored.iter().any(|other| is_owned_by(&other.2, uid));
+            let policy = match owners.waits && has_dependents() {
+                true => "Foreground",
+                false => "Background",
+            };
+            Some(Step::Delete(object.clone(), policy))
+        })
+    }
+
+    fn owners_of(&self, (id, key, object): &Stored, stored: &[Stored]) -> Owners {
+        let mut owners = Owners::default();
+        for reference in references(object) {
+            let uid = string_at(reference, "/uid");
+            let Some((owner_id, namespaced)) = self.kind_of_owner(reference) else {
+                owners.unknown = true;
                 continue;
             };
-            self.sweep(next);
-            return true;
-        }
-        false
-    }
-
-    /// Deletes an object all of whose owners are gone.
-    fn delete_dependents(&mut self) -> bool {
-        let stored = self.all_stored();
-        let uids: HashSet<&str> = stored
-            .iter()
-            .map(|object| string_at(&object.2, "/metadata/uid"))
-            .collect();
-        let lost = stored.iter().find(|object| {
-            let mut owners = owners(&object.2).peekable();
-            owners.peek().is_some() && !is_going(&object.2) && owners.all(|owner| !uids.contains(owner))
-        });
-        lost.inspect(|object| self.sweep(object)).is_some()
-    }
-
-    fn empty_namespaces(&mut self) -> bool {
-        let namespaces = ResourceId::namespaces();
-        let stored = self.all_stored();
-        let going = stored
-            .iter()
-            .filter(|(id, _, object)| *id == namespaces && is_going(object));
-        for namespace in going {
-            let inside: Vec<&Stored> = stored
+            let is_namespaced = self.kind(id).is_some_and(|kind| kind.namespaced);
+            if namespaced && !is_namespaced {
+                owners.unknown = true;
+                continue;
+            }
+            let namespace = if namespaced { key.0.clone() } else { String::new() };
+            let owner_key = (namespace, string_at(reference, "/name").to_owned());
+            let owner = stored
                 .iter()
-                .filter(|(_, key, _)| key.0 == namespace.1.1)
-                .collect();
-            if let Some(next) = inside.iter().find(|object| !is_going(&object.2)) {
-                self.sweep(next);
-                return true;
+                .find(|other| other.0 == owner_id && other.1 == owner_key);
+            let owner = owner.filter(|owner| string_at(&owner.2, "/metadata/uid") == uid);
+            match owner {
+                Some(owner) if !is_held(&owner.2, FOREGROUND) => owners.stays = true,
+                Some(_) => {
+                    owners.waits = true;
+                    owners.lost.push(uid.to_owned());
+                }
+                None => owners.lost.push(uid.to_owned()),
             }
-            if inside.is_empty() {
-                let mut last = Value::clone(&namespace.2);
+        }
+        owners
+    }
+
+    /// Returns the served kind of an owner reference, and whether it is namespaced.
+    fn kind_of_owner(&self, reference: &Value) -> Option<(ResourceId, bool)> {
+        let api_version = string_at(reference, "/apiVersion");
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        let kind = string_at(reference, "/kind");
+        let mut kinds = self.kinds();
+        let found = kinds.find(|found| found.id.group == group && found.kind == kind)?;
+        found.version(version)?;
+        Some((found.id.clone(), found.namespaced))
+    }
+
+    fn take_step(&mut self, step: Step) {
+        match step {
+            Step::RemoveOwners((id, key, object), owners) => {
+                let mut object = Value::clone(&object);
+                let mut left: Vec<Value> = references(&object).cloned().collect();
+                left.retain(|reference| !owners.iter().any(|uid| *uid == string_at(reference, "/uid")));
+                object["metadata"]["ownerReferences"] = left.into();
+                self.settle(&id, key, object);
+            }
+            Step::RemoveFinalizer((id, key, object), finalizer) => {
+                let uid = string_at(&object, "/metadata/uid").to_owned();
+                let mut object = Value::clone(&object);
+                if let Some(finalizers) = object["metadata"]["finalizers"].as_array_mut() {
+                    finalizers.retain(|name| name != finalizer);
+                }
+                if let Some(collector) = &mut self.collector {
+                    collector.releases.retain(|release| release.owner != uid);
+                }
+                self.settle(&id, key, object);
+            }
+            Step::Delete((id, key, object), policy) => {
+                let mut last = self.marked(&object, &json!({ "propagationPolicy": policy }));
+                // Nobody ends the grace period of a Pod here.
+                last["metadata"]["deletionGracePeriodSeconds"] = 0.into();
+                self.settle(&id, key, last);
+            }
+            Step::EndNamespace((id, key, object)) => {
+                let mut last = Value::clone(&object);
                 last["spec"]["finalizers"] = Value::Null;
-                self.settle(&namespaces, namespace.1.clone(), last);
-                return true;
+                self.settle(&id, key, last);
             }
         }
-        false
     }
+}
 
-    /// Deletes an object with background propagation.
-    fn sweep(&mut self, (id, key, object): &Stored) {
-        let mut object = Value::clone(object);
-        object["metadata"]["deletionTimestamp"] = self.now().into();
-        object["metadata"]["deletionGracePeriodSeconds"] = 0.into();
-        self.settle(id, key.clone(), object);
-    }
+/// Ends the deletion of an owner with `Foreground` once no dependent blocks it.
+fn end_foreground_deletion(stored: &[Stored]) -> Option<Step> {
+    let mut waiting = stored.iter().filter(|object| is_held(&object.2, FOREGROUND));
+    let done = waiting.find(|owner| {
+        let uid = string_at(&owner.2, "/metadata/uid");
+        let blocks = |reference: &Value| reference["uid"] == uid && reference["blockOwnerDeletion"] == true;
+        !stored.iter().any(|object| references(&object.2).any(blocks))
+    })?;
+    Some(Step::RemoveFinalizer(done.clone(), FOREGROUND))
+}
 
-    fn release(&mut self, (id, key, _): &Stored, finalizer: &str) {
-        let Some(object) = self.get(id, key) else { return };
-        let mut object = Value::clone(object);
-        if let Some(finalizers) = object["metadata"]["finalizers"].as_array_mut() {
-            finalizers.retain(|name| name != finalizer);
+/// Deletes an object in a namespace that is being deleted, and afterwards the namespace.
+fn empty_namespace(stored: &[Stored]) -> Option<Step> {
+    let namespaces = ResourceId::namespaces();
+    let mut going = stored
+        .iter()
+        .filter(|(id, _, object)| *id == namespaces && is_going(object));
+    going.find_map(|namespace| {
+        let mut inside = stored.iter().filter(|(_, key, _)| key.0 == namespace.1.1);
+        let is_empty = inside.clone().next().is_none();
+        match inside.find(|object| !is_going(&object.2)) {
+            Some(next) => Some(Step::Delete(next.clone(), "Background")),
+            None => is_empty.then(|| Step::EndNamespace(namespace.clone())),
         }
-        self.settle(id, key.clone(), object);
-    }
+    })
 }
 
 fn is_going(object: &Value) -> bool {
@@ -142,13 +278,10 @@ fn is_held(object: &Value, finalizer: &str) -> bool {
 }
 
 fn references(object: &Value) -> impl Iterator<Item = &Value> {
-    object["metadata"]["ownerReferences"]
-        .as_array()
-        .into_iter()
-        .flatten()
+    let references = object["metadata"]["ownerReferences"].as_array();
+    references.into_iter().flatten()
 }
 
-/// Returns the uids of an object's owners.
-fn owners(object: &Value) -> impl Iterator<Item = &str> {
-    references(object).map(|reference| string_at(reference, "/uid"))
+fn is_owned_by(object: &Value, uid: &str) -> bool {
+    references(object).any(|reference| reference["uid"] == uid)
 }

@@ -74,7 +74,7 @@ impl State {
     }
 
     /// Returns the object with deletion timestamp, grace period and the finalizer of the propagation policy.
-    fn marked(&self, object: &Value, options: &Value) -> Value {
+    pub(super) fn marked(&self, object: &Value, options: &Value) -> Value {
         let mut marked = object.clone();
         let finalizer = match string_at(options, "/propagationPolicy") {
             "Foreground" => Some("foregroundDeletion"),

@@ -19,6 +19,7 @@ use tokio::sync::watch;
 use tower::BoxError;
 
 use super::builtin;
+use super::collect::Collector;
 use super::fault::{self, Effect, Fault};
 use super::kinds::{Definition, ResourceId};
 use super::request::{Request, Verb};
@@ -48,7 +49,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn wake(&self) {
+    pub(super) fn wake(&self) {
         self.changed.send_modify(|count| *count += 1);
     }
 }
@@ -179,11 +180,14 @@ impl ApiServer {
         self
     }
 
-    /// Runs a garbage collector: objects whose owners are all gone are deleted at once, propagation policies are
-    /// honoured, and terminating namespaces are emptied and removed.
+    /// Runs a garbage collector: objects whose owners are all gone are deleted, propagation policies are honoured, and
+    /// terminating namespaces are emptied and removed.
+    ///
+    /// It works in the steps of the collector of a cluster, one object at a time, each 10 ms after the one before by tokio's
+    /// clock. So an operator may act in between, and a test has to wait for the result, as on a real server.
     #[must_use]
     pub fn collecting_garbage(self) -> Self {
-        self.shared.state().collects_garbage = true;
+        self.shared.state().collector = Some(Collector::default());
         self
     }
 
@@ -296,10 +300,9 @@ impl ApiServer {
         }
         let answered = {
             let mut state = self.shared.state();
+            state.run_collector();
             let answered = answer_request(&self.shared, &mut state, request, headers);
-            if state.collects_garbage {
-                state.collect_garbage();
-            }
+            state.plan_collection();
             answered
         };
         self.shared.wake();

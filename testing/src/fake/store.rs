@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use super::collect::Collector;
 use super::failure::Failure;
 use super::fault::Fault;
 use super::kinds::{Definition, ResourceId};
@@ -43,7 +44,8 @@ pub(super) struct State {
     pub(super) epoch: u64,
     pub(super) faults: Vec<Fault>,
     pub(super) requests: Requests,
-    pub(super) collects_garbage: bool,
+    /// The garbage collector, if there is one.
+    pub(super) collector: Option<Collector>,
     names: u64,
     clock: Clock,
 }
@@ -108,7 +110,7 @@ impl State {
             epoch: 0,
             faults: Vec::new(),
             requests: Requests::default(),
-            collects_garbage: false,
+            collector: None,
             names: 0,
             clock: Clock {
                 wall: Timestamp::now(),

@@ -128,7 +128,10 @@ impl Watch {
 
     fn collect_changes(&mut self) {
         let shared = self.shared.clone();
-        let state = shared.state();
+        let mut state = shared.state();
+        if state.run_collector() {
+            shared.wake();
+        }
         if state.epoch != self.epoch || state.kind(&self.id).is_none() {
             self.ended = true;
             return;
@@ -162,9 +165,12 @@ impl Watch {
         } else {
             self.end
         };
+        let next_collection = self.shared.state().next_collection();
         tokio::select! {
             changed = self.changed.changed() => self.ended = changed.is_err(),
             () = sleep_until(self.end) => self.ended = true,
+            // The next look at the changes runs the collector.
+            () = sleep_until(next_collection.unwrap_or(self.end)), if next_collection.is_some() => {}
             () = sleep_until(next_bookmark), if next_bookmark < self.end => {
                 self.next_bookmark += BOOKMARK_INTERVAL;
                 let object = self.view.bookmark(&self.kind, self.version, false);

@@ -71,9 +71,6 @@ pub fn controller_with(state: State) -> Controller<CronJob, State> {
     verbs = ["get", "list", "watch", "create", "delete"]
 )]
 pub async fn reconcile(cron_job: Arc<CronJob>, ctx: Ctx<State>) -> Result {
-    if cron_job.metadata.deletion_timestamp.is_some() {
-        return Ok(Action::await_change()); // its Jobs are deleted with it
-    }
     let recorded = last_recorded(&cron_job);
     let cron_job = report_start(&cron_job, &ctx).await?;
     let jobs = ctx

@@ -1,0 +1,197 @@
+//! Deletion of an owner with each propagation policy, while a controller keeps its children: on the garbage collector of
+//! kube-controller-manager and on the fake server's.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::api::{DeleteParams, ListParams, PostParams};
+use kube::core::ObjectMeta;
+use kube::{Api, Client, Resource, ResourceExt};
+use rbuilder::envtest::{Environment, eventually};
+use rbuilder::fake::ApiServer;
+use rbuilder::testing::run;
+use rbuilder::{Action, Controller, Ctx, Manager, ManagerArgs, Result};
+
+/// Long, because the machine may be busy.
+const SOON: Duration = Duration::from_secs(60);
+/// The time after which nothing more is expected to happen.
+const QUIET: Duration = Duration::from_secs(2);
+
+/// What a controller has done.
+#[derive(Default)]
+struct Counts {
+    /// Reconciles of an owner that is being deleted.
+    terminating: AtomicUsize,
+    /// Errors that the controller retries and logs.
+    failures: AtomicUsize,
+}
+
+struct State {
+    children: usize,
+    counts: Arc<Counts>,
+}
+
+/// Applies its children as the reconciles of scaffolds do, without a look at the deletion timestamp.
+async fn keep(owner: Arc<Secret>, ctx: Ctx<State>) -> Result {
+    if owner.meta().deletion_timestamp.is_some() {
+        ctx.counts.terminating.fetch_add(1, SeqCst);
+    }
+    for number in 0..ctx.children {
+        let applied = ctx.apply_owned(&*owner, child(number)).await;
+        if let Err(error) = applied {
+            let fails = !error.is_conflict() && !error.is_owner_terminating();
+            ctx.counts.failures.fetch_add(usize::from(fails), SeqCst);
+            return Err(error);
+        }
+    }
+    Ok(Action::await_change())
+}
+
+/// Gives the children back to their owner with requests of its own, as operators did before they looked at the deletion
+/// timestamp.
+async fn adopt(owner: Arc<Secret>, ctx: Ctx<State>) -> Result {
+    for number in 0..ctx.children {
+        let mut child = child(number);
+        child.metadata.namespace = owner.namespace();
+        child.metadata.owner_references = owner.controller_owner_ref(&()).map(|owner| vec![owner]);
+        ctx.apply(child).await?;
+    }
+    Ok(Action::await_change())
+}
+
+fn child(number: usize) -> ConfigMap {
+    ConfigMap {
+        metadata: ObjectMeta {
+            name: Some(format!("child-{number:02}")),
+            ..ObjectMeta::default()
+        },
+        data: Some(BTreeMap::from([("a".to_owned(), "b".to_owned())])),
+        ..ConfigMap::default()
+    }
+}
+
+fn manager(client: &Client, namespace: &str) -> Manager {
+    let args = ManagerArgs {
+        watch_namespace: namespace.to_owned(),
+        ..ManagerArgs::for_tests()
+    };
+    Manager::with_client("cascades.example.com", client.clone(), args)
+}
+
+/// Name, uid and number of owners of each child.
+async fn children(maps: &Api<ConfigMap>) -> Vec<(String, String, usize)> {
+    let list = maps.list(&ListParams::default()).await.unwrap();
+    let children = list
+        .into_iter()
+        .filter(|map| map.name_any().starts_with("child-"));
+    children
+        .map(|map| (map.name_any(), map.uid().unwrap(), map.owner_references().len()))
+        .collect()
+}
+
+/// Deletes an owner with this many children, and returns its children before and after.
+async fn delete_owner(
+    client: &Client,
+    namespace: &str,
+    controller: Controller<Secret, State>,
+    count: usize,
+    policy: &DeleteParams,
+) -> [Vec<(String, String, usize)>; 2] {
+    let secrets: Api<Secret> = Api::namespaced(client.clone(), namespace);
+    let maps: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
+    let running = run(manager(client, namespace).controller(controller.owns::<ConfigMap>()));
+    let mut owner = Secret::default();
+    owner.metadata.name = Some("owner".to_owned());
+    secrets.create(&PostParams::default(), &owner).await.unwrap();
+    eventually(SOON, || async { children(&maps).await.len() == count }).await;
+    // The collector learns of the children by its own watches.
+    tokio::time::sleep(QUIET).await;
+    let before = children(&maps).await;
+    secrets.delete("owner", policy).await.unwrap();
+    eventually(SOON, || async {
+        secrets.get_opt("owner").await.unwrap().is_none()
+    })
+    .await;
+    let is_orphaned = |children: &[(String, String, usize)]| children.iter().all(|child| child.2 == 0);
+    eventually(SOON, || async { is_orphaned(&children(&maps).await) }).await;
+    tokio::time::sleep(QUIET).await;
+    let after = children(&maps).await;
+    running.stop().await;
+    [before, after]
+}
+
+async fn check_cascades(client: Client, namespaces: &[String]) {
+    let mut namespaces = namespaces.iter();
+    for count in COUNTS {
+        for (policy, keeps) in policies() {
+            let namespace = namespaces.next().unwrap();
+            let counts = Arc::<Counts>::default();
+            let state = State {
+                children: count,
+                counts: counts.clone(),
+            };
+            let controller = Controller::new(keep, state);
+            let [before, after] = delete_owner(&client, namespace, controller, count, &policy).await;
+            let name = format!("{:?}, {count} children", policy.propagation_policy);
+            assert!(before.iter().all(|child| child.2 == 1), "{name}: {before:?}");
+            let expected: Vec<_> = match keeps {
+                true => before.into_iter().map(|(name, uid, _)| (name, uid, 0)).collect(),
+                false => Vec::new(),
+            };
+            assert_eq!(after, expected, "{name}");
+            let counted = [&counts.terminating, &counts.failures].map(|count| count.load(SeqCst));
+            assert_eq!(counted, [0, 0], "{name}: reconciles while terminating, failures");
+        }
+    }
+}
+
+const COUNTS: [usize; 3] = [1, 5, 20];
+
+/// The policies, with `true` for the one that keeps the children.
+fn policies() -> [(DeleteParams, bool); 3] {
+    [
+        (DeleteParams::background(), false),
+        (DeleteParams::orphan(), true),
+        (DeleteParams::foreground(), false),
+    ]
+}
+
+#[rbuilder::envtest::test(controllers)]
+async fn a_cascade_ends_as_asked_for_in_a_cluster() {
+    let env = Environment::builder().controllers().start().await.unwrap();
+    let mut namespaces = Vec::new();
+    for _ in 0..COUNTS.len() * policies().len() {
+        namespaces.push(env.namespace("cascade").await.unwrap());
+    }
+    check_cascades(env.client(), &namespaces).await;
+    env.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cascade_ends_as_asked_for_on_the_fake_server() {
+    let server = ApiServer::new().collecting_garbage();
+    let namespaces: Vec<String> = (0..COUNTS.len() * policies().len())
+        .map(|_| server.namespace("cascade"))
+        .collect();
+    check_cascades(server.client(), &namespaces).await;
+}
+
+/// The fake server shows what a cluster does to an operator that adopts again: its children go with the owner.
+#[tokio::test(start_paused = true)]
+async fn children_that_are_adopted_again_are_deleted_on_the_fake_server() {
+    let server = ApiServer::new().collecting_garbage();
+    for count in COUNTS {
+        let namespace = server.namespace("adopted");
+        let state = State {
+            children: count,
+            counts: Arc::default(),
+        };
+        let controller = Controller::new(adopt, state).reconciles_terminating();
+        let policy = DeleteParams::orphan();
+        let [before, after] = delete_owner(&server.client(), &namespace, controller, count, &policy).await;
+        assert_eq!((before.len(), after), (count, Vec::new()));
+    }
+}
