@@ -133,6 +133,7 @@ mod debug;
 mod error;
 mod events;
 mod leader_election;
+mod list_watch;
 #[cfg(feature = "logging")]
 mod logging;
 mod manager;

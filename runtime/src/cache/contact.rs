@@ -1,8 +1,7 @@
 //! The time at which a watch last received data.
 //!
-//! A watch without events says nothing about its connection: kube's watcher hides bookmarks, and the success of a
-//! reconnection. So each watch has a client that notes every response and every piece of its body. kube-apiserver sends a
-//! bookmark to each watch about every minute.
+//! A watch without events says nothing about its connection, so each watch has a client that notes every response and every
+//! piece of its body, bookmarks included. kube-apiserver sends a bookmark to each watch about every minute.
 
 use std::pin::Pin;
 use std::sync::Arc;

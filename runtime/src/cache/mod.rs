@@ -27,6 +27,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
+use crate::list_watch::ListLimit;
 use crate::object::{Key, Kind, Undecodable, Watchable};
 
 pub use cached::Cached;
@@ -103,6 +104,8 @@ impl HandlerId {
 pub(crate) struct CacheOptions {
     pub(crate) trim: Trim,
     pub(crate) lists: ListOptions,
+    /// Shared by all caches of a manager.
+    pub(crate) list_limit: ListLimit,
     /// Limit in bytes of what each controller remembers of its applies.
     pub(crate) applied_bytes: usize,
 }
@@ -112,6 +115,7 @@ impl Default for CacheOptions {
         Self {
             trim: Trim::default(),
             lists: ListOptions::default(),
+            list_limit: ListLimit::default(),
             applied_bytes: APPLIED_BYTES,
         }
     }

@@ -85,6 +85,7 @@ impl Selection {
         self.labels.is_some() || self.fields.is_some()
     }
 
+    /// Returns the configuration of a [`ListWatch`](crate::list_watch::ListWatch).
     pub(super) fn watcher_config(&self, lists: &ListOptions) -> watcher::Config {
         let mut config = watcher::Config {
             page_size: lists.page_size,

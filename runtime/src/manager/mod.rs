@@ -44,7 +44,7 @@ use run::{METRICS, OnLoss, Run};
 /// Default time for running reconciles to finish after shutdown was requested.
 const GRACE_PERIOD: Duration = Duration::from_secs(30);
 /// Default time without data after which a cache is stale. A watch receives a bookmark about every minute, is restarted
-/// after 95 s without any, and then retried every 30 s at least.
+/// after 95 s without any, and then retried every 60 s at least.
 const CACHE_STALE_AFTER: Duration = Duration::from_secs(5 * 60);
 /// Default time for the caches to sync.
 const CACHE_SYNC_TIMEOUT: Duration = Duration::from_secs(120);
@@ -457,7 +457,8 @@ impl Manager {
     /// Sets how the caches get their first objects. Defaults to lists in pages;
     /// [`StreamingList`](InitialListStrategy::StreamingList) receives them as events of the watch, which takes less memory
     /// on the API server. It needs the API server's feature gate `WatchList`, and an etcd that reports its progress on
-    /// request (3.4.25, 3.5.8 or later): without either, the caches do not sync.
+    /// request (3.4.25, 3.5.8 or later). Without either, the caches log the cause and list in pages: at once where the API
+    /// server refuses, and after 30 s without an object where the list does not end.
     pub fn initial_list_strategy(mut self, strategy: InitialListStrategy) -> Self {
         self.caches.lists.strategy = strategy;
         self

@@ -14,12 +14,13 @@ use k8s_openapi::api::admissionregistration::v1::{
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{ApiResource, DynamicObject, ListParams, TypeMeta};
 use kube::core::PartialObjectMeta;
-use kube::runtime::{WatchStreamExt, watcher};
+use kube::runtime::watcher;
 use kube::{Api, Client, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::client::is_unreachable;
+use crate::list_watch::{ListLimit, ListWatch};
 
 use super::{KeeperError, Settings, post_params};
 
@@ -160,7 +161,7 @@ pub(super) fn watch_changes<K>(
 where
     K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + 'static,
 {
-    let events = watcher(api, config).default_backoff();
+    let events = ListWatch::new(api, config, ListLimit::default()).into_stream();
     let changes = events.filter_map(|event| async move {
         match event {
             Ok(watcher::Event::Init | watcher::Event::InitApply(_)) => None,

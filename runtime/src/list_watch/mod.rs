@@ -1,0 +1,452 @@
+//! Lists and watches of the objects of one kind, for as long as anybody reads the events.
+//!
+//! [`ListWatch`] emits the events of kube's `watcher`, and takes its configuration. It replaces that watcher because kube
+//! hides the end of a watch and starts the next one at once, so a proxy that answers a watch and closes it receives
+//! thousands of requests a second. Here each way in which a list or a watch can end has its pause, as in client-go's
+//! reflector:
+//!
+//! | what ended | pause | continued with |
+//! |---|---|---|
+//! | a watch, after a second or after an event | until a second after its start | a watch from the last version |
+//! | a watch whose connection was lost | the same | the same |
+//! | a watch without an event, within a second | back-off | a list |
+//! | a watch that the server did not start: no response, 429, 500, 502, 503 | back-off | a watch from the last version |
+//! | a watch that the server did not start for another reason: 403, 410, 504 (version too large) | back-off | a list |
+//! | a watch with an `ERROR` event, or with an event that is not JSON | back-off; with 429 from the last version | a list |
+//! | a list | back-off | a list |
+//! | a list whose continue token has expired | none | a list without pages |
+//! | a streaming list that is refused or does not complete | none | a list in pages |
+//!
+//! A list after a watch that could be resumed is what client-go does as well: where no watch works, the objects are as old as
+//! the back-off, instead of as old as the process.
+
+mod error;
+mod pace;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+use std::fmt::Debug;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::stream::{self, BoxStream, StreamExt};
+use kube::api::{ListParams, VersionMatch, WatchEvent, WatchParams};
+use kube::core::Status;
+use kube::core::watch::Bookmark;
+use kube::runtime::watcher::{Config, Event, InitialListStrategy, ListSemantic};
+use kube::{Api, Resource};
+use serde::de::DeserializeOwned;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, timeout, timeout_at};
+
+pub(crate) use error::WatchError;
+use error::{is_expired, is_idle_timeout, may_resume};
+use pace::Pace;
+
+use crate::random::random_share;
+
+/// Number of lists that the caches of a manager make at the same time. A list takes a connection of its own over HTTP/1.1,
+/// and memory for a page of objects.
+const CONCURRENT_LISTS: usize = 32;
+/// The longest time, in seconds, after which the API server ends a watch. kube allows up to 294.
+const WATCH_SECONDS: u32 = 290;
+/// The shortest such time. Watches that began together do not end together.
+const MIN_WATCH_SECONDS: u32 = 230;
+/// Time after the end of a watch at which the server must have closed it.
+const WATCH_MARGIN: Duration = Duration::from_secs(5);
+/// A watch that ends sooner and without an event has failed.
+const VERY_SHORT: Duration = Duration::from_secs(1);
+/// Time without an object after which a streaming list counts as incomplete. The API server sends them from memory, and the
+/// end after at most three seconds.
+const STREAMING_LIST_IDLE: Duration = Duration::from_secs(30);
+/// The annotation of the bookmark that ends a streaming list.
+const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
+
+/// A limit on the lists in progress. Clones share it.
+#[derive(Clone, Debug)]
+pub(crate) struct ListLimit(Arc<Semaphore>);
+
+impl Default for ListLimit {
+    fn default() -> Self {
+        Self::new(CONCURRENT_LISTS)
+    }
+}
+
+impl ListLimit {
+    fn new(lists: usize) -> Self {
+        Self(Arc::new(Semaphore::new(lists)))
+    }
+
+    async fn acquire(&self) -> Option<OwnedSemaphorePermit> {
+        // Never closed, so this cannot fail.
+        Arc::clone(&self.0).acquire_owned().await.ok()
+    }
+}
+
+/// Lists the objects of an `Api`, then watches them.
+pub(crate) struct ListWatch<K> {
+    api: Api<K>,
+    config: Config,
+    limit: ListLimit,
+    state: State<K>,
+    /// Events to emit before the next request.
+    pending: VecDeque<Event<K>>,
+    pace: Pace,
+    /// Held during a list.
+    permit: Option<OwnedSemaphorePermit>,
+    /// `true` if the next list is not a streaming one, because the last one failed.
+    in_pages: bool,
+    /// `true` if the next list has no pages, because a continue token has expired.
+    at_once: bool,
+}
+
+enum State<K> {
+    /// Nothing has been listed, or not all.
+    Unlisted,
+    /// The next page is to be requested.
+    Paging {
+        token: Option<String>,
+    },
+    /// The streaming list is to be requested.
+    Streaming,
+    /// The streaming list has begun. It fails unless it has another object, or its end, at `deadline`.
+    InitialEvents {
+        watch: OpenWatch<K>,
+        deadline: Instant,
+    },
+    /// The watch is to be requested.
+    Listed {
+        version: String,
+    },
+    Watching(OpenWatch<K>),
+}
+
+struct OpenWatch<K> {
+    events: BoxStream<'static, kube::Result<WatchEvent<K>>>,
+    /// The version of the last event.
+    version: String,
+    /// The time before the request: some servers send the response with the first event.
+    started: Instant,
+    has_events: bool,
+}
+
+impl<K> ListWatch<K>
+where
+    K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
+{
+    pub(crate) fn new(api: Api<K>, config: Config, limit: ListLimit) -> Self {
+        Self {
+            api,
+            config,
+            limit,
+            state: State::Unlisted,
+            pending: VecDeque::new(),
+            pace: Pace::new(),
+            permit: None,
+            in_pages: false,
+            at_once: false,
+        }
+    }
+
+    /// Returns the events. After an error, the stream makes its pause and continues.
+    pub(crate) fn into_stream(self) -> BoxStream<'static, Result<Event<K>, WatchError>> {
+        stream::unfold(self, async |mut this| Some((this.next().await, this))).boxed()
+    }
+
+    async fn next(&mut self) -> Result<Event<K>, WatchError> {
+        loop {
+            if let Some(event) = self.pending.pop_front() {
+                return Ok(event);
+            }
+            self.step().await?;
+        }
+    }
+
+    /// Sends one request, or reads one event. After a failure that does not set another state, everything is listed again.
+    async fn step(&mut self) -> Result<(), WatchError> {
+        match std::mem::replace(&mut self.state, State::Unlisted) {
+            State::Unlisted => {
+                self.begin_list().await;
+                Ok(())
+            }
+            State::Paging { token } => self.list_page(token).await,
+            State::Streaming => self.open_streaming_list().await,
+            State::InitialEvents { watch, deadline } => self.read_initial_event(watch, deadline).await,
+            State::Listed { version } => self.open_watch(version).await,
+            State::Watching(watch) => self.read_event(watch).await,
+        }
+    }
+
+    async fn begin_list(&mut self) {
+        self.pace.wait().await;
+        // Returned first: this list may wait for it.
+        self.permit = None;
+        self.permit = self.limit.acquire().await;
+        self.pending.push_back(Event::Init);
+        self.state = match self.config.initial_list_strategy {
+            InitialListStrategy::StreamingList if !self.in_pages => State::Streaming,
+            _ => State::Paging { token: None },
+        };
+    }
+
+    async fn list_page(&mut self, token: Option<String>) -> Result<(), WatchError> {
+        let list = match self.api.list(&self.list_params(token.clone())).await {
+            Ok(list) => list,
+            Err(kube::Error::Api(status)) if token.is_some() && is_expired(&status) => {
+                tracing::debug!(
+                    kind = self.api.resource_url(),
+                    "continue token expired, listing without pages"
+                );
+                self.at_once = true;
+                return Ok(());
+            }
+            Err(error) => return Err(self.fail(WatchError::List(error))),
+        };
+        self.pending.extend(list.items.into_iter().map(Event::InitApply));
+        let is_given = |text: &String| !text.is_empty();
+        if let Some(token) = list.metadata.continue_.filter(is_given) {
+            self.state = State::Paging { token: Some(token) };
+            return Ok(());
+        }
+        let Some(version) = list.metadata.resource_version.filter(is_given) else {
+            return Err(self.fail(WatchError::NoResourceVersion));
+        };
+        self.end_list();
+        self.state = State::Listed { version };
+        Ok(())
+    }
+
+    fn end_list(&mut self) {
+        self.pending.push_back(Event::InitDone);
+        self.permit = None;
+        self.in_pages = false;
+        self.at_once = false;
+        self.pace.mark_listed();
+    }
+
+    async fn open_streaming_list(&mut self) -> Result<(), WatchError> {
+        let started = Instant::now();
+        let mut params = self.watch_params();
+        params.send_initial_events = true;
+        match self.api.watch(&params, "0").await {
+            Ok(events) => {
+                self.state = State::InitialEvents {
+                    watch: OpenWatch::new(events.boxed(), String::new(), started),
+                    deadline: Instant::now() + STREAMING_LIST_IDLE,
+                };
+                Ok(())
+            }
+            Err(error) if may_resume(&error) => Err(self.fail(WatchError::List(error))),
+            Err(error) => Err(self.fall_back(WatchError::StreamingListRefused(error))),
+        }
+    }
+
+    async fn read_initial_event(
+        &mut self,
+        mut watch: OpenWatch<K>,
+        deadline: Instant,
+    ) -> Result<(), WatchError> {
+        match timeout_at(deadline, watch.events.next()).await {
+            Ok(Some(Ok(WatchEvent::Added(object) | WatchEvent::Modified(object)))) => {
+                self.pending.push_back(Event::InitApply(object));
+                let deadline = Instant::now() + STREAMING_LIST_IDLE;
+                self.state = State::InitialEvents { watch, deadline };
+                Ok(())
+            }
+            Ok(Some(Ok(WatchEvent::Bookmark(bookmark)))) => {
+                self.state = if bookmark.metadata.annotations.contains_key(INITIAL_EVENTS_END) {
+                    watch.note_bookmark(bookmark);
+                    self.end_list();
+                    State::Watching(watch)
+                } else {
+                    State::InitialEvents { watch, deadline }
+                };
+                Ok(())
+            }
+            Ok(Some(Ok(WatchEvent::Error(status)) | Err(kube::Error::Api(status)))) => {
+                let error = kube::Error::Api(status);
+                Err(match may_resume(&error) {
+                    true => self.fail(WatchError::List(error)),
+                    false => self.fall_back(WatchError::StreamingListRefused(error)),
+                })
+            }
+            Ok(Some(Err(error))) => Err(self.fall_back(WatchError::StreamingListRefused(error))),
+            // The API server documents that a streaming list has no deletions.
+            Ok(Some(Ok(WatchEvent::Deleted(_))) | None) | Err(_) => {
+                Err(self.fall_back(WatchError::StreamingListIncomplete))
+            }
+        }
+    }
+
+    /// Lets a list in pages follow, at once: client-go prefers progress as well.
+    fn fall_back(&mut self, error: WatchError) -> WatchError {
+        self.permit = None;
+        self.in_pages = true;
+        error
+    }
+
+    async fn open_watch(&mut self, version: String) -> Result<(), WatchError> {
+        self.pace.wait().await;
+        let started = Instant::now();
+        match self.api.watch(&self.watch_params(), &version).await {
+            Ok(events) => {
+                self.state = State::Watching(OpenWatch::new(events.boxed(), version, started));
+                Ok(())
+            }
+            Err(error) => {
+                if may_resume(&error) {
+                    self.state = State::Listed { version };
+                }
+                Err(self.fail(WatchError::Start(error)))
+            }
+        }
+    }
+
+    async fn read_event(&mut self, mut watch: OpenWatch<K>) -> Result<(), WatchError> {
+        let longest = Duration::from_secs(WATCH_SECONDS.into()) + WATCH_MARGIN;
+        match timeout(longest, watch.events.next()).await {
+            Ok(Some(Ok(event))) => self.handle_event(watch, event),
+            Ok(Some(Err(error))) => self.handle_read_error(watch, error),
+            Ok(None) | Err(_) => self.handle_end(watch),
+        }
+    }
+
+    fn handle_event(&mut self, mut watch: OpenWatch<K>, event: WatchEvent<K>) -> Result<(), WatchError> {
+        let is_deletion = matches!(event, WatchEvent::Deleted(_));
+        match event {
+            WatchEvent::Added(object) | WatchEvent::Modified(object) | WatchEvent::Deleted(object) => {
+                if !watch.note_version(object.meta().resource_version.clone()) {
+                    self.pace.note_watch(watch.started);
+                    return Err(self.fail(WatchError::NoResourceVersion));
+                }
+                self.pending.push_back(match is_deletion {
+                    true => Event::Delete(object),
+                    false => Event::Apply(object),
+                });
+            }
+            WatchEvent::Bookmark(bookmark) => watch.note_bookmark(bookmark),
+            WatchEvent::Error(status) => return Err(self.handle_reported(watch, status)),
+        }
+        self.state = State::Watching(watch);
+        Ok(())
+    }
+
+    /// Handles an `ERROR` event.
+    fn handle_reported(&mut self, watch: OpenWatch<K>, status: Box<Status>) -> WatchError {
+        self.pace.note_watch(watch.started);
+        if status.code == 429 {
+            self.state = State::Listed {
+                version: watch.version,
+            };
+        }
+        self.fail(WatchError::Reported(status))
+    }
+
+    fn handle_read_error(&mut self, watch: OpenWatch<K>, error: kube::Error) -> Result<(), WatchError> {
+        match error {
+            kube::Error::ReadEvents(_) => {
+                let (is_very_short, is_idle) = (watch.is_very_short(), is_idle_timeout(&error));
+                self.pace.note_watch(watch.started);
+                self.state = State::Listed {
+                    version: watch.version,
+                };
+                let error = WatchError::Read(error);
+                match (is_very_short, is_idle) {
+                    (true, _) => Err(self.fail(error)),
+                    // Normal where the API server sends no bookmarks, as for a kind that never changed.
+                    (false, true) => {
+                        tracing::debug!(url = self.api.resource_url(), %error, "watch idle for too long, restarting it");
+                        Ok(())
+                    }
+                    (false, false) => Err(error),
+                }
+            }
+            kube::Error::Api(status) => Err(self.handle_reported(watch, status)),
+            // The event is lost, so only a list can show the object.
+            error => {
+                self.pace.note_watch(watch.started);
+                Err(self.fail(WatchError::Read(error)))
+            }
+        }
+    }
+
+    /// Handles a watch that the server has ended.
+    fn handle_end(&mut self, watch: OpenWatch<K>) -> Result<(), WatchError> {
+        self.pace.note_watch(watch.started);
+        if watch.is_very_short() {
+            return Err(self.fail(WatchError::VeryShort));
+        }
+        self.state = State::Listed {
+            version: watch.version,
+        };
+        Ok(())
+    }
+
+    /// Lets the next request wait.
+    fn fail(&mut self, error: WatchError) -> WatchError {
+        self.permit = None;
+        self.pace.note_failure(error.retry_after());
+        error
+    }
+
+    fn list_params(&self, token: Option<String>) -> ListParams {
+        let (version_match, resource_version) = match self.config.list_semantic {
+            ListSemantic::Any => (Some(VersionMatch::NotOlderThan), Some("0".to_owned())),
+            ListSemantic::MostRecent => (None, None),
+        };
+        ListParams {
+            label_selector: self.config.label_selector.clone(),
+            field_selector: self.config.field_selector.clone(),
+            version_match,
+            resource_version,
+            limit: self.config.page_size.filter(|_| !self.at_once),
+            continue_token: token,
+            ..ListParams::default()
+        }
+    }
+
+    fn watch_params(&self) -> WatchParams {
+        let spread = f64::from(WATCH_SECONDS - MIN_WATCH_SECONDS) * random_share();
+        WatchParams {
+            label_selector: self.config.label_selector.clone(),
+            field_selector: self.config.field_selector.clone(),
+            timeout: Some(MIN_WATCH_SECONDS + spread as u32),
+            bookmarks: self.config.bookmarks,
+            send_initial_events: false,
+        }
+    }
+}
+
+impl<K> OpenWatch<K> {
+    fn new(
+        events: BoxStream<'static, kube::Result<WatchEvent<K>>>,
+        version: String,
+        started: Instant,
+    ) -> Self {
+        Self {
+            events,
+            version,
+            started,
+            has_events: false,
+        }
+    }
+
+    /// Notes the version of an event. Returns `false` if it has none.
+    fn note_version(&mut self, version: Option<String>) -> bool {
+        let Some(version) = version.filter(|version| !version.is_empty()) else {
+            return false;
+        };
+        self.version = version;
+        self.has_events = true;
+        true
+    }
+
+    fn note_bookmark(&mut self, bookmark: Bookmark) {
+        self.note_version(Some(bookmark.metadata.resource_version));
+    }
+
+    fn is_very_short(&self) -> bool {
+        !self.has_events && self.started.elapsed() < VERY_SHORT
+    }
+}
