@@ -113,6 +113,15 @@ impl<K: Watchable> Cached<K> {
         found.into_iter().map(|(_, entry)| entry.object.clone()).collect()
     }
 
+    /// Returns `true` once the objects that existed at the start are in the cache. It stays `true` if the watch receives
+    /// no data any more.
+    ///
+    /// Controllers start after all their caches are filled, except for those of
+    /// [optional](crate::Watch::optional) watches.
+    pub fn is_synced(&self) -> bool {
+        self.cache.is_synced()
+    }
+
     /// Returns the number of objects.
     pub fn len(&self) -> usize {
         self.cache.read().by_key.len()

@@ -42,7 +42,7 @@ impl Contact {
         self.0.created.elapsed().saturating_sub(last)
     }
 
-    fn note(&self) {
+    pub(super) fn note(&self) {
         // Half a billion years fit.
         let now = self.0.created.elapsed().as_millis() as u64;
         self.0.last.store(now, Ordering::Relaxed);

@@ -1,14 +1,14 @@
 //! The watch behind a cache: a [`ListWatch`] whose events are applied, with explained errors.
 
 use std::collections::HashSet;
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use kube::runtime::watcher;
 use kube::{Client, Resource};
 
+use super::health::WatchHealth;
 use super::objects::resource_version;
 use super::{Cache, Trim, WatchId};
 use crate::client::{find_no_response, is_unreachable};
@@ -21,15 +21,15 @@ type Events<K> = BoxStream<'static, Result<watcher::Event<Decoded<K>>, WatchErro
 impl<K: Watchable> Cache<K> {
     /// Watches the objects of one namespace, or of all, for as long as it is polled.
     pub(super) async fn follow(self: Arc<Self>, client: Client, namespace: Option<String>) {
-        let client = self.new_contact().observe(client);
+        let (watch, health) = self.add_watch(namespace.clone());
+        let client = health.contact.observe(client);
         let mut events = self.watch_events(client, namespace.as_deref());
-        let watch = self.write().add_watch(namespace.clone());
         let mut list = PartialList::new(watch);
         let mut synced = false;
         while let Some(event) = events.next().await {
             match event {
                 Ok(event) => self.handle_event(event, namespace.as_deref(), &mut list, &mut synced),
-                Err(error) => self.note_error(&error),
+                Err(error) => self.note_error(&health, &error),
             }
         }
     }
@@ -78,7 +78,7 @@ impl<K: Watchable> Cache<K> {
                 self.delete_unlisted(watch, namespace, &ended.undecodable, ended.expected);
                 self.write().end_list(watch);
                 if !std::mem::replace(synced, true) {
-                    self.mark_watch_synced();
+                    self.mark_watch_synced(watch);
                 }
             }
             watcher::Event::Apply(object) => self.apply_decoded(watch, object, false),
@@ -95,7 +95,7 @@ impl<K: Watchable> Cache<K> {
         }
     }
 
-    fn note_error(&self, error: &WatchError) {
+    fn note_error(&self, health: &WatchHealth, error: &WatchError) {
         let is_logged = is_unreachable(error);
         let error = explain_watch_error(&self.kind, error);
         if is_logged {
@@ -103,8 +103,7 @@ impl<K: Watchable> Cache<K> {
         } else {
             tracing::warn!(kind = %self.kind.name(), %error, "watch failed, retrying");
         }
-        self.watch_errors.fetch_add(1, Ordering::Relaxed);
-        *self.last_error.lock().unwrap_or_else(PoisonError::into_inner) = error;
+        health.note_error(error);
     }
 }
 

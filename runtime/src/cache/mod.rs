@@ -8,10 +8,12 @@ mod by_namespace;
 mod cached;
 mod contact;
 mod follow;
+mod health;
 mod index;
 mod objects;
 mod own_writes;
 mod packed;
+mod readiness;
 mod registry;
 mod selection;
 mod stats;
@@ -22,8 +24,7 @@ mod unseen;
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use std::time::Duration;
+use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use tokio::sync::watch;
 
@@ -31,7 +32,8 @@ use crate::list_watch::ListLimit;
 use crate::object::{Key, Kind, Undecodable, Watchable};
 
 pub use cached::Cached;
-use contact::Contact;
+use health::{NO_RESPONSE, WatchHealth};
+pub(crate) use health::{Need, WatchStatus};
 pub(crate) use index::Index;
 pub(crate) use objects::UndecodableEntry;
 use objects::{Deleted, Objects, WatchId};
@@ -135,10 +137,8 @@ pub(crate) struct Cache<K: Watchable> {
     /// Number of watches that have not delivered their first list.
     unsynced: AtomicUsize,
     synced: watch::Sender<bool>,
-    last_error: Mutex<String>,
-    watch_errors: AtomicU64,
-    /// The contact of each running watch.
-    contacts: Mutex<Vec<Contact>>,
+    /// The number of users to whom each [`Need`] applies.
+    needs: [AtomicUsize; 3],
 }
 
 impl<K: Watchable> Cache<K> {
@@ -153,9 +153,7 @@ impl<K: Watchable> Cache<K> {
             unseen: UnseenObjects::default(),
             unsynced: AtomicUsize::new(0),
             synced: watch::channel(false).0,
-            last_error: Mutex::new("no response from the API server yet".to_owned()),
-            watch_errors: AtomicU64::new(0),
-            contacts: Mutex::default(),
+            needs: Default::default(),
         }
     }
 
@@ -375,34 +373,42 @@ impl<K: Watchable> Cache<K> {
         self.synced.send_replace(true);
     }
 
-    /// Returns the last error of the watch.
+    /// Adds a user with this need.
+    pub(crate) fn need(&self, need: Need) {
+        self.needs[need as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Removes a user with this need.
+    pub(crate) fn release_need(&self, need: Need) {
+        self.needs[need as usize].fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Returns the greatest need of all users.
+    fn greatest_need(&self) -> Need {
+        let all = [Need::Always, Need::AtStart];
+        let has_users = |need: &Need| self.needs[*need as usize].load(Ordering::Relaxed) > 0;
+        all.into_iter().find(has_users).unwrap_or(Need::Optional)
+    }
+
+    /// Returns the last error of a watch, of one that has not listed yet if there is one.
     pub(crate) fn last_error(&self) -> String {
-        let error = self.last_error.lock().unwrap_or_else(PoisonError::into_inner);
-        error.clone()
+        let objects = self.read();
+        let failed = objects
+            .watches()
+            .filter_map(|watch| Some((watch, watch.last_error()?)));
+        let worst = failed.min_by_key(|(watch, _)| watch.is_synced());
+        worst.map_or_else(|| NO_RESPONSE.to_owned(), |(_, error)| error)
     }
 
-    fn watch_errors(&self) -> u64 {
-        self.watch_errors.load(Ordering::Relaxed)
+    /// Adds a watch that is about to start.
+    fn add_watch(&self, namespace: Option<String>) -> (WatchId, Arc<WatchHealth>) {
+        let mut objects = self.write();
+        let watch = objects.add_watch(namespace);
+        (watch, Arc::clone(objects.health(watch)))
     }
 
-    /// Adds the contact of a watch that starts.
-    fn new_contact(&self) -> Contact {
-        let contact = Contact::new();
-        self.lock_contacts().push(contact.clone());
-        contact
-    }
-
-    /// Returns the time since the watch that has waited longest for data received some; zero without watches.
-    fn since_contact(&self) -> Duration {
-        let contacts = self.lock_contacts();
-        contacts.iter().map(Contact::age).max().unwrap_or_default()
-    }
-
-    fn lock_contacts(&self) -> MutexGuard<'_, Vec<Contact>> {
-        self.contacts.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn mark_watch_synced(&self) {
+    fn mark_watch_synced(&self, watch: WatchId) {
+        self.read().health(watch).note_synced();
         if self.unsynced.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.synced.send_replace(true);
         }

@@ -56,6 +56,7 @@ use kube::core::ObjectMeta;
 
 use super::Index;
 use super::by_namespace::ByNamespace;
+use super::health::WatchHealth;
 use super::stored::{Packing, Stored};
 use crate::object::{Key, Undecodable, Watchable};
 
@@ -129,6 +130,7 @@ struct WatchState {
     list: u32,
     /// The newest resource version delivered since the last list began.
     newest: u64,
+    health: Arc<WatchHealth>,
 }
 
 /// Identifies a watch of a cache.
@@ -162,6 +164,7 @@ impl<K: Watchable> Objects<K> {
     /// Adds a watch, which starts with a list.
     pub(super) fn add_watch(&mut self, namespace: Option<String>) -> WatchId {
         self.watches.push(WatchState {
+            health: Arc::new(WatchHealth::new(namespace.clone())),
             namespace,
             listing: true,
             list: 0,
@@ -173,6 +176,7 @@ impl<K: Watchable> Objects<K> {
     pub(super) fn begin_list(&mut self, watch: WatchId) {
         self.lists += 1;
         let state = &mut self.watches[watch.0];
+        state.health.note_list();
         state.listing = true;
         state.list = u32::try_from(self.lists).unwrap_or(u32::MAX);
         state.newest = 0;
@@ -410,9 +414,21 @@ impl<K: Watchable> Objects<K> {
         self.bytes
     }
 
-    /// Returns the number of lists after the first of each watch.
-    pub(super) fn relists(&self) -> u64 {
-        self.lists.saturating_sub(self.watches.len() as u64)
+    pub(super) fn health(&self, watch: WatchId) -> &Arc<WatchHealth> {
+        &self.watches[watch.0].health
+    }
+
+    /// Returns the health of each watch.
+    pub(super) fn watches(&self) -> impl Iterator<Item = &Arc<WatchHealth>> {
+        self.watches.iter().map(|watch| &watch.health)
+    }
+
+    /// Returns the number of objects in a namespace, or in all.
+    pub(super) fn len_in(&self, namespace: Option<&str>) -> usize {
+        match namespace {
+            Some(namespace) => self.by_key.in_namespace(namespace).count(),
+            None => self.by_key.len(),
+        }
     }
 
     /// Returns the number of own writes that the watches have not delivered.

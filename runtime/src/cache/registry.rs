@@ -11,7 +11,7 @@ use futures::future::BoxFuture;
 use kube::Client;
 use tokio::sync::{mpsc, watch};
 
-use super::{Cache, CacheOptions, CacheStats, PendingWrite, Selection};
+use super::{Cache, CacheOptions, CacheStats, Need, PendingWrite, Selection, WatchStatus};
 use crate::error::Error;
 use crate::object::{Key, Kind, Object, Watchable};
 
@@ -22,7 +22,7 @@ pub(crate) type NamedWatch = (String, RunWatch);
 type RunWatch = BoxFuture<'static, Result<(), Error>>;
 
 /// A cache with its kind erased.
-trait AnyCache: Send + Sync {
+pub(super) trait AnyCache: Send + Sync {
     fn kind(&self) -> String;
     /// Checks the selection.
     fn check(&self) -> Result<(), &'static str>;
@@ -31,7 +31,12 @@ trait AnyCache: Send + Sync {
     fn last_error(&self) -> String;
     fn configure(&self, options: &CacheOptions);
     fn stats(&self) -> CacheStats;
-    fn since_contact(&self) -> Duration;
+    /// Returns the state of each watch.
+    fn status(&self) -> Vec<WatchStatus>;
+    /// Logs each watch that has received no data for `limit`, or receives data again.
+    fn report_stale(&self, limit: Duration);
+    /// Returns the greatest need of all users.
+    fn greatest_need(&self) -> Need;
     /// Returns the resource version of a cached object.
     fn version_of(&self, key: &Key) -> Option<String>;
     fn remove_handlers(&self);
@@ -94,8 +99,16 @@ impl<K: Watchable> AnyCache for Cache<K> {
         Cache::stats(self)
     }
 
-    fn since_contact(&self) -> Duration {
-        Cache::since_contact(self)
+    fn status(&self) -> Vec<WatchStatus> {
+        Cache::status(self)
+    }
+
+    fn report_stale(&self, limit: Duration) {
+        Cache::report_stale(self, limit);
+    }
+
+    fn greatest_need(&self) -> Need {
+        Cache::greatest_need(self)
     }
 
     fn version_of(&self, key: &Key) -> Option<String> {
@@ -151,6 +164,7 @@ impl EarlyCaches {
             return existing;
         }
         let cache = Arc::new(Cache::new(kind.clone(), selection.clone()));
+        cache.need(Need::AtStart);
         self.0.insert(id, cache.clone());
         cache
     }
@@ -205,35 +219,57 @@ impl Caches {
         self.lock().caches.extend(early);
     }
 
-    /// Returns the cache of a kind and selection, creating it on first use. It is kept for as long as the manager.
+    /// Returns the cache of a kind and selection, creating it on first use. It is kept for as long as the manager, which
+    /// waits for its first list.
     pub(crate) fn of<K: Watchable>(&self, kind: &Kind<K>, selection: &Selection) -> Arc<Cache<K>> {
+        self.of_needed(kind, selection, Need::AtStart)
+    }
+
+    /// [`of`](Self::of) for a user with another need.
+    pub(crate) fn of_needed<K: Watchable>(
+        &self,
+        kind: &Kind<K>,
+        selection: &Selection,
+        need: Need,
+    ) -> Arc<Cache<K>> {
         let mut state = self.lock();
         let id = CacheId::of(kind, selection);
         state.late_users.remove(&id);
-        self.find_or_create(&mut state, id, kind, selection)
+        let cache = self.find_or_create(&mut state, id, kind, selection);
+        cache.need(need);
+        cache
     }
 
-    /// [`of`](Self::of) for a late watch, which ends with a [`release`](Self::release).
-    pub(crate) fn retain<K: Watchable>(&self, kind: &Kind<K>, selection: &Selection) -> Arc<Cache<K>> {
+    /// [`of_needed`](Self::of_needed) for a late watch, which ends with a [`release`](Self::release).
+    pub(crate) fn retain<K: Watchable>(
+        &self,
+        kind: &Kind<K>,
+        selection: &Selection,
+        need: Need,
+    ) -> Arc<Cache<K>> {
         let mut state = self.lock();
         let id = CacheId::of(kind, selection);
         let is_kept = state.caches.contains_key(&id) && !state.late_users.contains_key(&id);
         if !is_kept {
             *state.late_users.entry(id.clone()).or_default() += 1;
         }
-        self.find_or_create(&mut state, id, kind, selection)
+        let cache = self.find_or_create(&mut state, id, kind, selection);
+        cache.need(need);
+        cache
     }
 
     /// Ends a use by a late watch. A cache that nobody uses is no longer watched.
-    pub(crate) fn release(&self, id: &CacheId) {
+    pub(crate) fn release<K: Watchable>(&self, cache: &Cache<K>, need: Need) {
+        cache.release_need(need);
+        let id = CacheId::of(&cache.kind, &cache.selection);
         let mut state = self.lock();
-        let Some(users) = state.late_users.get_mut(id) else {
+        let Some(users) = state.late_users.get_mut(&id) else {
             return;
         };
         *users -= 1;
         if *users == 0 {
-            state.late_users.remove(id);
-            if let Some(cache) = state.caches.remove(id) {
+            state.late_users.remove(&id);
+            if let Some(cache) = state.caches.remove(&id) {
                 cache.stop_watches();
             }
         }
@@ -340,58 +376,18 @@ impl Caches {
         }
     }
 
-    /// Waits until every cache has delivered its first list to all its subscribers.
-    pub(crate) async fn synced(&self) {
-        let synced: Vec<_> = self
-            .lock()
-            .caches
-            .values()
-            .map(|cache| cache.watch_synced())
-            .collect();
-        for mut synced in synced {
-            // The cache owns the sender, so the wait cannot fail.
-            let _ = synced.wait_for(|synced| *synced).await;
-        }
-    }
-
-    /// Returns the kind of a cache that is not synced, with the last error of its watch.
-    pub(crate) fn first_unsynced(&self) -> Option<(String, String)> {
-        let state = self.lock();
-        let unsynced = state
-            .caches
-            .values()
-            .filter(|cache| !*cache.watch_synced().borrow());
-        let first = unsynced.min_by_key(|cache| cache.kind())?;
-        Some((first.kind(), first.last_error()))
-    }
-
-    /// Returns a function that returns the numbers of all caches, for as long as there are some.
-    pub(crate) fn stats(&self) -> impl Fn() -> Vec<CacheStats> + Send + Sync + 'static {
+    /// Returns a function that returns all caches, and keeps none of them.
+    pub(super) fn weakly_all(&self) -> impl Fn() -> Vec<Arc<dyn AnyCache>> + Send + Sync + 'static {
         let registry = Arc::downgrade(&self.0);
         move || {
-            let caches = registry.upgrade().map(|registry| Self(registry).all());
-            caches.iter().flatten().map(|cache| cache.stats()).collect()
+            registry
+                .upgrade()
+                .map(|registry| Self(registry).all())
+                .unwrap_or_default()
         }
     }
 
-    /// Returns a function that describes the cache that has been without data for longest, if that is at least `limit`.
-    pub(crate) fn find_stale(&self, limit: Duration) -> impl Fn() -> Option<String> + Send + Sync + 'static {
-        let registry = Arc::downgrade(&self.0);
-        move || {
-            let caches = Self(registry.upgrade()?).all();
-            let oldest = caches.iter().max_by_key(|cache| cache.since_contact())?;
-            let age = oldest.since_contact();
-            (age >= limit).then(|| {
-                let (kind, error) = (oldest.kind(), oldest.last_error());
-                format!(
-                    "no data for the cache of {kind} for {} s; last error: {error}",
-                    age.as_secs()
-                )
-            })
-        }
-    }
-
-    fn all(&self) -> Vec<Arc<dyn AnyCache>> {
+    pub(super) fn all(&self) -> Vec<Arc<dyn AnyCache>> {
         self.lock().caches.values().cloned().collect()
     }
 

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use super::Cache;
+use super::{Cache, WatchStatus};
 use crate::object::{Key, Watchable};
 
 /// The numbers of one cache at one moment.
@@ -30,19 +30,50 @@ pub(crate) struct CacheStats {
 
 impl<K: Watchable> Cache<K> {
     pub(super) fn stats(&self) -> CacheStats {
-        let since_contact = self.since_contact();
         let objects = self.read();
+        let ages = objects.watches().map(|watch| watch.contact.age());
         CacheStats {
             kind: self.kind.group_kind(),
-            content: if K::metadata_api() { "metadata" } else { "whole" },
+            content: content_of::<K>(),
             selection: self.selection.to_string(),
             objects: objects.by_key.len(),
             bytes: objects.bytes(),
-            since_contact,
-            relists: objects.relists(),
-            watch_errors: self.watch_errors(),
+            since_contact: ages.max().unwrap_or_default(),
+            relists: objects.watches().map(|watch| watch.relists()).sum(),
+            watch_errors: objects.watches().map(|watch| watch.errors()).sum(),
             own_writes: objects.own_writes(),
             undecodable: objects.undecodable.keys().cloned().collect(),
         }
     }
+
+    /// Returns the state of each watch.
+    pub(super) fn status(&self) -> Vec<WatchStatus> {
+        let (need, objects) = (self.greatest_need(), self.read());
+        let watches = objects.watches().map(|watch| WatchStatus {
+            kind: self.kind.group_kind(),
+            content: content_of::<K>(),
+            selection: self.selection.to_string(),
+            namespace: watch.namespace.clone(),
+            need,
+            synced: watch.is_synced(),
+            since_contact: watch.contact.age(),
+            last_error: watch.last_error(),
+            objects: objects.len_in(watch.namespace.as_deref()),
+            relists: watch.relists(),
+            errors: watch.errors(),
+        });
+        watches.collect()
+    }
+
+    /// Logs each watch that has received no data for `limit`, or receives data again.
+    pub(super) fn report_stale(&self, limit: Duration) {
+        let watches: Vec<_> = self.read().watches().cloned().collect();
+        for watch in watches {
+            watch.report(&self.kind.group_kind(), &self.selection.to_string(), limit);
+        }
+    }
+}
+
+fn content_of<K: Watchable>() -> &'static str {
+    if K::metadata_api() { "metadata" } else { "whole" }
 }

@@ -1,5 +1,7 @@
 //! Changes delivered to subscribers, and own writes.
 
+use std::sync::Mutex;
+
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Resource;
 use kube::core::ObjectMeta;

@@ -20,7 +20,8 @@ impl<S: Send + Sync + 'static> Ctx<S> {
     /// mapping differs.
     ///
     /// The call does not wait for the API server; use the returned [`Watching`] for that. If the kind is not served or
-    /// may not be watched, the error is logged and the watch is retried.
+    /// may not be watched, the error is logged and the watch is retried; the process stays ready unless the watch is
+    /// [`required`](Watch::required).
     ///
     /// ```no_run
     /// # use std::sync::Arc;
@@ -44,7 +45,7 @@ impl<S: Send + Sync + 'static> Ctx<S> {
         M: MapsLate<W, S>,
     {
         let caches = self.caches();
-        let (kind, selection) = watch.watched();
+        let (kind, selection, need) = watch.watched();
         let Some(target) = self.watch_target() else {
             // In a test, the cache holds the objects that the test added.
             let cache = caches.of(kind, selection);
@@ -65,11 +66,11 @@ impl<S: Send + Sync + 'static> Ctx<S> {
         {
             return Ok(Watching { cache });
         }
-        let cache = caches.retain(kind, selection);
+        let cache = caches.retain(kind, selection, need);
         let handler = match watch.subscribe_late(&cache, target, self) {
             Ok(handler) => handler,
             Err(error) => {
-                caches.release(&named.1);
+                caches.release(&cache, need);
                 return Err(error);
             }
         };
@@ -80,10 +81,10 @@ impl<S: Send + Sync + 'static> Ctx<S> {
             "watch added"
         );
         let remove = {
-            let (cache, caches, id) = (Arc::clone(&cache), caches.clone(), named.1.clone());
+            let (cache, caches) = (Arc::clone(&cache), caches.clone());
             move || {
                 cache.unsubscribe(handler);
-                caches.release(&id);
+                caches.release(&cache, need);
             }
         };
         late_watches.insert(named, Box::new(remove));

@@ -26,7 +26,7 @@ use kube::{Client, ResourceExt};
 
 use crate::action::Action;
 use crate::backoff::Backoff;
-use crate::cache::{Cache, CacheEvent, Caches, Change, Index, Selection};
+use crate::cache::{Cache, CacheEvent, Caches, Change, Index, Need, Selection};
 use crate::ctx::{Ctx, WatchTarget};
 use crate::deadline::scale;
 use crate::debug::ControllerQueue;
@@ -70,6 +70,7 @@ pub struct Controller<K: Watchable, S> {
     name: String,
     kind: Kind<K>,
     selection: Selection,
+    need: Need,
     filter: Option<Predicate<K>>,
     state: S,
     concurrency: usize,
@@ -174,6 +175,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
             name: kind.name().to_lowercase(),
             kind,
             selection: Selection::all(),
+            need: Need::AtStart,
             filter: None,
             state,
             concurrency: DEFAULT_CONCURRENCY,
@@ -243,6 +245,13 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
     /// between them.
     pub fn selecting(mut self, selection: Selection) -> Self {
         self.selection = selection;
+        self
+    }
+
+    /// Makes the process unready while the watch of the controller's own kind receives no data, as
+    /// [`Watch::required`] does for other kinds.
+    pub fn required(mut self) -> Self {
+        self.need = Need::Always;
         self
     }
 
@@ -494,6 +503,7 @@ impl<K: Watchable, S: Send + Sync + 'static> AnyController for Controller<K, S> 
             name,
             kind,
             selection,
+            need,
             filter,
             state,
             concurrency,
@@ -538,7 +548,7 @@ impl<K: Watchable, S: Send + Sync + 'static> AnyController for Controller<K, S> 
             Some(WatchTarget::new(&kind, &queue)),
         );
         let worker = Arc::new(Worker {
-            cache: caches.of(&kind, &selection),
+            cache: caches.of_needed(&kind, &selection, need),
             queue: Arc::clone(&queue),
             deleted: Arc::default(),
             conflicts: Mutex::default(),

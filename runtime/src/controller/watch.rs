@@ -9,7 +9,7 @@ use kube::core::PartialObjectMeta;
 use kube::runtime::reflector::ObjectRef;
 
 use super::mapping::{ByChange, ByMap, ByOwner, Keys, KindOf, Maps, MapsLate};
-use crate::cache::{Cache, CacheEvent, Change, HandlerId, Selection};
+use crate::cache::{Cache, CacheEvent, Change, HandlerId, Need, Selection};
 use crate::ctx::{Ctx, WatchTarget};
 use crate::error::Error;
 use crate::object::{DynamicKind, Key, Kind, Object, Watchable};
@@ -39,6 +39,7 @@ use crate::request::{KeyRequest, Request};
 pub struct Watch<W: Watchable, M = ByOwner> {
     kind: Kind<W>,
     selection: Selection,
+    need: Need,
     filter: Option<Predicate<W>>,
     map: M,
 }
@@ -151,6 +152,7 @@ impl<W: Watchable, M> Watch<W, M> {
         Self {
             kind,
             selection: Selection::all(),
+            need: Need::AtStart,
             filter: None,
             map,
         }
@@ -170,6 +172,31 @@ impl<W: Watchable, M> Watch<W, M> {
         self.selection = selection;
         self
     }
+
+    /// Starts the manager without waiting for the watch, for a kind that may not be installed.
+    ///
+    /// Until the kind is served, its cache is empty; [`Cached::is_synced`](crate::Cached::is_synced) tells that from no
+    /// objects. The watch is retried, and reconciles once it delivers. By default, the manager waits for the first list
+    /// of each watch, and exits with an error if it takes longer than
+    /// [`cache_sync_timeout`](crate::Manager::cache_sync_timeout).
+    ///
+    /// If something else needs the same cache, the manager waits for it. A watch added by [`Ctx::watch`](crate::Ctx::watch)
+    /// is always optional at the start.
+    pub fn optional(mut self) -> Self {
+        self.need = Need::Optional;
+        self
+    }
+
+    /// Makes the process unready while the watch receives no data for
+    /// [`cache_stale_after`](crate::Manager::cache_stale_after), because it can serve nobody without.
+    ///
+    /// By default, a watch that receives no data any more, such as one whose RoleBinding was removed, is logged and
+    /// counted, and the process stays ready for its webhooks and everything else. All replicas lose the same watches at
+    /// the same time: require one only if answers from old data are worse than none.
+    pub fn required(mut self) -> Self {
+        self.need = Need::Always;
+        self
+    }
 }
 
 impl<W: Watchable, M> Watch<W, M> {
@@ -182,7 +209,7 @@ impl<W: Watchable, M> Watch<W, M> {
     ) where
         M: Maps<K, W, S>,
     {
-        let cache = ctx.caches().of(&self.kind, &self.selection);
+        let cache = ctx.caches().of_needed(&self.kind, &self.selection, self.need);
         let keys = self.map.keys_of(&KindOf(kind.clone()));
         enqueue_changes(&cache, self.filter, keys, Arc::clone(queue), ctx.clone());
     }
@@ -202,9 +229,9 @@ impl<W: Watchable, M> Watch<W, M> {
         Ok(enqueue_changes(cache, self.filter, keys, queue, ctx.clone()))
     }
 
-    /// Returns the kind and selection that identify the cache to watch.
-    pub(crate) fn watched(&self) -> (&Kind<W>, &Selection) {
-        (&self.kind, &self.selection)
+    /// Returns the kind and selection that identify the cache to watch, and the need for it.
+    pub(crate) fn watched(&self) -> (&Kind<W>, &Selection, Need) {
+        (&self.kind, &self.selection, self.need)
     }
 }
 

@@ -323,9 +323,9 @@ impl Manager {
 
     /// Adds a check to `/readyz`, the readiness probe.
     ///
-    /// Two checks are built in: `caches` fails until the caches are synced and while one is
-    /// [stale](Self::cache_stale_after), and `webhook`, present when webhooks are
-    /// served, fails while their server does not complete a TLS handshake. An operator with conversion webhooks has no
+    /// Two checks are built in: `caches` fails until the caches are synced, and afterwards as
+    /// [`cache_stale_after`](Self::cache_stale_after) says; `webhook`, present when webhooks are served, fails while their
+    /// server does not complete a TLS handshake. An operator with conversion webhooks has no
     /// `caches` check: its caches may need a conversion to sync, and the API server reaches only ready pods.
     pub fn readyz_check<F, E>(
         mut self,
@@ -416,12 +416,16 @@ impl Manager {
         Cached::new(self.early_caches.of(&Kind::of_type(), selection))
     }
 
-    /// Sets the time after which a cache without any data from the API server, events and bookmarks alike, is stale.
+    /// Sets the time after which a watch without any data from the API server, events and bookmarks alike, is stale.
     /// Defaults to 5 min.
     ///
-    /// The `caches` check of `/readyz` then fails and names the kind. A shorter time than 3 min would be reached by a
-    /// single lost connection. With conversion webhooks there is no `caches` check; see
-    /// [`readyz_check`](Self::readyz_check).
+    /// A stale watch is logged with its last error, and again once it receives data. The process stays ready, because it
+    /// can do the rest of its work: the `caches` check of `/readyz` fails only for a watch that is
+    /// [`required`](crate::Watch::required), and in a process without webhooks while all watches are stale. If the API
+    /// server was gone, it needs the webhooks at once when it is back.
+    ///
+    /// A shorter time than 3 min would be reached by a single lost connection. With conversion webhooks there is no
+    /// `caches` check; see [`readyz_check`](Self::readyz_check).
     pub fn cache_stale_after(mut self, limit: Duration) -> Self {
         self.stale_after = limit;
         self

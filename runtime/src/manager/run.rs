@@ -21,7 +21,7 @@ use crate::cache::{Caches, NamedWatch};
 use crate::client::ClientSettings;
 use crate::controller::{ManagerResources, PreparedController};
 use crate::deadline::deadline_after;
-use crate::error::ManagerError;
+use crate::error::{Error, ManagerError};
 use crate::events::WaitingEvents;
 use crate::leader_election::{Election, Fence, Leadership, LeaseTimes, pod_namespace, start_watchdog};
 use crate::metrics::Metrics;
@@ -77,6 +77,7 @@ pub(super) struct Run {
     on_loss: OnLoss,
     leadership: Option<Leadership>,
     sync_timeout: Duration,
+    stale_after: Duration,
     lease: LeaseTimes,
     caches: Caches,
     /// Controllers that have not been started.
@@ -201,10 +202,12 @@ impl Run {
         // With conversion webhooks there is no `caches` check, because it would deadlock: to list objects stored in
         // another version, the API server calls the conversion webhook, which it reaches only while this pod is ready.
         if !routes.has_conversions() {
-            let (synced, find_stale) = (Arc::clone(&ready), caches.find_stale(stale_after));
+            // If the API server is gone, it must find the webhooks at once when it is back.
+            let any_counts = routes.is_empty();
+            let (synced, find_unready) = (Arc::clone(&ready), caches.find_unready(stale_after, any_counts));
             probes.add_readyz("caches", move || {
                 let problem = match synced.load(Ordering::Acquire) {
-                    true => find_stale(),
+                    true => find_unready(),
                     false => Some("caches are not synced yet".to_owned()),
                 };
                 std::future::ready(problem.map_or(Ok(()), Err))
@@ -239,6 +242,7 @@ impl Run {
             on_loss,
             leadership: None,
             sync_timeout,
+            stale_after,
             lease,
             caches,
             controllers,
@@ -418,6 +422,9 @@ impl Run {
     /// Starts the watches and waits until the first list of each has been delivered to all controllers.
     async fn sync_caches(&mut self) -> Result<(), ManagerError> {
         self.caches.start();
+        let report = self.caches.clone().report_stale(self.stale_after);
+        let report = report.map(|()| Err(Error::new("the report has ended")));
+        self.phases.watches.spawn("the report on watches", report);
         let timeout = self.sync_timeout;
         tokio::select! {
             synced = tokio::time::timeout(timeout, self.caches.synced()) => match synced {

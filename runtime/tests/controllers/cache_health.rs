@@ -1,14 +1,20 @@
 //! Metrics and readiness of caches, and how they list.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::ResourceExt;
+use kube::api::{ApiResource, DynamicObject};
+use kube::client::Body;
+use kube::core::GroupVersionKind;
 use kube::runtime::watcher::{InitialListStrategy, ListSemantic};
+use kube::{Client, ResourceExt};
 use rbuilder::envtest::ReservedPort;
+use rbuilder::metrics::Metrics;
 use rbuilder::testing::eventually;
-use rbuilder::{Action, Controller, Ctx, Manager, ManagerArgs, Result};
+use rbuilder::{Action, Controller, Ctx, DynamicKind, Manager, ManagerArgs, ObjectRef, Result, Watch};
+use serde_json::json;
 
 use crate::support::{Memo, Operator, Place, SOON, Seen, Server, copy, get, memo, on_both_servers};
 
@@ -17,7 +23,14 @@ on_both_servers!(
     a_streaming_list_and_small_pages_deliver_all_objects,
 );
 
+/// Adds a watch of a missing kind for memos with two of the names.
 async fn look(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
+    let ghosts = || Watch::mapped_dynamic(&ghosts(), to_nothing);
+    match memo.name_any().as_str() {
+        "late" => drop(ctx.watch("ghosts", ghosts())?),
+        "required" => drop(ctx.watch("ghosts", ghosts().required())?),
+        _ => {}
+    }
     ctx.note(&memo.name_any());
     Ok(Action::await_change())
 }
@@ -93,35 +106,195 @@ async fn a_streaming_list_and_small_pages_deliver_all_objects(server: Server) {
     }
 }
 
-/// A cache that receives nothing makes its process unready, and ready again once it receives something.
-#[tokio::test]
-async fn a_stale_cache_fails_readiness() {
-    let place = Place::new(Server::fake()).await;
-    let reserved = ReservedPort::reserve().unwrap();
-    let address = format!("127.0.0.1:{}", reserved.number());
-    let args = ManagerArgs {
-        watch_namespace: place.namespace.clone(),
-        health_probe_bind_address: address.clone(),
-        ..ManagerArgs::for_tests()
-    };
-    let seen = Seen::default();
-    let manager = Manager::with_client("stale.example.com", place.env.client(), args)
-        .cache_stale_after(Duration::from_secs(2))
-        .controller(Controller::new(look, seen.clone()));
-    let operator = Operator::start(manager);
-    let status = |expected: &'static str| {
-        let address = &address;
-        async move {
-            eventually(SOON, || async {
-                let response = get(address, "/readyz/caches").await;
-                response.is_ok_and(|response| response.contains(expected))
-            })
-            .await;
+/// An operator with probes, whose caches are stale after two seconds.
+struct Probed {
+    place: Place,
+    address: String,
+    metrics: Metrics,
+    seen: Seen,
+    operator: Operator,
+}
+
+impl Probed {
+    /// Starts a manager of these namespaces, with `look` as its reconcile function.
+    async fn start(
+        place: Place,
+        client: Client,
+        namespaces: &str,
+        controller: impl FnOnce(Controller<Memo, Seen>) -> Controller<Memo, Seen>,
+    ) -> Self {
+        let reserved = ReservedPort::reserve().unwrap();
+        let address = format!("127.0.0.1:{}", reserved.number());
+        let args = ManagerArgs {
+            watch_namespace: namespaces.to_owned(),
+            health_probe_bind_address: address.clone(),
+            ..ManagerArgs::for_tests()
+        };
+        let seen = Seen::default();
+        let manager = Manager::with_client("stale.example.com", client, args)
+            .cache_stale_after(Duration::from_secs(2))
+            .controller(controller(Controller::new(look, seen.clone())));
+        let metrics = manager.metrics().clone();
+        let operator = Operator::start(manager);
+        Self {
+            place,
+            address,
+            metrics,
+            seen,
+            operator,
         }
-    };
-    status(" 200 ").await;
-    status(" 500 ").await;
-    place.create(memo("news", "")).await;
-    status(" 200 ").await;
+    }
+
+    async fn readiness(&self) -> String {
+        get(&self.address, "/readyz/caches").await.unwrap_or_default()
+    }
+
+    async fn wait_for(&self, expected: &str) {
+        eventually(SOON, || async {
+            let readiness = self.readiness().await;
+            match readiness.contains(expected) {
+                true => Ok(()),
+                false => Err(readiness),
+            }
+        })
+        .await;
+    }
+
+    /// Returns the seconds since the last data of a kind.
+    fn since_contact(&self, kind: &str) -> f64 {
+        let text = self.metrics.text();
+        let start = format!("rbuilder_cache_seconds_since_contact{{kind=\"{kind}\"");
+        let line = text.lines().find(|line| line.starts_with(&start));
+        let value = line.and_then(|line| line.rsplit(' ').next());
+        value.and_then(|value| value.parse().ok()).unwrap_or_default()
+    }
+
+    /// Returns the readiness at a moment when a kind has been without data for three seconds, and a memo has just been
+    /// delivered.
+    async fn readiness_without(&self, kind: &str) -> String {
+        eventually(SOON, || async { self.since_contact(kind) > 3.0 }).await;
+        self.place.create(memo("news", "")).await;
+        eventually(SOON, || async { self.seen.count("news") > 0 }).await;
+        self.readiness().await
+    }
+}
+
+/// A process without webhooks that receives nothing at all is not ready, until it receives something.
+#[tokio::test]
+async fn a_process_without_any_data_is_not_ready() {
+    let place = Place::new(Server::fake()).await;
+    let (client, namespace) = (place.env.client(), place.namespace.clone());
+    let probed = Probed::start(place, client, &namespace, |controller| controller).await;
+    probed.wait_for(" 200 ").await;
+    probed
+        .wait_for("no data from the watch of Memo.controllers.example.com in namespace")
+        .await;
+    probed.place.create(memo("news", "")).await;
+    probed.wait_for(" 200 ").await;
+    probed.operator.stop().await.unwrap();
+}
+
+/// A kind that is not installed.
+fn ghosts() -> DynamicKind {
+    let gvk = GroupVersionKind::gvk("no.example.com", "v1", "Ghost");
+    DynamicKind::namespaced(ApiResource::from_gvk(&gvk))
+}
+
+fn to_nothing(_: &DynamicObject, _: &Ctx<Seen>) -> Vec<ObjectRef<Memo>> {
+    Vec::new()
+}
+
+#[tokio::test]
+async fn a_late_watch_of_a_missing_kind_leaves_the_process_ready() {
+    for required in [false, true] {
+        let place = Place::new(Server::fake()).await;
+        place
+            .create(memo(if required { "required" } else { "late" }, ""))
+            .await;
+        let (client, namespace) = (place.env.client(), place.namespace.clone());
+        let probed = Probed::start(place, client, &namespace, |controller| controller).await;
+        let readiness = probed.readiness_without("Ghost.no.example.com").await;
+        match required {
+            true => assert!(
+                readiness.contains("no data from the watch of Ghost.no.example.com in namespace")
+                    && readiness.contains("is the CRD installed?"),
+                "{readiness}"
+            ),
+            false => assert!(readiness.contains(" 200 "), "{readiness}"),
+        }
+        probed.operator.stop().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_namespace_that_may_not_be_read_any_more_leaves_the_process_ready() {
+    for required in [false, true] {
+        let place = Place::new(Server::fake()).await;
+        let lost = place.env.namespace("lost").await;
+        let (is_lost, inner) = (Arc::new(AtomicBool::new(false)), place.env.client());
+        let client = {
+            let (is_lost, path) = (Arc::clone(&is_lost), format!("/namespaces/{lost}/"));
+            let service = tower::service_fn(move |request: http::Request<Body>| {
+                let is_refused = is_lost.load(Ordering::Relaxed) && request.uri().path().contains(&path);
+                let inner = inner.clone();
+                async move {
+                    if is_refused {
+                        return Ok(forbidden());
+                    }
+                    inner.send(request).await
+                }
+            });
+            Client::new(service, "default")
+        };
+        let namespaces = format!("{},{lost}", place.namespace);
+        let probed = Probed::start(place, client, &namespaces, |controller| match required {
+            true => controller.required(),
+            false => controller,
+        })
+        .await;
+        probed.wait_for(" 200 ").await;
+        is_lost.store(true, Ordering::Relaxed);
+        if let Server::Fake(server) = &probed.place.env {
+            server.drop_watches();
+        }
+        let readiness = probed.readiness_without("Memo.controllers.example.com").await;
+        match required {
+            true => assert!(
+                readiness.contains(" 500 ")
+                    && readiness.contains(&format!("in namespace {lost}"))
+                    && readiness.contains("not allowed"),
+                "{readiness}"
+            ),
+            false => assert!(readiness.contains(" 200 "), "{readiness}"),
+        }
+        probed.operator.stop().await.unwrap();
+    }
+}
+
+/// Returns the answer to a request without permission.
+fn forbidden() -> http::Response<Body> {
+    let status = json!({ "kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden",
+        "message": "not allowed", "code": 403 });
+    let response = http::Response::builder().status(403);
+    response
+        .body(Body::from(status.to_string().into_bytes()))
+        .unwrap()
+}
+
+/// The manager starts without the kind, and tells an empty cache from one that is not filled.
+#[tokio::test]
+async fn a_manager_starts_without_an_optional_watch() {
+    async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
+        let is_filled = ctx.cached_dynamic(&ghosts())?.is_synced();
+        ctx.note(&format!("{} {is_filled}", memo.name_any()));
+        Ok(Action::await_change())
+    }
+    let place = Place::new(Server::fake()).await;
+    place.create(memo("memo", "")).await;
+    let seen = Seen::default();
+    let watch = Watch::mapped_dynamic(&ghosts(), to_nothing).optional();
+    let controller = Controller::new(reconcile, seen.clone()).watch(watch);
+    let operator = Operator::start(place.manager().controller(controller));
+    eventually(SOON, || async { seen.count("memo false") == 1 }).await;
     operator.stop().await.unwrap();
 }

@@ -1,0 +1,125 @@
+//! What the caches of a manager say about its state: whether they are filled and receive data, and their numbers.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::registry::AnyCache;
+use super::{CacheStats, Caches, Need, WatchStatus};
+
+/// Bounds of the period between two looks for watches without data.
+const MIN_REPORT_PERIOD: Duration = Duration::from_millis(100);
+const MAX_REPORT_PERIOD: Duration = Duration::from_secs(10);
+
+impl Caches {
+    /// Waits until every cache that somebody needs at the start has delivered its first list to all its subscribers.
+    pub(crate) async fn synced(&self) {
+        let needed: Vec<_> = self.all().into_iter().filter(is_needed).collect();
+        for cache in needed {
+            // The cache owns the sender, so the wait cannot fail.
+            let _ = cache.watch_synced().wait_for(|synced| *synced).await;
+        }
+    }
+
+    /// Returns the kind of a needed cache that is not synced, with the last error of its watch.
+    pub(crate) fn first_unsynced(&self) -> Option<(String, String)> {
+        let unsynced = self.all().into_iter().filter(is_needed);
+        let unsynced = unsynced.filter(|cache| !*cache.watch_synced().borrow());
+        let first = unsynced.min_by_key(|cache| cache.kind())?;
+        Some((first.kind(), first.last_error()))
+    }
+
+    /// Returns a function that returns the numbers of all caches, for as long as there are some.
+    pub(crate) fn stats(&self) -> impl Fn() -> Vec<CacheStats> + Send + Sync + 'static {
+        let all = self.weakly_all();
+        move || all().iter().map(|cache| cache.stats()).collect()
+    }
+
+    /// Returns a function that returns the state of each watch, ordered by kind, selection and namespace.
+    #[allow(dead_code)] // for whatever shows it
+    pub(crate) fn status(&self) -> impl Fn() -> Vec<WatchStatus> + Send + Sync + 'static {
+        let all = self.weakly_all();
+        move || {
+            let mut status: Vec<_> = all().iter().flat_map(|cache| cache.status()).collect();
+            status.sort_by(|one, other| one.order().cmp(&other.order()));
+            status
+        }
+    }
+
+    /// Returns a function that returns the reason why the process is not ready, if there is one: a watch that somebody
+    /// always needs has received no data for `limit`, or, with `any_counts`, all watches have.
+    pub(crate) fn find_unready(
+        &self,
+        limit: Duration,
+        any_counts: bool,
+    ) -> impl Fn() -> Option<String> + Send + Sync + 'static {
+        let status = self.status();
+        move || {
+            let watches = status();
+            let needed = watches.iter().filter(|watch| watch.need == Need::Always);
+            let oldest = needed.max_by_key(|watch| watch.since_contact);
+            // While any watch receives data, the process can do some of its work.
+            let newest = watches.iter().min_by_key(|watch| watch.since_contact);
+            let stale = oldest.into_iter().chain(newest.filter(|_| any_counts));
+            let mut stale = stale.filter(|watch| watch.since_contact >= limit);
+            stale.next().map(WatchStatus::describe_staleness)
+        }
+    }
+
+    /// Logs watches that receive no data for `limit`, and those that receive data again, for as long as it is polled.
+    pub(crate) async fn report_stale(self, limit: Duration) {
+        let period = (limit / 10).clamp(MIN_REPORT_PERIOD, MAX_REPORT_PERIOD);
+        loop {
+            tokio::time::sleep(period).await;
+            self.all().iter().for_each(|cache| cache.report_stale(limit));
+        }
+    }
+}
+
+/// Returns `true` if the manager waits for the first list of a cache.
+fn is_needed(cache: &Arc<dyn AnyCache>) -> bool {
+    cache.greatest_need() >= Need::AtStart
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+
+    use super::*;
+    use crate::cache::{CacheOptions, Selection};
+    use crate::object::Kind;
+
+    const LIMIT: Duration = Duration::from_secs(300);
+
+    #[tokio::test(start_paused = true)]
+    async fn a_process_is_unready_without_what_it_needs() {
+        let nowhere = kube::Config::new("http://127.0.0.1:9".parse().unwrap());
+        let client = kube::Client::try_from(nowhere).unwrap();
+        let (caches, _watches) = Caches::new(client, Vec::new(), CacheOptions::default());
+        let all = Selection::all();
+        let maps = caches.of::<ConfigMap>(&Kind::of_type(), &all);
+        let secrets = caches.of::<Secret>(&Kind::of_type(), &all);
+        let (_, maps) = maps.add_watch(Some("a".to_owned()));
+        secrets.add_watch(None);
+        let (with_webhooks, without) = (
+            caches.find_unready(LIMIT, false),
+            caches.find_unready(LIMIT, true),
+        );
+        let check = |expected: [Option<&str>; 2]| {
+            let expected = expected.map(|expected| expected.map(str::to_owned));
+            assert_eq!([with_webhooks(), without()], expected);
+        };
+        check([None, None]);
+        tokio::time::advance(LIMIT).await;
+        maps.note_error("refused".to_owned());
+        let none = "no data from the watch of ConfigMap in namespace a for 300 s; last error: refused";
+        check([None, Some(none)]);
+        maps.contact.note();
+        check([None, None]);
+        secrets.need(Need::Always);
+        let secret =
+            "no data from the watch of Secret for 300 s; last error: no response from the API server yet";
+        check([Some(secret), Some(secret)]);
+        secrets.release_need(Need::Always);
+        check([None, None]);
+    }
+}
