@@ -18,7 +18,7 @@
 //! | flow control, for each attempt | [`flow_control`] |
 //! | metrics | [`CountRequests`](crate::metrics::CountRequests) |
 //! | warnings of the API server | [`warnings`] |
-//! | failures to reach the API server | [`reachability`] |
+//! | failures to reach the API server | [`reachability`], [`no_response`] |
 //! | time without data | [`timeout`] |
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -31,12 +31,14 @@ use kube::client::{Body, ClientBuilder};
 use kube::{Client, Config};
 use tower::layer::layer_fn;
 use tower::retry::RetryLayer;
+use tower::util::MapResultLayer;
 use tower::{BoxError, Service, service_fn};
 
 use crate::metrics::Metrics;
 
 mod flow_control;
 mod layer;
+mod no_response;
 mod prepare;
 mod reachability;
 mod request;
@@ -48,8 +50,9 @@ mod warnings;
 pub(crate) use flow_control::FlowControl;
 pub use layer::ClientService;
 pub(crate) use layer::add_layer;
+pub(crate) use no_response::{find_no_response, is_unreachable};
 use prepare::{Prepared, TIMEOUT};
-pub(crate) use reachability::{Reachability, find_no_response, is_unreachable};
+pub(crate) use reachability::Reachability;
 use request::add_parameter;
 use retry::Retries;
 use timeout::WithTimeout;
@@ -76,7 +79,7 @@ pub(crate) fn new_manager_client(
     Ok(ClientBuilder::try_from(config)?
         .with_layer(&layer_fn(Shared::new))
         .with_layer(&layer_fn(WithTimeout::new))
-        .with_layer(&layer_fn(|inner| settings.reachability.watch(inner, &server)))
+        .with_layer(&MapResultLayer::new(settings.reachability.observe(&server)))
         .with_layer(&layer_fn(LogWarnings::new))
         .with_layer(&counted)
         .with_layer(&layer_fn(|inner| settings.flow_control.limit(inner)))
@@ -100,7 +103,7 @@ pub(crate) fn new_lease_client(
     config.default_retry = false;
     config.connect_timeout = Some(timeout);
     Ok(ClientBuilder::try_from(config)?
-        .with_layer(&layer_fn(|inner| settings.reachability.watch(inner, &server)))
+        .with_layer(&MapResultLayer::new(settings.reachability.observe(&server)))
         .with_layer(&counted)
         .with_layer(&layer_fn(|inner| {
             Prepared::new(inner, settings.user_agent.clone(), timeout)

@@ -1,26 +1,21 @@
-//! Failures to reach the API server: said with the address and every cause, and logged once for all callers.
+//! Outages of the API server: logged once for all callers.
 //!
 //! A pod that starts before the network does has dozens of requests that fail several times a second, in caches, workers
-//! and leader election. They would all log one fact. It is logged here: an error when the first request fails and when the
-//! cause changes, and a line when a request is answered again. Behind a load balancer some connections may fail and others
-//! not, so a cause is logged again only when it has not been met for a while. Callers see the error as well and retry;
-//! those that would only log it ask [`is_unreachable`].
+//! and leader election. Only the client sees that all fail for one reason, so it logs that: an error when the first
+//! request fails and when the cause changes, and a line when a request is answered again. Behind a load balancer some
+//! connections may fail and others not, so a cause is logged again only when it has not been met for a while. Callers get
+//! the error as well and retry; those that would only log it ask [`is_unreachable`](super::is_unreachable).
 
-use std::error::Error as StdError;
-use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
-use futures::future::BoxFuture;
 use http::{Request, Response, Uri};
-use hyper_util::client::legacy;
 use kube::Client;
 use kube::client::Body;
 use tokio::time::{Instant, timeout};
-use tower::{BoxError, Service};
+use tower::BoxError;
 
-use crate::error::{causes_of, describe_causes};
+use super::no_response::{NoResponse, find_no_response};
 
 /// Number of causes that are remembered as logged.
 const MAX_CAUSES: usize = 8;
@@ -28,79 +23,6 @@ const MAX_CAUSES: usize = 8;
 const FORGET_AFTER: Duration = Duration::from_secs(120);
 /// Time for the API server to answer when a manager starts outside of a pod.
 const START_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// A request without a response.
-#[derive(Debug)]
-pub(crate) struct NoResponse {
-    /// The message and the address, followed by all causes.
-    message: String,
-    /// `true` if there was no connection: the request was not sent.
-    is_unreachable: bool,
-    cause: BoxError,
-}
-
-impl NoResponse {
-    fn new(address: &str, cause: BoxError) -> Self {
-        let is_unreachable = cause
-            .downcast_ref::<legacy::Error>()
-            .is_some_and(legacy::Error::is_connect);
-        let failure = match is_unreachable {
-            true => format!("cannot reach the API server at {address}"),
-            false => format!("no response from the API server at {address}"),
-        };
-        Self {
-            message: format!("{failure}: {}", explain_causes(&*cause)),
-            is_unreachable,
-            cause,
-        }
-    }
-}
-
-impl fmt::Display for NoResponse {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl StdError for NoResponse {
-    fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        Some(&*self.cause)
-    }
-}
-
-/// rustls' names for the most common causes, with explanations.
-const EXPLANATIONS: [(&str, &str); 3] = [
-    (
-        "UnknownIssuer",
-        "the certificate is signed by an unknown authority",
-    ),
-    // After the authority of a cluster was replaced: its name stays.
-    (
-        "BadSignature",
-        "the certificate is signed by an unknown authority, which has the name of a trusted one",
-    ),
-    ("InvalidContentType", "the server does not speak TLS on this port"),
-];
-
-/// Returns the messages of an error and of all its causes, with an explanation of the most common ones.
-fn explain_causes(error: &(dyn StdError + 'static)) -> String {
-    let mut text = describe_causes(error);
-    let explained = EXPLANATIONS.iter().find(|(name, _)| text.contains(name));
-    if let Some((_, explanation)) = explained {
-        text.push_str(&format!(" ({explanation})"));
-    }
-    text
-}
-
-/// Returns the error of a request without a response among the causes of this one.
-pub(crate) fn find_no_response<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a NoResponse> {
-    causes_of(error).find_map(|cause| cause.downcast_ref())
-}
-
-/// Returns `true` if the API server could not be reached, which has been logged.
-pub(crate) fn is_unreachable(error: &(dyn StdError + 'static)) -> bool {
-    find_no_response(error).is_some_and(|error| error.is_unreachable)
-}
 
 /// The present outage of an API server, as its clients see it. Clones share it.
 #[derive(Clone, Default)]
@@ -117,13 +39,26 @@ struct State {
 }
 
 impl Reachability {
-    /// Returns a service that logs its outages.
-    pub(super) fn watch<S>(&self, inner: S, server: &Uri) -> Watched<S> {
-        let address = server.to_string();
-        Watched {
-            inner,
-            address: address.trim_end_matches('/').into(),
-            reachability: self.clone(),
+    /// Returns a function for the results of a client's requests to this server. It logs outages, and names the server in
+    /// the error of a request without a response.
+    pub(super) fn observe<B>(
+        &self,
+        server: &Uri,
+    ) -> impl FnOnce(Result<Response<B>, BoxError>) -> Result<Response<B>, BoxError> + Clone + use<B> {
+        let address: Arc<str> = server.to_string().trim_end_matches('/').into();
+        let reachability = self.clone();
+        move |result| match result {
+            Ok(response) => {
+                reachability.note_response(&address);
+                Ok(response)
+            }
+            // Of kube's authentication, for example, which has an explanation of its own.
+            Err(error) if error.is::<kube::Error>() => Err(error),
+            Err(error) => {
+                let error = NoResponse::new(&address, error);
+                reachability.note_failure(&error);
+                Err(error.into())
+            }
         }
     }
 
@@ -155,16 +90,16 @@ impl Reachability {
 
     fn note_failure(&self, error: &NoResponse) {
         let mut state = self.lock();
-        if state.is_silent {
+        if !error.is_unreachable || state.is_silent {
             return;
         }
-        let now = Instant::now();
+        let (message, now) = (error.to_string(), Instant::now());
         state.causes.retain(|(_, met)| now < *met + FORGET_AFTER);
-        if let Some((_, met)) = state.causes.iter_mut().find(|(cause, _)| *cause == error.message) {
+        if let Some((_, met)) = state.causes.iter_mut().find(|(cause, _)| *cause == message) {
             *met = now;
         } else if state.causes.len() < MAX_CAUSES {
-            tracing::error!("{}", error.message);
-            state.causes.push((error.message.clone(), now));
+            tracing::error!("{message}");
+            state.causes.push((message, now));
             state.logged_since.get_or_insert(now);
         }
     }
@@ -181,50 +116,6 @@ impl Reachability {
     }
 }
 
-/// A client's service whose outages are logged.
-#[derive(Clone)]
-pub(super) struct Watched<S> {
-    inner: S,
-    address: Arc<str>,
-    reachability: Reachability,
-}
-
-impl<S, A, B> Service<Request<A>> for Watched<S>
-where
-    S: Service<Request<A>, Response = Response<B>, Error = BoxError>,
-    S::Future: Send + 'static,
-{
-    type Response = Response<B>;
-    type Error = BoxError;
-    type Future = BoxFuture<'static, Result<Response<B>, BoxError>>;
-
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        self.inner.poll_ready(context)
-    }
-
-    fn call(&mut self, request: Request<A>) -> Self::Future {
-        let (address, reachability) = (Arc::clone(&self.address), self.reachability.clone());
-        let response = self.inner.call(request);
-        Box::pin(async move {
-            match response.await {
-                Ok(response) => {
-                    reachability.note_response(&address);
-                    Ok(response)
-                }
-                // Of kube's authentication, for example, which has an explanation of its own.
-                Err(error) if error.is::<kube::Error>() => Err(error),
-                Err(error) => {
-                    let error = NoResponse::new(&address, error);
-                    if error.is_unreachable {
-                        reachability.note_failure(&error);
-                    }
-                    Err(error.into())
-                }
-            }
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use jiff::Timestamp;
@@ -234,7 +125,7 @@ mod tests {
     use tokio::net::TcpListener;
 
     use super::*;
-    use crate::client::{ClientSettings, new_lease_client, new_manager_client};
+    use crate::client::{ClientSettings, is_unreachable, new_lease_client, new_manager_client};
     use crate::logging::LogBuffer;
     use crate::metrics::Metrics;
     use crate::tls::Certificates;
@@ -330,11 +221,8 @@ mod tests {
     async fn connections_that_fail_now_and_then_are_logged_now_and_then() {
         let (log, _guard) = LogBuffer::start();
         let reachability = Reachability::default();
-        let failed = NoResponse {
-            message: "cannot reach it".to_owned(),
-            is_unreachable: true,
-            cause: "refused".into(),
-        };
+        let mut failed = NoResponse::new("address", "refused".into());
+        failed.is_unreachable = true;
         for _ in 0..100 {
             reachability.note_failure(&failed);
             reachability.note_response("address");
@@ -343,6 +231,6 @@ mod tests {
         assert_eq!(log.text().lines().count(), 2, "{}", log.text());
         tokio::time::advance(FORGET_AFTER).await;
         reachability.note_failure(&failed);
-        assert_eq!(log.text().matches("cannot reach it").count(), 2);
+        assert_eq!(log.text().matches("refused").count(), 2);
     }
 }
