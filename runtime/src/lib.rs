@@ -248,14 +248,21 @@ pub use webhook::{Denied, Webhook};
 
 pub use kube::runtime::reflector::ObjectRef;
 #[cfg(feature = "envtest")]
+#[doc(inline)]
 pub use rbuilder_testing::envtest;
 #[cfg(feature = "fake")]
+#[doc(inline)]
 pub use rbuilder_testing::fake;
 
 /// Compiles the samples of the controller guide.
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/controllers.md")]
 struct Guide;
+
+/// Compiles the samples of the guide to metrics.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/metrics.md")]
+struct MetricsGuide;
 
 /// Compiles the samples of the testing guide, which need optional features.
 #[cfg(all(doctest, feature = "envtest", feature = "fake"))]

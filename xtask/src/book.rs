@@ -1,24 +1,44 @@
-//! `cargo xtask book`: builds the guide as a book with mdBook, in target/book/.
+//! `cargo xtask book`: builds the guide as a book with mdBook, and the reference of the library with rustdoc, in
+//! target/book/.
 //!
-//! The pages of docs/ are the book's as they are, except for links to files elsewhere in the repository, which a book does
-//! not have: of these the words stay. `cargo xtask tidy` holds all links to what exists.
+//! The pages of docs/ are the book's as they are, except for two kinds of links. A book does not have files elsewhere in
+//! the repository: of links to these the words stay. Links to the reference of the last release, on docs.rs, lead to the
+//! reference of this checkout, which is part of the book, and each page ends with a link to it. `cargo xtask tidy` checks
+//! the other links.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 
 use crate::sh::Cmd;
 use crate::{repo, tools};
 
+/// The reference of the last release.
+pub(crate) const PUBLISHED_REFERENCE: &str = "https://docs.rs/rbuilder-runtime/latest/";
+
+/// The features of the library that its reference shows, as `package.metadata.docs.rs` in runtime/Cargo.toml lists them.
+const FEATURES: &str = "envtest,fake,http2,opentelemetry,testing";
+
+/// The folder of the book that has the reference.
+const REFERENCE: &str = "rustdoc/";
+
+/// The first page of the reference.
+const FIRST_PAGE: &str = "rbuilder/index.html";
+
 /// Builds the book and prints the path of its first page.
+///
+/// # Errors
+///
+/// mdBook or rustdoc failed, or a page has a link to an item that the reference does not have.
 pub(crate) fn build_book() -> Result<()> {
     let mdbook = tools::ensure_tool(&tools::MDBOOK)?;
     let folder = repo::target_folder().join("book");
+    let reference = build_reference(&folder.join("reference"))?;
     let source = folder.join("source");
     if source.exists() {
         fs_err::remove_dir_all(&source)?;
     }
-    copy_pages(&repo::root().join("docs"), &source)?;
+    copy_pages(&repo::root().join("docs"), &source, &reference)?;
     let book = folder.join("html");
     Cmd::program(mdbook)
         .arg("build")
@@ -26,24 +46,82 @@ pub(crate) fn build_book() -> Result<()> {
         .arg("--dest-dir")
         .arg(&book)
         .run()?;
+    // mdBook has emptied the folder.
+    copy_folder(&reference, &book.join(REFERENCE))?;
     println!("{}", book.join("index.html").display());
     Ok(())
 }
 
-fn copy_pages(from: &Path, to: &Path) -> Result<()> {
+/// Builds the reference of the library alone, without that of its dependencies, and returns the folder with its pages.
+fn build_reference(target: &Path) -> Result<PathBuf> {
+    if target.exists() {
+        fs_err::remove_dir_all(target)?;
+    }
+    Cmd::new("cargo doc --no-deps --package rbuilder-runtime --features")
+        .arg(FEATURES)
+        .dir(repo::root())
+        // Pages of other packages in the usual folder would be in the search of this reference.
+        .env("CARGO_TARGET_DIR", target)
+        .env("CARGO_BUILD_BUILD_DIR", repo::target_folder())
+        .run()?;
+    let pages = target.join("doc");
+    ensure!(
+        pages.join(FIRST_PAGE).is_file(),
+        "rustdoc has not written {}",
+        pages.join(FIRST_PAGE).display()
+    );
+    Ok(pages)
+}
+
+fn copy_folder(from: &Path, to: &Path) -> Result<()> {
+    for entry in walkdir::WalkDir::new(from) {
+        let entry = entry?;
+        let target = to.join(entry.path().strip_prefix(from)?);
+        if entry.file_type().is_dir() {
+            fs_err::create_dir_all(target)?;
+        } else {
+            fs_err::copy(entry.path(), target)?;
+        }
+    }
+    Ok(())
+}
+
+fn copy_pages(from: &Path, to: &Path, reference: &Path) -> Result<()> {
     fs_err::create_dir_all(to)?;
     for entry in fs_err::read_dir(from)? {
         let (path, name) = entry.map(|entry| (entry.path(), entry.file_name()))?;
-        let target = to.join(name);
+        let target = to.join(&name);
         if path.is_dir() {
-            copy_pages(&path, &target)?;
+            copy_pages(&path, &target, reference)?;
         } else if path.extension().is_some_and(|extension| extension == "md") {
-            fs_err::write(target, without_outer_links(&fs_err::read_to_string(&path)?))?;
+            let page = fs_err::read_to_string(&path)?;
+            for item in linked_items(&page) {
+                ensure!(
+                    reference.join(item).is_file(),
+                    "{} links to {PUBLISHED_REFERENCE}{item}, which the reference of this checkout does not have",
+                    path.display()
+                );
+            }
+            let page = without_outer_links(&page.replace(PUBLISHED_REFERENCE, REFERENCE));
+            // A link after the list of chapters would be one more chapter.
+            let end = if name == "SUMMARY.md" { "" } else { END_OF_PAGE };
+            fs_err::write(target, page + end)?;
         } else {
             fs_err::copy(path, target)?;
         }
     }
     Ok(())
+}
+
+/// The last line of each page.
+const END_OF_PAGE: &str = "\n---\n\n[Reference of the library](rustdoc/rbuilder/index.html)\n";
+
+/// Returns the paths of the pages of the reference that a page of the guide links to.
+fn linked_items(page: &str) -> impl Iterator<Item = &str> {
+    page.split(PUBLISHED_REFERENCE).skip(1).map(|rest| {
+        let end = rest.find(|c: char| matches!(c, ')' | '#' | '>' | '"') || c.is_whitespace());
+        &rest[..end.unwrap_or(rest.len())]
+    })
 }
 
 /// Returns a page whose links to files above docs/ are plain text.
@@ -78,5 +156,36 @@ mod tests {
         check("a [b](../c.md) d [e](../f)", "a b d e");
         check("[`a`](b.md), [`c`](../d).", "[`a`](b.md), `c`.");
         check("a](../b", "a](../b");
+    }
+
+    #[test]
+    fn links_to_the_reference_are_found() {
+        let check = |page: &str, expected: &[&str]| {
+            assert_eq!(linked_items(page).collect::<Vec<_>>(), expected, "{page}");
+        };
+        let item = |name: &str| format!("{PUBLISHED_REFERENCE}rbuilder/{name}");
+        check("[a](https://docs.rs/kube)", &[]);
+        check(&format!("[a]({})", item("index.html")), &["rbuilder/index.html"]);
+        check(
+            &format!(
+                "[a]: {}\n[b]: {}",
+                item("struct.A.html#method.b"),
+                item("fn.b.html")
+            ),
+            &["rbuilder/struct.A.html", "rbuilder/fn.b.html"],
+        );
+    }
+
+    #[test]
+    fn the_reference_shows_the_features_that_are_published() {
+        let manifest = fs_err::read_to_string(repo::root().join("runtime/Cargo.toml")).unwrap();
+        let features: Vec<_> = FEATURES
+            .split(',')
+            .map(|feature| format!("\"{feature}\""))
+            .collect();
+        assert!(
+            manifest.contains(&format!("features = [{}, ", features.join(", "))),
+            "package.metadata.docs.rs in runtime/Cargo.toml lists other features"
+        );
     }
 }

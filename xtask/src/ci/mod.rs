@@ -140,7 +140,7 @@ const STEPS: &[Step] = &[
     extra_step("project-workflows", "the workflows of a scaffold pass in a clean clone", Cargo, WithServer("xtask workflows")),
     extra_step("image", "the image of a scaffold builds, and its manager reconciles", Cargo, WithServer("xtask image")),
     extra_step("library", "scaffolds build with the library from git and from a path", Cargo, Lines(&["xtask library"])),
-    extra_step("book", "the guide builds as a book", Go, Lines(&["xtask book"])),
+    extra_step("book", "the guide builds as a book, with the reference of the library", Cargo, Lines(&["xtask book"])),
     extra_step("release", "each package compiles as downloaded, and so does a scaffold on them", Cargo, Lines(&["xtask release --dry-run"])),
     extra_step("dev-loop", "the development loop follows edits and leaves nothing", Cargo, WithServer("xtask dev-loop")),
     extra_step("command", "the command passes its tests on this system; part of `tests`", Cargo, Call(steps::test_command)),

@@ -1,9 +1,10 @@
-//! Links of the documents: each leads to a file of the repository and to a heading there, and each page of the guide is in
-//! its two lists.
+//! Links of the documents: each leads to a file of the repository and to a heading there, each page of the guide is in its
+//! two lists, and each one about the library links to its reference.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{File, extension};
+use crate::book::PUBLISHED_REFERENCE;
 
 /// The lists of the pages of the guide: the one that people read in the repository, and that of the book.
 const LISTS: [&str; 2] = ["docs/README.md", "docs/SUMMARY.md"];
@@ -40,7 +41,23 @@ pub(super) fn check_links(paths: &BTreeSet<&str>, files: &[File<'_>]) -> Vec<Str
             .filter(|path| is_page(path) && !listed.contains(**path));
         complaints.extend(lacking.map(|path| format!("{list}: expected a link to {path}")));
     }
+    let unlinked = files.iter().filter(|file| {
+        is_page(file.path) && uses_library(file.text) && !file.text.contains(PUBLISHED_REFERENCE)
+    });
+    complaints.extend(unlinked.map(|page| {
+        format!(
+            "{}: expected a link to the reference of what its code uses, {PUBLISHED_REFERENCE}rbuilder/…",
+            page.path
+        )
+    }));
     complaints
+}
+
+/// Returns true if a page shows code that calls the library.
+fn uses_library(page: &str) -> bool {
+    ["use rbuilder::", "`ctx.", "`Controller", "`Manager"]
+        .iter()
+        .any(|sign| page.contains(sign))
 }
 
 fn is_page(path: &str) -> bool {
@@ -224,5 +241,18 @@ mod tests {
             check_links(&paths, &files),
             ["docs/SUMMARY.md: expected a link to docs/page.md"]
         );
+    }
+
+    #[test]
+    fn pages_about_the_library_link_to_its_reference() {
+        let code = "`ctx.apply(object)`";
+        let expected = "docs/page.md: expected a link to the reference of what its code uses, \
+            https://docs.rs/rbuilder-runtime/latest/rbuilder/…";
+        check(code, &[expected]);
+        check(
+            &format!("{code} [a]({PUBLISHED_REFERENCE}rbuilder/struct.Ctx.html)"),
+            &[],
+        );
+        check("`cargo`", &[]);
     }
 }
