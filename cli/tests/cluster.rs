@@ -10,10 +10,20 @@ use crate::support;
 
 use support::Folder;
 
-/// Prints the file that stands for a rendered directory, and records everything else with its input.
+/// Prints the file that stands for a rendered directory or for the objects of a resource, and records everything else with
+/// its input.
 const KUBECTL: &str = r#"#!/bin/sh
 here=$(dirname "$0")
 if [ "$1" = kustomize ]; then cat "$here/$(echo "$2" | tr / -).yaml"; exit; fi
+case "$*" in
+get*)
+    resource=$4
+    [ ! -e "$here/$resource.json" ] || cat "$here/$resource.json"
+    # Objects are gone once they were asked for twice.
+    if [ -e "$here/$resource.then" ]; then mv "$here/$resource.then" "$here/$resource.json"; fi
+    exit ;;
+api-resources*) printf 'configmaps\nevents\n'; exit ;;
+esac
 echo "$@" >> "$here/calls"
 cat >> "$here/input"
 echo "done by the cluster"
@@ -23,12 +33,22 @@ echo "done by the cluster"
 /// Records how it was called.
 const CARGO: &str = "#!/bin/sh\necho \"$@\" >> \"$(dirname \"$0\")/calls\"\necho \"config $KUBECONFIG\" >> \"$(dirname \"$0\")/calls\"\n[ \"$1\" != run ] || exit 7\n";
 
-const DEPLOYMENT: &str = "\
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: manager, labels: {control-plane: controller-manager}}
-spec: {template: {spec: {containers: [{name: manager, image: 'controller:latest'}]}}}
-";
+const CONTROLLER: &str = r#"{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"labels":{"app.kubernetes.io/name":"shop","control-plane":"controller-manager"},"name":"shop-controller-manager","namespace":"shop-system"},"spec":{"template":{"spec":{"containers":[{"image":"controller:latest","name":"manager"}]}}}}"#;
+const NAMESPACE: &str = r#"{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"shop-system"}}"#;
+const CRD: &str = r#"{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"cups.g.example.com"},"spec":{}}"#;
+
+/// Returns objects as a stream of documents.
+fn documents(objects: &[&str]) -> String {
+    objects.join("\n---\n")
+}
+
+/// Returns objects as kubectl is given them.
+fn list(objects: &[&str]) -> String {
+    format!(
+        r#"{{"apiVersion":"v1","items":[{}],"kind":"List"}}"#,
+        objects.join(",")
+    )
+}
 
 /// Said by `rbuilder deploy` and by `make deploy`.
 const NO_MANAGER: &str =
@@ -49,17 +69,22 @@ impl Scene {
             let mode = std::fs::Permissions::from_mode(0o755);
             std::fs::set_permissions(bin.path().join(name), mode).expect("a mode");
         }
-        bin.write("config-crd.yaml", "kind: CustomResourceDefinition\n");
-        bin.write("config-default.yaml", DEPLOYMENT);
+        bin.write("config-crd.yaml", CRD);
+        bin.write("config-default.yaml", &documents(&[NAMESPACE, CRD, CONTROLLER]));
         Scene { project, bin }
     }
 
     /// Runs a command line. Returns its exit code, and its output and errors together.
     fn run(&self, line: &str) -> (Option<i32>, String) {
-        self.run_with_path(line, &format!("{}:/bin:/usr/bin", self.bin.path().display()))
+        self.run_with(line, &self.path(), &[])
     }
 
-    fn run_with_path(&self, line: &str, path: &str) -> (Option<i32>, String) {
+    /// Returns a `PATH` with the programs.
+    fn path(&self) -> String {
+        format!("{}:/bin:/usr/bin", self.bin.path().display())
+    }
+
+    fn run_with(&self, line: &str, path: &str, variables: &[(&str, &str)]) -> (Option<i32>, String) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_rbuilder"));
         command
             .args(line.split_whitespace())
@@ -68,6 +93,9 @@ impl Scene {
             .env("PATH", path)
             .env_remove("KUBEBUILDER_ASSETS")
             .env_remove("KUBECONFIG")
+            .env_remove("KUBECTL")
+            .env_remove("KUSTOMIZE")
+            .envs(variables.iter().copied())
             // Nothing is installed there.
             .env("HOME", self.bin.path())
             .env("XDG_DATA_HOME", self.bin.path());
@@ -88,51 +116,218 @@ impl Scene {
 #[test]
 fn verbs_render_and_hand_over() {
     let scene = Scene::new();
-    let crds = "kind: CustomResourceDefinition\n";
     let apply = "apply --server-side --force-conflicts -f -";
-    let check = |line: &str, folder: &str, call: &str, input: &str| {
+    let check = |line: &str, calls: &[&str], input: &str| {
         let (code, said) = scene.run(line);
         assert_eq!(code, Some(0), "{line}: {said}");
-        assert!(
-            said.contains(&format!("kubectl kustomize {folder} | kubectl {call}\n")),
-            "{said}"
-        );
         assert!(said.contains("done by the cluster\n"), "{said}");
-        assert_eq!(scene.take("calls"), format!("{call}\n"), "{line}");
+        let expected: String = calls.iter().map(|call| format!("{call}\n")).collect();
+        assert_eq!(scene.take("calls"), expected, "{line}");
         assert_eq!(scene.take("input"), input, "{line}");
     };
-    check("install", "config/crd", apply, crds);
+    let crds = list(&[CRD]);
+    check("install", &[apply], &crds);
     check(
         "install --context kind-a",
-        "config/crd",
-        &format!("--context kind-a {apply}"),
-        crds,
+        &[&format!("--context kind-a {apply}")],
+        &crds,
     );
     check(
         "install --kubeconfig /a/config",
-        "config/crd",
-        &format!("--kubeconfig /a/config {apply}"),
-        crds,
+        &[&format!("--kubeconfig /a/config {apply}")],
+        &crds,
     );
-    check(
-        "uninstall",
-        "config/crd",
-        "delete --ignore-not-found=false -f -",
-        crds,
-    );
+    check("uninstall", &["delete --ignore-not-found=false -f -"], &crds);
     check(
         "undeploy --ignore-not-found",
-        "config/default",
-        "delete --ignore-not-found=true -f -",
-        DEPLOYMENT,
+        &["delete --ignore-not-found=true -f -"],
+        &list(&[CONTROLLER, CRD]),
     );
-    let deployed = r#"{"apiVersion":"v1","items":[{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"labels":{"control-plane":"controller-manager"},"name":"manager"},"spec":{"template":{"spec":{"containers":[{"image":"example.com/shop:1","name":"manager"}]}}}}],"kind":"List"}"#;
+    let namespace = r#"{"apiVersion":"v1","kind":"Namespace","metadata":{"annotations":{"rbuilder.dev/created-by":"rbuilder deploy"},"name":"shop-system"}}"#;
+    let deployed = list(&[
+        NAMESPACE,
+        CRD,
+        &CONTROLLER.replace("controller:latest", "example.com/shop:1"),
+    ]);
     check(
         "deploy --image example.com/shop:1",
-        "config/default",
-        apply,
-        deployed,
+        &["create -f -", apply],
+        &format!("{namespace}{deployed}"),
     );
+}
+
+#[test]
+fn install_renders_conversions_as_they_are_deployed() {
+    let scene = Scene::new();
+    let converted = |service: &str| {
+        CRD.replace(
+            "\"spec\":{}",
+            &format!("\"spec\":{{\"conversion\":\"{service}\"}}"),
+        )
+    };
+    scene.bin.write("config-crd.yaml", &converted("webhook-service"));
+    let deployed = converted("shop-webhook-service");
+    scene
+        .bin
+        .write("config-default.yaml", &documents(&[&deployed, CONTROLLER]));
+    assert_eq!(scene.run("install").0, Some(0));
+    assert_eq!(scene.take("input"), list(&[&deployed]));
+    // A CRD that is not deployed is that of config/crd.
+    scene.bin.write("config-default.yaml", CONTROLLER);
+    assert_eq!(scene.run("install").0, Some(0));
+    assert_eq!(scene.take("input"), list(&[&converted("webhook-service")]));
+}
+
+/// Two Cups with a finalizer and one without.
+const CUPS: &str = r#"{"items":[
+{"apiVersion":"g.example.com/v1","kind":"Cup","metadata":{"name":"a","namespace":"team","finalizers":["g.example.com/clean-up"]}},
+{"apiVersion":"g.example.com/v1","kind":"Cup","metadata":{"name":"b","namespace":"team"}}]}"#;
+
+#[test]
+fn undeploy_deletes_objects_before_the_manager() {
+    let scene = Scene::new();
+    scene.bin.write(
+        "customresourcedefinitions.json",
+        &format!("{{\"items\":[{CRD}]}}"),
+    );
+    scene.bin.write("cups.g.example.com.json", CUPS);
+    scene.bin.write("cups.g.example.com.then", "");
+    let (code, said) = scene.run("undeploy");
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("deleting 2 cups.g.example.com\n"), "{said}");
+    assert!(
+        said.contains(
+            "waiting for 2 objects to end: Cup team/a (finalizer g.example.com/clean-up), Cup team/b\n"
+        ),
+        "{said}"
+    );
+    assert_eq!(
+        scene.take("calls"),
+        "delete cups.g.example.com --all --all-namespaces --wait=false\ndelete --ignore-not-found=false -f -\n"
+    );
+}
+
+#[test]
+fn undeploy_keeps_the_manager_while_finalizers_are_left() {
+    let scene = Scene::new();
+    scene.bin.write(
+        "customresourcedefinitions.json",
+        &format!("{{\"items\":[{CRD}]}}"),
+    );
+    scene.bin.write("cups.g.example.com.json", CUPS);
+    for line in ["undeploy --timeout 1", "uninstall --timeout 1"] {
+        let (code, said) = scene.run(line);
+        assert_eq!(code, Some(1), "{said}");
+        assert!(
+            said.contains("error: 2 objects did not end within 1 s: Cup team/a (finalizer "),
+            "{said}"
+        );
+        assert!(
+            said.contains("`kubectl patch cup.v1.g.example.com --namespace team a "),
+            "{said}"
+        );
+        assert!(
+            !scene.take("calls").contains("delete --ignore-not-found"),
+            "{line}"
+        );
+    }
+}
+
+#[test]
+fn undeploy_keeps_crds_that_another_deployment_uses() {
+    let scene = Scene::new();
+    scene.bin.write(
+        "customresourcedefinitions.json",
+        &format!("{{\"items\":[{CRD}]}}"),
+    );
+    scene.bin.write("cups.g.example.com.json", CUPS);
+    let other = CONTROLLER.replace("shop-system", "other");
+    scene.bin.write(
+        "deployments.apps.json",
+        &format!("{{\"items\":[{CONTROLLER},{other}]}}"),
+    );
+    let (code, said) = scene.run("undeploy");
+    assert_eq!(code, Some(0), "{said}");
+    assert!(
+        said.contains(
+            "the CRDs and their objects stay, because Deployment other/shop-controller-manager uses them"
+        ),
+        "{said}"
+    );
+    assert_eq!(scene.take("calls"), "delete --ignore-not-found=false -f -\n");
+    assert_eq!(scene.take("input"), list(&[CONTROLLER]));
+}
+
+#[test]
+fn undeploy_keeps_a_namespace_of_others() {
+    let scene = Scene::new();
+    let check = |namespace: &str, objects: &str, line: &str, expected: &str| {
+        scene.bin.write("namespaces.json", namespace);
+        scene.bin.write("configmaps.json", objects);
+        let (code, said) = scene.run(line);
+        assert_eq!(code, Some(0), "{said}");
+        let is_deleted = scene.take("calls").contains("delete namespace shop-system");
+        assert_eq!(is_deleted, expected.is_empty(), "{line}: {said}");
+        assert!(said.contains(expected), "{said}");
+    };
+    let created = r#"{"kind":"Namespace","metadata":{"name":"shop-system","annotations":{"rbuilder.dev/created-by":"rbuilder deploy"}}}"#;
+    let default = r#"{"items":[{"kind":"ConfigMap","metadata":{"name":"kube-root-ca.crt","namespace":"shop-system"}}]}"#;
+    let precious =
+        r#"{"items":[{"kind":"ConfigMap","metadata":{"name":"precious","namespace":"shop-system"}}]}"#;
+    check(created, default, "undeploy", "");
+    check(
+        created,
+        precious,
+        "undeploy",
+        "namespace shop-system stays: it contains ConfigMap shop-system/precious\n",
+    );
+    check(
+        NAMESPACE,
+        default,
+        "undeploy",
+        "namespace shop-system stays: `rbuilder deploy` did not create it\n",
+    );
+    check(NAMESPACE, precious, "undeploy --delete-namespace", "");
+    // It is not created again where it is.
+    assert_eq!(scene.run("deploy --image a:1").0, Some(0));
+    assert_eq!(
+        scene.take("calls"),
+        "apply --server-side --force-conflicts -f -\n"
+    );
+}
+
+#[test]
+fn kubectl_and_kustomize_can_be_named() {
+    let scene = Scene::new();
+    let renamed = scene.bin.path().join("microk8s");
+    std::fs::rename(scene.bin.path().join("kubectl"), &renamed).expect("a file");
+    let script = format!("#!/bin/sh\nshift\nexec {} kustomize \"$@\"\n", renamed.display());
+    scene.bin.write("kustomize", &script);
+    let mode = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(scene.bin.path().join("kustomize"), mode).expect("a mode");
+    let named = |kubectl: &str, kustomize: &str| {
+        scene.run_with(
+            "install",
+            &scene.path(),
+            &[("KUBECTL", kubectl), ("KUSTOMIZE", kustomize)],
+        )
+    };
+    let (code, said) = named("microk8s --cluster a", "kustomize build");
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(
+        scene.take("calls"),
+        "--cluster a apply --server-side --force-conflicts -f -\n"
+    );
+    for relative in ["./microk8s", "bin/microk8s"] {
+        let (code, said) = named(relative, "kustomize build");
+        assert_eq!(code, Some(1), "{said}");
+        assert!(
+            said.starts_with(&format!(
+                "error: KUBECTL names `{relative}`, which was not found on the PATH"
+            )),
+            "{said}"
+        );
+    }
 }
 
 #[test]
@@ -143,7 +338,10 @@ fn an_image_has_a_place_and_a_place_has_an_image() {
     assert!(said.contains("--image <IMAGE>"), "{said}");
     scene.bin.write(
         "config-default.yaml",
-        &DEPLOYMENT.replace("controller-manager", "other"),
+        &CONTROLLER.replace(
+            "\"control-plane\":\"controller-manager\"",
+            "\"control-plane\":\"other\"",
+        ),
     );
     let (code, said) = scene.run("deploy --image example.com/shop:1");
     assert_eq!(code, Some(1));
@@ -155,6 +353,7 @@ fn an_image_has_a_place_and_a_place_has_an_image() {
 fn nothing_is_installed_where_nothing_is_rendered() {
     let scene = Scene::new();
     scene.bin.write("config-crd.yaml", "");
+    scene.bin.write("config-default.yaml", CONTROLLER);
     let (code, said) = scene.run("install");
     assert_eq!((code, scene.take("calls").as_str()), (Some(0), ""));
     assert!(said.contains("no CRDs to install"), "{said}");
@@ -176,7 +375,7 @@ fn a_refusal_of_the_cluster_is_the_commands() {
 fn kubectl_is_named_when_it_is_missing() {
     let scene = Scene::new();
     let nowhere = Folder::new();
-    let (code, said) = scene.run_with_path("install", &nowhere.path().display().to_string());
+    let (code, said) = scene.run_with("install", &nowhere.path().display().to_string(), &[]);
     assert_eq!(code, Some(1));
     assert!(
         said.starts_with("error: kubectl was not found: install it"),

@@ -1,4 +1,5 @@
-//! `cargo xtask e2e`: `make test-e2e` passes in a scaffold, and fails with a report where no manager runs.
+//! `cargo xtask e2e`: `make test-e2e` passes in a scaffold, and fails with a report where no manager runs. A deployment into a
+//! namespace of others is removed without harm to them.
 //!
 //! No container runs here. The cluster has the controllers of Kubernetes, and nodes that report Pods as ready; the
 //! manager runs beside it as a process. kind and docker are stand-ins that do nothing, and kubectl forwards a port by
@@ -108,6 +109,8 @@ pub(crate) fn check_end_to_end() -> Result<()> {
     ensure!(!passed, "`make test-e2e` passed without a manager:\n{printed}");
     check_printed(&printed, FAILED)?;
     println!("`make test-e2e` passed beside a manager, and failed with a report without one");
+    scene.check_removal()?;
+    println!("`rbuilder undeploy` left a namespace of others as it was");
     Ok(())
 }
 
@@ -168,13 +171,12 @@ impl Scene {
 
     /// Starts the manager, whose container does not run. It needs its CRD.
     fn start_manager(&self) -> Result<Manager> {
-        let config = |command: Cmd| command.env("KUBECONFIG", &self.kubeconfig);
-        config(self.command("make install")?).run()?;
+        self.in_cluster("make install")?.run()?;
         self.command("cargo build --quiet --bin manager")?.echo().run()?;
         let log = File::create(self.log())?;
-        let manager = self.command("cargo run --quiet --bin manager -- --health-probe-bind-address=0")?;
+        let manager = self.in_cluster("cargo run --quiet --bin manager -- --health-probe-bind-address=0")?;
         let manager = manager.arg(format!("--metrics-bind-address={}", self.metrics));
-        let (mut manager, _) = config(manager).into_parts();
+        let (mut manager, _) = manager.into_parts();
         manager.stdout(log.try_clone()?).stderr(log);
         Ok(Manager(manager.spawn().context("cannot run the manager")?))
     }
@@ -185,6 +187,54 @@ impl Scene {
         let printed = File::create(&path)?;
         let passed = self.command("make test-e2e")?.echo().run_into(&printed).is_ok();
         Ok((passed, fs_err::read_to_string(path)?))
+    }
+
+    /// Deploys into a namespace that has an object of somebody else, and removes the deployment again.
+    fn check_removal(&self) -> Result<()> {
+        let kustomization = self.project.join("config/default/kustomization.yaml");
+        let text = fs_err::read_to_string(&kustomization)?;
+        let text = text.replace("namespace: memcached-operator-system", "namespace: team");
+        fs_err::write(&kustomization, text)?;
+        for line in [
+            "kubectl create namespace team",
+            "kubectl create configmap precious --namespace team --from-literal=a=b",
+            "rbuilder deploy --image example.com/memcached-operator:e2e",
+            "kubectl wait --for=condition=established --timeout=60s crd/memcacheds.example.com",
+            "kubectl apply --namespace team -f config/samples/v1alpha1_memcached.yaml",
+        ] {
+            self.in_cluster(line)?.run()?;
+        }
+        self.set_finalizers("[\"example.com/busy\"]")?;
+        let printed = File::create(self.log())?;
+        let removed = self
+            .in_cluster("rbuilder undeploy --timeout 3")?
+            .run_into(&printed);
+        let printed = self.read_log()?;
+        let named = "Memcached team/memcached-sample (finalizer example.com/busy)";
+        ensure!(
+            removed.is_err() && printed.contains(named),
+            "`rbuilder undeploy` does not fail with `{named}`:\n{printed}"
+        );
+        // The finalizer needs the manager.
+        let manager = "kubectl get deployment memcached-operator-controller-manager --namespace team";
+        self.in_cluster(manager)?.run()?;
+        self.set_finalizers("null")?;
+        self.in_cluster("rbuilder undeploy")?.run()?;
+        self.in_cluster("kubectl get configmap precious --namespace team")?
+            .run()
+    }
+
+    /// Sets the finalizers of the sample in the namespace of others.
+    fn set_finalizers(&self, finalizers: &str) -> Result<()> {
+        let patch = format!("{{\"metadata\":{{\"finalizers\":{finalizers}}}}}");
+        self.in_cluster("kubectl patch memcached memcached-sample --namespace team --type merge --patch")?
+            .arg(patch)
+            .run()
+    }
+
+    /// A command in the project, for the cluster.
+    fn in_cluster(&self, line: &str) -> Result<Cmd> {
+        Ok(self.command(line)?.env("KUBECONFIG", &self.kubeconfig))
     }
 
     fn log(&self) -> PathBuf {

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 /// Label of the Deployments whose image is set, and its value. The Makefile of projects selects by the same.
-const LABEL: (&str, &str) = ("control-plane", "controller-manager");
+pub(crate) const MANAGER_LABEL: (&str, &str) = ("control-plane", "controller-manager");
 
 /// Sets the image of the first container of each Deployment with the label `control-plane=controller-manager`, whatever
 /// image it has, as `make deploy` does. Returns the number of Deployments.
@@ -19,7 +19,7 @@ pub(crate) fn set_image(objects: &mut [Value], image: &str) -> usize {
 }
 
 fn is_manager(object: &Value) -> bool {
-    let (label, value) = LABEL;
+    let (label, value) = MANAGER_LABEL;
     object["kind"] == "Deployment" && object["metadata"]["labels"][label] == value
 }
 

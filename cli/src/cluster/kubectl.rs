@@ -8,6 +8,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow, bail};
+use serde_json::Value;
 
 use crate::flags::ClusterFlags;
 use crate::shell::Shell;
@@ -24,6 +25,10 @@ const NO_CONDITIONS: &str = ".status.conditions accessor error";
 #[derive(Clone, Debug)]
 pub(crate) struct Kubectl {
     program: PathBuf,
+    /// Arguments before all others, as in `microk8s kubectl`.
+    prefix: Vec<OsString>,
+    /// The command that renders a directory, if it is not `kubectl kustomize`.
+    kustomize: Option<(PathBuf, Vec<OsString>)>,
     /// Flags of every command that reaches the cluster.
     target: Vec<OsString>,
     /// The project directory.
@@ -32,7 +37,8 @@ pub(crate) struct Kubectl {
 
 impl Kubectl {
     /// Finds kubectl on the `PATH`, or else beside the binaries of the test environment; `installed` looks for those
-    /// that rbuilder has installed.
+    /// that rbuilder has installed. `KUBECTL` and `KUSTOMIZE` replace `kubectl` and `kubectl kustomize`, as in the
+    /// Makefile of a project.
     ///
     /// # Errors
     /// Fails if there is none.
@@ -41,12 +47,30 @@ impl Kubectl {
         flags: &ClusterFlags,
         installed: impl FnOnce() -> Option<PathBuf>,
     ) -> Result<Kubectl> {
-        let program = find_program(|name| std::env::var_os(name), installed).ok_or_else(|| {
-            anyhow!(
+        let var = |name: &str| std::env::var_os(name);
+        let (name, prefix) = read_command("KUBECTL")?.unwrap_or_else(|| ("kubectl".to_owned(), Vec::new()));
+        let program = find_program(&name, var, installed).ok_or_else(|| match &*name {
+            "kubectl" => anyhow!(
                 "kubectl was not found: install it (https://kubernetes.io/docs/tasks/tools) and put its directory on the \
                  PATH, or run `rbuilder envtest install`, which includes it"
-            )
+            ),
+            name => anyhow!("KUBECTL names `{name}`, which was not found on the PATH"),
         })?;
+        let kustomize = match read_command("KUSTOMIZE")? {
+            // The default of the Makefile.
+            Some((command, words))
+                if words.last().is_some_and(|word| word == "kustomize") && command == name =>
+            {
+                None
+            }
+            Some((command, words)) => {
+                let found = find_program(&command, var, || None);
+                let found = found
+                    .ok_or_else(|| anyhow!("KUSTOMIZE names `{command}`, which was not found on the PATH"))?;
+                Some((found, words))
+            }
+            None => None,
+        };
         let mut target = Vec::new();
         if let Some(kubeconfig) = &flags.kubeconfig {
             target.push(OsString::from("--kubeconfig"));
@@ -58,6 +82,8 @@ impl Kubectl {
         }
         Ok(Kubectl {
             program,
+            prefix,
+            kustomize,
             target,
             folder: folder.to_owned(),
         })
@@ -85,8 +111,36 @@ impl Kubectl {
     /// # Errors
     /// Fails with the error of kustomize.
     pub(crate) fn render(&self, folder: &str) -> Result<String> {
-        let output = self.start(&[], &["kustomize", folder], "")?;
-        self.checked(&["kustomize", folder], output)
+        let Some((program, words)) = &self.kustomize else {
+            let output = self.start(&[], &["kustomize", folder], "")?;
+            return self.checked(&["kustomize", folder], output);
+        };
+        let mut command = Command::new(program);
+        command.args(words).arg(folder);
+        let output = self.start_command(command, "")?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            bail!("`{} {folder}` failed: {}", program.display(), said.trim());
+        }
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    /// Returns the objects that `kubectl get` finds with these arguments; none if what they name does not exist.
+    ///
+    /// # Errors
+    /// Fails with what kubectl printed to standard error, or if its output is not JSON.
+    pub(crate) fn list(&self, arguments: &[&str]) -> Result<Vec<Value>> {
+        let get = ["get", "--ignore-not-found", "--output=json"];
+        let text = self.read(&[&get[..], arguments].concat(), "")?;
+        if text.trim().is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut found: Value = serde_json::from_str(&text)
+            .with_context(|| format!("the output of `kubectl get {}` is not JSON", arguments.join(" ")))?;
+        Ok(match found["items"].take() {
+            Value::Array(items) => items,
+            _ => vec![found],
+        })
     }
 
     /// Prints the command line of [`Kubectl::run`] with rendered manifests as its input.
@@ -156,9 +210,16 @@ impl Kubectl {
     }
 
     fn start(&self, target: &[OsString], arguments: &[&str], input: &str) -> Result<Output> {
-        let context = || format!("cannot run {}", self.program.display());
         let mut command = Command::new(&self.program);
-        command.args(target).args(arguments).current_dir(&self.folder);
+        command.args(&self.prefix).args(target).args(arguments);
+        self.start_command(command, input)
+    }
+
+    /// Runs a command in the project directory.
+    fn start_command(&self, mut command: Command, input: &str) -> Result<Output> {
+        let program = command.get_program().to_string_lossy().into_owned();
+        let context = || format!("cannot run {program}");
+        command.current_dir(&self.folder);
         command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -177,13 +238,33 @@ impl Kubectl {
     }
 }
 
-/// Finds kubectl in the directories of `PATH`, then in that of `KUBEBUILDER_ASSETS`, then in `installed`. Relative directories are passed
-/// over: a repository must not bring its own.
+/// Returns the program and the arguments in a variable of the environment.
+fn read_command(variable: &str) -> Result<Option<(String, Vec<OsString>)>> {
+    let Some(text) = std::env::var_os(variable) else {
+        return Ok(None);
+    };
+    let text = text
+        .to_str()
+        .with_context(|| format!("{variable} is not valid UTF-8"))?;
+    let mut words = text.split_whitespace();
+    let command = words
+        .next()
+        .map(|name| (name.to_owned(), words.map(OsString::from).collect()));
+    Ok(command)
+}
+
+/// Finds a program in the directories of `PATH`, then in that of `KUBEBUILDER_ASSETS`, then in `installed`. Relative
+/// directories are passed over, and so are relative paths: a repository must not bring its own.
 fn find_program(
+    name: &str,
     var: impl Fn(&str) -> Option<OsString>,
     installed: impl FnOnce() -> Option<PathBuf>,
 ) -> Option<PathBuf> {
-    let name = format!("kubectl{}", std::env::consts::EXE_SUFFIX);
+    let path = Path::new(name);
+    if path.components().count() > 1 {
+        return (path.is_absolute() && path.is_file()).then(|| path.to_owned());
+    }
+    let name = format!("{name}{}", std::env::consts::EXE_SUFFIX);
     let folders = var("PATH").unwrap_or_default();
     let assets = var("KUBEBUILDER_ASSETS").filter(|folder| folder != OsStr::new(""));
     let mut folders = std::env::split_paths(&folders).chain(assets.map(PathBuf::from));
@@ -214,7 +295,7 @@ mod tests {
                 "PATH" => Some(std::env::join_paths(path).expect("paths")),
                 _ => assets.map(OsString::from),
             };
-            find_program(var, || Some(installed.clone()))
+            find_program("kubectl", var, || Some(installed.clone()))
         };
         assert_eq!(find(&[&first, &second], None), Some(second.join(&file)));
         assert_eq!(find(&[&first], Some(&second)), Some(second.join(&file)));
@@ -242,6 +323,8 @@ mod tests {
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).expect("permissions");
         let kubectl = Kubectl {
             program,
+            prefix: Vec::new(),
+            kustomize: None,
             target: Vec::new(),
             folder: temp.path().to_owned(),
         };

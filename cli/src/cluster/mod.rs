@@ -4,7 +4,7 @@ mod image;
 mod kubectl;
 mod process;
 
-pub(crate) use image::set_image;
+pub(crate) use image::{MANAGER_LABEL, set_image};
 pub(crate) use kubectl::Kubectl;
 pub(crate) use process::{Interrupt, run_in_foreground};
 #[cfg(feature = "control-plane")]

@@ -1,18 +1,17 @@
-//! `rbuilder deploy` and `rbuilder undeploy`: applies and deletes the manager with all that it needs, as the targets of
-//! the project's Makefile do, without make and a shell.
+//! `rbuilder deploy`: applies the manager with all that it needs, as `make deploy` does, without make
+//! and a shell.
 
 use std::path::Path;
 
 use anyhow::{Result, ensure};
+use serde_json::Value;
 
-use super::install::{APPLY, delete};
+use super::install::{ALL, APPLY};
+use super::removal::create_missing_namespaces;
 use super::{find_kubectl, manifests};
 use crate::cluster::{parse_documents, set_image, to_list};
-use crate::flags::{DeleteFlags, DeployFlags};
+use crate::flags::DeployFlags;
 use crate::shell::Shell;
-
-/// The directory that is rendered.
-const ALL: &str = "config/default";
 
 pub(super) fn deploy(dir: &Path, flags: &DeployFlags, shell: &mut Shell) -> Result<u8> {
     let kubectl = find_kubectl(dir, &flags.cluster)?;
@@ -20,8 +19,9 @@ pub(super) fn deploy(dir: &Path, flags: &DeployFlags, shell: &mut Shell) -> Resu
     let rendered = kubectl.render(ALL)?;
     let objects = with_image(&rendered, &flags.image)?;
     shell.note(&format!("the image of the manager is {}\n", flags.image));
+    create_missing_namespaces(&kubectl, &objects)?;
     kubectl.show_pipe(ALL, &APPLY, shell);
-    kubectl.run(&APPLY, &objects, shell)?;
+    kubectl.run(&APPLY, &to_list(&objects), shell)?;
     Ok(0)
 }
 
@@ -29,15 +29,11 @@ pub(super) fn deploy(dir: &Path, flags: &DeployFlags, shell: &mut Shell) -> Resu
 ///
 /// # Errors
 /// Fails if there is no manager.
-fn with_image(rendered: &str, image: &str) -> Result<String> {
+fn with_image(rendered: &str, image: &str) -> Result<Vec<Value>> {
     let mut objects = parse_documents(rendered)?;
     ensure!(
         set_image(&mut objects, image) > 0,
         "{ALL} has no Deployment with the label control-plane=controller-manager: no image was set"
     );
-    Ok(to_list(&objects))
-}
-
-pub(super) fn undeploy(dir: &Path, flags: &DeleteFlags, shell: &mut Shell) -> Result<u8> {
-    delete(ALL, dir, flags, shell)
+    Ok(objects)
 }

@@ -1,15 +1,19 @@
-//! `rbuilder install` and `rbuilder uninstall`: applies and deletes the CRDs of the project, as the targets of its
-//! Makefile do, without make and a shell.
+//! `rbuilder install`: applies the CRDs of the project, as `make install` does, without make and a
+//! shell.
 
 use std::path::Path;
 
 use anyhow::Result;
+use serde_json::Value;
 
 use super::{find_kubectl, manifests};
-use crate::flags::{DeleteFlags, InstallCrdsFlags};
+use crate::cluster::{Kubectl, parse_documents, to_list};
+use crate::flags::InstallCrdsFlags;
 use crate::shell::Shell;
 
-/// The directory that is rendered.
+/// The directory with everything that is deployed.
+pub(super) const ALL: &str = "config/default";
+/// The directory with the CRDs alone.
 const CRDS: &str = "config/crd";
 
 /// Server-side apply, because client-side apply stores the object in an annotation, and a CRD can exceed its size limit.
@@ -18,31 +22,36 @@ pub(super) const APPLY: [&str; 5] = ["apply", "--server-side", "--force-conflict
 pub(super) fn install(dir: &Path, flags: &InstallCrdsFlags, shell: &mut Shell) -> Result<u8> {
     let kubectl = find_kubectl(dir, &flags.cluster)?;
     manifests::generate_if_asked(dir, &flags.generation, shell)?;
-    let crds = kubectl.render(CRDS)?;
-    if crds.trim().is_empty() {
+    let crds = render_crds(&kubectl)?;
+    if crds.is_empty() {
         shell.note("no CRDs to install\n");
         return Ok(0);
     }
-    kubectl.show_pipe(CRDS, &APPLY, shell);
-    kubectl.run(&APPLY, &crds, shell)?;
+    let names = crds.iter().filter_map(|crd| crd["metadata"]["name"].as_str());
+    let names = names.collect::<Vec<_>>().join(", ");
+    shell.note(&format!("applying the CRDs of {ALL}: {names}\n"));
+    kubectl.run(&APPLY, &to_list(&crds), shell)?;
     Ok(0)
 }
 
-pub(super) fn uninstall(dir: &Path, flags: &DeleteFlags, shell: &mut Shell) -> Result<u8> {
-    delete(CRDS, dir, flags, shell)
-}
-
-/// Deletes what a directory of the project renders to.
-pub(super) fn delete(folder: &str, dir: &Path, flags: &DeleteFlags, shell: &mut Shell) -> Result<u8> {
-    let kubectl = find_kubectl(dir, &flags.cluster)?;
-    let objects = kubectl.render(folder)?;
-    if objects.trim().is_empty() {
-        shell.note("nothing to delete\n");
-        return Ok(0);
-    }
-    let ignore = format!("--ignore-not-found={}", flags.ignore_not_found);
-    let arguments = ["delete", &ignore, "-f", "-"];
-    kubectl.show_pipe(folder, &arguments, shell);
-    kubectl.run(&arguments, &objects, shell)?;
-    Ok(0)
+/// Renders the CRDs as `deploy` applies them.
+///
+/// In config/crd, the Service of a conversion webhook has neither the namespace nor the prefix of the deployment: applied
+/// over the CRD of a deployed manager, it would stop the conversion. CRDs that config/default does not contain are
+/// those of config/crd.
+///
+/// # Errors
+/// Fails with the error of kustomize.
+pub(super) fn render_crds(kubectl: &Kubectl) -> Result<Vec<Value>> {
+    let crds = parse_documents(&kubectl.render(CRDS)?)?;
+    let mut deployed = parse_documents(&kubectl.render(ALL)?)?;
+    deployed.retain(|object| object["kind"] == "CustomResourceDefinition");
+    let is_deployed = |crd: &Value| {
+        let name = &crd["metadata"]["name"];
+        deployed
+            .iter()
+            .any(|deployed| deployed["metadata"]["name"] == *name)
+    };
+    let others: Vec<Value> = crds.into_iter().filter(|crd| !is_deployed(crd)).collect();
+    Ok([deployed, others].concat())
 }

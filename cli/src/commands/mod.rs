@@ -32,6 +32,7 @@ mod manifests;
 mod owners;
 mod places;
 mod reference;
+mod removal;
 mod run;
 mod scaffold;
 mod scaffold_merge;
@@ -99,9 +100,9 @@ pub fn run(cli: Cli, shell: &mut Shell) -> Result<u8> {
         Command::Bundle(flags) => bundle::run(&dir, &flags, shell),
         Command::Grafana(flags) => grafana::run(&dir, &flags, shell),
         Command::Install(flags) => install::install(&dir, &flags, shell),
-        Command::Uninstall(flags) => install::uninstall(&dir, &flags, shell),
+        Command::Uninstall(flags) => removal::uninstall(&dir, &flags, shell),
         Command::Deploy(flags) => deploy::deploy(&dir, &flags, shell),
-        Command::Undeploy(flags) => deploy::undeploy(&dir, &flags, shell),
+        Command::Undeploy(flags) => removal::undeploy(&dir, &flags, shell),
         Command::Dev(flags) => dev::run(&dir, &flags, shell),
         Command::Run(flags) => run::run(&dir, &flags, shell),
         Command::Envtest(command) => envtest::run(&dir, &command, shell),

@@ -2,10 +2,11 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 
-use super::parse_image;
+use super::{parse_image, parse_seconds};
 
 /// Flags that select a cluster.
 #[derive(Clone, Debug, Default, Args)]
@@ -37,15 +38,29 @@ pub struct InstallCrdsFlags {
     pub cluster: ClusterFlags,
 }
 
-/// Flags of `uninstall` and `undeploy`.
+/// Flags of `uninstall`, and of `undeploy`.
 #[derive(Clone, Debug, Args)]
-pub struct DeleteFlags {
+pub struct RemovalFlags {
     /// Succeed if resources do not exist
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "false", value_name = "BOOL", action = clap::ArgAction::Set)]
     pub ignore_not_found: bool,
+    /// Seconds to wait for the finalizers of custom resources
+    #[arg(long, value_name = "SECONDS", default_value = "300", value_parser = parse_seconds)]
+    pub timeout: Duration,
     #[command(flatten)]
     #[allow(missing_docs)] // its fields say it
     pub cluster: ClusterFlags,
+}
+
+/// Flags of `undeploy`.
+#[derive(Clone, Debug, Args)]
+pub struct UndeployFlags {
+    #[command(flatten)]
+    #[allow(missing_docs)] // its fields say it
+    pub removal: RemovalFlags,
+    /// Delete the namespace with everything in it, also if it was there before or contains objects of others
+    #[arg(long)]
+    pub delete_namespace: bool,
 }
 
 /// Flags of `deploy`.

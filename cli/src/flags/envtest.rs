@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::builder::FalseyValueParser;
 use clap::{Args, Subcommand};
 
-use super::Output;
+use super::{Output, parse_seconds};
 pub use crate::envtest::selector::Selector;
 
 /// A subcommand of `envtest`.
@@ -82,15 +82,6 @@ pub struct IndexFlags {
     /// Use installed versions only, without any network access
     #[arg(short, long, env = "ENVTEST_INSTALLED_ONLY", value_parser = FalseyValueParser::new())]
     pub installed_only: bool,
-}
-
-fn parse_seconds(text: &str) -> Result<Duration, String> {
-    match text.parse() {
-        Ok(seconds @ 1..=86_400) => Ok(Duration::from_secs(seconds)),
-        _ => Err(format!(
-            "expected a number of seconds from 1 to 86400, found `{text}`"
-        )),
-    }
 }
 
 /// Flags of `envtest install`.

@@ -21,6 +21,7 @@ mod without_control_plane;
 
 use std::num::{NonZeroU16, NonZeroU32};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -28,7 +29,8 @@ pub use adopt::AdoptFlags;
 pub use bundle::BundleFlags;
 pub(crate) use bundle::{is_version, is_version_range};
 pub use cluster::{
-    ClusterFlags, DeleteFlags, DeployFlags, DevFlags, GenerationFlags, InstallCrdsFlags, RunFlags,
+    ClusterFlags, DeployFlags, DevFlags, GenerationFlags, InstallCrdsFlags, RemovalFlags, RunFlags,
+    UndeployFlags,
 };
 pub use delete::{Delete, DeleteApiFlags, DeleteControllerFlags, DeleteKindFlags, DeleteWebhookFlags};
 pub use docs::{DocsFlags, PageFormat};
@@ -111,11 +113,11 @@ pub enum Command {
     /// Install the CRDs into a cluster
     Install(InstallCrdsFlags),
     /// Delete the CRDs and all custom resources from a cluster
-    Uninstall(DeleteFlags),
+    Uninstall(RemovalFlags),
     /// Deploy the manager to a cluster, with the CRDs and permissions
     Deploy(DeployFlags),
     /// Delete the manager, the CRDs and all custom resources from a cluster
-    Undeploy(DeleteFlags),
+    Undeploy(UndeployFlags),
     /// Run the manager on this machine, against a cluster
     Run(RunFlags),
     /// Run the manager against a local control plane, and restart it when the source changes
@@ -310,6 +312,16 @@ pub(crate) fn parse_image(text: &str) -> Result<String, String> {
     match !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic()) {
         true => Ok(text.to_owned()),
         false => Err("expected an image such as `registry.example.com/shop:v1.2.3`".to_owned()),
+    }
+}
+
+/// Parses a time limit in seconds.
+fn parse_seconds(text: &str) -> Result<Duration, String> {
+    match text.parse() {
+        Ok(seconds @ 1..=86_400) => Ok(Duration::from_secs(seconds)),
+        _ => Err(format!(
+            "expected a number of seconds from 1 to 86400, found `{text}`"
+        )),
     }
 }
 

@@ -43,9 +43,6 @@ const fn case(
     }
 }
 
-/// The file that `make deploy` applies, in a call of kubectl.
-const DEPLOYED: &str = "kubectl apply --server-side --force-conflicts -f dist/deploy.yaml";
-
 #[rustfmt::skip]
 const CASES: &[Case] = &[
     case("help lists the targets", as_scaffolded, "help", Succeeds(&["lint-fix", "build-installer", "rbuilder"])),
@@ -82,17 +79,15 @@ const CASES: &[Case] = &[
     case("no push without IMG", as_scaffolded, "docker-push", Fails("make docker-push IMG=<registry>/made-operator:<tag>")),
     case("no deployment without IMG", as_scaffolded, "deploy", Fails("make deploy IMG=<registry>/made-operator:<tag>")),
     case("no installer without IMG", as_scaffolded, "build-installer", Fails("make build-installer IMG=")),
-    case("IMG can be the default, if it is said", as_scaffolded, "deploy IMG=controller:latest", Succeeds(&[DEPLOYED])),
-    case("deploy sets the image", as_scaffolded, "deploy IMG=r.example.com:5000/a/b:1", Succeeds(&[DEPLOYED, "image: r.example.com:5000/a/b:1\n", "name: made-operator-controller-manager\n"])),
-    case("deploy sets the image of an edited manager.yaml", edited_image, "deploy IMG=a/b:1", Succeeds(&[DEPLOYED, "image: a/b:1\n"])),
-    case("deploy says that it found no manager", no_label, "deploy IMG=a/b:1", Fails("config/default has no Deployment with the label")),
-    case("deploy stops when nothing can be rendered", broken_config, "deploy IMG=a/b:1", Fails("../missing")),
+    case("IMG can be the default, if it is said", as_scaffolded, "deploy IMG=controller:latest", Succeeds(&["rbuilder deploy --manifests=false --image controller:latest\n"])),
+    case("deploy passes the image on", as_scaffolded, "deploy IMG=r.example.com:5000/a/b:1", Succeeds(&["rbuilder manifests\n", "rbuilder deploy --manifests=false --image r.example.com:5000/a/b:1\n"])),
     case("the installer is written", as_scaffolded, "build-installer IMG=a/b:1", Succeeds(&["kubectl kustomize dist/image"])),
-    case("install applies the CRDs", as_scaffolded, "install", Succeeds(&["kubectl apply --server-side --force-conflicts -f -", "name: memcacheds.cache.example.com\n"])),
-    case("uninstall deletes the CRDs", as_scaffolded, "uninstall ignore-not-found=true", Succeeds(&["kubectl delete --ignore-not-found=true -f -", "name: memcacheds.cache.example.com\n"])),
-    case("install stops when nothing can be rendered", broken_crds, "install", Fails("bases/missing.yaml")),
-    case("undeploy deletes all", as_scaffolded, "undeploy", Succeeds(&["kubectl delete --ignore-not-found=false -f -", "name: made-operator-system\n"])),
-    case("undeploy stops when nothing can be rendered", broken_config, "undeploy", Fails("../missing")),
+    case("the installer has the image where manager.yaml was edited", edited_image, "build-installer IMG=a/b:1", Succeeds(&["kubectl kustomize dist/image"])),
+    case("build-installer says that it found no manager", no_label, "build-installer IMG=a/b:1", Fails("config/default has no Deployment with the label")),
+    case("build-installer stops when nothing can be rendered", broken_config, "build-installer IMG=a/b:1", Fails("../missing")),
+    case("install generates and applies the CRDs", as_scaffolded, "install", Succeeds(&["rbuilder manifests\n", "rbuilder install --manifests=false\n"])),
+    case("uninstall deletes the CRDs", as_scaffolded, "uninstall ignore-not-found=true", Succeeds(&["rbuilder uninstall --ignore-not-found=true\n"])),
+    case("undeploy deletes all", as_scaffolded, "undeploy", Succeeds(&["rbuilder undeploy --ignore-not-found=false\n"])),
 ];
 
 /// Checks every case in a scaffold of its own.
@@ -144,7 +139,13 @@ fn check_outcome(case: &Case, outcome: &Outcome) -> Result<()> {
                 outcome.printed.contains(part),
                 "{claim}: make {arguments} does not print `{part}`:\n{seen}"
             );
-            let reached = ["kubectl apply", "kubectl delete", "docker push", "kind delete"];
+            let reached = [
+                "rbuilder deploy",
+                "rbuilder undeploy",
+                "kubectl apply",
+                "docker push",
+                "kind delete",
+            ];
             let reached = reached.iter().find(|call| outcome.calls.contains(**call));
             ensure!(reached.is_none(), "{claim}: make {arguments} went on:\n{seen}");
         }

@@ -1,0 +1,194 @@
+//! Deletes the objects of CRDs, and waits for their finalizers.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+use serde_json::Value;
+
+use super::{describe, join_first, qualified_name};
+use crate::cluster::Kubectl;
+use crate::shell::Shell;
+
+/// Interval at which the remaining objects are listed.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// Time after which the remaining objects are named although nothing has changed.
+const REMIND_AFTER: Duration = Duration::from_secs(15);
+/// Number of remaining objects that are named.
+const NAMED: usize = 5;
+
+/// Deletes all objects of these CRDs, and waits until they are gone.
+///
+/// # Errors
+/// Fails if objects are left after `timeout`, with the finalizers that they have, or if kubectl fails.
+pub(super) fn delete_all(
+    kubectl: &Kubectl,
+    crds: &[Value],
+    timeout: Duration,
+    shell: &mut Shell,
+) -> Result<()> {
+    let resources = find_served(kubectl, crds)?;
+    let deadline = Instant::now() + timeout;
+    let mut progress = Progress::default();
+    loop {
+        let mut left = Vec::new();
+        for resource in &resources {
+            let objects = list(kubectl, resource)?;
+            let is_terminating = |object: &Value| object["metadata"]["deletionTimestamp"].is_string();
+            // More may have been created since the last time.
+            if !objects.iter().all(is_terminating) {
+                request_deletion(kubectl, resource, &objects, shell)?;
+            }
+            left.extend(objects);
+        }
+        if left.is_empty() {
+            return Ok(());
+        }
+        if Instant::now() >= deadline {
+            bail!(describe_timeout(&left, timeout));
+        }
+        progress.show(&left, shell);
+        std::thread::sleep(POLL_INTERVAL.min(timeout));
+    }
+}
+
+/// Returns the resources, as kubectl takes them, of the CRDs that the cluster has.
+fn find_served(kubectl: &Kubectl, crds: &[Value]) -> Result<Vec<String>> {
+    let names = crds.iter().filter_map(|crd| crd["metadata"]["name"].as_str());
+    let names: Vec<&str> = names.collect();
+    if names.is_empty() {
+        return Ok(Vec::new());
+    }
+    let present = kubectl.list(&[&["customresourcedefinitions"][..], &names].concat())?;
+    let present = present.iter().filter_map(|crd| {
+        let name = crd["metadata"]["name"].as_str()?;
+        // The resource of a CRD has its name, `<plural>.<group>`.
+        names.contains(&name).then(|| name.to_owned())
+    });
+    Ok(present.collect())
+}
+
+fn list(kubectl: &Kubectl, resource: &str) -> Result<Vec<Value>> {
+    kubectl.list(&[resource, "--all-namespaces"])
+}
+
+fn request_deletion(kubectl: &Kubectl, resource: &str, objects: &[Value], shell: &mut Shell) -> Result<()> {
+    shell.note(&format!("deleting {} {resource}\n", objects.len()));
+    let all = ["delete", resource, "--all", "--all-namespaces", "--wait=false"];
+    kubectl.read(&all, "").map(drop)
+}
+
+/// What was printed last about the objects that are left.
+#[derive(Default)]
+struct Progress {
+    last: Option<(String, Instant)>,
+}
+
+impl Progress {
+    fn show(&mut self, left: &[Value], shell: &mut Shell) {
+        let text = format!("waiting for {} to end: {}\n", count(left), describe_left(left));
+        let is_known = |(last, at): &(String, Instant)| *last == text && at.elapsed() < REMIND_AFTER;
+        if !self.last.as_ref().is_some_and(is_known) {
+            shell.note(&text);
+            self.last = Some((text, Instant::now()));
+        }
+    }
+}
+
+fn count(left: &[Value]) -> String {
+    match left.len() {
+        1 => "1 object".to_owned(),
+        many => format!("{many} objects"),
+    }
+}
+
+/// Names objects, and the finalizers that keep them.
+fn describe_left(left: &[Value]) -> String {
+    let words: Vec<String> = left
+        .iter()
+        .map(|object| {
+            let finalizers = object["metadata"]["finalizers"].as_array().into_iter().flatten();
+            let finalizers: Vec<&str> = finalizers.filter_map(Value::as_str).collect();
+            match finalizers.is_empty() {
+                true => describe(object),
+                false => format!("{} (finalizer {})", describe(object), finalizers.join(", ")),
+            }
+        })
+        .collect();
+    join_first(&words, NAMED)
+}
+
+fn describe_timeout(left: &[Value], timeout: Duration) -> String {
+    let example = &left[0];
+    let namespace = match example["metadata"]["namespace"].as_str() {
+        Some(namespace) => format!(" --namespace {namespace}"),
+        None => String::new(),
+    };
+    let (name, kind) = (&example["metadata"]["name"], &example["kind"]);
+    let group = example["apiVersion"]
+        .as_str()
+        .and_then(|version| version.split_once('/'));
+    let resource = match group {
+        Some((group, version)) => {
+            format!(
+                "{}.{version}.{group}",
+                kind.as_str().unwrap_or_default().to_lowercase()
+            )
+        }
+        None => kind.as_str().unwrap_or_default().to_lowercase(),
+    };
+    format!(
+        "{} did not end within {} s: {}; the manager and the CRDs were not deleted\n  \
+         = help: the manager removes its finalizers: see why it does not in its log, then run this command again \
+         (`--timeout` sets the time)\n  \
+         = help: to delete {} without its clean-up, run `kubectl patch {resource}{namespace} {} --type merge \
+         --patch '{{\"metadata\":{{\"finalizers\":null}}}}'`",
+        count(left),
+        timeout.as_secs(),
+        describe_left(left),
+        qualified_name(example),
+        name.as_str().unwrap_or_default(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn cup(name: &str, finalizers: &[&str]) -> Value {
+        json!({
+            "apiVersion": "cafe.example.com/v1",
+            "kind": "Cup",
+            "metadata": { "name": name, "namespace": "team", "finalizers": finalizers },
+        })
+    }
+
+    #[test]
+    fn finalizers_are_named() {
+        let left = [cup("a", &["cafe.example.com/clean-up"]), cup("b", &[])];
+        assert_eq!(
+            describe_left(&left),
+            "Cup team/a (finalizer cafe.example.com/clean-up), Cup team/b"
+        );
+    }
+
+    #[test]
+    fn timeout_says_how_to_give_up() {
+        let text = describe_timeout(
+            &[cup("a", &["cafe.example.com/clean-up"])],
+            Duration::from_secs(7),
+        );
+        assert!(
+            text.starts_with("1 object did not end within 7 s: Cup team/a (finalizer "),
+            "{text}"
+        );
+        assert!(
+            text.ends_with(
+                "`kubectl patch cup.v1.cafe.example.com --namespace team a --type merge \
+                 --patch '{\"metadata\":{\"finalizers\":null}}'`"
+            ),
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,165 @@
+//! `rbuilder undeploy` and `rbuilder uninstall`: delete what `deploy` and `install` applied, and
+//! nothing that others put beside it.
+//!
+//! The order allows finalizers to end: custom resources first, while the manager runs, then
+//! everything else, and namespaces last. A failure leaves the manager running, so the command can
+//! be repeated.
+
+mod custom_resources;
+mod namespaces;
+mod sharers;
+
+use std::path::Path;
+
+use anyhow::Result;
+use serde_json::Value;
+
+use super::find_kubectl;
+use super::install::{ALL, render_crds};
+use crate::cluster::{Kubectl, parse_documents, to_list};
+use crate::flags::{RemovalFlags, UndeployFlags};
+use crate::shell::Shell;
+
+pub(super) use namespaces::create_missing as create_missing_namespaces;
+
+/// The kinds that are deleted before others: without its Service, a webhook refuses every request.
+const FIRST: [&str; 2] = ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"];
+
+pub(super) fn uninstall(dir: &Path, flags: &RemovalFlags, shell: &mut Shell) -> Result<u8> {
+    let kubectl = find_kubectl(dir, &flags.cluster)?;
+    let crds = render_crds(&kubectl)?;
+    if crds.is_empty() {
+        shell.note("nothing to delete\n");
+        return Ok(0);
+    }
+    custom_resources::delete_all(&kubectl, &crds, flags.timeout, shell)?;
+    delete(&kubectl, &crds, flags, shell)?;
+    Ok(0)
+}
+
+pub(super) fn undeploy(dir: &Path, flags: &UndeployFlags, shell: &mut Shell) -> Result<u8> {
+    let kubectl = find_kubectl(dir, &flags.removal.cluster)?;
+    let rendered = Rendered::split(parse_documents(&kubectl.render(ALL)?)?);
+    if rendered.is_empty() {
+        shell.note("nothing to delete\n");
+        return Ok(0);
+    }
+    let Rendered {
+        namespaces,
+        crds,
+        mut others,
+    } = rendered;
+    match sharers::find(&kubectl, &others)? {
+        sharers if sharers.is_empty() => {
+            custom_resources::delete_all(&kubectl, &crds, flags.removal.timeout, shell)?;
+            others.extend(crds);
+        }
+        sharers if !crds.is_empty() => {
+            let sharers = sharers.join(" and ");
+            shell.note(&format!(
+                "the CRDs and their objects stay, because {sharers} uses them; \
+                 `rbuilder uninstall` deletes them\n"
+            ));
+        }
+        _ => {}
+    }
+    delete(&kubectl, &others, &flags.removal, shell)?;
+    for namespace in &namespaces {
+        namespaces::remove(&kubectl, namespace, &others, flags.delete_namespace, shell)?;
+    }
+    Ok(0)
+}
+
+/// Deletes objects, and prints what kubectl prints.
+fn delete(kubectl: &Kubectl, objects: &[Value], flags: &RemovalFlags, shell: &mut Shell) -> Result<()> {
+    let ignore = format!("--ignore-not-found={}", flags.ignore_not_found);
+    kubectl.run(&["delete", &ignore, "-f", "-"], &to_list(objects), shell)
+}
+
+/// What config/default renders to.
+#[derive(Debug, Default, PartialEq)]
+struct Rendered {
+    namespaces: Vec<Value>,
+    crds: Vec<Value>,
+    /// Everything else, in the order of deletion.
+    others: Vec<Value>,
+}
+
+impl Rendered {
+    fn split(objects: Vec<Value>) -> Rendered {
+        let mut rendered = Rendered::default();
+        for object in objects {
+            match object["kind"].as_str() {
+                Some("Namespace") => rendered.namespaces.push(object),
+                Some("CustomResourceDefinition") => rendered.crds.push(object),
+                _ => rendered.others.push(object),
+            }
+        }
+        let comes_first = |object: &Value| FIRST.iter().any(|kind| object["kind"] == *kind);
+        rendered.others.sort_by_key(|object| !comes_first(object));
+        rendered
+    }
+
+    fn is_empty(&self) -> bool {
+        self.namespaces.is_empty() && self.crds.is_empty() && self.others.is_empty()
+    }
+}
+
+/// Returns the name of an object, `namespace/name` if it has a namespace.
+fn qualified_name(object: &Value) -> String {
+    let name = object["metadata"]["name"].as_str().unwrap_or_default();
+    match object["metadata"]["namespace"].as_str() {
+        Some(namespace) => format!("{namespace}/{name}"),
+        None => name.to_owned(),
+    }
+}
+
+/// Returns the kind and name of an object for a message.
+fn describe(object: &Value) -> String {
+    let kind = object["kind"].as_str().unwrap_or("object");
+    format!("{kind} {}", qualified_name(object))
+}
+
+/// Joins the first of some words, and the number of those left out.
+fn join_first(words: &[String], most: usize) -> String {
+    let shown = words.iter().take(most).cloned().collect::<Vec<_>>().join(", ");
+    match words.len().saturating_sub(most) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn webhooks_are_deleted_before_their_service() {
+        let object = |kind: &str| json!({ "kind": kind });
+        let kinds = [
+            "Namespace",
+            "Service",
+            "CustomResourceDefinition",
+            "Deployment",
+            "ValidatingWebhookConfiguration",
+        ];
+        let rendered = Rendered::split(kinds.map(object).to_vec());
+        let expected = Rendered {
+            namespaces: vec![object("Namespace")],
+            crds: vec![object("CustomResourceDefinition")],
+            others: ["ValidatingWebhookConfiguration", "Service", "Deployment"]
+                .map(object)
+                .to_vec(),
+        };
+        assert_eq!(rendered, expected);
+    }
+
+    #[test]
+    fn long_lists_are_cut() {
+        let words = ["a", "b", "c"].map(str::to_owned);
+        assert_eq!(join_first(&words, 3), "a, b, c");
+        assert_eq!(join_first(&words, 1), "a and 2 more");
+    }
+}

@@ -1,0 +1,206 @@
+//! The namespace of a deployment: created by `deploy` if it is missing, deleted by `undeploy` if
+//! nothing of others is in it.
+
+use anyhow::{Context as _, Result};
+use serde_json::{Value, json};
+
+use super::{describe, join_first};
+use crate::cluster::Kubectl;
+use crate::shell::Shell;
+
+/// Annotation of a namespace that `deploy` has created.
+///
+/// It is not among the applied fields, so that applying the namespace again, also with another tool, keeps it.
+const CREATED: &str = "rbuilder.dev/created-by";
+const CREATED_BY: &str = "rbuilder deploy";
+/// Number of objects of others that are named.
+const NAMED: usize = 5;
+
+/// Creates the namespaces among `objects` that the cluster does not have, and marks them as created here.
+///
+/// # Errors
+/// Fails if kubectl does.
+pub(crate) fn create_missing(kubectl: &Kubectl, objects: &[Value]) -> Result<()> {
+    for namespace in objects.iter().filter(|object| object["kind"] == "Namespace") {
+        let Some(name) = namespace["metadata"]["name"].as_str() else {
+            continue;
+        };
+        if find(kubectl, name)?.is_some() {
+            continue;
+        }
+        let created = json!({
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": { "name": name, "annotations": { CREATED: CREATED_BY } },
+        });
+        kubectl.read(&["create", "-f", "-"], &created.to_string())?;
+    }
+    Ok(())
+}
+
+/// Deletes a namespace if `deploy` created it and only objects of the deployment are left in it, or if the user asks for
+/// it. Otherwise says why it stays.
+///
+/// # Errors
+/// Fails if kubectl does.
+pub(super) fn remove(
+    kubectl: &Kubectl,
+    namespace: &Value,
+    rendered: &[Value],
+    is_asked: bool,
+    shell: &mut Shell,
+) -> Result<()> {
+    let name = namespace["metadata"]["name"].as_str().unwrap_or_default();
+    let Some(found) = find(kubectl, name)? else {
+        return Ok(());
+    };
+    let reason = match is_asked {
+        true => None,
+        false => find_reason_to_keep(kubectl, &found, name, rendered)?,
+    };
+    match reason {
+        None => kubectl.run(&["delete", "namespace", name, "--ignore-not-found"], "", shell),
+        Some(reason) => {
+            shell.note(&format!(
+                "namespace {name} stays: {reason}\n  \
+                 = help: `rbuilder undeploy --delete-namespace` deletes it with everything in it\n"
+            ));
+            Ok(())
+        }
+    }
+}
+
+fn find(kubectl: &Kubectl, name: &str) -> Result<Option<Value>> {
+    Ok(kubectl.list(&["namespaces", name])?.into_iter().next())
+}
+
+fn find_reason_to_keep(
+    kubectl: &Kubectl,
+    found: &Value,
+    name: &str,
+    rendered: &[Value],
+) -> Result<Option<String>> {
+    if found["metadata"]["annotations"][CREATED] != CREATED_BY {
+        return Ok(Some("`rbuilder deploy` did not create it".to_owned()));
+    }
+    let objects = list_objects(kubectl, name)
+        .with_context(|| format!("cannot tell what is left in namespace {name}, which stays"))?;
+    let own = OwnObjects::of(rendered);
+    let foreign = objects
+        .iter()
+        .filter(|object| !own.contains(object))
+        .map(describe);
+    let foreign: Vec<String> = foreign.collect();
+    Ok((!foreign.is_empty()).then(|| format!("it contains {}", join_first(&foreign, NAMED))))
+}
+
+/// Lists the objects of a namespace, of all resources that can be deleted. Events and Leases have no content of value, and
+/// endpoints end with their Service.
+fn list_objects(kubectl: &Kubectl, namespace: &str) -> Result<Vec<Value>> {
+    const IGNORED: [&str; 4] = [
+        "events",
+        "events.events.k8s.io",
+        "leases.coordination.k8s.io",
+        "endpoints",
+    ];
+    let resources = kubectl.read(
+        &[
+            "api-resources",
+            "--namespaced=true",
+            "--verbs=list,delete",
+            "--output=name",
+        ],
+        "",
+    )?;
+    let resources = resources.lines().filter(|resource| !IGNORED.contains(resource));
+    let resources = resources.collect::<Vec<_>>().join(",");
+    kubectl.list(&[&resources, "--namespace", namespace])
+}
+
+/// The objects that come and go with the deployment.
+struct OwnObjects<'a> {
+    rendered: &'a [Value],
+}
+
+impl<'a> OwnObjects<'a> {
+    fn of(rendered: &'a [Value]) -> Self {
+        Self { rendered }
+    }
+
+    fn contains(&self, object: &Value) -> bool {
+        let is_owned = object["metadata"]["ownerReferences"]
+            .as_array()
+            .is_some_and(|all| !all.is_empty());
+        let is_terminating = object["metadata"]["deletionTimestamp"].is_string();
+        is_owned
+            || is_terminating
+            || is_default(object)
+            || self.is_rendered(object)
+            || self.is_created_secret(object)
+    }
+
+    fn is_rendered(&self, object: &Value) -> bool {
+        let id = |object: &Value| [object["kind"].clone(), object["metadata"]["name"].clone()];
+        self.rendered.iter().any(|rendered| id(rendered) == id(object))
+    }
+
+    /// Returns true for a Secret that the manager or cert-manager creates: a Role of the deployment names it, or a
+    /// Certificate does.
+    fn is_created_secret(&self, object: &Value) -> bool {
+        let name = &object["metadata"]["name"];
+        object["kind"] == "Secret"
+            && self
+                .rendered
+                .iter()
+                .any(|rendered| match rendered["kind"].as_str() {
+                    Some("Certificate") => rendered["spec"]["secretName"] == *name,
+                    Some("Role") => names_secret(rendered, name),
+                    _ => false,
+                })
+    }
+}
+
+/// Returns true if a rule of a Role is about this Secret by name.
+fn names_secret(role: &Value, name: &Value) -> bool {
+    let contains = |list: &Value, value: &Value| list.as_array().is_some_and(|list| list.contains(value));
+    let mut rules = role["rules"].as_array().into_iter().flatten();
+    rules
+        .any(|rule| contains(&rule["resources"], &json!("secrets")) && contains(&rule["resourceNames"], name))
+}
+
+/// Returns true for what Kubernetes creates in each namespace.
+fn is_default(object: &Value) -> bool {
+    let (kind, name) = (&object["kind"], &object["metadata"]["name"]);
+    (kind == "ServiceAccount" && name == "default")
+        || (kind == "ConfigMap" && name == "kube-root-ca.crt")
+        || (kind == "Secret" && object["type"] == "kubernetes.io/service-account-token")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_objects_of_others_keep_a_namespace() {
+        let named = |kind: &str, name: &str| json!({ "kind": kind, "metadata": { "name": name } });
+        let mut role = named("Role", "certificate");
+        role["rules"] = json!([{ "resources": ["secrets"], "resourceNames": ["webhook-server-cert"] }]);
+        let mut certificate = named("Certificate", "metrics");
+        certificate["spec"] = json!({ "secretName": "metrics-server-cert" });
+        let rendered = [named("Deployment", "manager"), role, certificate];
+        let own = OwnObjects::of(&rendered);
+        let check = |object: Value, expected: bool| assert_eq!(own.contains(&object), expected, "{object}");
+        check(named("Deployment", "manager"), true);
+        check(named("Secret", "webhook-server-cert"), true);
+        check(named("Secret", "metrics-server-cert"), true);
+        check(named("ServiceAccount", "default"), true);
+        check(named("ConfigMap", "kube-root-ca.crt"), true);
+        check(named("ConfigMap", "precious"), false);
+        check(named("Secret", "precious"), false);
+        check(named("Deployment", "other"), false);
+        let mut pod = named("Pod", "manager-1");
+        check(pod.clone(), false);
+        pod["metadata"]["ownerReferences"] = json!([{ "kind": "ReplicaSet" }]);
+        check(pod, true);
+    }
+}
