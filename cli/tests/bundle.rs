@@ -1004,6 +1004,36 @@ fn what_cannot_be_a_bundle_is_refused() {
     }
 }
 
+/// The lifecycle manager has no namespace selector, so another one keeps the webhook away from its own manager.
+#[test]
+fn a_webhook_for_pods_does_not_lock_out_its_manager() {
+    let folder = project();
+    folder
+        .run("create webhook --group core --version v1 --kind Pod --defaulting")
+        .ok();
+    folder.run(BUNDLE).ok();
+    let tree = folder.tree();
+    let csv = tree
+        .iter()
+        .find(|(path, _)| path.ends_with(".clusterserviceversion.yaml"));
+    let (_, csv) = csv.expect("a bundle has a ClusterServiceVersion");
+    let definition = csv
+        .split("  - admissionReviewVersions:")
+        .find(|part| part.contains("mpod-v1.kb.io"));
+    let expected = "\
+    objectSelector:
+      matchExpressions:
+      - key: app.kubernetes.io/name
+        operator: NotIn
+        values:
+        - shop
+";
+    assert!(
+        definition.is_some_and(|definition| definition.contains(expected)),
+        "{csv}"
+    );
+}
+
 #[test]
 fn what_a_bundle_cannot_say_is_a_warning() {
     let folder = project();

@@ -66,6 +66,40 @@ fn what_commands_add_is_in_the_chart() {
     );
 }
 
+/// What kustomize does not rename is written with the name and the namespace of the project.
+#[test]
+fn names_in_selectors_and_queries_follow_the_release() {
+    let folder = project();
+    folder
+        .run("create webhook --group core --version v1 --kind Pod --defaulting")
+        .ok();
+    folder.run("grafana").ok();
+    folder.run("edit --enable prometheus").ok();
+    folder.run("helm").ok();
+    let tree = folder.tree();
+    let chart = tree
+        .iter()
+        .filter(|(path, _)| path.starts_with("charts/shop/templates/"));
+    let chart: String = chart.map(|(_, text)| text.as_str()).collect();
+    assert!(
+        chart.contains(
+            "operator: NotIn\n      values:\n      - {{ .Release.Namespace | quote }}\n      - kube-system\n"
+        ),
+        "the namespace of the release is excluded"
+    );
+    assert!(
+        !chart.contains("shop-system"),
+        "the namespace of the project is in a template"
+    );
+    let service =
+        "'absent(up{job=~\"{{ include \"shop.fullname\" . }}-controller-manager-metrics-service\"} == 1)'";
+    assert!(chart.contains(service), "the query is not {service}");
+    assert!(
+        !chart.contains("shop-controller-manager-metrics-service"),
+        "a template has the name of a Service of the project"
+    );
+}
+
 #[test]
 fn changes_of_people_and_of_the_manifests_are_merged() {
     let folder = project();

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Deployed;
+use crate::chart::references::{NAME_LABEL, NAMESPACE_LABEL};
 
 /// Fields that are the same in a webhook of a configuration.
 const SAME: &[&str] = &[
@@ -46,10 +47,36 @@ pub(super) fn define_webhooks(deployed: &Deployed, warnings: &mut Vec<(String, S
                     definition[*field] = value.clone();
                 }
             }
+            if excludes_own_namespace(webhook) && webhook.get("objectSelector").is_none() {
+                definition["objectSelector"] = exclude_manager(&deployed.manager);
+            }
             definitions.push(definition);
         }
     }
     definitions
+}
+
+/// Returns true if a webhook is not called for objects in the namespace of the manager.
+fn excludes_own_namespace(webhook: &Value) -> bool {
+    let own = &webhook["clientConfig"]["service"]["namespace"];
+    let expressions = webhook["namespaceSelector"]["matchExpressions"].as_array();
+    expressions.into_iter().flatten().any(|expression| {
+        let values = expression["values"].as_array();
+        expression["key"] == NAMESPACE_LABEL
+            && expression["operator"] == "NotIn"
+            && values.is_some_and(|values| values.contains(own))
+    })
+}
+
+/// Returns an object selector in place of a selector of namespaces, which the lifecycle manager has no field for: a webhook
+/// that is called for the Pod of its own manager keeps the manager from starting.
+fn exclude_manager(manager: &Value) -> Value {
+    let labels = &manager["spec"]["template"]["metadata"]["labels"];
+    json!({
+        "matchExpressions": [
+            { "key": NAME_LABEL, "operator": "NotIn", "values": [labels[NAME_LABEL]] },
+        ],
+    })
 }
 
 fn define_conversion(deployed: &Deployed, crd: &Value) -> Value {

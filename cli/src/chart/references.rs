@@ -2,7 +2,9 @@
 //!
 //! Kustomize adds its prefix to the names of objects and to the fields that refer to them, and sets the namespace. A
 //! template says `include "<chart>.fullname"` and `.Release.Namespace` in the same places. Which fields refer to what is
-//! decided by their names and the object's kind, and only for objects that are in the set.
+//! decided by their names and the object's kind, and only for objects that are in the set. Where kustomize follows no name,
+//! in selectors of namespaces, in alerts and in the host names of certificates, people write it with the prefix and the
+//! namespace of the project, and a template follows the release there too.
 
 use std::collections::BTreeSet;
 
@@ -13,6 +15,10 @@ use super::template::{Node, Part, escape, quote};
 
 /// Placeholder of the namespace in scaffolds.
 const SYSTEM: &str = "system";
+/// Label of a namespace with its name.
+pub(crate) const NAMESPACE_LABEL: &str = "kubernetes.io/metadata.name";
+/// What queries of alerts have before the name of the project, to match it after that of a release.
+const ANY_RELEASE: &str = "(.+-)?";
 /// Labels that the chart sets.
 pub(crate) const NAME_LABEL: &str = "app.kubernetes.io/name";
 pub(crate) const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
@@ -52,8 +58,10 @@ pub(crate) struct References {
     style: Style,
     /// Kind and name of each object.
     names: BTreeSet<(String, String)>,
-    /// Namespaces that stand for that of the release.
-    namespaces: [String; 2],
+    /// Name of the project, with which names begin where kustomize does not add it.
+    project: String,
+    /// Namespaces that stand for that of the release: the placeholder, that of config/default, and its default.
+    namespaces: [String; 3],
     /// Labels of the manager's pods.
     pod_labels: Map<String, Value>,
     /// Name of the manager's service account.
@@ -97,7 +105,12 @@ impl References {
                 root: ".",
             },
             names,
-            namespaces: [SYSTEM.to_owned(), config.namespace.clone()],
+            project: chart.to_owned(),
+            namespaces: [
+                SYSTEM.to_owned(),
+                config.namespace.clone(),
+                format!("{chart}-system"),
+            ],
             pod_labels: pod["metadata"]["labels"].as_object().cloned().unwrap_or_default(),
             service_account: account.to_owned(),
         }
@@ -287,10 +300,10 @@ impl References {
                 self.reference(beside.get("kind")?.as_str()?, text)
             }
             "name" => self.reference(find(REFERENCES, parent)?, text),
-            "namespace" if ["subjects", "service"].contains(&parent) => {
-                let is_own = self.namespaces.iter().any(|own| own == text);
-                is_own.then(|| Node::Text(self.namespace()))
-            }
+            "namespace" if ["subjects", "service"].contains(&parent) => self.own_namespace(text),
+            NAMESPACE_LABEL if parent == "matchLabels" => self.own_namespace(text),
+            "serverName" => self.host_name(text),
+            _ if kind == "PrometheusRule" => self.names_in_text(text),
             "serviceAccountName" => self.reference("ServiceAccount", text),
             "value" if parent == "env" => {
                 let mut kinds = NAMED_IN_VARIABLES.iter();
@@ -300,6 +313,50 @@ impl References {
             "secretName" if kind == "Certificate" => self.reference("Secret", text),
             key => self.reference(find(NAME_FIELDS, key)?, text),
         }
+    }
+
+    /// Returns the namespace of the release for a namespace that stands for it.
+    fn own_namespace(&self, name: &str) -> Option<Node> {
+        let is_own = self.namespaces.iter().any(|own| own == name);
+        is_own.then(|| Node::Text(self.namespace()))
+    }
+
+    /// Returns a text, such as a query of an alert, in which the full names of Services are those of the release.
+    ///
+    /// `(.+-)?` before a name stands for the name of a release. It is left out, since it would match other releases.
+    fn names_in_text(&self, text: &str) -> Option<Node> {
+        let Style::Template { .. } = self.style else {
+            return None;
+        };
+        let services = self.names.iter().filter(|(kind, _)| kind == "Service");
+        let mut services: Vec<&str> = services.map(|(_, name)| name.as_str()).collect();
+        // A name can be the beginning of another.
+        services.sort_by_key(|name| std::cmp::Reverse(name.len()));
+        let is_one_line = !text.contains('\n');
+        // The text inside of quotes of YAML.
+        let literal = |text: &str| match is_one_line {
+            true => escape(text).replace('\'', "''"),
+            false => escape(quote(text).trim_matches('"')),
+        };
+        let fullname = match is_one_line {
+            true => self.include("fullname"),
+            false => self.include("fullname").replace('"', "`"),
+        };
+        let (mut quoted, mut rest) = (String::new(), text);
+        while let Some((at, service)) = find_first(rest, &self.project, &services) {
+            let before = &rest[..at];
+            quoted += &literal(before.strip_suffix(ANY_RELEASE).unwrap_or(before));
+            quoted += &format!("{{{{ {fullname} }}}}-{service}");
+            rest = &rest[at + self.project.len() + 1 + service.len()..];
+        }
+        if quoted.is_empty() {
+            return None;
+        }
+        quoted += &literal(rest);
+        Some(Node::Text(match is_one_line {
+            true => format!("'{quoted}'"),
+            false => format!("\"{quoted}\""),
+        }))
     }
 
     /// Returns the namespace and name in an annotation of cert-manager.
@@ -320,6 +377,9 @@ impl References {
         let rewrite: &dyn Fn(&str) -> Option<Node> = match (kind, *keys.last()?) {
             ("Certificate", "dnsNames") => &|name| self.host_name(name),
             ("Role" | "ClusterRole", "resourceNames") => &|name| self.resource_name(beside, name),
+            (_, "values") if beside.get("key").is_some_and(|key| key == NAMESPACE_LABEL) => {
+                &|name| self.own_namespace(name)
+            }
             _ => return None,
         };
         let nodes: Vec<Option<Node>> = items.iter().map(|item| rewrite(item.as_str()?)).collect();
@@ -329,10 +389,16 @@ impl References {
         has_changed.then(|| Node::List(items.collect()))
     }
 
-    /// Returns the host name of a Service: `webhook-service.system.svc`.
+    /// Returns the host name of a Service: `webhook-service.system.svc`, or with the prefix and the namespace of the project.
     fn host_name(&self, name: &str) -> Option<Node> {
         let mut parts = name.splitn(3, '.');
         let (service, namespace, rest) = (parts.next()?, parts.next()?, parts.next()?);
+        let with_prefix = service
+            .strip_prefix(&*self.project)
+            .and_then(|rest| rest.strip_prefix('-'));
+        let service = with_prefix
+            .filter(|name| self.has("Service", name))
+            .unwrap_or(service);
         let is_own = self.has("Service", service) && self.namespaces.iter().any(|own| own == namespace);
         let release = self.release_namespace();
         is_own.then(|| Node::Text(format!("{}.{release}.{}", self.name(service), escape(rest))))
@@ -370,6 +436,22 @@ impl References {
     }
 }
 
+/// Returns the first full name of a Service in a text, `<project>-<service>`, with its place.
+fn find_first<'s>(text: &str, project: &str, services: &[&'s str]) -> Option<(usize, &'s str)> {
+    let start = format!("{project}-");
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+    text.match_indices(&start).find_map(|(at, _)| {
+        let begins = !text[..at].ends_with(|before: char| before.is_ascii() && is_name(before as u8))
+            || text[..at].ends_with(ANY_RELEASE);
+        let rest = &text[at + start.len()..];
+        let ends = |name: &str| !rest.as_bytes().get(name.len()).is_some_and(|next| is_name(*next));
+        let service = services
+            .iter()
+            .find(|name| rest.starts_with(**name) && ends(name))?;
+        begins.then_some((at, *service))
+    })
+}
+
 fn is_selector(kind: &str, keys: &[&str]) -> bool {
     keys.last() == Some(&"matchLabels") || (kind == "Service" && keys.last() == Some(&"selector"))
 }
@@ -393,5 +475,25 @@ fn created_secrets(object: &Object) -> Vec<String> {
                 .collect()
         }
         _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SERVICES: [&str; 2] = ["metrics-service", "metrics"];
+
+    #[test]
+    fn full_names_of_services_are_found() {
+        let check = |text: &str, expected: Option<(usize, &str)>| {
+            assert_eq!(find_first(text, "shop", &SERVICES), expected, "{text}");
+        };
+        check("job=\"shop-metrics-service\"", Some((5, "metrics-service")));
+        check("job=~\"(.+-)?shop-metrics\"", Some((11, "metrics")));
+        check("workshop-metrics", None);
+        check("my-shop-metrics", None);
+        check("shop-metrics-other", None);
+        check("shop", None);
     }
 }
