@@ -371,6 +371,12 @@ pub enum OwnershipError {
         uid: String,
     },
 
+    /// The owner is of a kind known only at run time, and does not tell it.
+    #[error(
+        "`{0}` has no API version and kind and cannot be an owner; use the object that the API server returned"
+    )]
+    NoKind(String),
+
     /// The owner was not read from the API server.
     #[error("{0} has no uid and cannot be an owner; use the object that the API server returned")]
     NoUid(String),

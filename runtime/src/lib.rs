@@ -92,6 +92,7 @@
 //! | define a kind | [`CrdSchema`], and its permissions: [`rbac`] |
 //! | reconcile objects | [`Controller`], [`Ctx`], [`Action`]; [`Error`]; [`ObjectRef`] for deleted objects |
 //! | watch other objects | [`Watch`], [`Selection`], [`predicate`]; [`trigger`] for events from outside the cluster; [`Request`] with priority and delay |
+//! | work with kinds known only at run time | [`DynamicKind`], [`Controller::dynamic`], [`Manager::discover`], [`Ctx::set_watches`] |
 //! | read from the cache | [`Ctx::cached`], [`Cached`], [`Controller::index`] |
 //! | delay what has failed | [`Controller::backoff`], [`rate_limiter`] |
 //! | report status | [`conditions`]; events: [`Ctx::normal`], [`Ctx::warning`], from tasks and webhooks [`EventRecorder`] |
@@ -132,6 +133,7 @@ mod deadline;
 mod debug;
 mod error;
 mod events;
+mod kinds;
 mod leader_election;
 mod list_watch;
 #[cfg(feature = "logging")]
@@ -235,12 +237,12 @@ pub use action::Action;
 pub use args::{LogFormat, ManagerArgs};
 pub use cache::{Cached, Change, Selection};
 pub use client::ClientService;
-pub use controller::{ByChange, ByMap, ByOwner, Controller, Maps, MapsLate, Watch, Watching};
-pub use ctx::{Ctx, Written, set_controller_reference, set_owner_reference};
+pub use controller::{ByChange, ByMap, ByOwner, Controller, Maps, MapsLate, Watch, Watches, Watching};
+pub use ctx::{ActiveWatch, Ctx, Written, set_controller_reference, set_owner_reference};
 pub use error::{BoxError, Error, FieldManagerConflict, ManagerError, OwnedField, OwnershipError, Result};
 pub use events::EventRecorder;
 pub use manager::Manager;
-pub use object::{DynamicKind, Object, Scope, Undecodable, Watchable};
+pub use object::{AnyObject, DynamicKind, Object, Scope, Undecodable, Watchable, WithStatus};
 pub use request::Request;
 pub use shutdown::Shutdown;
 pub use task::Task;

@@ -174,6 +174,10 @@ impl<K: Watchable> Cache<K> {
         &self.kind
     }
 
+    pub(crate) fn selection(&self) -> &Selection {
+        &self.selection
+    }
+
     pub(crate) fn get(&self, key: &Key) -> Option<Arc<K>> {
         self.read().get(key)
     }
@@ -264,6 +268,7 @@ impl<K: Watchable> Cache<K> {
 
     /// `bytes` is the size of the object as received.
     fn apply_received(&self, watch: Option<WatchId>, mut object: K, bytes: usize, initial: bool) {
+        self.kind.set_types(&mut object);
         self.trim().apply(object.meta_mut());
         if !K::metadata_api() {
             // serde's vectors have capacity for four entries, of which mostly one is used; those of a copy have none

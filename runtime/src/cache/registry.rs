@@ -9,11 +9,12 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use kube::Client;
+use kube::core::PartialObjectMeta;
 use tokio::sync::{mpsc, watch};
 
 use super::{Cache, CacheOptions, CacheStats, Need, PendingWrite, Selection, WatchStatus};
 use crate::error::Error;
-use crate::object::{Key, Kind, Object, Watchable};
+use crate::object::{Key, Kind, Watchable};
 
 /// A watch that fills a cache, with a name for messages.
 pub(crate) type NamedWatch = (String, RunWatch);
@@ -302,6 +303,19 @@ impl Caches {
         self.lock().find(&CacheId::of(kind, selection))
     }
 
+    /// [`find`](Self::find) for the cache of the metadata of a kind.
+    pub(crate) fn find_metadata<K: Watchable>(
+        &self,
+        kind: &Kind<K>,
+        selection: &Selection,
+    ) -> Option<Arc<Cache<PartialObjectMeta<K>>>> {
+        let id = CacheId {
+            rust_type: TypeId::of::<PartialObjectMeta<K>>(),
+            ..CacheId::of(kind, selection)
+        };
+        self.lock().find(&id)
+    }
+
     /// Returns the object from the cache of the whole kind, unless another cache of the kind has another version of it.
     ///
     /// Caches of one kind are not synchronized: a controller may be notified of a change by the cache of a selection
@@ -319,11 +333,11 @@ impl Caches {
         all_agree.then_some(object)
     }
 
-    /// Returns `true` if the caches show an object of kind `K` in this version: each cache of the whole kind, at least one
+    /// Returns `true` if the caches show an object of a kind in this version: each cache of the whole kind, at least one
     /// cache, and no cache another version.
-    pub(crate) fn shows_version<K: Object>(&self, key: &Key, version: &str) -> bool {
+    pub(crate) fn shows_version<K: Watchable>(&self, kind: &Kind<K>, key: &Key, version: &str) -> bool {
         let state = self.lock();
-        let id = CacheId::of::<K>(&Kind::of_type(), &Selection::all());
+        let id = CacheId::of(kind, &Selection::all());
         let mut is_shown = false;
         for (other, cache) in &state.caches {
             if other.resource != id.resource {

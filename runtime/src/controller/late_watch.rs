@@ -1,13 +1,14 @@
 //! Watches added by a reconcile, while the controller is running.
 
+use std::collections::HashSet;
 use std::fmt;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::mapping::{MapsLate, is_mapping};
 use super::watch::Watch;
 use crate::cache::{Cache, CacheId, Cached};
-use crate::ctx::Ctx;
+use crate::ctx::{ActiveWatch, Ctx, LateWatch, LateWatchesById};
 use crate::error::Error;
 use crate::object::Watchable;
 
@@ -44,27 +45,86 @@ impl<S: Send + Sync + 'static> Ctx<S> {
         W: Watchable,
         M: MapsLate<W, S>,
     {
+        self.check_may_change_watches("add")?;
+        let mut late_watches = self.lock_late_watches();
+        let (_, watching) = self.add_watch(&mut late_watches, name.into(), watch)?;
+        Ok(watching)
+    }
+
+    /// Makes the watches that this controller has at run time exactly these: adds those that are missing, and removes all
+    /// others that [`watch`](Self::watch) or an earlier call has added.
+    ///
+    /// A watch that is there already, with the same name, kind and selection, goes on with its cache. The set is that of
+    /// the controller, for all objects that it reconciles: call it where all of them are known, such as in the reconcile
+    /// of a single configuration object.
+    ///
+    /// ```no_run
+    /// # use std::sync::Arc;
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use rbuilder::{Action, Ctx, Result, Watch, Watches};
+    /// # use kube::core::GroupVersionKind;
+    /// async fn reconcile(settings: Arc<ConfigMap>, ctx: Ctx<()>) -> Result {
+    ///     let mut watches = Watches::new();
+    ///     for kind in settings.data.iter().flatten().map(|(kind, _)| kind) {
+    ///         let kind = ctx.discover(&GroupVersionKind::gvk("example.com", "v1", kind)).await?;
+    ///         watches = watches.with("children", Watch::owned_dynamic(&kind));
+    ///     }
+    ///     ctx.set_watches(watches)?;
+    ///     Ok(Action::await_change())
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`watch`](Self::watch). Watches that were added before the error remain, and none is removed.
+    pub fn set_watches(&self, watches: Watches<S>) -> Result<(), Error> {
+        self.check_may_change_watches("add")?;
+        let mut late_watches = self.lock_late_watches();
+        let mut wanted = HashSet::new();
+        for add in watches.add {
+            wanted.insert(add(self, &mut late_watches)?);
+        }
+        let others: Vec<_> = late_watches.extract_if(|id, _| !wanted.contains(id)).collect();
+        for ((name, _), watch) in others {
+            self.remove_watch(&name, watch);
+        }
+        Ok(())
+    }
+
+    /// Returns the watches that this controller has added at run time, sorted by name and kind.
+    pub fn watches(&self) -> Vec<ActiveWatch> {
+        let late_watches = self.lock_late_watches();
+        let mut active: Vec<_> = late_watches.values().map(|watch| (watch.describe)()).collect();
+        active.sort_by(|a, b| (&a.name, &a.kind, &a.selection).cmp(&(&b.name, &b.kind, &b.selection)));
+        active
+    }
+
+    /// Adds a watch, unless there is one of this name, kind and selection. Returns what identifies it.
+    ///
+    /// The lock of `late_watches` is held until the watch is subscribed, so that a concurrent call with the same name
+    /// returns only after that.
+    fn add_watch<W, M>(
+        &self,
+        late_watches: &mut LateWatchesById,
+        name: String,
+        watch: Watch<W, M>,
+    ) -> Result<((String, CacheId), Watching<W>), Error>
+    where
+        W: Watchable,
+        M: MapsLate<W, S>,
+    {
         let caches = self.caches();
         let (kind, selection, need) = watch.watched();
+        let id = (name, CacheId::of(kind, selection));
         let Some(target) = self.watch_target() else {
             // In a test, the cache holds the objects that the test added.
             let cache = caches.of(kind, selection);
             cache.assume_synced();
-            return Ok(Watching { cache });
+            return Ok((id, Watching { cache }));
         };
-        refuse_in_mapping("add")?;
-        if caches.is_stopping() {
-            return Err(Error::new("watch not added: the manager is stopping"));
-        }
-        let id = CacheId::of(kind, selection);
-        let named = (name.into(), id);
-        // The lock is held until the watch is subscribed, so that a concurrent call with the same name returns only
-        // after that.
-        let mut late_watches = self.late_watches().lock().unwrap_or_else(PoisonError::into_inner);
-        if late_watches.contains_key(&named)
+        if late_watches.contains_key(&id)
             && let Some(cache) = caches.find(kind, selection)
         {
-            return Ok(Watching { cache });
+            return Ok((id, Watching { cache }));
         }
         let cache = caches.retain(kind, selection, need);
         let handler = match watch.subscribe_late(&cache, target, self) {
@@ -76,7 +136,7 @@ impl<S: Send + Sync + 'static> Ctx<S> {
         };
         tracing::info!(
             controller = self.controller(),
-            watch = named.0,
+            watch = id.0,
             kind = cache.kind().describe(),
             "watch added"
         );
@@ -87,8 +147,16 @@ impl<S: Send + Sync + 'static> Ctx<S> {
                 caches.release(&cache, need);
             }
         };
-        late_watches.insert(named, Box::new(remove));
-        Ok(Watching { cache })
+        let describe = {
+            let (cache, name) = (Arc::clone(&cache), id.0.clone());
+            move || describe(&name, &cache)
+        };
+        let late_watch = LateWatch {
+            remove: Box::new(remove),
+            describe: Box::new(describe),
+        };
+        late_watches.insert(id.clone(), late_watch);
+        Ok((id, Watching { cache }))
     }
 
     /// Removes the watches that this controller has added under this name, of all kinds and selections. Returns `false` if
@@ -101,14 +169,83 @@ impl<S: Send + Sync + 'static> Ctx<S> {
     /// A terminal error when called from a mapping function.
     pub fn unwatch(&self, name: &str) -> Result<bool, Error> {
         refuse_in_mapping("remove")?;
-        let mut late_watches = self.late_watches().lock().unwrap_or_else(PoisonError::into_inner);
+        let mut late_watches = self.lock_late_watches();
         let removed: Vec<_> = late_watches.extract_if(|(named, _), _| named == name).collect();
         let is_removed = !removed.is_empty();
-        for (_, remove) in removed {
-            remove();
-            tracing::info!(controller = self.controller(), watch = name, "watch removed");
+        for (_, watch) in removed {
+            self.remove_watch(name, watch);
         }
         Ok(is_removed)
+    }
+
+    fn remove_watch(&self, name: &str, watch: LateWatch) {
+        (watch.remove)();
+        tracing::info!(controller = self.controller(), watch = name, "watch removed");
+    }
+
+    fn check_may_change_watches(&self, verb: &str) -> Result<(), Error> {
+        refuse_in_mapping(verb)?;
+        if self.watch_target().is_some() && self.caches().is_stopping() {
+            return Err(Error::new("watch not added: the manager is stopping"));
+        }
+        Ok(())
+    }
+
+    fn lock_late_watches(&self) -> MutexGuard<'_, LateWatchesById> {
+        self.late_watches().lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The watches that a controller has at run time, and no others; see [`Ctx::set_watches`].
+#[must_use = "pass it to `Ctx::set_watches`"]
+pub struct Watches<S> {
+    add: Vec<AddWatch<S>>,
+}
+
+/// Adds a watch, and returns what identifies it.
+type AddWatch<S> = Box<dyn FnOnce(&Ctx<S>, &mut LateWatchesById) -> Result<(String, CacheId), Error> + Send>;
+
+impl<S> fmt::Debug for Watches<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Watches").field("len", &self.add.len()).finish()
+    }
+}
+
+impl<S> Default for Watches<S> {
+    fn default() -> Self {
+        Self { add: Vec::new() }
+    }
+}
+
+impl<S: Send + Sync + 'static> Watches<S> {
+    /// Creates an empty set, with which all watches end.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a watch to the set. Several may have the same name.
+    pub fn with<W, M>(mut self, name: impl Into<String>, watch: Watch<W, M>) -> Self
+    where
+        W: Watchable,
+        M: MapsLate<W, S>,
+    {
+        let name = name.into();
+        self.add.push(Box::new(move |ctx, late_watches| {
+            let (id, _) = ctx.add_watch(late_watches, name, watch)?;
+            Ok(id)
+        }));
+        self
+    }
+}
+
+fn describe<W: Watchable>(name: &str, cache: &Cache<W>) -> ActiveWatch {
+    let synced = cache.is_synced();
+    ActiveWatch {
+        name: name.to_owned(),
+        kind: cache.kind().describe(),
+        selection: cache.selection().to_string(),
+        synced,
+        last_error: (!synced).then(|| cache.last_error()),
     }
 }
 

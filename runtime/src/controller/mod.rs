@@ -32,6 +32,7 @@ use crate::deadline::scale;
 use crate::debug::ControllerQueue;
 use crate::error::{BoxError, Error};
 use crate::events::new_event_channel;
+use crate::kinds::Kinds;
 use crate::leader_election::Fence;
 use crate::metrics::Metrics;
 use crate::object::{DynamicKind, Key, Kind, Object, Undecodable, Watchable};
@@ -42,7 +43,7 @@ use crate::rate_limiter::{ByReference, RateLimiter};
 use crate::request::Request;
 use crate::shutdown::Shutdown;
 
-pub use late_watch::Watching;
+pub use late_watch::{Watches, Watching};
 pub use mapping::{ByChange, ByMap, ByOwner, Maps, MapsLate};
 pub use watch::Watch;
 use watch::{passes_filter, priority_of};
@@ -85,6 +86,8 @@ pub struct Controller<K: Watchable, S> {
     triggers: Vec<BoxStream<'static, Request<K>>>,
     /// Each requests a cache that the controller reads without watching.
     reads: Vec<RequestCache>,
+    /// The kinds of these caches that are known only at run time.
+    kinds: Vec<DynamicKind>,
 }
 
 /// Requests a cache.
@@ -195,6 +198,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
             watches: Vec::new(),
             triggers: Vec::new(),
             reads: Vec::new(),
+            kinds: Vec::new(),
         }
     }
 
@@ -205,6 +209,11 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
     /// metadata of these objects is watched and cached.
     pub fn owns<C: Object>(self) -> Self {
         self.watch(Watch::<PartialObjectMeta<C>>::owned())
+    }
+
+    /// [`owns`](Self::owns) for a kind known only at run time.
+    pub fn owns_dynamic(self, kind: &DynamicKind) -> Self {
+        self.watch(Watch::owned_dynamic(kind))
     }
 
     /// Watches objects of kind `W` and reconciles the objects that `map` returns for each that changes.
@@ -281,6 +290,17 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
         self
     }
 
+    /// [`reads`](Self::reads) for a kind known only at run time, whose cache is
+    /// [`Ctx::cached_dynamic`](crate::Ctx::cached_dynamic).
+    pub fn reads_dynamic(mut self, kind: &DynamicKind) -> Self {
+        let cached = Kind::<DynamicObject>::from(kind);
+        self.kinds.push(kind.clone());
+        self.reads.push(Box::new(move |caches| {
+            caches.of(&cached, &Selection::all());
+        }));
+        self
+    }
+
     /// Caches objects of kind `C` with an index: [`Cached::by`](crate::Cached::by) returns the objects for which `values`
     /// returned a given value.
     ///
@@ -295,6 +315,22 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
             caches
                 .of::<C>(&Kind::of_type(), &Selection::all())
                 .add_index(index);
+        }));
+        self
+    }
+
+    /// [`index`](Self::index) for a kind known only at run time, whose cache is
+    /// [`Ctx::cached_dynamic`](crate::Ctx::cached_dynamic).
+    pub fn index_dynamic(
+        mut self,
+        kind: &DynamicKind,
+        name: impl Into<String>,
+        values: impl Fn(&DynamicObject) -> Vec<String> + Send + Sync + 'static,
+    ) -> Self {
+        let (cached, index) = (Kind::<DynamicObject>::from(kind), Index::new(name.into(), values));
+        self.kinds.push(kind.clone());
+        self.reads.push(Box::new(move |caches| {
+            caches.of(&cached, &Selection::all()).add_index(index);
         }));
         self
     }
@@ -467,6 +503,7 @@ pub(crate) struct ManagerResources<'a> {
     /// `None` without leader election.
     pub(crate) fence: Option<Fence>,
     pub(crate) caches: &'a Caches,
+    pub(crate) kinds: Kinds,
     pub(crate) metrics: Metrics,
     /// Tells event publishers to send what is queued and exit.
     pub(crate) stop_events: Shutdown,
@@ -517,6 +554,7 @@ impl<K: Watchable, S: Send + Sync + 'static> AnyController for Controller<K, S> 
             watches,
             triggers,
             reads,
+            kinds,
         } = *self;
         let caches = shared.caches;
         let (client, fence) = match everywhere {
@@ -545,8 +583,11 @@ impl<K: Watchable, S: Send + Sync + 'static> AnyController for Controller<K, S> 
             state,
             sender,
             caches.clone(),
+            shared.kinds.clone(),
             Some(WatchTarget::new(&kind, &queue)),
         );
+        ctx.add_kind(&kind);
+        kinds.into_iter().for_each(|kind| shared.kinds.add(kind));
         let worker = Arc::new(Worker {
             cache: caches.of_needed(&kind, &selection, need),
             queue: Arc::clone(&queue),

@@ -210,6 +210,7 @@ impl<W: Watchable, M> Watch<W, M> {
         M: Maps<K, W, S>,
     {
         let cache = ctx.caches().of_needed(&self.kind, &self.selection, self.need);
+        ctx.add_kind(&self.kind);
         let keys = self.map.keys_of(&KindOf(kind.clone()));
         enqueue_changes(&cache, self.filter, keys, Arc::clone(queue), ctx.clone());
     }
@@ -224,6 +225,7 @@ impl<W: Watchable, M> Watch<W, M> {
     where
         M: MapsLate<W, S>,
     {
+        ctx.add_kind(&self.kind);
         let keys = self.map.keys_for(target)?;
         let queue = Arc::clone(target.queue());
         Ok(enqueue_changes(cache, self.filter, keys, queue, ctx.clone()))

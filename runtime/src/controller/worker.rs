@@ -314,7 +314,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
             ..PatchParams::default()
         };
         let (name, ctx) = (object.name_any(), &self.ctx);
-        ctx.send_write_of(kind, api.patch(&name, &params, patch)).await
+        ctx.send_write(kind, api.patch(&name, &params, patch)).await
     }
 
     /// Requeues the key according to the outcome. The text of an error is the user's code, so a panic in it is treated like

@@ -15,18 +15,18 @@ use kube::api::ListParams;
 use super::Ctx;
 use super::ownership::new_terminating_error;
 use crate::error::{Error, OwnershipError};
-use crate::object::{Object, Scope, describe_object};
+use crate::object::{AnyObject, describe_object};
 
 impl<S> Ctx<S> {
     /// Checks with the API server that `owner` still exists and is not being deleted, before it adopts `object`.
     ///
     /// This is a list with one name, because a controller's role has `list` on its kind, and may not have `get`.
-    pub(super) async fn check_adoption<O: Object, C: Object>(
+    pub(super) async fn check_adoption<O: AnyObject, C: AnyObject>(
         &self,
         owner: &O,
         object: &C,
     ) -> Result<(), Error> {
-        let api = <O::Scope as Scope>::api::<O>(self.client(), owner.meta().namespace.as_deref());
+        let api = self.api_of(&self.kind_of(owner).await?, owner);
         let named = ListParams::default().fields(&format!("metadata.name={}", owner.name_any()));
         let found = api.list_metadata(&named).await?;
         let uid = owner.uid();

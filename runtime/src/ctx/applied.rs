@@ -28,7 +28,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::similar::Base;
-use crate::object::{Key, Object};
+use crate::object::{AnyObject, Key, Kind};
 
 /// Size in bytes of an entry without its answer, roughly.
 const ENTRY_BYTES: usize = 320;
@@ -45,7 +45,18 @@ pub(super) struct AppliedObjects {
 }
 
 /// Identifies an object among those of all kinds.
-type ObjectId = (TypeId, Key);
+type ObjectId = (KindId, Key);
+
+/// Identifies a kind: by its Rust type, and a kind known only at run time also by API version and plural.
+type KindId = (TypeId, Option<(String, String)>);
+
+fn id_of<K: AnyObject>(kind: &Kind<K>) -> KindId {
+    let resource = kind.to_dynamic().map(|kind| {
+        let resource = kind.resource();
+        (resource.api_version.clone(), resource.plural.clone())
+    });
+    (TypeId::of::<K>(), resource)
+}
 
 #[derive(Default)]
 struct Answers {
@@ -53,7 +64,7 @@ struct Answers {
     /// The objects in the order of their answers. An entry counts only if its number is that of the answer.
     order: VecDeque<(u64, Arc<ObjectId>)>,
     /// By kind, the answer with which the others are compared: the first one, or nothing if that is too long.
-    bases: HashMap<TypeId, Base>,
+    bases: HashMap<KindId, Base>,
     last: u64,
     bytes: usize,
 }
@@ -99,24 +110,35 @@ impl AppliedObjects {
     }
 
     /// Returns the version of the last answer, if the same body was sent.
-    pub(super) fn version_of<K: Object>(&self, key: &Key, body: BodyHash) -> Option<String> {
+    pub(super) fn version_of<K: AnyObject>(
+        &self,
+        kind: &Kind<K>,
+        key: &Key,
+        body: BodyHash,
+    ) -> Option<String> {
         let answers = self.lock();
-        let answer = answers.by_object.get(&(TypeId::of::<K>(), key.clone()))?;
+        let answer = answers.by_object.get(&(id_of(kind), key.clone()))?;
         (answer.body == body).then(|| answer.version.clone())
     }
 
     /// Returns the last answer, if it was kept.
-    pub(super) fn object_of<K: Object>(&self, key: &Key) -> Option<K> {
+    pub(super) fn object_of<K: AnyObject>(&self, kind: &Kind<K>, key: &Key) -> Option<K> {
         let answers = self.lock();
-        let answer = answers.by_object.get(&(TypeId::of::<K>(), key.clone()))?;
-        let base = answers.bases.get(&TypeId::of::<K>())?;
+        let answer = answers.by_object.get(&(id_of(kind), key.clone()))?;
+        let base = answers.bases.get(&id_of(kind))?;
         let json = String::from_utf8(base.decode(answer.object.as_deref()?)?).ok()?;
         // As kube reads answers: to read bytes as well would compile every type of `K` once more in each operator.
         serde_json::from_str(&json).ok()
     }
 
     /// Remembers the answer to an apply. `keeps` is `false` if a cache has the object.
-    pub(super) fn remember<K: Object + Serialize>(&self, body: BodyHash, object: &K, keeps: bool) {
+    pub(super) fn remember<K: AnyObject + Serialize>(
+        &self,
+        kind: &Kind<K>,
+        body: BodyHash,
+        object: &K,
+        keeps: bool,
+    ) {
         let Some(version) = object.meta().resource_version.clone() else {
             return;
         };
@@ -127,7 +149,7 @@ impl AppliedObjects {
         let Some(json) = json.map_or(Some(None), |json| json.map(Some)) else {
             return;
         };
-        let id = (TypeId::of::<K>(), Key::of(object));
+        let id = (id_of(kind), Key::of(object));
         self.lock().insert(id, body, version, json, self.limit);
     }
 
@@ -138,7 +160,7 @@ impl AppliedObjects {
 
 impl Answers {
     fn insert(&mut self, id: ObjectId, body: BodyHash, version: String, json: Option<Vec<u8>>, limit: usize) {
-        let object = json.map(|json| self.base_of(id.0, &json).encode(&json));
+        let object = json.map(|json| self.base_of(&id.0, &json).encode(&json));
         let id = Arc::new(id);
         self.last += 1;
         let answer = Answer {
@@ -165,8 +187,8 @@ impl Answers {
     }
 
     /// Returns the base for answers of a kind, of which `first` is one.
-    fn base_of(&mut self, kind: TypeId, first: &[u8]) -> &Base {
-        self.bases.entry(kind).or_insert_with(|| {
+    fn base_of(&mut self, kind: &KindId, first: &[u8]) -> &Base {
+        self.bases.entry(kind.clone()).or_insert_with(|| {
             let fits = first.len() <= MAX_BASE;
             Base::new(if fits { first } else { &[] })
         })
@@ -190,7 +212,7 @@ fn take_metadata(object: &mut Value, name: &str) -> Option<Value> {
     object.get_mut("metadata")?.as_object_mut()?.remove(name)
 }
 
-fn to_json_without_managed_fields<K: Object + Serialize>(object: &K) -> Option<Vec<u8>> {
+fn to_json_without_managed_fields<K: AnyObject + Serialize>(object: &K) -> Option<Vec<u8>> {
     let mut json = serde_json::to_value(object).ok()?;
     take_metadata(&mut json, "managedFields");
     serde_json::to_vec(&json).ok()
@@ -199,9 +221,12 @@ fn to_json_without_managed_fields<K: Object + Serialize>(object: &K) -> Option<V
 #[cfg(test)]
 mod tests {
     use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+    use kube::api::{ApiResource, DynamicObject};
+    use kube::core::GroupVersionKind;
     use serde_json::json;
 
     use super::*;
+    use crate::object::DynamicKind;
 
     fn map(name: &str, version: u64) -> ConfigMap {
         let metadata = json!({ "name": name, "resourceVersion": version.to_string(), "managedFields": [{}] });
@@ -230,15 +255,26 @@ mod tests {
     fn an_answer_counts_for_the_same_body_of_the_same_object() {
         let applied = AppliedObjects::new(10_000);
         let [body, other] = [json!({ "a": 1 }), json!({ "a": 2 })].map(|mut body| applied.hash(&mut body));
-        applied.remember(body, &map("a", 7), true);
+        applied.remember(&Kind::of_type(), body, &map("a", 7), true);
         assert_eq!(
-            applied.version_of::<ConfigMap>(&key("a"), body).as_deref(),
+            applied
+                .version_of(&Kind::<ConfigMap>::of_type(), &key("a"), body)
+                .as_deref(),
             Some("7")
         );
-        assert_eq!(applied.version_of::<ConfigMap>(&key("a"), other), None);
-        assert_eq!(applied.version_of::<ConfigMap>(&key("b"), body), None);
-        assert_eq!(applied.version_of::<Secret>(&key("a"), body), None);
-        let object: ConfigMap = applied.object_of(&key("a")).unwrap();
+        assert_eq!(
+            applied.version_of(&Kind::<ConfigMap>::of_type(), &key("a"), other),
+            None
+        );
+        assert_eq!(
+            applied.version_of(&Kind::<ConfigMap>::of_type(), &key("b"), body),
+            None
+        );
+        assert_eq!(
+            applied.version_of(&Kind::<Secret>::of_type(), &key("a"), body),
+            None
+        );
+        let object: ConfigMap = applied.object_of(&Kind::of_type(), &key("a")).unwrap();
         assert_eq!(
             (object.data, object.metadata.managed_fields),
             (map("a", 7).data, None)
@@ -250,14 +286,14 @@ mod tests {
         let applied = AppliedObjects::new(3 * ENTRY_BYTES);
         let body = applied.hash(&mut json!({}));
         for (name, version) in [("a", 1), ("b", 2), ("c", 3), ("a", 4), ("d", 5)] {
-            applied.remember(body, &map(name, version), false);
+            applied.remember(&Kind::of_type(), body, &map(name, version), false);
         }
-        let version = |name: &str| applied.version_of::<ConfigMap>(&key(name), body);
+        let version = |name: &str| applied.version_of(&Kind::<ConfigMap>::of_type(), &key(name), body);
         assert_eq!(version("b"), None);
         assert_eq!(version("a").as_deref(), Some("4"));
         assert!(version("c").is_some() && version("d").is_some());
         for round in 0..1000 {
-            applied.remember(body, &map("a", round), false);
+            applied.remember(&Kind::of_type(), body, &map("a", round), false);
         }
         let answers = applied.lock();
         assert!(answers.order.len() < 100, "{}", answers.order.len());
@@ -274,11 +310,11 @@ mod tests {
             object
         };
         for number in 0..100 {
-            applied.remember(body, &named(&number.to_string()), true);
+            applied.remember(&Kind::of_type(), body, &named(&number.to_string()), true);
         }
         let bytes = applied.lock().bytes;
         assert!(bytes < 100 * (ENTRY_BYTES + 50), "{bytes}");
-        let object: ConfigMap = applied.object_of(&key("99")).unwrap();
+        let object: ConfigMap = applied.object_of(&Kind::of_type(), &key("99")).unwrap();
         assert_eq!(object.data, named("99").data);
     }
 
@@ -289,18 +325,46 @@ mod tests {
         let mut long = map("long", 1);
         long.data = Some([("text".to_owned(), "x".repeat(MAX_BASE))].into());
         for object in [&long, &map("a", 2)] {
-            applied.remember(body, object, true);
+            applied.remember(&Kind::of_type(), body, object, true);
         }
-        let found: ConfigMap = applied.object_of(&key("long")).unwrap();
+        let found: ConfigMap = applied.object_of(&Kind::of_type(), &key("long")).unwrap();
         assert_eq!(found.data, long.data);
-        assert!(applied.object_of::<ConfigMap>(&key("a")).is_some());
+        assert!(
+            applied
+                .object_of(&Kind::<ConfigMap>::of_type(), &key("a"))
+                .is_some()
+        );
     }
 
     #[test]
     fn with_a_limit_of_zero_nothing_is_remembered() {
         let applied = AppliedObjects::new(0);
         let body = applied.hash(&mut json!({}));
-        applied.remember(body, &map("a", 1), false);
-        assert_eq!(applied.version_of::<ConfigMap>(&key("a"), body), None);
+        applied.remember(&Kind::of_type(), body, &map("a", 1), false);
+        assert_eq!(
+            applied.version_of(&Kind::<ConfigMap>::of_type(), &key("a"), body),
+            None
+        );
+    }
+
+    #[test]
+    fn kinds_known_only_at_run_time_are_told_apart() {
+        let applied = AppliedObjects::new(10_000);
+        let kind = |name: &str| {
+            let gvk = GroupVersionKind::gvk("example.com", "v1", name);
+            DynamicKind::namespaced(ApiResource::from_gvk(&gvk))
+        };
+        let (cup, jar) = (kind("Cup"), kind("Jar"));
+        let body = applied.hash(&mut json!({}));
+        let mut object = cup.object("a");
+        object.metadata.resource_version = Some("7".to_owned());
+        applied.remember(&Kind::from(&cup), body, &object, true);
+        let version = |kind: &DynamicKind| {
+            let kind = Kind::<DynamicObject>::from(kind);
+            applied.version_of(&kind, &key("a"), body)
+        };
+        assert_eq!((version(&cup).as_deref(), version(&jar)), (Some("7"), None));
+        let found: Option<DynamicObject> = applied.object_of(&Kind::from(&jar), &key("a"));
+        assert!(found.is_none(), "{found:?}");
     }
 }

@@ -4,11 +4,10 @@ use kube::ResourceExt;
 use kube::api::PostParams;
 use serde::Serialize;
 
-use super::ownership::{check_namesake, is_controlled_by};
-use super::{Ctx, set_controller_reference};
-use crate::cache::Selection;
+use super::Ctx;
+use super::ownership::{check_namesake, is_controlled_by, own};
 use crate::error::{Error, OwnershipError};
-use crate::object::{Key, Kind, Object, Scope, describe_object};
+use crate::object::{AnyObject, Key, Kind, describe_object};
 
 impl<S> Ctx<S> {
     /// Creates an object with `owner` as its controller, or returns the existing one if `owner` already controls it.
@@ -23,43 +22,43 @@ impl<S> Ctx<S> {
     /// [`OwnershipError`] when an object of this name exists and `owner` is not its controller, when the owner is being
     /// deleted, or when the scopes do not allow the ownership; otherwise the response of the API server, as
     /// [`kube::Error`].
-    pub async fn create_owned<O: Object, C: Object + Serialize>(
+    pub async fn create_owned<O: AnyObject, C: AnyObject + Serialize>(
         &self,
         owner: &O,
         mut child: C,
     ) -> Result<C, Error> {
-        set_controller_reference(owner, &mut child)?;
-        if let Some(existing) = self.find_whole(&child) {
+        let kind = self.kind_of(&child).await?;
+        own(owner, &mut child, &kind)?;
+        if let Some(existing) = self.find_whole(&kind, &child) {
             return Ok(check_controlled_by(owner, existing)?);
         }
-        let api = <C::Scope as Scope>::api::<C>(self.client(), child.meta().namespace.as_deref());
+        let api = self.api_of(&kind, &child);
         let params = PostParams {
             field_manager: Some(self.controller().to_owned()),
             ..PostParams::default()
         };
-        match self.send_write(api.create(&params, &child)).await {
+        match self.send_write(&kind, api.create(&params, &child)).await {
             Err(kube::Error::Api(status)) if status.is_already_exists() => {
                 let existing = api.get(&child.name_any()).await?;
                 Ok(check_controlled_by(owner, existing)?)
             }
             created => {
                 let created = created?;
-                self.record_created(&created);
+                self.record_created(&kind, &created);
                 Ok(created)
             }
         }
     }
 
     /// Returns the cached object of this name, if whole objects of the kind are cached.
-    fn find_whole<C: Object>(&self, child: &C) -> Option<C> {
-        let caches = &self.shared.caches;
-        let cache = caches.find::<C>(&Kind::of_type(), &Selection::all())?;
+    fn find_whole<C: AnyObject>(&self, kind: &Kind<C>, child: &C) -> Option<C> {
+        let cache = self.find_whole_cache(kind)?;
         cache.get(&Key::of(child)).map(|found| (*found).clone())
     }
 }
 
 /// Returns `existing` if `owner` is its controller.
-fn check_controlled_by<O: Object, C: Object>(owner: &O, existing: C) -> Result<C, OwnershipError> {
+fn check_controlled_by<O: AnyObject, C: AnyObject>(owner: &O, existing: C) -> Result<C, OwnershipError> {
     if is_controlled_by(existing.meta(), owner) {
         return Ok(existing);
     }

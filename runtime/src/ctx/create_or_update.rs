@@ -1,14 +1,14 @@
 //! Creating an object, or updating it if it exists.
 
+use kube::ResourceExt;
 use kube::api::{Patch, PatchParams, PostParams};
-use kube::{Api, ResourceExt};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::ownership::is_controlled_by;
-use super::{Ctx, set_controller_reference, to_conflict};
+use super::ownership::{is_controlled_by, own};
+use super::{Ctx, to_conflict};
 use crate::error::Error;
-use crate::object::{Key, Kind, Object, Scope};
+use crate::object::{AnyObject, Key, Kind};
 
 /// The operation performed by [`Ctx::create_or_update`], with the resulting object.
 #[derive(Clone, Debug, PartialEq)]
@@ -69,7 +69,7 @@ impl<S> Ctx<S> {
     /// # Errors
     /// A conflict when the object was changed concurrently, which a controller retries without logging an error;
     /// otherwise the response of the API server, as [`kube::Error`].
-    pub async fn create_or_update<K: Object + Serialize>(
+    pub async fn create_or_update<K: AnyObject + Serialize>(
         &self,
         object: K,
         mutate: impl FnOnce(&mut K),
@@ -78,8 +78,9 @@ impl<S> Ctx<S> {
             mutate(object);
             Ok(())
         };
-        let (api, write) = self.prepare_write(object, mutate).await?;
-        self.send(&api, write).await
+        let kind = self.kind_of(&object).await?;
+        let write = self.prepare_write(&kind, object, mutate).await?;
+        self.send(&kind, write).await
     }
 
     /// [`create_or_update`](Self::create_or_update) for an object with `owner` as its controller; see
@@ -88,40 +89,41 @@ impl<S> Ctx<S> {
     /// # Errors
     /// [`OwnershipError`](crate::OwnershipError) when the object has another controller, when the owner is being deleted, or
     /// when the scopes do not allow the ownership; otherwise those of `create_or_update`.
-    pub async fn create_or_update_owned<O: Object, K: Object + Serialize>(
+    pub async fn create_or_update_owned<O: AnyObject, K: AnyObject + Serialize>(
         &self,
         owner: &O,
         mut object: K,
         mutate: impl FnOnce(&mut K),
     ) -> Result<Written<K>, Error> {
-        set_controller_reference(owner, &mut object)?;
+        let kind = self.kind_of(&object).await?;
+        own(owner, &mut object, &kind)?;
         let mutate = |object: &mut K| {
             mutate(object);
-            Ok(set_controller_reference(owner, object)?)
+            Ok(own(owner, object, &kind)?)
         };
-        let (api, write) = self.prepare_write(object, mutate).await?;
+        let write = self.prepare_write(&kind, object, mutate).await?;
         if let Write::Update { existing, .. } = &write
             && !is_controlled_by(existing.meta(), owner)
         {
             self.check_adoption(owner, existing).await?;
         }
-        let written = self.send(&api, write).await?;
+        let written = self.send(&kind, write).await?;
         if let Written::Created(created) = &written {
-            self.record_created(created);
+            self.record_created(&kind, created);
         }
         Ok(written)
     }
 
     /// Decides on what to write, with the existing object from the cache or the server.
-    async fn prepare_write<K: Object + Serialize>(
+    async fn prepare_write<K: AnyObject + Serialize>(
         &self,
+        kind: &Kind<K>,
         mut object: K,
         mutate: impl FnOnce(&mut K) -> Result<(), Error>,
-    ) -> Result<(Api<K>, Write<K>), Error> {
-        let api = <K::Scope as Scope>::api::<K>(self.client(), object.meta().namespace.as_deref());
-        let Some(existing) = self.find_existing(&api, &object).await? else {
+    ) -> Result<Write<K>, Error> {
+        let Some(existing) = self.find_existing(kind, &object).await? else {
             mutate(&mut object)?;
-            return Ok((api, Write::Create(object)));
+            return Ok(Write::Create(object));
         };
         let mut desired = existing.clone();
         mutate(&mut desired)?;
@@ -130,47 +132,48 @@ impl<S> Ctx<S> {
             &serde_json::to_value(&desired)?,
         );
         let Some(mut changes) = changes else {
-            return Ok((api, Write::Nothing(existing)));
+            return Ok(Write::Nothing(existing));
         };
         // With the resource version, the server rejects the patch if the object has changed since it was read.
         changes["metadata"]["resourceVersion"] = existing.resource_version().into();
-        Ok((api, Write::Update { existing, changes }))
+        Ok(Write::Update { existing, changes })
     }
 
-    async fn send<K: Object + Serialize>(&self, api: &Api<K>, write: Write<K>) -> Result<Written<K>, Error> {
+    async fn send<K: AnyObject + Serialize>(
+        &self,
+        kind: &Kind<K>,
+        write: Write<K>,
+    ) -> Result<Written<K>, Error> {
         let (existing, changes) = match write {
             Write::Nothing(existing) => return Ok(Written::Unchanged(existing)),
-            Write::Create(object) => return Ok(Written::Created(self.create(api, &object).await?)),
+            Write::Create(object) => return Ok(Written::Created(self.create(kind, &object).await?)),
             Write::Update { existing, changes } => (existing, changes),
         };
-        let name = existing.name_any();
+        let (api, name) = (self.api_of(kind, &existing), existing.name_any());
         let params = PatchParams {
             field_manager: Some(self.shared.controller.clone()),
             ..PatchParams::default()
         };
         let changes = Patch::Merge(changes);
-        let updated = self.send_write(api.patch(&name, &params, &changes)).await?;
+        let updated = self.send_write(kind, api.patch(&name, &params, &changes)).await?;
         Ok(Written::Updated(updated))
     }
 
     /// Returns the object of this name from the cache or the server.
-    async fn find_existing<K: Object>(&self, api: &Api<K>, object: &K) -> Result<Option<K>, Error> {
-        match self
-            .shared
-            .caches
-            .get_consistent::<K>(&Kind::of_type(), &Key::of(object))
-        {
+    async fn find_existing<K: AnyObject>(&self, kind: &Kind<K>, object: &K) -> Result<Option<K>, Error> {
+        match self.shared.caches.get_consistent(kind, &Key::of(object)) {
             Some(cached) => Ok(Some((*cached).clone())),
-            None => Ok(api.get_opt(&object.name_any()).await?),
+            None => Ok(self.api_of(kind, object).get_opt(&object.name_any()).await?),
         }
     }
 
-    async fn create<K: Object + Serialize>(&self, api: &Api<K>, object: &K) -> Result<K, kube::Error> {
+    async fn create<K: AnyObject + Serialize>(&self, kind: &Kind<K>, object: &K) -> Result<K, kube::Error> {
+        let api = self.api_of(kind, object);
         let params = PostParams {
             field_manager: Some(self.shared.controller.clone()),
             ..PostParams::default()
         };
-        match self.send_write(api.create(&params, object)).await {
+        match self.send_write(kind, api.create(&params, object)).await {
             // It did not exist a moment ago: another writer was faster, as in a conflict.
             Err(kube::Error::Api(status)) if status.is_already_exists() => Err(to_conflict(&status)),
             created => created,

@@ -6,7 +6,7 @@ use kube::core::Status;
 
 use super::Ctx;
 use crate::error::Error;
-use crate::object::{Key, Kind, Object};
+use crate::object::{AnyObject, Key};
 
 impl<S> Ctx<S> {
     /// Deletes an object. Returns `None` if it is gone, also if it was before, and otherwise the object with its deletion
@@ -21,7 +21,7 @@ impl<S> Ctx<S> {
     /// # Errors
     /// A conflict when another object has taken the place of this one, which a controller retries without logging an
     /// error; otherwise the response of the API server, as [`kube::Error`].
-    pub async fn delete<K: Object>(&self, object: &K) -> Result<Option<K>, Error> {
+    pub async fn delete<K: AnyObject>(&self, object: &K) -> Result<Option<K>, Error> {
         self.delete_with(object, &DeleteParams::background()).await
     }
 
@@ -46,7 +46,7 @@ impl<S> Ctx<S> {
     ///
     /// # Errors
     /// A conflict when a precondition does not hold; otherwise the response of the API server, as [`kube::Error`].
-    pub async fn delete_with<K: Object>(
+    pub async fn delete_with<K: AnyObject>(
         &self,
         object: &K,
         params: &DeleteParams,
@@ -58,8 +58,9 @@ impl<S> Ctx<S> {
                 resource_version: None,
             });
         }
-        let (api, key) = (self.api::<K>(object), Key::of(object));
-        let pending = self.caches().begin_write(&Kind::<K>::of_type());
+        let kind = self.kind_of(object).await?;
+        let (api, key) = (self.api_of(&kind, object), Key::of(object));
+        let pending = self.caches().begin_write(&kind);
         let answer = match api.delete(&object.name_any(), &params).await {
             Ok(answer) if params.dry_run => return Ok(answer.left()),
             Ok(answer) => answer,

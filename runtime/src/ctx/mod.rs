@@ -5,6 +5,7 @@ mod applied;
 mod create;
 mod create_or_update;
 mod delete;
+mod dynamic;
 mod ownership;
 mod patch;
 mod similar;
@@ -15,10 +16,8 @@ use std::fmt::Debug;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use kube::api::DynamicObject;
 use kube::api::{Patch, PatchParams};
 use kube::core::Status;
-use kube::core::object::HasStatus;
 use kube::runtime::events::{Event, EventType, Reporter};
 use kube::{Api, Client, Resource, ResourceExt};
 use serde::Serialize;
@@ -27,13 +26,18 @@ use serde_json::{Value, json};
 use crate::cache::{Cache, CacheOptions, Cached, Caches, Index, Selection, UndecodableEntry};
 use crate::error::{Error, FieldManagerConflict};
 use crate::events::{EventSender, new_event, new_event_channel};
+use crate::kinds::Kinds;
 use crate::metrics::Metrics;
-use crate::object::{DynamicKind, Key, Kind, Object, Scope, Watchable, describe_object, to_apply_body};
+use crate::object::{
+    AnyObject, Key, Kind, Object, Scope, Watchable, WithStatus, describe_object, event_reference,
+    to_apply_body,
+};
 
 use applied::{AppliedObjects, BodyHash};
 pub use create_or_update::Written;
 pub use ownership::{set_controller_reference, set_owner_reference};
-pub(crate) use watch_target::{GroupKind, LateWatches, WatchTarget};
+pub use watch_target::ActiveWatch;
+pub(crate) use watch_target::{GroupKind, LateWatch, LateWatches, LateWatchesById, WatchTarget};
 
 /// The context passed to reconcile functions: shared state, client and common operations. Cheap to clone.
 ///
@@ -52,6 +56,7 @@ struct Shared {
     controller: String,
     events: EventSender,
     caches: Caches,
+    kinds: Kinds,
     /// The kind and queue for watches added at run time; `None` in a test.
     watch_target: Option<WatchTarget>,
     /// The watches added at run time.
@@ -98,7 +103,7 @@ impl<S> Ctx<S> {
         tokio::spawn(waiting.publish(client.clone(), reporter, std::future::pending()));
         // The watches of these caches are never run; the caches hold what `caching` adds.
         let (caches, _) = Caches::new(client.clone(), Vec::new(), CacheOptions::default());
-        Self::for_controller(client, controller, state, sender, caches, None)
+        Self::for_controller(client, controller, state, sender, caches, Kinds::default(), None)
     }
 
     /// Adds objects to the cache of their kind, as if they had been watched; for a context created with
@@ -128,6 +133,7 @@ impl<S> Ctx<S> {
         state: S,
         events: EventSender,
         caches: Caches,
+        kinds: Kinds,
         watch_target: Option<WatchTarget>,
     ) -> Self {
         let applied = AppliedObjects::new(caches.options().applied_bytes);
@@ -136,6 +142,7 @@ impl<S> Ctx<S> {
             controller,
             events,
             caches,
+            kinds,
             watch_target,
             late_watches: LateWatches::default(),
             applied,
@@ -194,14 +201,6 @@ impl<S> Ctx<S> {
         self.find_cache(Kind::of_type(), selection, "")
     }
 
-    /// [`cached`](Self::cached) for a kind known only at run time.
-    ///
-    /// # Errors
-    /// A terminal error when the manager has no cache of this kind.
-    pub fn cached_dynamic(&self, kind: &DynamicKind) -> Result<Cached<DynamicObject>, Error> {
-        self.find_cache(kind.into(), &Selection::all(), "_dynamic")
-    }
-
     fn find_cache<K: Watchable>(
         &self,
         kind: Kind<K>,
@@ -241,9 +240,9 @@ impl<S> Ctx<S> {
     /// # Errors
     /// [`FieldManagerConflict`] if the context is [`without_force`](Self::without_force) and other managers own fields;
     /// otherwise the response of the API server, as [`kube::Error`].
-    pub async fn apply<K: Object + Serialize>(&self, object: K) -> Result<K, Error> {
-        let api = <K::Scope as Scope>::api::<K>(self.client(), object.meta().namespace.as_deref());
-        let applied = self.send_apply_if_needed(&api, &object).await;
+    pub async fn apply<K: AnyObject + Serialize>(&self, object: K) -> Result<K, Error> {
+        let kind = self.kind_of(&object).await?;
+        let applied = self.send_apply_if_needed(&kind, &object).await;
         applied.map_err(|error| to_apply_error(&object, error))
     }
 
@@ -284,24 +283,28 @@ impl<S> Ctx<S> {
     /// # Errors
     /// [`FieldManagerConflict`] if the context is [`without_force`](Self::without_force) and other managers own fields;
     /// otherwise the response of the API server, as [`kube::Error`].
-    pub async fn apply_status<K>(&self, object: &K, status: impl Borrow<K::Status>) -> Result<K, Error>
-    where
-        K: Object + HasStatus<Status: Serialize>,
-    {
+    pub async fn apply_status<K: WithStatus>(
+        &self,
+        object: &K,
+        status: impl Borrow<K::Status>,
+    ) -> Result<K, Error> {
         let wanted = serde_json::to_value(status.borrow())?;
-        let present = object.status().map(serde_json::to_value).transpose()?;
+        let present = object.status_json()?;
         if present.as_ref() == Some(&wanted) {
             return Ok(object.clone());
         }
+        let kind = self.kind_of(object).await?;
         let body = json!({
-            "apiVersion": K::api_version(&()),
-            "kind": K::kind(&()),
+            "apiVersion": K::api_version(&kind.dynamic),
+            "kind": K::kind(&kind.dynamic),
             "metadata": { "name": object.name_any(), "namespace": object.namespace() },
             "status": wanted,
         });
-        let api = self.api::<K>(object);
+        let api = self.api_of(&kind, object);
         let (name, params, body) = (object.name_any(), self.apply_params(), Patch::Apply(body));
-        let applied = self.send_write(api.patch_status(&name, &params, &body)).await;
+        let applied = self
+            .send_write(&kind, api.patch_status(&name, &params, &body))
+            .await;
         applied.map_err(|error| to_apply_error(object, error))
     }
 
@@ -313,18 +316,18 @@ impl<S> Ctx<S> {
     ///
     /// An object has 25 events, and then one in five minutes, as in client-go. Others are dropped, and counted in
     /// `rbuilder_events_dropped_total`.
-    pub fn normal<K: Object>(&self, object: &K, reason: &str, action: &str, note: impl Into<String>) {
+    pub fn normal<K: AnyObject>(&self, object: &K, reason: &str, action: &str, note: impl Into<String>) {
         self.event(object, new_event(EventType::Normal, reason, action, note.into()));
     }
 
     /// Records an event of type `Warning` about `object`; see [`normal`](Self::normal).
-    pub fn warning<K: Object>(&self, object: &K, reason: &str, action: &str, note: impl Into<String>) {
+    pub fn warning<K: AnyObject>(&self, object: &K, reason: &str, action: &str, note: impl Into<String>) {
         self.event(object, new_event(EventType::Warning, reason, action, note.into()));
     }
 
     /// Records any event about `object`; see [`normal`](Self::normal).
-    pub fn event<K: Object>(&self, object: &K, event: Event) {
-        self.shared.events.send(event, object.object_ref(&()));
+    pub fn event<K: AnyObject>(&self, object: &K, event: Event) {
+        self.shared.events.send(event, event_reference(object));
     }
 
     /// Records an event about an object that cannot be decoded, unless a controller has recorded it.
@@ -342,79 +345,80 @@ impl<S> Ctx<S> {
     }
 
     /// Sends an apply, and remembers the answer.
-    async fn send_apply<K: Object + Serialize>(&self, api: &Api<K>, object: &K) -> Result<K, kube::Error> {
-        let (body, hash) = self.prepare_apply(object)?;
-        self.send_apply_body(api, &object.name_any(), body, hash).await
+    async fn send_apply<K: AnyObject + Serialize>(
+        &self,
+        kind: &Kind<K>,
+        object: &K,
+    ) -> Result<K, kube::Error> {
+        let (body, hash) = self.prepare_apply(kind, object)?;
+        self.send_apply_body(kind, object, body, hash).await
     }
 
     /// Sends an apply, unless the object is in the state that the same apply has left it in.
-    async fn send_apply_if_needed<K: Object + Serialize>(
+    async fn send_apply_if_needed<K: AnyObject + Serialize>(
         &self,
-        api: &Api<K>,
+        kind: &Kind<K>,
         object: &K,
     ) -> Result<K, kube::Error> {
-        let (body, hash) = self.prepare_apply(object)?;
-        match self.find_applied(&Key::of(object), hash) {
+        let (body, hash) = self.prepare_apply(kind, object)?;
+        match self.find_applied(kind, &Key::of(object), hash) {
             Some(applied) => Ok(applied),
-            None => self.send_apply_body(api, &object.name_any(), body, hash).await,
+            None => self.send_apply_body(kind, object, body, hash).await,
         }
     }
 
-    fn prepare_apply<K: Object + Serialize>(&self, object: &K) -> Result<(Value, BodyHash), kube::Error> {
-        let mut body = to_apply_body(object).map_err(kube::Error::SerdeError)?;
+    fn prepare_apply<K: AnyObject + Serialize>(
+        &self,
+        kind: &Kind<K>,
+        object: &K,
+    ) -> Result<(Value, BodyHash), kube::Error> {
+        let mut body = to_apply_body(object, kind).map_err(kube::Error::SerdeError)?;
         let hash = self.shared.applied.hash(&mut body);
         Ok((body, hash))
     }
 
-    async fn send_apply_body<K: Object + Serialize>(
+    async fn send_apply_body<K: AnyObject + Serialize>(
         &self,
-        api: &Api<K>,
-        name: &str,
+        kind: &Kind<K>,
+        object: &K,
         body: Value,
         hash: BodyHash,
     ) -> Result<K, kube::Error> {
-        let patch = Patch::Apply(body);
+        let (api, name, patch) = (self.api_of(kind, object), object.name_any(), Patch::Apply(body));
         let applied = self
-            .send_write(api.patch(name, &self.apply_params(), &patch))
+            .send_write(kind, api.patch(&name, &self.apply_params(), &patch))
             .await?;
-        let keeps = self.find_whole_cache::<K>().is_none();
-        self.shared.applied.remember(hash, &applied, keeps);
+        let keeps = self.find_whole_cache(kind).is_none();
+        self.shared.applied.remember(kind, hash, &applied, keeps);
         Ok(applied)
     }
 
     /// Returns the answer to the same apply, if the caches show the object in that version.
-    fn find_applied<K: Object>(&self, key: &Key, body: BodyHash) -> Option<K> {
+    fn find_applied<K: AnyObject>(&self, kind: &Kind<K>, key: &Key, body: BodyHash) -> Option<K> {
         let applied = &self.shared.applied;
-        let version = applied.version_of::<K>(key, body)?;
-        if !self.shared.caches.shows_version::<K>(key, &version) {
+        let version = applied.version_of(kind, key, body)?;
+        if !self.shared.caches.shows_version(kind, key, &version) {
             return None;
         }
-        match self.find_whole_cache::<K>() {
+        match self.find_whole_cache(kind) {
             Some(cache) => cache.get(key).map(Arc::unwrap_or_clone),
-            None => applied.object_of(key),
+            None => applied.object_of(kind, key),
         }
     }
 
-    fn find_whole_cache<K: Object>(&self) -> Option<Arc<Cache<K>>> {
-        self.shared.caches.find(&Kind::of_type(), &Selection::all())
+    fn find_whole_cache<K: AnyObject>(&self, kind: &Kind<K>) -> Option<Arc<Cache<K>>> {
+        self.shared.caches.find(kind, &Selection::all())
     }
 
     /// Sends a request that writes an object, and makes the result visible to readers of the caches.
-    pub(crate) async fn send_write<K: Object>(
-        &self,
-        request: impl Future<Output = Result<K, kube::Error>>,
-    ) -> Result<K, kube::Error> {
-        self.send_write_of(&Kind::of_type(), request).await
-    }
-
-    /// [`send_write`](Self::send_write) for a kind that may be known only at run time.
-    pub(crate) async fn send_write_of<K: Watchable>(
+    pub(crate) async fn send_write<K: Watchable>(
         &self,
         kind: &Kind<K>,
         request: impl Future<Output = Result<K, kube::Error>>,
     ) -> Result<K, kube::Error> {
         let pending = self.shared.caches.begin_write(kind);
-        let mut object = request.await?;
+        let answer = request.await;
+        let mut object = answer.inspect_err(|error| self.forget_if_missing(kind, error))?;
         pending.finish(&mut object);
         Ok(object)
     }
@@ -428,7 +432,7 @@ impl<S> Ctx<S> {
 }
 
 /// Names managers and fields if other field managers are the reason that an apply was refused.
-fn to_apply_error<K: Resource<DynamicType = ()>>(object: &K, error: kube::Error) -> Error {
+fn to_apply_error<K: AnyObject>(object: &K, error: kube::Error) -> Error {
     match &error {
         kube::Error::Api(status) => {
             let conflict = FieldManagerConflict::find(describe_object(object), status);
@@ -440,7 +444,7 @@ fn to_apply_error<K: Resource<DynamicType = ()>>(object: &K, error: kube::Error)
 
 /// [`to_apply_error`] for an apply that is bound to the uid of the object: it is a conflict if another object has taken
 /// the place of this one.
-fn to_bound_apply_error<K: Resource<DynamicType = ()>>(object: &K, error: kube::Error) -> Error {
+fn to_bound_apply_error<K: AnyObject>(object: &K, error: kube::Error) -> Error {
     match error {
         kube::Error::Api(status) if is_uid_mismatch(&status) => to_conflict(&status).into(),
         error => to_apply_error(object, error),

@@ -33,7 +33,7 @@ use serde::Serialize;
 use super::{Ctx, to_apply_error, to_bound_apply_error};
 use crate::cache::Selection;
 use crate::error::{Error, OwnershipError};
-use crate::object::{Key, Kind, Object, Scope, describe_object};
+use crate::object::{AnyKind, AnyObject, Key, Kind, describe_object};
 
 /// A resource version that no object has: that of the first write to the store is larger.
 ///
@@ -59,19 +59,19 @@ impl<S> Ctx<S> {
     /// [`kube::Error`].
     ///
     /// [`FieldManagerConflict`]: crate::FieldManagerConflict
-    pub async fn apply_owned<O: Object, C: Object + Serialize>(
+    pub async fn apply_owned<O: AnyObject, C: AnyObject + Serialize>(
         &self,
         owner: &O,
         mut child: C,
     ) -> Result<C, Error> {
-        set_controller_reference(owner, &mut child)?;
-        let api = <C::Scope as Scope>::api::<C>(self.client(), child.meta().namespace.as_deref());
+        let kind = self.kind_of(&child).await?;
+        own(owner, &mut child, &kind)?;
         let mut conflict = None;
-        match self.look_up(&child) {
+        match self.look_up(&kind, &child) {
             CacheLookup::Found(known) if is_controlled_by(&known, owner) => {
                 child.meta_mut().uid = known.uid;
                 child.meta_mut().resource_version = known.resource_version;
-                let applied = self.send_apply_if_needed(&api, &child).await;
+                let applied = self.send_apply_if_needed(&kind, &child).await;
                 match applied.map_err(|error| to_bound_apply_error(&child, error)) {
                     // The object has changed since. If it is still the same one, that may be its status only.
                     Err(error) if error.is_conflict() && !error.is_field_manager_conflict() => {
@@ -83,13 +83,14 @@ impl<S> Ctx<S> {
             // Most likely it does not exist, and then one request is enough.
             CacheLookup::Missing => {
                 child.meta_mut().resource_version = Some(DOES_NOT_EXIST.to_owned());
-                match self.send_apply(&api, &child).await {
+                match self.send_apply(&kind, &child).await {
                     Err(kube::Error::Api(status)) if status.is_conflict() => {}
-                    created => return self.finish_create(&child, created),
+                    created => return self.finish_create(&kind, &child, created),
                 }
             }
             CacheLookup::Found(_) | CacheLookup::NotCached => {}
         }
+        let api = self.api_of(&kind, &child);
         let existing = api.get_metadata_opt(&child.name_any()).await?;
         if let Some(conflict) = conflict {
             let uid = existing.as_ref().and_then(|existing| existing.uid());
@@ -107,38 +108,43 @@ impl<S> Ctx<S> {
             }
             None => Some(DOES_NOT_EXIST.to_owned()),
         };
-        let applied = self.send_apply(&api, &child).await;
-        self.finish_create(&child, applied)
+        let applied = self.send_apply(&kind, &child).await;
+        self.finish_create(&kind, &child, applied)
     }
 
-    fn finish_create<C: Object>(&self, child: &C, applied: Result<C, kube::Error>) -> Result<C, Error> {
+    fn finish_create<C: AnyObject>(
+        &self,
+        kind: &Kind<C>,
+        child: &C,
+        applied: Result<C, kube::Error>,
+    ) -> Result<C, Error> {
         let applied = applied.map_err(|error| to_apply_error(child, error))?;
-        self.record_created(&applied);
+        self.record_created(kind, &applied);
         Ok(applied)
     }
 
     /// Records in the caches an owned object that may just have been created, so that its owner receives its deletion
     /// even if the watch has a gap.
-    pub(super) fn record_created<C: Object>(&self, created: &C) {
+    pub(super) fn record_created<C: AnyObject>(&self, kind: &Kind<C>, created: &C) {
         let (caches, all) = (&self.shared.caches, Selection::all());
-        if let Some(cache) = caches.find::<PartialObjectMeta<C>>(&Kind::of_type(), &all) {
+        if let Some(cache) = caches.find_metadata(kind, &all) {
             cache.record_created(PartialObjectMeta {
                 types: None,
                 metadata: created.meta().clone(),
                 _phantom: PhantomData,
             });
         }
-        if let Some(cache) = caches.find::<C>(&Kind::of_type(), &all) {
+        if let Some(cache) = caches.find(kind, &all) {
             cache.record_created(created.clone());
         }
     }
 
     /// Looks up the metadata of an object of this kind and name in the caches.
-    fn look_up<C: Object>(&self, child: &C) -> CacheLookup {
+    fn look_up<C: AnyObject>(&self, kind: &Kind<C>, child: &C) -> CacheLookup {
         let (key, all) = (Key::of(child), Selection::all());
         let caches = &self.shared.caches;
-        let metadata = caches.find::<PartialObjectMeta<C>>(&Kind::of_type(), &all);
-        let whole = caches.find::<C>(&Kind::of_type(), &all);
+        let metadata = caches.find_metadata(kind, &all);
+        let whole = caches.find(kind, &all);
         let found = metadata
             .as_ref()
             .and_then(|cache| Some(cache.get(&key)?.metadata.clone()));
@@ -160,7 +166,7 @@ enum CacheLookup {
 }
 
 /// Returns `true` if `owner` is the controller of the object with this metadata.
-pub(super) fn is_controlled_by<O: Object>(owned: &ObjectMeta, owner: &O) -> bool {
+pub(super) fn is_controlled_by<O: AnyObject>(owned: &ObjectMeta, owner: &O) -> bool {
     let mut references = owned.owner_references.iter().flatten();
     references.any(|held| held.controller == Some(true) && Some(&held.uid) == owner.meta().uid.as_ref())
 }
@@ -175,19 +181,35 @@ pub(super) fn is_controlled_by<O: Object>(owned: &ObjectMeta, owner: &O) -> bool
 /// When `object` has another controller, when a namespaced owner is in another namespace than the object or the object is
 /// cluster-scoped, when the owner is being deleted, or when it was not read from the API server. The object is then
 /// unchanged except for its namespace.
-pub fn set_controller_reference<O: Object, C: Object>(
+pub fn set_controller_reference<O: AnyObject, C: AnyObject>(
     owner: &O,
     object: &mut C,
 ) -> Result<(), OwnershipError> {
-    check_scope(owner, object)?;
-    let reference = owner
-        .controller_owner_ref(&())
-        .ok_or_else(|| OwnershipError::NoUid(describe_object(owner)))?;
+    set_controller(owner, object, type_scope::<C>())
+}
+
+/// [`set_controller_reference`] for an object of this kind, whose scope is known.
+pub(super) fn own<O: AnyObject, C: AnyObject>(
+    owner: &O,
+    object: &mut C,
+    kind: &Kind<C>,
+) -> Result<(), OwnershipError> {
+    set_controller(owner, object, Some(kind.namespaced))
+}
+
+fn set_controller<O: AnyObject, C: AnyObject>(
+    owner: &O,
+    object: &mut C,
+    is_namespaced: Option<bool>,
+) -> Result<(), OwnershipError> {
+    check_scope(owner, object, is_namespaced)?;
+    let reference = reference_to(owner)?;
     check_not_terminating(owner, object)?;
     check_controller(owner, object, object.meta())?;
     let references = object.owner_references_mut();
     references.retain(|existing| existing.uid != reference.uid);
     references.push(OwnerReference {
+        controller: Some(true),
         block_owner_deletion: Some(true),
         ..reference
     });
@@ -201,11 +223,12 @@ pub fn set_controller_reference<O: Object, C: Object>(
 ///
 /// # Errors
 /// As [`set_controller_reference`], except that the object may have another controller.
-pub fn set_owner_reference<O: Object, C: Object>(owner: &O, object: &mut C) -> Result<(), OwnershipError> {
-    check_scope(owner, object)?;
-    let reference = owner
-        .owner_ref(&())
-        .ok_or_else(|| OwnershipError::NoUid(describe_object(owner)))?;
+pub fn set_owner_reference<O: AnyObject, C: AnyObject>(
+    owner: &O,
+    object: &mut C,
+) -> Result<(), OwnershipError> {
+    check_scope(owner, object, type_scope::<C>())?;
+    let reference = reference_to(owner)?;
     check_not_terminating(owner, object)?;
     let references = object.owner_references_mut();
     match references
@@ -224,12 +247,42 @@ pub fn set_owner_reference<O: Object, C: Object>(owner: &O, object: &mut C) -> R
     Ok(())
 }
 
+/// Returns an owner reference to `owner`, which does not make it the controller.
+fn reference_to<O: AnyObject>(owner: &O) -> Result<OwnerReference, OwnershipError> {
+    let types = owner.type_meta();
+    let types = types.ok_or_else(|| OwnershipError::NoKind(owner.name_any()))?;
+    let (Some(name), Some(uid)) = (&owner.meta().name, &owner.meta().uid) else {
+        return Err(OwnershipError::NoUid(describe_object(owner)));
+    };
+    Ok(OwnerReference {
+        api_version: types.api_version,
+        kind: types.kind,
+        name: name.clone(),
+        uid: uid.clone(),
+        controller: None,
+        block_owner_deletion: None,
+    })
+}
+
+/// Returns `true` if objects of this type have a namespace; `None` for a kind known only at run time.
+fn type_scope<K: AnyObject>() -> Option<bool> {
+    K::type_kind().map(|AnyKind(kind)| kind.namespaced)
+}
+
 /// Sets the namespace of `object` to that of `owner` if it has none, and checks that the owner can own it.
-fn check_scope<O: Object, C: Object>(owner: &O, object: &mut C) -> Result<(), OwnershipError> {
-    if C::Scope::NAMESPACED && object.meta().namespace.is_none() {
+///
+/// An object of unknown scope is taken for one with a namespace, because most are. An owner was read from the API server
+/// and has a namespace if its kind is namespaced.
+fn check_scope<O: AnyObject, C: AnyObject>(
+    owner: &O,
+    object: &mut C,
+    is_namespaced: Option<bool>,
+) -> Result<(), OwnershipError> {
+    if is_namespaced.unwrap_or(true) && object.meta().namespace.is_none() {
         object.meta_mut().namespace = owner.namespace();
     }
-    if O::Scope::NAMESPACED && object.meta().namespace != owner.meta().namespace {
+    let is_owner_namespaced = type_scope::<O>().unwrap_or_else(|| owner.meta().namespace.is_some());
+    if is_owner_namespaced && object.meta().namespace != owner.meta().namespace {
         return Err(OwnershipError::Scope {
             object: describe_object(object),
             owner: describe_object(owner),
@@ -239,7 +292,7 @@ fn check_scope<O: Object, C: Object>(owner: &O, object: &mut C) -> Result<(), Ow
 }
 
 /// Checks that the owner is not being deleted, as far as is known here.
-fn check_not_terminating<O: Object, C: Object>(owner: &O, object: &C) -> Result<(), OwnershipError> {
+fn check_not_terminating<O: AnyObject, C: AnyObject>(owner: &O, object: &C) -> Result<(), OwnershipError> {
     match owner.meta().deletion_timestamp {
         Some(_) => Err(new_terminating_error(owner, object)),
         None => Ok(()),
@@ -247,7 +300,7 @@ fn check_not_terminating<O: Object, C: Object>(owner: &O, object: &C) -> Result<
 }
 
 /// Returns the error for an owner that is being deleted.
-pub(super) fn new_terminating_error<O: Object, C: Object>(owner: &O, object: &C) -> OwnershipError {
+pub(super) fn new_terminating_error<O: AnyObject, C: AnyObject>(owner: &O, object: &C) -> OwnershipError {
     OwnershipError::OwnerTerminating {
         object: describe_object(object),
         owner: describe_object(owner),
@@ -256,7 +309,7 @@ pub(super) fn new_terminating_error<O: Object, C: Object>(owner: &O, object: &C)
 }
 
 /// Checks that the object with this metadata has no controller, or `owner` as its controller.
-fn check_controller<O: Object, C: Object>(
+fn check_controller<O: AnyObject, C: AnyObject>(
     owner: &O,
     object: &C,
     found: &ObjectMeta,
@@ -274,7 +327,10 @@ fn check_controller<O: Object, C: Object>(
 }
 
 /// Checks that the controller of `object` is not a deleted object of the same name as `owner`.
-pub(super) fn check_namesake<O: Object, C: Object>(owner: &O, object: &C) -> Result<(), OwnershipError> {
+pub(super) fn check_namesake<O: AnyObject, C: AnyObject>(
+    owner: &O,
+    object: &C,
+) -> Result<(), OwnershipError> {
     match find_other_controller(owner, object.meta()) {
         Some(other) if is_namesake(other, owner) => Err(new_namesake_error(owner, object, other)),
         _ => Ok(()),
@@ -282,13 +338,17 @@ pub(super) fn check_namesake<O: Object, C: Object>(owner: &O, object: &C) -> Res
 }
 
 /// Returns the reference to a controller other than `owner`.
-fn find_other_controller<'a, O: Object>(owner: &O, found: &'a ObjectMeta) -> Option<&'a OwnerReference> {
+fn find_other_controller<'a, O: AnyObject>(owner: &O, found: &'a ObjectMeta) -> Option<&'a OwnerReference> {
     let references = found.owner_references.iter().flatten();
     let mut controllers = references.filter(|reference| reference.controller == Some(true));
     controllers.find(|reference| Some(&reference.uid) != owner.meta().uid.as_ref())
 }
 
-fn new_namesake_error<O: Object, C: Object>(owner: &O, object: &C, other: &OwnerReference) -> OwnershipError {
+fn new_namesake_error<O: AnyObject, C: AnyObject>(
+    owner: &O,
+    object: &C,
+    other: &OwnerReference,
+) -> OwnershipError {
     OwnershipError::OwnedByNamesake {
         object: describe_object(object),
         owner: describe_object(owner),
@@ -299,17 +359,22 @@ fn new_namesake_error<O: Object, C: Object>(owner: &O, object: &C, other: &Owner
 /// Returns `true` if a reference with another uid is to an object of the owner's kind and name. Only one object has a
 /// name at a time, so that object was deleted, and the garbage collector deletes what it owned. API versions are not
 /// compared: a reference may use any version of the kind.
-fn is_namesake<O: Object>(reference: &OwnerReference, owner: &O) -> bool {
-    let group = reference
-        .api_version
-        .split_once('/')
-        .map_or("", |(group, _)| group);
-    group == O::group(&()) && reference.kind == O::kind(&()) && reference.name == owner.name_any()
+fn is_namesake<O: AnyObject>(reference: &OwnerReference, owner: &O) -> bool {
+    let group_of = |api_version: &str| {
+        let (group, _) = api_version.split_once('/').unwrap_or_default();
+        group.to_owned()
+    };
+    owner.type_meta().is_some_and(|types| {
+        group_of(&reference.api_version) == group_of(&types.api_version)
+            && reference.kind == types.kind
+            && reference.name == owner.name_any()
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::object::Object;
     use k8s_openapi::api::apps::v1::Deployment;
     use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 

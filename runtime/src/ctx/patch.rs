@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::{Ctx, to_apply_error};
 use crate::error::Error;
-use crate::object::Object;
+use crate::object::AnyObject;
 
 impl<S> Ctx<S> {
     /// Changes an object with a patch, and returns the result. Readers of the caches see it at once.
@@ -38,13 +38,18 @@ impl<S> Ctx<S> {
     /// The response of the API server, as [`kube::Error`]: a conflict for an outdated resource version, 422 for a JSON
     /// patch whose test does not hold. For a [`Patch::Apply`], [`FieldManagerConflict`](crate::FieldManagerConflict) as
     /// for [`apply`](Self::apply).
-    pub async fn patch<K: Object, P: Serialize + Debug>(
+    pub async fn patch<K: AnyObject, P: Serialize + Debug>(
         &self,
         object: &K,
         patch: &Patch<P>,
     ) -> Result<K, Error> {
-        let (api, name, params) = (self.api::<K>(object), object.name_any(), self.patch_params(patch));
-        let patched = self.send_write(api.patch(&name, &params, patch)).await;
+        let kind = self.kind_of(object).await?;
+        let (api, name, params) = (
+            self.api_of(&kind, object),
+            object.name_any(),
+            self.patch_params(patch),
+        );
+        let patched = self.send_write(&kind, api.patch(&name, &params, patch)).await;
         patched.map_err(|error| to_apply_error(object, error))
     }
 
@@ -55,13 +60,20 @@ impl<S> Ctx<S> {
     ///
     /// # Errors
     /// Those of [`patch`](Self::patch).
-    pub async fn patch_status<K: Object, P: Serialize + Debug>(
+    pub async fn patch_status<K: AnyObject, P: Serialize + Debug>(
         &self,
         object: &K,
         patch: &Patch<P>,
     ) -> Result<K, Error> {
-        let (api, name, params) = (self.api::<K>(object), object.name_any(), self.patch_params(patch));
-        let patched = self.send_write(api.patch_status(&name, &params, patch)).await;
+        let kind = self.kind_of(object).await?;
+        let (api, name, params) = (
+            self.api_of(&kind, object),
+            object.name_any(),
+            self.patch_params(patch),
+        );
+        let patched = self
+            .send_write(&kind, api.patch_status(&name, &params, patch))
+            .await;
         patched.map_err(|error| to_apply_error(object, error))
     }
 

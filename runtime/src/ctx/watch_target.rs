@@ -13,8 +13,33 @@ use crate::cache::CacheId;
 use crate::object::{Key, Kind, Watchable};
 use crate::queue::Workqueue;
 
-/// The watches added to one controller at run time, by name and cache, with the functions that remove them.
-pub(crate) type LateWatches = Mutex<HashMap<(String, CacheId), Box<dyn FnOnce() + Send>>>;
+/// The watches added to one controller at run time.
+pub(crate) type LateWatches = Mutex<LateWatchesById>;
+
+/// Watches by name and cache.
+pub(crate) type LateWatchesById = HashMap<(String, CacheId), LateWatch>;
+
+/// A watch added at run time.
+pub(crate) struct LateWatch {
+    pub(crate) remove: Box<dyn FnOnce() + Send>,
+    pub(crate) describe: Box<dyn Fn() -> ActiveWatch + Send>,
+}
+
+/// A watch that a controller has [added](crate::Ctx::watch) at run time, as it is at one moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ActiveWatch {
+    /// The name under which it was added.
+    pub name: String,
+    /// Kind and API version, such as `Gateway (gateway.networking.k8s.io/v1)`.
+    pub kind: String,
+    /// The selection, as it [displays](crate::Selection); empty for all objects.
+    pub selection: String,
+    /// `true` once the existing objects are in the cache and were delivered to the controller.
+    pub synced: bool,
+    /// The last error of a watch that is not synced.
+    pub last_error: Option<String>,
+}
 
 /// The kind and queue of the controller to which a watch is added at run time, with the kind's type erased.
 #[doc(hidden)]

@@ -7,7 +7,7 @@ use kube::runtime::events::{Event, EventType, Reporter};
 
 use super::{EventSender, new_event, new_event_channel};
 use crate::metrics::Metrics;
-use crate::object::Object;
+use crate::object::{AnyObject, event_reference};
 
 /// Records Kubernetes events outside of a reconcile, as [`Ctx::normal`](crate::Ctx::normal) does in one; see
 /// [`Manager::events`](crate::Manager::events). Clones share the queue.
@@ -50,17 +50,17 @@ impl EventRecorder {
     ///
     /// An object has 25 events, and then one in five minutes, as in client-go. Others are dropped, and counted in
     /// `rbuilder_events_dropped_total`.
-    pub fn normal<K: Object>(&self, object: &K, reason: &str, action: &str, note: impl Into<String>) {
+    pub fn normal<K: AnyObject>(&self, object: &K, reason: &str, action: &str, note: impl Into<String>) {
         self.event(object, new_event(EventType::Normal, reason, action, note.into()));
     }
 
     /// Records an event of type `Warning` about `object`; see [`normal`](Self::normal).
-    pub fn warning<K: Object>(&self, object: &K, reason: &str, action: &str, note: impl Into<String>) {
+    pub fn warning<K: AnyObject>(&self, object: &K, reason: &str, action: &str, note: impl Into<String>) {
         self.event(object, new_event(EventType::Warning, reason, action, note.into()));
     }
 
     /// Records any event about `object`; see [`normal`](Self::normal).
-    pub fn event<K: Object>(&self, object: &K, event: Event) {
-        self.sender.send(event, object.object_ref(&()));
+    pub fn event<K: AnyObject>(&self, object: &K, event: Event) {
+        self.sender.send(event, event_reference(object));
     }
 }

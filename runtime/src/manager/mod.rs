@@ -10,7 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::body::Bytes;
+use kube::api::DynamicObject;
 use kube::client::Body;
+use kube::core::GroupVersionKind;
 use kube::core::admission::AdmissionResponse;
 use kube::runtime::watcher::{InitialListStrategy, ListSemantic};
 use kube::{Client, Config};
@@ -24,12 +26,13 @@ use crate::controller::{AnyController, Controller};
 use crate::debug::{DebugState, add_endpoints};
 use crate::error::{BoxError, Error, ManagerError};
 use crate::events::{EventRecorder, WaitingEvents, new_event_channel};
+use crate::kinds::Kinds;
 use crate::leader_election::{Fence, LeaseTimes, fence_client};
 #[cfg(feature = "logging")]
 use crate::logging::init_logging;
 use crate::metrics::Metrics;
 use crate::metrics_server::Handlers;
-use crate::object::{Kind, Object, Watchable};
+use crate::object::{DynamicKind, Kind, Object, Watchable};
 use crate::probes::Probes;
 use crate::server::MAX_CONNECTIONS;
 use crate::shutdown::new_shutdown;
@@ -94,6 +97,7 @@ pub struct Manager {
     fence: Option<Fence>,
     caches: CacheOptions,
     early_caches: EarlyCaches,
+    kinds: Kinds,
     stale_after: Duration,
 }
 
@@ -181,6 +185,7 @@ impl Manager {
             lease: LeaseTimes::default(),
             caches: CacheOptions::default(),
             early_caches: EarlyCaches::default(),
+            kinds: Kinds::default(),
             stale_after: CACHE_STALE_AFTER,
         }
     }
@@ -414,6 +419,36 @@ impl Manager {
     /// [`cached`](Self::cached) for the selected objects.
     pub fn cached_selection<K: Object>(&mut self, selection: &Selection) -> Cached<K> {
         Cached::new(self.early_caches.of(&Kind::of_type(), selection))
+    }
+
+    /// [`cached`](Self::cached) for a kind known only at run time.
+    pub fn cached_dynamic(&mut self, kind: &DynamicKind) -> Cached<DynamicObject> {
+        self.kinds.add(kind.clone());
+        Cached::new(self.early_caches.of(&kind.into(), &Selection::all()))
+    }
+
+    /// Returns a kind with its plural and scope, which the API server's discovery tells on first use.
+    ///
+    /// Contexts find it without another request, as [`Ctx::discover`](crate::Ctx::discover) does.
+    ///
+    /// ```no_run
+    /// # use std::sync::Arc;
+    /// # use kube::api::DynamicObject;
+    /// # use kube::core::GroupVersionKind;
+    /// # use rbuilder::{Action, Controller, Ctx, Manager, ManagerArgs, Result};
+    /// # async fn reconcile(object: Arc<DynamicObject>, ctx: Ctx<()>) -> Result { Ok(Action::await_change()) }
+    /// # async fn run() -> Result<()> {
+    /// let manager = Manager::new("da1d9c86.example.com", ManagerArgs::default()).await?;
+    /// let gateways = GroupVersionKind::gvk("gateway.networking.k8s.io", "v1", "Gateway");
+    /// let gateways = manager.discover(&gateways).await?;
+    /// manager.controller(Controller::dynamic(&gateways, reconcile, ())).start().await
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// When the API server does not serve the kind, or does not respond. The error names the kind.
+    pub async fn discover(&self, kind: &GroupVersionKind) -> Result<DynamicKind, Error> {
+        self.kinds.find(&self.client, kind).await
     }
 
     /// Sets the time after which a watch without any data from the API server, events and bookmarks alike, is stale.

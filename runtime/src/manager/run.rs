@@ -176,6 +176,7 @@ impl Run {
             fence,
             caches,
             early_caches,
+            kinds,
             stale_after,
         } = manager;
         let (stop_tasks, tasks_stopped) = new_shutdown();
@@ -190,6 +191,7 @@ impl Run {
             client: client.clone(),
             fence: fence.clone(),
             caches: &caches,
+            kinds,
             metrics: metrics.clone(),
             stop_events: events_stopped.clone(),
         };

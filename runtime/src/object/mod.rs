@@ -4,15 +4,16 @@ use std::fmt::{self, Debug};
 use std::hash::Hash;
 
 use k8s_openapi::api::core::v1::ObjectReference;
-use kube::api::{ApiResource, DynamicObject};
+use kube::api::{ApiResource, DynamicObject, TypeMeta};
 use kube::core::{
     ClusterResourceScope, GroupVersionKind, NamespaceResourceScope, ObjectMeta, PartialObjectMeta,
 };
 use kube::discovery;
 use kube::runtime::reflector::ObjectRef;
-use kube::{Api, Client, Resource, ResourceExt};
-use serde::Serialize;
+use kube::{Api, Client, Resource};
 use serde::de::DeserializeOwned;
+
+use crate::error::Error;
 
 /// The part of `Resource` that says which resource it is, for a type that holds an object of type `$object`.
 macro_rules! forward_resource {
@@ -46,9 +47,12 @@ macro_rules! forward_resource {
     };
 }
 
+mod any;
 mod decoded;
 mod trimmed;
 
+pub(crate) use any::{AnyKind, describe_object, event_reference, to_apply_body};
+pub use any::{AnyObject, WithStatus};
 pub use decoded::Undecodable;
 pub(crate) use decoded::{Decoded, decode_value};
 pub(crate) use trimmed::{LAST_APPLIED, Trimmed};
@@ -118,10 +122,14 @@ impl DynamicKind {
 
     /// Looks up a kind, with its plural and scope, in the API server's discovery.
     ///
+    /// Each call is a request; [`Ctx::discover`](crate::Ctx::discover) and
+    /// [`Manager::discover`](crate::Manager::discover) remember the kind.
+    ///
     /// # Errors
-    /// When the API server does not serve the kind, or does not respond.
-    pub async fn discover(client: &Client, kind: &GroupVersionKind) -> Result<Self, kube::Error> {
-        let (resource, capabilities) = discovery::pinned_kind(client, kind).await?;
+    /// When the API server does not serve the kind, or does not respond. The error names the kind.
+    pub async fn discover(client: &Client, kind: &GroupVersionKind) -> Result<Self, Error> {
+        let found = discovery::pinned_kind(client, kind).await;
+        let (resource, capabilities) = found.map_err(|source| DiscoveryError::new(kind, source))?;
         Ok(Self {
             resource,
             namespaced: capabilities.scope == discovery::Scope::Namespaced,
@@ -131,6 +139,75 @@ impl DynamicKind {
     /// Returns group, version, kind and plural.
     pub fn resource(&self) -> &ApiResource {
         &self.resource
+    }
+
+    /// Returns `true` if objects of the kind have a namespace.
+    pub fn is_namespaced(&self) -> bool {
+        self.namespaced
+    }
+
+    /// Creates an object of the kind, without a namespace and without contents.
+    ///
+    /// ```
+    /// # use kube::api::{ApiResource, DynamicObject, TypeMeta};
+    /// # use kube::core::GroupVersionKind;
+    /// # use rbuilder::DynamicKind;
+    /// # use serde_json::json;
+    /// let routes = ApiResource::from_gvk(&GroupVersionKind::gvk("gateway.networking.k8s.io", "v1", "HTTPRoute"));
+    /// let route = DynamicKind::namespaced(routes).object("web").within("shop");
+    /// let route = route.data(json!({ "spec": { "hostnames": ["shop.example.com"] } }));
+    /// ```
+    pub fn object(&self, name: impl AsRef<str>) -> DynamicObject {
+        DynamicObject::new(name.as_ref(), &self.resource)
+    }
+
+    pub(crate) fn group_version_kind(&self) -> GroupVersionKind {
+        let ApiResource {
+            group, version, kind, ..
+        } = &self.resource;
+        GroupVersionKind::gvk(group, version, kind)
+    }
+}
+
+/// A kind that cannot be looked up.
+#[derive(Debug, thiserror::Error)]
+enum DiscoveryError {
+    #[error("the API server does not serve kind `{kind}` in {api_version}; is its CRD installed?")]
+    NotServed {
+        kind: String,
+        api_version: String,
+        #[source]
+        source: kube::Error,
+    },
+    #[error("failed to look up kind `{kind}` in {api_version}")]
+    NoAnswer {
+        kind: String,
+        api_version: String,
+        #[source]
+        source: kube::Error,
+    },
+}
+
+impl DiscoveryError {
+    fn new(kind: &GroupVersionKind, source: kube::Error) -> Self {
+        let (api_version, kind) = (kind.api_version(), kind.kind.clone());
+        match &source {
+            kube::Error::Discovery(_) => Self::NotServed {
+                kind,
+                api_version,
+                source,
+            },
+            kube::Error::Api(status) if status.is_not_found() => Self::NotServed {
+                kind,
+                api_version,
+                source,
+            },
+            _ => Self::NoAnswer {
+                kind,
+                api_version,
+                source,
+            },
+        }
     }
 }
 
@@ -144,6 +221,10 @@ pub(crate) struct Kind<K: Resource> {
     api: MakeApi<K, K>,
     watched_api: MakeApi<K, Decoded<K>>,
     trimmed_api: MakeApi<K, Decoded<Trimmed<K>>>,
+    /// Sets API version and kind of an object that lacks them, if its type does not tell them.
+    set_types: fn(&mut K, &K::DynamicType),
+    /// Returns the kind if it is known only at run time.
+    to_dynamic: fn(&K::DynamicType, bool) -> Option<DynamicKind>,
 }
 
 impl<K: Watchable> Clone for Kind<K> {
@@ -164,6 +245,8 @@ impl<K: Object> Kind<K> {
             api: |client, (), namespace| <K::Scope as Scope>::api(client, namespace),
             watched_api: |client, (), namespace| <K::Scope as Scope>::api(client, namespace),
             trimmed_api: |client, (), namespace| <K::Scope as Scope>::api(client, namespace),
+            set_types: |_, ()| {},
+            to_dynamic: |(), _| None,
         }
     }
 }
@@ -176,6 +259,14 @@ impl From<&DynamicKind> for Kind<DynamicObject> {
             api: dynamic_api,
             watched_api: dynamic_api,
             trimmed_api: dynamic_api,
+            set_types: |object, resource| {
+                // The API server leaves both out in lists of built-in kinds.
+                object.types.get_or_insert_with(|| TypeMeta {
+                    api_version: resource.api_version.clone(),
+                    kind: resource.kind.clone(),
+                });
+            },
+            to_dynamic: to_dynamic_kind,
         }
     }
 }
@@ -188,8 +279,19 @@ impl From<&DynamicKind> for Kind<PartialObjectMeta<DynamicObject>> {
             api: dynamic_api,
             watched_api: dynamic_api,
             trimmed_api: dynamic_api,
+            set_types: |_, _| {},
+            to_dynamic: to_dynamic_kind,
         }
     }
+}
+
+// The signature is that of `Kind::to_dynamic`.
+#[allow(clippy::unnecessary_wraps)]
+fn to_dynamic_kind(resource: &ApiResource, namespaced: bool) -> Option<DynamicKind> {
+    Some(DynamicKind {
+        resource: resource.clone(),
+        namespaced,
+    })
 }
 
 fn dynamic_api<K>(client: Client, resource: &ApiResource, namespace: Option<&str>) -> Api<K>
@@ -216,6 +318,16 @@ impl<K: Watchable> Kind<K> {
     /// [`watched_api`](Self::watched_api) for objects without the metadata that caches drop.
     pub(crate) fn trimmed_api(&self, client: Client, namespace: Option<&str>) -> Api<Decoded<Trimmed<K>>> {
         (self.trimmed_api)(client, &self.dynamic, namespace.filter(|_| self.namespaced))
+    }
+
+    /// Sets API version and kind of an object that lacks them, if its type does not tell them.
+    pub(crate) fn set_types(&self, object: &mut K) {
+        (self.set_types)(object, &self.dynamic);
+    }
+
+    /// Returns the kind if it is known only at run time.
+    pub(crate) fn to_dynamic(&self) -> Option<DynamicKind> {
+        (self.to_dynamic)(&self.dynamic, self.namespaced)
     }
 
     /// Returns the name of the kind, such as `Deployment`.
@@ -356,29 +468,4 @@ impl fmt::Display for Key {
         }
         f.write_str(&self.name)
     }
-}
-
-/// Returns kind, namespace and name for messages, such as `Deployment default/web`.
-pub(crate) fn describe_object<K: Resource<DynamicType = ()>>(object: &K) -> String {
-    match object.namespace() {
-        Some(namespace) => format!("{} {namespace}/{}", K::kind(&()), object.name_any()),
-        None => format!("{} {}", K::kind(&()), object.name_any()),
-    }
-}
-
-/// Returns the body of a server-side apply: the object with its type, and without `managedFields`.
-pub(crate) fn to_apply_body<K: Resource<DynamicType = ()> + Serialize>(
-    object: &K,
-) -> Result<serde_json::Value, serde_json::Error> {
-    let mut body = serde_json::to_value(object)?;
-    body["apiVersion"] = K::api_version(&()).into();
-    body["kind"] = K::kind(&()).into();
-    if let Some(metadata) = body
-        .get_mut("metadata")
-        .and_then(serde_json::Value::as_object_mut)
-    {
-        // The server rejects an apply that contains `managedFields`.
-        metadata.remove("managedFields");
-    }
-    Ok(body)
 }

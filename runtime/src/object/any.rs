@@ -1,0 +1,189 @@
+//! Objects whose kind is known at compile time or at run time, as one.
+
+use k8s_openapi::api::core::v1::ObjectReference;
+use kube::ResourceExt;
+use kube::api::{ApiResource, DynamicObject, TypeMeta};
+use kube::core::object::HasStatus;
+use serde::Serialize;
+use serde_json::Value;
+
+use self::source::{KindSource, StatusSource};
+use super::{DynamicKind, Kind, Object, Watchable};
+
+/// An object that a [`Ctx`](crate::Ctx) writes, owns or records events about: every [`Object`], and kube's
+/// [`DynamicObject`], whose kind is known only at run time.
+///
+/// A `DynamicObject` must have its API version and kind in `types`, as all objects of caches and responses have, and those
+/// that [`DynamicKind::object`] creates. Plural and scope are those of the [`DynamicKind`] that a controller or a watch
+/// has named, and otherwise looked up in the API server's discovery, once.
+///
+/// Implemented automatically for every suitable type.
+pub trait AnyObject: Watchable {
+    /// Returns the kind if the type determines it.
+    #[doc(hidden)]
+    fn type_kind() -> Option<AnyKind<Self>>;
+
+    /// Returns the kind of objects of this type that are of `kind`.
+    #[doc(hidden)]
+    fn run_time_kind(kind: &DynamicKind) -> AnyKind<Self>;
+
+    /// Returns API version and kind; `None` for a dynamic object that lacks them.
+    #[doc(hidden)]
+    fn type_meta(&self) -> Option<TypeMeta>;
+}
+
+/// A kind; public only because a sealed trait names it.
+#[doc(hidden)]
+pub struct AnyKind<K: kube::Resource>(pub(crate) Kind<K>);
+
+impl<K: Watchable> AnyObject for K
+where
+    K::DynamicType: KindSource<K>,
+{
+    fn type_kind() -> Option<AnyKind<K>> {
+        K::DynamicType::type_kind()
+    }
+
+    fn run_time_kind(kind: &DynamicKind) -> AnyKind<K> {
+        K::DynamicType::run_time_kind(kind)
+    }
+
+    fn type_meta(&self) -> Option<TypeMeta> {
+        K::DynamicType::type_meta(self)
+    }
+}
+
+/// An object with a status for [`Ctx::apply_status`](crate::Ctx::apply_status): every [`Object`] that has a status, such as
+/// those of `derive(CustomResource)` with `status = "…"`, and [`DynamicObject`], whose status is JSON.
+///
+/// Implemented automatically for every suitable type.
+pub trait WithStatus: AnyObject {
+    /// The type of the status.
+    type Status: Serialize;
+
+    /// Returns the status as JSON; `None` if there is none.
+    #[doc(hidden)]
+    fn status_json(&self) -> Result<Option<Value>, serde_json::Error>;
+}
+
+impl<K: AnyObject> WithStatus for K
+where
+    K::DynamicType: StatusSource<K>,
+{
+    type Status = <K::DynamicType as StatusSource<K>>::Status;
+
+    fn status_json(&self) -> Result<Option<Value>, serde_json::Error> {
+        K::DynamicType::status_json(self)
+    }
+}
+
+/// What tells the kind and the status of an object: its type, or the object itself.
+///
+/// The traits are implemented for `DynamicType` of kube's `Resource`, which is `()` for a type that determines its kind.
+/// Implementations for `Object`s and for `DynamicObject` would overlap: Rust does not see that an `Object` has another
+/// `DynamicType`.
+mod source {
+    use super::*;
+
+    pub trait KindSource<K: kube::Resource> {
+        fn type_kind() -> Option<AnyKind<K>>;
+        fn run_time_kind(kind: &DynamicKind) -> AnyKind<K>;
+        fn type_meta(object: &K) -> Option<TypeMeta>;
+    }
+
+    impl<K: Object> KindSource<K> for () {
+        fn type_kind() -> Option<AnyKind<K>> {
+            Some(AnyKind(Kind::of_type()))
+        }
+
+        fn run_time_kind(_: &DynamicKind) -> AnyKind<K> {
+            AnyKind(Kind::of_type())
+        }
+
+        fn type_meta(_: &K) -> Option<TypeMeta> {
+            Some(TypeMeta {
+                api_version: K::api_version(&()).into_owned(),
+                kind: K::kind(&()).into_owned(),
+            })
+        }
+    }
+
+    impl KindSource<DynamicObject> for ApiResource {
+        fn type_kind() -> Option<AnyKind<DynamicObject>> {
+            None
+        }
+
+        fn run_time_kind(kind: &DynamicKind) -> AnyKind<DynamicObject> {
+            AnyKind(kind.into())
+        }
+
+        fn type_meta(object: &DynamicObject) -> Option<TypeMeta> {
+            object.types.clone()
+        }
+    }
+
+    pub trait StatusSource<K> {
+        type Status: Serialize;
+        fn status_json(object: &K) -> Result<Option<Value>, serde_json::Error>;
+    }
+
+    impl<K: Object + HasStatus<Status: Serialize>> StatusSource<K> for () {
+        type Status = K::Status;
+
+        fn status_json(object: &K) -> Result<Option<Value>, serde_json::Error> {
+            object.status().map(serde_json::to_value).transpose()
+        }
+    }
+
+    impl StatusSource<DynamicObject> for ApiResource {
+        type Status = Value;
+
+        fn status_json(object: &DynamicObject) -> Result<Option<Value>, serde_json::Error> {
+            Ok(object.data.get("status").cloned())
+        }
+    }
+}
+
+/// Returns kind, namespace and name for messages, such as `Deployment default/web`.
+pub(crate) fn describe_object<K: AnyObject>(object: &K) -> String {
+    let kind = object
+        .type_meta()
+        .map_or_else(|| "object".to_owned(), |types| types.kind);
+    match object.namespace() {
+        Some(namespace) => format!("{kind} {namespace}/{}", object.name_any()),
+        None => format!("{kind} {}", object.name_any()),
+    }
+}
+
+/// Returns a reference for events about an object.
+pub(crate) fn event_reference<K: AnyObject>(object: &K) -> ObjectReference {
+    let (api_version, kind) = object
+        .type_meta()
+        .map(|types| (types.api_version, types.kind))
+        .unzip();
+    let meta = object.meta();
+    ObjectReference {
+        api_version,
+        kind,
+        name: meta.name.clone(),
+        namespace: meta.namespace.clone(),
+        resource_version: meta.resource_version.clone(),
+        uid: meta.uid.clone(),
+        field_path: None,
+    }
+}
+
+/// Returns the body of a server-side apply: the object with its type, and without `managedFields`.
+pub(crate) fn to_apply_body<K: AnyObject + Serialize>(
+    object: &K,
+    kind: &Kind<K>,
+) -> Result<Value, serde_json::Error> {
+    let mut body = serde_json::to_value(object)?;
+    body["apiVersion"] = K::api_version(&kind.dynamic).into();
+    body["kind"] = K::kind(&kind.dynamic).into();
+    if let Some(metadata) = body.get_mut("metadata").and_then(Value::as_object_mut) {
+        // The server rejects an apply that contains `managedFields`.
+        metadata.remove("managedFields");
+    }
+    Ok(body)
+}
