@@ -142,6 +142,7 @@ mod manager;
 pub mod metrics;
 mod metrics_server;
 mod object;
+mod open_files;
 mod phase;
 pub mod predicate;
 #[allow(missing_docs)] // used by the derive only

@@ -4,6 +4,8 @@
 
 #[path = "process/fencing.rs"]
 mod fencing;
+#[path = "process/http_proxy.rs"]
+mod http_proxy;
 #[allow(dead_code)] // it can do more than is needed here
 #[path = "faults/lot.rs"]
 mod lot;

@@ -20,9 +20,10 @@
 //! | warnings of the API server | [`warnings`] |
 //! | failures to reach the API server | [`reachability`], [`no_response`] |
 //! | time without data | [`timeout`] |
+//! | credentials that are replaced while the operator runs | [`credentials`] |
+//! | address, credentials, connections | [`transport`] |
+//! | proxies | [`proxy`] |
 
-use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use http::{Method, Request, Response};
@@ -32,21 +33,25 @@ use kube::{Client, Config};
 use tower::layer::layer_fn;
 use tower::retry::RetryLayer;
 use tower::util::MapResultLayer;
-use tower::{BoxError, Service, service_fn};
+use tower::{BoxError, service_fn};
 
 use crate::metrics::Metrics;
 
+mod credentials;
 mod flow_control;
 mod layer;
 mod no_response;
 mod prepare;
+pub(crate) mod proxy;
 mod reachability;
 mod request;
 mod retry;
 mod timeout;
+mod transport;
 mod user_agent;
 mod warnings;
 
+use credentials::Renewing;
 pub(crate) use flow_control::FlowControl;
 pub use layer::ClientService;
 pub(crate) use layer::add_layer;
@@ -69,15 +74,13 @@ pub(crate) struct ClientSettings {
 
 /// Creates a client with these limits, which counts each attempt of a request.
 pub(crate) fn new_manager_client(
-    mut config: Config,
+    config: Config,
     metrics: &Metrics,
     settings: &ClientSettings,
 ) -> Result<Client, kube::Error> {
     let server = config.cluster_url.clone();
     let counted = metrics.count_requests(&server);
-    config.default_retry = false;
-    Ok(ClientBuilder::try_from(config)?
-        .with_layer(&layer_fn(Shared::new))
+    Ok(new_builder(config)?
         .with_layer(&layer_fn(WithTimeout::new))
         .with_layer(&MapResultLayer::new(settings.reachability.observe(&server)))
         .with_layer(&layer_fn(LogWarnings::new))
@@ -100,15 +103,19 @@ pub(crate) fn new_lease_client(
 ) -> Result<Client, kube::Error> {
     let server = config.cluster_url.clone();
     let counted = metrics.count_requests(&server);
-    config.default_retry = false;
     config.connect_timeout = Some(timeout);
-    Ok(ClientBuilder::try_from(config)?
+    Ok(new_builder(config)?
         .with_layer(&MapResultLayer::new(settings.reachability.observe(&server)))
         .with_layer(&counted)
         .with_layer(&layer_fn(|inner| {
             Prepared::new(inner, settings.user_agent.clone(), timeout)
         }))
         .build())
+}
+
+fn new_builder(config: Config) -> Result<ClientBuilder<Renewing>, kube::Error> {
+    let namespace = config.default_namespace.clone();
+    Ok(ClientBuilder::new(Renewing::new(config)?, namespace))
 }
 
 /// Returns a client whose requests are sent by `send`, with the given client.
@@ -148,38 +155,6 @@ fn encode_parameter(value: &str) -> String {
         }
     }
     encoded
-}
-
-/// A service that can be cloned, as the retry layer requires; kube's cannot. Clones may share one service because it
-/// keeps no state between `poll_ready` and `call`.
-struct Shared<S>(Arc<Mutex<S>>);
-
-impl<S> Shared<S> {
-    fn new(service: S) -> Self {
-        Self(Arc::new(Mutex::new(service)))
-    }
-}
-
-impl<S> Clone for Shared<S> {
-    fn clone(&self) -> Self {
-        Self(Arc::clone(&self.0))
-    }
-}
-
-impl<S: Service<R>, R> Service<R> for Shared<S> {
-    type Response = S::Response;
-    type Error = S::Error;
-    type Future = S::Future;
-
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
-        let mut service = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        service.poll_ready(context)
-    }
-
-    fn call(&mut self, request: R) -> S::Future {
-        let mut service = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        service.call(request)
-    }
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use kube::Config;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 
 use crate::args::ManagerArgs;
+use crate::client::proxy::{find_proxy, ignore_environment, remove_marker};
 use crate::error::ManagerError;
 
 const NO_CURRENT_CONTEXT: &str = "the kubeconfig has no current context; choose one with --context";
@@ -19,13 +20,11 @@ pub(super) async fn load_config(args: &ManagerArgs) -> Result<Config, ManagerErr
     let path = args.kubeconfig.as_deref().filter(|path| *path != Path::new(""));
     let context = args.context.as_deref().filter(|name| !name.is_empty());
     if path.is_none() && context.is_none() {
-        let mut config = Config::infer().await?;
-        // In a pod, kube has set the file.
-        if config.root_cert_file.is_none()
-            && let Ok(kubeconfig) = Kubeconfig::read()
-        {
-            config.root_cert_file = find_authority_file(&kubeconfig, None);
-        }
+        let config = match load_default_kubeconfig().await {
+            Some(config) => config,
+            None => Config::infer().await?,
+        };
+        find_proxy(&config)?;
         return Ok(config);
     }
     let kubeconfig = match path {
@@ -36,14 +35,28 @@ pub(super) async fn load_config(args: &ManagerArgs) -> Result<Config, ManagerErr
     if let Some(context) = context {
         check_context(&kubeconfig, context)?;
     }
+    let config = load_context(kubeconfig, context).await;
+    let config = config.map_err(|error| new_flag_error(path, context, explain(&error)))?;
+    find_proxy(&config)?;
+    Ok(config)
+}
+
+/// Loads the current context of the kubeconfig that the environment chooses; `None` if it cannot be used. In a pod there
+/// is none.
+async fn load_default_kubeconfig() -> Option<Config> {
+    load_context(Kubeconfig::read().ok()?, None).await.ok()
+}
+
+/// Loads a context of a kubeconfig, or the current one.
+async fn load_context(mut kubeconfig: Kubeconfig, context: Option<&str>) -> Result<Config, KubeconfigError> {
     let options = KubeConfigOptions {
         context: context.map(str::to_owned),
         ..KubeConfigOptions::default()
     };
     let authority_file = find_authority_file(&kubeconfig, context);
-    let mut config = Config::from_custom_kubeconfig(kubeconfig, &options)
-        .await
-        .map_err(|error| new_flag_error(path, context, explain(&error)))?;
+    ignore_environment(&mut kubeconfig);
+    let mut config = Config::from_custom_kubeconfig(kubeconfig, &options).await?;
+    remove_marker(&mut config);
     // As `Config::infer` does.
     config.apply_debug_overrides();
     config.root_cert_file = authority_file;

@@ -33,6 +33,7 @@ use crate::logging::init_logging;
 use crate::metrics::Metrics;
 use crate::metrics_server::Handlers;
 use crate::object::{DynamicKind, Kind, Object, Watchable};
+use crate::open_files::raise_limit;
 use crate::probes::Probes;
 use crate::server::MAX_CONNECTIONS;
 use crate::shutdown::new_shutdown;
@@ -631,6 +632,8 @@ impl Manager {
     /// by then reconciles and tasks have been cancelled, this function has returned the error and `main` should have
     /// ended, unless something blocks its thread. The next leader may act already, so the process does not wait for it.
     ///
+    /// The soft limit of the process on open files is raised to the hard one.
+    ///
     /// Starting consumes the manager: it cannot be started twice, and nothing can be added to it afterwards.
     ///
     /// ```compile_fail,E0382
@@ -653,6 +656,7 @@ impl Manager {
     /// See [`ManagerError`]. The caller should exit with a non-zero status.
     pub async fn start(self) -> Result<(), Error> {
         let mut signals = Signals::install()?;
+        raise_limit();
         let (stop, shutdown) = new_shutdown();
         let second_signal = async {
             let signal = signals.next().await;

@@ -1,0 +1,252 @@
+//! The proxy through which the API server is reached.
+//!
+//! kubectl and client-go take it from `proxy-url` of the kubeconfig, or else from the variables `HTTPS_PROXY`, `HTTP_PROXY`
+//! (for an API server without TLS) and `NO_PROXY`, or the same in lower case. kube reads one of these variables, ignores
+//! `NO_PROXY`, and refuses to create a client unless its features `http-proxy` and `socks5` are enabled. So the manager's
+//! clients have a connector of their own, [`Connector`].
+
+mod connector;
+mod no_proxy;
+mod socks;
+
+use std::fmt;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use http::uri::{Authority, Scheme};
+use http::{HeaderValue, Uri};
+use kube::Config;
+use kube::config::Kubeconfig;
+
+pub(super) use connector::Connector;
+use no_proxy::{NoProxy, port_of};
+
+use crate::error::ManagerError;
+
+/// The `proxy-url` of a configuration that was loaded with [`ignore_environment`].
+const NONE: &str = "none://none";
+
+/// A proxy.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Proxy {
+    protocol: Protocol,
+    /// Host and port.
+    address: Authority,
+    /// User name and password.
+    user: Option<(String, String)>,
+    source: Source,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Protocol {
+    Http,
+    Https,
+    Socks5,
+}
+
+/// Where the URL of a proxy is written.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Source {
+    Kubeconfig,
+    Variable(&'static str),
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Kubeconfig => f.write_str("`proxy-url` of the kubeconfig"),
+            Self::Variable(name) => f.write_str(name),
+        }
+    }
+}
+
+/// A URL that names no proxy.
+#[derive(Debug, PartialEq, thiserror::Error)]
+#[error("invalid value `{value}` of {source_name}: {reason}")]
+pub(crate) struct InvalidProxy {
+    source_name: Source,
+    /// The URL without user and password.
+    value: String,
+    reason: String,
+}
+
+impl From<InvalidProxy> for ManagerError {
+    fn from(error: InvalidProxy) -> Self {
+        match error.source_name {
+            Source::Variable(variable) => Self::Environment {
+                variable,
+                value: error.value,
+                reason: error.reason,
+            },
+            Source::Kubeconfig => Self::Flag {
+                flag: "kubeconfig",
+                value: error.value,
+                reason: format!("`proxy-url`: {}", error.reason),
+            },
+        }
+    }
+}
+
+/// Returns the proxy for the API server of this configuration, if there is one.
+///
+/// # Errors
+/// When the URL that applies names no proxy.
+pub(crate) fn find_proxy(config: &Config) -> Result<Option<Proxy>, InvalidProxy> {
+    find_proxy_in(config, |name| std::env::var(name).ok())
+}
+
+fn find_proxy_in(
+    config: &Config,
+    variable: impl Fn(&str) -> Option<String>,
+) -> Result<Option<Proxy>, InvalidProxy> {
+    let first_of = |names: [&'static str; 2]| {
+        let values = names.map(|name| variable(name).map(|value| (name, value)));
+        values.into_iter().flatten().find(|(_, value)| !value.is_empty())
+    };
+    let names = match config.cluster_url.scheme() == Some(&Scheme::HTTP) {
+        true => ["HTTP_PROXY", "http_proxy"],
+        false => ["HTTPS_PROXY", "https_proxy"],
+    };
+    let set = first_of(names);
+    if let Some(url) = &config.proxy_url {
+        // kube fills the field from a variable as well, which `NO_PROXY` must be able to revoke.
+        let of_kube = first_of(["HTTPS_PROXY", "https_proxy"]);
+        let is_of_variable =
+            of_kube.is_some_and(|(_, value)| value.parse::<Uri>().is_ok_and(|uri| uri == *url));
+        if !is_of_variable {
+            return Proxy::parse(&url.to_string(), Source::Kubeconfig).map(Some);
+        }
+    }
+    let Some((name, url)) = set else {
+        return Ok(None);
+    };
+    let excluded = first_of(["NO_PROXY", "no_proxy"]).map(|(_, list)| NoProxy::parse(&list));
+    if excluded.unwrap_or_default().excludes(&config.cluster_url) {
+        return Ok(None);
+    }
+    Proxy::parse(&url, Source::Variable(name)).map(Some)
+}
+
+impl Proxy {
+    /// Parses a URL. As in Go, one without a scheme is that of an HTTP proxy.
+    fn parse(url: &str, source: Source) -> Result<Self, InvalidProxy> {
+        let invalid = |found: String| InvalidProxy {
+            source_name: source,
+            value: url.rsplit('@').next().unwrap_or_default().to_owned(),
+            reason: format!(
+                "expected the URL of a proxy, such as `http://proxy.example.com:3128`, with the scheme `http`, `https`, \
+                 `socks5` or `socks5h`; found {found}"
+            ),
+        };
+        let text = match url.contains("://") {
+            true => url.to_owned(),
+            false => format!("http://{url}"),
+        };
+        let uri: Uri = text
+            .parse()
+            .map_err(|error: http::uri::InvalidUri| invalid(error.to_string()))?;
+        let (protocol, default_port) = match uri.scheme_str() {
+            Some("http") => (Protocol::Http, 80),
+            Some("https") => (Protocol::Https, 443),
+            Some("socks5" | "socks5h") => (Protocol::Socks5, 1080),
+            other => return Err(invalid(format!("the scheme `{}`", other.unwrap_or_default()))),
+        };
+        let host = uri.host().unwrap_or_default();
+        let address = format!("{host}:{}", uri.port_u16().unwrap_or(default_port));
+        let address = match host {
+            "" => return Err(invalid("no host".to_owned())),
+            _ => address
+                .parse()
+                .map_err(|_| invalid("an invalid host".to_owned()))?,
+        };
+        let authority = uri.authority().map_or("", Authority::as_str);
+        let user = authority.rsplit_once('@').map(|(user, _)| {
+            let (name, password) = user.split_once(':').unwrap_or((user, ""));
+            (decode(name), decode(password))
+        });
+        Ok(Self {
+            protocol,
+            address,
+            user,
+            source,
+        })
+    }
+
+    /// Returns the value of `Proxy-Authorization`.
+    fn authorization(&self) -> Option<HeaderValue> {
+        let (name, password) = self.user.as_ref()?;
+        let text = format!("Basic {}", STANDARD.encode(format!("{name}:{password}")));
+        let mut value = HeaderValue::try_from(text).ok()?;
+        value.set_sensitive(true);
+        Some(value)
+    }
+
+    /// Returns what helps against a proxy that does not reach the API server.
+    fn advice(&self) -> &'static str {
+        match self.source {
+            Source::Kubeconfig => "correct `proxy-url` in the kubeconfig",
+            Source::Variable(_) => {
+                "correct the variable, or list the API server in NO_PROXY to reach it without a proxy"
+            }
+        }
+    }
+}
+
+impl fmt::Display for Proxy {
+    /// Writes the URL without user and password, and where it comes from.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = match self.protocol {
+            Protocol::Http => "http",
+            Protocol::Https => "https",
+            Protocol::Socks5 => "socks5",
+        };
+        write!(f, "proxy {scheme}://{} (from {})", self.address, self.source)
+    }
+}
+
+/// Percent-decodes a user name or a password. What is not an escape stays.
+fn decode(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut decoded = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        let escape = bytes.get(at + 1..at + 3).filter(|_| bytes[at] == b'%');
+        let digits = escape.filter(|digits| digits.iter().all(u8::is_ascii_hexdigit));
+        let value = digits.and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok());
+        decoded.push(value.unwrap_or(bytes[at]));
+        at += if value.is_some() { 3 } else { 1 };
+    }
+    String::from_utf8_lossy(&decoded).into_owned()
+}
+
+/// Keeps kube from reading a proxy from the environment while it loads the configuration of a cluster: that fails where a
+/// variable is not a URL that kube understands. [`remove_marker`] must follow.
+pub(crate) fn ignore_environment(kubeconfig: &mut Kubeconfig) {
+    let clusters = kubeconfig.clusters.iter_mut();
+    for cluster in clusters.filter_map(|named| named.cluster.as_mut()) {
+        if cluster.proxy_url.as_deref().is_none_or(str::is_empty) {
+            cluster.proxy_url = Some(NONE.to_owned());
+        }
+    }
+}
+
+/// Ends [`ignore_environment`].
+pub(crate) fn remove_marker(config: &mut Config) {
+    if config
+        .proxy_url
+        .as_ref()
+        .is_some_and(|url| *url == Uri::from_static(NONE))
+    {
+        config.proxy_url = None;
+    }
+    // What kube tells a plug-in about the cluster.
+    if let Some(exec) = &mut config.auth_info.exec
+        && let Some(cluster) = &mut exec.cluster
+        && cluster.proxy_url.as_deref() == Some(NONE)
+    {
+        cluster.proxy_url = None;
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,176 @@
+//! Operators behind an HTTP proxy, which the environment names.
+
+use std::sync::{Arc, Mutex};
+
+use kube::config::Kubeconfig;
+use tempfile::NamedTempFile;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
+use tokio::net::{TcpListener, TcpStream};
+
+use super::*;
+
+/// A name of the API server that only the proxy resolves.
+const NAME: &str = "kubernetes.nowhere.example";
+
+/// A proxy that answers each request with this status line, and connects to the API server if that is a success.
+struct HttpProxy {
+    url: String,
+    /// The heads of the requests.
+    heads: Arc<Mutex<Vec<String>>>,
+}
+
+impl HttpProxy {
+    async fn start(place: &Place, status: &'static str) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://me:secret@{}", listener.local_addr().unwrap());
+        let heads = Arc::default();
+        let server = place.env.config().cluster_url.authority().unwrap().to_string();
+        let log = Arc::clone(&heads);
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                tokio::spawn(forward(stream, Arc::clone(&log), status, server.clone()));
+            }
+        });
+        Self { url, heads }
+    }
+
+    fn heads(&self) -> Vec<String> {
+        self.heads.lock().unwrap().clone()
+    }
+}
+
+async fn forward(mut client: TcpStream, heads: Arc<Mutex<Vec<String>>>, status: &str, server: String) {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        match client.read_u8().await {
+            Ok(byte) => head.push(byte),
+            Err(_) => return,
+        }
+    }
+    heads.lock().unwrap().push(String::from_utf8(head).unwrap());
+    let answer = format!("HTTP/1.1 {status}\r\n\r\n");
+    client.write_all(answer.as_bytes()).await.unwrap();
+    if status.starts_with('2') {
+        let mut server = TcpStream::connect(server).await.unwrap();
+        let _ = copy_bidirectional(&mut client, &mut server).await;
+    }
+}
+
+/// Writes a kubeconfig that knows the API server by [`NAME`].
+fn hide_server(place: &Place) -> NamedTempFile {
+    let mut kubeconfig = Kubeconfig::read_from(place.env.kubeconfig_path()).unwrap();
+    let cluster = kubeconfig.clusters[0].cluster.as_mut().unwrap();
+    let url = place.env.config().cluster_url;
+    cluster.tls_server_name = url.host().map(str::to_owned);
+    cluster.server = Some(format!("https://{NAME}:{}", url.port_u16().unwrap()));
+    let file = NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), serde_json::to_string(&kubeconfig).unwrap()).unwrap();
+    file
+}
+
+/// Without what the test's own environment says.
+fn variables(set: &[(&'static str, &str)]) -> Vec<(&'static str, String)> {
+    let names = ["HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy"];
+    let value = |name| set.iter().find(|(other, _)| *other == name);
+    names
+        .map(|name| {
+            (
+                name,
+                value(name).map_or_else(String::new, |(_, value)| (*value).to_owned()),
+            )
+        })
+        .to_vec()
+}
+
+/// Everything that an operator asks the API server goes through the proxy, also what leader election asks.
+#[rbuilder::envtest::test]
+async fn an_operator_reaches_the_api_server_through_a_proxy() {
+    let place = Place::new().await;
+    let kubeconfig = hide_server(&place);
+    for variable in ["HTTPS_PROXY", "https_proxy"] {
+        let proxy = HttpProxy::start(&place, "200 Connection established").await;
+        let flags = place.flags(&["--leader-elect", "--health-probe-bind-address=0"]);
+        let set = variables(&[(variable, &proxy.url), ("NO_PROXY", "10.0.0.0/8,.svc,localhost")]);
+        let program = Program::start_with(kubeconfig.path(), flags, set);
+        let name = format!(
+            "by-{}",
+            if variable.starts_with('H') {
+                "upper"
+            } else {
+                "lower"
+            }
+        );
+        place.create(&name, &[]).await;
+        place.marked_by(&name, ENDED, &program).await;
+        let heads = proxy.heads();
+        // The manager's client and that of the lease.
+        assert!(heads.len() >= 2, "{heads:?}");
+        for head in heads {
+            assert!(head.starts_with(&format!("CONNECT {NAME}:")), "{head}");
+            assert!(
+                head.to_lowercase().contains("\r\nproxy-authorization: basic "),
+                "{head}"
+            );
+        }
+    }
+}
+
+#[rbuilder::envtest::test]
+async fn a_proxy_that_refuses_is_named_with_its_variable() {
+    let place = Place::new().await;
+    let kubeconfig = hide_server(&place);
+    let proxy = HttpProxy::start(&place, "403 Forbidden").await;
+    let flags = place.flags(&["--health-probe-bind-address=0"]);
+    let set = variables(&[("HTTPS_PROXY", &proxy.url)]);
+    let mut program = Program::start_with(kubeconfig.path(), flags, set);
+    assert_eq!(program.ended(SOON).await, Ended::with(1), "{}", program.log());
+    let log = program.log();
+    let (_, address) = proxy.url.rsplit_once('@').unwrap();
+    for part in [
+        format!("cannot reach the API server at https://{NAME}:"),
+        format!("proxy http://{address} (from HTTPS_PROXY) did not connect to {NAME}:"),
+        "it answered 403 Forbidden; correct the variable, or list the API server in NO_PROXY".to_owned(),
+    ] {
+        assert!(log.contains(&part), "{part} is not in\n{log}");
+    }
+    assert!(!log.contains("secret"), "{log}");
+}
+
+/// As with Go, what is on the machine itself or in `NO_PROXY` is reached without the proxy, even if that is unusable.
+#[rbuilder::envtest::test]
+async fn an_excluded_api_server_is_reached_without_the_proxy() {
+    let place = Place::new().await;
+    let flags = || place.flags(&["--health-probe-bind-address=0"]);
+    let unusable = [
+        ("HTTPS_PROXY", "ftp://nothing here"),
+        ("https_proxy", "nonsense://"),
+    ];
+    place.create("local", &[]).await;
+    let local = Program::start_with(place.env.kubeconfig_path(), flags(), variables(&unusable));
+    place.marked_by("local", ENDED, &local).await;
+    drop(local);
+
+    let proxy = HttpProxy::start(&place, "403 Forbidden").await;
+    let kubeconfig = hide_server(&place);
+    let set = variables(&[
+        ("HTTPS_PROXY", &proxy.url),
+        ("no_proxy", "a.com, *.nowhere.example"),
+    ]);
+    let mut excluded = Program::start_with(kubeconfig.path(), flags(), set);
+    // The name exists for the proxy only.
+    assert_eq!(excluded.ended(SOON).await, Ended::with(1), "{}", excluded.log());
+    assert!(excluded.log().contains("dns error"), "{}", excluded.log());
+    assert_eq!(proxy.heads(), [""; 0]);
+}
+
+#[rbuilder::envtest::test]
+async fn a_variable_that_names_no_proxy_ends_the_process() {
+    let place = Place::new().await;
+    let kubeconfig = hide_server(&place);
+    let flags = place.flags(&["--health-probe-bind-address=0"]);
+    let set = variables(&[("HTTPS_PROXY", "ftp://me:secret@proxy.example.com")]);
+    let mut program = Program::start_with(kubeconfig.path(), flags, set);
+    assert_eq!(program.ended(SOON).await, Ended::with(1), "{}", program.log());
+    let expected = "Error: invalid value `proxy.example.com` for environment variable HTTPS_PROXY: expected the URL of a proxy";
+    assert!(program.log().contains(expected), "{}", program.log());
+}
