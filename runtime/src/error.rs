@@ -238,7 +238,9 @@ pub enum ManagerError {
         String,
     ),
 
-    /// A controller selects objects in no namespace; see [`Selection::namespaces`](crate::Selection::namespaces).
+    /// A controller selects objects in no namespace, see [`Selection::namespaces`](crate::Selection::namespaces), or has a
+    /// finalizer on objects that can leave its selection, see
+    /// [`Controller::when_unselected`](crate::Controller::when_unselected).
     #[error("invalid selection of {kind}: {reason}")]
     Selection {
         /// Kind and API version, such as `Memcached (cache.example.com/v1alpha1)`.

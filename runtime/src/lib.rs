@@ -238,7 +238,9 @@ pub use action::Action;
 pub use args::{LogFormat, ManagerArgs};
 pub use cache::{Cached, Change, Selection};
 pub use client::ClientService;
-pub use controller::{ByChange, ByMap, ByOwner, Controller, Maps, MapsLate, Watch, Watches, Watching};
+pub use controller::{
+    ByChange, ByMap, ByOwner, Controller, Maps, MapsLate, Unselected, Watch, Watches, Watching,
+};
 pub use ctx::{ActiveWatch, Ctx, Written, set_controller_reference, set_owner_reference};
 pub use error::{BoxError, Error, FieldManagerConflict, ManagerError, OwnedField, OwnershipError, Result};
 pub use events::EventRecorder;

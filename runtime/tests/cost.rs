@@ -18,8 +18,9 @@ use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Client;
 use kube::client::Body;
+use kube::core::PartialObjectMeta;
 use rbuilder::envtest::eventually;
-use rbuilder::{Action, Controller, Ctx, Manager, ManagerArgs, ObjectRef, Result, trigger};
+use rbuilder::{Action, Cached, Controller, Ctx, Manager, ManagerArgs, ObjectRef, Result, trigger};
 use serde_json::{Value, json};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use tokio::sync::{Semaphore, oneshot};
@@ -34,6 +35,9 @@ const BYTES_PER_OBJECT: usize = 2800;
 /// Maximum size in bytes of the cached metadata of a Deployment with three labels, an annotation and an owner, of which
 /// a controller keeps nothing else.
 const BYTES_PER_METADATA: usize = 220;
+/// Maximum number of allocations for each object of a list of such metadata, which needs no more than what it returns: an
+/// object has the same if it is decoded alone, and the copy that is made of it while the cache is locked.
+const ALLOCATIONS_PER_LISTED: usize = 25;
 /// Maximum number of allocations of a reconcile that does nothing, from the queue and back.
 const ALLOCATIONS_PER_RECONCILE: usize = 12;
 /// Maximum size in bytes of a key that waits in the queue.
@@ -156,6 +160,8 @@ async fn count(_object: Arc<ConfigMap>, ctx: Ctx<Arc<State>>) -> Result {
 struct Operator {
     state: Arc<State>,
     triggers: trigger::Trigger<ConfigMap>,
+    /// Empty unless it owns Deployments.
+    owned: Option<Cached<PartialObjectMeta<Deployment>>>,
     stop: oneshot::Sender<()>,
     running: JoinHandle<Result<()>>,
 }
@@ -174,8 +180,9 @@ impl Operator {
             controller = controller.owns::<Deployment>();
         }
         let before = Region::new(ALLOCATOR);
-        let manager =
-            Manager::with_client("cost.example.com", client, ManagerArgs::for_tests()).controller(controller);
+        let mut manager = Manager::with_client("cost.example.com", client, ManagerArgs::for_tests());
+        let owned = owns.then(|| manager.cached());
+        let manager = manager.controller(controller);
         let (stop, stopped) = oneshot::channel::<()>();
         let running = tokio::spawn(manager.start_until(async {
             let _ = stopped.await;
@@ -183,6 +190,7 @@ impl Operator {
         let operator = Self {
             state,
             triggers: sender,
+            owned,
             stop,
             running,
         };
@@ -233,16 +241,30 @@ async fn cost_of_objects(objects: usize) -> (usize, usize) {
     (kept, change.allocations + change.reallocations)
 }
 
-/// Returns the bytes in use with this many owned objects.
-async fn cost_of_metadata(deployments: usize) -> usize {
+/// Returns the bytes in use with this many owned objects, and the allocations of a list of them and of reading each.
+async fn cost_of_metadata(deployments: usize) -> (usize, usize, usize) {
     let contents = Contents {
         config_maps: 1,
         deployments,
     };
     // A manager reconciles nothing until all its caches are filled.
     let (operator, kept) = Operator::start(contents, true).await;
+    let owned = operator.owned.as_ref().unwrap();
+    let allocations = |read: &dyn Fn() -> usize| {
+        let before = Region::new(ALLOCATOR);
+        assert_eq!(read(), deployments);
+        before.change().allocations
+    };
+    let names: Vec<_> = (0..deployments).map(name_of).collect();
+    let listed = allocations(&|| owned.list().len());
+    let found = allocations(&|| {
+        names
+            .iter()
+            .filter_map(|name| owned.named("default", name))
+            .count()
+    });
     operator.stop().await;
-    kept
+    (kept, listed, found)
 }
 
 /// Returns the bytes in use while a burst of keys waits, and once it is over.
@@ -275,12 +297,16 @@ async fn objects_keys_and_reconciles_cost_what_they_did() {
     let (many, many_allocations) = cost_of_objects(2200).await;
     let per_object = many.saturating_sub(few) / 2000;
     let per_reconcile = many_allocations.saturating_sub(few_allocations) / 2000;
-    let per_metadata = (cost_of_metadata(2200).await).saturating_sub(cost_of_metadata(200).await) / 2000;
+    let (few, few_listed, few_found) = cost_of_metadata(200).await;
+    let (many, many_listed, many_found) = cost_of_metadata(2200).await;
+    let per_metadata = many.saturating_sub(few) / 2000;
+    let per_listed = many_listed.saturating_sub(few_listed) / 2000;
+    let per_found = many_found.saturating_sub(few_found) / 2000;
     let (during, after) = cost_of_a_burst().await;
     let per_key = during / BURST;
     println!(
         "bytes: {per_object} per object, {per_metadata} per metadata, {per_key} per key, {after} after a burst; \
-         {per_reconcile} allocations per reconcile"
+         {per_reconcile} allocations per reconcile, {per_listed} per listed metadata, {per_found} per metadata read alone"
     );
     assert!(
         per_object <= BYTES_PER_OBJECT,
@@ -289,6 +315,10 @@ async fn objects_keys_and_reconciles_cost_what_they_did() {
     assert!(
         per_metadata <= BYTES_PER_METADATA,
         "{per_metadata} bytes kept for the metadata of an object"
+    );
+    assert!(
+        per_listed <= ALLOCATIONS_PER_LISTED && per_listed < per_found,
+        "{per_listed} allocations per listed object, {per_found} if it is read alone"
     );
     assert!(
         per_reconcile <= ALLOCATIONS_PER_RECONCILE,

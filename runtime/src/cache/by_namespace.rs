@@ -26,10 +26,6 @@ impl<V> ByNamespace<V> {
         self.namespaces.get(&key.namespace)?.get(&key.name)
     }
 
-    pub(super) fn get_mut(&mut self, key: &Key) -> Option<&mut V> {
-        self.namespaces.get_mut(&key.namespace)?.get_mut(&key.name)
-    }
-
     /// Returns the value that was there before.
     pub(super) fn insert(&mut self, key: Key, value: V) -> Option<V> {
         let names = self.namespaces.entry(key.namespace).or_default();

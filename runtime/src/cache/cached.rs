@@ -2,13 +2,13 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-use kube::core::{Selector, SelectorExt};
+use kube::core::Selector;
 use kube::runtime::reflector::ObjectRef;
 
 use super::Cache;
-use super::objects::Objects;
-use super::stored::Stored;
+use super::index::is_indexing;
 use crate::error::Error;
 use crate::object::{Undecodable, Watchable};
 
@@ -16,7 +16,8 @@ use crate::object::{Undecodable, Watchable};
 ///
 /// A cache may lag behind the cluster, but not behind this process's own writes through a [`Ctx`](crate::Ctx): the object
 /// that `apply`, `apply_status` and similar methods return is in the cache when they return, except while the kind is
-/// being relisted. Each call returns the objects as of that moment.
+/// listed again in its namespace, or if a field decides whether it is selected. Each call returns the objects as of that
+/// moment.
 ///
 /// Whole objects are shared: each call returns the same `Arc` until the object changes. Caches of metadata
 /// ([`PartialObjectMeta`](kube::core::PartialObjectMeta)) keep it in a compact form, an eighth of its size, and make an
@@ -49,30 +50,31 @@ impl<K: Watchable> Cached<K> {
         Self { cache }
     }
 
+    #[cfg(test)]
+    pub(super) fn cache(&self) -> &Cache<K> {
+        &self.cache
+    }
+
     /// Returns the referenced object, if it is cached.
     pub fn get(&self, reference: &ObjectRef<K>) -> Option<Arc<K>> {
+        self.note_reader();
         self.cache.get(&self.cache.kind.key_of(reference))
     }
 
     /// Returns the object with this namespace and name. The namespace is ignored for a cluster-scoped kind.
     pub fn named(&self, namespace: &str, name: &str) -> Option<Arc<K>> {
+        self.note_reader();
         self.cache.get(&self.cache.kind.key(Some(namespace), name))
     }
 
     /// Returns all objects, ordered by namespace and name.
     pub fn list(&self) -> Vec<Arc<K>> {
-        let objects = self.cache.read();
-        let mut found: Vec<_> = objects.by_key.iter().collect();
-        found.sort_unstable_by_key(|(namespace, name, _)| (*namespace, *name));
-        found
-            .into_iter()
-            .filter_map(|(namespace, name, stored)| objects.open(namespace, name, stored))
-            .collect()
+        self.list_matching(None, None)
     }
 
     /// Returns the objects of a namespace, ordered by name. Other namespaces cost nothing.
     pub fn in_namespace(&self, namespace: &str) -> Vec<Arc<K>> {
-        self.list_matching(namespace, |_, _, _| true)
+        self.list_matching(Some(namespace), None)
     }
 
     /// Returns the objects of a namespace that match a label selector, ordered by name. Other namespaces cost nothing.
@@ -80,27 +82,35 @@ impl<K: Watchable> Cached<K> {
     /// The [`LabelSelector`](k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector) of a workload converts into a
     /// `Selector` with `try_into`.
     pub fn labelled(&self, namespace: &str, selector: &Selector) -> Vec<Arc<K>> {
-        self.list_matching(namespace, |objects, name, stored| {
-            selector.matches(&objects.labels(name, stored))
-        })
+        self.list_matching(Some(namespace), Some(selector))
     }
 
     /// Returns the objects for which the function of this index returned `value`, ordered by namespace and name.
     ///
     /// # Errors
-    /// A terminal error when the cache has no such index; add it with [`Controller::index`](crate::Controller::index).
+    /// A terminal error when the cache has no such index; add it with [`Controller::index`](crate::Controller::index). The
+    /// same when called from an index function of this cache, whose objects are not indexed yet.
     pub fn by(&self, index: &str, value: &str) -> Result<Vec<Arc<K>>, Error> {
-        let objects = self.cache.read();
-        let found = objects.indexes.iter().find(|existing| existing.name() == index);
-        let Some(found) = found else {
-            let kind = self.cache.kind.name();
-            let message = format!(
-                "the cache of {kind} has no index `{index}`; add it with `.index::<{kind}>(\"{index}\", …)`"
-            );
+        let kind = || self.cache.kind.name();
+        if is_indexing(self.cache.address()) {
+            let kind = kind();
+            let message = format!("an index function of the cache of {kind} cannot read it; {ADVICE}");
             return Err(Error::terminal(message));
+        }
+        let found = {
+            let objects = self.cache.read();
+            let found = objects.indexes.iter().find(|existing| existing.name() == index);
+            found.map(|found| objects.copy_keys(found.keys(value)))
         };
-        let keys = found.keys(value);
-        Ok(keys.filter_map(|key| objects.get(key)).collect())
+        match found {
+            Some(found) => Ok(found.open(&self.cache.unpacker)),
+            None => {
+                let kind = kind();
+                Err(Error::terminal(format!(
+                    "the cache of {kind} has no index `{index}`; add it with `.index::<{kind}>(\"{index}\", …)`"
+                )))
+            }
+        }
     }
 
     /// Returns the stored objects that cannot be decoded into `K`, ordered by namespace and name.
@@ -124,6 +134,7 @@ impl<K: Watchable> Cached<K> {
 
     /// Returns the number of objects.
     pub fn len(&self) -> usize {
+        self.note_reader();
         self.cache.read().by_key.len()
     }
 
@@ -132,20 +143,26 @@ impl<K: Watchable> Cached<K> {
         self.len() == 0
     }
 
-    fn list_matching(
-        &self,
-        namespace: &str,
-        matches: impl Fn(&Objects<K>, &str, &Stored<K>) -> bool,
-    ) -> Vec<Arc<K>> {
-        let objects = self.cache.read();
-        let namespaced = objects.by_key.in_namespace(namespace);
-        let mut found: Vec<_> = namespaced
-            .filter(|(name, stored)| matches(&objects, name, stored))
-            .collect();
-        found.sort_unstable_by_key(|(name, _)| *name);
-        found
-            .into_iter()
-            .filter_map(|(name, stored)| objects.open(Some(namespace), name, stored))
-            .collect()
+    fn list_matching(&self, namespace: Option<&str>, selector: Option<&Selector>) -> Vec<Arc<K>> {
+        self.note_reader();
+        let mut found = self.cache.read().copy(namespace);
+        if let Some(selector) = selector {
+            found.retain_matching(selector, &self.cache.unpacker);
+        }
+        found.sort();
+        found.open(&self.cache.unpacker)
+    }
+
+    /// Logs, once, that an index function reads the cache that it indexes. It sees the objects as they were before the one
+    /// that is being indexed.
+    fn note_reader(&self) {
+        let cache = &self.cache;
+        if is_indexing(cache.address()) && !cache.reads_itself.swap(true, Ordering::Relaxed) {
+            tracing::error!(kind = %cache.kind.describe(), "an index function reads the cache that it indexes; {ADVICE}");
+        }
     }
 }
+
+/// What to do instead of reading a cache in its own index function.
+const ADVICE: &str =
+    "its values are not updated when other objects change: return values of the given object alone";

@@ -1,46 +1,68 @@
 //! Indexes: the objects of a cache by the values that a function returns for each.
 
+use std::cell::Cell;
 use std::collections::{BTreeSet, HashMap};
+use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 
 use crate::object::{Key, Watchable};
 
 /// Returns the values of an object.
 type Values<K> = Box<dyn Fn(&K) -> Vec<String> + Send + Sync>;
 
-/// The keys of a cache's objects by value.
+/// An index: its name, and the function that returns the values of an object.
 pub(crate) struct Index<K> {
     name: String,
     values: Values<K>,
+}
+
+impl<K: Watchable> Index<K> {
+    pub(crate) fn new(name: String, values: impl Fn(&K) -> Vec<String> + Send + Sync + 'static) -> Self {
+        let values = Box::new(values);
+        Self { name, values }
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the values of an object of a cache, in order. The caller holds no lock that readers need: the function is
+    /// the user's, and may read caches.
+    pub(super) fn values(&self, cache: CacheAddress, object: &K) -> Vec<String> {
+        let _indexing = Indexing::begin(cache);
+        // A panic would stop the watch for all users of the cache.
+        let values = catch_unwind(AssertUnwindSafe(|| (self.values)(object)));
+        let mut values = values.unwrap_or_else(|_| {
+            tracing::error!(
+                kind = std::any::type_name::<K>(),
+                object = %Key::of(object),
+                "index function panicked, object not indexed"
+            );
+            Vec::new()
+        });
+        values.sort_unstable();
+        values.dedup();
+        values
+    }
+}
+
+/// The keys of a cache's objects by the values of an index.
+pub(super) struct IndexedKeys {
+    name: String,
     keys: HashMap<String, BTreeSet<Key>>,
     /// The values of each object, to remove its entries when it changes.
     values_by_key: HashMap<Key, Vec<String>>,
 }
 
-impl<K: Watchable> Index<K> {
-    pub(crate) fn new(name: String, values: impl Fn(&K) -> Vec<String> + Send + Sync + 'static) -> Self {
-        let values = move |object: &K| {
-            // A panic would stop the watch for all users of the cache.
-            catch_unwind(AssertUnwindSafe(|| values(object))).unwrap_or_else(|_| {
-                tracing::error!(
-                    kind = std::any::type_name::<K>(),
-                    object = %Key::of(object),
-                    "index function panicked, object not indexed"
-                );
-                Vec::new()
-            })
-        };
+impl IndexedKeys {
+    pub(super) fn new(name: String) -> Self {
         Self {
             name,
-            values: Box::new(values),
             keys: HashMap::new(),
             values_by_key: HashMap::new(),
         }
     }
-}
 
-impl<K> Index<K> {
     pub(super) fn name(&self) -> &str {
         &self.name
     }
@@ -50,10 +72,8 @@ impl<K> Index<K> {
         self.keys.get(value).into_iter().flatten()
     }
 
-    pub(super) fn insert(&mut self, key: &Key, object: &Arc<K>) {
-        let mut values = (self.values)(object);
-        values.sort_unstable();
-        values.dedup();
+    /// Sets the values of an object, as the [`Index`] returns them.
+    pub(super) fn insert(&mut self, key: &Key, values: Vec<String>) {
         if self.values_by_key.get(key) == Some(&values) {
             return;
         }
@@ -78,10 +98,42 @@ impl<K> Index<K> {
     }
 }
 
+/// Distinguishes a cache from others that are there at the same time.
+pub(super) type CacheAddress = NonZeroUsize;
+
+thread_local! {
+    static INDEXED: Cell<Option<CacheAddress>> = const { Cell::new(None) };
+}
+
+/// Returns `true` while this thread runs an index function of this cache.
+pub(super) fn is_indexing(cache: CacheAddress) -> bool {
+    INDEXED.get() == Some(cache)
+}
+
+/// The time in which an index function runs.
+struct Indexing;
+
+impl Indexing {
+    fn begin(cache: CacheAddress) -> Self {
+        INDEXED.set(Some(cache));
+        Self
+    }
+}
+
+impl Drop for Indexing {
+    fn drop(&mut self) {
+        INDEXED.set(None);
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use k8s_openapi::api::core::v1::ConfigMap;
+
+    const CACHE: CacheAddress = CacheAddress::MIN;
 
     fn labelled(name: &str, team: &str) -> Arc<ConfigMap> {
         let mut object = ConfigMap::default();
@@ -101,23 +153,23 @@ mod tests {
         })
     }
 
-    fn check(index: &Index<ConfigMap>, team: &str, expected: &[&str]) {
+    fn check(index: &IndexedKeys, team: &str, expected: &[&str]) {
         let found: Vec<String> = index.keys(team).map(ToString::to_string).collect();
         assert_eq!(found, expected, "{team}");
     }
 
     #[test]
     fn objects_are_found_by_their_current_values() {
-        let mut index = by_team();
+        let (by_team, mut index) = (by_team(), IndexedKeys::new("team".to_owned()));
         for (name, team) in [("b", "red"), ("a", "red"), ("c", "blue"), ("d", "")] {
             let object = labelled(name, team);
-            index.insert(&Key::of(&*object), &object);
+            index.insert(&Key::of(&*object), by_team.values(CACHE, &object));
         }
         check(&index, "red", &["a", "b"]);
         check(&index, "green", &[]);
 
         let moved = labelled("a", "blue");
-        index.insert(&Key::of(&*moved), &moved);
+        index.insert(&Key::of(&*moved), by_team.values(CACHE, &moved));
         check(&index, "red", &["b"]);
         check(&index, "blue", &["a", "c"]);
 
@@ -129,9 +181,7 @@ mod tests {
 
     #[test]
     fn an_object_whose_index_function_panics_is_not_indexed() {
-        let mut index = by_team();
-        let bad = labelled("bad", "red");
-        index.insert(&Key::of(&*bad), &bad);
-        check(&index, "red", &[]);
+        assert_eq!(by_team().values(CACHE, &labelled("bad", "red")), [""; 0]);
+        assert!(!is_indexing(CACHE));
     }
 }

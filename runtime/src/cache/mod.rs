@@ -7,9 +7,12 @@
 mod by_namespace;
 mod cached;
 mod contact;
+mod copies;
 mod follow;
 mod health;
 mod index;
+mod look_up;
+mod matching;
 mod objects;
 mod own_writes;
 mod packed;
@@ -21,10 +24,11 @@ mod stored;
 #[cfg(test)]
 mod tests;
 mod unseen;
+mod writer;
 
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use tokio::sync::watch;
 
@@ -35,14 +39,18 @@ pub use cached::Cached;
 use health::{NO_RESPONSE, WatchHealth};
 pub(crate) use health::{Need, WatchStatus};
 pub(crate) use index::Index;
+pub(crate) use look_up::KnownObject;
+use matching::{Matcher, Selects};
 pub(crate) use objects::UndecodableEntry;
-use objects::{Deleted, Objects, WatchId};
+use objects::{Deleted, Objects, WatchId, resource_version};
 pub(crate) use own_writes::PendingWrite;
 pub(crate) use registry::{CacheId, Caches, EarlyCaches, NamedWatch};
 pub use selection::Selection;
 pub(crate) use selection::{ListOptions, Trim};
 pub(crate) use stats::CacheStats;
+use stored::Unpacker;
 use unseen::UnseenObjects;
+use writer::Writer;
 
 /// Default limit in bytes of what each controller remembers of its applies.
 const APPLIED_BYTES: usize = 64 << 20;
@@ -127,9 +135,15 @@ impl Default for CacheOptions {
 pub(crate) struct Cache<K: Watchable> {
     kind: Kind<K>,
     selection: Selection,
+    matcher: Matcher,
     /// Set before the watches start.
     options: OnceLock<CacheOptions>,
+    /// Locked before `objects`, by those who store objects.
+    writer: Mutex<Writer<K>>,
+    unpacker: Unpacker<K>,
     objects: RwLock<Objects<K>>,
+    /// `true` once the log says that an index function reads the cache.
+    reads_itself: AtomicBool,
     handlers: RwLock<Vec<(HandlerId, Handler<K>)>>,
     /// `true` once the watches are no longer needed.
     stopped: watch::Sender<bool>,
@@ -145,9 +159,13 @@ impl<K: Watchable> Cache<K> {
     pub(crate) fn new(kind: Kind<K>, selection: Selection) -> Self {
         Self {
             kind,
+            matcher: Matcher::of(&selection),
             selection,
             options: OnceLock::new(),
+            writer: Mutex::default(),
+            unpacker: Unpacker::default(),
             objects: RwLock::default(),
+            reads_itself: AtomicBool::new(false),
             handlers: RwLock::default(),
             stopped: watch::channel(false).0,
             unseen: UnseenObjects::default(),
@@ -179,7 +197,8 @@ impl<K: Watchable> Cache<K> {
     }
 
     pub(crate) fn get(&self, key: &Key) -> Option<Arc<K>> {
-        self.read().get(key)
+        let form = self.read().form(key)?.clone();
+        self.unpacker.open(key, &form)
     }
 
     /// Returns the object with this key if it is stored and cannot be decoded.
@@ -229,24 +248,6 @@ impl<K: Watchable> Cache<K> {
         handlers.retain(|(handler, _)| *handler != id);
     }
 
-    /// Adds an index, unless there is one of this name.
-    pub(crate) fn add_index(&self, mut index: Index<K>) {
-        let mut objects = self.write();
-        if objects
-            .indexes
-            .iter()
-            .any(|existing| existing.name() == index.name())
-        {
-            return;
-        }
-        for key in objects.by_key.keys(None) {
-            if let Some(object) = objects.get(&key) {
-                index.insert(&key, &object);
-            }
-        }
-        objects.indexes.push(index);
-    }
-
     /// Adds an object as if it had been watched.
     pub(crate) fn put(&self, object: K) {
         self.apply(None, object, true);
@@ -256,10 +257,25 @@ impl<K: Watchable> Cache<K> {
     /// the watch never shows the object; see [`UnseenObjects`].
     pub(crate) fn record_created(&self, mut object: K) {
         let key = Key::of(&object);
-        if self.get(&key).is_none() {
+        let Some(version) = resource_version(object.meta()) else {
+            return;
+        };
+        if self.matcher.selects(object.meta()) == Selects::Yes && self.is_unseen(&key, version) {
             self.trim().apply(object.meta_mut());
-            self.unseen.insert(key, object);
+            self.unseen.insert(key, version, object);
         }
+    }
+
+    /// Returns `true` if the watch has not delivered this version of an object, and may still do so.
+    fn is_unseen(&self, key: &Key, version: u64) -> bool {
+        let objects = self.read();
+        objects.form(key).is_none() && objects.is_undecided(key, version)
+    }
+
+    /// Forgets the unseen objects about which the watch has decided, when it has delivered an event of an object.
+    fn settle_unseen(&self, key: &Key) {
+        self.unseen
+            .settle(key, |key, version| self.read().is_undecided(key, version));
     }
 
     fn apply(&self, watch: Option<WatchId>, object: K, initial: bool) {
@@ -276,8 +292,8 @@ impl<K: Watchable> Cache<K> {
             object = object.clone();
         }
         let (key, new) = (Key::of(&object), Arc::new(object));
-        self.unseen.mark_seen(&key);
-        let old = self.write().put(watch, key, &new, bytes);
+        let old = self.store(watch, &key, &new, bytes);
+        self.settle_unseen(&key);
         let unchanged = old.as_ref().is_some_and(|old| {
             old.meta().resource_version == new.meta().resource_version && old.meta().uid == new.meta().uid
         });
@@ -295,10 +311,12 @@ impl<K: Watchable> Cache<K> {
             object.redact();
         }
         let key = Key::of_meta(object.metadata());
-        self.unseen.mark_seen(&key);
-        let Some((old, new)) = self.write().put_undecodable(watch, &key, object) else {
+        let put = self.write().put_undecodable(watch, &key, object);
+        self.settle_unseen(&key);
+        let Some((old, new)) = put else {
             return;
         };
+        let old = old.and_then(|old| self.unpacker.open(&key, &old));
         if new.is_first_of_reason() {
             let (kind, object) = (self.kind.describe(), &new.object);
             tracing::error!(
@@ -313,10 +331,14 @@ impl<K: Watchable> Cache<K> {
     }
 
     fn delete(&self, watch: Option<WatchId>, key: &Key, version: Option<u64>) {
-        self.unseen.mark_seen(key);
         let deleted = self.write().delete(watch, key, version);
+        self.settle_unseen(key);
         match deleted {
-            Some(Deleted::Object(old)) => self.dispatch_change(Change::Deleted(old)),
+            Some(Deleted::Object(old)) => {
+                let old = self.unpacker.open(key, &old);
+                old.into_iter()
+                    .for_each(|old| self.dispatch_change(Change::Deleted(old)));
+            }
             Some(Deleted::Undecodable(old)) => self.dispatch(&CacheEvent::UndecodableDeleted(old)),
             None => {}
         }

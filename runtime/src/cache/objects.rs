@@ -29,10 +29,11 @@
 //! 3. The list is made at version 62, without `c`; the watch will deliver events after 62 only.
 //! 4. The response to the create arrives: `c` at version 60. Stored now, it would stay in the cache forever.
 //!
-//! So [`WriteStart`] notes the number of lists when the request is sent, and [`put_own_write`](Objects::put_own_write)
-//! drops the object if a list is in progress or has begun since then. It also drops it if the object's namespace is not
-//! watched, if a selector may exclude the object and it is not in the cache already, or if the watch has delivered a
-//! newer version of *any* object: events come in the order of resource versions, so the watch has passed this write.
+//! So [`WriteStart`] notes the time when the request is sent, counted in lists, and
+//! [`put_own_write`](Objects::put_own_write) drops the object if the watch of its namespace is listing, or has listed
+//! since then; lists of other namespaces do not matter. It also drops the object if its namespace is not watched, if a
+//! selector may exclude the object and it is not in the cache already, or if the watch has delivered a newer version of
+//! *any* object: events come in the order of resource versions, so the watch has passed this write.
 //!
 //! # Example: a deletion
 //! A reconcile deletes the Job `j`, which is cached at version 5 with uid `u`. The answer says that it is gone, but has no
@@ -47,36 +48,39 @@
 //! The uid says which events precede the deletion: an object that is created again has another one. So `deleted` holds `u`
 //! from step 1 to step 3, and an object with this uid is shown to nobody in between, unless a list contains it.
 
-use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use kube::core::ObjectMeta;
 
-use super::Index;
 use super::by_namespace::ByNamespace;
+use super::copies::Copies;
 use super::health::WatchHealth;
-use super::stored::{Packing, Stored};
+use super::index::IndexedKeys;
+use super::stored::{Form, Stored};
 use crate::object::{Key, Undecodable, Watchable};
 
 /// The objects and their indexes, which are updated together.
+///
+/// A cache has them behind a lock that all its readers wait for. So nothing here decodes an object or calls a function
+/// of the user: objects come packed, with the values for all indexes, and leave as copies of what is stored.
 pub(super) struct Objects<K> {
     pub(super) by_key: ByNamespace<Stored<K>>,
-    packing: Packing<K>,
     /// Sum of the sizes in `by_key`.
     bytes: u64,
     /// The stored objects that cannot be decoded; none of them is in `by_key`.
     pub(super) undecodable: HashMap<Key, Arc<UndecodableEntry>>,
-    pub(super) indexes: Vec<Index<K>>,
+    pub(super) indexes: Vec<IndexedKeys>,
     /// For each object stored ahead of the watch, the object last delivered to subscribers (`None`: they know none).
-    delivered: HashMap<Key, Option<Arc<K>>>,
+    delivered: HashMap<Key, Option<Form<K>>>,
     /// The uids of objects that this process has deleted and the watch has not. None is in `by_key`, and each is in
     /// `delivered`.
     deleted: HashMap<Key, String>,
     watches: Vec<WatchState>,
     /// Number of lists begun so far by all watches.
     lists: u64,
+    now: Tick,
 }
 
 /// An object that cannot be decoded, as a cache keeps it.
@@ -116,39 +120,58 @@ impl UndecodableEntry {
     }
 }
 
+/// An object that is about to be stored.
+pub(super) struct NewObject<K> {
+    pub(super) form: Form<K>,
+    /// Size of the object as received, in JSON.
+    pub(super) bytes: u32,
+    /// The values for each index.
+    pub(super) values: Vec<Vec<String>>,
+}
+
 /// An object removed from a cache, as subscribers know it.
 pub(super) enum Deleted<K> {
-    Object(Arc<K>),
+    Object(Form<K>),
     Undecodable(Arc<UndecodableEntry>),
 }
 
 /// The progress of a watch of one namespace, or of all.
 struct WatchState {
     namespace: Option<String>,
-    listing: bool,
+    /// The time at which its last list ended; `None` while it is listing.
+    listed: Option<Tick>,
     /// Number of its last list, among those of all watches.
     list: u32,
     /// The newest resource version delivered since the last list began.
     newest: u64,
+    /// The newest resource version delivered since the watch was added.
+    passed: u64,
     health: Arc<WatchHealth>,
 }
+
+impl WatchState {
+    /// Returns `true` if the watch delivers the object with this key, if it is selected.
+    fn covers(&self, key: &Key) -> bool {
+        self.namespace.is_none() || self.namespace.as_deref() == key.namespace.as_deref()
+    }
+}
+
+/// A time, counted in beginnings and ends of lists of one cache.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Tick(u64);
 
 /// Identifies a watch of a cache.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WatchId(usize);
 
-/// The state of a cache when a write request was sent.
+/// The time at which a write request was sent.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct WriteStart {
-    /// Number of lists begun until then; `None` if one was in progress.
-    lists: Option<u64>,
-}
+pub(super) struct WriteStart(Tick);
 
 impl<K> Default for Objects<K> {
     fn default() -> Self {
         Self {
             by_key: ByNamespace::default(),
-            packing: Packing::default(),
             bytes: 0,
             undecodable: HashMap::new(),
             indexes: Vec::new(),
@@ -156,6 +179,7 @@ impl<K> Default for Objects<K> {
             deleted: HashMap::new(),
             watches: Vec::new(),
             lists: 0,
+            now: Tick::default(),
         }
     }
 }
@@ -166,24 +190,27 @@ impl<K: Watchable> Objects<K> {
         self.watches.push(WatchState {
             health: Arc::new(WatchHealth::new(namespace.clone())),
             namespace,
-            listing: true,
+            listed: None,
             list: 0,
             newest: 0,
+            passed: 0,
         });
         WatchId(self.watches.len() - 1)
     }
 
     pub(super) fn begin_list(&mut self, watch: WatchId) {
         self.lists += 1;
+        self.now.0 += 1;
         let state = &mut self.watches[watch.0];
         state.health.note_list();
-        state.listing = true;
+        state.listed = None;
         state.list = u32::try_from(self.lists).unwrap_or(u32::MAX);
         state.newest = 0;
     }
 
     pub(super) fn end_list(&mut self, watch: WatchId) {
-        self.watches[watch.0].listing = false;
+        self.now.0 += 1;
+        self.watches[watch.0].listed = Some(self.now);
     }
 
     /// Returns the keys of the objects of a namespace, or of all, that the list of this watch did not have.
@@ -195,33 +222,32 @@ impl<K: Watchable> Objects<K> {
         self.by_key.keys_where(namespace, |stored| stored.list < list)
     }
 
-    /// Stores an object delivered by a watch. Returns the object that subscribers know.
+    /// Stores an object with this metadata that a watch has delivered. Returns the object that subscribers know.
     pub(super) fn put(
         &mut self,
         watch: Option<WatchId>,
         key: Key,
-        object: &Arc<K>,
-        bytes: usize,
-    ) -> Option<Arc<K>> {
-        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
-        let version = resource_version(object.meta());
+        meta: &ObjectMeta,
+        new: NewObject<K>,
+    ) -> Option<Form<K>> {
+        let version = resource_version(meta);
         let listing = self.record_progress(watch, version);
         let list = watch.and_then(|watch| self.watches.get(watch.0));
         let list = list.map_or(0, |state| state.list);
         if self.delivered.is_empty() {
-            return self.insert(key, object, bytes, list);
+            return self.insert(key, new, list);
         }
-        let is_outdated = !listing && (self.is_deleted(&key, object) || self.has_newer(&key, version));
+        let is_outdated = !listing && (self.is_deleted(&key, meta) || self.has_newer(&key, version));
         match self.delivered.remove(&key) {
             Some(delivered) if is_outdated => {
-                self.delivered.insert(key, Some(Arc::clone(object)));
+                self.delivered.insert(key, Some(new.form));
                 delivered
             }
             Some(delivered) => {
-                self.insert(key, object, bytes, list);
+                self.insert(key, new, list);
                 delivered
             }
-            None => self.insert(key, object, bytes, list),
+            None => self.insert(key, new, list),
         }
     }
 
@@ -233,7 +259,7 @@ impl<K: Watchable> Objects<K> {
         watch: Option<WatchId>,
         key: &Key,
         object: Undecodable,
-    ) -> Option<(Option<Arc<K>>, Arc<UndecodableEntry>)> {
+    ) -> Option<(Option<Form<K>>, Arc<UndecodableEntry>)> {
         let version = resource_version(object.metadata());
         let listing = self.record_progress(watch, version);
         if !listing && self.delivered.contains_key(key) && self.has_newer(key, version) {
@@ -278,21 +304,24 @@ impl<K: Watchable> Objects<K> {
     }
 
     pub(super) fn begin_write(&self) -> WriteStart {
-        let is_listing = self.watches.iter().any(|watch| watch.listing);
-        WriteStart {
-            lists: (!is_listing).then_some(self.lists),
-        }
+        WriteStart(self.now)
     }
 
-    /// Stores an object written by this process, unless the watch may not deliver it; see the example above.
-    /// `is_selected` is `false` if a selector may exclude the object; it is then stored only if it is in the cache
+    /// Stores an object with this metadata written by this process, unless the watch may not deliver it; see the example
+    /// above. `is_selected` is `false` if a selector may exclude the object; it is then stored only if it is in the cache
     /// already.
-    pub(super) fn put_own_write(&mut self, start: WriteStart, object: K, is_selected: bool) {
-        let Some(version) = resource_version(object.meta()) else {
+    pub(super) fn put_own_write(
+        &mut self,
+        start: WriteStart,
+        meta: &ObjectMeta,
+        mut new: NewObject<K>,
+        is_selected: bool,
+    ) {
+        let Some(version) = resource_version(meta) else {
             return;
         };
-        let key = Key::of(&object);
-        if self.is_deleted(&key, &object) {
+        let key = Key::of_meta(meta);
+        if self.is_deleted(&key, meta) {
             return;
         }
         let will_be_delivered = self
@@ -303,8 +332,8 @@ impl<K: Watchable> Objects<K> {
         let stored = stored.or(undecodable);
         let is_newer = stored.is_none_or(|stored| stored.is_some_and(|stored| stored < version));
         if will_be_delivered && is_newer && (is_selected || stored.is_some()) {
-            let bytes = self.by_key.get(&key).map_or(0, |stored| stored.bytes);
-            let before = self.insert(key.clone(), &Arc::new(object), bytes, 0);
+            new.bytes = self.by_key.get(&key).map_or(0, |stored| stored.bytes);
+            let before = self.insert(key.clone(), new, 0);
             self.delivered.entry(key).or_insert(before);
         }
     }
@@ -312,9 +341,7 @@ impl<K: Watchable> Objects<K> {
     /// Hides an object that this process has deleted until the watch delivers the deletion. Nothing is hidden if the watch
     /// has delivered it already, or a list may have shown it.
     pub(super) fn put_own_deletion(&mut self, start: WriteStart, key: &Key, uid: &str) {
-        let is_stored = self
-            .get(key)
-            .is_some_and(|stored| stored.meta().uid.as_deref() == Some(uid));
+        let is_stored = self.form(key).is_some_and(|form| form.has_uid(&key.name, uid));
         if is_stored && self.find_current_watch(start, key).is_some() {
             let before = self.remove(key);
             self.delivered.entry(key.clone()).or_insert(before);
@@ -328,19 +355,38 @@ impl<K: Watchable> Objects<K> {
     }
 
     /// Returns `true` if this process has deleted the object.
-    fn is_deleted(&self, key: &Key, object: &K) -> bool {
-        !self.deleted.is_empty()
-            && self.deleted.get(key) == object.meta().uid.as_ref()
-            && object.meta().uid.is_some()
+    fn is_deleted(&self, key: &Key, meta: &ObjectMeta) -> bool {
+        !self.deleted.is_empty() && self.deleted.get(key) == meta.uid.as_ref() && meta.uid.is_some()
     }
 
     /// Returns the watch that delivers the object, unless it has listed since the start of a write.
-    fn find_current_watch(&self, start: WriteStart, key: &Key) -> Option<&WatchState> {
-        let covers = |watch: &&WatchState| {
-            watch.namespace.is_none() || watch.namespace.as_deref() == key.namespace.as_deref()
-        };
-        let watch = self.watches.iter().find(covers)?;
-        (!watch.listing && start.lists == Some(self.lists)).then_some(watch)
+    fn find_current_watch(&self, WriteStart(start): WriteStart, key: &Key) -> Option<&WatchState> {
+        let watch = self.find_watch(key)?;
+        watch.listed.filter(|listed| *listed <= start)?;
+        Some(watch)
+    }
+
+    /// Returns the watch that delivers the object with this key, if it is selected.
+    fn find_watch(&self, key: &Key) -> Option<&WatchState> {
+        self.watches.iter().find(|watch| watch.covers(key))
+    }
+
+    /// Returns `true` once a watch has started.
+    pub(super) fn is_watched(&self) -> bool {
+        !self.watches.is_empty()
+    }
+
+    /// Returns the newest resource version that the watch of an object has delivered, if that has listed once.
+    pub(super) fn passed(&self, key: &Key) -> Option<u64> {
+        let watch = self.find_watch(key)?;
+        watch.health.is_synced().then_some(watch.passed)
+    }
+
+    /// Returns `true` if it is not known yet whether the watch of an object delivers this version: it will, or a list
+    /// will have the object or not.
+    pub(super) fn is_undecided(&self, key: &Key, version: u64) -> bool {
+        let watch = self.find_watch(key);
+        watch.is_some_and(|watch| watch.listed.is_none() || watch.newest < version)
     }
 
     /// Records the newest version that a watch has delivered. Returns `true` if the watch is listing.
@@ -349,7 +395,8 @@ impl<K: Watchable> Objects<K> {
             return false;
         };
         watch.newest = watch.newest.max(version.unwrap_or_default());
-        watch.listing
+        watch.passed = watch.passed.max(watch.newest);
+        watch.listed.is_none()
     }
 
     /// Returns `true` if the stored object is newer than `version`.
@@ -359,50 +406,63 @@ impl<K: Watchable> Objects<K> {
             .is_some_and(|(stored, version)| stored > version)
     }
 
-    fn insert(&mut self, key: Key, object: &Arc<K>, bytes: u32, list: u32) -> Option<Arc<K>> {
-        for index in &mut self.indexes {
-            index.insert(&key, object);
+    fn insert(&mut self, key: Key, new: NewObject<K>, list: u32) -> Option<Form<K>> {
+        let NewObject { form, bytes, values } = new;
+        for (index, values) in self.indexes.iter_mut().zip(values) {
+            index.insert(&key, values);
         }
         self.undecodable.remove(&key);
         self.deleted.remove(&key);
         self.bytes += u64::from(bytes);
-        let stored = self.packing.store(object, bytes, list);
-        let Some(slot) = self.by_key.get_mut(&key) else {
-            self.by_key.insert(key, stored);
-            return None;
-        };
-        let before = std::mem::replace(slot, stored);
+        let before = self.by_key.insert(key, Stored { form, bytes, list })?;
         self.bytes -= u64::from(before.bytes);
-        self.packing.open(key.namespace.as_deref(), &key.name, &before)
+        Some(before.form)
     }
 
-    fn remove(&mut self, key: &Key) -> Option<Arc<K>> {
+    fn remove(&mut self, key: &Key) -> Option<Form<K>> {
         for index in &mut self.indexes {
             index.remove(key);
         }
         let removed = self.by_key.remove(key)?;
         self.bytes -= u64::from(removed.bytes);
-        self.packing.open(key.namespace.as_deref(), &key.name, &removed)
+        Some(removed.form)
     }
 
-    pub(super) fn get(&self, key: &Key) -> Option<Arc<K>> {
-        let stored = self.by_key.get(key)?;
-        self.open(key.namespace.as_deref(), &key.name, stored)
+    /// Returns what is stored of the object with this key.
+    pub(super) fn form(&self, key: &Key) -> Option<&Form<K>> {
+        self.by_key.get(key).map(|stored| &stored.form)
     }
 
-    /// Returns the object of an entry of `by_key`.
-    pub(super) fn open(&self, namespace: Option<&str>, name: &str, stored: &Stored<K>) -> Option<Arc<K>> {
-        self.packing.open(namespace, name, stored)
+    /// Copies the objects of a namespace, or all, in no particular order.
+    pub(super) fn copy(&self, namespace: Option<&str>) -> Copies<K> {
+        let mut copies = Copies::with_capacity(self.len_in(namespace));
+        match namespace {
+            Some(only) => {
+                let stored = self.by_key.in_namespace(only);
+                stored.for_each(|(name, stored)| copies.push(namespace, name, &stored.form));
+            }
+            None => {
+                let stored = self.by_key.iter();
+                stored.for_each(|(namespace, name, stored)| copies.push(namespace, name, &stored.form));
+            }
+        }
+        copies
     }
 
-    /// Returns the labels of an entry of `by_key`.
-    pub(super) fn labels<'a>(&self, name: &str, stored: &'a Stored<K>) -> Cow<'a, BTreeMap<String, String>> {
-        self.packing.labels(name, stored)
+    /// Copies the objects with these keys that are stored, in their order.
+    pub(super) fn copy_keys<'a>(&self, keys: impl Iterator<Item = &'a Key>) -> Copies<K> {
+        let mut copies = Copies::with_capacity(0);
+        for key in keys {
+            if let Some(form) = self.form(key) {
+                copies.push(key.namespace.as_deref(), &key.name, form);
+            }
+        }
+        copies
     }
 
     /// Returns the resource version of the object with this key.
     pub(super) fn version_of<'a>(&'a self, key: &'a Key) -> Option<&'a str> {
-        self.packing.resource_version(&key.name, self.by_key.get(key)?)
+        self.form(key)?.resource_version(&key.name)
     }
 
     fn version(&self, key: &Key) -> Option<u64> {

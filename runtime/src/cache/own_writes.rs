@@ -95,12 +95,3 @@ fn is_gone(meta: &ObjectMeta) -> bool {
         && meta.finalizers.as_ref().is_none_or(Vec::is_empty)
         && meta.deletion_grace_period_seconds.unwrap_or_default() <= 0
 }
-
-impl<K: Watchable> Cache<K> {
-    /// Adds an object written by this process; see [`Objects`](super::objects::Objects).
-    pub(super) fn put_own_write(&self, start: WriteStart, mut object: K) {
-        self.trim().apply(object.meta_mut());
-        self.write()
-            .put_own_write(start, object, !self.selection.has_selectors());
-    }
-}

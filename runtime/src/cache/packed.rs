@@ -12,7 +12,7 @@
 //! the namespace are left out: they are the object's key.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{OwnerReference, Time};
 use k8s_openapi::jiff::Timestamp;
@@ -20,31 +20,64 @@ use kube::core::ObjectMeta;
 
 /// The longest string in bytes that becomes a word.
 const MAX_WORD: usize = 320;
+/// The number of words: code 0 is that of other strings.
+const MAX_WORDS: usize = u8::MAX as usize;
 
 /// The strings that objects of one cache have in common, as many as a byte can number.
 ///
-/// None is removed, and the first ones stay: they come from the first objects of a list. However many different strings
-/// the objects have, the memory is bounded by 80 kB.
-#[derive(Default)]
-pub(super) struct Words {
-    /// The word with code 1 is the first.
-    by_code: Vec<Arc<str>>,
+/// None is removed or changed, so that they are read without a lock. The first ones stay: they come from the first objects
+/// of a list. However many different strings the objects have, the memory is bounded by 80 kB.
+pub(super) struct Words([OnceLock<Arc<str>>; MAX_WORDS]);
+
+impl Words {
+    pub(super) const fn new() -> Self {
+        Self([const { OnceLock::new() }; MAX_WORDS])
+    }
+
+    fn get(&self, index: usize) -> &str {
+        self.0.get(index).and_then(OnceLock::get).map_or("", |word| word)
+    }
+}
+
+/// The words for readers of fields that have none.
+static NO_WORDS: Words = Words::new();
+
+/// Packs metadata, and gives words their codes.
+pub(super) struct Packer {
+    words: Arc<Words>,
+    /// The codes of the words so far; the word with code 1 is the first.
     codes: HashMap<Arc<str>, u8>,
     /// The block that is being written, kept for the next one.
     scratch: Vec<u8>,
 }
 
-impl Words {
+impl Default for Packer {
+    fn default() -> Self {
+        Self {
+            words: Arc::new(Words::new()),
+            codes: HashMap::new(),
+            scratch: Vec::new(),
+        }
+    }
+}
+
+impl Packer {
+    /// Returns the words, for readers of what is packed.
+    pub(super) fn words(&self) -> &Arc<Words> {
+        &self.words
+    }
+
     /// Returns the code of a word, adding it if there is a code left; 0 if there is none.
     fn code(&mut self, word: &str) -> u8 {
         if let Some(code) = self.codes.get(word) {
             return *code;
         }
-        match u8::try_from(self.by_code.len() + 1) {
-            Ok(code) if word.len() <= MAX_WORD => {
+        match self.words.0.get(self.codes.len()) {
+            Some(free) if word.len() <= MAX_WORD => {
+                let code = self.codes.len() as u8 + 1;
                 let word: Arc<str> = word.into();
-                self.by_code.push(Arc::clone(&word));
-                self.codes.insert(word, code);
+                self.codes.insert(Arc::clone(&word), code);
+                free.get_or_init(|| word);
                 code
             }
             _ => 0,
@@ -76,7 +109,7 @@ mod bit {
 pub(super) struct PackedMeta(Box<[u8]>);
 
 impl PackedMeta {
-    pub(super) fn pack(meta: &ObjectMeta, words: &mut Words) -> Self {
+    pub(super) fn pack(meta: &ObjectMeta, packer: &mut Packer) -> Self {
         // All fields are named, so that one of a newer Kubernetes does not compile until it is packed.
         let ObjectMeta {
             annotations,
@@ -116,9 +149,9 @@ impl PackedMeta {
         set(owner_references.is_some(), bit::OWNER_REFERENCES);
         set(self_link.is_some(), bit::SELF_LINK);
 
-        let bytes = std::mem::take(&mut words.scratch);
+        let bytes = std::mem::take(&mut packer.scratch);
         let name = name.as_deref().unwrap_or_default();
-        let mut writer = Writer { bytes, words, name };
+        let mut writer = Writer { bytes, packer, name };
         writer.number(bits);
         resource_version.iter().for_each(|version| writer.string(version));
         labels.iter().for_each(|labels| writer.map(labels));
@@ -150,12 +183,26 @@ impl PackedMeta {
         let mut bytes = writer.bytes;
         let packed = Self(bytes.as_slice().into());
         bytes.clear();
-        words.scratch = bytes;
+        packer.scratch = bytes;
         packed
     }
 
+    pub(super) fn view(&self) -> PackedView<'_> {
+        PackedView(&self.0)
+    }
+}
+
+/// Packed metadata that is stored elsewhere.
+#[derive(Clone, Copy)]
+pub(super) struct PackedView<'a>(pub(super) &'a [u8]);
+
+impl<'a> PackedView<'a> {
+    pub(super) fn bytes(self) -> &'a [u8] {
+        self.0
+    }
+
     /// Returns the metadata of the object with this key.
-    pub(super) fn unpack(&self, namespace: Option<&str>, name: &str, words: &Words) -> ObjectMeta {
+    pub(super) fn unpack(self, namespace: Option<&str>, name: &str, words: &Words) -> ObjectMeta {
         let (mut reader, bits) = Reader::new(self, words, name);
         let has = |bit: u64| bits & bit != 0;
         // The fields are read in this order.
@@ -186,13 +233,28 @@ impl PackedMeta {
     }
 
     /// Returns the resource version of the object with this name, without unpacking the rest.
-    pub(super) fn resource_version<'a>(&'a self, name: &'a str, words: &'a Words) -> Option<&'a str> {
-        let (mut reader, bits) = Reader::new(self, words, name);
+    pub(super) fn resource_version(self, name: &'a str) -> Option<&'a str> {
+        let (mut reader, bits) = Reader::new(self, &NO_WORDS, name);
         (bits & bit::RESOURCE_VERSION != 0).then(|| reader.str())
     }
 
+    /// Returns `true` if the object with this name has this UID, without unpacking the rest.
+    pub(super) fn has_uid(self, name: &str, uid: &str) -> bool {
+        let (mut reader, bits) = Reader::new(self, &NO_WORDS, name);
+        if bits & bit::RESOURCE_VERSION != 0 {
+            reader.str();
+        }
+        if bits & bit::LABELS != 0 {
+            for _ in 0..reader.number() {
+                reader.word();
+                reader.str();
+            }
+        }
+        bits & bit::UID != 0 && reader.uid() == uid
+    }
+
     /// Returns the labels of the object with this name, without unpacking the rest; none if the field is absent.
-    pub(super) fn labels(&self, name: &str, words: &Words) -> BTreeMap<String, String> {
+    pub(super) fn labels(self, name: &str, words: &Words) -> BTreeMap<String, String> {
         let (mut reader, bits) = Reader::new(self, words, name);
         if bits & bit::RESOURCE_VERSION != 0 {
             reader.str();
@@ -204,7 +266,7 @@ impl PackedMeta {
 
 struct Writer<'a> {
     bytes: Vec<u8>,
-    words: &'a mut Words,
+    packer: &'a mut Packer,
     /// The name of the object.
     name: &'a str,
 }
@@ -240,7 +302,7 @@ impl Writer<'_> {
     }
 
     fn word(&mut self, word: &str) {
-        let code = self.words.code(word);
+        let code = self.packer.code(word);
         self.bytes.push(code);
         if code == 0 {
             self.string(word);
@@ -335,9 +397,9 @@ struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     /// Returns a reader of the fields, and the bits of those that are set.
-    fn new(packed: &'a PackedMeta, words: &'a Words, name: &'a str) -> (Self, u64) {
+    fn new(packed: PackedView<'a>, words: &'a Words, name: &'a str) -> (Self, u64) {
         let mut reader = Self {
-            bytes: &packed.0,
+            bytes: packed.0,
             words,
             name,
         };
@@ -396,7 +458,7 @@ impl<'a> Reader<'a> {
 
     fn word(&mut self) -> &'a str {
         match usize::from(self.byte()).checked_sub(1) {
-            Some(index) => self.words.by_code.get(index).map_or("", |word| word),
+            Some(index) => self.words.get(index),
             None => self.str(),
         }
     }
@@ -499,7 +561,7 @@ mod tests {
 
     #[test]
     fn uids_of_every_form_are_kept() {
-        let mut words = Words::default();
+        let mut packer = Packer::default();
         for uid in [
             "0123abcd-4567-89ef-0000-ffffffffffff",
             "0123ABCD-4567-89ef-0000-ffffffffffff",
@@ -515,34 +577,38 @@ mod tests {
                 uid: Some(uid.to_owned()),
                 ..ObjectMeta::default()
             };
-            let packed = PackedMeta::pack(&meta, &mut words);
-            assert_eq!(packed.unpack(None, "web", &words), meta);
+            let packed = PackedMeta::pack(&meta, &mut packer);
+            assert_eq!(packed.view().unpack(None, "web", packer.words()), meta);
         }
     }
 
     proptest! {
         #[test]
         fn metadata_is_unpacked_as_it_was_packed(all in vec(metadata(), 1..4)) {
-            let mut words = Words::default();
+            let mut packer = Packer::default();
             let packed: Vec<PackedMeta> =
-                all.iter().map(|meta| PackedMeta::pack(meta, &mut words)).collect();
+                all.iter().map(|meta| PackedMeta::pack(meta, &mut packer)).collect();
             for (meta, packed) in all.iter().zip(packed) {
                 let name = meta.name.as_deref().unwrap_or_default();
-                prop_assert_eq!(&packed.unpack(meta.namespace.as_deref(), name, &words), meta);
-                prop_assert_eq!(packed.resource_version(name, &words), meta.resource_version.as_deref());
-                prop_assert_eq!(packed.labels(name, &words), meta.labels.clone().unwrap_or_default());
+                let (packed, words) = (packed.view(), packer.words());
+                prop_assert_eq!(&packed.unpack(meta.namespace.as_deref(), name, words), meta);
+                prop_assert_eq!(packed.resource_version(name), meta.resource_version.as_deref());
+                for uid in ["", "other"].into_iter().chain(meta.uid.as_deref()) {
+                    prop_assert_eq!(packed.has_uid(name, uid), meta.uid.as_deref() == Some(uid));
+                }
+                prop_assert_eq!(packed.labels(name, words), meta.labels.clone().unwrap_or_default());
             }
         }
     }
 
     #[test]
     fn words_are_bounded_and_the_first_ones_stay() {
-        let mut words = Words::default();
-        assert_eq!(words.code(&"x".repeat(MAX_WORD + 1)), 0);
-        let codes: Vec<u8> = (0..300).map(|number| words.code(&number.to_string())).collect();
+        let mut packer = Packer::default();
+        assert_eq!(packer.code(&"x".repeat(MAX_WORD + 1)), 0);
+        let codes: Vec<u8> = (0..300).map(|number| packer.code(&number.to_string())).collect();
         assert_eq!((codes[0], codes[254], codes[255]), (1, 255, 0));
         assert_eq!(
-            (words.code("0"), words.code("299"), words.by_code.len()),
+            (packer.code("0"), packer.code("299"), packer.codes.len()),
             (1, 0, 255)
         );
         // Those without a code are written in full.
@@ -551,13 +617,13 @@ mod tests {
             labels: Some((0..300).map(label).collect()),
             ..ObjectMeta::default()
         };
-        let packed = PackedMeta::pack(&meta, &mut words);
-        assert_eq!(packed.unpack(None, "", &words), meta);
+        let packed = PackedMeta::pack(&meta, &mut packer);
+        assert_eq!(packed.view().unpack(None, "", packer.words()), meta);
     }
 
     #[test]
     fn a_block_is_small() {
-        let mut words = Words::default();
+        let mut packer = Packer::default();
         let mut meta = ObjectMeta {
             resource_version: Some("123456".to_owned()),
             uid: Some("00000000-0000-0000-0000-000000000000".to_owned()),
@@ -568,6 +634,6 @@ mod tests {
         meta.labels = Some([label("instance", "sample"), label("name", "abc")].into());
         // Bits, version, the number of labels, the two of them, and UID.
         let expected = 2 + 7 + 1 + 2 + 5 + 17;
-        assert_eq!(PackedMeta::pack(&meta, &mut words).0.len(), expected);
+        assert_eq!(PackedMeta::pack(&meta, &mut packer).0.len(), expected);
     }
 }

@@ -9,9 +9,10 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use kube::Client;
-use kube::core::PartialObjectMeta;
+use kube::core::ObjectMeta;
 use tokio::sync::{mpsc, watch};
 
+use super::matching::Selects;
 use super::{Cache, CacheOptions, CacheStats, Need, PendingWrite, Selection, WatchStatus};
 use crate::error::Error;
 use crate::object::{Key, Kind, Watchable};
@@ -40,6 +41,13 @@ pub(super) trait AnyCache: Send + Sync {
     fn greatest_need(&self) -> Need;
     /// Returns the resource version of a cached object.
     fn version_of(&self, key: &Key) -> Option<String>;
+    /// Returns the metadata of a cached object.
+    fn meta_of(&self, key: &Key) -> Option<ObjectMeta>;
+    /// Returns the newest resource version that the watch of an object has delivered; `None` if there is no such watch,
+    /// or it has not listed yet.
+    fn passed(&self, key: &Key) -> Option<u64>;
+    /// Returns whether an object with this metadata is selected.
+    fn selects(&self, meta: &ObjectMeta) -> Selects;
     fn remove_handlers(&self);
     /// Lets the watches exit.
     fn stop_watches(&self);
@@ -57,6 +65,17 @@ impl<K: Watchable> Cache<K> {
     }
 }
 
+impl<K: Watchable> Cache<K> {
+    /// Returns the namespace of each watch, given those of the manager; `None` is for all namespaces.
+    fn namespaces(&self, defaults: &[String]) -> Vec<Option<String>> {
+        let namespaces = self.selection.namespaces_or(defaults);
+        match namespaces.is_empty() || !self.kind.namespaced {
+            true => vec![None],
+            false => namespaces.iter().cloned().map(Some).collect(),
+        }
+    }
+}
+
 impl<K: Watchable> AnyCache for Cache<K> {
     fn kind(&self) -> String {
         self.kind.describe()
@@ -70,12 +89,7 @@ impl<K: Watchable> AnyCache for Cache<K> {
     }
 
     fn watches(self: Arc<Self>, client: &Client, namespaces: &[String]) -> Vec<RunWatch> {
-        let namespaces = self.selection.namespaces_or(namespaces);
-        let namespaces: Vec<Option<String>> = if namespaces.is_empty() || !self.kind.namespaced {
-            vec![None]
-        } else {
-            namespaces.iter().cloned().map(Some).collect()
-        };
+        let namespaces = self.namespaces(namespaces);
         self.unsynced.store(namespaces.len(), Ordering::Release);
         let follow = |namespace| {
             let watch = Arc::clone(&self).follow(client.clone(), namespace);
@@ -114,6 +128,23 @@ impl<K: Watchable> AnyCache for Cache<K> {
 
     fn version_of(&self, key: &Key) -> Option<String> {
         self.read().version_of(key).map(str::to_owned)
+    }
+
+    fn meta_of(&self, key: &Key) -> Option<ObjectMeta> {
+        self.get(key).map(|object| object.meta().clone())
+    }
+
+    fn passed(&self, key: &Key) -> Option<u64> {
+        let objects = self.read();
+        match objects.is_watched() {
+            true => objects.passed(key),
+            // In a test of the operator, the cache has what the test has added.
+            false => self.is_synced().then_some(0),
+        }
+    }
+
+    fn selects(&self, meta: &ObjectMeta) -> Selects {
+        self.matcher.selects(meta)
     }
 
     fn stop_watches(&self) {
@@ -303,68 +334,26 @@ impl Caches {
         self.lock().find(&CacheId::of(kind, selection))
     }
 
-    /// [`find`](Self::find) for the cache of the metadata of a kind.
-    pub(crate) fn find_metadata<K: Watchable>(
-        &self,
-        kind: &Kind<K>,
-        selection: &Selection,
-    ) -> Option<Arc<Cache<PartialObjectMeta<K>>>> {
-        let id = CacheId {
-            rust_type: TypeId::of::<PartialObjectMeta<K>>(),
-            ..CacheId::of(kind, selection)
-        };
-        self.lock().find(&id)
-    }
-
-    /// Returns the object from the cache of the whole kind, unless another cache of the kind has another version of it.
-    ///
-    /// Caches of one kind are not synchronized: a controller may be notified of a change by the cache of a selection
-    /// before the cache of the whole kind has it, and must not decide on the older version.
-    pub(crate) fn get_consistent<K: Watchable>(&self, kind: &Kind<K>, key: &Key) -> Option<Arc<K>> {
-        let state = self.lock();
-        let id = CacheId::of(kind, &Selection::all());
-        let object = state.find::<K>(&id)?.get(key)?;
-        let version = object.meta().resource_version.as_ref();
-        let mut others = state
-            .caches
-            .iter()
-            .filter(|(other, _)| other.resource == id.resource);
-        let all_agree = others.all(|(_, cache)| cache.version_of(key).as_ref() == version);
-        all_agree.then_some(object)
-    }
-
-    /// Returns `true` if the caches show an object of a kind in this version: each cache of the whole kind, at least one
-    /// cache, and no cache another version.
-    pub(crate) fn shows_version<K: Watchable>(&self, kind: &Kind<K>, key: &Key, version: &str) -> bool {
-        let state = self.lock();
-        let id = CacheId::of(kind, &Selection::all());
-        let mut is_shown = false;
-        for (other, cache) in &state.caches {
-            if other.resource != id.resource {
-                continue;
-            }
-            match cache.version_of(key) {
-                Some(shown) if shown == version => is_shown = true,
-                Some(_) => return false,
-                None if other.selection == id.selection => return false,
-                None => {}
-            }
-        }
-        is_shown
-    }
-
     pub(crate) fn options(&self) -> &CacheOptions {
         &self.0.options
     }
 
+    /// Returns the namespace of each watch of a cache; `None` is for all namespaces.
+    pub(crate) fn namespaces_of<K: Watchable>(&self, cache: &Cache<K>) -> Vec<Option<String>> {
+        cache.namespaces(&self.0.namespaces)
+    }
+
+    /// Returns the caches of a kind, whatever their Rust type and selection.
+    pub(super) fn of_kind<K: Watchable>(&self, kind: &Kind<K>) -> Vec<Arc<dyn AnyCache>> {
+        let resource = CacheId::of(kind, &Selection::all()).resource;
+        let state = self.lock();
+        let of_kind = state.caches.iter().filter(|(id, _)| id.resource == resource);
+        of_kind.map(|(_, cache)| Arc::clone(cache)).collect()
+    }
+
     /// Begins a request that writes an object of a kind.
     pub(crate) fn begin_write<K: Watchable>(&self, kind: &Kind<K>) -> PendingWrite<K> {
-        let resource = CacheId::of(kind, &Selection::all()).resource;
-        let caches: Vec<_> = {
-            let state = self.lock();
-            let of_kind = state.caches.iter().filter(|(id, _)| id.resource == resource);
-            of_kind.map(|(_, cache)| Arc::clone(cache)).collect()
-        };
+        let caches = self.of_kind(kind);
         PendingWrite::begin(kind, caches.into_iter().map(AnyCache::into_any))
     }
 

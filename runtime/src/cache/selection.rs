@@ -2,9 +2,11 @@
 
 use std::fmt;
 
+use kube::api::ListParams;
 use kube::core::ObjectMeta;
 use kube::runtime::watcher::{self, InitialListStrategy, ListSemantic};
 
+use super::matching::Matcher;
 use crate::object::LAST_APPLIED;
 
 /// A selection of the objects of a kind by label, field and namespace.
@@ -80,12 +82,31 @@ impl Selection {
         }
     }
 
-    /// Returns `true` if a label or field selector may exclude objects.
-    pub(super) fn has_selectors(&self) -> bool {
-        self.labels.is_some() || self.fields.is_some()
+    /// Returns the label and the field selector; empty if there is none.
+    pub(super) fn selectors(&self) -> (&str, &str) {
+        (
+            self.labels.as_deref().unwrap_or_default(),
+            self.fields.as_deref().unwrap_or_default(),
+        )
     }
 
     /// Returns the configuration of a [`ListWatch`](crate::list_watch::ListWatch).
+    /// Returns `true` if a change of an object can take it out of the selection.
+    pub(crate) fn can_lose_objects(&self) -> bool {
+        Matcher::of(self).can_lose_objects()
+    }
+
+    /// Returns the parameters of a list of the selected objects to which a field selector applies as well.
+    pub(crate) fn list_params(&self, field: &str) -> ListParams {
+        let fields = match &self.fields {
+            Some(fields) => format!("{fields},{field}"),
+            None => field.to_owned(),
+        };
+        let mut list = ListParams::default().fields(&fields);
+        list.label_selector.clone_from(&self.labels);
+        list
+    }
+
     pub(super) fn watcher_config(&self, lists: &ListOptions) -> watcher::Config {
         let mut config = watcher::Config {
             page_size: lists.page_size,

@@ -111,23 +111,127 @@ fn a_relist_deletes_missing_objects_of_its_own_namespace_only() {
 #[test]
 fn an_object_created_and_deleted_within_a_watch_gap_is_delivered_as_deleted() {
     let (cache, log) = new_recorded_cache();
+    let watch = cache.write().add_watch(None);
+    cache.write().end_list(watch);
     for name in ["gone", "listed", "watched", "elsewhere"] {
         let namespace = if name == "elsewhere" { "b" } else { "a" };
-        cache.record_created(object(namespace, name, "1"));
+        cache.record_created(object(namespace, name, "4"));
     }
-    cache.apply(None, object("a", "watched", "2"), false);
-    cache.delete(None, &Key::of(&object("a", "watched", "3")), Some(3));
+    cache.apply(Some(watch), object("a", "watched", "2"), false);
+    cache.delete(Some(watch), &Key::of(&object("a", "watched", "3")), Some(3));
     let expected = cache.unseen.keys();
+    cache.write().begin_list(watch);
     // It may be missing from the list in progress.
     cache.record_created(object("a", "late", "1"));
-    let watch = begin_list(&cache);
     cache.apply(Some(watch), object("a", "listed", "1"), false);
     log.lock().unwrap().clear();
 
     cache.delete_unlisted(watch, Some("a"), &HashSet::new(), expected);
-    assert_eq!(*log.lock().unwrap(), ["a/gone 1>-"]);
+    assert_eq!(*log.lock().unwrap(), ["a/gone 4>-"]);
     cache.delete_unlisted(watch, Some("a"), &HashSet::new(), cache.unseen.keys());
-    assert_eq!(*log.lock().unwrap(), ["a/gone 1>-", "a/late 1>-"]);
+    assert_eq!(*log.lock().unwrap(), ["a/gone 4>-", "a/late 1>-"]);
+}
+
+/// Otherwise, an object that the watch never shows would be kept for as long as the process runs.
+#[test]
+fn a_created_object_is_remembered_until_its_watch_has_decided() {
+    let (cache, _) = new_recorded_cache();
+    let unseen = |expected: &[&str]| {
+        let mut keys: Vec<_> = cache.unseen.keys().iter().map(ToString::to_string).collect();
+        keys.sort_unstable();
+        assert_eq!(keys, expected);
+    };
+    cache.record_created(object("a", "unwatched", "5"));
+    unseen(&[]);
+    let watches = ["a", "b"].map(|namespace| {
+        let watch = cache.write().add_watch(Some(namespace.to_owned()));
+        cache.apply(Some(watch), object(namespace, "x", "5"), true);
+        cache.write().end_list(watch);
+        watch
+    });
+    for (namespace, name, version) in [
+        ("c", "elsewhere", "9"),
+        ("a", "passed", "4"),
+        ("a", "one", "7"),
+        ("a", "two", "9"),
+        ("b", "three", "6"),
+    ] {
+        cache.record_created(object(namespace, name, version));
+    }
+    unseen(&["a/one", "a/two", "b/three"]);
+    // Something else, after the creation of the first one.
+    cache.apply(Some(watches[0]), object("a", "x", "8"), false);
+    unseen(&["a/two", "b/three"]);
+    // Its answer came after its events.
+    cache.record_created(object("a", "late", "8"));
+    unseen(&["a/two", "b/three"]);
+    cache.delete(Some(watches[1]), &Key::of(&object("b", "x", "")), Some(6));
+    unseen(&["a/two"]);
+    // Objects of a list come in the order of their names.
+    cache.write().begin_list(watches[0]);
+    cache.apply(Some(watches[0]), object("a", "x", "10"), false);
+    unseen(&["a/two"]);
+    cache.apply(Some(watches[0]), object("a", "two", "9"), false);
+    unseen(&[]);
+
+    let labelled = Cache::<ConfigMap>::new(Kind::of_type(), Selection::all().labels("a=b"));
+    let watch = labelled.write().add_watch(None);
+    labelled.write().end_list(watch);
+    labelled.record_created(object("a", "unselected", "5"));
+    assert!(labelled.unseen.keys().is_empty());
+}
+
+/// The list of another namespace may fail for as long as its permission is missing.
+#[test]
+fn own_writes_are_read_while_another_namespace_is_listed() {
+    let (cache, _) = new_recorded_cache();
+    let [listing, other] = ["a", "b"].map(|namespace| {
+        let watch = cache.write().add_watch(Some(namespace.to_owned()));
+        cache.write().begin_list(watch);
+        watch
+    });
+    cache.write().end_list(other);
+    let write = |namespace: &str, version: &str| {
+        let start = cache.read().begin_write();
+        cache.put_own_write(start, object(namespace, "own", version));
+        let found = cache.get(&Key::of(&object(namespace, "own", "")))?;
+        found.metadata.resource_version.clone()
+    };
+    assert_eq!(write("b", "8").as_deref(), Some("8"));
+    assert_eq!(write("a", "8"), None);
+    cache.write().end_list(listing);
+    assert_eq!(write("a", "9").as_deref(), Some("9"));
+    // A list that begins and ends while the request is sent counts for its own namespace.
+    let start = cache.read().begin_write();
+    cache.write().begin_list(listing);
+    cache.write().end_list(listing);
+    for (namespace, expected) in [("a", "9"), ("b", "10")] {
+        cache.put_own_write(start, object(namespace, "own", "10"));
+        let found = cache.get(&Key::of(&object(namespace, "own", ""))).unwrap();
+        assert_eq!(found.metadata.resource_version.as_deref(), Some(expected));
+    }
+    let start = cache.read().begin_write();
+    cache.write().begin_list(listing);
+    let key = Key::of(&object_with_uid("own", "", ""));
+    cache.apply(Some(listing), object_with_uid("own", "11", "uid"), false);
+    cache.write().put_own_deletion(start, &key, "uid");
+    assert!(cache.get(&key).is_some(), "its list has the last word");
+}
+
+/// A selector that the labels of an object decide about is known here.
+#[test]
+fn own_writes_that_are_selected_are_stored() {
+    let cache = Cache::<ConfigMap>::new(Kind::of_type(), Selection::all().labels("team=red"));
+    let watch = cache.write().add_watch(None);
+    cache.write().end_list(watch);
+    for (name, team) in [("ours", "red"), ("theirs", "blue")] {
+        let mut written = object("a", name, "5");
+        written.metadata.labels = Some([("team".to_owned(), team.to_owned())].into());
+        let start = cache.read().begin_write();
+        cache.put_own_write(start, written);
+    }
+    assert_eq!(stored(&cache, "ours").as_deref(), Some("5"));
+    assert_eq!(stored(&cache, "theirs"), None);
 }
 
 #[test]

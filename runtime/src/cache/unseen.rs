@@ -13,6 +13,12 @@
 //!
 //! Keys recorded after the list was requested are not expected in it: an object created at that moment may be missing
 //! from the list although it exists.
+//!
+//! # How long an object stays here
+//! Until the watch has decided about it. A watch delivers versions in their order, so once it has delivered a newer one
+//! than that of the creation, the object was delivered, or never will be: a webhook or another writer may have taken it
+//! out of the selection. A list that was requested after the creation decides as well. Objects in namespaces that are not
+//! watched are not recorded at all.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,7 +26,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::object::Key;
 
 /// Created objects by key that the watch has not delivered.
-pub(super) struct UnseenObjects<K>(Mutex<HashMap<Key, Arc<K>>>);
+pub(super) struct UnseenObjects<K>(Mutex<HashMap<Key, Unseen<K>>>);
+
+struct Unseen<K> {
+    /// The resource version of the creation.
+    version: u64,
+    object: Arc<K>,
+}
 
 impl<K> Default for UnseenObjects<K> {
     fn default() -> Self {
@@ -29,13 +41,18 @@ impl<K> Default for UnseenObjects<K> {
 }
 
 impl<K> UnseenObjects<K> {
-    pub(super) fn insert(&self, key: Key, object: K) {
-        self.lock().insert(key, Arc::new(object));
+    pub(super) fn insert(&self, key: Key, version: u64, object: K) {
+        let object = Arc::new(object);
+        self.lock().insert(key, Unseen { version, object });
     }
 
-    /// Removes an object that the watch has delivered.
-    pub(super) fn mark_seen(&self, key: &Key) {
-        self.lock().remove(key);
+    /// Removes an object that the watch has delivered, and those about which it has decided with that.
+    pub(super) fn settle(&self, key: &Key, is_undecided: impl Fn(&Key, u64) -> bool) {
+        let mut unseen = self.lock();
+        if !unseen.is_empty() {
+            unseen.remove(key);
+            unseen.retain(|key, object| is_undecided(key, object.version));
+        }
     }
 
     /// Returns the keys of the unseen objects, which a list requested from now on must contain.
@@ -46,10 +63,11 @@ impl<K> UnseenObjects<K> {
     /// Removes and returns the expected objects that are still unseen.
     pub(super) fn take_missing(&self, expected: HashSet<Key>) -> Vec<Arc<K>> {
         let mut unseen = self.lock();
-        expected.iter().filter_map(|key| unseen.remove(key)).collect()
+        let missing = expected.iter().filter_map(|key| unseen.remove(key));
+        missing.map(|unseen| unseen.object).collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Key, Arc<K>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Key, Unseen<K>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::mapping::{MapsLate, is_mapping};
+use super::mapping::{MapsLate, running_callback};
 use super::watch::Watch;
 use crate::cache::{Cache, CacheId, Cached};
 use crate::ctx::{ActiveWatch, Ctx, LateWatch, LateWatchesById};
@@ -39,7 +39,7 @@ impl<S: Send + Sync + 'static> Ctx<S> {
     ///
     /// # Errors
     /// A terminal error when the mapping function returns objects of another kind than the controller's, when the selection
-    /// is of no namespace, or when called from a mapping function; a retryable error when the manager is stopping.
+    /// is of no namespace, or when called from a mapping function or predicate; a retryable error when the manager is stopping.
     pub fn watch<W, M>(&self, name: impl Into<String>, watch: Watch<W, M>) -> Result<Watching<W>, Error>
     where
         W: Watchable,
@@ -166,9 +166,9 @@ impl<S: Send + Sync + 'static> Ctx<S> {
     /// that are enqueued already are still reconciled.
     ///
     /// # Errors
-    /// A terminal error when called from a mapping function.
+    /// A terminal error when called from a mapping function or predicate.
     pub fn unwatch(&self, name: &str) -> Result<bool, Error> {
-        refuse_in_mapping("remove")?;
+        refuse_in_callback("remove")?;
         let mut late_watches = self.lock_late_watches();
         let removed: Vec<_> = late_watches.extract_if(|(named, _), _| named == name).collect();
         let is_removed = !removed.is_empty();
@@ -184,7 +184,7 @@ impl<S: Send + Sync + 'static> Ctx<S> {
     }
 
     fn check_may_change_watches(&self, verb: &str) -> Result<(), Error> {
-        refuse_in_mapping(verb)?;
+        refuse_in_callback(verb)?;
         if self.watch_target().is_some() && self.caches().is_stopping() {
             return Err(Error::new("watch not added: the manager is stopping"));
         }
@@ -249,13 +249,13 @@ fn describe<W: Watchable>(name: &str, cache: &Cache<W>) -> ActiveWatch {
     }
 }
 
-/// Returns an error inside of a mapping function, for which the cache waits.
-fn refuse_in_mapping(verb: &str) -> Result<(), Error> {
-    if !is_mapping() {
+/// Returns an error inside of a mapping function or predicate, for which the cache waits.
+fn refuse_in_callback(verb: &str) -> Result<(), Error> {
+    let Some(callback) = running_callback() else {
         return Ok(());
-    }
+    };
     Err(Error::terminal(format!(
-        "a mapping function cannot {verb} a watch, because the cache waits for it; {verb} it in the reconcile function"
+        "a {callback} cannot {verb} a watch, because the cache waits for it; {verb} it in the reconcile function"
     )))
 }
 

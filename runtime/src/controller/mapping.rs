@@ -219,10 +219,7 @@ fn contain_panic<W: Watchable, S, T>(
     kind: &Kind<W>,
     ctx: &Ctx<S>,
 ) -> Vec<T> {
-    MAPPING.set(true);
-    let mapped = catch_unwind(AssertUnwindSafe(map));
-    MAPPING.set(false);
-    mapped.unwrap_or_else(|_| {
+    call_back("mapping function", map).unwrap_or_else(|_| {
         tracing::error!(
             controller = ctx.controller(),
             kind = %kind.name(),
@@ -234,10 +231,18 @@ fn contain_panic<W: Watchable, S, T>(
 }
 
 thread_local! {
-    static MAPPING: Cell<bool> = const { Cell::new(false) };
+    static CALLBACK: Cell<Option<&'static str>> = const { Cell::new(None) };
 }
 
-/// Returns `true` if this thread is running a mapping function, which blocks the cache.
-pub(crate) fn is_mapping() -> bool {
-    MAPPING.get()
+/// Calls a function of the user for which the cache waits, and catches its panic. `what` is its name for messages.
+pub(super) fn call_back<T>(what: &'static str, function: impl FnOnce() -> T) -> std::thread::Result<T> {
+    CALLBACK.set(Some(what));
+    let result = catch_unwind(AssertUnwindSafe(function));
+    CALLBACK.set(None);
+    result
+}
+
+/// Returns the name of the function that this thread runs and the cache waits for, if there is one.
+pub(super) fn running_callback() -> Option<&'static str> {
+    CALLBACK.get()
 }

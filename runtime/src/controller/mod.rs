@@ -7,6 +7,7 @@
 
 mod late_watch;
 mod mapping;
+mod unselected;
 mod watch;
 mod worker;
 
@@ -30,7 +31,7 @@ use crate::cache::{Cache, CacheEvent, Caches, Change, Index, Need, Selection};
 use crate::ctx::{Ctx, WatchTarget};
 use crate::deadline::scale;
 use crate::debug::ControllerQueue;
-use crate::error::{BoxError, Error};
+use crate::error::{BoxError, Error, ManagerError};
 use crate::events::new_event_channel;
 use crate::kinds::Kinds;
 use crate::leader_election::Fence;
@@ -45,6 +46,8 @@ use crate::shutdown::Shutdown;
 
 pub use late_watch::{Watches, Watching};
 pub use mapping::{ByChange, ByMap, ByOwner, Maps, MapsLate};
+use unselected::Departures;
+pub use unselected::Unselected;
 pub use watch::Watch;
 use watch::{passes_filter, priority_of};
 use worker::Worker;
@@ -71,6 +74,7 @@ pub struct Controller<K: Watchable, S> {
     name: String,
     kind: Kind<K>,
     selection: Selection,
+    unselected: Option<Unselected>,
     need: Need,
     filter: Option<Predicate<K>>,
     state: S,
@@ -178,6 +182,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
             name: kind.name().to_lowercase(),
             kind,
             selection: Selection::all(),
+            unselected: None,
             need: Need::AtStart,
             filter: None,
             state,
@@ -252,8 +257,23 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
 
     /// Watches, caches and reconciles only the selected objects. Several controllers can divide the objects of a kind
     /// between them.
+    ///
+    /// To the controller, an object that leaves the selection is deleted. With a [`finalizer`](Self::finalizer), say with
+    /// [`when_unselected`](Self::when_unselected) what happens to it.
     pub fn selecting(mut self, selection: Selection) -> Self {
         self.selection = selection;
+        self
+    }
+
+    /// Sets what happens to an object that leaves the [selection](Self::selecting) with a
+    /// [`finalizer`](Self::finalizer) of the controller, which could otherwise never be deleted.
+    ///
+    /// The manager does not start without it if the controller has a finalizer, and a changed label or field can take an
+    /// object out of its selection. [`Unselected`] has the choices. Except with [`Keep`](Unselected::Keep), no other
+    /// controller may use the same finalizers: at the start, the controller lists the metadata of the whole kind, and
+    /// handles each object with one of them that it does not select.
+    pub fn when_unselected(mut self, handling: Unselected) -> Self {
+        self.unselected = Some(handling);
         self
     }
 
@@ -490,6 +510,12 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
 pub(crate) trait AnyController: Send {
     fn name(&self) -> &str;
 
+    /// Checks that the settings fit together.
+    ///
+    /// # Errors
+    /// The problem, and what to do about it.
+    fn check(&self) -> Result<(), ManagerError>;
+
     /// Subscribes to the caches, which fill the queue from then on, and returns the tasks to run once the caches are
     /// synced and this process is the leader.
     fn prepare(self: Box<Self>, shared: &ManagerResources<'_>) -> PreparedController;
@@ -535,11 +561,24 @@ impl<K: Watchable, S: Send + Sync + 'static> AnyController for Controller<K, S> 
         &self.name
     }
 
+    fn check(&self) -> Result<(), ManagerError> {
+        let has_finalizers = !self.handlers.finalizers.is_empty();
+        if self.unselected.is_none() && has_finalizers && self.selection.can_lose_objects() {
+            return Err(ManagerError::Selection {
+                kind: self.kind.describe(),
+                reason: "an object that leaves it keeps the finalizer of the controller and could never be deleted; \
+                     add `.when_unselected(…)` to the controller",
+            });
+        }
+        Ok(())
+    }
+
     fn prepare(self: Box<Self>, shared: &ManagerResources<'_>) -> PreparedController {
         let Self {
             name,
             kind,
             selection,
+            unselected,
             need,
             filter,
             state,
@@ -588,7 +627,11 @@ impl<K: Watchable, S: Send + Sync + 'static> AnyController for Controller<K, S> 
         );
         ctx.add_kind(&kind);
         kinds.into_iter().for_each(|kind| shared.kinds.add(kind));
+        let finalizers = handlers.finalizers.iter();
+        let finalizers = finalizers.map(|finalizer| finalizer.name.clone()).collect();
+        let unselected = unselected.filter(|_| selection.can_lose_objects());
         let worker = Arc::new(Worker {
+            departures: Arc::new(Departures::new(unselected, finalizers)),
             cache: caches.of_needed(&kind, &selection, need),
             queue: Arc::clone(&queue),
             deleted: Arc::default(),
@@ -616,6 +659,9 @@ impl<K: Watchable, S: Send + Sync + 'static> AnyController for Controller<K, S> 
         for requests in triggers {
             let triggered = enqueue_triggers(requests, kind.clone(), Arc::clone(&queue));
             workers.push(triggered.map(Ok).boxed());
+        }
+        if worker.departures.are_handled() {
+            workers.push(Arc::clone(&worker).find_departed().map(Ok).boxed());
         }
         if let Some(period) = resync {
             workers.push(Arc::clone(&worker).resync(period).map(Ok).boxed());
@@ -655,10 +701,15 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
     /// Enqueues objects of the controller's own kind when they change, and records deleted ones for `on_deleted`.
     fn watch_primary(&self, filter: Option<Predicate<K>>) {
         let (queue, deleted) = (Arc::clone(&self.queue), Arc::clone(&self.deleted));
+        let departures = Arc::clone(&self.departures);
         let records_deletions = self.handlers.on_deleted.is_some();
         self.cache.subscribe(Box::new(move |event| {
+            // Whatever the predicate says: it is about reconciles.
+            let may_have_left = departures.note(event);
             let (key, priority, is_deleted) = match event {
-                CacheEvent::Change(change) if !passes_filter(filter.as_ref(), change) => return,
+                CacheEvent::Change(change) if !may_have_left && !passes_filter(filter.as_ref(), change) => {
+                    return;
+                }
                 CacheEvent::Change(Change::Applied { new, initial, .. }) => {
                     (Key::of(&**new), priority_of(*initial), false)
                 }

@@ -1,14 +1,13 @@
 //! Watches of additional kinds, whose events enqueue the objects to reconcile.
 
 use std::marker::PhantomData;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use kube::api::DynamicObject;
 use kube::core::PartialObjectMeta;
 use kube::runtime::reflector::ObjectRef;
 
-use super::mapping::{ByChange, ByMap, ByOwner, Keys, KindOf, Maps, MapsLate};
+use super::mapping::{ByChange, ByMap, ByOwner, Keys, KindOf, Maps, MapsLate, call_back};
 use crate::cache::{Cache, CacheEvent, Change, HandlerId, Need, Selection};
 use crate::ctx::{Ctx, WatchTarget};
 use crate::error::Error;
@@ -285,7 +284,7 @@ pub(super) fn passes_filter<K: Watchable>(filter: Option<&Predicate<K>>, change:
     let Some(filter) = filter else {
         return true;
     };
-    catch_unwind(AssertUnwindSafe(|| filter.matches(change))).unwrap_or_else(|_| {
+    call_back("predicate", || filter.matches(change)).unwrap_or_else(|_| {
         tracing::error!(
             object = %Key::of(&**change.object()),
             "predicate panicked, event not filtered"

@@ -31,6 +31,7 @@ pub(super) struct Worker<K: Watchable, S> {
     pub(super) cache: Arc<Cache<K>>,
     /// Deleted objects that `on_deleted` has not handled yet.
     pub(super) deleted: Arc<Mutex<HashSet<Key>>>,
+    pub(super) departures: Arc<Departures>,
     /// The number of conflicts in a row of each object whose last reconcile ended with one.
     pub(super) conflicts: Mutex<HashMap<Key, u32>>,
     /// The lease without which nothing may be reconciled; `None` for a controller of every replica.
@@ -169,7 +170,10 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         match self.cache.get(key) {
             None => match self.cache.undecodable(key) {
                 Some(entry) => self.handle_undecodable(&entry).await,
-                None => self.handle_deletion(key).await,
+                None => match self.handle_departure(key).await? {
+                    Some(action) => Ok(action),
+                    None => self.handle_deletion(key).await,
+                },
             },
             Some(object) if object.meta().deletion_timestamp.is_some() => {
                 self.handle_terminating(object).await
@@ -258,7 +262,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
     /// until one is not done. Afterwards only the finalizers of others hold the object.
     ///
     /// Each cleanup gets the object as it was when its predecessor's finalizer was removed, so that it can write it.
-    async fn clean_up(&self, mut object: Arc<K>) -> Result<Action, Error> {
+    pub(super) async fn clean_up(&self, mut object: Arc<K>) -> Result<Action, Error> {
         for Finalizer { name, cleanup } in &self.handlers.finalizers {
             let Some(index) = object.finalizers().iter().position(|present| present == name) else {
                 continue;
@@ -292,7 +296,12 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
     /// The JSON patch tests that the entry at `index` still has this name before removing it: if the list has changed in
     /// the meantime, the patch fails instead of removing another controller's finalizer. A resource version cannot be
     /// used here, because the cleanup may have updated the object, for example its status.
-    async fn remove_finalizer(&self, object: &K, index: usize, name: &str) -> Result<Option<K>, Error> {
+    pub(super) async fn remove_finalizer(
+        &self,
+        object: &K,
+        index: usize,
+        name: &str,
+    ) -> Result<Option<K>, Error> {
         let path = format!("/metadata/finalizers/{index}");
         let patch = serde_json::from_value(json!([
             { "op": "test", "path": path, "value": name },
@@ -428,6 +437,7 @@ mod tests {
             cache: ctx.caches().of(&Kind::of_type(), &Selection::all()),
             queue: Arc::new(Workqueue::new(metrics.queue("test"))),
             deleted: Arc::default(),
+            departures: Arc::new(Departures::new(None, Vec::new())),
             conflicts: Mutex::default(),
             fence,
             timeout: None,

@@ -16,7 +16,8 @@
 //!
 //! The answer is needed as the result. It is in the cache if that keeps whole objects; otherwise, as for kinds that a
 //! controller [owns](crate::Controller::owns), its JSON is kept, as the difference to the first answer of its kind, up to a
-//! limit for all.
+//! limit for all. The values of Secrets are not kept here: whoever dumps the memory of an operator finds only those that it
+//! caches or works with. So applies of Secrets are sent unless a cache has them.
 
 use std::any::TypeId;
 use std::collections::hash_map::RandomState;
@@ -73,7 +74,7 @@ struct Answer {
     number: u64,
     body: BodyHash,
     version: String,
-    /// The JSON of the object, as its difference to the base of the kind; `None` if a cache has it.
+    /// The JSON of the object, as its difference to the base of the kind; `None` if it is not kept here.
     object: Option<Box<[u8]>>,
 }
 
@@ -131,7 +132,8 @@ impl AppliedObjects {
         serde_json::from_str(&json).ok()
     }
 
-    /// Remembers the answer to an apply. `keeps` is `false` if a cache has the object.
+    /// Remembers the answer to an apply. `keeps` is `false` if a cache has the object, or nothing else may have
+    /// it.
     pub(super) fn remember<K: AnyObject + Serialize>(
         &self,
         kind: &Kind<K>,

@@ -1,5 +1,7 @@
 //! Creating owned objects that are not changed afterwards.
 
+use std::sync::Arc;
+
 use kube::ResourceExt;
 use kube::api::PostParams;
 use serde::Serialize;
@@ -52,8 +54,8 @@ impl<S> Ctx<S> {
 
     /// Returns the cached object of this name, if whole objects of the kind are cached.
     fn find_whole<C: AnyObject>(&self, kind: &Kind<C>, child: &C) -> Option<C> {
-        let cache = self.find_whole_cache(kind)?;
-        cache.get(&Key::of(child)).map(|found| (*found).clone())
+        let found = self.shared.caches.get_consistent(kind, &Key::of(child));
+        found.map(Arc::unwrap_or_clone)
     }
 }
 

@@ -23,7 +23,7 @@ use kube::{Api, Client, Resource, ResourceExt};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::cache::{Cache, CacheOptions, Cached, Caches, Index, Selection, UndecodableEntry};
+use crate::cache::{CacheOptions, Cached, Caches, Index, Selection, UndecodableEntry};
 use crate::error::{Error, FieldManagerConflict};
 use crate::events::{EventSender, new_event, new_event_channel};
 use crate::kinds::Kinds;
@@ -110,6 +110,7 @@ impl<S> Ctx<S> {
     /// [`new`](Self::new).
     pub fn caching<K: Object>(self, objects: impl IntoIterator<Item = K>) -> Self {
         let cache = self.shared.caches.of::<K>(&Kind::of_type(), &Selection::all());
+        cache.assume_synced();
         objects.into_iter().for_each(|object| cache.put(object));
         self
     }
@@ -122,6 +123,7 @@ impl<S> Ctx<S> {
         values: impl Fn(&K) -> Vec<String> + Send + Sync + 'static,
     ) -> Self {
         let cache = self.shared.caches.of::<K>(&Kind::of_type(), &Selection::all());
+        cache.assume_synced();
         cache.add_index(Index::new(name.into(), values));
         self
     }
@@ -235,7 +237,8 @@ impl<S> Ctx<S> {
     /// unless the context is [`without_force`](Self::without_force).
     ///
     /// No request is sent while a cache shows the object exactly as the same apply has left it, so that a resync of
-    /// unchanged objects costs nothing. The result is then that of the earlier call, without `managedFields`.
+    /// unchanged objects costs nothing. The result is then that of the earlier call, without `managedFields`. Results of
+    /// Secrets are not kept for that: unless whole Secrets are [cached](Self::cached), each call sends a request.
     ///
     /// # Errors
     /// [`FieldManagerConflict`] if the context is [`without_force`](Self::without_force) and other managers own fields;
@@ -388,26 +391,23 @@ impl<S> Ctx<S> {
         let applied = self
             .send_write(kind, api.patch(&name, &self.apply_params(), &patch))
             .await?;
-        let keeps = self.find_whole_cache(kind).is_none();
+        let keeps = !kind.is_confidential() && !self.shared.caches.keeps_whole(kind, applied.meta());
         self.shared.applied.remember(kind, hash, &applied, keeps);
         Ok(applied)
     }
 
     /// Returns the answer to the same apply, if the caches show the object in that version.
     fn find_applied<K: AnyObject>(&self, kind: &Kind<K>, key: &Key, body: BodyHash) -> Option<K> {
-        let applied = &self.shared.applied;
+        let (caches, applied) = (&self.shared.caches, &self.shared.applied);
         let version = applied.version_of(kind, key, body)?;
-        if !self.shared.caches.shows_version(kind, key, &version) {
+        if !caches.shows_version(kind, key, &version) {
             return None;
         }
-        match self.find_whole_cache(kind) {
-            Some(cache) => cache.get(key).map(Arc::unwrap_or_clone),
-            None => applied.object_of(kind, key),
-        }
-    }
-
-    fn find_whole_cache<K: AnyObject>(&self, kind: &Kind<K>) -> Option<Arc<Cache<K>>> {
-        self.shared.caches.find(kind, &Selection::all())
+        let whole = caches.get_version(kind, key, &version);
+        whole.map_or_else(
+            || applied.object_of(kind, key),
+            |whole| Some(Arc::unwrap_or_clone(whole)),
+        )
     }
 
     /// Sends a request that writes an object, and makes the result visible to readers of the caches.

@@ -23,17 +23,15 @@
 //! An owner that is being deleted owns nothing more. The cache may not show its deletion yet, so the server is asked before
 //! an existing object is adopted; see `adoption`.
 
-use std::marker::PhantomData;
-
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::ResourceExt;
-use kube::core::{ObjectMeta, PartialObjectMeta};
+use kube::core::ObjectMeta;
 use serde::Serialize;
 
 use super::{Ctx, to_apply_error, to_bound_apply_error};
-use crate::cache::Selection;
+use crate::cache::KnownObject;
 use crate::error::{Error, OwnershipError};
-use crate::object::{AnyKind, AnyObject, Key, Kind, describe_object};
+use crate::object::{AnyKind, AnyObject, Kind, describe_object};
 
 /// A resource version that no object has: that of the first write to the store is larger.
 ///
@@ -67,8 +65,8 @@ impl<S> Ctx<S> {
         let kind = self.kind_of(&child).await?;
         own(owner, &mut child, &kind)?;
         let mut conflict = None;
-        match self.look_up(&kind, &child) {
-            CacheLookup::Found(known) if is_controlled_by(&known, owner) => {
+        match self.shared.caches.look_up(&kind, child.meta()) {
+            KnownObject::Found(known) if is_controlled_by(&known, owner) => {
                 child.meta_mut().uid = known.uid;
                 child.meta_mut().resource_version = known.resource_version;
                 let applied = self.send_apply_if_needed(&kind, &child).await;
@@ -81,14 +79,14 @@ impl<S> Ctx<S> {
                 }
             }
             // Most likely it does not exist, and then one request is enough.
-            CacheLookup::Missing => {
+            KnownObject::Missing => {
                 child.meta_mut().resource_version = Some(DOES_NOT_EXIST.to_owned());
                 match self.send_apply(&kind, &child).await {
                     Err(kube::Error::Api(status)) if status.is_conflict() => {}
                     created => return self.finish_create(&kind, &child, created),
                 }
             }
-            CacheLookup::Found(_) | CacheLookup::NotCached => {}
+            KnownObject::Found(_) | KnownObject::NotCached => {}
         }
         let api = self.api_of(&kind, &child);
         let existing = api.get_metadata_opt(&child.name_any()).await?;
@@ -126,43 +124,8 @@ impl<S> Ctx<S> {
     /// Records in the caches an owned object that may just have been created, so that its owner receives its deletion
     /// even if the watch has a gap.
     pub(super) fn record_created<C: AnyObject>(&self, kind: &Kind<C>, created: &C) {
-        let (caches, all) = (&self.shared.caches, Selection::all());
-        if let Some(cache) = caches.find_metadata(kind, &all) {
-            cache.record_created(PartialObjectMeta {
-                types: None,
-                metadata: created.meta().clone(),
-                _phantom: PhantomData,
-            });
-        }
-        if let Some(cache) = caches.find(kind, &all) {
-            cache.record_created(created.clone());
-        }
+        self.shared.caches.record_created(kind, created);
     }
-
-    /// Looks up the metadata of an object of this kind and name in the caches.
-    fn look_up<C: AnyObject>(&self, kind: &Kind<C>, child: &C) -> CacheLookup {
-        let (key, all) = (Key::of(child), Selection::all());
-        let caches = &self.shared.caches;
-        let metadata = caches.find_metadata(kind, &all);
-        let whole = caches.find(kind, &all);
-        let found = metadata
-            .as_ref()
-            .and_then(|cache| Some(cache.get(&key)?.metadata.clone()));
-        let found = found.or_else(|| Some(whole.as_ref()?.get(&key)?.meta().clone()));
-        match found {
-            Some(found) => CacheLookup::Found(Box::new(found)),
-            None if metadata.is_some() || whole.is_some() => CacheLookup::Missing,
-            None => CacheLookup::NotCached,
-        }
-    }
-}
-
-/// The result of looking up an object in the caches, which may lag behind the cluster.
-enum CacheLookup {
-    Found(Box<ObjectMeta>),
-    Missing,
-    /// There is no cache of the kind.
-    NotCached,
 }
 
 /// Returns `true` if `owner` is the controller of the object with this metadata.

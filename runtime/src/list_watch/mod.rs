@@ -60,6 +60,8 @@ const VERY_SHORT: Duration = Duration::from_secs(1);
 /// Time without an object after which a streaming list counts as incomplete. The API server sends them from memory, and the
 /// end after at most three seconds.
 const STREAMING_LIST_IDLE: Duration = Duration::from_secs(30);
+/// Number of events for which there is room after a list: a list has many at once, a watch one after the other.
+const KEPT_CAPACITY: usize = 4;
 /// The annotation of the bookmark that ends a streaming list.
 const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
@@ -159,6 +161,8 @@ where
             if let Some(event) = self.pending.pop_front() {
                 return Ok(event);
             }
+            // A list leaves room for all its objects behind, which events of a watch do not need.
+            self.pending.shrink_to(KEPT_CAPACITY);
             self.step().await?;
         }
     }

@@ -686,7 +686,7 @@ impl Manager {
     }
 
     async fn run(mut self, stop: impl Future<Output = ()>, on_loss: OnLoss) -> Result<(), Error> {
-        self.check_names()?;
+        self.check_controllers()?;
         self.args.check(cfg!(feature = "http2"))?;
         if let Some(error) = self.routes.first_error() {
             return Err(ManagerError::Webhook(error.to_owned()).into());
@@ -720,7 +720,7 @@ impl Manager {
         Ok(ended.and(stopped)?)
     }
 
-    fn check_names(&self) -> Result<(), ManagerError> {
+    fn check_controllers(&self) -> Result<(), ManagerError> {
         let mut names: Vec<&str> = self
             .controllers
             .iter()
@@ -729,7 +729,10 @@ impl Manager {
         names.sort_unstable();
         match names.windows(2).find(|pair| pair[0] == pair[1]) {
             Some(pair) => Err(ManagerError::DuplicateController(pair[0].to_owned())),
-            None => Ok(()),
+            None => self
+                .controllers
+                .iter()
+                .try_for_each(|controller| controller.check()),
         }
     }
 }

@@ -14,4 +14,5 @@ mod tasks;
 mod terminating;
 mod triggers;
 mod undecodable;
+mod unselected;
 mod writing;

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::{DeleteParams, Patch, PatchParams};
 use kube::client::Body;
 use kube::core::PartialObjectMeta;
 use kube::{Client, ResourceExt};
 use rbuilder::envtest::eventually;
-use rbuilder::{Action, Controller, Ctx, Manager, ManagerArgs, Result, Watch};
+use rbuilder::{Action, Controller, Ctx, Manager, ManagerArgs, Result, Selection, Watch};
 use serde_json::json;
 
 use crate::support::{
@@ -21,6 +22,9 @@ on_both_servers!(
     a_reconcile_does_not_write_again_what_it_wrote_before,
     a_resync_of_unchanged_objects_writes_nothing,
     what_others_change_is_written_again,
+    unchanged_children_that_are_watched_by_label_cost_nothing,
+    objects_outside_of_the_selection_of_another_controller_cost_no_request,
+    secrets_are_applied_without_keeping_them,
     every_write_names_its_field_manager,
 );
 
@@ -35,7 +39,7 @@ impl Requests {
     fn client(&self, inner: Client) -> Client {
         let Self(counts) = self.clone();
         let service = tower::service_fn(move |request: http::Request<Body>| {
-            let resource = ["configmaps", "status", "memos"]
+            let resource = ["configmaps", "secrets", "status", "memos"]
                 .into_iter()
                 .find(|resource| request.uri().path().contains(resource));
             let name = format!("{} {}", request.method(), resource.unwrap_or("other"));
@@ -161,6 +165,149 @@ async fn what_others_change_is_written_again(server: Server) {
     place.change_text("memo", "1").await;
     eventually(SOON, || async { text().await.as_deref() == Some("1") }).await;
     operator.stop().await.unwrap();
+}
+
+/// The selection of the copies that [`labelled_copy`] returns.
+fn copies() -> Selection {
+    Selection::all().labels("app.kubernetes.io/managed-by=memo")
+}
+
+fn labelled_copy(name: &str, text: &str) -> ConfigMap {
+    let mut copy = config_map(name, text);
+    let label = ("app.kubernetes.io/managed-by".to_owned(), "memo".to_owned());
+    copy.metadata.labels = Some([label].into());
+    copy
+}
+
+/// Applies a labelled copy.
+async fn apply_labelled(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
+    let copy = labelled_copy(&memo.name_any(), "1");
+    let copy = ctx.apply_owned(&*memo, copy).await?;
+    let is_whole = copy.data.is_some_and(|data| data["text"] == "1");
+    ctx.note(&format!("{}: {is_whole}", memo.name_any()));
+    Ok(Action::await_change())
+}
+
+/// Children that are watched by label are known as well as those of a watch of the whole kind.
+async fn unchanged_children_that_are_watched_by_label_cost_nothing(server: Server) {
+    let place = Place::new(server).await;
+    let names: Vec<String> = (0..MEMOS).map(|number| format!("memo-{number}")).collect();
+    for name in &names {
+        place.create(memo(name, "1")).await;
+    }
+    let args = ManagerArgs {
+        watch_namespace: place.namespace.clone(),
+        ..ManagerArgs::for_tests()
+    };
+    for is_whole in [false, true] {
+        let (requests, seen) = (Requests::default(), Seen::default());
+        let controller =
+            Controller::new(apply_labelled, seen.clone()).resync_every(Duration::from_millis(100));
+        let controller = match is_whole {
+            true => controller.watch(Watch::<ConfigMap>::owned().selecting(copies())),
+            false => controller.watch(Watch::<PartialObjectMeta<ConfigMap>>::owned().selecting(copies())),
+        };
+        let client = requests.client(place.env.client());
+        let manager = Manager::with_client("requests.example.com", client, args.clone());
+        let operator = Operator::start(manager.controller(controller));
+        let is_settled = |name: &String| seen.count(&format!("{name}: true")) >= 5;
+        eventually(SOON, || async { names.iter().all(is_settled) }).await;
+        operator.stop().await.unwrap();
+        assert_eq!(requests.of("PATCH configmaps"), MEMOS, "whole: {is_whole}");
+        assert!(
+            requests.of("GET configmaps") <= 2,
+            "a list and a watch, whole: {is_whole}"
+        );
+    }
+}
+
+/// Creates the copy if it is missing, in a kind of which another controller caches a selection.
+async fn keep_copy(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
+    let name = memo.name_any();
+    let written = ctx
+        .create_or_update_owned(&*memo, config_map(&name, "1"), |_| {})
+        .await?;
+    ctx.create_owned(&*memo, config_map(&format!("{name}-once"), "1"))
+        .await?;
+    ctx.note(&format!("{name}: {}", written.is_changed()));
+    Ok(Action::await_change())
+}
+
+async fn objects_outside_of_the_selection_of_another_controller_cost_no_request(server: Server) {
+    let place = Place::new(server).await;
+    let names: Vec<String> = (0..MEMOS).map(|number| format!("memo-{number}")).collect();
+    for name in &names {
+        place.create(memo(name, "1")).await;
+    }
+    let args = ManagerArgs {
+        watch_namespace: place.namespace.clone(),
+        ..ManagerArgs::for_tests()
+    };
+    let (requests, seen) = (Requests::default(), Seen::default());
+    async fn ignore(_: Arc<ConfigMap>, _: Ctx<()>) -> Result {
+        Ok(Action::await_change())
+    }
+    let keeper = Controller::new(keep_copy, seen.clone())
+        .watch(Watch::<ConfigMap>::owned())
+        .resync_every(Duration::from_millis(100));
+    let by_label = Controller::new(ignore, ()).selecting(copies()).named("labelled");
+    let by_field = Selection::all().fields("metadata.name=other");
+    let by_field = Controller::new(ignore, ()).selecting(by_field).named("named");
+    let client = requests.client(place.env.client());
+    let manager = Manager::with_client("requests.example.com", client, args);
+    let manager = manager
+        .controller(keeper)
+        .controller(by_label)
+        .controller(by_field);
+    let operator = Operator::start(manager);
+    let is_settled = |name: &String| seen.count(&format!("{name}: false")) >= 5;
+    eventually(SOON, || async { names.iter().all(is_settled) }).await;
+    operator.stop().await.unwrap();
+    assert_eq!(requests.of("POST configmaps"), 2 * MEMOS);
+    // Lists and watches of three caches, and one look before each is created.
+    let gets = requests.of("GET configmaps");
+    assert!(gets <= 6 + MEMOS, "{gets} requests");
+}
+
+/// Applies a Secret, and notes what the result says.
+async fn apply_secret(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
+    let mut secret = Secret::default();
+    secret.metadata.name = Some(memo.name_any());
+    let data = [("password".to_owned(), ByteString(b"hunter2".to_vec()))];
+    secret.data = Some(data.into());
+    let applied = ctx.apply_owned(&*memo, secret).await?;
+    let is_whole = applied.data.is_some_and(|data| data["password"].0 == b"hunter2");
+    ctx.note(&format!("{}: {is_whole}", memo.name_any()));
+    Ok(Action::await_change())
+}
+
+/// The answers of Secrets are kept by caches of whole Secrets alone, which the operator asks for.
+async fn secrets_are_applied_without_keeping_them(server: Server) {
+    let place = Place::new(server).await;
+    place.create(memo("memo", "1")).await;
+    let args = ManagerArgs {
+        watch_namespace: place.namespace.clone(),
+        ..ManagerArgs::for_tests()
+    };
+    for is_whole in [false, true] {
+        let (requests, seen) = (Requests::default(), Seen::default());
+        let controller = Controller::new(apply_secret, seen.clone()).resync_every(Duration::from_millis(50));
+        let controller = match is_whole {
+            true => controller.watch(Watch::<Secret>::owned()),
+            false => controller.owns::<Secret>(),
+        };
+        let client = requests.client(place.env.client());
+        let manager = Manager::with_client("requests.example.com", client, args.clone());
+        let operator = Operator::start(manager.controller(controller));
+        eventually(SOON, || async { seen.count("memo: true") >= 5 }).await;
+        operator.stop().await.unwrap();
+        let (sent, reconciles) = (requests.of("PATCH secrets"), seen.count("memo: true"));
+        match is_whole {
+            true => assert_eq!(sent, 1),
+            // One that was cancelled may have been sent.
+            false => assert!(sent >= reconciles, "{sent} of {reconciles}"),
+        }
+    }
 }
 
 /// Writes in every way there is; the cleanup lets the finalizer be removed.

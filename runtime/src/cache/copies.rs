@@ -1,0 +1,132 @@
+//! Copies of many stored objects, made while the cache is locked and read without the lock.
+//!
+//! Decoding the metadata of an object takes about two microseconds, and copying what is stored of it a fiftieth. A cache
+//! that is locked for as long as it takes to decode 100,000 objects keeps a writer waiting, and with it all readers.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use kube::core::{ObjectMeta, Selector, SelectorExt};
+
+use super::packed::PackedView;
+use super::stored::{Form, Unpacker, fill};
+use crate::object::Watchable;
+
+/// Copies of stored objects: either all are whole, or all are packed.
+pub(super) struct Copies<K> {
+    whole: Vec<Arc<K>>,
+    packed: Vec<PackedCopy>,
+    /// The namespaces, names and metadata of `packed`. One block for all takes less time than one for each.
+    bytes: Vec<u8>,
+}
+
+/// The places of the parts of an object in the bytes of [`Copies`].
+struct PackedCopy {
+    namespace: Option<Range<usize>>,
+    name: Range<usize>,
+    meta: Range<usize>,
+}
+
+impl<K: Watchable> Copies<K> {
+    /// Returns an empty collection for this number of objects.
+    pub(super) fn with_capacity(objects: usize) -> Self {
+        let (whole, packed) = if K::metadata_api() {
+            (0, objects)
+        } else {
+            (objects, 0)
+        };
+        Self {
+            whole: Vec::with_capacity(whole),
+            packed: Vec::with_capacity(packed),
+            bytes: Vec::new(),
+        }
+    }
+
+    pub(super) fn push(&mut self, namespace: Option<&str>, name: &str, form: &Form<K>) {
+        match form {
+            Form::Whole(object) => self.whole.push(Arc::clone(object)),
+            Form::Packed(meta) => {
+                let copy = PackedCopy {
+                    namespace: namespace.map(|namespace| self.push_namespace(namespace)),
+                    name: self.push_bytes(name.as_bytes()),
+                    meta: self.push_bytes(meta.view().bytes()),
+                };
+                self.packed.push(copy);
+            }
+        }
+    }
+
+    /// Objects of one namespace, which mostly follow each other, share its copy.
+    fn push_namespace(&mut self, namespace: &str) -> Range<usize> {
+        let last = self.packed.last().and_then(|copy| copy.namespace.clone());
+        match last {
+            Some(last) if &self.bytes[last.clone()] == namespace.as_bytes() => last,
+            _ => self.push_bytes(namespace.as_bytes()),
+        }
+    }
+
+    fn push_bytes(&mut self, bytes: &[u8]) -> Range<usize> {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(bytes);
+        start..self.bytes.len()
+    }
+
+    /// Removes the objects whose labels a selector does not match.
+    pub(super) fn retain_matching(&mut self, selector: &Selector, unpacker: &Unpacker<K>) {
+        let none = BTreeMap::new();
+        self.whole
+            .retain(|object| selector.matches(object.meta().labels.as_ref().unwrap_or(&none)));
+        if let Some((words, _)) = unpacker.packed() {
+            let bytes = &self.bytes;
+            self.packed.retain(|copy| {
+                let name = text(bytes, &copy.name);
+                let labels = PackedView(&bytes[copy.meta.clone()]).labels(name, words);
+                selector.matches(&labels)
+            });
+        }
+    }
+
+    /// Orders the objects by namespace and name.
+    pub(super) fn sort(&mut self) {
+        fn key(meta: &ObjectMeta) -> (Option<&str>, Option<&str>) {
+            (meta.namespace.as_deref(), meta.name.as_deref())
+        }
+        let bytes = &self.bytes;
+        // The order of bytes is that of strings.
+        let packed_key = |copy: &PackedCopy| {
+            let namespace = copy.namespace.clone();
+            (
+                namespace.map(|namespace| &bytes[namespace]),
+                &bytes[copy.name.clone()],
+            )
+        };
+        self.whole
+            .sort_unstable_by(|one, other| key(one.meta()).cmp(&key(other.meta())));
+        self.packed
+            .sort_unstable_by(|one, other| packed_key(one).cmp(&packed_key(other)));
+    }
+
+    /// Decodes the objects.
+    pub(super) fn open(self, unpacker: &Unpacker<K>) -> Vec<Arc<K>> {
+        let Some((words, shell)) = unpacker.packed() else {
+            return self.whole;
+        };
+        let open = |copy: &PackedCopy| {
+            let namespace = copy
+                .namespace
+                .as_ref()
+                .map(|namespace| text(&self.bytes, namespace));
+            let meta = PackedView(&self.bytes[copy.meta.clone()]);
+            fill(
+                shell,
+                meta.unpack(namespace, text(&self.bytes, &copy.name), words),
+            )
+        };
+        self.packed.iter().map(open).collect()
+    }
+}
+
+fn text<'a>(bytes: &'a [u8], range: &Range<usize>) -> &'a str {
+    str::from_utf8(&bytes[range.clone()]).unwrap_or_default()
+}
