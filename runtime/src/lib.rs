@@ -136,9 +136,11 @@ mod events;
 mod kinds;
 mod leader_election;
 mod list_watch;
+mod log_limit;
 #[cfg(feature = "logging")]
 mod logging;
 mod manager;
+mod memory_limit;
 pub mod metrics;
 mod metrics_server;
 mod object;

@@ -148,6 +148,10 @@ pub struct ManagerArgs {
     #[cfg_attr(feature = "args", arg(long, env, value_name = "PORT", default_value_t = WEBHOOK_PORT, value_parser = port::PortParser))]
     pub webhook_port: u16,
 
+    /// Host name or address the webhook server binds to, such as `127.0.0.1`; all interfaces when unset.
+    #[cfg_attr(feature = "args", arg(long, env, value_name = "HOST"))]
+    pub webhook_host: Option<String>,
+
     /// Enable HTTP/2 on the metrics and webhook servers; requires rbuilder's feature `http2`.
     #[cfg_attr(feature = "args", arg(long, env = "ENABLE_HTTP2", default_value = "false", default_missing_value = "true", num_args = 0..=1,
           require_equals = true, action = ArgAction::Set))]
@@ -310,6 +314,7 @@ impl Default for ManagerArgs {
             mutating_webhook_configuration: None,
             validating_webhook_configuration: None,
             webhook_port: WEBHOOK_PORT,
+            webhook_host: None,
             enable_http2: false,
             kube_api_qps: 0,
             kube_api_burst: 0,

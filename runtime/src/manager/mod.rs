@@ -79,6 +79,8 @@ pub struct Manager {
     client_settings: ClientSettings,
     /// Number of connections of each server.
     max_connections: usize,
+    /// The memory that all reviews together may hold, in bytes; `None` for the default.
+    webhook_memory: Option<usize>,
     args: ManagerArgs,
     controllers: Vec<Box<dyn AnyController>>,
     tasks: Vec<Task>,
@@ -170,6 +172,7 @@ impl Manager {
             config: None,
             client_settings: ClientSettings::default(),
             max_connections: MAX_CONNECTIONS,
+            webhook_memory: None,
             args,
             controllers: Vec::new(),
             tasks: Vec::new(),
@@ -552,8 +555,8 @@ impl Manager {
     /// Sets the number of connections that each of the servers for probes, metrics and webhooks keeps open, at least one.
     /// Defaults to 512.
     ///
-    /// A further connection takes the place of the one whose client has been silent for longest. While requests are being
-    /// answered on all of them, it waits.
+    /// A further connection replaces the one whose client has kept the server waiting for longest: idle, or sending a request
+    /// or its body. While requests are being answered on all connections, it waits.
     pub fn max_connections(mut self, max: usize) -> Self {
         self.max_connections = max;
         self
@@ -594,6 +597,16 @@ impl Manager {
         B: hyper::body::Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
     {
         self.client = add_layer(&self.client, &layer);
+        self
+    }
+
+    /// Sets the memory that the reviews of all webhooks together may hold, in bytes. Defaults to half of the memory limit of the
+    /// container (its cgroup, or else the machine), at most 1 GiB.
+    ///
+    /// A third is for bodies, and the rest for decoding and answering them. Reviews wait in order while it is in use, and
+    /// are rejected with status 503 after eight seconds. A review that needs more than all of it is rejected with status 413.
+    pub fn webhook_memory(mut self, bytes: usize) -> Self {
+        self.webhook_memory = Some(bytes);
         self
     }
 

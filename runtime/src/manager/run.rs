@@ -62,6 +62,7 @@ pub(super) struct Run {
     config: Option<Config>,
     client_settings: ClientSettings,
     max_connections: usize,
+    webhook_memory: Option<usize>,
     args: ManagerArgs,
     metrics: Metrics,
     metrics_handlers: Handlers,
@@ -159,6 +160,7 @@ impl Run {
             config,
             client_settings,
             max_connections,
+            webhook_memory,
             args,
             controllers,
             tasks,
@@ -231,6 +233,7 @@ impl Run {
             config,
             client_settings,
             max_connections,
+            webhook_memory,
             args,
             metrics,
             metrics_handlers,
@@ -405,6 +408,7 @@ impl Run {
             metrics: self.metrics.clone(),
             timeout: self.sync_timeout,
             max_connections: self.max_connections,
+            memory: self.webhook_memory,
         };
         let stopped = self.servers_stopped.clone();
         let started = tokio::select! {

@@ -65,7 +65,7 @@ pub use requests::{CountRequests, Counted, Weighed};
 pub(crate) use controller::{ControllerMetrics, QueueMetrics, ReconcileResult};
 pub(crate) use exposition::TEXT_FORMAT;
 pub(crate) use requests::is_watch;
-pub(crate) use webhook::WebhookMetrics;
+pub(crate) use webhook::{ConversionMetrics, WebhookMetrics};
 
 use crate::cache::CacheStats;
 use registry::Registry;

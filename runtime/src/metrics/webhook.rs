@@ -17,6 +17,7 @@ pub(super) struct Families {
     in_flight: Family<Gauge, 1>,
     panics: Counter,
     conversion_panics: Counter,
+    conversions: Family<Counter, 1>,
 }
 
 impl Families {
@@ -56,6 +57,12 @@ impl Families {
                     &[],
                 )
                 .with([]),
+            conversions: registry.own(
+                "rbuilder_conversion_reviews_total",
+                "Total number of conversion reviews by result.",
+                ["result"],
+                &[],
+            ),
         }
     }
 }
@@ -71,7 +78,23 @@ pub(crate) struct WebhookMetrics {
     conversion_panics: Counter,
 }
 
+/// The results of conversion reviews, whose HTTP status is 200 whether or not the objects could be converted.
+#[derive(Clone)]
+pub(crate) struct ConversionMetrics {
+    succeeded: Counter,
+    failed: Counter,
+}
+
 impl Metrics {
+    /// Returns the metrics of conversion reviews; the series of both results exist from the start.
+    pub(crate) fn conversions(&self) -> ConversionMetrics {
+        let conversions = &self.0.webhooks.conversions;
+        ConversionMetrics {
+            succeeded: conversions.with(["success"]),
+            failed: conversions.with(["failure"]),
+        }
+    }
+
     /// Returns the metrics of the webhook at this path; the series of status 200 and 500 exist from the start.
     pub(crate) fn webhook(&self, path: &str) -> WebhookMetrics {
         let families = &self.0.webhooks;
@@ -86,6 +109,17 @@ impl Metrics {
             panics: families.panics.clone(),
             conversion_panics: families.conversion_panics.clone(),
         }
+    }
+}
+
+impl ConversionMetrics {
+    pub(crate) fn answered(&self, is_converted: bool) {
+        let counter = if is_converted {
+            &self.succeeded
+        } else {
+            &self.failed
+        };
+        counter.inc();
     }
 }
 

@@ -105,19 +105,26 @@ impl<'de, O: DeserializeOwned> Deserialize<'de> for Decoded<O> {
     }
 }
 
+/// A field that does not match the Rust type of its object. It displays as `.spec.every: invalid value: …`.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{field}: {cause}")]
+pub(crate) struct FieldError {
+    /// The path of the field, such as `.spec.every`; for a missing field, the path of the object that lacks it.
+    pub(crate) field: String,
+    /// What was found and what was expected.
+    pub(crate) cause: String,
+}
+
 /// Decodes an object from a JSON value.
 ///
 /// # Errors
-/// The path of the field that cannot be decoded, and the cause.
-pub(crate) fn decode_value<O: DeserializeOwned>(value: &serde_json::Value) -> Result<O, String> {
+/// The field that cannot be decoded.
+pub(crate) fn decode_value<O: DeserializeOwned>(value: &serde_json::Value) -> Result<O, FieldError> {
     O::deserialize(value).or_else(|_| {
         let decoded = serde_path_to_error::deserialize(value);
-        decoded.map_err(|error| {
-            format!(
-                "{}: {}",
-                describe_path(error.path()),
-                describe_cause(error.inner())
-            )
+        decoded.map_err(|error| FieldError {
+            field: describe_path(error.path()),
+            cause: describe_cause(error.inner()),
         })
     })
 }

@@ -54,7 +54,7 @@ mod trimmed;
 pub(crate) use any::{AnyKind, describe_object, event_reference, to_apply_body};
 pub use any::{AnyObject, WithStatus};
 pub use decoded::Undecodable;
-pub(crate) use decoded::{Decoded, decode_value};
+pub(crate) use decoded::{Decoded, FieldError, decode_value};
 pub(crate) use trimmed::{LAST_APPLIED, Trimmed};
 
 /// A Kubernetes type known at compile time, such as those of `derive(CustomResource)` and k8s-openapi.

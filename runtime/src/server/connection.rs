@@ -3,32 +3,34 @@
 use std::io;
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures::FutureExt;
-use http::{Request, StatusCode};
+use http::header::HOST;
+use http::{Request, StatusCode, Version};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
-use tokio::sync::{Notify, watch};
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::sync::watch;
+use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
+use super::body::RequestBody;
+use super::client_timer::{ClientState, ClientTimer};
 use super::{Reply, text_reply};
 
-/// Time to receive the head of a request, from its first byte or the start of the connection; controller-runtime's.
-pub(super) const HEADER_TIMEOUT: Duration = Duration::from_secs(32);
-/// Time between two requests; controller-runtime's. It is not shorter than the idle timeout of the API server's client,
-/// which therefore never sends a request on a connection that is being closed.
-pub(super) const IDLE_TIMEOUT: Duration = Duration::from_secs(90);
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time to close a connection gracefully after a timeout.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// The largest head of a request, and the buffer of each connection. hyper's default is 400 KiB, which all connections of a
+/// server together could fill with more than the memory of a container.
+const BUFFER: usize = 64 * 1024;
 
 /// Serves the requests of a connection until the client closes it, a timeout passes, or `stopped` changes.
 pub(super) async fn serve_connection<H, F>(
@@ -39,14 +41,37 @@ pub(super) async fn serve_connection<H, F>(
     stopped: watch::Receiver<()>,
 ) -> Result<(), Box<dyn std::error::Error + Send + Sync>>
 where
-    H: Fn(Request<Incoming>) -> F + Send + Sync + 'static,
+    H: Fn(Request<RequestBody>) -> F + Send + Sync + 'static,
     F: Future<Output = Reply> + Send + 'static,
 {
-    let Some(tls) = tls else {
-        return Ok(serve_http1(stream, handler, timer, stopped).await?);
+    let serving = async {
+        match tls {
+            None => Ok(serve_http1(stream, handler, Arc::clone(&timer), stopped).await?),
+            Some(tls) => serve_tls(stream, tls, handler, Arc::clone(&timer), stopped).await,
+        }
     };
+    tokio::select! {
+        served = serving => served,
+        () = timer.closed() => Ok(()),
+    }
+}
+
+async fn serve_tls<H, F>(
+    stream: TcpStream,
+    tls: TlsAcceptor,
+    handler: Arc<H>,
+    timer: Arc<ClientTimer>,
+    stopped: watch::Receiver<()>,
+) -> Result<(), Box<dyn std::error::Error + Send + Sync>>
+where
+    H: Fn(Request<RequestBody>) -> F + Send + Sync + 'static,
+    F: Future<Output = Reply> + Send + 'static,
+{
     let handshake = timeout(HANDSHAKE_TIMEOUT, tls.accept(stream));
     let stream = handshake.await.map_err(|_| "TLS handshake timed out")??;
+    if stream.get_ref().1.peer_certificates().is_some() {
+        timer.set_authenticated();
+    }
     #[cfg(feature = "http2")]
     if stream.get_ref().1.alpn_protocol() == Some(b"h2") {
         timer.enter(ClientState::Idle);
@@ -56,7 +81,7 @@ where
     Ok(serve_http1(stream, handler, timer, stopped).await?)
 }
 
-/// Serves HTTP/1.1. hyper answers a request head of more than 400 KiB or 100 headers with 431.
+/// Serves HTTP/1.1. hyper answers a head that exceeds the buffer, or 100 headers, with 431.
 async fn serve_http1<I, H, F>(
     io: I,
     handler: Arc<H>,
@@ -65,7 +90,7 @@ async fn serve_http1<I, H, F>(
 ) -> hyper::Result<()>
 where
     I: AsyncRead + AsyncWrite + Unpin,
-    H: Fn(Request<Incoming>) -> F,
+    H: Fn(Request<RequestBody>) -> F,
     F: Future<Output = Reply>,
 {
     let io = TimedIo {
@@ -76,6 +101,7 @@ where
     let mut builder = http1::Builder::new();
     // Disabled: hyper counts the idle time between two requests towards the header timeout of the second.
     builder.timer(TokioTimer::new()).header_read_timeout(None);
+    builder.max_buf_size(BUFFER);
     let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(io), service));
     tokio::select! {
         ended = connection.as_mut() => return ended,
@@ -99,7 +125,7 @@ async fn serve_http2<I, H, F>(
 ) -> hyper::Result<()>
 where
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    H: Fn(Request<Incoming>) -> F + Send + Sync + 'static,
+    H: Fn(Request<RequestBody>) -> F + Send + Sync + 'static,
     F: Future<Output = Reply> + Send + 'static,
 {
     use hyper::server::conn::http2;
@@ -112,6 +138,11 @@ where
     });
     let mut builder = http2::Builder::new(TokioExecutor::new());
     builder.timer(TokioTimer::new());
+    // Bytes that a client may send before the handler reads them. hyper's default is 1 MiB.
+    let window = u32::try_from(BUFFER).ok();
+    builder
+        .initial_stream_window_size(window)
+        .initial_connection_window_size(window);
     let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(io), service));
     tokio::select! {
         ended = connection.as_mut() => return ended,
@@ -127,15 +158,19 @@ where
 async fn answer<H, F>(
     handler: &H,
     request: Request<Incoming>,
-    timer: &ClientTimer,
+    timer: &Arc<ClientTimer>,
     next: ClientState,
 ) -> Result<Reply, std::convert::Infallible>
 where
-    H: Fn(Request<Incoming>) -> F,
+    H: Fn(Request<RequestBody>) -> F,
     F: Future<Output = Reply>,
 {
-    let _paused = timer.pause(next);
+    let _open = timer.begin_request(next);
+    if let Err(reason) = check_host(&request) {
+        return Ok(text_reply(StatusCode::BAD_REQUEST, reason));
+    }
     let path = request.uri().path().to_owned();
+    let request = request.map(|body| RequestBody::new(body, Arc::clone(timer)));
     // Unwind safe: the handlers of this crate leave no shared state inconsistent at an await or a panic.
     let reply = AssertUnwindSafe(async { handler(request).await })
         .catch_unwind()
@@ -146,131 +181,13 @@ where
     }))
 }
 
-/// The state of a client while no request is being answered.
-#[derive(Clone, Copy)]
-enum ClientState {
-    /// Between two requests.
-    Idle,
-    /// Receiving the response to a request, over HTTP/1.1.
-    Receiving,
-    /// Sending the head of a request, or a TLS handshake.
-    SendingHead,
-}
-
-impl ClientState {
-    fn timeout(self) -> Duration {
-        match self {
-            ClientState::Idle | ClientState::Receiving => IDLE_TIMEOUT,
-            ClientState::SendingHead => HEADER_TIMEOUT,
-        }
-    }
-}
-
-/// Measures how long the client of a connection takes, except while requests are being answered.
-pub(super) struct ClientTimer {
-    progress: Mutex<Progress>,
-    changed: Notify,
-    /// Notified when the client becomes idle, for the server.
-    idle: Arc<Notify>,
-}
-
-struct Progress {
-    /// Number of requests being answered; the timer is paused while there are any.
-    answering: usize,
-    state: ClientState,
-    since: Instant,
-}
-
-impl ClientTimer {
-    /// Creates the timer of a new connection.
-    pub(super) fn new(idle: Arc<Notify>) -> Self {
-        Self {
-            progress: Mutex::new(Progress {
-                answering: 0,
-                state: ClientState::SendingHead,
-                since: Instant::now(),
-            }),
-            changed: Notify::new(),
-            idle,
-        }
-    }
-
-    /// Returns the time since which the client has been silent or sending; `None` until a request is answered.
-    pub(super) fn waiting_since(&self) -> Option<Instant> {
-        let progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_waiting = progress.answering == 0 && !matches!(progress.state, ClientState::Receiving);
-        is_waiting.then_some(progress.since)
-    }
-
-    fn enter(&self, state: ClientState) {
-        self.update(|progress| (progress.state, progress.since) = (state, Instant::now()));
-    }
-
-    fn update(&self, update: impl FnOnce(&mut Progress)) {
-        update(&mut self.progress.lock().unwrap_or_else(PoisonError::into_inner));
-        self.changed.notify_one();
-    }
-
-    /// Records that bytes have arrived.
-    fn record_bytes(&self) {
-        let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
-        if progress.answering == 0 && matches!(progress.state, ClientState::Idle) {
-            (progress.state, progress.since) = (ClientState::SendingHead, Instant::now());
-            self.changed.notify_one();
-        }
-    }
-
-    /// Records that everything written has been sent.
-    fn record_flush(&self) {
-        let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
-        if progress.answering == 0 && matches!(progress.state, ClientState::Receiving) {
-            (progress.state, progress.since) = (ClientState::Idle, Instant::now());
-            self.changed.notify_one();
-            self.idle.notify_one();
-        }
-    }
-
-    /// Pauses the timer until the returned guard is dropped, when the client enters the state `next`.
-    fn pause(&self, next: ClientState) -> impl Drop + '_ {
-        self.update(|progress| progress.answering += 1);
-        PausedTimer { timer: self, next }
-    }
-
-    /// Resolves when the timeout of the client's state has passed.
-    async fn expired(&self) {
-        loop {
-            let deadline = {
-                let progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
-                (progress.answering == 0).then(|| progress.since + progress.state.timeout())
-            };
-            tokio::select! {
-                () = self.changed.notified() => {}
-                () = sleep_until_deadline(deadline) => return,
-            }
-        }
-    }
-}
-
-async fn sleep_until_deadline(deadline: Option<Instant>) {
-    match deadline {
-        Some(deadline) => sleep_until(deadline).await,
-        None => std::future::pending().await,
-    }
-}
-
-struct PausedTimer<'a> {
-    timer: &'a ClientTimer,
-    /// The state to enter.
-    next: ClientState,
-}
-
-impl Drop for PausedTimer<'_> {
-    fn drop(&mut self) {
-        self.timer.update(|progress| {
-            progress.answering -= 1;
-            (progress.state, progress.since) = (self.next, Instant::now());
-        });
-        self.timer.idle.notify_one();
+/// Checks that a request names its host as HTTP requires (RFC 9112, section 3.2), as Go's server does: exactly once in
+/// HTTP/1.1, and at most once in other versions. A proxy and the server could otherwise see different hosts.
+fn check_host<B>(request: &Request<B>) -> Result<(), &'static str> {
+    match request.headers().get_all(HOST).iter().count() {
+        0 if request.version() == Version::HTTP_11 => Err("missing required Host header\n"),
+        0 | 1 => Ok(()),
+        _ => Err("too many Host headers\n"),
     }
 }
 

@@ -2,8 +2,11 @@
 //!
 //! # Example: more clients than connections
 //! The limit is 3. Of the connections `a`, `b` and `c`, `a` is answering a request, `b` has been idle for 20 s and `c` has
-//! been sending the head of a request for 5 s. A new connection takes the place of `b`, the next one that of `c`. While `a`
+//! been sending the body of a request for 5 s. A new connection replaces `b`, and the next one replaces `c`. While `a`
 //! and the two new ones are being answered, further ones wait.
+//!
+//! A new connection is the last to be replaced, so a client that sends its request at once is answered, whatever the others
+//! do: with a limit of 512 and 17 new connections in a second, it has 30 s.
 //!
 //! Refusing new connections instead would be simpler, but a client that opens 512 connections and sends nothing would then
 //! keep the kubelet out until they time out, and the pod would be restarted.
@@ -14,9 +17,9 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio::task::{AbortHandle, Id, JoinSet};
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
-use super::connection::ClientTimer;
+use super::client_timer::{ClientTimer, RECEIVE_PATIENCE};
 
 /// The least time between two warnings that the limit was reached.
 const WARN_PERIOD: Duration = Duration::from_secs(60);
@@ -26,8 +29,8 @@ pub(super) struct Connections {
     tasks: JoinSet<()>,
     open: HashMap<Id, (AbortHandle, Arc<ClientTimer>)>,
     limit: usize,
-    /// Notified when a client becomes idle.
-    idle: Arc<Notify>,
+    /// Notified when a connection may be replaced.
+    replaceable: Arc<Notify>,
     warned: Option<Instant>,
 }
 
@@ -37,7 +40,7 @@ impl Connections {
             tasks: JoinSet::new(),
             open: HashMap::new(),
             limit,
-            idle: Arc::default(),
+            replaceable: Arc::default(),
             warned: None,
         }
     }
@@ -51,7 +54,7 @@ impl Connections {
         self.len() < self.limit || self.longest_waiting().is_some()
     }
 
-    /// Runs a connection, after closing the one that has been waiting for longest if there are as many as allowed.
+    /// Runs a connection. If there are as many as allowed, it replaces the one whose client keeps the server waiting.
     pub(super) fn open<F>(&mut self, serve: impl FnOnce(Arc<ClientTimer>) -> F)
     where
         F: Future<Output = ()> + Send + 'static,
@@ -59,7 +62,7 @@ impl Connections {
         if self.len() >= self.limit {
             self.close_longest_waiting();
         }
-        let timer = Arc::new(ClientTimer::new(Arc::clone(&self.idle)));
+        let timer = Arc::new(ClientTimer::new(Arc::clone(&self.replaceable)));
         let task = self.tasks.spawn(serve(Arc::clone(&timer)));
         self.open.insert(task.id(), (task, timer));
     }
@@ -72,17 +75,19 @@ impl Connections {
                 let id = ended.map_or_else(|error| error.id(), |(id, ())| id);
                 self.open.remove(&id);
             }
-            () = self.idle.notified(), if is_full => {}
+            () = self.replaceable.notified(), if is_full => {}
+            // A client that does not receive its response becomes replaceable without any other change.
+            () = sleep(RECEIVE_PATIENCE), if is_full => {}
             else => std::future::pending().await,
         }
     }
 
     fn longest_waiting(&self) -> Option<Id> {
         let waiting = self.open.iter().filter_map(|(id, (_, timer))| {
-            let since = timer.waiting_since()?;
-            Some((since, *id))
+            let priority = timer.replaceable_since()?;
+            Some((priority, *id))
         });
-        waiting.min_by_key(|(since, _)| *since).map(|(_, id)| id)
+        waiting.min_by_key(|(priority, _)| *priority).map(|(_, id)| id)
     }
 
     fn close_longest_waiting(&mut self) {
@@ -96,7 +101,7 @@ impl Connections {
             self.warned = Some(now);
             tracing::warn!(
                 limit = self.limit,
-                "too many connections, closing those whose clients have been silent for longest"
+                "too many connections, closing those whose clients have been idle or sending for longest"
             );
         }
     }

@@ -1,5 +1,7 @@
 //! HTTP servers for `probes`, `metrics` and `webhook`: binding, graceful shutdown, and limits for slow clients.
 
+mod body;
+mod client_timer;
 mod connection;
 mod connections;
 
@@ -10,12 +12,14 @@ use std::time::Duration;
 
 use http::{Request, Response, StatusCode, header};
 use http_body_util::Full;
-use hyper::body::{Bytes, Incoming};
+use hyper::body::Bytes;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
+pub(crate) use body::RequestBody;
+pub(crate) use client_timer::Connection;
 use connections::Connections;
 
 /// The response of a handler, with a complete body.
@@ -83,9 +87,9 @@ impl Server {
 
     /// Serves requests until `shutdown` resolves, then waits for those in flight. With `tls` it serves HTTPS.
     ///
-    /// When there are as many connections as allowed, a new one takes the place of the one whose client has been silent for
-    /// longest: idle between two requests, or sending a request or a TLS handshake. While all are being answered, new ones
-    /// wait.
+    /// When there are as many connections as allowed, a new one takes the place of the one whose client the server has been
+    /// waiting for longest: idle between two requests, or sending a request, its body included, or a TLS handshake. Clients
+    /// that have shown a certificate are replaced last. While all requests are being answered, new connections wait.
     ///
     /// A panic of `handler` is answered with status 500 and logged; the server and the connection continue.
     pub(crate) async fn serve<H, F>(
@@ -94,7 +98,7 @@ impl Server {
         handler: H,
         shutdown: impl Future<Output = ()>,
     ) where
-        H: Fn(Request<Incoming>) -> F + Send + Sync + 'static,
+        H: Fn(Request<RequestBody>) -> F + Send + Sync + 'static,
         F: Future<Output = Reply> + Send + 'static,
     {
         let handler = Arc::new(handler);

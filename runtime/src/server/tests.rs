@@ -65,7 +65,7 @@ async fn all_interfaces_are_bound() {
     serving.abort();
 }
 
-async fn ok(_: Request<Incoming>) -> Reply {
+async fn ok(_: Request<RequestBody>) -> Reply {
     text_reply(StatusCode::OK, "ok")
 }
 
@@ -73,7 +73,7 @@ async fn ok(_: Request<Incoming>) -> Reply {
 async fn a_panic_is_answered_with_500_and_the_server_continues() {
     let server = Server::bind("127.0.0.1:0").await.unwrap().unwrap();
     let address = server.address().unwrap();
-    let handler = |request: Request<Incoming>| async move {
+    let handler = |request: Request<RequestBody>| async move {
         assert_ne!(request.uri().path(), "/panic");
         text_reply(StatusCode::OK, "ok")
     };
@@ -123,9 +123,35 @@ async fn a_stopping_server_finishes_requests_in_flight_and_accepts_no_more() {
         .unwrap();
 }
 
+#[tokio::test]
+async fn a_request_names_its_host_exactly_once() {
+    let server = Server::bind("127.0.0.1:0").await.unwrap().unwrap();
+    let address = server.address().unwrap();
+    let serving = tokio::spawn(server.serve(None, ok, std::future::pending()));
+    let check = async |version: &str, hosts: &str, status: u16| {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let request = format!("GET / HTTP/{version}\r\n{hosts}Connection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        assert_eq!(
+            &answer[9..12],
+            status.to_string(),
+            "{version} {hosts:?}: {answer}"
+        );
+    };
+    check("1.1", "Host: a\r\n", 200).await;
+    check("1.1", "Host:\r\n", 200).await;
+    check("1.1", "", 400).await;
+    check("1.1", "Host: a\r\nhost: a\r\n", 400).await;
+    check("1.0", "", 200).await;
+    check("1.0", "Host: a\r\nHost: b\r\n", 400).await;
+    serving.abort();
+}
+
 mod limits {
     use super::*;
-    use crate::server::connection::{HEADER_TIMEOUT, IDLE_TIMEOUT};
+    use crate::server::client_timer::{HEADER_TIMEOUT, IDLE_TIMEOUT};
     use tokio::time::Instant;
 
     /// Returns a client of a server that runs on the test's paused clock, which advances when all tasks wait.
@@ -230,6 +256,8 @@ mod limits {
 mod connections {
     use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
+    use http_body_util::BodyExt;
+
     use super::*;
 
     /// Time in which nothing happens that is not to happen.
@@ -252,14 +280,17 @@ mod connections {
                 answering: Arc::clone(&answering),
                 permits: Arc::clone(&permits),
             };
-            let handler = move |request: Request<Incoming>| {
+            let handler = move |request: Request<RequestBody>| {
                 let (answering, permits) = (Arc::clone(&answering), Arc::clone(&permits));
                 async move {
-                    if request.uri().path() == "/slow" {
+                    let path = request.uri().path().to_owned();
+                    if path == "/slow" {
                         answering.fetch_add(1, SeqCst);
                         permits.acquire().await.unwrap().forget();
                     }
-                    text_reply(StatusCode::OK, "ok")
+                    let body = request.into_body().collect().await.unwrap().to_bytes();
+                    let large = vec![b' '; if path == "/large" { 64 << 20 } else { 0 }];
+                    text_reply(StatusCode::OK, [large, body.to_vec(), b"ok".to_vec()].concat())
                 }
             };
             let server = server.with_max_connections(3);
@@ -349,6 +380,92 @@ mod connections {
         for stream in &mut slow {
             read_answer(stream).await;
         }
+    }
+
+    /// Sends a head that announces a body, and the first bytes of it.
+    async fn begin_body(server: &Limited, bytes: &[u8]) -> TcpStream {
+        let mut stream = TcpStream::connect(server.address).await.unwrap();
+        let head = b"POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 100\r\n\r\n";
+        stream.write_all(&[head, bytes].concat()).await.unwrap();
+        stream
+    }
+
+    #[tokio::test]
+    async fn a_client_that_sends_its_body_slowly_is_closed_for_a_new_one() {
+        let server = Limited::serve(None).await;
+        let mut slow = server.send("/slow").await;
+        server.wait_for_answering(1).await;
+        let (mut trickling, silent) = (begin_body(&server, b"").await, begin_body(&server, b"{").await);
+        sleep(WHILE).await;
+        // Further bytes do not make it younger.
+        trickling.write_all(b"{").await.unwrap();
+        let mut first = server.idle().await;
+        assert_closed(trickling).await;
+        let mut second = server.idle().await;
+        assert_closed(silent).await;
+        assert_open(&mut first).await;
+        assert_open(&mut second).await;
+        server.permits.add_permits(1);
+        read_answer(&mut slow).await;
+    }
+
+    #[tokio::test]
+    async fn a_complete_body_is_answered_however_many_connections_come_after_it() {
+        let server = Limited::serve(None).await;
+        let mut posted = TcpStream::connect(server.address).await.unwrap();
+        let request = b"POST /slow HTTP/1.1\r\nHost: test\r\nContent-Length: 2\r\n\r\n{}";
+        posted.write_all(request).await.unwrap();
+        server.wait_for_answering(1).await;
+        let mut incomplete = Vec::new();
+        for _ in 0..10 {
+            incomplete.push(begin_body(&server, b"{").await);
+        }
+        read_answer(&mut server.send("/").await).await;
+        server.permits.add_permits(1);
+        read_answer(&mut posted).await;
+    }
+
+    #[tokio::test]
+    async fn clients_that_do_not_receive_their_responses_are_closed_for_a_new_one() {
+        let server = Limited::serve(None).await;
+        let mut blocked = Vec::new();
+        for _ in 0..3 {
+            let mut stream = server.send("/large").await;
+            stream.read_exact(&mut [0]).await.unwrap();
+            blocked.push(stream);
+        }
+        read_answer(&mut server.send("/").await).await;
+    }
+
+    #[tokio::test]
+    async fn clients_that_have_shown_a_certificate_are_closed_last() {
+        use crate::tls::tests::{connector_showing, current_certificate, localhost_client};
+
+        let certificates = crate::tls::Certificates::self_signed().unwrap();
+        let (authority, shown) = localhost_client();
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), authority).unwrap();
+        let server = Limited::serve(Some(certificates.acceptor(Some(file.path()), false).unwrap())).await;
+        let connector = connector_showing(&current_certificate(&certificates), Some(shown));
+        let name = tokio_rustls::rustls::pki_types::ServerName::try_from("localhost").unwrap();
+        let stream = TcpStream::connect(server.address).await.unwrap();
+        let mut known = connector.connect(name, stream).await.unwrap();
+        known
+            .write_all(b"GET / HTTP/1.1\r\nHost: test\r\n\r\n")
+            .await
+            .unwrap();
+        known.read_exact(&mut [0; 100]).await.unwrap();
+        let mut strangers = Vec::new();
+        for _ in 0..5 {
+            strangers.push(TcpStream::connect(server.address).await.unwrap());
+            sleep(Duration::from_millis(20)).await;
+        }
+        assert_closed(strangers.remove(0)).await;
+        known
+            .write_all(b"GET / HTTP/1.1\r\nHost: test\r\n\r\n")
+            .await
+            .unwrap();
+        known.read_exact(&mut [0; 100]).await.unwrap();
     }
 
     #[tokio::test]

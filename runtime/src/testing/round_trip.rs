@@ -313,7 +313,7 @@ where
             reason,
         };
         match converted {
-            Ok(converted) => converted.map_err(refused),
+            Ok(converted) => converted.map_err(|error| refused(error.to_string())),
             Err(_) => Err(refused("it panicked".to_owned())),
         }
     }

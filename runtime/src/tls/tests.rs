@@ -43,6 +43,19 @@ fn client(trusted: &CertificateDer<'static>) -> ConfigBuilder<ClientConfig, Want
     config.with_root_certificates(roots)
 }
 
+/// Returns a CA in PEM and a client certificate signed by it.
+pub(crate) fn localhost_client() -> (String, Shown) {
+    let mut params = rcgen::CertificateParams::default();
+    params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    let key = rcgen::KeyPair::generate().unwrap();
+    let authority = rcgen::CertifiedIssuer::self_signed(params, key).unwrap();
+    let mut params = rcgen::CertificateParams::default();
+    params.extended_key_usages = vec![rcgen::ExtendedKeyUsagePurpose::ClientAuth];
+    let key = rcgen::KeyPair::generate().unwrap();
+    let certificate = params.signed_by(&key, &authority).unwrap();
+    (authority.pem(), (certificate.der().clone(), key.serialize_der()))
+}
+
 pub(crate) fn current_certificate(certificates: &Certificates) -> CertificateDer<'static> {
     certificates.current().cert[0].clone()
 }

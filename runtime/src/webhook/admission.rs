@@ -11,9 +11,13 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::denied::Denied;
+use super::json_size::estimate_decoded;
+use super::memory::Reservation;
+use super::received::{Answer, Received};
 use super::routes::{Endpoint, Rejection};
+use super::unconverted::Mark;
 use super::{AdmissionRequest, Warnings, patch};
-use crate::object::{Object, decode_value};
+use crate::object::{FieldError, Object, decode_value};
 
 /// A boxed defaulting function.
 pub(super) type Defaulter<K> =
@@ -32,6 +36,11 @@ pub(crate) type RawHandler =
 
 /// The supported versions of AdmissionReview, which have the same fields.
 const API_VERSIONS: [&str; 2] = ["admission.k8s.io/v1", "admission.k8s.io/v1beta1"];
+
+/// How many times the estimated size of a review its decoding needs: as it was sent, and as objects of their type.
+const DECODED: usize = 2;
+/// The same with a patch, for which the type serializes the object before and after.
+const DEFAULTED: usize = 4;
 
 /// A decoded AdmissionReview, with its objects separated from the request.
 struct Review {
@@ -120,8 +129,8 @@ enum Decision {
 enum Old<K> {
     Absent,
     Decoded(Arc<K>),
-    /// The stored object does not match the Rust type, for this reason.
-    Undecodable(String),
+    /// The stored object does not match the Rust type.
+    Undecodable(FieldError),
 }
 
 impl<K: Object> Old<K> {
@@ -129,24 +138,34 @@ impl<K: Object> Old<K> {
         match object.map(decode_value) {
             None => Self::Absent,
             Some(Ok(object)) => Self::Decoded(Arc::new(object)),
-            Some(Err(reason)) => Self::Undecodable(reason),
+            Some(Err(error)) => Self::Undecodable(error),
         }
     }
 }
 
-/// Returns the denial of a request whose object does not match the Rust type.
-fn deny_undecodable<K: Object>(reason: &str) -> Denied {
-    let kind = K::kind(&());
-    Denied::with_status(400, "BadRequest", format!("failed to decode {kind}: {reason}"))
+/// An object of a request that cannot be given to a function.
+struct Unreadable {
+    /// Why it does not match the Rust type, in the version in which it was written.
+    error: FieldError,
+}
+
+/// Decodes the new object of a request.
+fn decode_new<K: Object>(object: &Value) -> Result<K, Unreadable> {
+    let decoded = decode_value(object);
+    // An object that was not converted is not one of this version, even if it happens to decode.
+    match Mark::of(object) {
+        Some(Mark { error, .. }) => Err(Unreadable { error }),
+        None => decoded.map_err(|error| Unreadable { error }),
+    }
 }
 
 /// Returns the warning for a request that is let through although the stored object does not match the Rust type.
 ///
 /// Denying it would make the object immortal: it could be neither deleted, nor released by the removal of its finalizers,
 /// nor repaired.
-fn warn_undecodable<K: Object>(reason: &str, consequence: &str) -> String {
+fn warn_undecodable<K: Object>(error: &FieldError, consequence: &str) -> String {
     let kind = K::kind(&());
-    format!("the stored {kind} cannot be decoded, {consequence}: {reason}")
+    format!("the stored {kind} cannot be decoded, {consequence}: {error}")
 }
 
 /// Returns `true` if two objects differ in metadata and status at most.
@@ -161,25 +180,33 @@ fn have_same_content(new: &Value, old: &Value) -> bool {
 
 /// Returns the warning if the update of an undecodable object is let through: the stored object is undecodable too, and
 /// only metadata or status change, as when a finalizer is removed.
-fn allow_undecodable<K: Object>(review: &Review, reason: &str) -> Option<Warnings> {
+fn allow_undecodable<K: Object>(review: &Review, error: &FieldError) -> Option<Warnings> {
     let (new, old) = (review.object.as_ref()?, review.old_object.as_ref()?);
     let is_stored = matches!(Old::<K>::decode(Some(old)), Old::Undecodable(_));
     let allowed = is_stored && have_same_content(new, old);
     allowed.then(|| {
         vec![warn_undecodable::<K>(
-            reason,
+            error,
             "this update of its metadata is not checked",
         )]
     })
 }
 
+/// Waits for the memory to answer a review, which is this many times its estimated size, and decodes it.
+async fn read_review(received: &Received, copies: usize) -> Result<(Review, Reservation), Rejection> {
+    let work = received
+        .reserve(copies * estimate_decoded(&received.body))
+        .await?;
+    Ok((Review::parse(&received.body)?, work))
+}
+
 /// Returns an endpoint that calls a defaulting function.
 pub(super) fn defaulting_endpoint<K: Object + Serialize>(defaulter: Defaulter<K>) -> Endpoint {
     let defaulter = Arc::new(defaulter);
-    Box::new(move |body| {
+    Box::new(move |received| {
         let defaulter = Arc::clone(&defaulter);
         async move {
-            let review = Review::parse(&body)?;
+            let (review, work) = read_review(&received, DEFAULTED).await?;
             let decision = match &review.object {
                 Some(object) if review.request.operation != Operation::Delete => {
                     default(&*defaulter, object, &review).await
@@ -187,7 +214,7 @@ pub(super) fn defaulting_endpoint<K: Object + Serialize>(defaulter: Defaulter<K>
                 _ => Ok(Decision::Allowed(Warnings::new())),
             };
             let decision = decision.unwrap_or_else(Decision::Denied);
-            Ok(review.respond(decision))
+            Ok(Answer::new(review.respond(decision), work))
         }
         .boxed()
     })
@@ -199,11 +226,13 @@ async fn default<K: Object + Serialize>(
     review: &Review,
 ) -> Result<Decision, Denied> {
     let failed = |error: serde_json::Error| Denied::with_status(500, "InternalError", error.to_string());
-    let typed: K = match decode_value(object) {
+    let typed: K = match decode_new(object) {
         Ok(typed) => typed,
-        Err(reason) => {
-            let allowed = allow_undecodable::<K>(review, &reason).map(Decision::Allowed);
-            return allowed.ok_or_else(|| deny_undecodable::<K>(&reason));
+        // The API server validates next, and reports all invalid fields. A denial would report one of them, and hide the others.
+        Err(Unreadable { error }) => {
+            let kind = K::kind(&());
+            let warning = format!("defaults are not set, the {kind} cannot be decoded: {error}");
+            return Ok(Decision::Allowed(vec![warning]));
         }
     };
     let before = serde_json::to_value(&typed).map_err(failed)?;
@@ -219,30 +248,33 @@ async fn default<K: Object + Serialize>(
 /// Returns an endpoint that calls a validating function.
 pub(super) fn validating_endpoint<K: Object>(validator: Validator<K>) -> Endpoint {
     let validator = Arc::new(validator);
-    Box::new(move |body| {
+    Box::new(move |received| {
         let validator = Arc::clone(&validator);
         async move {
-            let review = Review::parse(&body)?;
+            let (review, work) = read_review(&received, DECODED).await?;
             let result = match review.request.operation {
                 Operation::Delete => validate_deletion(&*validator, &review).await,
                 // The object of a CONNECT request (such as PodExecOptions) is not of this kind.
                 Operation::Connect => Ok(Warnings::new()),
                 _ => validate(&*validator, &review).await,
             };
-            Ok(review.respond(result.map_or_else(Decision::Denied, Decision::Allowed)))
+            let decision = result.map_or_else(Decision::Denied, Decision::Allowed);
+            Ok(Answer::new(review.respond(decision), work))
         }
         .boxed()
     })
 }
 
+/// Validates a deletion, whose request has the object as the old one only. The validator receives it as both: the first
+/// argument is never absent, and a validator that takes an absent old object for a creation is right.
 async fn validate_deletion<K: Object>(validator: &Validator<K>, review: &Review) -> Result<Warnings, Denied> {
     match Old::decode(review.old_object.as_ref()) {
         Old::Absent => Ok(Warnings::new()),
-        Old::Decoded(object) => validator(object, None, Arc::clone(&review.request)).await,
-        Old::Undecodable(reason) => Ok(vec![warn_undecodable::<K>(
-            &reason,
-            "its deletion is not checked",
-        )]),
+        Old::Decoded(object) => {
+            let old = Some(Arc::clone(&object));
+            validator(object, old, Arc::clone(&review.request)).await
+        }
+        Old::Undecodable(error) => Ok(vec![warn_undecodable::<K>(&error, "its deletion is not checked")]),
     }
 }
 
@@ -251,18 +283,18 @@ async fn validate<K: Object>(validator: &Validator<K>, review: &Review) -> Resul
     let Some(object) = &review.object else {
         return Ok(Warnings::new());
     };
-    let new = match decode_value(object) {
+    let new = match decode_new(object) {
         Ok(new) => Arc::new(new),
-        Err(reason) => {
-            let allowed = allow_undecodable::<K>(review, &reason);
-            return allowed.ok_or_else(|| deny_undecodable::<K>(&reason));
+        Err(Unreadable { error }) => {
+            let allowed = allow_undecodable::<K>(review, &error);
+            return allowed.ok_or_else(|| Denied::undecodable(&error));
         }
     };
     let (old, warning) = match Old::decode(review.old_object.as_ref()) {
         Old::Absent => (None, None),
         Old::Decoded(old) => (Some(old), None),
-        Old::Undecodable(reason) => {
-            let warning = warn_undecodable::<K>(&reason, "the new object is checked without it");
+        Old::Undecodable(error) => {
+            let warning = warn_undecodable::<K>(&error, "the new object is checked without it");
             (None, Some(warning))
         }
     };
@@ -274,10 +306,10 @@ async fn validate<K: Object>(validator: &Validator<K>, review: &Review) -> Resul
 /// Returns an endpoint that calls a function with raw requests.
 pub(super) fn raw_endpoint(handler: RawHandler) -> Endpoint {
     let handler = Arc::new(handler);
-    Box::new(move |body| {
+    Box::new(move |received| {
         let handler = Arc::clone(&handler);
         async move {
-            let review = Review::parse(&body)?;
+            let (review, work) = read_review(&received, DECODED).await?;
             let mut request = Arc::unwrap_or_clone(review.request);
             let (version, uid) = (review.api_version, request.uid.clone());
             let bad = |error: serde_json::Error| {
@@ -299,7 +331,7 @@ pub(super) fn raw_endpoint(handler: RawHandler) -> Endpoint {
             let mut response = json!(handler(request).await);
             response["uid"] = json!(uid);
             let review = json!({ "apiVersion": version, "kind": "AdmissionReview", "response": response });
-            Ok(serde_json::to_vec(&review).unwrap_or_default())
+            Ok(Answer::new(serde_json::to_vec(&review).unwrap_or_default(), work))
         }
         .boxed()
     })

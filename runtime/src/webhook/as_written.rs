@@ -15,7 +15,7 @@ pub(super) fn keep_as_written(
     converted: Value,
     written: &Value,
     serialized: &Value,
-    serialize: impl Fn(Value) -> Result<Value, String>,
+    serialize: impl Fn(&Value) -> Result<Value, String>,
 ) -> Value {
     if written == serialized {
         return converted;
@@ -36,7 +36,7 @@ pub(super) fn keep_as_written(
     if !differs {
         return converted;
     }
-    let Ok(again) = serialize(kept.clone()) else {
+    let Ok(again) = serialize(&kept) else {
         return converted;
     };
     for_each_scalar(&mut kept, &converted, &again, &mut |kept, converted, again| {
@@ -84,7 +84,7 @@ mod tests {
     /// Checks what stays of an object for a type that reads `24h` and `1h` as others do, except under `text`.
     #[track_caller]
     fn check(written: Value, serialized: Value, converted: Value, expected: Value) {
-        let serialize = |object: Value| {
+        let serialize = |object: &Value| {
             let text = object["text"].clone();
             let canonical = object.to_string().replace("24h", "86400s").replace("1.0", "1");
             let mut object: Value = serde_json::from_str(&canonical).unwrap();
@@ -155,7 +155,7 @@ mod tests {
             json!({"every": "86400s", "text": "86400s"}),
             json!({"every": "24h", "text": "86400s"}),
         );
-        let refuse = |_| Err("invalid".to_owned());
+        let refuse = |_: &Value| Err("invalid".to_owned());
         let (written, serialized) = (json!({"every": "24h"}), json!({"every": "86400s"}));
         let kept = keep_as_written(serialized.clone(), &written, &serialized, refuse);
         assert_eq!(kept, serialized);

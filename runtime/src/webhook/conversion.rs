@@ -1,30 +1,42 @@
-//! ConversionReviews: conversion of objects from one version of a kind to another, through the hub.
+//! Conversion of objects from one version of a kind to another, through the hub.
 
 use std::any::TypeId;
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
-use http::StatusCode;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::as_written::keep_as_written;
-use super::routes::Rejection;
-use crate::object::Object;
+use crate::object::{FieldError, Object, decode_value};
 
-const API_VERSION: &str = "apiextensions.k8s.io/v1";
+/// The reason why an object cannot be converted.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Unconvertible {
+    /// It does not match the Rust type of its version.
+    #[error("{0}")]
+    Undecodable(FieldError),
+    /// The version is unknown, or the conversion failed.
+    #[error("{0}")]
+    Failed(String),
+}
 
-/// A step of a conversion, from `A` to `B`.
-type Step<A, B> = Box<dyn Fn(A) -> Result<B, String> + Send + Sync>;
+impl From<String> for Unconvertible {
+    fn from(reason: String) -> Self {
+        Self::Failed(reason)
+    }
+}
 
 /// Converts objects of a spoke to the hub and back.
 struct Spoke<K> {
-    /// Returns the hub, and the object as its own type serializes it.
-    to_hub: Step<Value, (K, Value)>,
-    from_hub: Step<K, Value>,
+    to_hub: ToHub<K>,
+    from_hub: Box<dyn Fn(K) -> Result<Value, String> + Send + Sync>,
     /// Returns an object as its type serializes it.
-    serialize: Step<Value, Value>,
+    serialize: Box<dyn Fn(&Value) -> Result<Value, String> + Send + Sync>,
 }
+
+/// Returns the hub, and the object as its own type serializes it.
+type ToHub<K> = Box<dyn Fn(&Value) -> Result<(K, Value), Unconvertible> + Send + Sync>;
 
 /// The hub `K` and its spokes, by API version.
 pub(crate) struct Converter<K> {
@@ -42,7 +54,7 @@ impl<K: Object + Serialize> Converter<K> {
                 Ok((object, serialized))
             }),
             from_hub: Box::new(|object| encode(&object)),
-            serialize: Box::new(|object| encode(&decode::<K>(object)?)),
+            serialize: Box::new(serialize::<K>),
         };
         Self {
             spokes: BTreeMap::from([(K::api_version(&()).into_owned(), hub)]),
@@ -73,7 +85,7 @@ impl<K: Object + Serialize> Converter<K> {
                 Ok((hub, serialized))
             }),
             from_hub: Box::new(|hub| encode(&V::try_from(hub).map_err(|error| error.to_string())?)),
-            serialize: Box::new(|object| encode(&decode::<V>(object)?)),
+            serialize: Box::new(serialize::<V>),
         };
         if self.spokes.insert(version.clone(), spoke).is_some() && TypeId::of::<V>() != TypeId::of::<K>() {
             self.errors
@@ -82,8 +94,12 @@ impl<K: Object + Serialize> Converter<K> {
     }
 }
 
-fn decode<V: Object>(object: Value) -> Result<V, String> {
-    serde_json::from_value(object).map_err(|error| error.to_string())
+fn decode<V: Object>(object: &Value) -> Result<V, Unconvertible> {
+    decode_value(object).map_err(Unconvertible::Undecodable)
+}
+
+fn serialize<V: Object + Serialize>(object: &Value) -> Result<Value, String> {
+    encode(&decode_value::<V>(object).map_err(|error| error.to_string())?)
 }
 
 fn encode<V: Object + Serialize>(object: &V) -> Result<Value, String> {
@@ -100,7 +116,7 @@ pub(crate) trait AnyConverter: Send + Sync {
     /// Returns the name of the CRD.
     fn crd_name(&self) -> String;
     fn errors(&self) -> &[String];
-    fn convert(&self, object: &Value, to: &str) -> Result<Value, String>;
+    fn convert(&self, object: &Value, to: &str) -> Result<Value, Unconvertible>;
 }
 
 impl<K: Object + Serialize> AnyConverter for Converter<K> {
@@ -116,7 +132,7 @@ impl<K: Object + Serialize> AnyConverter for Converter<K> {
         &self.errors
     }
 
-    fn convert(&self, object: &Value, to: &str) -> Result<Value, String> {
+    fn convert(&self, object: &Value, to: &str) -> Result<Value, Unconvertible> {
         let from = object["apiVersion"].as_str().unwrap_or_default();
         if from == to {
             return Ok(object.clone());
@@ -131,7 +147,7 @@ impl<K: Object + Serialize> AnyConverter for Converter<K> {
             })
         };
         let (source, target) = (spoke(from)?, spoke(to)?);
-        let (hub, serialized) = (source.to_hub)(object.clone())?;
+        let (hub, serialized) = (source.to_hub)(object)?;
         let converted = (target.from_hub)(hub)?;
         let mut converted = keep_as_written(converted, object, &serialized, &target.serialize);
         keep_metadata(object, &mut converted);
@@ -162,64 +178,4 @@ fn keep_metadata(object: &Value, converted: &mut Value) {
         }
     }
     converted["metadata"] = metadata;
-}
-
-/// Answers a review with the converter of each object's kind. If one object cannot be converted, the whole review fails,
-/// as the API server expects.
-pub(super) fn answer_review(
-    body: &[u8],
-    converters: &BTreeMap<(String, String), Box<dyn AnyConverter>>,
-) -> Result<Vec<u8>, Rejection> {
-    let bad = |reason: String| Rejection::new(StatusCode::BAD_REQUEST, reason);
-    let review: Value =
-        serde_json::from_slice(body).map_err(|error| bad(format!("invalid JSON: {error}")))?;
-    if review["kind"] != "ConversionReview" || review["apiVersion"] != API_VERSION {
-        return Err(bad(format!(
-            "expected a ConversionReview of {API_VERSION}, found {} of {}",
-            review["kind"], review["apiVersion"]
-        )));
-    }
-    let request = &review["request"];
-    let (Some(uid), Some(to), Some(objects)) = (
-        request["uid"].as_str(),
-        request["desiredAPIVersion"].as_str(),
-        request["objects"].as_array(),
-    ) else {
-        return Err(bad("invalid `request` in the ConversionReview".to_owned()));
-    };
-    let converted: Result<Vec<Value>, String> = objects
-        .iter()
-        .map(|object| convert(object, to, converters))
-        .collect();
-    let response = match converted {
-        Ok(objects) => {
-            json!({ "uid": uid, "result": { "status": "Success" }, "convertedObjects": objects })
-        }
-        Err(message) => {
-            tracing::warn!(error = %message, "conversion failed");
-            json!({ "uid": uid, "result": { "status": "Failure", "message": message } })
-        }
-    };
-    let answer = json!({ "apiVersion": API_VERSION, "kind": "ConversionReview", "response": response });
-    Ok(serde_json::to_vec(&answer).unwrap_or_default())
-}
-
-fn convert(
-    object: &Value,
-    to: &str,
-    converters: &BTreeMap<(String, String), Box<dyn AnyConverter>>,
-) -> Result<Value, String> {
-    let (version, kind) = (
-        object["apiVersion"].as_str().unwrap_or_default(),
-        object["kind"].as_str().unwrap_or_default(),
-    );
-    let group = version.rsplit_once('/').map_or("", |(group, _)| group);
-    let converter = converters.get(&(group.to_owned(), kind.to_owned()));
-    let name = object["metadata"]["name"].as_str().unwrap_or_default();
-    let Some(converter) = converter else {
-        return Err(format!("no conversion registered for `{kind}` of `{version}`"));
-    };
-    converter
-        .convert(object, to)
-        .map_err(|error| format!("failed to convert {kind} {name} from {version} to {to}: {error}"))
 }

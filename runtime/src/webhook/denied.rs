@@ -7,6 +7,7 @@ use kube::core::response::{StatusCause, StatusDetails};
 
 use super::Warnings;
 use crate::error::Error;
+use crate::object::FieldError;
 
 /// The denial of an admission request: a message, an HTTP status and the paths of invalid fields.
 ///
@@ -38,10 +39,35 @@ impl Denied {
         Self::of(Box::new(status)).and(field, message)
     }
 
+    /// Denies the request because of a field that does not match the Rust type of the object. As in the API server's errors, a
+    /// missing field is named by its own path.
+    pub(super) fn undecodable(error: &FieldError) -> Self {
+        let parent = error.field.strip_prefix('.').unwrap_or(&error.field);
+        let missing = error
+            .cause
+            .strip_prefix("missing field `")
+            .and_then(|rest| rest.strip_suffix('`'));
+        let mut status = Status::failure("", "Invalid");
+        status.code = 422;
+        let denied = Self::of(Box::new(status));
+        match missing {
+            Some(name) if parent.is_empty() => denied.and_cause("FieldValueRequired", name, "Required value"),
+            Some(name) => {
+                let path = format!("{parent}.{name}");
+                denied.and_cause("FieldValueRequired", &path, "Required value")
+            }
+            None => denied.and(parent, &error.cause),
+        }
+    }
+
     /// Adds another invalid field.
     #[must_use]
-    pub fn and(mut self, field: impl Into<String>, message: impl Into<String>) -> Self {
-        let (field, message) = (field.into(), message.into());
+    pub fn and(self, field: impl Into<String>, message: impl Into<String>) -> Self {
+        self.and_cause("FieldValueInvalid", &field.into(), &message.into())
+    }
+
+    /// Adds an invalid field with the reason of the API server.
+    fn and_cause(mut self, reason: &str, field: &str, message: &str) -> Self {
         if !self.status.message.is_empty() {
             self.status.message.push_str("; ");
         }
@@ -55,9 +81,9 @@ impl Denied {
             retry_after_seconds: 0,
         });
         details.causes.push(StatusCause {
-            reason: "FieldValueInvalid".to_owned(),
-            message,
-            field,
+            reason: reason.to_owned(),
+            message: message.to_owned(),
+            field: field.to_owned(),
         });
         self
     }
@@ -308,5 +334,35 @@ mod tests {
         let details = other.status.details.as_mut().unwrap();
         (details.kind, details.name) = ("Pod".into(), "other".into());
         check(other, group, ["spec.c: is gone", "", "Pod", "other"]);
+    }
+
+    #[test]
+    fn a_field_that_cannot_be_decoded_is_named() {
+        let check = |field: &str, cause: &str, expected: [&str; 3]| {
+            let error = FieldError {
+                field: field.to_owned(),
+                cause: cause.to_owned(),
+            };
+            let status = Denied::undecodable(&error).status();
+            assert_eq!((status.code, &*status.reason), (422, "Invalid"));
+            let causes = status.details.unwrap().causes;
+            assert_eq!(
+                [&*causes[0].reason, &*causes[0].field, &*causes[0].message],
+                expected
+            );
+        };
+        let wrong = "invalid type: string \"three\", expected i32";
+        check(".spec.size", wrong, ["FieldValueInvalid", "spec.size", wrong]);
+        let required = "Required value";
+        check(
+            ".spec",
+            "missing field `size`",
+            ["FieldValueRequired", "spec.size", required],
+        );
+        check(
+            ".",
+            "missing field `spec`",
+            ["FieldValueRequired", "spec", required],
+        );
     }
 }

@@ -8,12 +8,17 @@
 mod admission;
 mod as_written;
 mod conversion;
+mod conversion_review;
 mod denied;
 mod items;
+mod json_size;
 mod managed;
+mod memory;
 mod patch;
+mod received;
 mod routes;
 pub(crate) mod server;
+mod unconverted;
 
 use std::future::Future;
 use std::sync::Arc;
@@ -103,6 +108,10 @@ impl<K: Object + Serialize> Webhook<K> {
     /// or a `Result` to deny the request. It is not called for deletions. It must be idempotent, because the API server
     /// may call it again after other webhooks have changed the object.
     ///
+    /// It is not called for an object that cannot be decoded into `K` either, such as one with a typo in an enum. This is
+    /// admitted unchanged, with a warning: the API server validates it with the schema next, and reports all invalid
+    /// fields.
+    ///
     /// Served at `/mutate-<group>-<version>-<kind>`, in lower case, with the dots of the group replaced by dashes.
     pub fn defaulter<F, R>(mut self, default: F) -> Self
     where
@@ -131,10 +140,10 @@ impl<K: Object + Serialize> Webhook<K> {
         self
     }
 
-    /// Sets the validating function, which is called with the new object and, for an update, the old one.
+    /// Sets the validating function, which is called with the new object and, for updates and deletions, the old one.
     ///
-    /// For a deletion, the first argument is the object to be deleted and the second is `None`; see the `operation` of
-    /// the request. The function returns `Result<(), E>`, or `Result<Warnings, E>` to return warnings to the client; an
+    /// For a deletion, both are the object to be deleted; see the `operation` of the request. An object that passes the
+    /// schema but cannot be decoded into `K` is denied with status 422 and the field, without a call. The function returns `Result<(), E>`, or `Result<Warnings, E>` to return warnings to the client; an
     /// error denies the request with the message and status of [`Denied`].
     ///
     /// Served at `/validate-<group>-<version>-<kind>`, in lower case, with the dots of the group replaced by dashes.

@@ -1,25 +1,26 @@
-//! Dispatch of webhook requests by path, with limits on their size and duration.
+//! Dispatch of webhook requests by path, with limits on their size.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::header::{CONTENT_TYPE, HeaderValue};
-use http::{Method, Request, StatusCode};
-use http_body_util::{BodyExt, LengthLimitError, Limited};
-use hyper::body::{Bytes, Incoming};
+use http::{Request, StatusCode};
 use serde::Serialize;
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 use tracing::{Instrument, Span};
 
-use super::conversion::{self, AnyConverter, Converter};
+use super::conversion::{AnyConverter, Converter};
+use super::conversion_review::ConversionEndpoint;
 use super::managed::{ConfigurationKind, Targets};
+use super::memory::Memory;
+use super::received::{Answer, Received};
+use crate::log_limit::LogLimit;
 use crate::metrics::{Metrics, WebhookMetrics};
 use crate::object::Object;
-use crate::server::{Reply, text_reply};
+use crate::server::{Reply, RequestBody, text_reply};
 use crate::traces::Trace;
 
 /// The largest AdmissionReview accepted, as in controller-runtime. The API server accepts objects of up to 3 MiB, and an
@@ -32,13 +33,11 @@ const MAX_ADMISSION: usize = 7 * 1024 * 1024;
 /// by mistake only: 10,000 objects of 25 KiB, or 170 of the largest. controller-runtime has none.
 const MAX_CONVERSION: usize = 256 * 1024 * 1024;
 
-/// Time for the body of a review to arrive; the API server waits no longer than this for the whole response.
-const BODY_TIMEOUT: Duration = Duration::from_secs(30);
-
 const CONVERT: &str = "/convert";
 
 /// Handles a review and returns the response body.
-pub(super) type Endpoint = Box<dyn Fn(Bytes) -> BoxFuture<'static, Result<Vec<u8>, Rejection>> + Send + Sync>;
+pub(super) type Endpoint =
+    Box<dyn Fn(Received) -> BoxFuture<'static, Result<Answer, Rejection>> + Send + Sync>;
 
 /// An HTTP error response, for a request that is not a valid review.
 #[derive(Debug)]
@@ -130,11 +129,13 @@ impl Routes {
         self.errors.first().map(String::as_str)
     }
 
-    /// Returns the request handler, which also counts the requests.
+    /// Returns the request handler, which also counts the requests. All reviews together hold about `memory` bytes at most.
     pub(crate) fn into_handler(
         self,
         metrics: &Metrics,
-    ) -> impl Fn(Request<Incoming>) -> BoxFuture<'static, Reply> + Send + Sync + 'static {
+        memory: usize,
+    ) -> impl Fn(Request<RequestBody>) -> BoxFuture<'static, Reply> + Send + Sync + 'static {
+        let memory = Arc::new(Memory::new(memory));
         let mut routes: BTreeMap<String, Route> = self
             .endpoints
             .into_iter()
@@ -143,20 +144,20 @@ impl Routes {
                     endpoint,
                     metrics: metrics.webhook(&path),
                     max_body: MAX_ADMISSION,
+                    memory: Arc::clone(&memory),
+                    rejections: LogLimit::default(),
                 };
                 (path, route)
             })
             .collect();
         if !self.converters.is_empty() {
-            let converters = Arc::new(self.converters);
-            let endpoint: Endpoint = Box::new(move |body| {
-                let converters = Arc::clone(&converters);
-                async move { conversion::answer_review(&body, &converters) }.boxed()
-            });
+            let endpoint = ConversionEndpoint::new(self.converters, metrics.conversions());
             let route = Route {
-                endpoint,
+                endpoint: endpoint.boxed(),
                 metrics: metrics.webhook(CONVERT),
                 max_body: MAX_CONVERSION,
+                memory,
+                rejections: LogLimit::default(),
             };
             routes.insert(CONVERT.to_owned(), route);
         }
@@ -179,22 +180,28 @@ struct Route {
     metrics: WebhookMetrics,
     /// The largest body accepted, in bytes.
     max_body: usize,
+    memory: Arc<Memory>,
+    rejections: LogLimit,
 }
 
 impl Route {
-    async fn answer(&self, request: Request<Incoming>) -> Reply {
+    async fn answer(&self, request: Request<RequestBody>) -> Reply {
         let _in_flight = self.metrics.in_flight();
         let started = Instant::now();
         let path = request.uri().path().to_owned();
         let trace = Trace::of_review(request.headers(), &path);
-        let answering =
-            AssertUnwindSafe(async { (self.endpoint)(read_body(request, self.max_body).await?).await })
-                .catch_unwind();
+        let answering = AssertUnwindSafe(async {
+            let received = Received::receive(request, self.max_body, &self.memory).await?;
+            (self.endpoint)(received).await
+        });
         let span = match trace.id() {
             Some(trace_id) => tracing::info_span!("webhook", path, trace_id),
             None => Span::none(),
         };
-        let result = trace.follow(answering).instrument(span.clone()).await;
+        let result = trace
+            .follow(answering.catch_unwind())
+            .instrument(span.clone())
+            .await;
         let _entered = span.enter();
         let result = result.unwrap_or_else(|_| {
             self.metrics.panicked(path == CONVERT);
@@ -203,14 +210,14 @@ impl Route {
             Err(Rejection::new(StatusCode::INTERNAL_SERVER_ERROR, reason))
         });
         let reply = match result {
-            Ok(review) => {
-                let mut reply = text_reply(StatusCode::OK, review);
+            Ok(answer) => {
+                let mut reply = text_reply(StatusCode::OK, answer.into_bytes());
                 let json = HeaderValue::from_static("application/json");
                 reply.headers_mut().insert(CONTENT_TYPE, json);
                 reply
             }
             Err(Rejection { status, reason }) => {
-                tracing::warn!(path, %status, reason = reason.trim_end(), "rejected webhook request");
+                self.log_rejection(&path, status, reason.trim_end());
                 text_reply(status, reason)
             }
         };
@@ -218,48 +225,11 @@ impl Route {
         trace.end_review(reply.status());
         reply
     }
-}
 
-/// Reads the body of a review, checking method, content type and size.
-async fn read_body(request: Request<Incoming>, max: usize) -> Result<Bytes, Rejection> {
-    if request.method() != Method::POST {
-        return Err(Rejection::new(
-            StatusCode::METHOD_NOT_ALLOWED,
-            "expected method POST\n",
-        ));
-    }
-    let json = request.headers().get(CONTENT_TYPE).is_some_and(|content_type| {
-        let content_type = content_type.to_str().unwrap_or_default();
-        content_type.split(';').next().map(str::trim) == Some("application/json")
-    });
-    if !json {
-        return Err(Rejection::new(
-            StatusCode::BAD_REQUEST,
-            "expected content type application/json\n",
-        ));
-    }
-    let too_large = || {
-        let reason = format!("request body is larger than {max} bytes\n");
-        Rejection::new(StatusCode::PAYLOAD_TOO_LARGE, reason)
-    };
-    let body = Limited::new(request.into_body(), max).collect();
-    let body = timeout(BODY_TIMEOUT, body).await.map_err(|_| {
-        let reason = format!("request body not received within {BODY_TIMEOUT:?}\n");
-        Rejection::new(StatusCode::REQUEST_TIMEOUT, reason)
-    })?;
-    let body = body.map_err(|error| {
-        if error.is::<LengthLimitError>() {
-            too_large()
-        } else {
-            Rejection::new(
-                StatusCode::BAD_REQUEST,
-                format!("failed to read request body: {error}\n"),
-            )
+    /// Logs a rejection, unless there have been many: any client can cause them.
+    fn log_rejection(&self, path: &str, status: StatusCode, reason: &str) {
+        if let Some(left_out) = self.rejections.permit() {
+            tracing::warn!(path, %status, reason, left_out, "rejected webhook request");
         }
-    })?;
-    let body = body.to_bytes();
-    if body.is_empty() {
-        return Err(Rejection::new(StatusCode::BAD_REQUEST, "request body is empty\n"));
     }
-    Ok(body)
 }

@@ -14,6 +14,7 @@ use tokio::time::timeout;
 
 use super::Routes;
 use super::managed::{Injection, Keeper, ManagedCertificate};
+use super::memory;
 use crate::args::ManagerArgs;
 use crate::error::ManagerError;
 use crate::metrics::Metrics;
@@ -36,6 +37,8 @@ pub(crate) struct Setup<'a> {
     /// Time to obtain a managed certificate, and to inject its CA bundle.
     pub(crate) timeout: Duration,
     pub(crate) max_connections: usize,
+    /// The memory that all reviews together may hold, in bytes; `None` for the default.
+    pub(crate) memory: Option<usize>,
 }
 
 /// A server that is listening.
@@ -73,8 +76,8 @@ pub(crate) async fn start_server(
     } = find_certificate(&routes, &setup).await?;
     let tls = certificates.acceptor(client_authorities, args.enable_http2);
     let tls = tls.map_err(|error| failed(error.to_string()))?;
-    let server = Server::bind(&format!(":{}", args.webhook_port)).await;
-    let server = server.map_err(|error| failed(format!("--webhook-port: {error}")))?;
+    let server = Server::bind(&bind_address(args)).await;
+    let server = server.map_err(|error| failed(format!("--webhook-host, --webhook-port: {error}")))?;
     let server = server.ok_or_else(|| failed("--webhook-port: no address to listen on".to_owned()))?;
     let address = server.address().map_err(|error| failed(error.to_string()))?;
     tracing::info!(%address, "serving webhooks");
@@ -84,7 +87,9 @@ pub(crate) async fn start_server(
         injection: injection.clone(),
     });
     let server = server.with_max_connections(setup.max_connections);
-    let serving = server.serve(Some(tls), routes.into_handler(&metrics), shutdown.requested());
+    let memory = setup.memory.unwrap_or_else(memory::default_total);
+    let handler = routes.into_handler(&metrics, memory);
+    let serving = server.serve(Some(tls), handler, shutdown.requested());
     let serving = async move {
         tokio::select! {
             () = serving => {}
@@ -95,6 +100,15 @@ pub(crate) async fn start_server(
         serving: serving.boxed(),
         injection,
     })
+}
+
+/// Returns the address to bind to, with an IPv6 address in brackets.
+fn bind_address(args: &ManagerArgs) -> String {
+    let port = args.webhook_port;
+    match args.webhook_host.as_deref() {
+        Some(host) if host.contains(':') && !host.starts_with('[') => format!("[{host}]:{port}"),
+        host => format!("{}:{port}", host.unwrap_or_default()),
+    }
 }
 
 /// The certificate, with the task that keeps it up to date.

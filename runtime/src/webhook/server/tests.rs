@@ -8,7 +8,9 @@ use tokio_rustls::rustls::pki_types::ServerName;
 
 use super::*;
 use crate::shutdown::new_shutdown;
-use crate::tls::tests::{Secret, Shown, connector_of, connector_showing, localhost_pem, parse_certificate};
+use crate::tls::tests::{
+    Secret, Shown, connector_of, connector_showing, localhost_client, localhost_pem, parse_certificate,
+};
 use crate::webhook::Webhook;
 
 /// An API server that responds to every request with this status.
@@ -48,6 +50,7 @@ fn setup(args: &ManagerArgs, client: Client) -> Setup<'_> {
         metrics: Metrics::new(),
         timeout: Duration::from_secs(30),
         max_connections: 512,
+        memory: None,
     }
 }
 
@@ -142,6 +145,38 @@ async fn http2_is_offered_when_enabled() {
 }
 
 #[tokio::test]
+async fn the_server_binds_to_the_host_of_its_flag() {
+    let check = |host: Option<&str>, expected: &str| {
+        let args = ManagerArgs {
+            webhook_host: host.map(str::to_owned),
+            webhook_port: 9443,
+            ..args(None)
+        };
+        assert_eq!(bind_address(&args), expected);
+    };
+    check(None, ":9443");
+    check(Some("127.0.0.1"), "127.0.0.1:9443");
+    check(Some("::1"), "[::1]:9443");
+    check(Some("[::1]"), "[::1]:9443");
+
+    let (certificate, key) = localhost_pem();
+    let secret = Secret::mount(&certificate, &key);
+    let args = ManagerArgs {
+        webhook_host: Some("127.0.0.1".to_owned()),
+        ..args(Some(secret.path()))
+    };
+    let (_stop, stopped) = new_shutdown();
+    let readiness = Readiness::default();
+    let started = start_server(routes(), setup(&args, cluster(500)), &readiness, stopped)
+        .await
+        .unwrap();
+    tokio::spawn(started.serving);
+    let address = readiness.0.lock().unwrap().as_ref().unwrap().address;
+    assert!(address.ip().is_loopback(), "{address}");
+    readiness.check().await.unwrap();
+}
+
+#[tokio::test]
 async fn two_certificate_flags_are_an_error() {
     let args = ManagerArgs {
         webhook_cert_service: Some("webhooks".to_owned()),
@@ -208,8 +243,8 @@ async fn clients_need_a_certificate_of_the_configured_ca() {
     let (certificate, key) = localhost_pem();
     let secret = Secret::mount(&certificate, &key);
     let args = args(Some(secret.path()));
-    let (authority, known) = client();
-    let (_, stranger) = client();
+    let (authority, known) = localhost_client();
+    let (_, stranger) = localhost_client();
     let authorities = secret.path().join("authorities.crt");
     std::fs::write(&authorities, authority).unwrap();
     let setup = Setup {
@@ -235,17 +270,4 @@ async fn clients_need_a_certificate_of_the_configured_ca() {
     assert!(ask(Some(known)).await.unwrap().starts_with("HTTP/1.1 404 "));
     ask(Some(stranger)).await.unwrap_err();
     ask(None).await.unwrap_err();
-}
-
-/// Returns a CA in PEM and a client certificate signed by it.
-fn client() -> (String, Shown) {
-    let mut params = rcgen::CertificateParams::default();
-    params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
-    let key = rcgen::KeyPair::generate().unwrap();
-    let authority = rcgen::CertifiedIssuer::self_signed(params, key).unwrap();
-    let mut params = rcgen::CertificateParams::default();
-    params.extended_key_usages = vec![rcgen::ExtendedKeyUsagePurpose::ClientAuth];
-    let key = rcgen::KeyPair::generate().unwrap();
-    let certificate = params.signed_by(&key, &authority).unwrap();
-    (authority.pem(), (certificate.der().clone(), key.serialize_der()))
 }

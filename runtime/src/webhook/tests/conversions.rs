@@ -165,14 +165,133 @@ async fn a_conversion_review_has_a_limit_of_its_own() {
     let length = 256 * MEBIBYTE + 1;
     let head = format!("{head}Content-Length: {length}\r\n\r\n");
     stream.write_all(head.as_bytes()).await.unwrap();
-    let spaces = vec![b' '; MEBIBYTE];
-    for _ in 0..256 {
-        stream.write_all(&spaces).await.unwrap();
-    }
-    stream.write_all(b" ").await.unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await.unwrap();
     assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
+}
+
+#[tokio::test]
+async fn results_are_counted() {
+    let served = served().await;
+    let count = |result: &str, count: u32| {
+        let line = format!("rbuilder_conversion_reviews_total{{result=\"{result}\"}} {count}");
+        assert!(served.count(&line), "{}", served.metrics.text());
+    };
+    count("success", 0);
+    count("failure", 0);
+    convert(&served, "v2", json!([old("1 2 3 4 5")])).await;
+    convert(&served, "v3", json!([old("1 2 3 4 5")])).await;
+    convert(&served, "v3", json!([old("1 2 3 4 5")])).await;
+    count("success", 1);
+    count("failure", 2);
+    let requests = "controller_runtime_webhook_requests_total{code=\"200\",webhook=\"/convert\"} 3";
+    assert!(served.count(requests), "{}", served.metrics.text());
+}
+
+/// Neither the order of the fields nor white space matters, and no object is lost.
+#[tokio::test]
+async fn reviews_of_other_clients_are_read() {
+    let served = served().await;
+    let objects = [old("1 2 3 4 5"), old("a b c d e")].map(|object| format!("{object:#}"));
+    let objects = objects.join("\n , ");
+    let body = format!(
+        "{{\"request\":{{\"objects\":[\n{objects}\n],\"desiredAPIVersion\":\"batch.example.com/v2\",\"uid\":\"1\"}},\
+         \"kind\":\"ConversionReview\",\"apiVersion\":\"apiextensions.k8s.io/v1\"}}"
+    );
+    let head = "POST /convert HTTP/1.1\r\nContent-Type: application/json";
+    let (status, answer) = served.send(head, body.as_bytes()).await;
+    assert_eq!(status, 200, "{answer}");
+    let answer: Value = serde_json::from_str(&answer).unwrap();
+    let converted = &answer["response"]["convertedObjects"];
+    assert_eq!(converted.as_array().unwrap().len(), 2);
+    assert_eq!(converted[1]["spec"]["fields"][0], "a");
+}
+
+#[tokio::test]
+async fn requests_that_are_not_conversion_reviews_are_rejected() {
+    let served = served().await;
+    let check = async |body: Value, expected: &str| {
+        let (status, answer) = served.post("/convert", &body).await;
+        assert_eq!((status, answer.trim_end()), (400, expected));
+    };
+    let review = |request: Value| json!({ "apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "request": request });
+    check(
+        json!({ "kind": "Pod", "apiVersion": "v1" }),
+        "expected a ConversionReview of apiextensions.k8s.io/v1, found \"Pod\" of \"v1\"",
+    )
+    .await;
+    let invalid = "invalid `request` in the ConversionReview: ";
+    let missing = format!("{invalid}missing field `uid` at line 1 column 2");
+    check(review(json!({})), &missing).await;
+    let request = json!({ "uid": "1", "desiredAPIVersion": "batch.example.com/v2", "objects": {} });
+    check(review(request), &format!("{invalid}`objects` is not a list")).await;
+}
+
+/// What an object that is not decodable does to its review, with this metadata.
+async fn convert_typo(metadata: Value) -> Value {
+    let object = json!({
+        "apiVersion": "batch.example.com/v1", "kind": "Job", "metadata": metadata, "spec": { "schedule": 5 },
+    });
+    convert(&served().await, "v2", json!([object])).await
+}
+
+/// Objects on their way from storage or to it have a uid and no resource version.
+#[tokio::test]
+async fn a_stored_object_that_cannot_be_decoded_fails_the_review_by_its_field() {
+    let answer = convert_typo(json!({ "name": "a", "namespace": "b", "uid": "1" })).await;
+    let message = "failed to convert Job b/a from batch.example.com/v1 to batch.example.com/v2: .spec.schedule: invalid \
+                   type: integer `5`, expected a string";
+    assert_eq!(
+        answer["result"],
+        json!({ "status": "Failure", "message": message })
+    );
+}
+
+#[tokio::test]
+async fn an_admitted_object_that_cannot_be_decoded_is_returned_as_it_was_written() {
+    let served = served().await;
+    for metadata in [
+        json!({ "name": "a" }),
+        json!({ "name": "a", "uid": "1", "resourceVersion": "7", "annotations": { "b": "c" } }),
+    ] {
+        let answer = convert_typo(metadata.clone()).await;
+        assert_eq!(answer["result"]["status"], "Success");
+        let marked = &answer["convertedObjects"][0];
+        let mark = "batch.example.com/v1 .spec.schedule: invalid type: integer `5`, expected a string";
+        assert_eq!(marked["apiVersion"], "batch.example.com/v2");
+        assert_eq!(marked["metadata"]["annotations"]["rbuilder/unconverted"], mark);
+        assert_eq!(marked["spec"], json!({ "schedule": 5 }));
+
+        // Another webhook adds a label, so the API server converts the object back.
+        let mut patched = marked.clone();
+        patched["metadata"]["labels"] = json!({ "patched": "yes" });
+        let back = convert(&served, "v1", json!([patched])).await;
+        let mut expected = metadata;
+        expected["labels"] = json!({ "patched": "yes" });
+        let restored = &back["convertedObjects"][0];
+        assert_eq!(restored["metadata"], expected);
+        assert_eq!(
+            (&restored["apiVersion"], &restored["spec"]),
+            (&json!("batch.example.com/v1"), &json!({ "schedule": 5 }))
+        );
+    }
+}
+
+/// The annotation of a client does not make an object of one version pass as one of the other.
+#[tokio::test]
+async fn the_annotation_of_a_client_does_not_prevent_the_conversion() {
+    let served = served().await;
+    let mut object = old("1 2 3 4 5");
+    object["metadata"]["annotations"] = json!({ "rbuilder/unconverted": "batch.example.com/v2 .spec: so" });
+    let stored = convert(&served, "v2", json!([object])).await;
+    assert_eq!(stored["convertedObjects"][0]["spec"]["fields"][4], "5");
+    object["metadata"].as_object_mut().unwrap().remove("uid");
+    let refused = convert(&served, "v2", json!([object])).await;
+    let message = refused["result"]["message"].as_str().unwrap();
+    assert!(
+        message.contains("the annotation rbuilder/unconverted is set"),
+        "{message}"
+    );
 }
 
 #[tokio::test]

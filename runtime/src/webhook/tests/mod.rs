@@ -12,6 +12,7 @@ use crate::metrics::Metrics;
 use crate::server::Server;
 
 mod conversions;
+mod floods;
 mod undecodable;
 
 /// A served webhook and its metrics.
@@ -20,12 +21,20 @@ struct Served {
     metrics: Metrics,
 }
 
+/// Memory for reviews that none of them uses up.
+const AMPLE: usize = 1 << 30;
+
 async fn serve(routes: Routes) -> Served {
+    serve_within(routes, AMPLE).await
+}
+
+/// Serves webhooks whose reviews may hold this many bytes.
+async fn serve_within(routes: Routes, memory: usize) -> Served {
     assert_eq!(routes.first_error(), None);
     let metrics = Metrics::new();
     let server = Server::bind("127.0.0.1:0").await.unwrap().unwrap();
     let address = server.address().unwrap();
-    let handler = routes.into_handler(&metrics);
+    let handler = routes.into_handler(&metrics, memory);
     tokio::spawn(server.serve(None, handler, std::future::pending()));
     Served { address, metrics }
 }
@@ -291,18 +300,25 @@ async fn a_body_that_does_not_arrive_times_out_after_30_seconds() {
     assert_eq!(started.elapsed().as_secs(), 30);
 }
 
+/// The validator receives the object to be deleted as the old one, too: a missing old object means a creation.
 #[tokio::test]
-async fn an_object_that_cannot_be_decoded_is_denied_with_the_field() {
+async fn the_validator_of_a_deletion_receives_the_old_object() {
+    fn validate(
+        new: &ConfigMap,
+        old: Option<&ConfigMap>,
+        request: &AdmissionRequest,
+    ) -> Result<Warnings, Denied> {
+        assert_eq!(request.operation, Operation::Delete);
+        let text = |map: &ConfigMap| map.data.clone().unwrap_or_default()["text"].clone();
+        let old = old.map_or_else(|| "absent".to_owned(), text);
+        Ok(vec![format!("{} {old}", text(new))])
+    }
     let served = webhook(Webhook::<ConfigMap>::new().validator(validate)).await;
-    let object = json!({ "metadata": { "name": "a" }, "data": { "text": 1 } });
-    let response = served
-        .ask(VALIDATE, json!({ "operation": "CREATE", "object": object }))
-        .await;
-    assert_eq!(response["status"]["code"], 400);
-    let message = response["status"]["message"].as_str().unwrap();
-    assert!(
-        message.starts_with("failed to decode ConfigMap: .data.text: invalid type: integer"),
-        "{message}"
+    let request =
+        json!({ "operation": "DELETE", "oldObject": map(json!({ "text": "stored" })), "object": null });
+    assert_eq!(
+        served.ask(VALIDATE, request).await["warnings"],
+        json!(["stored stored"])
     );
 }
 

@@ -1,4 +1,4 @@
-//! Stored objects that do not match their type.
+//! Objects that do not match their type.
 
 use super::*;
 
@@ -47,18 +47,61 @@ async fn an_undecodable_object_can_be_repaired() {
     );
 }
 
+/// The API server validates the object next, and reports all invalid fields.
 #[tokio::test]
-async fn an_update_that_leaves_or_makes_an_object_undecodable_is_denied() {
-    let webhooks = Webhook::<ConfigMap>::new().validator(validate).defaulter(default);
-    let served = webhook(webhooks).await;
-    for old in [stored(json!(2), None), stored(json!("fine"), None)] {
-        for path in [MUTATE, VALIDATE] {
-            let new = stored(json!(1), None);
-            let request = json!({ "operation": "UPDATE", "object": new, "oldObject": old });
-            let response = served.ask(path, request).await;
-            assert_eq!(response["status"]["code"], 400, "{path} {response}");
-        }
+async fn a_new_object_that_cannot_be_decoded_is_admitted_without_defaults() {
+    let served = webhook(Webhook::<ConfigMap>::new().defaulter(default)).await;
+    for request in [
+        json!({ "operation": "CREATE", "object": stored(json!(1), None) }),
+        json!({ "operation": "UPDATE", "object": stored(json!(1), None), "oldObject": stored(json!("fine"), None) }),
+    ] {
+        let response = served.ask(MUTATE, request).await;
+        let warning = "defaults are not set, the ConfigMap cannot be decoded: .data.text: invalid type: integer `1`, \
+                       expected a string";
+        assert_eq!(
+            response,
+            json!({ "uid": "1", "allowed": true, "warnings": [warning] })
+        );
     }
+}
+
+#[tokio::test]
+async fn a_validator_denies_what_leaves_or_makes_an_object_undecodable() {
+    let served = webhook(Webhook::<ConfigMap>::new().validator(validate)).await;
+    let new = stored(json!(1), None);
+    for request in [
+        json!({ "operation": "CREATE", "object": new.clone() }),
+        json!({ "operation": "UPDATE", "object": new.clone(), "oldObject": stored(json!(2), None) }),
+        json!({ "operation": "UPDATE", "object": new.clone(), "oldObject": stored(json!("fine"), None) }),
+    ] {
+        let status = &served.ask(VALIDATE, request).await["status"];
+        assert_eq!(
+            (&status["code"], &status["reason"]),
+            (&json!(422), &json!("Invalid"))
+        );
+        let cause = &status["details"]["causes"][0];
+        assert_eq!(cause["field"], "data.text");
+        assert_eq!(cause["message"], "invalid type: integer `1`, expected a string");
+        let message = "ConfigMap \"a\" is invalid: data.text: invalid type: integer `1`, expected a string";
+        assert_eq!(status["message"], message);
+    }
+}
+
+/// An object of another version that was not converted is not one of this version, even if it happens to decode.
+#[tokio::test]
+async fn an_object_that_was_not_converted_is_neither_defaulted_nor_valid() {
+    let served = webhook(Webhook::<ConfigMap>::new().validator(validate).defaulter(default)).await;
+    let mut object = map(json!({ "text": "good" }));
+    object["metadata"]["annotations"] =
+        json!({ "rbuilder/unconverted": "example.com/v2 .spec.mode: unknown variant `x`" });
+    let request = json!({ "operation": "CREATE", "object": object });
+    let defaulted = served.ask(MUTATE, request.clone()).await;
+    assert_eq!(
+        (&defaulted["allowed"], &defaulted["patch"]),
+        (&json!(true), &Value::Null)
+    );
+    let status = &served.ask(VALIDATE, request).await["status"];
+    assert_eq!(status["details"]["causes"][0]["field"], "spec.mode");
 }
 
 #[tokio::test]

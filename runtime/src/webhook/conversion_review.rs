@@ -1,0 +1,290 @@
+//! ConversionReviews, answered object by object: of a list of any length, one object at a time is decoded.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use futures::FutureExt;
+use http::StatusCode;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::conversion::{AnyConverter, Unconvertible};
+use super::json_size::estimate_decoded;
+use super::memory::Reservation;
+use super::received::{Answer, Received};
+use super::routes::{Endpoint, Rejection};
+use super::unconverted::{ANNOTATION, Mark, is_being_admitted};
+use crate::log_limit::LogLimit;
+use crate::metrics::ConversionMetrics;
+
+const API_VERSION: &str = "apiextensions.k8s.io/v1";
+
+/// Bytes of objects after which other tasks of the thread run.
+const YIELD_AFTER: usize = 64 * 1024;
+
+/// How many times the estimated size of an object its conversion needs: as it was written, as each of the two types
+/// serializes it, and twice to compare these.
+const COPIES: usize = 5;
+
+/// Room of an answer beyond its objects.
+const ENVELOPE: usize = 4096;
+
+/// Answers the reviews of all kinds that have conversions.
+pub(super) struct ConversionEndpoint {
+    /// By group and kind.
+    converters: BTreeMap<(String, String), Box<dyn AnyConverter>>,
+    metrics: ConversionMetrics,
+    failures: LogLimit,
+}
+
+#[derive(Deserialize)]
+struct Review<'a> {
+    #[serde(default)]
+    kind: String,
+    #[serde(default, rename = "apiVersion")]
+    api_version: String,
+    #[serde(borrow)]
+    request: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Request<'a> {
+    uid: String,
+    #[serde(rename = "desiredAPIVersion")]
+    to: String,
+    /// A list, of which each item is decoded by itself.
+    #[serde(borrow)]
+    objects: &'a RawValue,
+}
+
+impl<'a> Request<'a> {
+    fn parse(body: &'a [u8]) -> Result<Self, Rejection> {
+        let bad = |reason: String| Rejection::new(StatusCode::BAD_REQUEST, reason);
+        let review: Review<'_> =
+            serde_json::from_slice(body).map_err(|error| bad(format!("invalid JSON: {error}\n")))?;
+        if review.kind != "ConversionReview" || review.api_version != API_VERSION {
+            return Err(bad(format!(
+                "expected a ConversionReview of {API_VERSION}, found {:?} of {:?}\n",
+                review.kind, review.api_version
+            )));
+        }
+        let request = review.request.map_or("null", RawValue::get);
+        let request: Self = serde_json::from_str(request)
+            .map_err(|error| bad(format!("invalid `request` in the ConversionReview: {error}\n")))?;
+        if !request.objects.get().starts_with('[') {
+            let reason = "invalid `request` in the ConversionReview: `objects` is not a list\n";
+            return Err(bad(reason.to_owned()));
+        }
+        Ok(request)
+    }
+
+    fn objects(&self) -> Items<'a> {
+        Items(self.objects.get().strip_prefix('[').unwrap_or_default())
+    }
+
+    /// Estimates the memory of the answer, and of the conversion of the largest object.
+    fn estimate(&self) -> usize {
+        let sizes = self
+            .objects()
+            .map_while(Result::ok)
+            .map(|object| estimate_decoded(object.get().as_bytes()));
+        self.room() + COPIES * sizes.max().unwrap_or_default()
+    }
+
+    /// Returns the room for an answer with objects that are about as large as these.
+    fn room(&self) -> usize {
+        let objects = self.objects.get().len();
+        objects + objects / 8 + ENVELOPE
+    }
+}
+
+/// The items of a list that is known to be JSON, without its opening bracket.
+struct Items<'a>(&'a str);
+
+impl<'a> Iterator for Items<'a> {
+    type Item = Result<&'a RawValue, serde_json::Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let text = self.0.trim_start_matches([',', ' ', '\t', '\r', '\n']);
+        if text.starts_with(']') {
+            return None;
+        }
+        let mut items = serde_json::Deserializer::from_str(text).into_iter();
+        let item = items.next()?;
+        self.0 = text.get(items.byte_offset()..).unwrap_or_default();
+        Some(item)
+    }
+}
+
+impl ConversionEndpoint {
+    pub(super) fn new(
+        converters: BTreeMap<(String, String), Box<dyn AnyConverter>>,
+        metrics: ConversionMetrics,
+    ) -> Self {
+        Self {
+            converters,
+            metrics,
+            failures: LogLimit::default(),
+        }
+    }
+
+    pub(super) fn boxed(self) -> Endpoint {
+        let endpoint = Arc::new(self);
+        Box::new(move |received| {
+            let endpoint = Arc::clone(&endpoint);
+            async move { endpoint.answer(&received).await }.boxed()
+        })
+    }
+
+    /// Answers a review. If one object cannot be converted, the whole review fails, as the API server expects.
+    async fn answer(&self, received: &Received) -> Result<Answer, Rejection> {
+        let request = Request::parse(&received.body)?;
+        let mut work = received.reserve(request.estimate()).await?;
+        let converted = self.convert_all(&request, received, &mut work).await?;
+        self.metrics.answered(converted.is_ok());
+        let body = converted.unwrap_or_else(|message| {
+            if let Some(left_out) = self.failures.permit() {
+                tracing::warn!(error = %message, left_out, "conversion failed");
+            }
+            let result = json!({ "status": "Failure", "message": message });
+            let response = json!({ "uid": request.uid, "result": result });
+            let review =
+                json!({ "apiVersion": API_VERSION, "kind": "ConversionReview", "response": response });
+            review.to_string().into_bytes()
+        });
+        Ok(Answer::new(body, work))
+    }
+
+    /// Returns the answer with all objects converted, or the reason why one cannot be converted.
+    async fn convert_all(
+        &self,
+        request: &Request<'_>,
+        received: &Received,
+        work: &mut Reservation,
+    ) -> Result<Result<Vec<u8>, String>, Rejection> {
+        let uid = Value::from(request.uid.as_str());
+        let mut answer = Vec::with_capacity(request.room());
+        answer.extend_from_slice(
+            format!(
+                "{{\"apiVersion\":\"{API_VERSION}\",\"kind\":\"ConversionReview\",\"response\":{{\"uid\":{uid},\
+                 \"result\":{{\"status\":\"Success\"}},\"convertedObjects\":["
+            )
+            .as_bytes(),
+        );
+        let (mut text, mut since_yield) = (Vec::new(), 0);
+        for (index, object) in request.objects().enumerate() {
+            let converted = object
+                .map_err(|error| format!("objects[{index}] is not an object: {error}"))
+                .and_then(|object| self.convert(object, &request.to, &mut text));
+            if let Err(message) = converted {
+                return Ok(Err(message));
+            }
+            // The separator, and the end of the answer.
+            make_room(&mut answer, text.len() + 8, received, work)?;
+            if index > 0 {
+                answer.push(b',');
+            }
+            answer.extend_from_slice(&text);
+            since_yield += text.len();
+            text.clear();
+            if since_yield > YIELD_AFTER {
+                since_yield = 0;
+                tokio::task::yield_now().await;
+            }
+        }
+        answer.extend_from_slice(b"]}}");
+        Ok(Ok(answer))
+    }
+
+    /// Appends the text of a converted object to `text`.
+    fn convert(&self, object: &RawValue, to: &str, text: &mut Vec<u8>) -> Result<(), String> {
+        let written: Value = serde_json::from_str(object.get()).map_err(|error| error.to_string())?;
+        let string = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let (version, kind) = (string(&written["apiVersion"]), string(&written["kind"]));
+        let group = version.rsplit_once('/').map_or("", |(group, _)| group);
+        let converter = self.converters.get(&(group.to_owned(), kind.clone()));
+        let converter =
+            converter.ok_or_else(|| format!("no conversion registered for `{kind}` of `{version}`"))?;
+        if version == to {
+            text.extend_from_slice(object.get().as_bytes());
+            return Ok(());
+        }
+        let name = describe_name(&written);
+        let converted = convert_or_relabel(&**converter, written, to)
+            .map_err(|error| format!("failed to convert {kind} {name} from {version} to {to}: {error}"))?;
+        serde_json::to_writer(text, &converted).map_err(|error| error.to_string())
+    }
+}
+
+/// Makes room in an answer for more bytes than were expected, if the memory is free.
+fn make_room(
+    answer: &mut Vec<u8>,
+    bytes: usize,
+    received: &Received,
+    work: &mut Reservation,
+) -> Result<(), Rejection> {
+    if answer.capacity() - answer.len() >= bytes {
+        return Ok(());
+    }
+    let more = bytes.max(answer.capacity() / 4);
+    if !work.try_grow(more) {
+        return Err(received.too_large(work.size() + more));
+    }
+    answer.reserve_exact(more);
+    Ok(())
+}
+
+/// Converts an object. One that its type cannot decode is returned as it was written if it is only being admitted.
+fn convert_or_relabel(
+    converter: &dyn AnyConverter,
+    written: Value,
+    to: &str,
+) -> Result<Value, Unconvertible> {
+    let mark = Mark::of(&written).filter(|_| is_being_admitted(&written));
+    match (converter.convert(&written, to), mark) {
+        (Ok(converted), None) => Ok(converted),
+        // What another webhook has patched may have become an object of the version that the label says. Converting it
+        // would drop what the user wrote.
+        (Ok(_), Some(mark)) => Err(Unconvertible::Failed(format!(
+            "the annotation {ANNOTATION} is set: {}",
+            mark.error
+        ))),
+        (Err(Unconvertible::Undecodable(_)), Some(mark)) if mark.version == to => Ok(mark.restore(written)),
+        (Err(Unconvertible::Undecodable(_)), Some(mark)) => Ok(mark.relabel(written, to)),
+        (Err(Unconvertible::Undecodable(error)), None) if is_being_admitted(&written) => {
+            let version = written["apiVersion"].as_str().unwrap_or_default().to_owned();
+            Ok(Mark { version, error }.relabel(written, to))
+        }
+        (Err(error), _) => Err(error),
+    }
+}
+
+/// Returns the name of an object with its namespace.
+fn describe_name(object: &Value) -> String {
+    let metadata = &object["metadata"];
+    let name = metadata["name"].as_str().unwrap_or_default();
+    match metadata["namespace"].as_str() {
+        None | Some("") => name.to_owned(),
+        Some(namespace) => format!("{namespace}/{name}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_items_of_a_list_are_read_one_after_the_other() {
+        let check = |list: &str, expected: &[&str]| {
+            let list: &RawValue = serde_json::from_str(list).unwrap();
+            let items = Items(list.get().strip_prefix('[').unwrap());
+            let texts: Vec<&str> = items.map(|item| item.unwrap().get()).collect();
+            assert_eq!(texts, expected, "{list}");
+        };
+        check("[]", &[]);
+        check("[ \n]", &[]);
+        check(r#"[{"a":"],{"}]"#, &[r#"{"a":"],{"}"#]);
+        check("[{} , {\"b\":[1,2]}\n,\t[]]", &["{}", "{\"b\":[1,2]}", "[]"]);
+    }
+}

@@ -1,0 +1,181 @@
+//! The body of a review as it is received, and the answer, with the memory that they hold.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::header::CONTENT_TYPE;
+use http::{Method, Request, StatusCode};
+use http_body_util::BodyExt;
+use hyper::body::{Body, Bytes};
+use tokio::time::timeout;
+
+use super::memory::{Memory, Reservation};
+use super::routes::Rejection;
+use crate::server::{Connection, RequestBody};
+
+/// Time for the body of a review to arrive; the API server waits no longer than this for the whole response.
+const BODY_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// A complete body.
+pub(super) struct Received {
+    pub(super) body: Vec<u8>,
+    /// Returned when the review has been answered.
+    _held: Reservation,
+    connection: Connection,
+    memory: Arc<Memory>,
+}
+
+/// The body of a response, which holds memory until it has been sent.
+pub(super) struct Answer {
+    body: Vec<u8>,
+    _held: Reservation,
+}
+
+impl Received {
+    /// Receives the body of a review of at most `max` bytes, checking method, content type and size.
+    pub(super) async fn receive(
+        request: Request<RequestBody>,
+        max: usize,
+        memory: &Arc<Memory>,
+    ) -> Result<Self, Rejection> {
+        check_head(&request)?;
+        let connection = request.body().connection();
+        let mut held = memory.bodies.enter(connection.clone());
+        let receiving = receive_body(request.into_body(), max, memory, &mut held);
+        let received = timeout(BODY_TIMEOUT, receiving).await.map_err(|_| {
+            let reason = format!("request body not received within {BODY_TIMEOUT:?}\n");
+            Rejection::new(StatusCode::REQUEST_TIMEOUT, reason)
+        });
+        let body = received??;
+        if body.is_empty() {
+            return Err(Rejection::new(StatusCode::BAD_REQUEST, "request body is empty\n"));
+        }
+        Ok(Self {
+            body,
+            _held: held,
+            connection,
+            memory: Arc::clone(memory),
+        })
+    }
+
+    /// Waits, in order, for the memory to decode and answer the review.
+    ///
+    /// # Errors
+    /// If it is more than all reviews may hold, or is not free in time.
+    pub(super) async fn reserve(&self, bytes: usize) -> Result<Reservation, Rejection> {
+        let work = &self.memory.work;
+        if bytes > work.size() {
+            return Err(self.too_large(bytes));
+        }
+        let mut reservation = work.enter(self.connection.clone());
+        reservation.grow(bytes).await?;
+        Ok(reservation)
+    }
+
+    /// Returns the rejection of a review that needs more memory than all reviews may hold.
+    pub(super) fn too_large(&self, bytes: usize) -> Rejection {
+        const MEBIBYTE: usize = 1024 * 1024;
+        let needed = bytes.div_ceil(MEBIBYTE);
+        let length = self.body.len();
+        self.memory.too_large(&format!(
+            "the review of {length} bytes needs about {needed} MiB to be decoded"
+        ))
+    }
+}
+
+impl Answer {
+    /// Creates an answer that holds as much of the reserved memory as it needs.
+    pub(super) fn new(body: Vec<u8>, mut held: Reservation) -> Self {
+        held.shrink_to(body.capacity());
+        Self { body, _held: held }
+    }
+
+    /// Returns the bytes. They return the memory when the last reference to them is dropped.
+    pub(super) fn into_bytes(self) -> Bytes {
+        Bytes::from_owner(self)
+    }
+}
+
+impl AsRef<[u8]> for Answer {
+    fn as_ref(&self) -> &[u8] {
+        &self.body
+    }
+}
+
+fn check_head<B>(request: &Request<B>) -> Result<(), Rejection> {
+    if request.method() != Method::POST {
+        return Err(Rejection::new(
+            StatusCode::METHOD_NOT_ALLOWED,
+            "expected method POST\n",
+        ));
+    }
+    let is_json = request.headers().get(CONTENT_TYPE).is_some_and(|content_type| {
+        let content_type = content_type.to_str().unwrap_or_default();
+        content_type.split(';').next().map(str::trim) == Some("application/json")
+    });
+    if !is_json {
+        return Err(Rejection::new(
+            StatusCode::BAD_REQUEST,
+            "expected content type application/json\n",
+        ));
+    }
+    Ok(())
+}
+
+async fn receive_body(
+    mut body: RequestBody,
+    max: usize,
+    memory: &Memory,
+    held: &mut Reservation,
+) -> Result<Vec<u8>, Rejection> {
+    let limit = max.min(memory.bodies.size());
+    // A body of unknown length may be as long as the limit.
+    let declared = body.size_hint().exact().map(usize::try_from);
+    let declared = declared.map_or(limit, |length| length.unwrap_or(usize::MAX));
+    let too_large = || match limit == max {
+        true => Rejection::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            format!("request body is larger than {max} bytes\n"),
+        ),
+        false => memory.too_large(&format!("request body is larger than {limit} bytes")),
+    };
+    if declared > limit {
+        return Err(too_large());
+    }
+    let mut received = Vec::new();
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| {
+            let reason = format!("failed to read request body: {error}\n");
+            Rejection::new(StatusCode::BAD_REQUEST, reason)
+        })?;
+        let Ok(bytes) = frame.into_data() else { continue };
+        let length = received.len() + bytes.len();
+        if length > limit {
+            return Err(too_large());
+        }
+        reserve_room(&mut received, length, declared, held).await?;
+        received.extend_from_slice(&bytes);
+    }
+    Ok(received)
+}
+
+/// Makes room for a body of this length. What a client has declared and not sent costs it nothing, so the room at most
+/// doubles.
+async fn reserve_room(
+    received: &mut Vec<u8>,
+    length: usize,
+    declared: usize,
+    held: &mut Reservation,
+) -> Result<(), Rejection> {
+    let capacity = received.capacity();
+    if length <= capacity {
+        return Ok(());
+    }
+    let doubled = (2 * capacity).min(declared).max(length);
+    let missing = doubled.saturating_sub(held.size());
+    if missing > 0 {
+        held.grow(missing).await?;
+    }
+    received.reserve_exact(doubled - received.len());
+    Ok(())
+}
