@@ -208,9 +208,17 @@ pub(super) const RUNTIME: &[Section] = &[
             ],
         },
         Panel {
+            title: "Conversion reviews",
+            description: "Conversion reviews per second, by result. Their HTTP status is 200 also if an object cannot be converted.",
+            unit: "ops", width: 8,
+            queries: &[
+                Query("sum by (result) (rate(rbuilder_conversion_reviews_total{job=\"$job\", namespace=\"$namespace\", instance=~\"$instance\"}[$__rate_interval]))", "{{result}}"),
+            ],
+        },
+        Panel {
             title: "Panics",
             description: "Panics in admission and conversion webhooks, per second.",
-            unit: "ops", width: 12,
+            unit: "ops", width: 8,
             queries: &[
                 Query("sum by (instance) (rate(controller_runtime_webhook_panics_total{job=\"$job\", namespace=\"$namespace\", instance=~\"$instance\"}[$__rate_interval]))", "{{instance}} admission"),
                 Query("sum by (instance) (rate(controller_runtime_conversion_webhook_panics_total{job=\"$job\", namespace=\"$namespace\", instance=~\"$instance\"}[$__rate_interval]))", "{{instance}} conversion"),
@@ -219,7 +227,7 @@ pub(super) const RUNTIME: &[Section] = &[
         Panel {
             title: "Reads of certificates",
             description: "Reads of the certificate per second, from files or from the Secret of the manager, and those that failed, after which the current one is served.",
-            unit: "ops", width: 12,
+            unit: "ops", width: 8,
             queries: &[
                 Query("sum by (instance) (rate(certwatcher_read_certificate_total{job=\"$job\", namespace=\"$namespace\", instance=~\"$instance\"}[$__rate_interval]))", "{{instance}} reads"),
                 Query("sum by (instance) (rate(certwatcher_read_certificate_errors_total{job=\"$job\", namespace=\"$namespace\", instance=~\"$instance\"}[$__rate_interval]))", "{{instance}} errors"),

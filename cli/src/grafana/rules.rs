@@ -143,6 +143,13 @@ const ALERTS: &[Alert] = &[
         description: "{{ $value | humanizePercentage }} of the requests of the webhook {{ $labels.webhook }} in {{ $labels.namespace }} fail. With the failure policy Fail, so do the requests of users.",
     },
     Alert {
+        // A single write that cannot be converted must not fire; a list that fails is repeated.
+        name: "OperatorConversionFailures", severity: Severity::Critical, hold: "10m",
+        expr: "sum by (namespace, job) (increase(rbuilder_conversion_reviews_total{JOB, result=\"failure\"}[5m])) > 0",
+        summary: "Objects cannot be converted between the versions of their kind.",
+        description: "The operator in {{ $labels.namespace }} keeps failing to convert objects. Lists and watches of their kind fail in the other version, for everybody. Its log names the object and the field.",
+    },
+    Alert {
         name: "OperatorWebhookPanics", severity: Severity::Warning, hold: "1m",
         expr: "sum by (namespace, job) (increase(controller_runtime_webhook_panics_total{JOB}[15m]) + increase(controller_runtime_conversion_webhook_panics_total{JOB}[15m])) > 0",
         summary: "Webhooks of the operator panic.",

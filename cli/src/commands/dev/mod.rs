@@ -10,7 +10,7 @@ mod operator;
 mod rendered;
 mod watch;
 
-use std::net::TcpStream;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -98,6 +98,39 @@ fn create_address(flags: &DevFlags, port: &WebhookPort, workspace: &Workspace) -
     })
 }
 
+/// Returns the address that the webhook server of the operator binds to: the loopback interface for a control plane of this
+/// process, and the interface of `--webhook-host` for another cluster. That may be a name, or an address of a machine in between, and
+/// then it is all interfaces.
+fn choose_interface(webhook_host: Option<&str>) -> IpAddr {
+    let Some(host) = webhook_host else {
+        return IpAddr::V4(Ipv4Addr::LOCALHOST);
+    };
+    let is_own = |address: &IpAddr| TcpListener::bind((*address, 0)).is_ok();
+    let address = host.trim_matches(['[', ']']).parse().ok();
+    address
+        .filter(is_own)
+        .unwrap_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED))
+}
+
+/// Returns the address at which this process reaches a server that is bound to `interface`.
+fn own_address(interface: IpAddr) -> IpAddr {
+    match interface.is_unspecified() {
+        true => IpAddr::V4(Ipv4Addr::LOCALHOST),
+        false => interface,
+    }
+}
+
+/// Returns the variables that keep the servers of the operator from binding to all interfaces, as they do in a Pod. Variables and
+/// arguments of the user take precedence.
+fn interfaces(webhooks: IpAddr) -> Vec<(&'static str, String)> {
+    let mut variables = vec![("HEALTH_PROBE_BIND_ADDRESS", "127.0.0.1:8081".to_owned())];
+    if !webhooks.is_unspecified() {
+        variables.push(("WEBHOOK_HOST", webhooks.to_string()));
+    }
+    variables.retain(|(name, _)| std::env::var_os(name).is_none());
+    variables
+}
+
 /// One run of the command.
 struct Session<'a> {
     dir: PathBuf,
@@ -161,6 +194,7 @@ impl Session<'_> {
             &arguments,
             &self.dir,
             kubeconfig,
+            &interfaces(self.interface()),
             self.workspace,
         )?);
         if rendered.has_webhooks() {
@@ -169,6 +203,10 @@ impl Session<'_> {
         self.installed.apply_configurations(&rendered, shell)?;
         shell.note("the manager is running\n");
         Ok(())
+    }
+
+    fn interface(&self) -> IpAddr {
+        choose_interface(self.flags.webhook_host.as_deref())
     }
 
     fn operator_arguments(&self) -> Vec<std::ffi::OsString> {
@@ -184,7 +222,8 @@ impl Session<'_> {
     /// Waits until the operator accepts connections for its webhooks: the API server must not call it before.
     fn wait_until_served(&mut self) -> Result<()> {
         let deadline = Instant::now() + SERVED_TIMEOUT;
-        while TcpStream::connect(("127.0.0.1", self.address.port)).is_err() {
+        let address = (own_address(self.interface()), self.address.port);
+        while TcpStream::connect(address).is_err() {
             if self.operator.as_mut().is_none_or(Operator::has_ended) {
                 bail!("the manager exited before it served its webhooks");
             }
@@ -229,4 +268,36 @@ fn summarize(paths: &[String]) -> String {
         text.push_str(&format!(" and {} more", paths.len() - SHOWN));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_of_the_operator_bind_to_loopback_unless_another_cluster_calls_them() {
+        let check = |host: Option<&str>, expected: &str| {
+            let interface = choose_interface(host);
+            assert_eq!(interface.to_string(), expected, "{host:?}");
+            assert!(!own_address(interface).is_unspecified());
+        };
+        check(None, "127.0.0.1");
+        check(Some("127.0.0.2"), "127.0.0.2");
+        // Of the documentation, so of no machine.
+        check(Some("192.0.2.1"), "::");
+        check(Some("host.docker.internal"), "::");
+    }
+
+    #[test]
+    fn probes_are_never_on_all_interfaces() {
+        let webhooks = |variables: Vec<(&'static str, String)>| {
+            assert!(variables.contains(&("HEALTH_PROBE_BIND_ADDRESS", "127.0.0.1:8081".to_owned())));
+            variables.into_iter().find(|(name, _)| *name == "WEBHOOK_HOST")
+        };
+        let loopback = IpAddr::V4(Ipv4Addr::LOCALHOST);
+        let expected = ("WEBHOOK_HOST", "127.0.0.1".to_owned());
+        assert_eq!(webhooks(interfaces(loopback)), Some(expected));
+        let all = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
+        assert_eq!(webhooks(interfaces(all)), None);
+    }
 }

@@ -78,13 +78,15 @@ impl<'a> Operator<'a> {
         arguments: &[OsString],
         dir: &Path,
         kubeconfig: &Path,
+        variables: &[(&str, String)],
         workspace: &'a Workspace,
     ) -> Result<Operator<'a>> {
         let child = workspace.spawn(program, |command| {
             command
                 .args(arguments)
                 .current_dir(dir)
-                .env("KUBECONFIG", kubeconfig);
+                .env("KUBECONFIG", kubeconfig)
+                .envs(variables.iter().map(|(name, value)| (name, value)));
         })?;
         Ok(Operator { child, workspace })
     }
