@@ -111,7 +111,6 @@ pub(super) const NO_RESPONSE: &str = "no response from the API server yet";
 
 /// The state of one watch at one moment, for people who look for the cause of a problem.
 #[derive(Clone, Debug)]
-#[allow(dead_code)] // not every build has a reader of each field
 pub(crate) struct WatchStatus {
     /// Kind and group, such as `Deployment.apps`.
     pub(crate) kind: String,

@@ -35,7 +35,6 @@ impl Caches {
     }
 
     /// Returns a function that returns the state of each watch, ordered by kind, selection and namespace.
-    #[allow(dead_code)] // for whatever shows it
     pub(crate) fn status(&self) -> impl Fn() -> Vec<WatchStatus> + Send + Sync + 'static {
         let all = self.weakly_all();
         move || {

@@ -2,17 +2,19 @@
 //!
 //! Names of objects are shown, but never their contents. Each path is authorized by itself, as `/metrics` is.
 
+mod caches;
 mod log;
 mod query;
 mod queues;
 mod runtime;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use http::header::{ALLOW, CONTENT_TYPE, HeaderValue, X_CONTENT_TYPE_OPTIONS};
 use http::{Method, Request, Response, StatusCode};
 use serde_json::Value;
 
+use crate::cache::WatchStatus;
 use crate::metrics_server::Handlers;
 
 use query::Query;
@@ -23,21 +25,37 @@ const DEFAULT_LIMIT: usize = 1000;
 
 const INDEX: &str = "\
 /debug/queues   keys of each controller's queue: in progress, ready, delayed; ?controller=name, ?limit=1000
+/debug/caches   watches that fill the caches: objects, last data, last error
 /debug/runtime  tokio's workers and tasks, memory of the process
 /debug/log      level and format of the log; PUT ?log-level=debug or ?log-format=json changes them
 Each answers in JSON with ?format=json.
 ";
 
-/// What the endpoints show. Controllers are added when the manager starts.
+/// What the endpoints show. Controllers and caches are added when the manager starts.
 #[derive(Default)]
 pub(crate) struct DebugState {
     queues: Mutex<Vec<ControllerQueue>>,
+    watches: OnceLock<DescribeWatches>,
 }
+
+type DescribeWatches = Box<dyn Fn() -> Vec<WatchStatus> + Send + Sync>;
 
 impl DebugState {
     pub(crate) fn add_queues(&self, queues: impl IntoIterator<Item = ControllerQueue>) {
         let mut known = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
         known.extend(queues);
+    }
+
+    /// Sets the function that describes the watches of the caches.
+    pub(crate) fn set_watches(&self, describe: impl Fn() -> Vec<WatchStatus> + Send + Sync + 'static) {
+        let _ = self.watches.set(Box::new(describe));
+    }
+
+    fn answer_caches(&self) -> Answer {
+        let watches = self.watches.get().map(|describe| describe()).unwrap_or_default();
+        let mut text = String::new();
+        watches.iter().for_each(|watch| caches::write(watch, &mut text));
+        Answer::both(text, watches.iter().map(caches::to_json).collect())
     }
 
     fn answer_queues(&self, query: &Query) -> Answer {
@@ -69,6 +87,10 @@ pub(crate) fn add_endpoints(handlers: &mut Handlers, state: &Arc<DebugState>, is
     let queues = Arc::clone(state);
     add(handlers, "/debug/queues", &[Method::GET], move |_, query| {
         queues.answer_queues(query)
+    });
+    let watches = Arc::clone(state);
+    add(handlers, "/debug/caches", &[Method::GET], move |_, _| {
+        watches.answer_caches()
     });
     add(handlers, "/debug/runtime", &[Method::GET], |_, _| {
         let report = runtime::report();

@@ -201,6 +201,7 @@ impl Run {
             .into_iter()
             .map(|controller| controller.prepare(&resources))
             .collect();
+        debug.set_watches(caches.status());
         debug.add_queues(controllers.iter().map(PreparedController::debug_queue));
         let ready = Arc::new(AtomicBool::new(false));
         // With conversion webhooks there is no `caches` check, because it would deadlock: to list objects stored in

@@ -20,6 +20,7 @@ use crate::support::{Memo, Operator, Place, SOON, Seen, Server, copy, get, memo,
 
 on_both_servers!(
     caches_are_measured,
+    debug_endpoints_show_a_running_manager,
     a_streaming_list_and_small_pages_deliver_all_objects,
 );
 
@@ -65,6 +66,75 @@ async fn caches_are_measured(server: Server) {
         eventually(SOON, || async { metrics.text().contains(&relisted) }).await;
     }
     operator.stop().await.unwrap();
+}
+
+/// A manager with `--enable-debug-endpoints` shows its queues and the watches of its caches.
+async fn debug_endpoints_show_a_running_manager(server: Server) {
+    async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
+        ctx.note(&memo.name_any());
+        match memo.name_any().as_str() {
+            "failing" => Err(rbuilder::Error::new("not today")),
+            "later" => Ok(Action::requeue(Duration::from_secs(3600))),
+            _ => Ok(std::future::pending().await),
+        }
+    }
+    let place = Place::new(server).await;
+    for name in ["failing", "later", "stuck"] {
+        place.create(memo(name, "the contents")).await;
+    }
+    let reserved = ReservedPort::reserve().unwrap();
+    let args = ManagerArgs {
+        watch_namespace: place.namespace.clone(),
+        metrics_bind_address: format!("127.0.0.1:{}", reserved.number()),
+        metrics_secure: false,
+        enable_debug_endpoints: true,
+        ..ManagerArgs::for_tests()
+    };
+    let (address, seen) = (args.metrics_bind_address.clone(), Seen::default());
+    let controller = Controller::new(reconcile, seen.clone()).backoff(SOON * 10, SOON * 10);
+    let manager = Manager::with_client("debug.example.com", place.env.client(), args);
+    let manager = manager.controller(controller).grace_period(Duration::ZERO);
+    let operator = Operator::start(manager);
+    let ask = async |path: &str| {
+        let answer = get(&address, path).await.unwrap_or_default();
+        answer
+            .split_once("\r\n\r\n")
+            .map(|(_, body)| body.to_owned())
+            .unwrap_or_default()
+    };
+    let namespace = &place.namespace;
+    eventually(SOON, || async {
+        let text = ask("/debug/queues").await;
+        let line = |name: &str| {
+            let end = format!(" {namespace}/{name}");
+            text.lines()
+                .find(|line| line.ends_with(&end))
+                .unwrap_or_default()
+                .to_owned()
+        };
+        text.contains("workers 4, in progress 1, ready 0, delayed 2")
+            && line("stuck").starts_with("  in progress for ")
+            && line("failing").starts_with("  due in ")
+            && line("failing").contains(" failures 1 ")
+            && line("later").contains(" failures 0 ")
+            // Objects of the first list keep their priority.
+            && line("later").contains(" priority -100 ")
+            && !text.contains("the contents")
+    })
+    .await;
+    let text = ask("/debug/caches").await;
+    let start = format!(
+        "Memo.controllers.example.com in namespace {namespace}: whole, synced, objects 3, last data "
+    );
+    assert!(text.starts_with(&start), "{text}");
+    let json: serde_json::Value = serde_json::from_str(&ask("/debug/caches?format=json").await).unwrap();
+    assert_eq!(
+        (&json[0]["objects"], &json[0]["need"]),
+        (&json!(3), &json!("atStart")),
+        "{json}"
+    );
+    assert!(ask("/debug/").await.contains("/debug/caches "));
+    assert!(operator.stop().await.is_err(), "a reconcile is stuck");
 }
 
 async fn a_streaming_list_and_small_pages_deliver_all_objects(server: Server) {
