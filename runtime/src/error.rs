@@ -276,6 +276,22 @@ pub enum ManagerError {
         last_error: String,
     },
 
+    /// A cluster that the manager [requires](crate::ClusterConfig::required) was not connected, or its caches not synced, in
+    /// time. No controller was started.
+    #[error("timed out after {} s waiting for the cluster `{cluster}`: {reason}", timeout.as_secs())]
+    ClusterSync {
+        /// The name of the cluster.
+        cluster: String,
+        /// The timeout; see [`cache_sync_timeout`](crate::Manager::cache_sync_timeout).
+        timeout: Duration,
+        /// The last error, such as an unreadable kubeconfig.
+        reason: String,
+    },
+
+    /// Two clusters have the same name. Names must be unique because they are metric labels.
+    #[error("duplicate cluster name `{0}`; give one of them another name")]
+    DuplicateCluster(String),
+
     /// A component of the manager failed, panicked or exited before it was asked to.
     #[error("{part} stopped: {reason}")]
     Part {
@@ -378,6 +394,24 @@ pub enum OwnershipError {
         "`{0}` has no API version and kind and cannot be an owner; use the object that the API server returned"
     )]
     NoKind(String),
+
+    /// The owner is in another cluster than the object. Owner references do not reach other clusters: the garbage collector
+    /// would take the owner for deleted, and delete the object.
+    #[error(
+        "{owner} of {owner_cluster} cannot own {object} in {cluster}: owner references do not reach other clusters; apply \
+         it without an owner and with a label or an annotation that names {owner}, map it back with `Watch::in_cluster`, \
+         and delete it in a finalizer"
+    )]
+    OtherCluster {
+        /// Kind, namespace and name of the object.
+        object: String,
+        /// The cluster of the object.
+        cluster: String,
+        /// Kind, namespace and name of the owner.
+        owner: String,
+        /// The cluster of the owner.
+        owner_cluster: String,
+    },
 
     /// The owner was not read from the API server.
     #[error("{0} has no uid and cannot be an owner; use the object that the API server returned")]

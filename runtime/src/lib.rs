@@ -94,6 +94,7 @@
 //! | watch other objects | [`Watch`], [`Selection`], [`predicate`]; [`trigger`] for events from outside the cluster; [`Request`] with priority and delay |
 //! | work with kinds known only at run time | [`DynamicKind`], [`Controller::dynamic`], [`Manager::discover`], [`Ctx::set_watches`] |
 //! | read from the cache | [`Ctx::cached`], [`Cached`], [`Controller::index`] |
+//! | watch and write to other clusters | [`ClusterConfig`], [`Manager::cluster`], [`Ctx::in_cluster`]; fleets: [`Clusters`] |
 //! | delay what has failed | [`Controller::backoff`], [`rate_limiter`] |
 //! | report status | [`conditions`]; events: [`Ctx::normal`], [`Ctx::warning`], from tasks and webhooks [`EventRecorder`] |
 //! | validate, default and convert objects | [`Webhook`], [`Denied`]; the marker [`webhook`](macro@webhook) |
@@ -126,6 +127,7 @@ mod args;
 mod backoff;
 mod cache;
 mod client;
+mod cluster;
 pub mod conditions;
 mod controller;
 mod ctx;
@@ -240,8 +242,9 @@ pub use action::Action;
 pub use args::{LogFormat, ManagerArgs};
 pub use cache::{Cached, Change, Selection};
 pub use client::ClientService;
+pub use cluster::{Cluster, ClusterConfig, Clusters};
 pub use controller::{
-    ByChange, ByMap, ByOwner, Controller, Maps, MapsLate, Unselected, Watch, Watches, Watching,
+    ByChange, ByFunction, ByMap, ByOwner, Controller, Maps, MapsLate, Unselected, Watch, Watches, Watching,
 };
 pub use ctx::{ActiveWatch, Ctx, Written, set_controller_reference, set_owner_reference};
 pub use error::{BoxError, Error, FieldManagerConflict, ManagerError, OwnedField, OwnershipError, Result};
@@ -275,3 +278,8 @@ struct MetricsGuide;
 #[cfg(all(doctest, feature = "envtest", feature = "fake"))]
 #[doc = include_str!("../../docs/testing.md")]
 struct TestingGuide;
+
+/// Compiles the samples of the guide to other clusters.
+#[cfg(all(doctest, feature = "fake"))]
+#[doc = include_str!("../../docs/other-clusters.md")]
+struct OtherClustersGuide;

@@ -23,10 +23,21 @@ impl<K: Watchable> Cache<K> {
     pub(super) async fn follow(self: Arc<Self>, client: Client, namespace: Option<String>) {
         let (watch, health) = self.add_watch(namespace.clone());
         let client = health.contact.observe(client);
-        let mut events = self.watch_events(client, namespace.as_deref());
+        let start_watch = || self.watch_events(client.clone(), namespace.as_deref());
+        let mut events = start_watch();
         let mut list = PartialList::new(watch);
         let mut synced = false;
-        while let Some(event) = events.next().await {
+        let mut restarted = self.restarted.subscribe();
+        loop {
+            let event = tokio::select! {
+                event = events.next() => event,
+                // The cache owns the sender, so the wait cannot fail.
+                _ = restarted.changed() => {
+                    events = start_watch();
+                    continue;
+                }
+            };
+            let Some(event) = event else { return };
             match event {
                 Ok(event) => self.handle_event(event, namespace.as_deref(), &mut list, &mut synced),
                 Err(error) => self.note_error(&health, &error),

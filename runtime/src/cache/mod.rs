@@ -147,6 +147,8 @@ pub(crate) struct Cache<K: Watchable> {
     handlers: RwLock<Vec<(HandlerId, Handler<K>)>>,
     /// `true` once the watches are no longer needed.
     stopped: watch::Sender<bool>,
+    /// Sent to when the watches are to list the objects again.
+    restarted: watch::Sender<()>,
     unseen: UnseenObjects<K>,
     /// Number of watches that have not delivered their first list.
     unsynced: AtomicUsize,
@@ -168,6 +170,7 @@ impl<K: Watchable> Cache<K> {
             reads_itself: AtomicBool::new(false),
             handlers: RwLock::default(),
             stopped: watch::channel(false).0,
+            restarted: watch::channel(()).0,
             unseen: UnseenObjects::default(),
             unsynced: AtomicUsize::new(0),
             synced: watch::channel(false).0,

@@ -3,7 +3,7 @@
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use futures::FutureExt;
@@ -48,6 +48,8 @@ pub(super) trait AnyCache: Send + Sync {
     fn passed(&self, key: &Key) -> Option<u64>;
     /// Returns whether an object with this metadata is selected.
     fn selects(&self, meta: &ObjectMeta) -> Selects;
+    /// Lets the watches list the objects again.
+    fn restart(&self);
     fn remove_handlers(&self);
     /// Lets the watches exit.
     fn stop_watches(&self);
@@ -147,6 +149,10 @@ impl<K: Watchable> AnyCache for Cache<K> {
         self.matcher.selects(meta)
     }
 
+    fn restart(&self) {
+        self.restarted.send_replace(());
+    }
+
     fn stop_watches(&self) {
         self.stopped.send_replace(true);
     }
@@ -207,9 +213,12 @@ impl EarlyCaches {
 pub(crate) struct Caches(Arc<Registry>);
 
 struct Registry {
+    /// The name of another cluster; `None` for the manager's own.
+    cluster: Option<String>,
     client: Client,
     namespaces: Vec<String>,
-    options: CacheOptions,
+    /// Set before the watches start.
+    options: OnceLock<CacheOptions>,
     /// Sends watches to the manager, which runs them.
     run: mpsc::UnboundedSender<NamedWatch>,
     state: Mutex<State>,
@@ -234,20 +243,46 @@ impl Caches {
         namespaces: Vec<String>,
         options: CacheOptions,
     ) -> (Self, mpsc::UnboundedReceiver<NamedWatch>) {
+        let (caches, watches) = Self::without_options(None, client, namespaces);
+        caches.configure(&options);
+        (caches, watches)
+    }
+
+    /// [`new`](Self::new) for another cluster, whose options are [set](Self::configure) before it is started.
+    pub(crate) fn of_cluster(
+        name: &str,
+        client: Client,
+        namespaces: Vec<String>,
+    ) -> (Self, mpsc::UnboundedReceiver<NamedWatch>) {
+        Self::without_options(Some(name.to_owned()), client, namespaces)
+    }
+
+    fn without_options(
+        cluster: Option<String>,
+        client: Client,
+        namespaces: Vec<String>,
+    ) -> (Self, mpsc::UnboundedReceiver<NamedWatch>) {
         let (run, watches) = mpsc::unbounded_channel();
         let registry = Registry {
+            cluster,
             client,
             namespaces,
-            options,
+            options: OnceLock::new(),
             run,
             state: Mutex::default(),
         };
         (Self(Arc::new(registry)), watches)
     }
 
+    /// Sets the options of all caches, if none are set yet.
+    pub(crate) fn configure(&self, options: &CacheOptions) {
+        let options = self.0.options.get_or_init(|| options.clone());
+        self.all().iter().for_each(|cache| cache.configure(options));
+    }
+
     /// Adds caches that were created before; there must be no others yet.
     pub(crate) fn add_early(&self, EarlyCaches(early): EarlyCaches) {
-        early.values().for_each(|cache| cache.configure(&self.0.options));
+        early.values().for_each(|cache| cache.configure(self.options()));
         self.lock().caches.extend(early);
     }
 
@@ -318,7 +353,9 @@ impl Caches {
             return cache;
         }
         let cache = Arc::new(Cache::new(kind.clone(), selection.clone()));
-        cache.configure(&self.0.options);
+        if let Some(options) = self.0.options.get() {
+            cache.configure(options);
+        }
         if state.closed {
             return cache;
         }
@@ -335,7 +372,7 @@ impl Caches {
     }
 
     pub(crate) fn options(&self) -> &CacheOptions {
-        &self.0.options
+        self.0.options.get_or_init(CacheOptions::default)
     }
 
     /// Returns the namespace of each watch of a cache; `None` is for all namespaces.
@@ -370,13 +407,26 @@ impl Caches {
         invalid.min().map_or(Ok(()), Err)
     }
 
-    /// Runs the watches of all caches, including those created later.
+    /// Runs the watches of all caches, including those created later. Nothing happens if they run already.
     pub(crate) fn start(&self) {
         let mut state = self.lock();
-        state.started = true;
+        if std::mem::replace(&mut state.started, true) {
+            return;
+        }
         for cache in state.caches.values() {
             self.0.run(Arc::clone(cache));
         }
+    }
+
+    /// Lets all watches list their objects again, as another server has others.
+    pub(crate) fn restart(&self) {
+        self.all().iter().for_each(|cache| cache.restart());
+    }
+
+    /// Returns `true` if a cache of any kind has an object with this key and uid.
+    pub(crate) fn has_object(&self, key: &Key, uid: &str) -> bool {
+        let has = |meta: ObjectMeta| meta.uid.as_deref() == Some(uid);
+        self.all().iter().any(|cache| cache.meta_of(key).is_some_and(has))
     }
 
     /// Returns a function that returns all caches, and keeps none of them.
@@ -392,6 +442,11 @@ impl Caches {
 
     pub(super) fn all(&self) -> Vec<Arc<dyn AnyCache>> {
         self.lock().caches.values().cloned().collect()
+    }
+
+    /// Returns the name of the cluster, unless it is the manager's own.
+    pub(crate) fn cluster(&self) -> Option<&str> {
+        self.0.cluster.as_deref()
     }
 
     /// Returns `true` once new watches are no longer run.

@@ -8,6 +8,8 @@ use crate::object::{Key, Watchable};
 
 /// The numbers of one cache at one moment.
 pub(crate) struct CacheStats {
+    /// The name of another cluster; empty for the manager's own.
+    pub(crate) cluster: String,
     /// Kind and group, such as `Deployment.apps`.
     pub(crate) kind: String,
     /// `metadata` if only metadata is kept, otherwise `whole`.
@@ -33,6 +35,7 @@ impl<K: Watchable> Cache<K> {
         let objects = self.read();
         let ages = objects.watches().map(|watch| watch.contact.age());
         CacheStats {
+            cluster: String::new(),
             kind: self.kind.group_kind(),
             content: content_of::<K>(),
             selection: self.selection.to_string(),

@@ -74,6 +74,17 @@ impl FlowControl {
         });
     }
 
+    /// Returns a limit of the same rate with tokens of its own, for another API server.
+    pub(crate) fn separate(&self) -> Self {
+        let limit = self.lock().as_ref().map(|limit| Limit {
+            rate: limit.rate,
+            burst: limit.burst,
+            bucket: TokenBucket::full(limit.burst, Instant::now()),
+            logged: None,
+        });
+        Self(Arc::new(Mutex::new(limit)))
+    }
+
     /// Returns a service with this limit.
     pub(super) fn limit<S>(&self, inner: S) -> Limited<S> {
         let flow_control = self.clone();

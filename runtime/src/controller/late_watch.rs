@@ -45,9 +45,10 @@ impl<S: Send + Sync + 'static> Ctx<S> {
         W: Watchable,
         M: MapsLate<W, S>,
     {
-        self.check_may_change_watches("add")?;
-        let mut late_watches = self.lock_late_watches();
-        let (_, watching) = self.add_watch(&mut late_watches, name.into(), watch)?;
+        let watched = watch.watched_context(self);
+        watched.check_may_change_watches("add")?;
+        let mut late_watches = watched.lock_late_watches();
+        let (_, watching) = watched.add_watch(&mut late_watches, name.into(), watch)?;
         Ok(watching)
     }
 
@@ -98,7 +99,8 @@ impl<S: Send + Sync + 'static> Ctx<S> {
         active
     }
 
-    /// Adds a watch, unless there is one of this name, kind and selection. Returns what identifies it.
+    /// Adds a watch in the cluster of this context, unless there is one of this name, kind and selection. Returns what
+    /// identifies it.
     ///
     /// The lock of `late_watches` is held until the watch is subscribed, so that a concurrent call with the same name
     /// returns only after that.
@@ -121,6 +123,7 @@ impl<S: Send + Sync + 'static> Ctx<S> {
             cache.assume_synced();
             return Ok((id, Watching { cache }));
         };
+        self.check_cluster_of(&watch)?;
         if late_watches.contains_key(&id)
             && let Some(cache) = caches.find(kind, selection)
         {
@@ -176,6 +179,26 @@ impl<S: Send + Sync + 'static> Ctx<S> {
             self.remove_watch(name, watch);
         }
         Ok(is_removed)
+    }
+
+    /// Checks that a watch can be one of the cluster of this context.
+    fn check_cluster_of<W: Watchable, M: MapsLate<W, S>>(&self, watch: &Watch<W, M>) -> Result<(), Error> {
+        let (kind, ..) = watch.watched();
+        if let Some(cluster) = self.cluster().filter(|_| M::BY_OWNER) {
+            return Err(Error::terminal(format!(
+                "owner references do not reach other clusters: watch {} in the cluster `{}` with `Watch::mapped`",
+                kind.describe(),
+                cluster.name()
+            )));
+        }
+        match watch.cluster() {
+            Some(cluster) if self.cluster() != Some(cluster) => Err(Error::terminal(format!(
+                "the watch of {} is in the cluster `{}`: add it to the set of that cluster, with `set_watches` of its context",
+                kind.describe(),
+                cluster.name()
+            ))),
+            _ => Ok(()),
+        }
     }
 
     fn remove_watch(&self, name: &str, watch: LateWatch) {

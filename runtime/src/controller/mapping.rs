@@ -43,9 +43,18 @@ pub trait Maps<K: Watchable, W: Watchable, S>: MapsLate<W, S> {
 /// A [`Maps`] whose target kind is checked at run time, for [`Ctx::watch`](crate::Ctx::watch): the type of a context
 /// does not name the controller's kind. Sealed.
 pub trait MapsLate<W: Watchable, S>: sealed::Sealed + Send + Sync + Sized + 'static {
+    /// `true` if owner references decide, which do not reach other clusters.
+    #[doc(hidden)]
+    const BY_OWNER: bool = false;
+
     #[doc(hidden)]
     fn keys_for(self, target: &WatchTarget) -> Result<Keys<W, S>, Error>;
 }
+
+/// A mapping by a function, which works across clusters. Sealed.
+pub trait ByFunction: sealed::Sealed {}
+impl<K, S, F> ByFunction for ByMap<K, S, F> {}
+impl<K, S, F> ByFunction for ByChange<K, S, F> {}
 
 /// The kind of a controller; public only because a sealed trait names it.
 #[doc(hidden)]
@@ -105,6 +114,8 @@ impl<K: Watchable, W: Watchable, S: 'static> Maps<K, W, S> for ByOwner {
 }
 
 impl<W: Watchable, S: 'static> MapsLate<W, S> for ByOwner {
+    const BY_OWNER: bool = true;
+
     fn keys_for(self, target: &WatchTarget) -> Result<Keys<W, S>, Error> {
         Ok(self.keys(target.group_kind().clone()))
     }

@@ -28,7 +28,8 @@ use kube::{Client, ResourceExt};
 use crate::action::Action;
 use crate::backoff::Backoff;
 use crate::cache::{Cache, CacheEvent, Caches, Change, Index, Need, Selection};
-use crate::ctx::{Ctx, WatchTarget};
+use crate::cluster::{Cluster, Clusters};
+use crate::ctx::{ClusterLinks, Ctx, WatchTarget};
 use crate::deadline::scale;
 use crate::debug::ControllerQueue;
 use crate::error::{BoxError, Error, ManagerError};
@@ -45,7 +46,7 @@ use crate::request::Request;
 use crate::shutdown::Shutdown;
 
 pub use late_watch::{Watches, Watching};
-pub use mapping::{ByChange, ByMap, ByOwner, Maps, MapsLate};
+pub use mapping::{ByChange, ByFunction, ByMap, ByOwner, Maps, MapsLate};
 use unselected::Departures;
 pub use unselected::Unselected;
 pub use watch::Watch;
@@ -239,6 +240,38 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
     pub fn watch<W: Watchable, M: Maps<K, W, S>>(mut self, watch: Watch<W, M>) -> Self {
         self.watches
             .push(Box::new(|kind, queue, ctx| watch.subscribe(kind, queue, ctx)));
+        self
+    }
+
+    /// Watches objects of every other cluster of the manager, those that are [added](crate::Clusters::add) later included,
+    /// with the watch that `watch` returns for the cluster.
+    ///
+    /// ```no_run
+    /// # use std::sync::Arc;
+    /// # use k8s_openapi::api::core::v1::{ConfigMap, Node};
+    /// # use rbuilder::{Action, Cluster, Controller, Ctx, ObjectRef, Result, Watch};
+    /// # async fn reconcile(object: Arc<ConfigMap>, ctx: Ctx<()>) -> Result { Ok(Action::await_change()) }
+    /// /// Reconciles the ConfigMap with the name of the cluster when a node of it changes.
+    /// let controller = Controller::new(reconcile, ()).watch_clusters(|cluster: &Cluster| {
+    ///     let settings = ObjectRef::<ConfigMap>::new(cluster.name()).within("fleet");
+    ///     Watch::mapped(move |_: &Node, _: &Ctx<()>| vec![settings.clone()])
+    /// });
+    /// ```
+    pub fn watch_clusters<W, M>(
+        mut self,
+        watch: impl Fn(&Cluster) -> Watch<W, M> + Send + Sync + 'static,
+    ) -> Self
+    where
+        W: Watchable,
+        M: Maps<K, W, S> + ByFunction,
+    {
+        self.watches.push(Box::new(|kind, queue, ctx| {
+            let (kind, queue, clusters) = (kind.clone(), Arc::clone(queue), ctx.clusters().clone());
+            let ctx = ctx.clone();
+            clusters.on_added(move |cluster| {
+                watch(cluster).in_cluster(cluster).subscribe(&kind, &queue, &ctx);
+            });
+        }));
         self
     }
 
@@ -530,6 +563,8 @@ pub(crate) struct ManagerResources<'a> {
     pub(crate) fence: Option<Fence>,
     pub(crate) caches: &'a Caches,
     pub(crate) kinds: Kinds,
+    /// The other clusters.
+    pub(crate) clusters: Clusters,
     pub(crate) metrics: Metrics,
     /// Tells event publishers to send what is queued and exit.
     pub(crate) stop_events: Shutdown,
@@ -624,6 +659,12 @@ impl<K: Watchable, S: Send + Sync + 'static> AnyController for Controller<K, S> 
             caches.clone(),
             shared.kinds.clone(),
             Some(WatchTarget::new(&kind, &queue)),
+            ClusterLinks {
+                clusters: shared.clusters.clone(),
+                fence: fence.clone(),
+                metrics: shared.metrics.clone(),
+                stop_events: Some(shared.stop_events.clone()),
+            },
         );
         ctx.add_kind(&kind);
         kinds.into_iter().for_each(|kind| shared.kinds.add(kind));

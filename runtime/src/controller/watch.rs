@@ -7,8 +7,9 @@ use kube::api::DynamicObject;
 use kube::core::PartialObjectMeta;
 use kube::runtime::reflector::ObjectRef;
 
-use super::mapping::{ByChange, ByMap, ByOwner, Keys, KindOf, Maps, MapsLate, call_back};
+use super::mapping::{ByChange, ByFunction, ByMap, ByOwner, Keys, KindOf, Maps, MapsLate, call_back};
 use crate::cache::{Cache, CacheEvent, Change, HandlerId, Need, Selection};
+use crate::cluster::Cluster;
 use crate::ctx::{Ctx, WatchTarget};
 use crate::error::Error;
 use crate::object::{DynamicKind, Key, Kind, Object, Watchable};
@@ -40,6 +41,8 @@ pub struct Watch<W: Watchable, M = ByOwner> {
     selection: Selection,
     need: Need,
     filter: Option<Predicate<W>>,
+    /// `None` for the manager's own cluster.
+    cluster: Option<Cluster>,
     map: M,
 }
 
@@ -146,6 +149,28 @@ where
     }
 }
 
+impl<W: Watchable, M: ByFunction> Watch<W, M> {
+    /// Watches the objects of another cluster.
+    ///
+    /// The mapping function returns objects of the controller, which are in the manager's own cluster, and its context is the
+    /// one of that cluster. The start does not wait for the watch. While the cluster is lost, the watch is retried, and
+    /// delivers afterwards what has changed meanwhile.
+    ///
+    /// Owner references do not reach other clusters, so only watches with a mapping function can be there:
+    ///
+    /// ```compile_fail,E0599
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use rbuilder::{Cluster, Watch};
+    /// # fn watch(edge: &Cluster) {
+    /// let watch = Watch::<ConfigMap>::owned().in_cluster(edge);
+    /// # }
+    /// ```
+    pub fn in_cluster(mut self, cluster: &Cluster) -> Self {
+        self.cluster = Some(cluster.clone());
+        self
+    }
+}
+
 impl<W: Watchable, M> Watch<W, M> {
     fn new(kind: Kind<W>, map: M) -> Self {
         Self {
@@ -153,6 +178,7 @@ impl<W: Watchable, M> Watch<W, M> {
             selection: Selection::all(),
             need: Need::AtStart,
             filter: None,
+            cluster: None,
             map,
         }
     }
@@ -208,10 +234,15 @@ impl<W: Watchable, M> Watch<W, M> {
     ) where
         M: Maps<K, W, S>,
     {
-        let cache = ctx.caches().of_needed(&self.kind, &self.selection, self.need);
-        ctx.add_kind(&self.kind);
+        let watched = self.watched_context(ctx);
+        let cache = watched.caches().of_needed(&self.kind, &self.selection, self.need);
+        watched.add_kind(&self.kind);
         let keys = self.map.keys_of(&KindOf(kind.clone()));
-        enqueue_changes(&cache, self.filter, keys, Arc::clone(queue), ctx.clone());
+        let contexts = Contexts {
+            own: ctx.clone(),
+            watched,
+        };
+        enqueue_changes(&cache, self.filter, keys, Arc::clone(queue), contexts);
     }
 
     /// [`subscribe`](Self::subscribe) for a controller that is already running.
@@ -227,7 +258,24 @@ impl<W: Watchable, M> Watch<W, M> {
         ctx.add_kind(&self.kind);
         let keys = self.map.keys_for(target)?;
         let queue = Arc::clone(target.queue());
-        Ok(enqueue_changes(cache, self.filter, keys, queue, ctx.clone()))
+        let contexts = Contexts {
+            own: ctx.in_own_cluster(),
+            watched: ctx.clone(),
+        };
+        Ok(enqueue_changes(cache, self.filter, keys, queue, contexts))
+    }
+
+    /// Returns the cluster, unless it is the one of the context.
+    pub(crate) fn cluster(&self) -> Option<&Cluster> {
+        self.cluster.as_ref()
+    }
+
+    /// Returns the context in the cluster that is watched.
+    pub(crate) fn watched_context<S>(&self, ctx: &Ctx<S>) -> Ctx<S> {
+        match &self.cluster {
+            Some(cluster) => ctx.in_cluster(cluster),
+            None => ctx.clone(),
+        }
     }
 
     /// Returns the kind and selection that identify the cache to watch, and the need for it.
@@ -236,22 +284,30 @@ impl<W: Watchable, M> Watch<W, M> {
     }
 }
 
+/// The contexts of a watch, which are the same in the manager's own cluster.
+struct Contexts<S> {
+    /// The context of mapping functions: they return objects of the manager's own cluster.
+    own: Ctx<S>,
+    /// The context in the cluster of the watched objects.
+    watched: Ctx<S>,
+}
+
 fn enqueue_changes<W: Watchable, S: Send + Sync + 'static>(
     cache: &Cache<W>,
     filter: Option<Predicate<W>>,
     keys: Keys<W, S>,
     queue: Arc<Workqueue<Key>>,
-    ctx: Ctx<S>,
+    Contexts { own, watched }: Contexts<S>,
 ) -> HandlerId {
     let kind = cache.kind().clone();
     cache.subscribe(Box::new(move |event| {
         let (mut requests, priority) = match event {
             CacheEvent::Change(change) if !passes_filter(filter.as_ref(), change) => return,
-            CacheEvent::Change(change) => (keys.of_change(change, &kind, &ctx), priority_of_change(change)),
+            CacheEvent::Change(change) => (keys.of_change(change, &kind, &own), priority_of_change(change)),
             CacheEvent::Undecodable { old, new, initial } => {
-                ctx.record_undecodable(&kind, new);
+                watched.record_undecodable(&kind, new);
                 let last = old.clone().map(Change::Deleted);
-                let mut requests = last.map_or_else(Vec::new, |last| keys.of_change(&last, &kind, &ctx));
+                let mut requests = last.map_or_else(Vec::new, |last| keys.of_change(&last, &kind, &own));
                 requests.append(&mut keys.of_metadata(new));
                 (requests, priority_of(*initial))
             }

@@ -29,6 +29,7 @@ impl<S> Ctx<S> {
         owner: &O,
         mut child: C,
     ) -> Result<C, Error> {
+        self.check_owner_cluster(owner, &child)?;
         let kind = self.kind_of(&child).await?;
         own(owner, &mut child, &kind)?;
         if let Some(existing) = self.find_whole(&kind, &child) {

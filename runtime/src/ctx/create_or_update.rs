@@ -95,6 +95,7 @@ impl<S> Ctx<S> {
         mut object: K,
         mutate: impl FnOnce(&mut K),
     ) -> Result<Written<K>, Error> {
+        self.check_owner_cluster(owner, &object)?;
         let kind = self.kind_of(&object).await?;
         own(owner, &mut object, &kind)?;
         let mutate = |object: &mut K| {

@@ -6,6 +6,7 @@ mod create;
 mod create_or_update;
 mod delete;
 mod dynamic;
+mod in_cluster;
 mod ownership;
 mod patch;
 mod similar;
@@ -23,7 +24,8 @@ use kube::{Api, Client, Resource, ResourceExt};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::cache::{CacheOptions, Cached, Caches, Index, Selection, UndecodableEntry};
+use crate::cache::{Cache, CacheOptions, Cached, Caches, Index, Selection, UndecodableEntry};
+use crate::cluster::Cluster;
 use crate::error::{Error, FieldManagerConflict};
 use crate::events::{EventSender, new_event, new_event_channel};
 use crate::kinds::Kinds;
@@ -35,6 +37,8 @@ use crate::object::{
 
 use applied::{AppliedObjects, BodyHash};
 pub use create_or_update::Written;
+pub(crate) use in_cluster::ClusterLinks;
+use in_cluster::OtherCluster;
 pub use ownership::{set_controller_reference, set_owner_reference};
 pub use watch_target::ActiveWatch;
 pub(crate) use watch_target::{GroupKind, LateWatch, LateWatches, LateWatchesById, WatchTarget};
@@ -58,10 +62,13 @@ struct Shared {
     caches: Caches,
     kinds: Kinds,
     /// The kind and queue for watches added at run time; `None` in a test.
-    watch_target: Option<WatchTarget>,
+    watch_target: Option<Arc<WatchTarget>>,
     /// The watches added at run time.
     late_watches: LateWatches,
     applied: AppliedObjects,
+    links: ClusterLinks,
+    /// `None` in the manager's own cluster.
+    other_cluster: Option<OtherCluster>,
 }
 
 impl<S> Clone for Ctx<S> {
@@ -103,7 +110,9 @@ impl<S> Ctx<S> {
         tokio::spawn(waiting.publish(client.clone(), reporter, std::future::pending()));
         // The watches of these caches are never run; the caches hold what `caching` adds.
         let (caches, _) = Caches::new(client.clone(), Vec::new(), CacheOptions::default());
-        Self::for_controller(client, controller, state, sender, caches, Kinds::default(), None)
+        let links = ClusterLinks::of_test();
+        let kinds = Kinds::default();
+        Self::for_controller(client, controller, state, sender, caches, kinds, None, links)
     }
 
     /// Adds objects to the cache of their kind, as if they had been watched; for a context created with
@@ -137,6 +146,7 @@ impl<S> Ctx<S> {
         caches: Caches,
         kinds: Kinds,
         watch_target: Option<WatchTarget>,
+        links: ClusterLinks,
     ) -> Self {
         let applied = AppliedObjects::new(caches.options().applied_bytes);
         let shared = Shared {
@@ -145,9 +155,11 @@ impl<S> Ctx<S> {
             events,
             caches,
             kinds,
-            watch_target,
+            watch_target: watch_target.map(Arc::new),
             late_watches: LateWatches::default(),
             applied,
+            links,
+            other_cluster: None,
         };
         Self {
             shared: Arc::new(shared),
@@ -161,7 +173,7 @@ impl<S> Ctx<S> {
     }
 
     pub(crate) fn watch_target(&self) -> Option<&WatchTarget> {
-        self.shared.watch_target.as_ref()
+        self.shared.watch_target.as_deref()
     }
 
     pub(crate) fn late_watches(&self) -> &LateWatches {
@@ -190,7 +202,8 @@ impl<S> Ctx<S> {
     /// `ctx.cached::<PartialObjectMeta<Deployment>>()`. To query the API server, use [`api`](Self::api).
     ///
     /// # Errors
-    /// A terminal error when the manager has no such cache.
+    /// A terminal error when the manager has no such cache; in [another cluster](Self::in_cluster), an error while the
+    /// cache is not synced.
     pub fn cached<K: Object>(&self) -> Result<Cached<K>, Error> {
         self.cached_selection(&Selection::all())
     }
@@ -209,9 +222,19 @@ impl<S> Ctx<S> {
         selection: &Selection,
         form: &str,
     ) -> Result<Cached<K>, Error> {
-        let found = self.shared.caches.find(&kind, selection).map(Cached::new);
-        found.ok_or_else(|| {
+        let found = self.shared.caches.find(&kind, selection);
+        if let (Some(cache), Some(cluster)) = (&found, self.cluster()) {
+            check_synced(cache, cluster)?;
+        }
+        found.map(Cached::new).ok_or_else(|| {
             let (name, described) = (kind.name(), kind.describe());
+            if let Some(cluster) = self.cluster() {
+                return Error::terminal(format!(
+                    "no cache for {described} in the cluster `{}`: call `cached` of the `Cluster` once at the start, or \
+                     query the API server with `api` of this context",
+                    cluster.name(),
+                ));
+            }
             let advice = match form {
                 "" => format!("`.reads::<{name}>()`"),
                 _ => "a watch of this kind".to_owned(),
@@ -429,6 +452,22 @@ impl<S> Ctx<S> {
             ..PatchParams::apply(&self.shared.controller)
         }
     }
+}
+
+/// # Errors
+/// When the first list of a cache in another cluster has not been received.
+fn check_synced<K: Watchable>(cache: &Cache<K>, cluster: &Cluster) -> Result<(), Error> {
+    if cache.is_synced() {
+        return Ok(());
+    }
+    let (kind, name) = (cache.kind().describe(), cluster.name());
+    let reason = match cluster.check() {
+        Ok(()) => format!("last error: {}", cache.last_error()),
+        Err(error) => error.to_string(),
+    };
+    Err(Error::new(format!(
+        "the cache of {kind} in the cluster `{name}` is not synced yet: {reason}"
+    )))
 }
 
 /// Names managers and fields if other field managers are the reason that an apply was refused.

@@ -112,7 +112,7 @@ impl Fence {
 
     /// Opens the fence until this time, or moves it there. Returns `false` if the lease has lapsed, also before this
     /// call, or the fence is closed.
-    pub(super) fn extend(&self, until: Instant) -> bool {
+    pub(crate) fn extend(&self, until: Instant) -> bool {
         let (now, until) = (self.ms_at(Instant::now()), self.ms_at(until));
         self.update(|before| match before {
             LOST | CLOSED => None,

@@ -22,6 +22,7 @@ use tower::{Layer, Service};
 use crate::args::ManagerArgs;
 use crate::cache::{CacheOptions, Cached, EarlyCaches, Selection};
 use crate::client::{ClientService, ClientSettings, add_layer, new_manager_client};
+use crate::cluster::{Cluster, ClusterConfig, Clusters};
 use crate::controller::{AnyController, Controller};
 use crate::debug::{DebugState, add_endpoints};
 use crate::error::{BoxError, Error, ManagerError};
@@ -83,6 +84,9 @@ pub struct Manager {
     webhook_memory: Option<usize>,
     args: ManagerArgs,
     controllers: Vec<Box<dyn AnyController>>,
+    clusters: Clusters,
+    /// The name of two clusters.
+    duplicate_cluster: Option<String>,
     tasks: Vec<Task>,
     /// The events recorded outside of controllers, by the name of the recorder.
     events: Vec<(String, WaitingEvents)>,
@@ -175,6 +179,8 @@ impl Manager {
             webhook_memory: None,
             args,
             controllers: Vec::new(),
+            clusters: Clusters::default(),
+            duplicate_cluster: None,
             tasks: Vec::new(),
             events: Vec::new(),
             routes: Routes::default(),
@@ -229,6 +235,37 @@ impl Manager {
     ) -> Self {
         self.controllers.push(Box::new(controller));
         self
+    }
+
+    /// Adds another cluster, and returns it for the state of a controller and for its watches.
+    ///
+    /// The manager's own cluster is the one of its leader election and of the objects that its controllers reconcile. It
+    /// starts without the other clusters, unless they are [required](ClusterConfig::required), and goes on when one is lost:
+    /// watches of it are retried, and requests to it fail. They are in no readiness check.
+    ///
+    /// ```no_run
+    /// # use rbuilder::{ClusterConfig, Manager, ManagerArgs, Result};
+    /// # async fn run() -> Result<()> {
+    /// let mut manager = Manager::new("da1d9c86.example.com", ManagerArgs::default()).await?;
+    /// let edge = manager.cluster(ClusterConfig::from_kubeconfig("edge", "/etc/edge/kubeconfig"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    pub fn cluster(&mut self, config: ClusterConfig) -> Cluster {
+        let known = self.clusters.list();
+        let cluster = self.clusters.add(config);
+        if known.contains(&cluster) {
+            self.duplicate_cluster = Some(cluster.name().to_owned());
+        }
+        cluster
+    }
+
+    /// Returns the other clusters, to add and remove some while the manager runs.
+    pub fn clusters(&self) -> Clusters {
+        self.clusters.clone()
     }
 
     /// Adds a background task.
@@ -734,6 +771,9 @@ impl Manager {
     }
 
     fn check_controllers(&self) -> Result<(), ManagerError> {
+        if let Some(name) = &self.duplicate_cluster {
+            return Err(ManagerError::DuplicateCluster(name.clone()));
+        }
         let mut names: Vec<&str> = self
             .controllers
             .iter()

@@ -19,6 +19,7 @@ use super::Manager;
 use crate::args::ManagerArgs;
 use crate::cache::{Caches, NamedWatch};
 use crate::client::ClientSettings;
+use crate::cluster::{ClusterPart, ClusterServices, Clusters};
 use crate::controller::{ManagerResources, PreparedController};
 use crate::deadline::deadline_after;
 use crate::error::{Error, ManagerError};
@@ -81,6 +82,7 @@ pub(super) struct Run {
     stale_after: Duration,
     lease: LeaseTimes,
     caches: Caches,
+    clusters: Clusters,
     /// Controllers that have not been started.
     controllers: Vec<PreparedController>,
     tasks: Vec<Task>,
@@ -110,10 +112,15 @@ struct Phases {
     work: Phase,
     /// Watches to run, sent by caches as they are created.
     to_watch: mpsc::UnboundedReceiver<NamedWatch>,
+    /// Parts of other clusters to run.
+    cluster_parts: mpsc::UnboundedReceiver<ClusterPart>,
 }
 
 impl Phases {
-    fn new(to_watch: mpsc::UnboundedReceiver<NamedWatch>) -> Self {
+    fn new(
+        to_watch: mpsc::UnboundedReceiver<NamedWatch>,
+        cluster_parts: mpsc::UnboundedReceiver<ClusterPart>,
+    ) -> Self {
         Self {
             recorders: Phase::default(),
             servers: Phase::default(),
@@ -121,11 +128,12 @@ impl Phases {
             watches: Phase::default(),
             work: Phase::default(),
             to_watch,
+            cluster_parts,
         }
     }
 
     /// Resolves when any component exits, which none should do before shutdown. Until then, starts the watches of new
-    /// caches.
+    /// caches, and the parts of other clusters.
     async fn failed(&mut self) -> ManagerError {
         loop {
             tokio::select! {
@@ -135,6 +143,10 @@ impl Phases {
                 failure = self.watches.failed() => return failure,
                 failure = self.work.failed() => return failure,
                 Some((name, watch)) = self.to_watch.recv() => self.watches.spawn_finite(name, watch),
+                Some(part) = self.cluster_parts.recv() => match part {
+                    ClusterPart::Watches(name, watches) => self.watches.spawn_finite(name, watches),
+                    ClusterPart::Events(name, events) => self.events.spawn_finite(name, events.map(Ok)),
+                },
             }
         }
     }
@@ -143,6 +155,7 @@ impl Phases {
 impl Drop for Run {
     fn drop(&mut self) {
         self.caches.close();
+        self.clusters.close();
         // Ends the watchdog, also if no elector was started.
         if let Some(fence) = &self.fence {
             fence.close();
@@ -163,6 +176,8 @@ impl Run {
             webhook_memory,
             args,
             controllers,
+            clusters,
+            duplicate_cluster: _,
             tasks,
             events,
             routes,
@@ -185,15 +200,27 @@ impl Run {
         let (stop_events, events_stopped) = new_shutdown();
         let (stop_recorders, recorders_stopped) = new_shutdown();
         let (stop_servers, servers_stopped) = new_shutdown();
+        let (run, cluster_parts) = mpsc::unbounded_channel();
+        clusters.provide(ClusterServices {
+            own: client.clone(),
+            metrics: metrics.clone(),
+            caches: caches.clone(),
+            client: client_settings.clone(),
+            stale_after,
+            run,
+        });
         let (caches, to_watch) = Caches::new(client.clone(), args.namespaces(), caches);
         caches.add_early(early_caches);
-        metrics.measure_caches(caches.stats());
+        let (own, others) = (caches.stats(), clusters.stats());
+        metrics.measure_caches(move || own().into_iter().chain(others()).collect());
+        metrics.measure_clusters(clusters.connections());
         let resources = ManagerResources {
             leader_client,
             client: client.clone(),
             fence: fence.clone(),
             caches: &caches,
             kinds,
+            clusters: clusters.clone(),
             metrics: metrics.clone(),
             stop_events: events_stopped.clone(),
         };
@@ -226,7 +253,7 @@ impl Run {
                 async move { readiness.check().await }
             });
         }
-        let (queues, phases) = (Vec::new(), Phases::new(to_watch));
+        let (queues, phases) = (Vec::new(), Phases::new(to_watch, cluster_parts));
         Self {
             id,
             client,
@@ -251,6 +278,7 @@ impl Run {
             stale_after,
             lease,
             caches,
+            clusters,
             controllers,
             tasks,
             recorded: events,
@@ -280,7 +308,7 @@ impl Run {
     }
 
     async fn start_phases(&mut self) -> Result<(), ManagerError> {
-        let selections = self.caches.check();
+        let selections = self.caches.check().and_then(|()| self.clusters.check());
         selections.map_err(|(kind, reason)| ManagerError::Selection { kind, reason })?;
         self.start_recorders();
         self.start_servers().await?;
@@ -432,16 +460,35 @@ impl Run {
         let report = self.caches.clone().report_stale(self.stale_after);
         let report = report.map(|()| Err(Error::new("the report has ended")));
         self.phases.watches.spawn("the report on watches", report);
+        self.clusters.start();
         let timeout = self.sync_timeout;
+        let all = async {
+            self.caches.synced().await;
+            self.clusters.required_synced().await;
+        };
         tokio::select! {
-            synced = tokio::time::timeout(timeout, self.caches.synced()) => match synced {
-                Ok(()) => Ok(()),
-                Err(_) => {
-                    let (kind, last_error) = self.caches.first_unsynced().unwrap_or_default();
-                    Err(ManagerError::CacheSync { kind, timeout, last_error })
-                }
-            },
+            synced = tokio::time::timeout(timeout, all) => synced.map_err(|_| self.describe_unsynced()),
             failure = self.phases.failed() => Err(failure),
+        }
+    }
+
+    /// Returns the error about a cache, or else a required cluster, that is not synced in time.
+    fn describe_unsynced(&self) -> ManagerError {
+        let timeout = self.sync_timeout;
+        match (self.caches.first_unsynced(), self.clusters.first_unsynced()) {
+            (None, Some((cluster, reason))) => ManagerError::ClusterSync {
+                cluster,
+                timeout,
+                reason,
+            },
+            (unsynced, _) => {
+                let (kind, last_error) = unsynced.unwrap_or_default();
+                ManagerError::CacheSync {
+                    kind,
+                    timeout,
+                    last_error,
+                }
+            }
         }
     }
 
@@ -487,6 +534,7 @@ impl Run {
     pub(super) async fn shut_down(&mut self, grace: Duration) -> Result<(), ManagerError> {
         let deadline = deadline_after(Instant::now(), grace);
         self.phases.to_watch.close();
+        self.phases.cluster_parts.close();
         for queue in &self.queues {
             queue.close();
         }

@@ -8,24 +8,25 @@ use super::registry::{Family, Registry};
 use crate::cache::CacheStats;
 use crate::object::Key;
 
-const LABELS: [&str; 3] = ["kind", "content", "selection"];
+/// `cluster` is empty for the manager's own cluster, which Prometheus takes for a label that is absent.
+const LABELS: [&str; 4] = ["kind", "content", "selection", "cluster"];
 
 /// The families of all caches. Clones share them.
 #[derive(Clone)]
 pub(super) struct Families {
-    objects: Family<Gauge, 3>,
-    bytes: Family<Gauge, 3>,
-    since_contact: Family<Gauge, 3>,
-    own_writes: Family<Gauge, 3>,
-    relists: Family<Counter, 3>,
-    watch_errors: Family<Counter, 3>,
-    undecodable: Family<Gauge, 1>,
+    objects: Family<Gauge, 4>,
+    bytes: Family<Gauge, 4>,
+    since_contact: Family<Gauge, 4>,
+    own_writes: Family<Gauge, 4>,
+    relists: Family<Counter, 4>,
+    watch_errors: Family<Counter, 4>,
+    undecodable: Family<Gauge, 2>,
     /// The labels that have been set.
     known: Arc<Mutex<BTreeSet<Labels>>>,
 }
 
 /// The values of [`LABELS`].
-type Labels = (String, &'static str, String);
+type Labels = (String, &'static str, String, String);
 
 impl Families {
     pub(super) fn register(registry: &Registry) -> Self {
@@ -64,7 +65,7 @@ impl Families {
             undecodable: registry.own(
                 "rbuilder_undecodable_objects",
                 "Number of stored objects of a kind that cannot be decoded into its Rust type and are left out.",
-                ["kind"],
+                ["kind", "cluster"],
                 &[],
             ),
             known: Arc::default(),
@@ -79,18 +80,23 @@ impl Families {
             .iter()
             .map(|labels| (labels.clone(), Total::default()))
             .collect();
-        let mut undecodable: BTreeMap<String, HashSet<Key>> = BTreeMap::new();
+        let mut undecodable: BTreeMap<(String, String), HashSet<Key>> = BTreeMap::new();
         for cache in caches {
             undecodable
-                .entry(cache.kind.clone())
+                .entry((cache.kind.clone(), cache.cluster.clone()))
                 .or_default()
                 .extend(cache.undecodable.iter().cloned());
-            let labels = (cache.kind.clone(), cache.content, cache.selection.clone());
+            let labels = (
+                cache.kind.clone(),
+                cache.content,
+                cache.selection.clone(),
+                cache.cluster.clone(),
+            );
             totals.entry(labels).or_default().add(&cache);
         }
-        for ((kind, content, selection), total) in totals {
-            let labels = [kind.as_str(), content, selection.as_str()];
-            known.insert((kind.clone(), content, selection.clone()));
+        for ((kind, content, selection, cluster), total) in totals {
+            let labels = [kind.as_str(), content, selection.as_str(), cluster.as_str()];
+            known.insert((kind.clone(), content, selection.clone(), cluster.clone()));
             self.objects.with(labels).set(total.objects as f64);
             self.bytes.with(labels).set(total.bytes as f64);
             self.since_contact.with(labels).set(total.since_contact);
@@ -101,8 +107,9 @@ impl Families {
                 self.watch_errors.with(labels).set(total.watch_errors as f64);
             }
         }
-        for (kind, keys) in undecodable {
-            self.undecodable.with([kind.as_str()]).set(keys.len() as f64);
+        for ((kind, cluster), keys) in undecodable {
+            let undecodable = self.undecodable.with([kind.as_str(), cluster.as_str()]);
+            undecodable.set(keys.len() as f64);
         }
     }
 }

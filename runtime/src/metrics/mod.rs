@@ -39,6 +39,7 @@
 //! | tokio runtime | `tokio_workers`, `tokio_alive_tasks`, `tokio_global_queue_depth` |
 //! | dropped events | `rbuilder_events_dropped_total` |
 //! | caches | `rbuilder_cache_` |
+//! | other clusters | `rbuilder_cluster_connected` |
 //! | stored objects that cannot be decoded | `rbuilder_undecodable_objects` |
 //!
 //! The metrics are served in Prometheus' text format 0.0.4 on `--metrics-bind-address`, over HTTPS to users whom
@@ -46,6 +47,7 @@
 //! `--metrics-secure=false`.
 
 mod cache;
+mod cluster;
 mod controller;
 mod exposition;
 mod foreign;
@@ -84,6 +86,7 @@ struct Inner {
     certificate_read_errors: Counter,
     events_dropped: Family<Counter, 1>,
     caches: cache::Families,
+    clusters: cluster::Families,
 }
 
 impl Metrics {
@@ -127,6 +130,7 @@ impl Metrics {
                 &[],
             ),
             caches: cache::Families::register(&registry),
+            clusters: cluster::Families::register(&registry),
             registry,
         }))
     }
@@ -229,6 +233,15 @@ impl Metrics {
         // Without the other metrics, which own the function.
         let families = self.0.caches.clone();
         self.before_scrape(move || families.set(stats()));
+    }
+
+    /// Measures the other clusters before each scrape.
+    pub(crate) fn measure_clusters(
+        &self,
+        clusters: impl Fn() -> Vec<(String, bool)> + Send + Sync + 'static,
+    ) {
+        let families = self.0.clusters.clone();
+        self.before_scrape(move || families.set(clusters()));
     }
 
     /// Counts an attempt to read a certificate.

@@ -205,9 +205,23 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
     pub(crate) fn add_failed(&self, key: T, priority: Priority) -> Duration {
         let (least, most) = LIMITER_DELAYS;
         let limited = self.ask_limiter(|limiter| limiter.when(&key));
-        let delay = limited.map_or_else(|| self.count_failure(&key), |delay| delay.clamp(least, most));
+        let backoff = self.count_failure(&key);
+        let delay = limited.map_or(backoff, |delay| delay.clamp(least, most));
         self.add_after(key, delay, priority);
         delay
+    }
+
+    /// Makes all keys ready whose last attempt has failed, at low priority: what they need may be there again. A key that is
+    /// being processed becomes ready once more, because it may have failed already. The next failure of a key has the delay
+    /// that it would have had.
+    pub(crate) fn retry_failed(&self) {
+        let mut state = self.lock();
+        let failed: Vec<Arc<T>> = state.failures.keys().cloned().collect();
+        for key in failed {
+            state.schedule(key, AddRequest::Now(LOW), self.epoch);
+        }
+        drop(state);
+        self.changed.notify_one();
     }
 
     /// Counts a failure of `key`, and returns the back-off.

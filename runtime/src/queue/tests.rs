@@ -150,6 +150,27 @@ async fn failures_back_off_per_key_and_success_resets() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn failed_keys_can_be_retried_before_their_delay() {
+    let limiter = crate::rate_limiter::ExponentialBackoff::new(Duration::from_millis(5), Duration::MAX);
+    for queue in [queue(), queue().with_rate_limiter(Box::new(limiter))] {
+        queue.add("busy", NORMAL);
+        assert_eq!(poll(&queue).await, Some("busy"));
+        queue.add_failed("busy", NORMAL);
+        for _ in 0..10 {
+            queue.add_failed("failed", NORMAL);
+        }
+        queue.add_after("requeued", Duration::from_secs(3600), NORMAL);
+        assert_eq!(drain(&queue).await, [""; 0]);
+        queue.retry_failed();
+        assert_eq!(drain(&queue).await, ["failed"]);
+        queue.done(&"busy");
+        assert_eq!(drain(&queue).await, ["busy"]);
+        let eleventh = queue.add_failed("failed", NORMAL);
+        assert_eq!(eleventh, Duration::from_millis(5 << 10));
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_back_off_doubles_from_min_to_max() {
     let check = |min: Duration, max: Duration, expected: [Duration; 4]| {
         let queue = queue().with_backoff(Backoff { min, max });

@@ -45,8 +45,8 @@ async fn caches_are_measured(server: Server) {
     let operator = Operator::start(manager);
     eventually(SOON, || async { place.copied("a").await.is_some() }).await;
     place.create(memo("b", "text")).await;
-    let memos = r#"{kind="Memo.controllers.example.com",content="whole",selection=""}"#;
-    let maps = r#"{kind="ConfigMap",content="metadata",selection=""}"#;
+    let memos = r#"{kind="Memo.controllers.example.com",content="whole",selection="",cluster=""}"#;
+    let maps = r#"{kind="ConfigMap",content="metadata",selection="",cluster=""}"#;
     eventually(SOON, || async {
         let text = metrics.text();
         text.contains(&format!("rbuilder_cache_objects{memos} 2\n"))

@@ -3,6 +3,7 @@
 
 mod cache_health;
 mod caches;
+mod clusters;
 mod dynamic;
 mod extremes;
 mod own_writes;

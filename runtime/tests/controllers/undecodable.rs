@@ -186,7 +186,7 @@ async fn an_undecodable_object_is_logged_recorded_and_counted(server: Server) {
     let note = event.note.as_deref().unwrap();
     assert!(note.contains(".spec.every: "), "{note}");
 
-    let metric = "rbuilder_undecodable_objects{kind=\"Timer.controllers.example.com\"} 1\n";
+    let metric = "rbuilder_undecodable_objects{kind=\"Timer.controllers.example.com\",cluster=\"\"} 1\n";
     assert!(metrics.text().contains(metric), "{}", metrics.text());
 
     // A test with the real server has several threads, whose lines are logged elsewhere.
@@ -212,7 +212,7 @@ async fn an_object_is_not_reconciled_in_the_version_before_it_became_undecodable
     let operator = Operator::start(manager);
     is_seen(&seen, "3600s", 1).await;
     timers.change("timer", "an hour").await;
-    let metric = "rbuilder_undecodable_objects{kind=\"Timer.controllers.example.com\"} 1\n";
+    let metric = "rbuilder_undecodable_objects{kind=\"Timer.controllers.example.com\",cluster=\"\"} 1\n";
     eventually(SOON, || async { metrics.text().contains(metric) }).await;
     let before = seen.count("3600s");
     trigger

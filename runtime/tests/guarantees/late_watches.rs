@@ -121,7 +121,7 @@ async fn a_watch_that_is_removed_delivers_nothing_and_can_be_added_again(env: En
     // The new watch delivers all; the old one is gone.
     eventually(SOON, || async { seen.count("mapped unseen") == 1 }).await;
     assert_eq!(seen.count("mapped first"), 2);
-    let objects = "rbuilder_cache_objects{kind=\"Secret\",content=\"whole\",selection=\"\"} 2\n";
+    let objects = "rbuilder_cache_objects{kind=\"Secret\",content=\"whole\",selection=\"\",cluster=\"\"} 2\n";
     assert!(metrics.text().contains(objects), "{}", metrics.text());
     operator.stop().await.unwrap();
 }

@@ -1,0 +1,271 @@
+//! The connection to a cluster: one client whose server and credentials can change, and what its answers say about it.
+//!
+//! Caches, contexts and the operator's own code keep their client for as long as they live, but a kubeconfig may not be
+//! there yet, and is replaced when credentials are rotated. So the client that they have passes each request to the
+//! client of the last kubeconfig that was read.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use http::{Request, Response, StatusCode};
+use kube::Client;
+use kube::client::Body;
+use tokio::sync::{Notify, watch};
+use tower::{BoxError, service_fn};
+
+use crate::error::describe_causes;
+
+/// The namespace of requests that name none.
+const DEFAULT_NAMESPACE: &str = "default";
+
+/// The state of the connection to a cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// The cluster has not answered yet, for this reason.
+    Waiting(String),
+    Connected,
+    /// The cluster has answered before, and does not answer now, for this reason.
+    Lost(String),
+    Removed,
+}
+
+impl State {
+    /// Returns why the cluster cannot be used; `None` if it can.
+    pub(super) fn problem(&self) -> Option<&str> {
+        match self {
+            Self::Connected => None,
+            Self::Waiting(reason) | Self::Lost(reason) => Some(reason),
+            Self::Removed => Some("it was removed from the manager"),
+        }
+    }
+}
+
+/// A request to another cluster without a response. It names the cluster, because the address of an API server does not
+/// tell which one it is.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum RequestError {
+    #[error("the cluster `{cluster}` is not connected: {reason}")]
+    NotConnected { cluster: String, reason: String },
+    #[error("request to the cluster `{cluster}` failed: {cause}")]
+    Failed {
+        cluster: String,
+        #[source]
+        cause: kube::Error,
+    },
+}
+
+/// The connection to a cluster. Clones share it.
+#[derive(Clone)]
+pub(super) struct Connection(Arc<Shared>);
+
+struct Shared {
+    cluster: String,
+    /// The client of the last configuration that was read.
+    client: RwLock<Option<Client>>,
+    state: watch::Sender<State>,
+    /// Notified when the API server does not accept the credentials.
+    rejected: Notify,
+}
+
+impl Connection {
+    pub(super) fn new(cluster: &str) -> Self {
+        let waiting = State::Waiting("its configuration was not read yet".to_owned());
+        Self(Arc::new(Shared {
+            cluster: cluster.to_owned(),
+            client: RwLock::default(),
+            state: watch::channel(waiting).0,
+            rejected: Notify::new(),
+        }))
+    }
+
+    /// Sends requests with this client from now on.
+    pub(super) fn set_client(&self, client: Client) {
+        *self.0.client.write().unwrap_or_else(PoisonError::into_inner) = Some(client);
+    }
+
+    /// Returns a client for the cluster, which can be used before the cluster is connected: its requests then fail.
+    pub(super) fn client(&self) -> Client {
+        let connection = self.clone();
+        let send = move |request| {
+            let connection = connection.clone();
+            async move { connection.send(request).await.map_err(BoxError::from) }
+        };
+        Client::new(service_fn(send), DEFAULT_NAMESPACE)
+    }
+
+    async fn send(&self, request: Request<Body>) -> Result<Response<Body>, RequestError> {
+        let client = self.current_client()?;
+        match client.send(request).await {
+            Ok(response) => {
+                self.note_response(response.status());
+                Ok(response)
+            }
+            Err(cause) => {
+                self.note_failure(describe_causes(&cause));
+                let cluster = self.0.cluster.clone();
+                Err(RequestError::Failed { cluster, cause })
+            }
+        }
+    }
+
+    fn current_client(&self) -> Result<Client, RequestError> {
+        let not_connected = |reason: &str| RequestError::NotConnected {
+            cluster: self.0.cluster.clone(),
+            reason: reason.to_owned(),
+        };
+        let state = self.0.state.borrow();
+        if let State::Removed = *state {
+            return Err(not_connected(state.problem().unwrap_or_default()));
+        }
+        let client = self.0.client.read().unwrap_or_else(PoisonError::into_inner);
+        let reason = || state.problem().unwrap_or_default();
+        client.clone().ok_or_else(|| not_connected(reason()))
+    }
+
+    fn note_response(&self, status: StatusCode) {
+        if status == StatusCode::UNAUTHORIZED {
+            self.0.rejected.notify_one();
+            self.note_failure("the API server rejects the credentials (401 Unauthorized)".to_owned());
+        } else if *self.0.state.borrow() != State::Connected {
+            self.0.state.send_if_modified(|state| match state {
+                State::Connected | State::Removed => false,
+                State::Waiting(_) | State::Lost(_) => {
+                    *state = State::Connected;
+                    true
+                }
+            });
+        }
+    }
+
+    /// Records why the cluster cannot be used.
+    pub(super) fn note_failure(&self, reason: String) {
+        let cluster = &*self.0.cluster;
+        self.0.state.send_if_modified(|state| match state {
+            State::Removed => false,
+            State::Connected => {
+                *state = State::Lost(reason);
+                true
+            }
+            State::Waiting(before) | State::Lost(before) if *before == reason => false,
+            State::Waiting(before) => {
+                tracing::warn!(cluster, error = reason, "cluster cannot be connected, retrying");
+                *before = reason;
+                true
+            }
+            State::Lost(before) => {
+                *before = reason;
+                true
+            }
+        });
+    }
+
+    /// Refuses all requests from now on.
+    pub(super) fn remove(&self) {
+        self.0.state.send_replace(State::Removed);
+        *self.0.client.write().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    pub(super) fn state(&self) -> State {
+        self.0.state.borrow().clone()
+    }
+
+    pub(super) fn watch_state(&self) -> watch::Receiver<State> {
+        self.0.state.subscribe()
+    }
+
+    /// Resolves when the API server has rejected the credentials since the last call.
+    pub(super) async fn rejected(&self) {
+        self.0.rejected.notified().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::ConfigMap;
+    use kube::Api;
+
+    use super::*;
+
+    /// Returns a client of a server that answers each request with this status; 0 for no response.
+    fn answering(status: u16) -> Client {
+        let service = service_fn(move |_: Request<Body>| async move {
+            let Ok(status) = StatusCode::from_u16(status) else {
+                return Err(BoxError::from("connection reset"));
+            };
+            let body = Body::from(br#"{"metadata":{"name":"any"}}"#.to_vec());
+            Ok(Response::builder().status(status).body(body).unwrap())
+        });
+        Client::new(service, "default")
+    }
+
+    /// Sends a request, and returns the state after it.
+    async fn ask(connection: &Connection) -> (Result<ConfigMap, kube::Error>, State) {
+        let maps: Api<ConfigMap> = Api::default_namespaced(connection.client());
+        (maps.get("any").await, connection.state())
+    }
+
+    #[tokio::test]
+    async fn requests_without_a_configuration_fail_with_the_reason() {
+        let connection = Connection::new("edge");
+        connection.note_failure("no Secret default/edge".to_owned());
+        let (answer, state) = ask(&connection).await;
+        let expected = "the cluster `edge` is not connected: no Secret default/edge";
+        assert!(answer.unwrap_err().to_string().contains(expected));
+        assert_eq!(state, State::Waiting("no Secret default/edge".to_owned()));
+    }
+
+    #[tokio::test]
+    async fn a_client_follows_the_configuration() {
+        let connection = Connection::new("edge");
+        let maps: Api<ConfigMap> = Api::default_namespaced(connection.client());
+        for (status, is_ok) in [(200, true), (0, false), (200, true)] {
+            connection.set_client(answering(status));
+            assert_eq!(maps.get("any").await.is_ok(), is_ok);
+        }
+    }
+
+    #[tokio::test]
+    async fn answers_decide_whether_the_cluster_is_connected() {
+        let connection = Connection::new("edge");
+        for (status, expected) in [
+            (0, "Waiting"),
+            (404, "Connected"),
+            (0, "Lost"),
+            (500, "Connected"),
+            (401, "Lost"),
+        ] {
+            connection.set_client(answering(status));
+            let (_, state) = ask(&connection).await;
+            assert!(format!("{state:?}").starts_with(expected), "{status}: {state:?}");
+        }
+        let rejected = tokio::time::timeout(std::time::Duration::ZERO, connection.rejected());
+        assert!(rejected.await.is_ok(), "after a 401");
+    }
+
+    #[tokio::test]
+    async fn failures_name_the_cluster_and_its_cause() {
+        let connection = Connection::new("edge");
+        connection.set_client(answering(0));
+        let error = ask(&connection).await.0.unwrap_err().to_string();
+        assert!(
+            error.contains("request to the cluster `edge` failed") && error.contains("connection reset"),
+            "{error}"
+        );
+    }
+
+    #[tokio::test]
+    async fn a_removed_cluster_refuses_requests() {
+        let connection = Connection::new("edge");
+        connection.set_client(answering(200));
+        assert!(ask(&connection).await.0.is_ok());
+        connection.remove();
+        let (answer, state) = ask(&connection).await;
+        assert!(
+            answer
+                .unwrap_err()
+                .to_string()
+                .contains("it was removed from the manager")
+        );
+        connection.note_failure("late".to_owned());
+        assert_eq!((state, connection.state()), (State::Removed, State::Removed));
+    }
+}

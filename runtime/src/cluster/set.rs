@@ -1,0 +1,312 @@
+//! All other clusters of a manager, which come and go.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use kube::Client;
+use tokio::sync::mpsc;
+
+use super::config::ClusterConfig;
+use super::handle::Cluster;
+use super::run::run_cluster;
+use crate::cache::{CacheOptions, CacheStats};
+use crate::client::ClientSettings;
+use crate::error::Error;
+use crate::list_watch::ListLimit;
+use crate::metrics::Metrics;
+
+/// The other clusters of a manager, which can be added and removed while it runs: a fleet. Cheap to clone.
+///
+/// [`Manager::clusters`](crate::Manager::clusters) returns them, for the state of a controller over whatever names the
+/// clusters, such as Secrets with kubeconfigs. Controllers with
+/// [`watch_clusters`](crate::Controller::watch_clusters) watch each of them.
+///
+/// ```no_run
+/// # use std::sync::Arc;
+/// # use k8s_openapi::api::core::v1::Secret;
+/// # use kube::ResourceExt;
+/// # use rbuilder::{Action, ClusterConfig, Clusters, Controller, Ctx, Manager, ManagerArgs, ObjectRef, Result, Selection};
+/// struct State {
+///     clusters: Clusters,
+/// }
+///
+/// async fn reconcile(secret: Arc<Secret>, ctx: Ctx<State>) -> Result {
+///     let kubeconfig = secret.data.as_ref().and_then(|data| data.get("kubeconfig"));
+///     match kubeconfig.filter(|_| secret.metadata.deletion_timestamp.is_none()) {
+///         Some(text) => {
+///             let name = secret.name_any();
+///             ctx.clusters.add(ClusterConfig::from_kubeconfig_text(name, text.0.clone()));
+///         }
+///         None => drop(ctx.clusters.remove(&secret.name_any())),
+///     }
+///     Ok(Action::await_change())
+/// }
+///
+/// async fn forget(secret: ObjectRef<Secret>, ctx: Ctx<State>) -> Result {
+///     ctx.clusters.remove(&secret.name);
+///     Ok(Action::await_change())
+/// }
+///
+/// # async fn run() -> Result<()> {
+/// let manager = Manager::new("da1d9c86.example.com", ManagerArgs::default()).await?;
+/// let state = State { clusters: manager.clusters() };
+/// let fleet = Controller::new(reconcile, state)
+///     .named("fleet")
+///     .selecting(Selection::all().namespaces(["fleet"]).labels("example.com/cluster"))
+///     .on_deleted(forget)
+///     .on_every_replica();
+/// manager.controller(fleet).start().await
+/// # }
+/// ```
+#[derive(Clone, Default)]
+pub struct Clusters(Arc<Mutex<State>>);
+
+#[derive(Default)]
+struct State {
+    by_name: BTreeMap<String, Cluster>,
+    on_added: Vec<OnAdded>,
+    /// Present once the manager runs.
+    services: Option<ClusterServices>,
+    /// `true` once clusters run as soon as they are added.
+    is_started: bool,
+    is_closed: bool,
+}
+
+/// A function that is called with each cluster.
+type OnAdded = Arc<dyn Fn(&Cluster) + Send + Sync>;
+
+/// What a manager provides to its clusters.
+#[derive(Clone)]
+pub(crate) struct ClusterServices {
+    /// A client of the manager's own cluster.
+    pub(crate) own: Client,
+    pub(crate) metrics: Metrics,
+    pub(crate) caches: CacheOptions,
+    pub(crate) client: ClientSettings,
+    /// The time without data after which a watch is reported.
+    pub(crate) stale_after: Duration,
+    /// Sends parts to the manager, which runs them.
+    pub(crate) run: mpsc::UnboundedSender<ClusterPart>,
+}
+
+/// A part of a cluster that the manager runs, with a name for messages.
+pub(crate) enum ClusterPart {
+    /// Exits when the cluster is removed.
+    Watches(String, BoxFuture<'static, Result<(), Error>>),
+    /// Exits when the cluster is removed, or once the manager is stopping and all events are sent.
+    Events(String, BoxFuture<'static, ()>),
+}
+
+impl ClusterServices {
+    pub(super) fn run(&self, part: ClusterPart) {
+        // The receiver is closed while the manager is stopping; the part is not needed then.
+        let _ = self.run.send(part);
+    }
+}
+
+impl Clusters {
+    /// Adds a cluster. If there is one of this name, that one takes the source of its credentials from `config`, so that a
+    /// reconcile function can call this repeatedly; its namespaces stay.
+    ///
+    /// It does not wait for the cluster; use [`Cluster::synced`] for that.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    pub fn add(&self, config: ClusterConfig) -> Cluster {
+        let mut state = self.lock();
+        if let Some(existing) = state.by_name.get(&config.name).cloned() {
+            drop(state);
+            existing.replace_source(config.source);
+            return existing;
+        }
+        let cluster = Cluster::of(config);
+        if state.is_closed {
+            cluster.close();
+            return cluster;
+        }
+        state.by_name.insert(cluster.name().to_owned(), cluster.clone());
+        if let Some(services) = &state.services {
+            cluster.provide(services);
+        }
+        let (on_added, is_started) = (state.on_added.clone(), state.is_started);
+        drop(state);
+        // Outside of the lock, because they may ask for clusters.
+        on_added.iter().for_each(|call| call(&cluster));
+        if is_started {
+            cluster.start();
+        }
+        cluster
+    }
+
+    /// Removes a cluster: its watches end, and requests to it fail. Returns `false` if there is none of this name.
+    ///
+    /// A [`Cached`](crate::Cached) of it keeps the objects of that moment. Nothing is written to the removed cluster:
+    /// controllers delete what they have made there before it is removed.
+    pub fn remove(&self, name: &str) -> bool {
+        let removed = self.lock().by_name.remove(name);
+        match &removed {
+            Some(cluster) => {
+                cluster.close();
+                tracing::info!(cluster = name, "cluster removed");
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Returns the cluster of this name.
+    pub fn get(&self, name: &str) -> Option<Cluster> {
+        self.lock().by_name.get(name).cloned()
+    }
+
+    /// Returns all clusters, ordered by name.
+    pub fn list(&self) -> Vec<Cluster> {
+        self.lock().by_name.values().cloned().collect()
+    }
+
+    /// Calls a function with each cluster, those that are added later included.
+    pub(crate) fn on_added(&self, call: impl Fn(&Cluster) + Send + Sync + 'static) {
+        let call: OnAdded = Arc::new(call);
+        let existing: Vec<Cluster> = {
+            let mut state = self.lock();
+            state.on_added.push(Arc::clone(&call));
+            state.by_name.values().cloned().collect()
+        };
+        existing.iter().for_each(|cluster| call(cluster));
+    }
+
+    /// Provides what the clusters need to start.
+    pub(crate) fn provide(&self, services: ClusterServices) {
+        let mut state = self.lock();
+        state
+            .by_name
+            .values()
+            .for_each(|cluster| cluster.provide(&services));
+        state.services = Some(services);
+    }
+
+    /// Starts all clusters, including those added later.
+    pub(crate) fn start(&self) {
+        let clusters: Vec<Cluster> = {
+            let mut state = self.lock();
+            state.is_started = true;
+            state.by_name.values().cloned().collect()
+        };
+        clusters.iter().for_each(Cluster::start);
+    }
+
+    /// Waits until the clusters that the manager requires are synced.
+    pub(crate) async fn required_synced(&self) {
+        for cluster in self.required() {
+            cluster.until_synced().await;
+        }
+    }
+
+    /// Returns the name of a required cluster that is not synced, with the reason.
+    pub(crate) fn first_unsynced(&self) -> Option<(String, String)> {
+        let unsynced = self.required().into_iter().find(|cluster| !cluster.is_synced())?;
+        Some((unsynced.name().to_owned(), unsynced.describe_problem()))
+    }
+
+    fn required(&self) -> Vec<Cluster> {
+        let mut clusters = self.list();
+        clusters.retain(|cluster| cluster.0.is_required);
+        clusters
+    }
+
+    /// Checks the selections of all caches.
+    ///
+    /// # Errors
+    /// The kind of the first invalid one, and the reason.
+    pub(crate) fn check(&self) -> Result<(), (String, &'static str)> {
+        self.list()
+            .iter()
+            .try_for_each(|cluster| cluster.caches().check())
+    }
+
+    /// Returns a function that returns the numbers of all caches, for as long as the clusters are there.
+    pub(crate) fn stats(&self) -> impl Fn() -> Vec<CacheStats> + Send + Sync + 'static {
+        let state = Arc::downgrade(&self.0);
+        move || {
+            let clusters = state.upgrade().map(|state| Self(state).list());
+            let clusters = clusters.iter().flatten();
+            clusters.flat_map(Cluster::stats).collect()
+        }
+    }
+
+    /// Returns a function that returns the names of all clusters and whether they are connected, for as long as they are
+    /// there.
+    pub(crate) fn connections(&self) -> impl Fn() -> Vec<(String, bool)> + Send + Sync + 'static {
+        let state = Arc::downgrade(&self.0);
+        move || {
+            let clusters = state.upgrade().map(|state| Self(state).list());
+            let describe = |cluster: &Cluster| (cluster.name().to_owned(), cluster.is_connected());
+            clusters.iter().flatten().map(describe).collect()
+        }
+    }
+
+    /// Removes all clusters and the functions to call, which refer to each other.
+    pub(crate) fn close(&self) {
+        let (clusters, on_added) = {
+            let mut state = self.lock();
+            state.is_closed = true;
+            state.services = None;
+            (
+                std::mem::take(&mut state.by_name),
+                std::mem::take(&mut state.on_added),
+            )
+        };
+        clusters.values().for_each(Cluster::close);
+        drop(on_added);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // No code that can panic runs while the lock is held, so a poisoned state is consistent.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Cluster {
+    fn stats(&self) -> Vec<CacheStats> {
+        let label = |stats| CacheStats {
+            cluster: self.name().to_owned(),
+            ..stats
+        };
+        self.caches().stats()().into_iter().map(label).collect()
+    }
+
+    fn provide(&self, services: &ClusterServices) {
+        // Lists of a cluster that hangs must not hold up those of others.
+        self.0.caches.configure(&CacheOptions {
+            list_limit: ListLimit::default(),
+            ..services.caches.clone()
+        });
+        self.0.services.get_or_init(|| services.clone());
+    }
+
+    /// Starts the cluster, once.
+    fn start(&self) {
+        let watches = self
+            .0
+            .watches
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        let (Some(watches), Some(services)) = (watches, self.0.services.get()) else {
+            return;
+        };
+        let name = format!("cluster {}", self.name());
+        let running = run_cluster(self.clone(), services.clone(), watches);
+        services.run(ClusterPart::Watches(name, running.boxed()));
+    }
+}
+
+impl fmt::Debug for Clusters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.list()).finish()
+    }
+}

@@ -1,0 +1,267 @@
+//! The contexts of a controller in other clusters.
+//!
+//! All methods of a [`Ctx`] work with one client and one set of caches. So the context in another cluster is an ordinary
+//! context with those of that cluster, and shares the state and the queue of the controller: what it does not share, such
+//! as what has been applied, would be wrong there. It is created by the first call, and kept by the cluster until the
+//! cluster is removed.
+
+use std::sync::Arc;
+
+use futures::FutureExt;
+use kube::runtime::events::Reporter;
+use kube::{Client, ResourceExt};
+
+use super::applied::AppliedObjects;
+use super::{Ctx, LateWatches, Shared};
+use crate::cluster::{Cluster, Clusters};
+use crate::error::OwnershipError;
+use crate::events::new_event_channel;
+use crate::leader_election::{Fence, fence_client};
+use crate::metrics::Metrics;
+use crate::object::{AnyObject, Key, describe_object};
+use crate::shutdown::Shutdown;
+
+/// What a controller needs for its contexts in other clusters.
+#[derive(Clone)]
+pub(crate) struct ClusterLinks {
+    /// The other clusters of the manager.
+    pub(crate) clusters: Clusters,
+    /// The lease without which the controller writes to no cluster.
+    pub(crate) fence: Option<Fence>,
+    pub(crate) metrics: Metrics,
+    /// Tells event publishers to send what is queued and exit; `None` in a test.
+    pub(crate) stop_events: Option<Shutdown>,
+}
+
+impl ClusterLinks {
+    /// Returns those of a context outside of a manager.
+    pub(super) fn of_test() -> Self {
+        Self {
+            clusters: Clusters::default(),
+            fence: None,
+            metrics: Metrics::new(),
+            stop_events: None,
+        }
+    }
+
+    fn fence(&self, client: Client) -> Client {
+        match &self.fence {
+            Some(fence) => fence_client(client, fence),
+            None => client,
+        }
+    }
+}
+
+/// The cluster of a context that is not the manager's own.
+pub(super) struct OtherCluster {
+    cluster: Cluster,
+    /// The context in the manager's own cluster.
+    own: Arc<Shared>,
+}
+
+impl<S> Ctx<S> {
+    /// Returns the context of this controller in another cluster: every method of it is about that cluster, and reads its
+    /// caches. Cheap after the first call.
+    ///
+    /// With `--leader-elect`, writes to the cluster fail once this process does not hold the lease, which is in the
+    /// manager's own cluster.
+    ///
+    /// [`cached`](Self::cached) is an error until the cache is synced, because an empty cache would look like a cluster
+    /// without objects. A reconcile that fails because the cluster is lost is retried with back-off, and at once when
+    /// the cluster answers again.
+    ///
+    /// Owner references do not reach other clusters: the methods `…_owned` refuse an owner that is in another cluster than
+    /// the object. Name the owner in a label or an annotation, map it back with
+    /// [`Watch::in_cluster`](crate::Watch::in_cluster), and delete the object in a
+    /// [finalizer](crate::Controller::finalizer).
+    ///
+    /// ```no_run
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use rbuilder::{Cluster, Ctx, Result};
+    /// # struct State { edge: Cluster }
+    /// # async fn copy(ctx: Ctx<State>, map: ConfigMap) -> Result<()> {
+    /// ctx.in_cluster(&ctx.edge).apply(map).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    pub fn in_cluster(&self, cluster: &Cluster) -> Self {
+        let own = self.own_shared();
+        let controller = Arc::as_ptr(own).addr();
+        let shared = cluster.context_of(controller, || Arc::new(new_shared(own, cluster)));
+        Self {
+            shared,
+            state: Arc::clone(&self.state),
+            forces: self.forces,
+        }
+    }
+
+    /// Returns the cluster of a context that [`in_cluster`](Self::in_cluster) has returned; `None` for the manager's own.
+    pub fn cluster(&self) -> Option<&Cluster> {
+        self.shared.other_cluster.as_ref().map(|other| &other.cluster)
+    }
+
+    /// Returns the context of this controller in the manager's own cluster.
+    pub(crate) fn in_own_cluster(&self) -> Self {
+        Self {
+            shared: Arc::clone(self.own_shared()),
+            ..self.clone()
+        }
+    }
+
+    /// Returns the other clusters of the manager.
+    pub(crate) fn clusters(&self) -> &Clusters {
+        &self.own_shared().links.clusters
+    }
+
+    fn own_shared(&self) -> &Arc<Shared> {
+        let other = self.shared.other_cluster.as_ref();
+        other.map_or(&self.shared, |other| &other.own)
+    }
+
+    /// Checks that `owner` is not known to be in another cluster than this context, where `object` is to be written.
+    ///
+    /// A cache knows it: the uid of the owner is that of an object there, and of none here. So an owner of a kind that is
+    /// not cached passes.
+    pub(super) fn check_owner_cluster<O: AnyObject, C: AnyObject>(
+        &self,
+        owner: &O,
+        object: &C,
+    ) -> Result<(), OwnershipError> {
+        let own = self.own_shared();
+        let clusters = own.links.clusters.list();
+        if clusters.is_empty() && self.cluster().is_none() {
+            return Ok(());
+        }
+        let (key, uid) = (Key::of_meta(owner.meta()), owner.uid().unwrap_or_default());
+        if self.shared.caches.has_object(&key, &uid) {
+            return Ok(());
+        }
+        let others = clusters.iter().map(Cluster::caches).chain([&own.caches]);
+        let mut elsewhere = others.filter(|caches| caches.has_object(&key, &uid));
+        match elsewhere.next() {
+            None => Ok(()),
+            Some(caches) => Err(OwnershipError::OtherCluster {
+                object: describe_object(object),
+                cluster: describe_cluster(self.shared.caches.cluster()),
+                owner: describe_object(owner),
+                owner_cluster: describe_cluster(caches.cluster()),
+            }),
+        }
+    }
+}
+
+fn describe_cluster(name: Option<&str>) -> String {
+    name.map_or_else(
+        || "the manager's own cluster".to_owned(),
+        |name| format!("the cluster `{name}`"),
+    )
+}
+
+fn new_shared(own: &Arc<Shared>, cluster: &Cluster) -> Shared {
+    let links = own.links.clone();
+    let client = links.fence(cluster.client());
+    let stopped = links.stop_events.clone();
+    let (events, waiting) = new_event_channel(links.metrics.events_dropped(&own.controller));
+    let reporter = Reporter::from(own.controller.as_str());
+    let publisher = waiting.publish(client.clone(), reporter, async move {
+        match stopped {
+            Some(stopped) => stopped.requested().await,
+            None => std::future::pending().await,
+        }
+    });
+    cluster.run_publisher(&own.controller, publisher.boxed());
+    if let Some(target) = &own.watch_target {
+        let queue = Arc::clone(target.queue());
+        cluster.on_ready(move || queue.retry_failed());
+    }
+    Shared {
+        client,
+        controller: own.controller.clone(),
+        events,
+        caches: cluster.caches().clone(),
+        kinds: cluster.kinds().clone(),
+        watch_target: own.watch_target.clone(),
+        late_watches: LateWatches::default(),
+        applied: AppliedObjects::new(own.caches.options().applied_bytes),
+        links,
+        other_cluster: Some(OtherCluster {
+            cluster: cluster.clone(),
+            own: Arc::clone(own),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::time::Duration;
+
+    use http::{Request, Response};
+    use k8s_openapi::api::core::v1::ConfigMap;
+    use kube::client::Body;
+    use kube::core::ObjectMeta;
+    use serde_json::json;
+    use tokio::time::Instant;
+
+    use super::*;
+    use crate::cache::{CacheOptions, Caches};
+    use crate::kinds::Kinds;
+
+    /// A client of a server that answers everything with an object.
+    fn client() -> Client {
+        let service = tower::service_fn(|_: Request<Body>| async {
+            let body = json!({ "metadata": { "name": "any", "namespace": "default" } });
+            Ok::<_, Infallible>(Response::new(Body::from(body.to_string().into_bytes())))
+        });
+        Client::new(service, "default")
+    }
+
+    /// Creates the context of a controller that runs in the leader only.
+    fn leader_context(fence: &Fence) -> Ctx<()> {
+        let (events, _) = new_event_channel(Metrics::new().events_dropped("memo"));
+        let (caches, _) = Caches::new(client(), Vec::new(), CacheOptions::default());
+        let links = ClusterLinks {
+            fence: Some(fence.clone()),
+            ..ClusterLinks::of_test()
+        };
+        Ctx::for_controller(
+            client(),
+            "memo".to_owned(),
+            (),
+            events,
+            caches,
+            Kinds::default(),
+            None,
+            links,
+        )
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn writes_to_another_cluster_need_the_lease_of_the_own() {
+        let fence = Fence::new("operator");
+        let edge = leader_context(&fence).in_cluster(&Cluster::new("edge", client()));
+        let map = || ConfigMap {
+            metadata: ObjectMeta {
+                name: Some("any".to_owned()),
+                namespace: Some("default".to_owned()),
+                ..ObjectMeta::default()
+            },
+            ..ConfigMap::default()
+        };
+        let refusal = async || edge.apply(map()).await.unwrap_err().to_string();
+        assert!(refusal().await.contains("is not held yet"), "{}", refusal().await);
+        assert!(fence.extend(Instant::now() + Duration::from_secs(10)));
+        edge.apply(map()).await.unwrap();
+        tokio::time::advance(Duration::from_secs(10)).await;
+        assert!(
+            refusal().await.contains("is no longer held"),
+            "{}",
+            refusal().await
+        );
+        let read = edge.api::<ConfigMap>(&map()).get("any").await;
+        assert!(read.is_ok(), "reads need no lease");
+    }
+}

@@ -1,0 +1,44 @@
+//! Metrics of other clusters, read before each scrape.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::instruments::Gauge;
+use super::registry::{Family, Registry};
+
+/// The families of all other clusters. Clones share them.
+#[derive(Clone)]
+pub(super) struct Families {
+    connected: Family<Gauge, 1>,
+    /// The labels that have been set.
+    known: Arc<Mutex<BTreeSet<String>>>,
+}
+
+impl Families {
+    pub(super) fn register(registry: &Registry) -> Self {
+        Self {
+            connected: registry.own(
+                "rbuilder_cluster_connected",
+                "1 if another cluster has answered the last request, 0 if not.",
+                ["cluster"],
+                &[],
+            ),
+            known: Arc::default(),
+        }
+    }
+
+    /// Sets all metrics. A cluster that was removed has none.
+    pub(super) fn set(&self, clusters: Vec<(String, bool)>) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        for (name, is_connected) in &clusters {
+            self.connected
+                .with([name])
+                .set(f64::from(u8::from(*is_connected)));
+        }
+        let present = clusters.into_iter().map(|(name, _)| name).collect();
+        for removed in known.difference(&present) {
+            self.connected.remove([removed]);
+        }
+        *known = present;
+    }
+}

@@ -1,0 +1,188 @@
+//! Credentials of other clusters: where they come from, and how they change.
+
+use std::time::Duration;
+
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
+use kube::Api;
+use kube::api::{DeleteParams, ListParams, PostParams};
+use rbuilder::envtest::{Environment, eventually};
+use rbuilder::fake::ApiServer;
+use rbuilder::{Cluster, ClusterConfig, Controller, Watch};
+use serde_json::{Value, json};
+
+use super::support::{Gate, State, copied, mirror, to_memo};
+use crate::support::{Operator, Place, SOON, Seen, Server, copy, memo};
+
+/// The time between two reads after a rejection, and what a busy machine adds.
+const REREAD: Duration = Duration::from_secs(30);
+
+impl Place {
+    /// Writes a kubeconfig into the Secret `edge`.
+    async fn write_secret(&self, kubeconfig: &str) {
+        let mut secret = Secret::default();
+        secret.metadata.name = Some("edge".to_owned());
+        let text = ByteString(kubeconfig.as_bytes().to_vec());
+        secret.data = Some([("kubeconfig".to_owned(), text)].into());
+        let secrets = self.api::<Secret>();
+        let _ = secrets.delete("edge", &DeleteParams::default()).await;
+        secrets.create(&PostParams::default(), &secret).await.unwrap();
+    }
+
+    fn secret_config(&self) -> ClusterConfig {
+        ClusterConfig::from_secret("edge", &self.namespace, "edge", "kubeconfig")
+    }
+}
+
+/// Starts a manager with this cluster, without controllers in it.
+async fn start(place: &Place, config: ClusterConfig) -> (Operator, Cluster) {
+    let mut manager = place.manager();
+    let cluster = manager.cluster(config);
+    let manager = manager.controller(Controller::new(copy, Seen::default()).owns::<ConfigMap>());
+    (Operator::start(manager), cluster)
+}
+
+async fn can_list(cluster: &Cluster) -> bool {
+    let namespaces: Api<Namespace> = Api::all(cluster.client());
+    namespaces.list(&ListParams::default()).await.is_ok()
+}
+
+fn problem(cluster: &Cluster) -> String {
+    cluster
+        .check()
+        .err()
+        .map(|error| error.to_string())
+        .unwrap_or_default()
+}
+
+#[tokio::test]
+async fn a_secret_may_come_later_and_its_credentials_may_change() {
+    let (place, edge) = (Place::new(Server::fake()).await, ApiServer::new());
+    let gate = Gate::open(edge.client(), "first").await;
+    let (operator, cluster) = start(&place, place.secret_config().allow_insecure()).await;
+    let missing = format!(
+        "key `kubeconfig` of the Secret {}/edge: the Secret does not exist",
+        place.namespace
+    );
+    eventually(SOON, || async { problem(&cluster).ends_with(&missing) }).await;
+    place.create(memo("a", "text")).await;
+    eventually(SOON, || async { place.copied("a").await.is_some() }).await;
+
+    place
+        .write_secret(&gate.kubeconfig(&json!({ "token": "first" })))
+        .await;
+    eventually(REREAD, || can_list(&cluster)).await;
+    assert!(cluster.check().is_ok());
+
+    // The server rejects the credentials before their successors are in the Secret.
+    gate.set_token("second");
+    assert!(!can_list(&cluster).await);
+    let rejected = "the API server rejects the credentials (401 Unauthorized)";
+    assert!(problem(&cluster).ends_with(rejected), "{}", problem(&cluster));
+    place
+        .write_secret(&gate.kubeconfig(&json!({ "token": "second" })))
+        .await;
+    eventually(REREAD, || can_list(&cluster)).await;
+    assert!(cluster.check().is_ok());
+
+    // A Secret that is gone takes nothing away.
+    place
+        .api::<Secret>()
+        .delete("edge", &DeleteParams::default())
+        .await
+        .unwrap();
+    assert!(can_list(&cluster).await);
+    operator.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_file_is_read_again_when_its_credentials_are_rejected() {
+    let (place, edge) = (Place::new(Server::fake()).await, ApiServer::new());
+    let gate = Gate::open(edge.client(), "first").await;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("kubeconfig");
+    let write = |token: &str| std::fs::write(&path, gate.kubeconfig(&json!({ "token": token }))).unwrap();
+    write("first");
+    // The file is the operator's own, so an address without TLS needs no consent.
+    let (operator, cluster) = start(&place, ClusterConfig::from_kubeconfig("edge", &path)).await;
+    eventually(REREAD, || can_list(&cluster)).await;
+    gate.set_token("second");
+    write("second");
+    eventually(REREAD, || can_list(&cluster)).await;
+    operator.stop().await.unwrap();
+}
+
+/// Whoever may write a Secret must not thereby run commands in the operator's pod, or read its files.
+#[tokio::test]
+async fn a_secret_runs_no_command_and_reads_no_file() {
+    let (place, edge) = (Place::new(Server::fake()).await, ApiServer::new());
+    let gate = Gate::open(edge.client(), "token").await;
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("trace");
+    let exec = json!({
+        "apiVersion": "client.authentication.k8s.io/v1", "interactiveMode": "Never",
+        "command": "touch", "args": [trace],
+    });
+    let file = folder.path().join("file");
+    std::fs::write(&file, "token").unwrap();
+    let cases: [(Value, &str); 2] = [
+        (
+            json!({ "exec": exec }),
+            "`users[operator].user.exec` would run a command in the operator's pod",
+        ),
+        (
+            json!({ "tokenFile": file }),
+            "`users[operator].user.tokenFile` would read a file of the operator and send it to the server",
+        ),
+    ];
+    for (user, expected) in cases {
+        place.write_secret(&gate.kubeconfig(&user)).await;
+        let (operator, cluster) = start(&place, place.secret_config().allow_insecure()).await;
+        eventually(SOON, || async { problem(&cluster).contains(expected) }).await;
+        assert!(!can_list(&cluster).await);
+        operator.stop().await.unwrap();
+    }
+    assert!(!trace.exists());
+    // With consent, it is followed.
+    let (operator, cluster) = start(&place, place.secret_config().allow_insecure().allow_files()).await;
+    eventually(REREAD, || can_list(&cluster)).await;
+    operator.stop().await.unwrap();
+}
+
+/// Two real API servers, one of which is suspended for a time.
+#[rbuilder::envtest::test]
+async fn another_api_server_is_watched_through_its_kubeconfig(env: Environment) {
+    let place = Place::new(env).await;
+    let edge = Environment::builder().start().await.unwrap();
+    let namespace = edge.namespace("copies").await.unwrap();
+    let kubeconfig = std::fs::read_to_string(edge.kubeconfig_path()).unwrap();
+    place.write_secret(&kubeconfig).await;
+    let mut manager = place.manager();
+    // The test environment's kubeconfig names the files of its certificates.
+    let cluster = manager.cluster(place.secret_config().allow_files().namespaces([&*namespace]));
+    let state = State {
+        edge: cluster.clone(),
+        namespace: namespace.clone(),
+        seen: Seen::default(),
+    };
+    let copies = Watch::mapped(to_memo).in_cluster(&cluster);
+    let mirroring = Controller::new(mirror, state).named("mirror").watch(copies);
+    let copying = Controller::new(copy, Seen::default()).owns::<ConfigMap>();
+    let operator = Operator::start(manager.controller(mirroring).controller(copying));
+    place.create(memo("a", "text")).await;
+    let is_copied = async |name: &str| copied(edge.client(), &namespace, name).await.is_some();
+    eventually(SOON, || is_copied("a")).await;
+    let copies: Api<ConfigMap> = Api::namespaced(edge.client(), &namespace);
+    copies.delete("a", &DeleteParams::default()).await.unwrap();
+    eventually(SOON, || is_copied("a")).await;
+
+    let server = rbuilder::envtest::Server::ApiServer;
+    edge.kill(server).unwrap();
+    place.create(memo("b", "text")).await;
+    eventually(SOON, || async { place.copied("b").await.is_some() }).await;
+    eventually(SOON, || async { cluster.check().is_err() }).await;
+    edge.restart(server).await.unwrap();
+    eventually(Duration::from_secs(90), || is_copied("b")).await;
+    operator.stop().await.unwrap();
+    edge.stop().await.unwrap();
+}

@@ -1,0 +1,6 @@
+//! Other clusters beside the manager's own.
+
+mod credentials;
+mod fleet;
+mod mirroring;
+mod support;
