@@ -1,6 +1,12 @@
 //! The connections of a client, and what is added to each request: the address, the credentials and kube's headers.
 //!
 //! It is what kube's `ClientBuilder` makes of a configuration, with a [`Connector`] that knows proxies, and without retries.
+//!
+//! Connections speak HTTP/1.1, as kube's do, so each watch takes one. HTTP/2 would need ALPN in the TLS configuration, which is
+//! set here; h2, which operators compile only for their servers, with the feature `http2`; HTTP/1.1 for requests that are
+//! upgraded (exec, attach); and a pool in the place of [`legacy::Client`], which has one connection for a server: it would
+//! have to open others before the server's limit of streams, and to send pings, because a dead connection would stop every
+//! watch.
 
 use std::sync::Arc;
 
