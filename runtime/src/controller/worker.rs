@@ -16,6 +16,7 @@ use tracing::Instrument;
 
 use super::*;
 use crate::cache::UndecodableEntry;
+use crate::ctx::to_test_conflict;
 use crate::metrics::{ControllerMetrics, ReconcileResult};
 use crate::text::{join_lines, panic_message};
 use crate::traces::{self, Trace};
@@ -293,9 +294,10 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
 
     /// Removes the finalizer from the object, and returns what is left; `None` if it is gone.
     ///
-    /// The JSON patch tests that the entry at `index` still has this name before removing it: if the list has changed in
-    /// the meantime, the patch fails instead of removing another controller's finalizer. A resource version cannot be
-    /// used here, because the cleanup may have updated the object, for example its status.
+    /// The JSON patch tests before that it is the same object, since one that was created in its place needs a cleanup of
+    /// its own, and that the entry at `index` still has this name: if the list has changed in the meantime, another
+    /// controller's finalizer must not be removed. Then it is a conflict. A resource version cannot be used here, because
+    /// the cleanup may have updated the object, for example its status.
     pub(super) async fn remove_finalizer(
         &self,
         object: &K,
@@ -304,13 +306,14 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
     ) -> Result<Option<K>, Error> {
         let path = format!("/metadata/finalizers/{index}");
         let patch = serde_json::from_value(json!([
+            { "op": "test", "path": "/metadata/uid", "value": object.uid() },
             { "op": "test", "path": path, "value": name },
             { "op": "remove", "path": path },
         ]))?;
         match self.patch(object, &Patch::Json::<()>(patch)).await {
             Ok(left) => Ok(Some(left)),
             Err(kube::Error::Api(status)) if status.is_not_found() => Ok(None),
-            Err(error) => Err(error.into()),
+            Err(error) => Err(to_test_conflict(error).into()),
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod adoption;
 mod applied;
+mod bound;
 mod create;
 mod create_or_update;
 mod delete;
@@ -36,6 +37,7 @@ use crate::object::{
 };
 
 use applied::{AppliedObjects, BodyHash};
+pub(crate) use bound::to_test_conflict;
 pub use create_or_update::Written;
 pub(crate) use in_cluster::ClusterLinks;
 use in_cluster::OtherCluster;
@@ -264,12 +266,13 @@ impl<S> Ctx<S> {
     /// Secrets are not kept for that: unless whole Secrets are [cached](Self::cached), each call sends a request.
     ///
     /// # Errors
-    /// [`FieldManagerConflict`] if the context is [`without_force`](Self::without_force) and other managers own fields;
-    /// otherwise the response of the API server, as [`kube::Error`].
+    /// [`FieldManagerConflict`] if the context is [`without_force`](Self::without_force) and other managers own fields; a
+    /// conflict when `object` has a uid and another object has taken its place; otherwise the response of the API server,
+    /// as [`kube::Error`].
     pub async fn apply<K: AnyObject + Serialize>(&self, object: K) -> Result<K, Error> {
         let kind = self.kind_of(&object).await?;
         let applied = self.send_apply_if_needed(&kind, &object).await;
-        applied.map_err(|error| to_apply_error(&object, error))
+        applied.map_err(|error| to_bound_apply_error(&object, error))
     }
 
     /// Returns a copy of this context whose applies do not take fields over from other managers: those of
@@ -304,11 +307,13 @@ impl<S> Ctx<S> {
     /// Updates the status of an object with server-side apply, and returns the result.
     ///
     /// Fields that `status` leaves out and an earlier call set are removed. When `object` already has this status, no
-    /// request is sent and a copy of `object` is returned.
+    /// request is sent and a copy of `object` is returned. With a uid in `object`, as in every object from a cache, only the
+    /// status of that very object is changed, not of one that was created in its place.
     ///
     /// # Errors
-    /// [`FieldManagerConflict`] if the context is [`without_force`](Self::without_force) and other managers own fields;
-    /// otherwise the response of the API server, as [`kube::Error`].
+    /// A conflict when another object has taken the place of this one; [`FieldManagerConflict`] if the context is
+    /// [`without_force`](Self::without_force) and other managers own fields; otherwise the response of the API server, as
+    /// [`kube::Error`].
     pub async fn apply_status<K: WithStatus>(
         &self,
         object: &K,
@@ -326,12 +331,8 @@ impl<S> Ctx<S> {
             "metadata": { "name": object.name_any(), "namespace": object.namespace() },
             "status": wanted,
         });
-        let api = self.api_of(&kind, object);
-        let (name, params, body) = (object.name_any(), self.apply_params(), Patch::Apply(body));
-        let applied = self
-            .send_write(&kind, api.patch_status(&name, &params, &body))
-            .await;
-        applied.map_err(|error| to_apply_error(object, error))
+        self.send_bound_status(&kind, object, &self.apply_params(), &Patch::Apply(body))
+            .await
     }
 
     /// Records an event of type `Normal` about `object`.

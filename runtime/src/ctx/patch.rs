@@ -1,12 +1,11 @@
-//! Patches that the caller writes.
+//! Patches that the caller writes, bound to the uid of the object: one that was created in its place is not changed.
 
 use std::fmt::Debug;
 
-use kube::ResourceExt;
 use kube::api::{Patch, PatchParams};
 use serde::Serialize;
 
-use super::{Ctx, to_apply_error};
+use super::Ctx;
 use crate::error::Error;
 use crate::object::AnyObject;
 
@@ -14,9 +13,10 @@ impl<S> Ctx<S> {
     /// Changes an object with a patch, and returns the result. Readers of the caches see it at once.
     ///
     /// `patch` can be any of kube's: a merge patch changes the fields that it contains, and a JSON patch is a list of
-    /// operations, with tests that must hold for any of them to be carried out. Only the name and namespace of `object`
-    /// are used; a patch that must not change a newer version has `metadata.resourceVersion`. The field manager is the
-    /// controller's name. The status is not written; see [`patch_status`](Self::patch_status).
+    /// operations, with tests that must hold for any of them to be carried out. Only the name, namespace and uid of
+    /// `object` are used: with a uid, as in every object from a cache, only that very object is changed, not one that was
+    /// created in its place. A patch that must not change a newer version has `metadata.resourceVersion`. The field manager
+    /// is the controller's name. The status is not written; see [`patch_status`](Self::patch_status).
     ///
     /// Prefer [`apply`](Self::apply) for the fields that the controller manages: it removes those that are no longer
     /// wanted, and it is not sent if it changes nothing.
@@ -35,22 +35,17 @@ impl<S> Ctx<S> {
     /// ```
     ///
     /// # Errors
-    /// The response of the API server, as [`kube::Error`]: a conflict for an outdated resource version, 422 for a JSON
-    /// patch whose test does not hold. For a [`Patch::Apply`], [`FieldManagerConflict`](crate::FieldManagerConflict) as
-    /// for [`apply`](Self::apply).
+    /// The response of the API server, as [`kube::Error`]: a conflict for an outdated resource version, or if another
+    /// object has taken the place of this one; 422 for a JSON patch whose test does not hold. For a [`Patch::Apply`],
+    /// [`FieldManagerConflict`](crate::FieldManagerConflict) as for [`apply`](Self::apply).
     pub async fn patch<K: AnyObject, P: Serialize + Debug>(
         &self,
         object: &K,
         patch: &Patch<P>,
     ) -> Result<K, Error> {
         let kind = self.kind_of(object).await?;
-        let (api, name, params) = (
-            self.api_of(&kind, object),
-            object.name_any(),
-            self.patch_params(patch),
-        );
-        let patched = self.send_write(&kind, api.patch(&name, &params, patch)).await;
-        patched.map_err(|error| to_apply_error(object, error))
+        self.send_bound(&kind, object, &self.patch_params(patch), patch)
+            .await
     }
 
     /// [`patch`](Self::patch) for the status subresource.
@@ -66,15 +61,8 @@ impl<S> Ctx<S> {
         patch: &Patch<P>,
     ) -> Result<K, Error> {
         let kind = self.kind_of(object).await?;
-        let (api, name, params) = (
-            self.api_of(&kind, object),
-            object.name_any(),
-            self.patch_params(patch),
-        );
-        let patched = self
-            .send_write(&kind, api.patch_status(&name, &params, patch))
-            .await;
-        patched.map_err(|error| to_apply_error(object, error))
+        self.send_bound_status(&kind, object, &self.patch_params(patch), patch)
+            .await
     }
 
     fn patch_params<P: Serialize>(&self, patch: &Patch<P>) -> PatchParams {

@@ -12,6 +12,7 @@ use crate::support::{Place, refusal};
 on_both_servers!(
     the_status_is_written_by_itself,
     the_status_of_kubernetes_own_kinds_too,
+    the_uid_in_a_patch_of_the_status_counts_for_kubernetes_own_kinds,
     the_scale_shows_and_sets_replicas,
     a_deployment_has_a_scale,
     what_has_no_status_says_so,
@@ -69,6 +70,57 @@ fn deployment() -> Deployment {
         "template": { "metadata": { "labels": { "app": "a" } }, "spec": { "containers": [{ "name": "c", "image": "x" }] } },
     } }))
     .unwrap()
+}
+
+/// A custom resource's status is patched whatever uid the patch has, unlike with an update; the resource version counts.
+async fn the_uid_in_a_patch_of_the_status_counts_for_kubernetes_own_kinds(server: Server) {
+    let place = Place::new(server).await;
+    let mut jar = place.jar("a", json!({})).await;
+    let old = jar.metadata.resource_version.clone();
+    let with = |metadata: serde_json::Value| json!({ "metadata": metadata, "status": { "size": 1 } });
+    let other = with(json!({ "uid": "another" }));
+    let mut applied = other.clone();
+    applied["apiVersion"] = "apiserver.example.com/v1".into();
+    applied["kind"] = "Jar".into();
+    let jars = place.jars();
+    for (params, patch) in [
+        (PatchParams::default(), Patch::Merge(other.clone())),
+        (PatchParams::apply("m").force(), Patch::Apply(applied)),
+    ] {
+        let patched = jars.patch_status("a", &params, &patch).await.unwrap();
+        assert_eq!(patched.metadata.uid, jar.metadata.uid);
+        assert_eq!(patched.data["status"]["size"], 1);
+    }
+    let stale = Patch::Merge(with(json!({ "resourceVersion": old })));
+    let answer = jars.patch_status("a", &PatchParams::default(), &stale).await;
+    assert_eq!(refusal(answer).code, 409);
+    jar = jars.get("a").await.unwrap();
+    jar.metadata.uid = Some("another".to_owned());
+    let answer = jars.replace_status("a", &PostParams::default(), &jar).await;
+    assert_eq!(refusal(answer).code, 409);
+
+    let deployments: Api<Deployment> = place.api();
+    let deployment = json!({
+        "metadata": { "name": "d" },
+        "spec": {
+            "selector": { "matchLabels": { "a": "b" } },
+            "template": {
+                "metadata": { "labels": { "a": "b" } },
+                "spec": { "containers": [{ "name": "c", "image": "x" }] },
+            },
+        },
+    });
+    let deployment: Deployment = serde_json::from_value(deployment).unwrap();
+    deployments
+        .create(&PostParams::default(), &deployment)
+        .await
+        .unwrap();
+    let other =
+        Patch::Merge(json!({ "metadata": { "uid": "another" }, "status": { "observedGeneration": 1 } }));
+    let answer = deployments
+        .patch_status("d", &PatchParams::default(), &other)
+        .await;
+    assert_eq!(refusal(answer).code, 422);
 }
 
 async fn the_status_of_kubernetes_own_kinds_too(server: Server) {

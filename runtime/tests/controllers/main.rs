@@ -6,6 +6,7 @@ mod caches;
 mod clusters;
 mod dynamic;
 mod extremes;
+mod namesakes;
 mod own_writes;
 mod owning;
 mod reconciling;

@@ -10,7 +10,7 @@ use super::kinds::{Definition, ResourceId, Version, string_at};
 use super::managers::{self, Manager};
 use super::names;
 use super::read::key_of;
-use super::request::Request;
+use super::request::{Request, Verb};
 use super::store::State;
 use super::{builtin, crds, scale, shape, validate};
 use crate::defaults::fill_defaults;
@@ -37,6 +37,12 @@ impl Writer<'_> {
             .as_deref()
             .filter(|name| *name == "status")
             .unwrap_or_default()
+    }
+
+    /// Returns true for a patch of a custom resource's status, of whose metadata kube-apiserver reads the resource version
+    /// only.
+    pub(super) fn ignores_uid(&self) -> bool {
+        self.request.verb == Verb::Patch && self.definition.custom && self.part() == "status"
     }
 
     pub(super) fn is_dry_run(&self) -> bool {
@@ -367,7 +373,7 @@ fn keep_immutable(writer: Writer<'_>, old: &Value, new: &mut Value) -> Result<()
 fn check_identity(writer: Writer<'_>, old: &Value, new: &Value) -> Result<(), Failure> {
     let (id, name) = (writer.id(), string_at(old, "/metadata/name"));
     let (uid, is) = (string_at(new, "/metadata/uid"), string_at(old, "/metadata/uid"));
-    if !uid.is_empty() && uid != is {
+    if !uid.is_empty() && uid != is && !writer.ignores_uid() {
         let why = format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {is}");
         return Err(Failure::conflict(id, name, &why));
     }

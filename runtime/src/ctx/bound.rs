@@ -1,0 +1,189 @@
+//! Writes that must not reach another object, which was created in the place of the one that was read.
+//!
+//! | write | condition |
+//! |---|---|
+//! | apply, merge patch | the uid in the body |
+//! | JSON patch | a test of the uid, as the first operation |
+//! | apply and merge patch of the status | the resource version as well: kube-apiserver ignores the metadata in a write of a custom resource's status, except for the resource version |
+//!
+//! A resource version is too strict by itself: it changes with every write of others. So a status that is refused for it is
+//! sent again, if the API server still has the same object.
+
+use std::fmt::Debug;
+
+use kube::api::{Patch, PatchParams};
+use kube::core::Status;
+use kube::{Api, ResourceExt};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::{Ctx, to_bound_apply_error, to_conflict};
+use crate::cache::KnownObject;
+use crate::error::Error;
+use crate::object::{AnyObject, Kind};
+
+/// Number of times that a status is sent again because the object has changed.
+const RETRIES: usize = 4;
+
+/// What a write requires of the object.
+#[derive(Clone, Copy, Default)]
+struct Conditions<'a> {
+    uid: Option<&'a str>,
+    resource_version: Option<&'a str>,
+}
+
+impl<S> Ctx<S> {
+    /// Sends a patch that changes `object` only.
+    pub(super) async fn send_bound<K: AnyObject, P: Serialize + Debug>(
+        &self,
+        kind: &Kind<K>,
+        object: &K,
+        params: &PatchParams,
+        patch: &Patch<P>,
+    ) -> Result<K, Error> {
+        let (api, name) = (self.api_of(kind, object), object.name_any());
+        let conditions = Conditions {
+            uid: object.meta().uid.as_deref(),
+            ..Conditions::default()
+        };
+        let patch = bind(patch, conditions)?;
+        match self.send_write(kind, api.patch(&name, params, &patch)).await {
+            Ok(patched) => Ok(patched),
+            Err(error) => Err(explain(&api, object, error).await),
+        }
+    }
+
+    /// [`send_bound`](Self::send_bound) for the status.
+    pub(super) async fn send_bound_status<K: AnyObject, P: Serialize + Debug>(
+        &self,
+        kind: &Kind<K>,
+        object: &K,
+        params: &PatchParams,
+        patch: &Patch<P>,
+    ) -> Result<K, Error> {
+        let (api, name) = (self.api_of(kind, object), object.name_any());
+        let uid = object.meta().uid.as_deref();
+        let mut version = uid.and_then(|_| self.newest_version(kind, object));
+        let mut retries = match names_version(patch)? {
+            true => 0,
+            false => RETRIES,
+        };
+        loop {
+            let conditions = Conditions {
+                uid,
+                resource_version: version.as_deref(),
+            };
+            let bound = bind(patch, conditions)?;
+            let error = match self
+                .send_write(kind, api.patch_status(&name, params, &bound))
+                .await
+            {
+                Ok(patched) => return Ok(patched),
+                Err(error) => explain(&api, object, error).await,
+            };
+            let is_stale = error.is_conflict() && !error.is_field_manager_conflict();
+            if uid.is_none() || !is_stale || retries == 0 {
+                return Err(error);
+            }
+            retries -= 1;
+            match find_version(&api, object).await {
+                Some(newest) => version = Some(newest),
+                None => return Err(error),
+            }
+        }
+    }
+
+    /// Returns the newest resource version of an object that is known: its own, or that of the caches, which have the
+    /// writes of this process.
+    fn newest_version<K: AnyObject>(&self, kind: &Kind<K>, object: &K) -> Option<String> {
+        let own = object.resource_version();
+        let cached = match self.shared.caches.look_up(kind, object.meta()) {
+            KnownObject::Found(cached) if cached.uid == object.uid() => cached.resource_version,
+            _ => None,
+        };
+        let order = |version: &String| version.parse::<u64>().unwrap_or_default();
+        own.into_iter().chain(cached).max_by_key(order)
+    }
+}
+
+/// Returns the resource version of an object; `None` if it is gone, replaced by another one, or cannot be read. Then the
+/// reconcile is to be repeated with a newer cache.
+async fn find_version<K: AnyObject>(api: &Api<K>, object: &K) -> Option<String> {
+    let found = api.get_metadata(&object.name_any()).await.ok()?;
+    (found.uid() == object.uid()).then(|| found.resource_version())?
+}
+
+/// Converts a refusal into a conflict if another object has taken the place of this one.
+async fn explain<K: AnyObject>(api: &Api<K>, object: &K, error: kube::Error) -> Error {
+    if let kube::Error::Api(status) = &error
+        && is_failed_test(status)
+        && let Some(uid) = object.uid()
+        && let Ok(found) = api.get_metadata(&object.name_any()).await
+        && found.uid() != Some(uid)
+    {
+        return to_conflict(status).into();
+    }
+    to_bound_apply_error(object, error)
+}
+
+/// Converts a refused JSON patch into a conflict if a test in it did not hold.
+pub(crate) fn to_test_conflict(error: kube::Error) -> kube::Error {
+    match error {
+        kube::Error::Api(status) if is_failed_test(&status) => to_conflict(&status),
+        error => error,
+    }
+}
+
+/// Returns `true` if a JSON patch could not be carried out, such as for a test in it. The API server names no field then,
+/// unlike for an invalid object.
+fn is_failed_test(status: &Status) -> bool {
+    let mut causes = status.details.iter().flat_map(|details| &details.causes);
+    status.code == 422 && causes.next().is_none()
+}
+
+/// Returns the patch with these conditions, unless it names them itself.
+fn bind<P: Serialize>(patch: &Patch<P>, conditions: Conditions<'_>) -> Result<Patch<Value>, Error> {
+    Ok(match patch {
+        Patch::Apply(body) => Patch::Apply(bind_body(body, conditions)?),
+        Patch::Merge(body) => Patch::Merge(bind_body(body, conditions)?),
+        Patch::Strategic(body) => Patch::Strategic(bind_body(body, conditions)?),
+        Patch::Json(operations) => {
+            let mut operations = operations.clone();
+            if let Some(uid) = conditions.uid {
+                let test = json!({ "op": "test", "path": "/metadata/uid", "value": uid });
+                operations.0.insert(0, serde_json::from_value(test)?);
+            }
+            Patch::Json(operations)
+        }
+        // kube may add kinds of patches, which could not be bound.
+        _ => return Err(Error::terminal("this kind of patch is not supported")),
+    })
+}
+
+fn bind_body<P: Serialize>(body: &P, conditions: Conditions<'_>) -> Result<Value, Error> {
+    let mut body = serde_json::to_value(body)?;
+    let conditions = [
+        ("uid", conditions.uid),
+        ("resourceVersion", conditions.resource_version),
+    ];
+    for (name, value) in conditions {
+        if let (Some(value), Some(metadata)) = (value, metadata_of(&mut body)) {
+            metadata.entry(name).or_insert_with(|| value.into());
+        }
+    }
+    Ok(body)
+}
+
+/// Returns the metadata in a body, which it gets if it has none.
+fn metadata_of(body: &mut Value) -> Option<&mut Map<String, Value>> {
+    let metadata = body.as_object_mut()?.entry("metadata");
+    metadata.or_insert_with(|| json!({})).as_object_mut()
+}
+
+/// Returns `true` if a patch names a resource version itself.
+fn names_version<P: Serialize>(patch: &Patch<P>) -> Result<bool, Error> {
+    let (Patch::Apply(body) | Patch::Merge(body) | Patch::Strategic(body)) = patch else {
+        return Ok(false);
+    };
+    Ok(serde_json::to_value(body)?["metadata"]["resourceVersion"].is_string())
+}
