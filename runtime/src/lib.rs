@@ -246,7 +246,9 @@ pub use cluster::{Cluster, ClusterConfig, Clusters};
 pub use controller::{
     ByChange, ByFunction, ByMap, ByOwner, Controller, Maps, MapsLate, Unselected, Watch, Watches, Watching,
 };
-pub use ctx::{ActiveWatch, Ctx, Written, set_controller_reference, set_owner_reference};
+pub use ctx::{
+    ActiveWatch, AppliedSet, ApplySet, Ctx, Written, set_controller_reference, set_owner_reference,
+};
 pub use error::{BoxError, Error, FieldManagerConflict, ManagerError, OwnedField, OwnershipError, Result};
 pub use events::EventRecorder;
 pub use manager::Manager;

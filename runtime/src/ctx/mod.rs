@@ -2,6 +2,7 @@
 
 mod adoption;
 mod applied;
+mod apply_set;
 mod bound;
 mod create;
 mod create_or_update;
@@ -37,6 +38,7 @@ use crate::object::{
 };
 
 use applied::{AppliedObjects, BodyHash};
+pub use apply_set::{AppliedSet, ApplySet};
 pub(crate) use bound::to_test_conflict;
 pub use create_or_update::Written;
 pub(crate) use in_cluster::ClusterLinks;

@@ -23,6 +23,8 @@
 //! An owner that is being deleted owns nothing more. The cache may not show its deletion yet, so the server is asked before
 //! an existing object is adopted; see `adoption`.
 
+use std::sync::Arc;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::ResourceExt;
 use kube::core::ObjectMeta;
@@ -65,12 +67,22 @@ impl<S> Ctx<S> {
         self.check_owner_cluster(owner, &child)?;
         let kind = self.kind_of(&child).await?;
         own(owner, &mut child, &kind)?;
+        self.apply_claimed(&kind, child, &ControllerClaim(owner)).await
+    }
+
+    /// Applies an object that carries a claim, so that nobody else's is changed; see the module.
+    pub(super) async fn apply_claimed<C: AnyObject + Serialize>(
+        &self,
+        kind: &Kind<C>,
+        mut child: C,
+        claim: &impl Claim,
+    ) -> Result<C, Error> {
         let mut conflict = None;
-        match self.shared.caches.look_up(&kind, child.meta()) {
-            KnownObject::Found(known) if is_controlled_by(&known, owner) => {
+        match self.shared.caches.look_up(kind, child.meta()) {
+            KnownObject::Found(known) if claim.holds(&known) => {
                 child.meta_mut().uid = known.uid;
                 child.meta_mut().resource_version = known.resource_version;
-                let applied = self.send_apply_if_needed(&kind, &child).await;
+                let applied = self.send_apply_if_needed(kind, &child).await;
                 match applied.map_err(|error| to_bound_apply_error(&child, error)) {
                     // The object has changed since. If it is still the same one, that may be its status only.
                     Err(error) if error.is_conflict() && !error.is_field_manager_conflict() => {
@@ -82,14 +94,14 @@ impl<S> Ctx<S> {
             // Most likely it does not exist, and then one request is enough.
             KnownObject::Missing => {
                 child.meta_mut().resource_version = Some(DOES_NOT_EXIST.to_owned());
-                match self.send_apply(&kind, &child).await {
+                match self.send_apply(kind, &child).await {
                     Err(kube::Error::Api(status)) if status.is_conflict() => {}
-                    created => return self.finish_create(&kind, &child, created),
+                    created => return self.finish_create(kind, &child, created),
                 }
             }
             KnownObject::Found(_) | KnownObject::NotCached => {}
         }
-        let api = self.api_of(&kind, &child);
+        let api = self.api_of(kind, &child);
         let existing = api.get_metadata_opt(&child.name_any()).await?;
         if let Some(conflict) = conflict {
             let uid = existing.as_ref().and_then(|existing| existing.uid());
@@ -99,16 +111,26 @@ impl<S> Ctx<S> {
         }
         child.meta_mut().resource_version = match existing {
             Some(existing) => {
-                check_controller(owner, &child, &existing.metadata)?;
-                if !is_controlled_by(&existing.metadata, owner) {
-                    self.check_adoption(owner, &child).await?;
+                if !claim.holds(&existing.metadata) {
+                    claim
+                        .take(&self.without_state(), &child, &existing.metadata)
+                        .await?;
                 }
                 existing.metadata.resource_version
             }
             None => Some(DOES_NOT_EXIST.to_owned()),
         };
-        let applied = self.send_apply(&kind, &child).await;
-        self.finish_create(&kind, &child, applied)
+        let applied = self.send_apply(kind, &child).await;
+        self.finish_create(kind, &child, applied)
+    }
+
+    /// Returns this context for functions that do not need the state.
+    pub(super) fn without_state(&self) -> Ctx<()> {
+        Ctx {
+            shared: Arc::clone(&self.shared),
+            state: Arc::new(()),
+            forces: self.forces,
+        }
     }
 
     fn finish_create<C: AnyObject>(
@@ -126,6 +148,34 @@ impl<S> Ctx<S> {
     /// even if the watch has a gap.
     pub(super) fn record_created<C: AnyObject>(&self, kind: &Kind<C>, created: &C) {
         self.shared.caches.record_created(kind, created);
+    }
+}
+
+/// What makes an object that of the one who applies it. The object carries it.
+pub(super) trait Claim: Sync {
+    /// Returns `true` if the object with this metadata is held.
+    fn holds(&self, found: &ObjectMeta) -> bool;
+
+    /// Checks that `object`, which exists with this metadata and is not held, may be taken.
+    fn take<C: AnyObject>(
+        &self,
+        ctx: &Ctx<()>,
+        object: &C,
+        found: &ObjectMeta,
+    ) -> impl Future<Output = Result<(), Error>> + Send;
+}
+
+/// The owner reference of a controller.
+struct ControllerClaim<'a, O>(&'a O);
+
+impl<O: AnyObject> Claim for ControllerClaim<'_, O> {
+    fn holds(&self, found: &ObjectMeta) -> bool {
+        is_controlled_by(found, self.0)
+    }
+
+    async fn take<C: AnyObject>(&self, ctx: &Ctx<()>, object: &C, found: &ObjectMeta) -> Result<(), Error> {
+        check_controller(self.0, object, found)?;
+        ctx.check_adoption(self.0, object).await
     }
 }
 

@@ -1,6 +1,7 @@
 //! Controllers and their manager: each guarantee is one test, on the fake API server and on the real one. The latter
 //! is listed as ignored unless `KUBEBUILDER_ASSETS` is set.
 
+mod apply_sets;
 mod cache_health;
 mod caches;
 mod clusters;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use k8s_openapi::api::apps::v1::Deployment;
 use kube::ResourceExt;
-use rbuilder::{Action, Controller, Ctx, Error, OwnershipError, Result, predicate, rbac};
+use rbuilder::{ApplySet, Controller, Ctx, Error, OwnershipError, Result, predicate, rbac};
 use serde_json::json;
 
 use crate::api::v1alpha1::{Foo, FooStatus};
@@ -28,56 +28,50 @@ pub fn controller() -> Controller<Foo, State> {
         .concurrency(2)
 }
 
-/// Brings the Deployment of a Foo to its desired state and reports how many of its replicas are available.
-#[rbac(groups = "samplecontroller.k8s.io", resources = "foos", verbs = ["get", "list", "watch"])]
+/// Brings the Deployment of a Foo to its desired state and reports how many of its replicas are available. If the Foo names
+/// another Deployment, the former one is deleted.
+#[rbac(
+    groups = "samplecontroller.k8s.io",
+    resources = "foos",
+    verbs = ["get", "list", "watch", "patch"]
+)]
 #[rbac(groups = "samplecontroller.k8s.io", resources = "foos/status", verbs = ["get", "patch"])]
 #[rbac(groups = "samplecontroller.k8s.io", resources = "foos/finalizers", verbs = ["update"])]
 #[rbac(
     groups = "apps",
     resources = "deployments",
-    verbs = ["get", "list", "watch", "create", "patch"]
+    verbs = ["get", "list", "watch", "create", "patch", "delete"]
 )]
 pub async fn reconcile(object: Arc<Foo>, ctx: Ctx<State>) -> Result {
     if object.spec.deployment_name.is_empty() {
         // A retry would not help; a change of the Foo reconciles it anyway.
         return Err(Error::terminal("deployment name must be specified"));
     }
-    let desired = desired_deployment(&object)?;
-    // `apply_owned` alone would adopt a Deployment that nobody controls.
-    let mut deployment = match ctx.create_owned(&*object, desired.clone()).await {
-        Err(error) if error.downcast_ref::<OwnershipError>().is_some() => {
-            let message = taken(&object.spec.deployment_name);
+    let name = &object.spec.deployment_name;
+    let set = ApplySet::new().add(desired_deployment(&object)?);
+    // Unlike `apply_owned`, a set does not adopt a Deployment that nobody controls.
+    let applied = match ctx.apply_set(&*object, set).await {
+        Err(error) if is_taken(&error) => {
+            let message = taken(name);
             ctx.warning(&*object, "ErrResourceExists", "Sync", &message);
             return Err(Error::new(message));
         }
-        created_or_found => created_or_found?,
+        applied => applied?,
     };
-    if has_drifted(&deployment, &desired) {
-        deployment = ctx.apply_owned(&*object, desired).await?;
+    if let Some(deployment) = applied.get::<Deployment>(name) {
+        ctx.apply_status(&*object, observed_status(deployment)).await?;
     }
-    ctx.apply_status(&*object, observed_status(&deployment))
-        .await?;
     ctx.normal(&*object, "Synced", "Sync", "Foo synced successfully");
-    Ok(Action::await_change())
+    Ok(applied.action())
+}
+
+/// Returns whether a Deployment of this name exists that is not the Foo's.
+fn is_taken(error: &Error) -> bool {
+    error.downcast_ref::<OwnershipError>().is_some() && !error.is_owner_terminating()
 }
 
 fn taken(deployment: &str) -> String {
     format!("Resource {deployment:?} already exists and is not managed by Foo")
-}
-
-/// Returns whether the Deployment has other replicas or another image than desired.
-fn has_drifted(found: &Deployment, desired: &Deployment) -> bool {
-    let replicas = replicas(desired);
-    (replicas.is_some() && self::replicas(found) != replicas) || image(found) != image(desired)
-}
-
-fn replicas(deployment: &Deployment) -> Option<i32> {
-    deployment.spec.as_ref()?.replicas
-}
-
-fn image(deployment: &Deployment) -> Option<&str> {
-    let pod = deployment.spec.as_ref()?.template.spec.as_ref()?;
-    pod.containers.first()?.image.as_deref()
 }
 
 fn observed_status(deployment: &Deployment) -> FooStatus {

@@ -1,0 +1,161 @@
+//! An object of a set, of any kind.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use kube::core::ObjectMeta;
+use kube::{Resource, ResourceExt};
+use serde::Serialize;
+
+use super::claim::SetOwner;
+use super::readiness::is_usable;
+use super::record::Entry;
+use crate::ctx::Ctx;
+use crate::ctx::ownership::Claim;
+use crate::error::{Error, OwnershipError};
+use crate::object::{AnyObject, Kind, describe_object};
+
+/// An object of a set.
+pub(super) trait Member: Send + Sync {
+    /// Completes the object: its kind, its namespace, and the claim of the owner. Returns the entry for the record.
+    ///
+    /// # Errors
+    /// When the kind is not known, or when the object has no namespace, and the owner has none either.
+    fn prepare<'a>(
+        &'a mut self,
+        ctx: &'a Ctx<()>,
+        owner: &'a SetOwner,
+    ) -> BoxFuture<'a, Result<Entry, Error>>;
+
+    fn name(&self) -> String;
+
+    /// Returns `true` if the object is never deleted.
+    fn is_kept(&self) -> bool;
+
+    fn apply<'a>(
+        &'a self,
+        ctx: &'a Ctx<()>,
+        owner: &'a SetOwner,
+    ) -> BoxFuture<'a, Result<AppliedMember, Error>>;
+}
+
+/// An object as the API server has it.
+pub(super) struct AppliedMember {
+    pub(super) uid: Option<String>,
+    /// `true` if those after it can be applied.
+    pub(super) is_ready: bool,
+    pub(super) object: Arc<dyn Any + Send + Sync>,
+}
+
+/// A condition for applying the objects after another one.
+type IsReady<K> = Box<dyn Fn(&K) -> bool + Send + Sync>;
+
+/// An object of a Rust type, which may be that of kinds known only at run time.
+pub(super) struct TypedMember<K: Resource> {
+    object: K,
+    /// `None` until it is prepared.
+    kind: Option<Kind<K>>,
+    is_ready: Option<IsReady<K>>,
+    is_kept: bool,
+}
+
+impl<K: AnyObject> TypedMember<K> {
+    pub(super) fn new(object: K) -> Self {
+        Self {
+            object,
+            kind: None,
+            is_ready: None,
+            is_kept: false,
+        }
+    }
+
+    pub(super) fn until(mut self, is_ready: impl Fn(&K) -> bool + Send + Sync + 'static) -> Self {
+        self.is_ready = Some(Box::new(is_ready));
+        self
+    }
+
+    pub(super) fn kept(mut self) -> Self {
+        self.is_kept = true;
+        self
+    }
+}
+
+impl<K: AnyObject + Serialize> Member for TypedMember<K> {
+    fn prepare<'a>(
+        &'a mut self,
+        ctx: &'a Ctx<()>,
+        owner: &'a SetOwner,
+    ) -> BoxFuture<'a, Result<Entry, Error>> {
+        async move {
+            let kind = ctx.kind_of(&self.object).await?;
+            let meta = self.object.meta_mut();
+            if !kind.namespaced {
+                meta.namespace = None;
+            } else if meta.namespace.is_none() {
+                meta.namespace = owner.namespace().map(str::to_owned);
+            }
+            if kind.namespaced && meta.namespace.is_none() {
+                let message = format!(
+                    "{} has no namespace, and {} has none either; set `metadata.namespace`",
+                    describe_object(&self.object),
+                    owner.described
+                );
+                return Err(Error::terminal(message));
+            }
+            owner.claim(self.object.meta_mut(), self.is_kept);
+            let entry = Entry {
+                group: K::group(&kind.dynamic).into_owned(),
+                version: K::version(&kind.dynamic).into_owned(),
+                kind: kind.name(),
+                plural: K::plural(&kind.dynamic).into_owned(),
+                namespace: self.object.namespace().unwrap_or_default(),
+                name: self.object.name_any(),
+            };
+            self.kind = Some(kind);
+            Ok(entry)
+        }
+        .boxed()
+    }
+
+    fn name(&self) -> String {
+        self.object.name_any()
+    }
+
+    fn is_kept(&self) -> bool {
+        self.is_kept
+    }
+
+    fn apply<'a>(
+        &'a self,
+        ctx: &'a Ctx<()>,
+        owner: &'a SetOwner,
+    ) -> BoxFuture<'a, Result<AppliedMember, Error>> {
+        async move {
+            let kind = match &self.kind {
+                Some(kind) => kind.clone(),
+                None => ctx.kind_of(&self.object).await?,
+            };
+            let applied = ctx.apply_claimed(&kind, self.object.clone(), owner).await?;
+            let is_asked_for = self.is_ready.as_ref().is_none_or(|is_ready| is_ready(&applied));
+            Ok(AppliedMember {
+                uid: applied.uid(),
+                is_ready: is_asked_for && is_usable(&kind, &applied)?,
+                object: Arc::new(applied),
+            })
+        }
+        .boxed()
+    }
+}
+
+impl Claim for SetOwner {
+    fn holds(&self, found: &ObjectMeta) -> bool {
+        self.owns(found)
+    }
+
+    /// An object of somebody else is not adopted: it would be deleted when it leaves the set.
+    async fn take<C: AnyObject>(&self, _: &Ctx<()>, object: &C, found: &ObjectMeta) -> Result<(), Error> {
+        Err::<(), OwnershipError>(self.refuse(describe_object(object), found)).map_err(Error::from)
+    }
+}

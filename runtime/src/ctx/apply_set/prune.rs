@@ -1,0 +1,130 @@
+//! Deleting an object that has left its set.
+
+use kube::api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, Preconditions};
+use kube::core::{GroupVersionKind, ObjectMeta, PartialObjectMeta};
+use kube::{Api, ResourceExt, discovery};
+use serde_json::json;
+
+use super::claim::{SetOwner, is_kept};
+use super::record::Entry;
+use crate::ctx::{Ctx, to_test_conflict};
+use crate::error::Error;
+
+/// Returns `true` if the API server has no such object, or does not serve its kind.
+pub(super) fn is_not_found(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == 404)
+}
+
+impl<S> Ctx<S> {
+    /// Deletes an object that has left the set of `owner`, if it is the recorded one and still the owner's. Returns `true`
+    /// while it exists because finalizers hold it.
+    pub(super) async fn prune(
+        &self,
+        owner: &SetOwner,
+        entry: &Entry,
+        uid: Option<String>,
+    ) -> Result<bool, Error> {
+        let Some((api, found)) = self.find_recorded(entry).await? else {
+            return Ok(false);
+        };
+        // An object that was created again belongs to whoever did so.
+        let is_recorded = uid.is_none() || uid == found.uid();
+        if !is_recorded || !owner.owns(&found.metadata) {
+            return Ok(false);
+        }
+        if is_kept(&found.metadata) {
+            self.release(owner, &api, &found.metadata).await?;
+            return Ok(false);
+        }
+        if found.metadata.deletion_timestamp.is_some() {
+            return Ok(true);
+        }
+        let unchanged = Preconditions {
+            uid: found.uid(),
+            resource_version: found.resource_version(),
+        };
+        let params = DeleteParams::background().preconditions(unchanged);
+        match api.delete(&entry.name, &params).await {
+            // Some kinds are answered with the object as it was.
+            Ok(answer) => Ok(answer
+                .left()
+                .is_some_and(|left| left.metadata.deletion_timestamp.is_some())),
+            Err(error) if is_not_found(&error) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Removes the owner reference from an object that is kept, so that it is not deleted with its former owner.
+    async fn release(
+        &self,
+        owner: &SetOwner,
+        api: &Api<DynamicObject>,
+        found: &ObjectMeta,
+    ) -> Result<(), Error> {
+        let Some(index) = owner.reference_index(found) else {
+            return Ok(());
+        };
+        let path = format!("/metadata/ownerReferences/{index}");
+        let patch = serde_json::from_value(json!([
+            { "op": "test", "path": "/metadata/uid", "value": found.uid },
+            { "op": "test", "path": format!("{path}/uid"), "value": owner.uid },
+            { "op": "remove", "path": path },
+        ]))?;
+        let params = PatchParams {
+            field_manager: Some(self.controller().to_owned()),
+            ..PatchParams::default()
+        };
+        let name = found.name.as_deref().unwrap_or_default();
+        let patched = api.patch_metadata(name, &params, &Patch::Json::<()>(patch)).await;
+        patched.map_err(to_test_conflict)?;
+        Ok(())
+    }
+
+    /// Returns the metadata of a recorded object, with its API.
+    async fn find_recorded(
+        &self,
+        entry: &Entry,
+    ) -> Result<Option<(Api<DynamicObject>, PartialObjectMeta<DynamicObject>)>, Error> {
+        let kind = GroupVersionKind::gvk(&entry.group, &entry.version, &entry.kind);
+        let recorded = ApiResource::from_gvk_with_plural(&kind, &entry.plural);
+        if let Some(found) = self.find_with(&recorded, entry).await? {
+            return Ok(Some(found));
+        }
+        // The version in which the object was applied may not be served any more.
+        match self.find_served(entry).await? {
+            Some(served) if served.api_version != recorded.api_version => {
+                self.find_with(&served, entry).await
+            }
+            _ => Ok(None),
+        }
+    }
+
+    async fn find_with(
+        &self,
+        resource: &ApiResource,
+        entry: &Entry,
+    ) -> Result<Option<(Api<DynamicObject>, PartialObjectMeta<DynamicObject>)>, Error> {
+        let api = match entry.namespace() {
+            Some(namespace) => Api::namespaced_with(self.client(), namespace, resource),
+            None => Api::all_with(self.client(), resource),
+        };
+        match api.get_metadata(&entry.name).await {
+            Ok(found) => Ok(Some((api, found))),
+            Err(error) if is_not_found(&error) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Returns the resource of a recorded kind as the API server serves it; `None` if it does not, or for a kind of the core
+    /// group, which has one version.
+    async fn find_served(&self, entry: &Entry) -> Result<Option<ApiResource>, Error> {
+        if entry.group.is_empty() {
+            return Ok(None);
+        }
+        match discovery::group(&self.client(), &entry.group).await {
+            Ok(group) => Ok(group.recommended_kind(&entry.kind).map(|(resource, _)| resource)),
+            Err(kube::Error::Discovery(_)) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
