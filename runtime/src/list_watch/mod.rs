@@ -17,8 +17,8 @@
 //! | a list whose continue token has expired | none | a list without pages |
 //! | a streaming list that is refused or does not complete | none | a list in pages |
 //!
-//! A list after a watch that could be resumed is what client-go does as well: where no watch works, the objects are as old as
-//! the back-off, instead of as old as the process.
+//! client-go lists after such a watch as well: where no watch works, the objects are as old as the back-off, instead of as old
+//! as the process.
 
 mod error;
 mod pace;
@@ -60,7 +60,7 @@ const VERY_SHORT: Duration = Duration::from_secs(1);
 /// Time without an object after which a streaming list counts as incomplete. The API server sends them from memory, and the
 /// end after at most three seconds.
 const STREAMING_LIST_IDLE: Duration = Duration::from_secs(30);
-/// Number of events for which there is room after a list: a list has many at once, a watch one after the other.
+/// Capacity, in events, that is kept after a list: a list has many events at once, a watch one after the other.
 const KEPT_CAPACITY: usize = 4;
 /// The annotation of the bookmark that ends a streaming list.
 const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
@@ -161,7 +161,7 @@ where
             if let Some(event) = self.pending.pop_front() {
                 return Ok(event);
             }
-            // A list leaves room for all its objects behind, which events of a watch do not need.
+            // A list leaves capacity for all its objects behind, which events of a watch do not need.
             self.pending.shrink_to(KEPT_CAPACITY);
             self.step().await?;
         }

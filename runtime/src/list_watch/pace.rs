@@ -17,7 +17,7 @@ const BACKOFF: Backoff = Backoff {
 const LONGEST_UNTIL_LISTED: Duration = Duration::from_secs(10);
 /// The longest pause that the server can ask for.
 const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(60);
-/// The back-off begins anew after a watch that has lasted as long as the longest back-off. client-go lets two minutes pass
+/// The back-off is reset after a watch that has lasted as long as the longest back-off. client-go lets two minutes pass
 /// after the last failure.
 const RESET_AFTER: Duration = BACKOFF.max;
 /// The shortest time between the starts of two watches.

@@ -171,6 +171,7 @@ async fn a_variable_that_names_no_proxy_ends_the_process() {
     let set = variables(&[("HTTPS_PROXY", "ftp://me:secret@proxy.example.com")]);
     let mut program = Program::start_with(kubeconfig.path(), flags, set);
     assert_eq!(program.ended(SOON).await, Ended::with(1), "{}", program.log());
-    let expected = "Error: invalid value `proxy.example.com` for environment variable HTTPS_PROXY: expected the URL of a proxy";
+    let expected = "Error: invalid value `proxy.example.com` for environment variable HTTPS_PROXY: expected the URL of \
+                    a proxy";
     assert!(program.log().contains(expected), "{}", program.log());
 }
