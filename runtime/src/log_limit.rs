@@ -11,7 +11,8 @@ const BURST: f64 = 10.0;
 /// Messages in a second after that.
 const RATE: f64 = 1.0;
 
-/// Limits the messages about one thing to a burst of 10 and one in a second, and counts those left out.
+/// Limits the messages about one thing to a burst of 10 and one in a second, and counts those left
+/// out.
 pub(crate) struct LogLimit(Mutex<State>);
 
 struct State {

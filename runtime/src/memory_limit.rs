@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Returns the memory limit of the process in bytes: the least of the limits of its cgroups, version 2 or 1, and the
-/// memory of the machine. `None` where there is no procfs.
+/// Returns the memory limit of the process in bytes: the least of the limits of its cgroups,
+/// version 2 or 1, and the memory of the machine. `None` where there is no procfs.
 pub(crate) fn find() -> Option<u64> {
     find_below(Path::new("/"))
 }
@@ -18,10 +18,11 @@ fn find_below(root: &Path) -> Option<u64> {
     limits.chain(machine).min()
 }
 
-/// Returns the files with the limits of one line of `/proc/self/cgroup`, from the process's own group to the root.
+/// Returns the files with the limits of one line of `/proc/self/cgroup`, from the process's own
+/// group to the root.
 ///
-/// In a container, the path is often that of the host while only the container's own group is mounted, at the root. So
-/// the root is always among the files.
+/// In a container, the path is often that of the host while only the container's own group is
+/// mounted, at the root. So the root is always among the files.
 fn limit_files(line: &str) -> Vec<PathBuf> {
     let mut parts = line.splitn(3, ':').skip(1);
     let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else {

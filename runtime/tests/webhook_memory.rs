@@ -1,7 +1,8 @@
 //! The memory that a conversion review takes, which must not depend on the number of its objects.
 //!
-//! The file has a single test, because all tests of a program share the counting allocator. To measure the resident memory of the
-//! process for lists of other lengths, with the memory for reviews that follows its limit:
+//! The file has a single test, because all tests of a program share the counting allocator. To
+//! measure the resident memory of the process for lists of other lengths, with the memory for
+//! reviews that follows its limit:
 //!
 //! ```sh
 //! RBUILDER_CONVERSION_OBJECTS=10000,25000,1000000 cargo test -p rbuilder-runtime --test webhook_memory -- --nocapture
@@ -31,7 +32,8 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto::ring};
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// Most bytes in use while a review is converted, as a multiple of its body: the body, the answer, and one object.
+/// Most bytes in use while a review is converted, as a multiple of its body: the body, the answer,
+/// and one object.
 const MULTIPLE: usize = 3;
 /// Bytes that are allowed beyond this, for the connection.
 const BESIDES: usize = 1 << 20;
@@ -208,8 +210,8 @@ fn status(field: &str) -> String {
         .to_owned()
 }
 
-/// Prints the resident memory before, during and after reviews of these lengths. It includes the body, which this process
-/// also sends.
+/// Prints the resident memory before, during and after reviews of these lengths. It includes the
+/// body, which this process also sends.
 async fn measure(served: &Served, lengths: &str) {
     for objects in lengths.split(',') {
         let body = review(objects.parse().expect("a number of objects"));

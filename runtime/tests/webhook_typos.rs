@@ -1,5 +1,6 @@
-//! Objects with mistakes, as a client of a real API server sees the answers: with a defaulting and a validating webhook and a
-//! conversion, the same as from the API server alone. Listed as ignored unless `KUBEBUILDER_ASSETS` is set.
+//! Objects with mistakes, as a client of a real API server sees the answers: with a defaulting and
+//! a validating webhook and a conversion, the same as from the API server alone. Listed as ignored
+//! unless `KUBEBUILDER_ASSETS` is set.
 
 use std::time::Duration;
 
@@ -289,7 +290,8 @@ async fn mistakes_are_answered_as_by_the_api_server_alone(env: Environment) {
     assert_invalid(denied, &["spec.every"]);
     let denied = served.patch("v2", "good", json!({ "every": "x" })).await;
     assert_invalid(denied, &["spec.every"]);
-    // Such a new object of the other version has to be converted after its validation, as for storage.
+    // Such a new object of the other version has to be converted after its validation, as for
+    // storage.
     let failed = served
         .create("v2", "bad", json!({ "source": "db", "every": "x" }))
         .await

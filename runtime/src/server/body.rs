@@ -12,7 +12,8 @@ use super::client_timer::{AwaitedBody, ClientTimer, Connection};
 pub(crate) struct RequestBody {
     incoming: Incoming,
     timer: Arc<ClientTimer>,
-    /// Present while the handler waits for the client. A handler that does not read the body never waits.
+    /// Present while the handler waits for the client. A handler that does not read the body never
+    /// waits.
     awaited: Option<AwaitedBody>,
 }
 

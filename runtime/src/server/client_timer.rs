@@ -1,9 +1,11 @@
-//! How long the client of a connection has been idle or sending, which decides the connection that a new one replaces.
+//! How long the client of a connection has been idle or sending, which decides the connection that
+//! a new one replaces.
 //!
 //! # Example: a body that arrives slowly
-//! A client sends a head at 0 s and one byte of its body at 1 s. From 0 s on, the server waits for this client, as it waits
-//! for one that is idle, so the connection may be replaced. The byte at 1 s changes nothing: the wait still began at 0 s.
-//! When the body is complete, the client waits for the server, and the connection cannot be replaced.
+//! A client sends a head at 0 s and one byte of its body at 1 s. From 0 s on, the server waits for
+//! this client, as it waits for one that is idle, so the connection may be replaced. The byte at 1
+//! s changes nothing: the wait still began at 0 s. When the body is complete, the client waits for
+//! the server, and the connection cannot be replaced.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -11,13 +13,15 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-/// Time to receive the head of a request, from its first byte or the start of the connection; controller-runtime's.
+/// Time to receive the head of a request, from its first byte or the start of the connection;
+/// controller-runtime's.
 pub(super) const HEADER_TIMEOUT: Duration = Duration::from_secs(32);
-/// Time between two requests; controller-runtime's. It is not shorter than the idle timeout of the API server's client,
-/// which therefore never sends a request on a connection that is being closed.
+/// Time between two requests; controller-runtime's. It is not shorter than the idle timeout of the
+/// API server's client, which therefore never sends a request on a connection that is being closed.
 pub(super) const IDLE_TIMEOUT: Duration = Duration::from_secs(90);
-/// Time to receive the response to a request after which the connection may be replaced. Most responses fit into the
-/// buffers of the system, and larger ones are received at once by a client that waits for them.
+/// Time to receive the response to a request after which the connection may be replaced. Most
+/// responses fit into the buffers of the system, and larger ones are received at once by a client
+/// that waits for them.
 pub(super) const RECEIVE_PATIENCE: Duration = Duration::from_secs(1);
 
 /// The state of a client while the server has no complete request of it.
@@ -55,8 +59,8 @@ struct Progress {
     /// Number of requests whose handler waits for the body.
     awaiting_body: usize,
     state: ClientState,
-    /// The start of `state`. Of a request that is received or answered, it is the start of its head, moved by the time that the
-    /// server took since then.
+    /// The start of `state`. Of a request that is received or answered, it is the start of its
+    /// head, moved by the time that the server took since then.
     since: Instant,
     /// Since when the server has been working on a request.
     working_since: Option<Instant>,
@@ -73,7 +77,8 @@ impl Progress {
         self.answering + self.awaiting_body > 0
     }
 
-    /// Returns since when the client has kept the server waiting; `None` while a request is answered.
+    /// Returns since when the client has kept the server waiting; `None` while a request is
+    /// answered.
     fn kept_waiting_since(&self) -> Option<Instant> {
         (self.answering == 0).then_some(self.since)
     }
@@ -97,8 +102,9 @@ impl ClientTimer {
         }
     }
 
-    /// Returns the priority of the connection if a new one may replace it: whether the client has shown a certificate, and
-    /// since when it has kept the server waiting. The least is replaced first. `None` while a request is answered.
+    /// Returns the priority of the connection if a new one may replace it: whether the client has
+    /// shown a certificate, and since when it has kept the server waiting. The least is replaced
+    /// first. `None` while a request is answered.
     pub(super) fn replaceable_since(&self) -> Option<(bool, Instant)> {
         let progress = self.progress();
         let since = progress.kept_waiting_since()?;
@@ -148,8 +154,8 @@ impl ClientTimer {
         }
     }
 
-    /// Records a request, whose handler limits the time for its body. When the returned guard is dropped, the client
-    /// enters the state `next`.
+    /// Records a request, whose handler limits the time for its body. When the returned guard is
+    /// dropped, the client enters the state `next`.
     pub(super) fn begin_request(self: &Arc<Self>, next: ClientState) -> OpenRequest {
         let mut progress = self.progress();
         progress.answering += 1;
@@ -240,8 +246,8 @@ impl Connection {
         Self(Arc::clone(timer))
     }
 
-    /// Returns since when the client has kept the server waiting: for the rest of a body, or by not receiving a response.
-    /// `None` while the server works on a request.
+    /// Returns since when the client has kept the server waiting: for the rest of a body, or by not
+    /// receiving a response. `None` while the server works on a request.
     pub(crate) fn kept_waiting_since(&self) -> Option<Instant> {
         self.0.progress().kept_waiting_since()
     }

@@ -228,7 +228,8 @@ async fn default<K: Object + Serialize>(
     let failed = |error: serde_json::Error| Denied::with_status(500, "InternalError", error.to_string());
     let typed: K = match decode_new(object) {
         Ok(typed) => typed,
-        // The API server validates next, and reports all invalid fields. A denial would report one of them, and hide the others.
+        // The API server validates next, and reports all invalid fields. A denial would report one of
+        // them, and hide the others.
         Err(Unreadable { error }) => {
             let kind = K::kind(&());
             let warning = format!("defaults are not set, the {kind} cannot be decoded: {error}");

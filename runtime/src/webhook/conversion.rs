@@ -31,12 +31,14 @@ impl From<String> for Unconvertible {
 struct Spoke<K> {
     to_hub: ToHub<K>,
     from_hub: Box<dyn Fn(K) -> Result<Value, String> + Send + Sync>,
-    /// Returns an object as its type serializes it.
-    serialize: Box<dyn Fn(&Value) -> Result<Value, String> + Send + Sync>,
+    serialize: SerializeAgain,
 }
 
 /// Returns the hub, and the object as its own type serializes it.
 type ToHub<K> = Box<dyn Fn(&Value) -> Result<(K, Value), Unconvertible> + Send + Sync>;
+
+/// Returns an object as its type serializes it.
+type SerializeAgain = Box<dyn Fn(&Value) -> Result<Value, String> + Send + Sync>;
 
 /// The hub `K` and its spokes, by API version.
 pub(crate) struct Converter<K> {

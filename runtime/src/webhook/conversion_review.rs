@@ -1,4 +1,5 @@
-//! ConversionReviews, answered object by object: of a list of any length, one object at a time is decoded.
+//! ConversionReviews, answered object by object: of a list of any length, one object at a time is
+//! decoded.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,8 +24,8 @@ const API_VERSION: &str = "apiextensions.k8s.io/v1";
 /// Bytes of objects after which other tasks of the thread run.
 const YIELD_AFTER: usize = 64 * 1024;
 
-/// How many times the estimated size of an object its conversion needs: as it was written, as each of the two types
-/// serializes it, and twice to compare these.
+/// How many times the estimated size of an object its conversion needs: as it was written, as each
+/// of the two types serializes it, and twice to compare these.
 const COPIES: usize = 5;
 
 /// Room of an answer beyond its objects.
@@ -137,7 +138,8 @@ impl ConversionEndpoint {
         })
     }
 
-    /// Answers a review. If one object cannot be converted, the whole review fails, as the API server expects.
+    /// Answers a review. If one object cannot be converted, the whole review fails, as the API
+    /// server expects.
     async fn answer(&self, received: &Received) -> Result<Answer, Rejection> {
         let request = Request::parse(&received.body)?;
         let mut work = received.reserve(request.estimate()).await?;
@@ -235,7 +237,8 @@ fn make_room(
     Ok(())
 }
 
-/// Converts an object. One that its type cannot decode is returned as it was written if it is only being admitted.
+/// Converts an object. One that its type cannot decode is returned as it was written if it is only
+/// being admitted.
 fn convert_or_relabel(
     converter: &dyn AnyConverter,
     written: Value,
@@ -244,8 +247,8 @@ fn convert_or_relabel(
     let mark = Mark::of(&written).filter(|_| is_being_admitted(&written));
     match (converter.convert(&written, to), mark) {
         (Ok(converted), None) => Ok(converted),
-        // What another webhook has patched may have become an object of the version that the label says. Converting it
-        // would drop what the user wrote.
+        // What another webhook has patched may have become an object of the version that the label
+        // says. Converting it would drop what the user wrote.
         (Ok(_), Some(mark)) => Err(Unconvertible::Failed(format!(
             "the annotation {ANNOTATION} is set: {}",
             mark.error

@@ -1,7 +1,8 @@
 //! An estimate of the memory that a JSON text needs when it is decoded.
 //!
-//! A text can need a hundred times its length: `{"a":0}` has 7 bytes, and as a [`Value`] more than 600, because a map
-//! has room for eleven fields from the start. Without the estimate, a body of 2 MiB could use up the memory of a container.
+//! A text can need a hundred times its length: `{"a":0}` has 7 bytes, and as a [`Value`] more than
+//! 600, because a map has room for eleven fields from the start. Without the estimate, a body of 2
+//! MiB could use up the memory of a container.
 
 use serde_json::Value;
 

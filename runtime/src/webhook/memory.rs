@@ -1,13 +1,14 @@
 //! The memory that reviews may hold: a share of the memory of the process, in two pools.
 //!
-//! Bodies are held in one pool while they arrive and until they are answered. Decoding them, and answers until they are
-//! sent, need the other. A complete body therefore never waits for one that is incomplete, and two of them cannot wait for each
-//! other.
+//! Bodies are held in one pool while they arrive and until they are answered. Decoding them, and
+//! answers until they are sent, need the other. A complete body therefore never waits for one that
+//! is incomplete, and two of them cannot wait for each other.
 //!
 //! # Example: clients that hold memory and do nothing
-//! The pool of bodies has 20 MiB. Three clients send 6 MiB each and stop. A review of 4 MiB then finds 2 MiB, so the
-//! connection of the client that has kept the server waiting for longest is closed, if that is more than a second.
-//! Without that second, a busy process would close connections whose bytes it has not read yet.
+//! The pool of bodies has 20 MiB. Three clients send 6 MiB each and stop. A review of 4 MiB then
+//! finds 2 MiB, so the connection of the client that has kept the server waiting for longest is
+//! closed, if that is more than a second. Without that second, a busy process would close
+//! connections whose bytes it has not read yet.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,9 +26,11 @@ use crate::server::Connection;
 const MEBIBYTE: usize = 1024 * 1024;
 /// Bytes of a permit: a semaphore hands out at most `u32::MAX` at once.
 const UNIT: usize = 1024;
-/// Time in which a client must react before its connection may be closed for the memory that it holds.
+/// Time in which a client must react before its connection may be closed for the memory that it
+/// holds.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Time that a review waits for memory, within the 10 s for which the API server waits for most webhooks.
+/// Time that a review waits for memory, within the 10 s for which the API server waits for most
+/// webhooks.
 const MAX_WAIT: Duration = Duration::from_secs(8);
 /// The most memory for reviews by default. It is what the largest ConversionReview needs.
 const MAX_DEFAULT: usize = 1024 * MEBIBYTE;
@@ -36,7 +39,8 @@ const UNKNOWN_DEFAULT: usize = 512 * MEBIBYTE;
 /// The least memory for reviews: enough for a small one.
 const MIN_TOTAL: usize = MEBIBYTE;
 
-/// Returns the memory that reviews may hold by default, in bytes: half of the memory limit of the process, at most 1 GiB.
+/// Returns the memory that reviews may hold by default, in bytes: half of the memory limit of the
+/// process, at most 1 GiB.
 pub(super) fn default_total() -> usize {
     memory_limit::find().map_or(UNKNOWN_DEFAULT, |limit| {
         usize::try_from(limit / 2).map_or(MAX_DEFAULT, |half| half.min(MAX_DEFAULT))
@@ -134,7 +138,8 @@ impl Pool {
         self.holders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Closes connections whose clients have kept the server waiting for longest, until they return `units`.
+    /// Closes connections whose clients have kept the server waiting for longest, until they return
+    /// `units`.
     fn close_slow(&self, units: usize) {
         let now = Instant::now();
         let holders = self.holders();

@@ -13,7 +13,8 @@ use super::memory::{Memory, Reservation};
 use super::routes::Rejection;
 use crate::server::{Connection, RequestBody};
 
-/// Time for the body of a review to arrive; the API server waits no longer than this for the whole response.
+/// Time for the body of a review to arrive; the API server waits no longer than this for the whole
+/// response.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A complete body.
@@ -32,7 +33,8 @@ pub(super) struct Answer {
 }
 
 impl Received {
-    /// Receives the body of a review of at most `max` bytes, checking method, content type and size.
+    /// Receives the body of a review of at most `max` bytes, checking method, content type and
+    /// size.
     pub(super) async fn receive(
         request: Request<RequestBody>,
         max: usize,
@@ -159,8 +161,8 @@ async fn receive_body(
     Ok(received)
 }
 
-/// Makes room for a body of this length. What a client has declared and not sent costs it nothing, so the room at most
-/// doubles.
+/// Makes room for a body of this length. What a client has declared and not sent costs it nothing,
+/// so the room at most doubles.
 async fn reserve_room(
     received: &mut Vec<u8>,
     length: usize,

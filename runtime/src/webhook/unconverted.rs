@@ -1,23 +1,27 @@
-//! Objects that are admitted in another version than that in which they were written, and cannot be converted to it.
+//! Objects that are admitted in another version than that in which they were written, and cannot be
+//! converted to it.
 //!
 //! # Example: a typo, and a webhook for the other version
-//! The webhook is registered for `v1`. A user creates an object of `v2` with `mode: Wekly`. kube-apiserver asks `/convert` for
-//! the object in `v1`, calls the mutating webhooks with it, converts it back if they have patched it, and only then validates
-//! it with the schema of `v2`. A failed conversion would be status 500 instead of 422 with all invalid fields, and clients
-//! retry 500. So the object is returned as it was written, relabeled as `v1` and with an annotation that says so. The defaulting webhooks of
-//! this operator leave it unchanged. If another webhook has patched it, the conversion back restores the label and
-//! removes the annotation, and the schema of `v2` judges the object.
+//! The webhook is registered for `v1`. A user creates an object of `v2` with `mode: Wekly`.
+//! kube-apiserver asks `/convert` for the object in `v1`, calls the mutating webhooks with it,
+//! converts it back if they have patched it, and only then validates it with the schema of `v2`. A
+//! failed conversion would be status 500 instead of 422 with all invalid fields, and clients retry
+//! 500. So the object is returned as it was written, relabeled as `v1` and with an annotation that
+//! says so. The defaulting webhooks of this operator leave it unchanged. If another webhook has
+//! patched it, the conversion back restores the label and removes the annotation, and the schema of
+//! `v2` judges the object.
 //!
-//! Nothing that is read from storage or written to it is treated in this way: clients would read an object of the wrong shape, or one
-//! would be stored. kube-apiserver stores objects without their resource version, and assigns a uid to each new object after
-//! the mutating webhooks. So an object without a uid, or with a resource version, is neither read from storage nor
-//! written to it.
+//! Nothing that is read from storage or written to it is treated in this way: clients would read an
+//! object of the wrong shape, or one would be stored. kube-apiserver stores objects without their
+//! resource version, and assigns a uid to each new object after the mutating webhooks. So an object
+//! without a uid, or with a resource version, is neither read from storage nor written to it.
 
 use serde_json::Value;
 
 use crate::object::FieldError;
 
-/// The annotation of an object that was not converted: the version in which it was written, and why.
+/// The annotation of an object that was not converted: the version in which it was written, and
+/// why.
 pub(super) const ANNOTATION: &str = "rbuilder/unconverted";
 
 /// The contents of the annotation.

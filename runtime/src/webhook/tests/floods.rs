@@ -34,7 +34,8 @@ async fn assert_answered(served: &Served) {
     assert_eq!(served.ask(VALIDATE, request).await["allowed"], true);
 }
 
-/// The clock stands still while anything can proceed, so a review that waited for one of the timeouts would see it move.
+/// The clock stands still while anything can proceed, so a review that waited for one of the
+/// timeouts would see it move.
 #[tokio::test(start_paused = true)]
 async fn bodies_that_arrive_slowly_do_not_delay_reviews() {
     let served = serve(validating()).await;
@@ -57,7 +58,8 @@ async fn bodies_that_arrive_slowly_do_not_delay_reviews() {
     }
 }
 
-/// Bodies that are held and never complete are given up for others, from the one whose client takes longest.
+/// Bodies that are held and never complete are given up for others, from the one whose client takes
+/// longest.
 #[tokio::test(start_paused = true)]
 async fn incomplete_bodies_do_not_use_up_the_memory_for_reviews() {
     let served = serve_within(validating(), 24 * MEBIBYTE).await;
@@ -116,7 +118,8 @@ async fn a_review_that_needs_too_much_memory_when_decoded_is_refused() {
     assert_answered(&served).await;
 }
 
-/// The memory is returned: many more reviews than fit at once are answered, one after the other and at once.
+/// The memory is returned: many more reviews than fit at once are answered, one after the other and
+/// at once.
 #[tokio::test]
 async fn reviews_wait_for_the_memory_of_others() {
     let served = Arc::new(serve_within(validating(), 12 * MEBIBYTE).await);
