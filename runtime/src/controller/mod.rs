@@ -124,13 +124,17 @@ type Reconcile<T, S> =
 
 fn box_reconcile<T, S, F, Fut, E>(reconcile: F) -> Reconcile<T, S>
 where
+    T: Send + 'static,
+    S: Send + Sync + 'static,
     F: Fn(T, Ctx<S>) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = Result<Action, E>> + Send + 'static,
     E: Into<BoxError>,
 {
+    let reconcile = Arc::new(reconcile);
     Box::new(move |argument, ctx| {
-        let reconciled = reconcile(argument, ctx);
-        Box::pin(async move { reconciled.await.map_err(Error::new) })
+        let reconcile = Arc::clone(&reconcile);
+        // Called inside: a block that captures the future holds it twice, and it may have ten kilobytes.
+        Box::pin(async move { reconcile(argument, ctx).await.map_err(Error::new) })
     })
 }
 

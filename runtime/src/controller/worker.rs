@@ -200,10 +200,13 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
 
     /// Reconciles an object. That it is being deleted, which the cache did not show yet, is not a failure.
     async fn reconcile_object(&self, object: Arc<K>) -> Result<Action, Error> {
-        let uid = object.uid().unwrap_or_default();
-        match (self.handlers.reconcile)(object, self.ctx.clone()).await {
+        match (self.handlers.reconcile)(Arc::clone(&object), self.ctx.clone()).await {
             // About another owner, it is a failure: there may be no event when that one can be owned by again.
-            Err(error) if error.terminating_owners().any(|owner| owner == uid) => {
+            Err(error)
+                if error
+                    .terminating_owners()
+                    .any(|owner| Some(owner) == object.meta().uid.as_deref()) =>
+            {
                 let error = join_lines(&format!("{error:#}"));
                 tracing::debug!(%error, "reconcile ended, the object is being deleted");
                 Ok(Action::await_change())
