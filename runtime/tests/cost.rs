@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use http::{Request, Response};
+use http::{Method, Request, Response};
 use http_body_util::{BodyExt, Full, StreamBody};
 use hyper::body::{Bytes, Frame};
 use k8s_openapi::api::apps::v1::Deployment;
@@ -40,6 +40,9 @@ const BYTES_PER_METADATA: usize = 220;
 const ALLOCATIONS_PER_LISTED: usize = 25;
 /// Maximum number of allocations of a reconcile that does nothing, from the queue and back.
 const ALLOCATIONS_PER_RECONCILE: usize = 12;
+/// Maximum number of allocations of a reconcile that applies an owned Deployment, with the answer, in which 50 of the
+/// controller's fields are listed as managed fields.
+const ALLOCATIONS_PER_APPLY: usize = 660;
 /// Maximum size in bytes of a key that waits in the queue.
 const BYTES_PER_KEY: usize = 260;
 /// Number of keys in a burst.
@@ -107,6 +110,51 @@ fn deployments(count: usize) -> Bytes {
     )
 }
 
+/// Returns the Deployment that the ConfigMap of this name owns, as it is applied in a round.
+fn child(name: &str, round: usize) -> Deployment {
+    let labels = json!({ "app.kubernetes.io/name": "sample", "app.kubernetes.io/instance": name });
+    let container = json!({
+        "name": "web",
+        "image": "registry.example.com/web:1.2.3",
+        "command": ["web", "--verbose"],
+        "ports": [{ "name": "http", "containerPort": 8080 }],
+        "resources": { "limits": { "memory": "64Mi" } },
+    });
+    let object = json!({
+        "metadata": { "name": name, "labels": labels, "annotations": { "example.com/round": round.to_string() } },
+        "spec": {
+            "selector": { "matchLabels": labels },
+            "template": { "metadata": { "labels": labels }, "spec": { "containers": [container] } },
+        },
+    });
+    serde_json::from_value(object).unwrap()
+}
+
+/// Returns the answer to the apply of a child: with metadata of the API server, and a default.
+fn applied_child(number: usize) -> Bytes {
+    let name = name_of(number);
+    let mut answer = serde_json::to_value(child(&name, 0)).unwrap();
+    let fields: serde_json::Map<_, _> = (0..50)
+        .map(|field| (format!("f:field{field}"), json!({ "f:value": {} })))
+        .collect();
+    let metadata = json!({
+        "namespace": "default",
+        "uid": format!("00000000-0000-0000-0001-{number:012}"),
+        "resourceVersion": (2_000_000 + number).to_string(),
+        "generation": 1,
+        "creationTimestamp": "2026-01-01T00:00:00Z",
+        "ownerReferences": [{ "apiVersion": "v1", "kind": "ConfigMap", "name": name,
+            "uid": format!("00000000-0000-0000-0000-{number:012}"), "controller": true, "blockOwnerDeletion": true }],
+        "managedFields": [{ "manager": "configmap", "operation": "Apply", "apiVersion": "apps/v1",
+            "time": "2026-01-01T00:00:00Z", "fieldsType": "FieldsV1", "fieldsV1": fields }],
+    });
+    for (field, value) in metadata.as_object().unwrap() {
+        answer["metadata"][field] = value.clone();
+    }
+    answer["spec"]["strategy"] = json!({ "type": "RollingUpdate" });
+    answer.to_string().into()
+}
+
 fn name_of(number: usize) -> String {
     format!("object-{number:06}")
 }
@@ -128,10 +176,14 @@ struct Contents {
 impl Contents {
     fn client(self) -> Client {
         let lists = [config_maps(self.config_maps), deployments(self.deployments)];
+        let applied: Vec<_> = (0..self.config_maps).map(applied_child).collect();
         let answer = move |request: Request<Body>| {
             let uri = request.uri();
             let is_watch = uri.query().is_some_and(|query| query.contains("watch=true"));
-            let body = if is_watch {
+            let body = if *request.method() == Method::PATCH {
+                let (_, number) = uri.path().rsplit_once('-').unwrap();
+                Full::new(applied[number.parse::<usize>().unwrap()].clone()).boxed()
+            } else if is_watch {
                 let silence = futures::stream::pending::<std::result::Result<Frame<Bytes>, Infallible>>();
                 StreamBody::new(silence).boxed()
             } else {
@@ -156,6 +208,24 @@ async fn count(_object: Arc<ConfigMap>, ctx: Ctx<Arc<State>>) -> Result {
     Ok(Action::await_change())
 }
 
+/// Applies the child of an object, and counts.
+async fn apply(object: Arc<ConfigMap>, ctx: Ctx<Arc<State>>) -> Result {
+    // Another body each time: one that has been applied before would not be sent.
+    let round = ctx.reconciled.load(Ordering::Relaxed);
+    let name = object.metadata.name.as_deref().unwrap_or_default();
+    ctx.apply_owned(&*object, child(name, round)).await?;
+    ctx.reconciled.fetch_add(1, Ordering::Relaxed);
+    Ok(Action::await_change())
+}
+
+/// What the controller does.
+#[derive(Clone, Copy, PartialEq)]
+enum Work {
+    Count,
+    CountAndOwn,
+    Apply,
+}
+
 /// An operator of these objects, all of which it has reconciled once.
 struct Operator {
     state: Arc<State>,
@@ -168,20 +238,22 @@ struct Operator {
 
 impl Operator {
     /// Starts an operator. Returns it with the bytes that it has in use once all is reconciled.
-    async fn start(contents: Contents, owns: bool) -> (Self, usize) {
+    async fn start(contents: Contents, work: Work) -> (Self, usize) {
         let client = contents.client();
         let state = Arc::new(State {
             reconciled: AtomicUsize::new(0),
             gate: Semaphore::new(Semaphore::MAX_PERMITS),
         });
         let (sender, triggers) = trigger::channel();
-        let mut controller = Controller::new(count, Arc::clone(&state)).triggers(triggers);
-        if owns {
-            controller = controller.owns::<Deployment>();
-        }
+        let controller = match work {
+            Work::Count => Controller::new(count, Arc::clone(&state)),
+            Work::CountAndOwn => Controller::new(count, Arc::clone(&state)).owns::<Deployment>(),
+            Work::Apply => Controller::new(apply, Arc::clone(&state)).owns::<Deployment>(),
+        };
+        let controller = controller.triggers(triggers);
         let before = Region::new(ALLOCATOR);
         let mut manager = Manager::with_client("cost.example.com", client, ManagerArgs::for_tests());
-        let owned = owns.then(|| manager.cached());
+        let owned = (work != Work::Count).then(|| manager.cached());
         let manager = manager.controller(controller);
         let (stop, stopped) = oneshot::channel::<()>();
         let running = tokio::spawn(manager.start_until(async {
@@ -204,6 +276,19 @@ impl Operator {
             self.state.reconciled.load(Ordering::Relaxed) >= expected
         })
         .await;
+    }
+
+    /// Reconciles the objects once more. Returns the number of allocations that this takes.
+    async fn reconcile_again(&self, objects: usize) -> usize {
+        let names: Vec<_> = (0..objects).map(name_of).collect();
+        let expected = self.state.reconciled.load(Ordering::Relaxed) + objects;
+        let before = Region::new(ALLOCATOR);
+        for name in names {
+            self.trigger(&name).await;
+        }
+        self.reach(expected).await;
+        let change = before.change();
+        change.allocations + change.reallocations
     }
 
     async fn trigger(&self, name: &str) {
@@ -229,16 +314,22 @@ async fn cost_of_objects(objects: usize) -> (usize, usize) {
         config_maps: objects,
         deployments: 0,
     };
-    let (operator, kept) = Operator::start(contents, false).await;
-    let references: Vec<_> = (0..objects).map(name_of).collect();
-    let before = Region::new(ALLOCATOR);
-    for reference in references {
-        operator.trigger(&reference).await;
-    }
-    operator.reach(2 * objects).await;
-    let change = before.change();
+    let (operator, kept) = Operator::start(contents, Work::Count).await;
+    let allocations = operator.reconcile_again(objects).await;
     operator.stop().await;
-    (kept, change.allocations + change.reallocations)
+    (kept, allocations)
+}
+
+/// Returns the allocations of applying the children of this many objects again.
+async fn cost_of_applies(objects: usize) -> usize {
+    let contents = Contents {
+        config_maps: objects,
+        deployments: 0,
+    };
+    let (operator, _) = Operator::start(contents, Work::Apply).await;
+    let allocations = operator.reconcile_again(objects).await;
+    operator.stop().await;
+    allocations
 }
 
 /// Returns the bytes in use with this many owned objects, and the allocations of a list of them and of reading each.
@@ -248,7 +339,7 @@ async fn cost_of_metadata(deployments: usize) -> (usize, usize, usize) {
         deployments,
     };
     // A manager reconciles nothing until all its caches are filled.
-    let (operator, kept) = Operator::start(contents, true).await;
+    let (operator, kept) = Operator::start(contents, Work::CountAndOwn).await;
     let owned = operator.owned.as_ref().unwrap();
     let allocations = |read: &dyn Fn() -> usize| {
         let before = Region::new(ALLOCATOR);
@@ -273,7 +364,7 @@ async fn cost_of_a_burst() -> (usize, usize) {
         config_maps: 10,
         deployments: 0,
     };
-    let (operator, _) = Operator::start(contents, false).await;
+    let (operator, _) = Operator::start(contents, Work::Count).await;
     let taken = operator.state.gate.forget_permits(Semaphore::MAX_PERMITS);
     for number in 0..9 {
         operator.trigger(&name_of(number)).await;
@@ -297,6 +388,7 @@ async fn objects_keys_and_reconciles_cost_what_they_did() {
     let (many, many_allocations) = cost_of_objects(2200).await;
     let per_object = many.saturating_sub(few) / 2000;
     let per_reconcile = many_allocations.saturating_sub(few_allocations) / 2000;
+    let per_apply = (cost_of_applies(1200).await).saturating_sub(cost_of_applies(200).await) / 1000;
     let (few, few_listed, few_found) = cost_of_metadata(200).await;
     let (many, many_listed, many_found) = cost_of_metadata(2200).await;
     let per_metadata = many.saturating_sub(few) / 2000;
@@ -306,7 +398,7 @@ async fn objects_keys_and_reconciles_cost_what_they_did() {
     let per_key = during / BURST;
     println!(
         "bytes: {per_object} per object, {per_metadata} per metadata, {per_key} per key, {after} after a burst; \
-         {per_reconcile} allocations per reconcile, {per_listed} per listed metadata, {per_found} per metadata read alone"
+         {per_reconcile} allocations per reconcile, {per_apply} with an apply, {per_listed} per listed metadata, {per_found} per metadata read alone"
     );
     assert!(
         per_object <= BYTES_PER_OBJECT,
@@ -323,6 +415,10 @@ async fn objects_keys_and_reconciles_cost_what_they_did() {
     assert!(
         per_reconcile <= ALLOCATIONS_PER_RECONCILE,
         "{per_reconcile} allocations per reconcile"
+    );
+    assert!(
+        per_apply <= ALLOCATIONS_PER_APPLY,
+        "{per_apply} allocations per reconcile with an apply"
     );
     assert!(per_key <= BYTES_PER_KEY, "{per_key} bytes per key");
     assert!(

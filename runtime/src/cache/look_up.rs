@@ -90,15 +90,17 @@ impl Caches {
     pub(crate) fn record_created<K: Watchable>(&self, kind: &Kind<K>, created: &K) {
         for cache in self.of_kind(kind) {
             match cache.into_any().downcast::<Cache<K>>() {
-                Ok(whole) => whole.record_created(created.clone()),
+                Ok(whole) => whole.record_created(created.meta(), || created.clone()),
                 Err(cache) => {
                     let metadata = cache.downcast::<Cache<PartialObjectMeta<K>>>();
-                    let created = || PartialObjectMeta {
+                    let copy = || PartialObjectMeta {
                         types: None,
                         metadata: created.meta().clone(),
                         _phantom: PhantomData,
                     };
-                    metadata.iter().for_each(|cache| cache.record_created(created()));
+                    metadata
+                        .iter()
+                        .for_each(|cache| cache.record_created(created.meta(), copy));
                 }
             }
         }

@@ -30,6 +30,7 @@ use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use kube::core::ObjectMeta;
 use tokio::sync::watch;
 
 use crate::list_watch::ListLimit;
@@ -257,13 +258,15 @@ impl<K: Watchable> Cache<K> {
     }
 
     /// Records an object created by this process until the watch delivers it, so that its deletion is delivered even if
-    /// the watch never shows the object; see [`UnseenObjects`].
-    pub(crate) fn record_created(&self, mut object: K) {
-        let key = Key::of(&object);
-        let Some(version) = resource_version(object.meta()) else {
+    /// the watch never shows the object; see [`UnseenObjects`]. `copy` makes the object of
+    /// which `meta` is the metadata; mostly the cache has it already.
+    pub(crate) fn record_created(&self, meta: &ObjectMeta, copy: impl FnOnce() -> K) {
+        let key = Key::of_meta(meta);
+        let Some(version) = resource_version(meta) else {
             return;
         };
-        if self.matcher.selects(object.meta()) == Selects::Yes && self.is_unseen(&key, version) {
+        if self.matcher.selects(meta) == Selects::Yes && self.is_unseen(&key, version) {
+            let mut object = copy();
             self.trim().apply(object.meta_mut());
             self.unseen.insert(key, version, object);
         }

@@ -108,6 +108,11 @@ fn a_relist_deletes_missing_objects_of_its_own_namespace_only() {
     assert!(cache.keys().is_empty());
 }
 
+fn record_created(cache: &Cache<ConfigMap>, object: ConfigMap) {
+    let meta = object.metadata.clone();
+    cache.record_created(&meta, || object);
+}
+
 #[test]
 fn an_object_created_and_deleted_within_a_watch_gap_is_delivered_as_deleted() {
     let (cache, log) = new_recorded_cache();
@@ -115,14 +120,14 @@ fn an_object_created_and_deleted_within_a_watch_gap_is_delivered_as_deleted() {
     cache.write().end_list(watch);
     for name in ["gone", "listed", "watched", "elsewhere"] {
         let namespace = if name == "elsewhere" { "b" } else { "a" };
-        cache.record_created(object(namespace, name, "4"));
+        record_created(&cache, object(namespace, name, "4"));
     }
     cache.apply(Some(watch), object("a", "watched", "2"), false);
     cache.delete(Some(watch), &Key::of(&object("a", "watched", "3")), Some(3));
     let expected = cache.unseen.keys();
     cache.write().begin_list(watch);
     // It may be missing from the list in progress.
-    cache.record_created(object("a", "late", "1"));
+    record_created(&cache, object("a", "late", "1"));
     cache.apply(Some(watch), object("a", "listed", "1"), false);
     log.lock().unwrap().clear();
 
@@ -141,7 +146,7 @@ fn a_created_object_is_remembered_until_its_watch_has_decided() {
         keys.sort_unstable();
         assert_eq!(keys, expected);
     };
-    cache.record_created(object("a", "unwatched", "5"));
+    record_created(&cache, object("a", "unwatched", "5"));
     unseen(&[]);
     let watches = ["a", "b"].map(|namespace| {
         let watch = cache.write().add_watch(Some(namespace.to_owned()));
@@ -156,14 +161,14 @@ fn a_created_object_is_remembered_until_its_watch_has_decided() {
         ("a", "two", "9"),
         ("b", "three", "6"),
     ] {
-        cache.record_created(object(namespace, name, version));
+        record_created(&cache, object(namespace, name, version));
     }
     unseen(&["a/one", "a/two", "b/three"]);
     // Something else, after the creation of the first one.
     cache.apply(Some(watches[0]), object("a", "x", "8"), false);
     unseen(&["a/two", "b/three"]);
     // Its answer came after its events.
-    cache.record_created(object("a", "late", "8"));
+    record_created(&cache, object("a", "late", "8"));
     unseen(&["a/two", "b/three"]);
     cache.delete(Some(watches[1]), &Key::of(&object("b", "x", "")), Some(6));
     unseen(&["a/two"]);
@@ -177,7 +182,7 @@ fn a_created_object_is_remembered_until_its_watch_has_decided() {
     let labelled = Cache::<ConfigMap>::new(Kind::of_type(), Selection::all().labels("a=b"));
     let watch = labelled.write().add_watch(None);
     labelled.write().end_list(watch);
-    labelled.record_created(object("a", "unselected", "5"));
+    record_created(&labelled, object("a", "unselected", "5"));
     assert!(labelled.unseen.keys().is_empty());
 }
 

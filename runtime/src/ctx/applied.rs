@@ -14,9 +14,11 @@
 //! | the watch has not delivered a change yet | the version of the answer | is not sent; the change reconciles the owner once it is delivered |
 //! | the process restarts | any version | is sent, because nothing is remembered |
 //!
-//! The answer is needed as the result. It is in the cache if that keeps whole objects; otherwise, as for kinds that a
-//! controller [owns](crate::Controller::owns), its JSON is kept, as the difference to the first answer of its kind, up to a
-//! limit for all. The values of Secrets are not kept here: whoever dumps the memory of an operator finds only those that it
+//! The answer is the result of the call, and it is read: controllers make the status of the owner from it, as the scaffold
+//! does. It is in the cache if that keeps whole objects; otherwise, as for kinds that a controller
+//! [owns](crate::Controller::owns), its JSON is kept, as the difference to the first answer of its kind, up to a limit for
+//! all. That takes some 150 bytes for each object. To read the object again would cost the request that is saved, and to cache
+//! owned objects whole some 2000 bytes for each. The values of Secrets are not kept here: whoever dumps the memory of an operator finds only those that it
 //! caches or works with. So applies of Secrets are sent unless a cache has them.
 
 use std::any::TypeId;
@@ -101,7 +103,8 @@ impl AppliedObjects {
     /// Returns the hash of a body without its preconditions, which depend on what is known of the object.
     pub(super) fn hash(&self, body: &mut Value) -> BodyHash {
         let preconditions = ["uid", "resourceVersion"].map(|name| (name, take_metadata(body, name)));
-        let text = body.to_string();
+        // Half the work of `to_string`, which formats. A value can always be serialized.
+        let text = serde_json::to_vec(body).unwrap_or_default();
         for (name, value) in preconditions {
             if let Some(value) = value {
                 body["metadata"][name] = value;
@@ -138,7 +141,7 @@ impl AppliedObjects {
         &self,
         kind: &Kind<K>,
         body: BodyHash,
-        object: &K,
+        object: &mut K,
         keeps: bool,
     ) {
         let Some(version) = object.meta().resource_version.clone() else {
@@ -214,10 +217,13 @@ fn take_metadata(object: &mut Value, name: &str) -> Option<Value> {
     object.get_mut("metadata")?.as_object_mut()?.remove(name)
 }
 
-fn to_json_without_managed_fields<K: AnyObject + Serialize>(object: &K) -> Option<Vec<u8>> {
-    let mut json = serde_json::to_value(object).ok()?;
-    take_metadata(&mut json, "managedFields");
-    serde_json::to_vec(&json).ok()
+/// Managed fields are taken out while the object is serialized, because they take as long as all the rest.
+fn to_json_without_managed_fields<K: AnyObject + Serialize>(object: &mut K) -> Option<Vec<u8>> {
+    let managed_fields = object.meta_mut().managed_fields.take();
+    let json = serde_json::to_value(&*object);
+    object.meta_mut().managed_fields = managed_fields;
+    // Through a value, as bodies are: to write bytes as well would compile every type of `K` once more in each operator.
+    serde_json::to_vec(&json.ok()?).ok()
 }
 
 #[cfg(test)]
@@ -254,10 +260,22 @@ mod tests {
     }
 
     #[test]
+    fn managed_fields_are_not_kept_and_stay_in_the_result() {
+        let applied = AppliedObjects::new(10_000);
+        let body = applied.hash(&mut json!({}));
+        let mut answer = map("a", 1);
+        applied.remember(&Kind::of_type(), body, &mut answer, true);
+        assert_eq!(answer, map("a", 1));
+        let kept: ConfigMap = applied.object_of(&Kind::of_type(), &key("a")).unwrap();
+        assert_eq!(kept.metadata.managed_fields, None);
+        assert_eq!(kept.data, answer.data);
+    }
+
+    #[test]
     fn an_answer_counts_for_the_same_body_of_the_same_object() {
         let applied = AppliedObjects::new(10_000);
         let [body, other] = [json!({ "a": 1 }), json!({ "a": 2 })].map(|mut body| applied.hash(&mut body));
-        applied.remember(&Kind::of_type(), body, &map("a", 7), true);
+        applied.remember(&Kind::of_type(), body, &mut map("a", 7), true);
         assert_eq!(
             applied
                 .version_of(&Kind::<ConfigMap>::of_type(), &key("a"), body)
@@ -288,14 +306,14 @@ mod tests {
         let applied = AppliedObjects::new(3 * ENTRY_BYTES);
         let body = applied.hash(&mut json!({}));
         for (name, version) in [("a", 1), ("b", 2), ("c", 3), ("a", 4), ("d", 5)] {
-            applied.remember(&Kind::of_type(), body, &map(name, version), false);
+            applied.remember(&Kind::of_type(), body, &mut map(name, version), false);
         }
         let version = |name: &str| applied.version_of(&Kind::<ConfigMap>::of_type(), &key(name), body);
         assert_eq!(version("b"), None);
         assert_eq!(version("a").as_deref(), Some("4"));
         assert!(version("c").is_some() && version("d").is_some());
         for round in 0..1000 {
-            applied.remember(&Kind::of_type(), body, &map("a", round), false);
+            applied.remember(&Kind::of_type(), body, &mut map("a", round), false);
         }
         let answers = applied.lock();
         assert!(answers.order.len() < 100, "{}", answers.order.len());
@@ -312,7 +330,7 @@ mod tests {
             object
         };
         for number in 0..100 {
-            applied.remember(&Kind::of_type(), body, &named(&number.to_string()), true);
+            applied.remember(&Kind::of_type(), body, &mut named(&number.to_string()), true);
         }
         let bytes = applied.lock().bytes;
         assert!(bytes < 100 * (ENTRY_BYTES + 50), "{bytes}");
@@ -326,7 +344,7 @@ mod tests {
         let body = applied.hash(&mut json!({}));
         let mut long = map("long", 1);
         long.data = Some([("text".to_owned(), "x".repeat(MAX_BASE))].into());
-        for object in [&long, &map("a", 2)] {
+        for object in [&mut long, &mut map("a", 2)] {
             applied.remember(&Kind::of_type(), body, object, true);
         }
         let found: ConfigMap = applied.object_of(&Kind::of_type(), &key("long")).unwrap();
@@ -342,7 +360,7 @@ mod tests {
     fn with_a_limit_of_zero_nothing_is_remembered() {
         let applied = AppliedObjects::new(0);
         let body = applied.hash(&mut json!({}));
-        applied.remember(&Kind::of_type(), body, &map("a", 1), false);
+        applied.remember(&Kind::of_type(), body, &mut map("a", 1), false);
         assert_eq!(
             applied.version_of(&Kind::<ConfigMap>::of_type(), &key("a"), body),
             None
@@ -360,7 +378,7 @@ mod tests {
         let body = applied.hash(&mut json!({}));
         let mut object = cup.object("a");
         object.metadata.resource_version = Some("7".to_owned());
-        applied.remember(&Kind::from(&cup), body, &object, true);
+        applied.remember(&Kind::from(&cup), body, &mut object, true);
         let version = |kind: &DynamicKind| {
             let kind = Kind::<DynamicObject>::from(kind);
             applied.version_of(&kind, &key("a"), body)

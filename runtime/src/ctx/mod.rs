@@ -414,11 +414,11 @@ impl<S> Ctx<S> {
         hash: BodyHash,
     ) -> Result<K, kube::Error> {
         let (api, name, patch) = (self.api_of(kind, object), object.name_any(), Patch::Apply(body));
-        let applied = self
+        let mut applied = self
             .send_write(kind, api.patch(&name, &self.apply_params(), &patch))
             .await?;
         let keeps = !kind.is_confidential() && !self.shared.caches.keeps_whole(kind, applied.meta());
-        self.shared.applied.remember(kind, hash, &applied, keeps);
+        self.shared.applied.remember(kind, hash, &mut applied, keeps);
         Ok(applied)
     }
 
