@@ -402,9 +402,7 @@ mod tests {
     #[test]
     fn modules_share_what_kube_apiserver_is_built_with() {
         let shared = ["api", "apimachinery", "client-go"].map(|name| format!("k8s.io/{name}"));
-        let bench = repo::root().join("testdata/bench/go");
-        let folders = ["bundle", "catalog", "cel", "helm", "kubectl"].map(module_folder);
-        for folder in folders.iter().chain([&bench]) {
+        for folder in ["bundle", "catalog", "cel", "helm", "kubectl"].map(module_folder) {
             let go_mod = fs_err::read_to_string(folder.join("go.mod")).unwrap();
             for module in &shared {
                 let expected = required_version("kube-apiserver", module).unwrap();

@@ -4,12 +4,13 @@
 //! the objects, runs the operators by turns and prints the table. This task builds the three, and an etcd as clusters
 //! run it, and starts it. Nothing here is a test: a figure never fails.
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::sh::Cmd;
-use crate::{assets, repo};
+use crate::{assets, bench, repo};
 
 /// The environment of the tuned Go operator: the heap may grow by half between collections rather than double.
 const GO_TUNED: &str = "GOGC=50";
@@ -55,6 +56,11 @@ pub(crate) struct Args {
     #[arg(long)]
     packaged_etcd: bool,
 
+    /// Count the instructions of cold starts of the Rust operator instead: they do not depend on the load of the machine.
+    /// Needs valgrind
+    #[arg(long, conflicts_with_all = ["operators", "json"])]
+    instructions: bool,
+
     /// File that gets a line of JSON for each run
     #[arg(long)]
     json: Option<PathBuf>,
@@ -74,6 +80,14 @@ pub(crate) fn measure_operators(args: &Args) -> Result<()> {
     cargo_build(&target, "bench-operator")?;
     cargo_build(&target, "bench-driver")?;
     let manager = target.join("release/manager");
+    let driver = || {
+        Cmd::program(target.join("release/bench-driver"))
+            .env("KUBEBUILDER_ASSETS", &assets)
+            .env("TEST_ASSET_ETCD", &etcd)
+    };
+    if args.instructions {
+        return count_instructions(&args.objects, &manager, driver);
+    }
     let mut operators = vec![
         format!("rust={}", manager.display()),
         format!("rust-tuned={RUST_TUNED} {}", manager.display()),
@@ -83,9 +97,7 @@ pub(crate) fn measure_operators(args: &Args) -> Result<()> {
         operators.push(format!("go={}", manager.display()));
         operators.push(format!("go-tuned={GO_TUNED} {} --tuned", manager.display()));
     }
-    let mut driver = Cmd::program(target.join("release/bench-driver"))
-        .env("KUBEBUILDER_ASSETS", assets)
-        .env("TEST_ASSET_ETCD", etcd)
+    let mut driver = driver()
         .args(["--objects", &args.objects, "--rates", &args.rates])
         .args(["--cold", &args.cold.to_string(), "--warm", &args.warm.to_string()])
         .args(["--seconds", &args.seconds.to_string()])
@@ -97,6 +109,43 @@ pub(crate) fn measure_operators(args: &Args) -> Result<()> {
         driver = driver.arg("--json").arg(std::path::absolute(json)?);
     }
     driver.run()
+}
+
+/// Prints the instructions of a cold start for each of these numbers of objects, and of each object more than the number
+/// before: what a start takes without objects does not count there.
+fn count_instructions(numbers: &str, manager: &Path, driver: impl Fn() -> Cmd) -> Result<()> {
+    ensure!(
+        Cmd::new("valgrind --version").succeeds(),
+        "`valgrind` is not on the path: install it; without `--instructions`, CPU time is measured"
+    );
+    let folder = tempfile::tempdir()?;
+    let mut before: Option<(u64, u64)> = None;
+    let mut table = String::from("| objects | instructions | of each further object |\n|---:|---:|---:|\n");
+    for number in numbers.split(',') {
+        let objects: u64 = number
+            .parse()
+            .with_context(|| format!("`{number}` is no number of objects"))?;
+        let counts = folder.path().join(number);
+        let operator = format!(
+            "rust=valgrind --quiet --tool=callgrind --callgrind-out-file={} {}",
+            counts.display(),
+            manager.display()
+        );
+        // It is some fifty times as slow, so its other figures mean nothing.
+        driver()
+            .args(["--cold", "1", "--warm", "0", "--settle", "0"])
+            .args(["--objects", number, "--operator", &operator])
+            .run()?;
+        let total = bench::total(&fs_err::read_to_string(&counts)?).context("callgrind printed no totals")?;
+        let further = before.and_then(|(fewer, less)| {
+            let objects = objects.checked_sub(fewer).filter(|more| *more > 0)?;
+            Some((total.saturating_sub(less) / objects).to_string())
+        });
+        writeln!(table, "| {objects} | {total} | {} |", further.unwrap_or_default())?;
+        before = Some((objects, total));
+    }
+    print!("{table}");
+    Ok(())
 }
 
 /// Returns the operators, in the form `<name>=<command line>`, with these names; all if there is no name.

@@ -69,7 +69,6 @@ const PLACES: &[Place] = &[
     place("tools/helm/go.mod", "\tk8s.io/client-go v0.", " // indirect", release),
     place("tools/bundle/go.mod", "\tk8s.io/client-go v0.", " // indirect", release),
     place("tools/catalog/go.mod", "\tk8s.io/client-go v0.", " // indirect", release),
-    place("testdata/bench/go/go.mod", "\tk8s.io/client-go v0.", "\n", release),
     place("tools/etcd/go.mod", "\nrequire go.etcd.io/etcd/server/v3 v", "\n", || ETCD.into()),
     place("tools/kwok/go.mod", "\tsigs.k8s.io/kwok v", " // indirect", || KWOK.into()),
     place("README.md", "

@@ -114,7 +114,7 @@ fn count_instructions(bin: &Path, folder: &Path) -> Result<u64> {
 }
 
 /// The sum in a file that callgrind wrote.
-fn total(counts: &str) -> Option<u64> {
+pub(crate) fn total(counts: &str) -> Option<u64> {
     let line = counts
         .lines()
         .rev()
