@@ -59,7 +59,8 @@ pub async fn reconcile(object: Arc<Foo>, ctx: Ctx<State>) -> Result {
         applied => applied?,
     };
     if let Some(deployment) = applied.get::<Deployment>(name) {
-        ctx.apply_status(&*object, observed_status(deployment)).await?;
+        ctx.apply_status(&*object, observed_status(deployment))
+            .await?;
     }
     ctx.normal(&*object, "Synced", "Sync", "Foo synced successfully");
     Ok(applied.action())

@@ -37,10 +37,9 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::Ctx;
-use super::ownership::new_terminating_error;
 use crate::action::Action;
 use crate::cache::KnownObject;
-use crate::error::Error;
+use crate::error::{Error, OwnershipError};
 use crate::object::{AnyObject, Kind, Object, describe_object};
 
 use claim::SetOwner;
@@ -223,7 +222,11 @@ impl<S> Ctx<S> {
     /// [`apply`](Self::apply) and [`delete`](Self::delete).
     pub async fn apply_set<O: AnyObject>(&self, owner: &O, set: ApplySet) -> Result<AppliedSet, Error> {
         if owner.meta().deletion_timestamp.is_some() {
-            return Err(new_terminating_error(owner, owner).into());
+            return Err(Error::new(OwnershipError::OwnerTerminating {
+                object: "a set of objects".to_owned(),
+                owner: describe_object(owner),
+                uid: owner.uid().unwrap_or_default(),
+            }));
         }
         let (ctx, kind) = (self.without_state(), self.kind_of(owner).await?);
         let mut state = self.open_set(&kind, owner)?;
