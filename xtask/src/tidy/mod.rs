@@ -1,9 +1,8 @@
 //! `cargo xtask tidy`: conventions that no compiler checks.
 //!
-//! A convention of one file is a function from it to complaints, and a line in [`RULES`]; `language.rs`, `links.rs` and
-//! `suites.rs` look at all.
+//! A convention of one file is a function from it to complaints, and a line in [`RULES`]; `links.rs` and `suites.rs` look at all
+//! files.
 
-mod language;
 mod links;
 mod suites;
 
@@ -43,7 +42,6 @@ pub(crate) fn check_conventions() -> Result<()> {
     let sources = read_sources(&list);
     let files: Vec<_> = sources.iter().map(|(path, text)| File { path, text }).collect();
     let mut complaints: Vec<_> = files.iter().flat_map(check_file).collect();
-    complaints.extend(language::check_language(&files));
     complaints.extend(suites::check_suites(&files));
     complaints.extend(links::check_links(&list.lines().collect(), &files));
     if !complaints.is_empty() {
