@@ -1,7 +1,43 @@
-//! Streams of YAML documents.
+//! YAML: single documents and streams of them. All YAML of projects is parsed here, because aliases can make a small text large.
 
 use anyhow::anyhow;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
+
+/// Parts that aliases may repeat in a text of any length. Beyond it, the length of the text is the limit, so that the memory
+/// for a text is proportional to its length.
+const REPEATED: usize = 4096;
+
+/// Bytes of the scalars that aliases may add to a text of any length.
+const REPEATED_BYTES: usize = 1 << 20;
+
+/// Parses a document.
+///
+/// # Errors
+/// Fails if it is not YAML, if its form is another one, or if its aliases repeat too much.
+pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, serde_saphyr::Error> {
+    serde_saphyr::from_str_with_options(text, bounded(text))
+}
+
+/// Parses the documents of a stream.
+///
+/// # Errors
+/// Fails as [`parse`].
+pub(crate) fn parse_all<T: DeserializeOwned>(text: &str) -> Result<Vec<T>, serde_saphyr::Error> {
+    serde_saphyr::from_multiple_with_options(text, bounded(text))
+}
+
+/// Returns the parser's options with limits for what aliases repeat.
+pub(crate) fn bounded(text: &str) -> serde_saphyr::Options {
+    serde_saphyr::options! {
+        budget: serde_saphyr::budget! {
+            max_total_scalar_bytes: 2 * text.len() + REPEATED_BYTES,
+        },
+        alias_limits: serde_saphyr::alias_limits! {
+            max_total_replayed_events: text.len().max(REPEATED),
+        },
+    }
+}
 
 /// Returns whether a file is YAML by its name.
 pub(crate) fn is_yaml(path: &str) -> bool {
@@ -13,7 +49,7 @@ pub(crate) fn is_yaml(path: &str) -> bool {
 /// # Errors
 /// Fails if one of them is not YAML.
 pub(crate) fn parse_documents(text: &str) -> Result<Vec<Value>, serde_saphyr::Error> {
-    let mut documents: Vec<Value> = serde_saphyr::from_multiple(text)?;
+    let mut documents: Vec<Value> = parse_all(text)?;
     documents.retain(|document| !document.is_null());
     Ok(documents)
 }
@@ -40,7 +76,8 @@ pub(crate) fn describe_cause(error: &serde_saphyr::Error) -> String {
     let cause = error
         .without_snippet()
         .render_with_formatter(&serde_saphyr::UserMessageFormatter);
-    match cause.split_once(": limits breached") {
+    let details = [": limits breached", ": total_replayed_events"];
+    match details.into_iter().find_map(|details| cause.split_once(details)) {
         Some((cause, _)) => cause.to_owned(),
         None => cause,
     }
@@ -124,8 +161,7 @@ pub(crate) fn read_documents(path: &str, text: &str) -> anyhow::Result<Vec<Docum
 fn read_document(path: &str, before: usize, text: String) -> anyhow::Result<Document> {
     let value: Option<Value> = match is_blank(&text) {
         true => None,
-        false => serde_saphyr::from_str(&text)
-            .map_err(|error| describe_failure_after(before as u64, path, &text, &error))?,
+        false => parse(&text).map_err(|error| describe_failure_after(before as u64, path, &text, &error))?,
     };
     let is_content = |line: &&str| !is_blank(line.strip_prefix("---").unwrap_or(line));
     let skipped = text.lines().take_while(|line| !is_content(line)).count();
@@ -172,6 +208,29 @@ fn is_blank(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Anchors that each contain the one before twice.
+    fn doubled(levels: usize) -> String {
+        let mut text = "a0: &a0 {type: string}\n".to_owned();
+        for level in 1..=levels {
+            let before = level - 1;
+            text.push_str(&format!("a{level}: &a{level} {{a: *a{before}, b: *a{before}}}\n"));
+        }
+        text
+    }
+
+    #[test]
+    fn repetition_by_aliases_is_limited() {
+        assert!(parse::<Value>(&doubled(6)).is_ok());
+        for levels in [12, 24] {
+            assert!(parse::<Value>(&doubled(levels)).is_err());
+            assert!(parse_all::<Value>(&doubled(levels)).is_err());
+        }
+        let long = "x".repeat(100_000);
+        let repeated = |count: usize| format!("a: &a {long}\nb: [{}]\n", vec!["*a"; count].join(", "));
+        assert!(parse::<Value>(&repeated(9)).is_ok());
+        assert!(parse::<Value>(&repeated(90)).is_err());
+    }
 
     #[test]
     fn documents_begin_at_markers() {

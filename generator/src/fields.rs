@@ -21,6 +21,9 @@ use crate::{FileRange, Options};
 /// Types within each other at the most; those that contain themselves have no end.
 const MAX_DEPTH: usize = 64;
 
+/// Types at most that are looked through for one field: variants can have the same type, and so on within it.
+const MAX_STEPS: usize = 10_000;
+
 /// A field of the objects of a kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldPath {
@@ -57,6 +60,7 @@ pub fn find_fields(
     let mut finder = Finder {
         resolver: Resolver::new(package, associated, &mut report),
         depth: 0,
+        steps: 0,
     };
     let found: Vec<Option<Found>> = wanted.iter().map(|field| finder.find(field)).collect();
     let files = &report.files;
@@ -128,10 +132,13 @@ impl Within<'_> {
 struct Finder<'a> {
     resolver: Resolver<'a>,
     depth: usize,
+    /// The types looked through for the field being looked for.
+    steps: usize,
 }
 
 impl Finder<'_> {
     fn find(&mut self, wanted: &FieldPath) -> Option<Found> {
+        self.steps = 0;
         let package = self.resolver.package;
         let (id, resource) = package.types.iter().enumerate().find_map(|(position, item)| {
             let resource = item.model.as_ref()?.custom_resource.as_ref()?;
@@ -193,7 +200,8 @@ impl Finder<'_> {
     }
 
     fn in_item(&mut self, id: TypeId, args: &[Ty], steps: &[Step<'_>]) -> Option<Found> {
-        if self.depth >= MAX_DEPTH || steps.is_empty() {
+        self.steps += 1;
+        if self.depth >= MAX_DEPTH || self.steps > MAX_STEPS || steps.is_empty() {
             return None;
         }
         self.depth += 1;

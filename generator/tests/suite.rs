@@ -3,6 +3,7 @@
 mod support;
 
 mod advice;
+mod bombs;
 mod cases;
 mod constants;
 mod container_keys;

@@ -42,6 +42,7 @@ mod structural;
 #[cfg(feature = "schemars")]
 mod type_name;
 mod validate;
+mod weight;
 
 pub use apply::{check_markers, with_bounds_of_parts};
 pub use assemble::{Assembled, MarkerName, Part, Site, assemble, assemble_with_defaults};
@@ -76,3 +77,4 @@ pub use root::{ObjectParts, check_root};
 pub use schema::{DescriptorSlot, DropsObjectMeta, IsReported, KeyForm, LacksDefault, Schema, SchemaType};
 pub use structural::check_structural;
 pub use validate::{check_created, check_default, is_same as is_same_value, validate};
+pub use weight::{Weight, WeightSlot};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};
 
-use crate::{Cel, Descriptor, ExternalDocs, ListType, MapType};
+use crate::{Cel, Descriptor, ExternalDocs, ListType, MapType, WeightSlot};
 
 /// The six types an OpenAPI v3 schema may have; the API server refuses any other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -190,6 +190,9 @@ pub struct Schema {
     /// `#[csv(…)]` of the field, for the ClusterServiceVersion.
     #[serde(skip)]
     pub descriptor: DescriptorSlot,
+    /// The weight of the schema, once it is known.
+    #[serde(skip)]
+    pub weight: WeightSlot,
 }
 
 impl Schema {

@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 
 use super::model::{Kind, Reference, Role, Version};
 use crate::project::names::version_rank;
-use crate::yaml_stream::{describe_failure_after, list_items, split_documents};
+use crate::yaml_stream::{bounded, describe_failure_after, list_items, split_documents};
 
 /// The objects of a page, collected from manifests.
 #[derive(Debug, Default)]
@@ -271,12 +271,11 @@ const MOST_DEPTH: usize = 128;
 const STACK: usize = 32 << 20;
 
 fn parse<T: DeserializeOwned>(text: &str) -> Result<T> {
-    let options = serde_saphyr::options! {
-        budget: serde_saphyr::budget! {
-            max_depth: MOST_DEPTH,
-            flow_nesting_limit: MOST_DEPTH,
-        },
-    };
+    let mut options = bounded(text);
+    if let Some(budget) = &mut options.budget {
+        budget.max_depth = MOST_DEPTH;
+        budget.flow_nesting_limit = MOST_DEPTH;
+    }
     Ok(serde_saphyr::from_str_with_options(text, options)?)
 }
 

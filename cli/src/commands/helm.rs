@@ -80,7 +80,7 @@ fn read_yaml(plan: &Plan, tree: &Tree, merge: &GeneratedMerge, path: &str) -> Re
     if merge.has_conflict(path) || text.trim().is_empty() {
         return Ok(Value::Null);
     }
-    serde_saphyr::from_str(&text).map_err(|error| describe_failure(path, &text, &error))
+    crate::yaml_stream::parse(&text).map_err(|error| describe_failure(path, &text, &error))
 }
 
 /// Checks a JSON file of the chart as it is after the plan, unless it has conflicts.

@@ -122,7 +122,7 @@ pub(super) fn read_definitions(
             if !file.text.contains("CustomResourceDefinition") {
                 continue;
             }
-            match serde_saphyr::from_multiple::<Value>(&file.text) {
+            match crate::yaml_stream::parse_all::<Value>(&file.text) {
                 Ok(documents) => {
                     definitions.extend(documents.into_iter().flat_map(list_items).filter(is_definition))
                 }

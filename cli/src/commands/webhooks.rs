@@ -54,7 +54,7 @@ pub(super) fn update_kustomization(plan: &mut Plan, tree: &Tree, config: &str, i
 /// Returns whether a file holds only webhook configurations in exactly the form that the generator prints. A file in
 /// another form, or with a comment, belongs to the user.
 fn is_generated(text: &str) -> bool {
-    let Ok(documents) = serde_saphyr::from_multiple::<Value>(text) else {
+    let Ok(documents) = crate::yaml_stream::parse_all::<Value>(text) else {
         return false;
     };
     let is_configuration = |document: &Value| {

@@ -87,7 +87,7 @@ pub fn verify_edit(path: &str, before: &str, after: &str) -> Result<(), String> 
     match extension {
         _ if name == FILE => Project::parse(after).map(drop).map_err(|error| error.to_string()),
         "rs" => rust::verify_rust_edit(before, after),
-        "yaml" | "yml" => serde_saphyr::from_multiple::<serde_json::Value>(after)
+        "yaml" | "yml" => crate::yaml_stream::parse_all::<serde_json::Value>(after)
             .map(drop)
             .map_err(|error| error.to_string()),
         "toml" => after

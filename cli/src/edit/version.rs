@@ -238,7 +238,7 @@ impl<'a> Definition<'a> {
 /// Fails with the reason if the file is not a single object of the kind in version `from`.
 pub fn copy_sample(text: &str, kind: &str, from: &str, to: &str) -> Result<(String, String), String> {
     let object: serde_json::Value =
-        serde_saphyr::from_str(text).map_err(|_| "it is not a single YAML document".to_owned())?;
+        crate::yaml_stream::parse(text).map_err(|_| "it is not a single YAML document".to_owned())?;
     let name = object["metadata"]["name"].as_str();
     let (Some(name), true) = (name, object["kind"] == kind && object["apiVersion"] == from) else {
         return Err(format!("it is not a named `{kind}` in {from}"));
@@ -280,7 +280,7 @@ fn rename_object(text: &str, name: &str, new: &str) -> Result<String, String> {
     let place = at + line.rfind(name).ok_or_else(unusual)?;
     let mut renamed = text.to_owned();
     renamed.replace_range(place..place + name.len(), new);
-    let object = |text: &str| serde_saphyr::from_str::<serde_json::Value>(text).unwrap_or_default();
+    let object = |text: &str| crate::yaml_stream::parse::<serde_json::Value>(text).unwrap_or_default();
     let mut expected = object(text);
     expected["metadata"]["name"] = new.into();
     if object(&renamed) == expected {

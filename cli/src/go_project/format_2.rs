@@ -14,7 +14,7 @@ use crate::yaml_stream::describe_failure;
 /// Fails if it is not YAML.
 pub(super) fn to_format_3(text: &str, tree: &Tree) -> Result<Option<String>> {
     let path = crate::project::FILE;
-    let old: Value = serde_saphyr::from_str(text).map_err(|error| describe_failure(path, text, &error))?;
+    let old: Value = crate::yaml_stream::parse(text).map_err(|error| describe_failure(path, text, &error))?;
     if old["version"] != "2" && old["version"] != 2 {
         return Ok(None);
     }

@@ -207,7 +207,7 @@ fn is_generated_or_test(path: &str) -> bool {
 
 /// Returns the Go module of a project. That of `go.mod` is the one that imports name: PROJECT keeps the one from before a project moved.
 fn read_repo(tree: &Tree, text: &str) -> Result<String> {
-    let all: Value = serde_saphyr::from_str(text).map_err(|error| describe_failure(FILE, text, &error))?;
+    let all: Value = crate::yaml_stream::parse(text).map_err(|error| describe_failure(FILE, text, &error))?;
     let module = tree.read("go.mod").ok().flatten().unwrap_or_default();
     let module = module.lines().find_map(|line| line.strip_prefix("module "));
     let module = module.map(|line| line.split("//").next().unwrap_or_default().trim());

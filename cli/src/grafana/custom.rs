@@ -65,7 +65,7 @@ impl CustomMetrics {
     /// # Errors
     /// Fails with line and column if it is not such a list, or with the metric whose name is invalid or listed twice.
     pub(crate) fn parse(text: &str) -> Result<CustomMetrics> {
-        let parsed: Result<Option<CustomMetrics>, _> = serde_saphyr::from_str(text);
+        let parsed: Result<Option<CustomMetrics>, _> = crate::yaml_stream::parse(text);
         let list = match parsed {
             Ok(list) => list.unwrap_or_default(),
             Err(error) => return Err(describe_failure(CUSTOM_METRICS, text, &error)),

@@ -160,8 +160,8 @@ impl Project {
     /// Fails with line and column if the file is invalid.
     pub fn parse(text: &str) -> Result<Project> {
         let problem = |error: serde_saphyr::Error| describe_failure(FILE, text, &error);
-        let known: Known = serde_saphyr::from_str(text).map_err(problem)?;
-        let all: Map<String, Value> = serde_saphyr::from_str(text).map_err(problem)?;
+        let known: Known = crate::yaml_stream::parse(text).map_err(problem)?;
+        let all: Map<String, Value> = crate::yaml_stream::parse(text).map_err(problem)?;
         if known.version != "3" {
             bail!("unsupported version `{}` of {FILE}: expected `3`", known.version);
         }

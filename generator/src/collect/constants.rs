@@ -3,6 +3,7 @@
 //! The constant may not have been read when the item is. So an item that names one is read again at the end, with the
 //! values that the source says; what it says wrong is reported then.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::rc::Rc;
@@ -22,6 +23,9 @@ use crate::resolve::{ValueTarget, find_value};
 
 /// Constants that name constants; no honest value is this deep.
 const MAX_DEPTH: usize = 32;
+
+/// Constants at most that are followed for one item: a constant can name another one twice.
+const MAX_STEPS: usize = 1000;
 
 /// The bytes at most that are written again to read items, all of them together.
 const MAX_BYTES: usize = 256 << 20;
@@ -60,9 +64,10 @@ impl Collector<'_> {
     fn read_again(&mut self, deferred: &Deferred) -> Option<Vec<rbuilder_syntax::Diagnostic>> {
         let module = self.package.item(deferred.id).module;
         let mut known = BTreeMap::new();
+        let steps = &Cell::new(0);
         for path in &deferred.constants {
             let names: Vec<&str> = path.split("::").map(str::trim).collect();
-            if let Some(value) = self.constant(module, &names, 0) {
+            if let Some(value) = self.constant(module, &names, 0, steps) {
                 known.insert(path.clone(), value);
             }
         }
@@ -93,7 +98,7 @@ impl Collector<'_> {
     }
 
     /// The value of a constant, or the pattern of a regular expression.
-    fn constant(&self, module: ModuleId, names: &[&str], depth: usize) -> Option<Value> {
+    fn constant(&self, module: ModuleId, names: &[&str], depth: usize, steps: &Cell<usize>) -> Option<Value> {
         let segments: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
         let id = match find_value(&self.package, module, &segments) {
             Some(ValueTarget::Value(id)) => id,
@@ -107,11 +112,12 @@ impl Collector<'_> {
             }
             _ => return bound(names),
         };
-        self.value_of(id, depth)
+        self.value_of(id, depth, steps)
     }
 
-    fn value_of(&self, id: ValueId, depth: usize) -> Option<Value> {
-        if depth > MAX_DEPTH {
+    fn value_of(&self, id: ValueId, depth: usize, steps: &Cell<usize>) -> Option<Value> {
+        steps.set(steps.get() + 1);
+        if depth > MAX_DEPTH || steps.get() > MAX_STEPS {
             return None;
         }
         let value = &self.package.values[id.0];
@@ -120,23 +126,29 @@ impl Collector<'_> {
         let expr = Expr::read(&mut cursor).ok();
         let read = expr
             .filter(|_| cursor.is_end())
-            .and_then(|expr| self.evaluate(&expr, value.module, depth));
+            .and_then(|expr| self.evaluate(&expr, value.module, depth, steps));
         read.or_else(|| find_pattern(tokens.cursor()).map(Value::String))
     }
 
-    fn evaluate(&self, expr: &Expr<'_>, module: ModuleId, depth: usize) -> Option<Value> {
+    fn evaluate(
+        &self,
+        expr: &Expr<'_>,
+        module: ModuleId,
+        depth: usize,
+        steps: &Cell<usize>,
+    ) -> Option<Value> {
         match &expr.kind {
             ExprKind::Literal(value) => Some(value.clone()),
-            ExprKind::Path(names) => self.constant(module, names, depth + 1),
+            ExprKind::Path(names) => self.constant(module, names, depth + 1, steps),
             ExprKind::Negative(inner) => calculate(
                 &0.into(),
                 rbuilder_reader::Operator::Sub,
-                &self.evaluate(inner, module, depth)?,
+                &self.evaluate(inner, module, depth, steps)?,
             ),
             ExprKind::Binary(left, operator, right) => {
                 let (left, right) = (
-                    self.evaluate(left, module, depth)?,
-                    self.evaluate(right, module, depth)?,
+                    self.evaluate(left, module, depth, steps)?,
+                    self.evaluate(right, module, depth, steps)?,
                 );
                 calculate(&left, *operator, &right)
             }

@@ -114,6 +114,7 @@ pub(crate) fn crd_files(
         // One CRD at a time: a large one is not kept while the next is made.
         let made = made.into_iter().collect::<Option<Vec<_>>>();
         if let Some(made) = &made {
+            size::check_weight(made, &mut schemas);
             check::check_versions(made, &mut schemas);
             made.iter().for_each(|version| descriptors.add(&version.schema));
         }

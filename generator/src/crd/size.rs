@@ -6,12 +6,67 @@ use rbuilder_schema::Schema;
 
 use super::Version;
 use crate::OutputFile;
-use crate::schemas::Schemas;
+use crate::schemas::{MAX_BYTES, Schemas, is_too_large};
 
 /// `kubectl apply` keeps the whole object in an annotation, and the annotations of an object have this many bytes.
 const CLIENT_SIDE: usize = 256 * 1024;
 /// The largest request that etcd accepts by default, in bytes, less a reserve for what the API server adds.
 const STORED: usize = 1024 * 1024;
+
+/// Reports a definition that is larger than any that the API server accepts, before it is printed: a text that is repeated
+/// in many fields makes it large as well.
+pub(super) fn check_weight(versions: &[Version<'_>], schemas: &mut Schemas<'_>) {
+    if !is_too_large(versions.iter().map(|version| version.schema.weight())) {
+        return;
+    }
+    let version = &versions[0];
+    let message = format!(
+        "the definition of `{}` is more than {} KiB, and the API server accepts no request of that size",
+        version.resource.kind,
+        MAX_BYTES / 1024
+    );
+    let fields = versions.iter().flat_map(weigh_fields).collect();
+    let cure = cure(Size::Refused, version.is_ours);
+    let help = format!("{cure}; most of it is {}", heaviest(fields).join(", "));
+    schemas.report().error(version.place, message, &help);
+}
+
+/// The weight of each field of spec and status.
+fn weigh_fields(version: &Version<'_>) -> Vec<(usize, String)> {
+    let parts = version.schema.properties.iter();
+    let fields = parts.flat_map(|(outer, part)| part.properties.iter().map(move |field| (outer, field)));
+    let weighed = fields.map(|(outer, (inner, field))| {
+        let path = name_field(outer, inner, version);
+        (field.weight().total(), path)
+    });
+    weighed.collect()
+}
+
+/// A size that some part of a cluster does not take.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Size {
+    /// For `kubectl apply`.
+    Applied,
+    /// For etcd with its default settings.
+    Stored,
+    /// For the API server, whatever its settings.
+    Refused,
+}
+
+/// Returns what to do about a definition of a size.
+fn cure(size: Size, is_ours: bool) -> &'static str {
+    match (size, is_ours) {
+        (Size::Applied, true) => {
+            "apply it with `kubectl apply --server-side`, or add `#[crd(max_description_length = 0)]`"
+        }
+        (Size::Applied, false) => {
+            "apply it with `kubectl apply --server-side`, or pass `--max-description-length 0`"
+        }
+        (_, true) => "add `#[crd(max_description_length = 0)]`, or make large fields `schemaless`",
+        (Size::Stored, false) => "pass `--max-description-length 0`",
+        (Size::Refused, false) => "pass `--max-description-length 0`, or use large types in fewer fields",
+    }
+}
 
 pub(super) fn check_size(versions: &[Version<'_>], file: &OutputFile, schemas: &mut Schemas<'_>) {
     // A line has two bytes at least, so this is more than the length below: of most CRDs it is enough.
@@ -30,22 +85,19 @@ pub(super) fn check_size(versions: &[Version<'_>], file: &OutputFile, schemas: &
     let version = &versions[0];
     let kind = &version.resource.kind;
     let kilobytes = size / 1024;
-    let message = match size > STORED {
-        true => format!("the definition of `{kind}` is {kilobytes} KiB; etcd may reject more than 1024 KiB"),
-        false => {
+    let (limit, message) = match size > STORED {
+        true => (
+            Size::Stored,
+            format!("the definition of `{kind}` is {kilobytes} KiB; etcd may reject more than 1024 KiB"),
+        ),
+        false => (
+            Size::Applied,
             format!(
                 "the definition of `{kind}` is {kilobytes} KiB; `kubectl apply` rejects more than 256 KiB"
-            )
-        }
+            ),
+        ),
     };
-    let cure = match (size > STORED, version.is_ours) {
-        (true, true) => "add `#[crd(max_description_length = 0)]`, or make large fields `schemaless`",
-        (false, true) => {
-            "apply it with `kubectl apply --server-side`, or add `#[crd(max_description_length = 0)]`"
-        }
-        (true, false) => "pass `--max-description-length 0`",
-        (false, false) => "apply it with `kubectl apply --server-side`, or pass `--max-description-length 0`",
-    };
+    let cure = cure(limit, version.is_ours);
     let help = format!("{cure}; most of it is {}", heaviest(fields).join(", "));
     schemas.report().warning(version.place, message, &help);
 }
@@ -61,15 +113,16 @@ fn measure(versions: &[Version<'_>]) -> (usize, Vec<(usize, String)>) {
                 let size = json_size(&field);
                 // With its name in quotes, a colon and a comma.
                 total += size + inner.len() + 4;
-                fields.push((
-                    size,
-                    format!("`.{outer}.{inner}` of `{}`", version.resource.version),
-                ));
+                fields.push((size, name_field(outer, &inner, version)));
             }
         }
         total += json_size(&rest);
     }
     (total, fields)
+}
+
+fn name_field(outer: &str, inner: &str, version: &Version<'_>) -> String {
+    format!("`.{outer}.{inner}` of `{}`", version.resource.version)
 }
 
 fn json_size(schema: &Schema) -> usize {

@@ -8,7 +8,7 @@ use rbuilder_schema::{Content, Shape};
 use serde_json::{Map, Value};
 
 use super::object::Rest;
-use super::{Evaluator, Frame, MAX_DEPTH, leaf};
+use super::{Evaluator, Frame, leaf};
 use crate::package::{TypeId, ValueId};
 use crate::resolve::{Bindings, Owner, Scope, Ty, ValueTarget, find_owner, find_value};
 
@@ -69,13 +69,7 @@ impl<'a> Evaluator<'_, 'a> {
 
     /// The value of an expression that is of a type.
     pub(super) fn value(&mut self, expr: &Expr<'_>, ty: &Ty, frame: Frame<'_>) -> Option<Value> {
-        if self.depth > MAX_DEPTH {
-            return None;
-        }
-        self.depth += 1;
-        let value = self.evaluate(expr, ty, frame);
-        self.depth -= 1;
-        value
+        self.step(|this| this.evaluate(expr, ty, frame))
     }
 
     fn evaluate(&mut self, expr: &Expr<'_>, ty: &Ty, frame: Frame<'_>) -> Option<Value> {
@@ -170,13 +164,7 @@ impl<'a> Evaluator<'_, 'a> {
             owner: owner.as_ref(),
             parameter,
         };
-        if self.depth > MAX_DEPTH {
-            return None;
-        }
-        self.depth += 1;
-        let made = run(self, &expr, frame);
-        self.depth -= 1;
-        made
+        self.step(|this| run(this, &expr, frame))
     }
 
     /// The type that a function or constant belongs to.

@@ -23,6 +23,9 @@ use crate::resolve::{Associated, Bindings, Owner, Resolver, SCHEMA_FUNCTION, Sco
 /// Functions that call functions, and values within values; no honest default is this deep.
 const MAX_DEPTH: usize = 32;
 
+/// The values at most that are evaluated for the defaults of one type: a value can be in itself again and again.
+const MAX_STEPS: usize = 10_000;
+
 /// The functions and constants of the types of a run.
 pub(crate) fn index_associated(package: &Package) -> Associated {
     let mut index = Associated::new();
@@ -90,6 +93,7 @@ pub(crate) struct Evaluator<'e, 'a> {
     pub(crate) resolver: &'e mut Resolver<'a>,
     pub(crate) associated: &'e Associated,
     depth: usize,
+    steps: usize,
 }
 
 /// The place of an expression, and what it may name.
@@ -108,11 +112,24 @@ impl<'e, 'a> Evaluator<'e, 'a> {
             resolver,
             associated,
             depth: 0,
+            steps: 0,
         }
     }
 
     fn package(&self) -> &'a Package {
         self.resolver.package
+    }
+
+    /// Runs one step of an evaluation, unless it is nested too deeply or there have been too many.
+    fn step<T>(&mut self, run: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
+        self.steps += 1;
+        if self.depth > MAX_DEPTH || self.steps > MAX_STEPS {
+            return None;
+        }
+        self.depth += 1;
+        let made = run(self);
+        self.depth -= 1;
+        made
     }
 
     /// The value that serde reads in place of a field, for each of them: `null` where the schema has no default, nothing

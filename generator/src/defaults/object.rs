@@ -7,7 +7,7 @@ use rbuilder_schema::{Content, Field, Shape, Tagging};
 use rbuilder_syntax::{FieldValue, Type};
 use serde_json::{Map, Value};
 
-use super::{Evaluator, Frame, MAX_DEPTH, leaf};
+use super::{Evaluator, Frame, leaf};
 use crate::package::TypeId;
 use crate::resolve::{Owner, Ty};
 
@@ -43,13 +43,7 @@ impl<'a> Evaluator<'_, 'a> {
         let Ty::Item(id, args) = ty else {
             return leaf::zero(ty, self.package());
         };
-        if self.depth > MAX_DEPTH {
-            return None;
-        }
-        self.depth += 1;
-        let value = self.zero_of_item(*id, args, ty);
-        self.depth -= 1;
-        value
+        self.step(|this| this.zero_of_item(*id, args, ty))
     }
 
     fn zero_of_item(&mut self, id: TypeId, args: &[Ty], ty: &Ty) -> Option<Value> {

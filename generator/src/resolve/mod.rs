@@ -43,6 +43,19 @@ pub(crate) enum Ty {
     Root(TypeId),
 }
 
+impl Ty {
+    /// Counts the type and the types in it.
+    fn count_parts(&self) -> usize {
+        let inner = match self {
+            Ty::Known(_) | Ty::Kubernetes(_) | Ty::Root(_) => 0,
+            Ty::Option(inner) | Ty::List(inner) | Ty::Set(inner) | Ty::Array(inner, _) => inner.count_parts(),
+            Ty::Map(key, value) => key.count_parts() + value.count_parts(),
+            Ty::Item(_, args) | Ty::Written(_, args) => args.iter().map(Ty::count_parts).sum(),
+        };
+        1 + inner
+    }
+}
+
 /// Functions and constants of types, by type and name; those of `Default` are named `default`.
 pub(crate) type Associated = BTreeMap<(Owner, String), ValueId>;
 
@@ -68,6 +81,10 @@ pub(crate) struct Scope<'a> {
 /// Aliases that lead to aliases; a circle of them ends here.
 const MAX_ALIASES: usize = 64;
 
+/// The parts of a type as written, with those of its aliases and type arguments. Arguments can double from alias to alias
+/// and from type to type; no honest type has this many.
+const MAX_PARTS: usize = 1024;
+
 /// Resolves types of one package.
 pub(crate) struct Resolver<'a> {
     pub(crate) package: &'a Package,
@@ -79,6 +96,10 @@ pub(crate) struct Resolver<'a> {
     /// The place of the type of a status, where that is what is resolved.
     pub(crate) status: Option<Place>,
     aliases: usize,
+    /// The types around the one being resolved.
+    depth: usize,
+    /// The parts of the outermost one so far.
+    parts: usize,
 }
 
 impl<'a> Resolver<'a> {
@@ -90,15 +111,28 @@ impl<'a> Resolver<'a> {
             is_ours: true,
             status: None,
             aliases: 0,
+            depth: 0,
+            parts: 0,
         }
     }
 
     /// Resolves a type as written. Returns `None` after reporting why it could not.
     pub(crate) fn resolve(&mut self, ty: &TypeRef, scope: Scope<'_>) -> Option<Ty> {
+        if self.depth == 0 {
+            self.parts = 0;
+        }
+        self.depth += 1;
+        let resolved = self.resolve_part(ty, scope);
+        self.depth -= 1;
+        resolved
+    }
+
+    fn resolve_part(&mut self, ty: &TypeRef, scope: Scope<'_>) -> Option<Ty> {
         let place = Place {
             file: scope.file,
             span: ty.span,
         };
+        self.spend(1, place)?;
         match &ty.kind {
             TypeKind::Path(segments, args) => self.resolve_path(segments, args, place, scope),
             TypeKind::Array(item, length) => {
@@ -116,6 +150,21 @@ impl<'a> Resolver<'a> {
         }
     }
 
+    /// Counts parts of a type, and reports a type that has too many.
+    fn spend(&mut self, parts: usize, place: Place) -> Option<()> {
+        self.parts += parts;
+        if self.parts <= MAX_PARTS {
+            return Some(());
+        }
+        let message =
+            format!("this type has more than {MAX_PARTS} parts, with its aliases and type arguments");
+        self.error(
+            place,
+            message,
+            "use fewer type arguments, or define structs instead of aliases",
+        )
+    }
+
     fn resolve_path(
         &mut self,
         segments: &[String],
@@ -126,6 +175,7 @@ impl<'a> Resolver<'a> {
         if let [name] = segments
             && let Some(bound) = scope.bindings.get(name)
         {
+            self.spend(bound.count_parts(), place)?;
             return Some(bound.clone());
         }
         let written = segments.join("::");

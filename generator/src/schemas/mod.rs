@@ -1,5 +1,6 @@
 //! Resolved types to schemas: one for each item and its arguments, made once.
 
+mod bounds;
 mod checks;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -14,6 +15,7 @@ use rbuilder_schema::{
 use rbuilder_syntax::{SchemaFunction, Type};
 use serde_json::Value;
 
+pub(crate) use self::bounds::{MAX_BYTES, is_too_large};
 use self::checks::{span_of, span_of_part};
 use crate::advice;
 use crate::crd::embedded_schema;
@@ -338,7 +340,8 @@ impl<'a> Schemas<'a> {
         self.open.push(instance.clone());
         let item = self.package().item(instance.0);
         let outer = std::mem::replace(&mut self.resolver.is_ours, item.is_ours);
-        let result = self.make(instance);
+        let result = self.make(instance, place);
+        let result = result.filter(|slot| self.check_size_of(instance, &slot.schema, place).is_some());
         self.resolver.is_ours = outer;
         self.open.pop();
         let made = Made {
@@ -349,7 +352,8 @@ impl<'a> Schemas<'a> {
         result
     }
 
-    fn make(&mut self, (id, args): &Instance) -> Option<Slot> {
+    fn make(&mut self, instance: &Instance, used_at: Place) -> Option<Slot> {
+        let (id, args) = instance;
         let item = self.package().item(*id);
         let model = item.model.as_ref().filter(|_| !item.is_rewritten)?;
         let params = model.generics.iter().map(|(name, _)| name.clone());
@@ -387,6 +391,7 @@ impl<'a> Schemas<'a> {
         });
         let slots: Vec<Option<Slot>> = slots.collect();
         let mut slots: Vec<Slot> = slots.into_iter().collect::<Option<_>>()?;
+        self.check_slots(instance, &slots, used_at)?;
         if !item.is_ours {
             self.keep_object_meta(model, scope, &mut slots);
         }

@@ -12,6 +12,9 @@ use rbuilder_syntax::kubernetes::{self, Kind};
 /// Aliases and wrappers within each other; nobody writes more, and a circle ends.
 const MAX_DEPTH: usize = 16;
 
+/// Types at most that are looked at for one handler: an alias can mention another one twice.
+const MAX_STEPS: usize = 1000;
+
 /// The kind that a handler is about.
 pub(super) enum Subject {
     Found(Kind),
@@ -28,6 +31,7 @@ pub(super) fn find_subject(package: &Package, handler: &Handler) -> Subject {
     let search = Search {
         package,
         handler,
+        steps: Cell::new(0),
         hidden: Cell::new(None),
         unknown: RefCell::default(),
     };
@@ -44,6 +48,7 @@ pub(super) fn find_subject(package: &Package, handler: &Handler) -> Subject {
 struct Search<'a> {
     package: &'a Package,
     handler: &'a Handler,
+    steps: Cell<usize>,
     /// The first gap that a name of a type led to.
     hidden: Cell<Option<GapId>>,
     /// The first name of a type that leads nowhere.
@@ -55,7 +60,8 @@ impl Search<'_> {
         let TypeKind::Path(segments, args) = &ty.kind else {
             return None;
         };
-        if depth > MAX_DEPTH {
+        self.steps.set(self.steps.get() + 1);
+        if depth > MAX_DEPTH || self.steps.get() > MAX_STEPS {
             return None;
         }
         if segments[..] == ["Self"] {

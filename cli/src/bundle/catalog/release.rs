@@ -235,7 +235,7 @@ fn insert_entry(channel: &Document, new: &Value) -> Option<Document> {
     text.push_str(&below);
     let value = with_entry(&channel.value, new);
     // The lines can be part of a string.
-    let is_right = serde_saphyr::from_str::<Value>(&text).is_ok_and(|parsed| parsed == value);
+    let is_right = crate::yaml_stream::parse::<Value>(&text).is_ok_and(|parsed| parsed == value);
     is_right.then_some(Document {
         line: channel.line,
         text,

@@ -156,7 +156,7 @@ fn read_objects(text: &str) -> (Vec<(Value, bool)>, Vec<Option<String>>) {
     let mut objects = Vec::new();
     let mut broken = Vec::new();
     for (_, document) in split_documents(&text) {
-        match serde_saphyr::from_str::<Value>(document) {
+        match crate::yaml_stream::parse::<Value>(document) {
             Ok(value) => add_objects(value, &mut objects),
             Err(_) => broken.push(find_name(document)),
         }

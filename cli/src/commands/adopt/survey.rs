@@ -173,7 +173,7 @@ fn find_by_kind(committed: &CommittedCrds, group: &str, kind: &str) -> Option<St
 
 /// Compares a generated CRD with the committed one, if there is one that can be read.
 fn compare(tree: &Tree, committed: &CommittedCrds, generated: &str) -> Option<Comparison> {
-    let new: Value = serde_saphyr::from_str(generated).ok()?;
+    let new: Value = crate::yaml_stream::parse(generated).ok()?;
     let name = new["metadata"]["name"].as_str()?.to_owned();
     let (group, kind) = (
         new["spec"]["group"].as_str()?,

@@ -181,7 +181,7 @@ fn names_in_crd(tree: &Tree, path: &str) -> Result<Vec<String>> {
     let Some(text) = tree.read(path)? else {
         return Ok(Vec::new());
     };
-    let crd: Value = serde_saphyr::from_str(&text).unwrap_or_default();
+    let crd: Value = crate::yaml_stream::parse(&text).unwrap_or_default();
     let names = &crd["spec"]["names"];
     let list = |key: &str| names[key].as_array().cloned().unwrap_or_default();
     let mut arguments = Vec::new();

@@ -63,7 +63,7 @@ fn examine_kustomization(tree: &Tree, path: &str, scaffold: Option<&Scaffold>) -
     let Some(text) = tree.read(path)? else {
         return Ok(Vec::new());
     };
-    let kustomization: Value = match serde_saphyr::from_str(&text) {
+    let kustomization: Value = match crate::yaml_stream::parse(&text) {
         Ok(value) => value,
         Err(error) => {
             let message = format!("{:#}", describe_failure(path, &text, &error));

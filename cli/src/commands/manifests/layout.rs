@@ -303,7 +303,7 @@ fn update_crd_kustomization(
 
 /// Returns whether a file is in exactly the form that the generator prints.
 fn is_printed(text: &str) -> bool {
-    let Ok(documents) = serde_saphyr::from_multiple::<Value>(text) else {
+    let Ok(documents) = crate::yaml_stream::parse_all::<Value>(text) else {
         return false;
     };
     let print = |document| format!("---\n{}", rbuilder_generator::yaml::to_string(document));

@@ -126,7 +126,7 @@ fn lost_from(path: &str, change: &Change, layout: &Layout) -> Vec<Lost> {
 
 /// Returns the documents of a manifest; none if rbuilder cannot have written it.
 fn documents(text: &str) -> Vec<Document> {
-    serde_saphyr::from_multiple(text).unwrap_or_default()
+    crate::yaml_stream::parse_all(text).unwrap_or_default()
 }
 
 fn lost_versions(before: &str, after: &str) -> Vec<LostPart> {

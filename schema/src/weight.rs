@@ -1,0 +1,193 @@
+//! An estimate of the bytes that a schema takes in a manifest, where every type is written out wherever it is used.
+//!
+//! A schema shares its parts, so a few types can describe more than any memory holds. The weight of a part is computed
+//! once and kept in it, so that the weight of the whole costs one visit of each part that is new.
+
+use std::ops::Add;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde_json::Value;
+
+use crate::{Cel, Schema};
+
+/// An estimate of the size of a schema as JSON, in bytes. Sums saturate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Weight {
+    /// All keys but descriptions.
+    pub structure: u32,
+    /// The descriptions, which options can shorten.
+    pub descriptions: u32,
+}
+
+impl Weight {
+    /// The bytes of both.
+    pub fn total(self) -> usize {
+        self.structure as usize + self.descriptions as usize
+    }
+}
+
+impl Add for Weight {
+    type Output = Weight;
+
+    fn add(self, other: Weight) -> Weight {
+        Weight {
+            structure: self.structure.saturating_add(other.structure),
+            descriptions: self.descriptions.saturating_add(other.descriptions),
+        }
+    }
+}
+
+/// The weight of a schema once it is known. A clone forgets it: schemas are cloned to be changed. Nothing of it is in a
+/// manifest, so that two schemas are the same whatever it is.
+#[derive(Debug, Default)]
+pub struct WeightSlot(AtomicU64);
+
+impl Clone for WeightSlot {
+    fn clone(&self) -> Self {
+        WeightSlot::default()
+    }
+}
+
+impl PartialEq for WeightSlot {
+    fn eq(&self, _: &WeightSlot) -> bool {
+        true
+    }
+}
+
+impl WeightSlot {
+    /// Returns the weight that is kept. No schema weighs nothing, so zero means that it is unknown.
+    fn get(&self) -> Option<Weight> {
+        let both = self.0.load(Ordering::Relaxed);
+        (both != 0).then_some(Weight {
+            structure: (both >> 32) as u32,
+            descriptions: both as u32,
+        })
+    }
+
+    fn set(&self, weight: Weight) {
+        let both = u64::from(weight.structure) << 32 | u64::from(weight.descriptions);
+        self.0.store(both, Ordering::Relaxed);
+    }
+}
+
+/// `{"type":"string"},`, and the quotes and the colon of its name.
+const NODE: usize = 21;
+
+/// A member of `allOf` and the like. It takes fewer bytes in a manifest, but it is copied with the schema that it is in
+/// instead of shared, so that its cost is the memory.
+const ALTERNATIVE: usize = 256;
+
+impl Schema {
+    /// Estimates the size of the schema with all its parts, as a manifest has it. The result is kept in the parts, which
+    /// must not be changed afterwards other than in a clone, as [`Arc::make_mut`] does with shared parts.
+    pub fn weight(&self) -> Weight {
+        let parts = [&self.additional_properties, &self.items, &self.not];
+        let shared = parts.into_iter().flatten().chain(self.properties.values());
+        shared.map(weight_of_part).fold(self.own_weight(), Add::add)
+    }
+
+    /// Counts the members of `allOf`, `anyOf` and `oneOf` that a clone of the schema copies, at any depth.
+    pub fn alternatives(&self) -> usize {
+        let members = self.all_of.iter().chain(&self.any_of).chain(&self.one_of);
+        members.map(|member| 1 + member.alternatives()).sum()
+    }
+
+    /// Returns the weight without the shared parts.
+    fn own_weight(&self) -> Weight {
+        let names = self.properties.keys().chain(&self.required);
+        let texts = [&self.format, &self.pattern, &self.title].into_iter().flatten();
+        let values = self.enumeration.iter().chain(&self.default).chain(&self.example);
+        let bytes = NODE
+            + names.chain(texts).map(|text| text.len()).sum::<usize>()
+            + values.map(size_of_value).sum::<usize>()
+            + self.validations.iter().map(size_of_rule).sum::<usize>();
+        let own = Weight {
+            structure: saturate(bytes),
+            descriptions: saturate(self.description.as_ref().map_or(0, |text| text.len())),
+        };
+        let members = self.all_of.iter().chain(&self.any_of).chain(&self.one_of);
+        members.fold(own, |sum, member| {
+            let extra = Weight {
+                structure: saturate(ALTERNATIVE),
+                descriptions: 0,
+            };
+            sum + extra + member.weight()
+        })
+    }
+}
+
+fn weight_of_part(part: &Arc<Schema>) -> Weight {
+    if let Some(known) = part.weight.get() {
+        return known;
+    }
+    let weight = part.weight();
+    part.weight.set(weight);
+    weight
+}
+
+fn size_of_rule(rule: &Cel) -> usize {
+    let others = [&rule.field_path, &rule.message, &rule.message_expression];
+    rule.rule.len() + others.into_iter().flatten().map(String::len).sum::<usize>()
+}
+
+fn size_of_value(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 4,
+        Value::String(text) => 3 + text.len(),
+        Value::Array(items) => 2 + items.iter().map(size_of_value).sum::<usize>(),
+        Value::Object(keys) => {
+            let pairs = keys
+                .iter()
+                .map(|(key, value)| 4 + key.len() + size_of_value(value));
+            2 + pairs.sum::<usize>()
+        }
+    }
+}
+
+fn saturate(bytes: usize) -> u32 {
+    u32::try_from(bytes).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{SchemaType, of_type};
+
+    /// An object with two fields of another schema.
+    fn twice(inner: &Arc<Schema>) -> Arc<Schema> {
+        let mut schema = of_type(SchemaType::Object);
+        for name in ["a", "b"] {
+            schema.properties.insert(name.into(), Arc::clone(inner));
+        }
+        Arc::new(schema)
+    }
+
+    #[test]
+    fn weight_counts_each_use_of_a_shared_part() {
+        let mut schema: Arc<Schema> = of_type(SchemaType::String).into();
+        for _ in 0..10 {
+            schema = twice(&schema);
+        }
+        let json = serde_json::to_string(&schema).unwrap().len();
+        let weight = schema.weight().total();
+        assert!((json / 2..=json).contains(&weight), "{weight} of {json}");
+        // Without the kept weights this would not end.
+        for _ in 0..60 {
+            schema = twice(&schema);
+        }
+        assert_eq!(schema.weight().structure, u32::MAX);
+    }
+
+    #[test]
+    fn changed_clone_is_weighed_again() {
+        let schema = twice(&of_type(SchemaType::String).into());
+        let whole = twice(&schema);
+        let before = whole.weight();
+        let mut changed = Schema::clone(&whole);
+        let part = changed.properties.get_mut("a").unwrap();
+        Arc::make_mut(part).description = Some("x".repeat(100).into());
+        assert_eq!(changed.weight().descriptions, before.descriptions + 100);
+        assert_eq!(whole.weight(), before);
+    }
+}
