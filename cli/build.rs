@@ -12,6 +12,8 @@
 
 #[path = "src/library/git.rs"]
 mod git;
+#[path = "src/programs.rs"]
+mod programs;
 #[path = "src/library/url.rs"]
 mod url;
 
@@ -25,7 +27,12 @@ struct Built {
 }
 
 fn main() {
-    for path in ["build.rs", "src/library/git.rs", "src/library/url.rs"] {
+    for path in [
+        "build.rs",
+        "src/library/git.rs",
+        "src/library/url.rs",
+        "src/programs.rs",
+    ] {
         println!("cargo::rerun-if-changed={path}");
     }
     let manifest = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());

@@ -23,6 +23,7 @@ pub mod library;
 mod line_ends;
 pub mod plan;
 mod posix;
+mod programs;
 pub mod project;
 mod report;
 pub mod shell;

@@ -467,3 +467,114 @@ fn folders_without_a_project_of_ours_are_errors() {
     let foreign = edit("PROJECT", "rust.rbuilder.dev/v1", "go.kubebuilder.io/v4");
     check(foreign, "project", "error", "unsupported layout", "");
 }
+
+/// Programs of a repository, which record that they ran.
+#[cfg(unix)]
+mod programs {
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::path::Path;
+    use std::process::Command;
+
+    use serde_json::Value;
+
+    use super::project;
+    use crate::support::Folder;
+
+    /// Stands for rustup's proxies: it runs what the toolchain file of its directory names, and reads Cargo's configuration.
+    const PROXY: &str = r#"#!/bin/sh
+here=$(dirname "$0")
+if [ -n "$RUSTUP_TOOLCHAIN" ]; then echo "$(basename "$0") $RUSTUP_TOOLCHAIN.0 (x)"; exit; fi
+path=$(sed -n 's/^path = "\(.*\)"/\1/p' rust-toolchain.toml 2>/dev/null)
+[ -z "$path" ] || exec "$path/bin/$(basename "$0")" "$@"
+[ ! -e .cargo/config.toml ] || cat .cargo/config.toml
+echo "$(basename "$0") 1.99.0 (x)"
+"#;
+
+    fn add_program(folder: &Path, name: &str, text: &str) {
+        let path = folder.join(name);
+        std::fs::create_dir_all(folder).expect("a folder");
+        std::fs::write(&path, text).expect("a file");
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("a mode");
+    }
+
+    /// Runs `doctor` in a project, with programs that obey its files. Returns the finding about Rust.
+    fn examine(folder: &Folder) -> Value {
+        let bin = Folder::new();
+        for name in ["rustc", "cargo"] {
+            add_program(bin.path(), name, PROXY);
+        }
+        // Relative directories on the path, and one in the project.
+        for name in ["rustc", "cargo", "kubectl", "git", "kube-apiserver", "etcd"] {
+            let record = format!("#!/bin/sh\necho {name} >> '{}/ran'\n", folder.path().display());
+            add_program(&folder.path().join("tool/bin"), name, &record);
+            add_program(folder.path(), name, &record);
+        }
+        let mut command = Command::new(env!("CARGO_BIN_EXE_rbuilder"));
+        command
+            .args(["doctor", "--output", "json"])
+            .current_dir(folder.path());
+        let path = format!(".:tool/bin::{}:/bin:/usr/bin", bin.path().display());
+        command
+            .env("PATH", path)
+            .env("KUBEBUILDER_ASSETS", folder.path().join("tool/bin"))
+            .env_remove("RUSTUP_TOOLCHAIN");
+        let ran = command.output().expect("rbuilder runs");
+        let answer: Value = serde_json::from_slice(&ran.stdout).expect("JSON");
+        assert!(
+            !folder.path().join("ran").exists(),
+            "{:?}",
+            folder.tree().get("ran")
+        );
+        let findings = answer["findings"].as_array().expect("a list");
+        let rust = findings.iter().find(|finding| finding["check"] == "rust");
+        rust.expect("a finding").clone()
+    }
+
+    fn add_toolchain_file(folder: &Folder) {
+        let path = folder.path().join("tool");
+        folder.write(
+            "rust-toolchain.toml",
+            &format!("[toolchain]\npath = \"{}\"\n", path.display()),
+        );
+    }
+
+    #[test]
+    fn toolchain_of_the_repository_is_not_run() {
+        let folder = project();
+        assert_eq!(examine(&folder)["status"], "ok");
+        add_toolchain_file(&folder);
+        let found = examine(&folder);
+        assert_eq!(found["status"], "warning");
+        let message = found["message"].as_str().unwrap_or_default();
+        assert!(message.starts_with("rust-toolchain.toml names a toolchain by its path, which is not run"));
+        assert!(message.ends_with("rustc 1.99.0 and cargo 1.99.0"), "{message}");
+    }
+
+    #[test]
+    fn toolchain_file_with_a_release_is_obeyed() {
+        let folder = project();
+        folder.write("rust-toolchain.toml", "[toolchain]\nchannel = \"1.98\"\n");
+        let message = examine(&folder)["message"].clone();
+        assert!(
+            message
+                .as_str()
+                .is_some_and(|text| text.starts_with("rustc 1.98.0 and cargo 1.98.0"))
+        );
+    }
+
+    #[test]
+    fn pipes_in_the_place_of_settings_do_not_block() {
+        let folder = project();
+        std::fs::create_dir_all(folder.path().join(".cargo")).expect("a folder");
+        for name in [".cargo/config.toml", "rust-toolchain", "rust-toolchain.toml"] {
+            let made = Command::new("mkfifo").arg(folder.path().join(name)).status();
+            assert!(made.expect("mkfifo runs").success());
+        }
+        let found = examine(&folder);
+        let message = found["message"].as_str().unwrap_or_default();
+        assert!(
+            message.starts_with("rust-toolchain is not a regular file"),
+            "{message}"
+        );
+    }
+}

@@ -88,7 +88,7 @@ impl Workspace {
 #[cfg(unix)]
 fn guarded_command(program: &Path) -> Command {
     use std::os::unix::process::CommandExt as _;
-    let mut command = Command::new("sh");
+    let mut command = Command::new("/bin/sh");
     command
         .args(["-c", r#"read -r go && exec "$@" </dev/null"#, "sh"])
         .arg(program);

@@ -11,6 +11,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use serde_json::Value;
 
 use crate::flags::ClusterFlags;
+use crate::programs::{LIMIT, ask, neutral_folder, program_in};
 use crate::shell::Shell;
 
 /// The time in which CRDs must be served.
@@ -104,6 +105,28 @@ impl Kubectl {
     /// Fails if there is no such context.
     pub(crate) fn read_kubeconfig(&self) -> Result<String> {
         self.read(&["config", "view", "--raw", "--minify", "--flatten"], "")
+    }
+
+    /// Returns what kubectl says of its version, as JSON. It runs outside of the project, and for a limited time.
+    ///
+    /// # Errors
+    /// Fails with what kubectl printed to standard error, or if it does not answer.
+    pub(crate) fn read_version(&self) -> Result<String> {
+        let arguments = ["version", "--client", "--output=json"];
+        let mut command = Command::new(&self.program);
+        command
+            .args(&self.prefix)
+            .args(arguments)
+            .current_dir(neutral_folder(&self.program))
+            .env_remove("KUBECONFIG");
+        let answer =
+            ask(&mut command, LIMIT).with_context(|| format!("cannot run {}", self.program.display()))?;
+        let output = Output {
+            status: answer.status,
+            stdout: answer.out,
+            stderr: answer.err,
+        };
+        self.checked(&arguments, output)
     }
 
     /// Renders a directory of the project with kustomize.
@@ -264,14 +287,10 @@ fn find_program(
     if path.components().count() > 1 {
         return (path.is_absolute() && path.is_file()).then(|| path.to_owned());
     }
-    let name = format!("{name}{}", std::env::consts::EXE_SUFFIX);
     let folders = var("PATH").unwrap_or_default();
     let assets = var("KUBEBUILDER_ASSETS").filter(|folder| folder != OsStr::new(""));
     let mut folders = std::env::split_paths(&folders).chain(assets.map(PathBuf::from));
-    let find = |folder: PathBuf| {
-        let program = folder.join(&name);
-        (folder.is_absolute() && program.is_file()).then_some(program)
-    };
+    let find = |folder: PathBuf| program_in(&folder, name);
     folders.find_map(find).or_else(|| installed().and_then(find))
 }
 

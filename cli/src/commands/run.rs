@@ -3,22 +3,28 @@
 use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use rbuilder_control_plane::Workspace;
 
 use super::{find_binary, find_kubectl, manifests};
 use crate::cluster::{Interrupt, run_in_foreground};
 use crate::flags::RunFlags;
+use crate::programs::find_program;
 use crate::shell::Shell;
+
+/// The error where there is no cargo.
+pub(super) const NO_CARGO: &str =
+    "cargo was not found: install Rust (https://rustup.rs) and put its directory on the PATH";
 
 pub(super) fn run(dir: &Path, flags: &RunFlags, shell: &mut Shell) -> Result<u8> {
     manifests::generate_if_asked(dir, &flags.generation, shell)?;
     let interrupt = Interrupt::install()?;
+    let cargo = find_program("cargo").context(NO_CARGO)?;
     shell.note("cargo fmt\n");
-    if !run_in_foreground(Command::new("cargo").arg("fmt").current_dir(dir), &interrupt)?.success() {
+    if !run_in_foreground(Command::new(&cargo).arg("fmt").current_dir(dir), &interrupt)?.success() {
         bail!("`cargo fmt` failed");
     }
-    let mut command = Command::new("cargo");
+    let mut command = Command::new(&cargo);
     command
         .args(["run", "--bin", &find_binary(dir), "--"])
         .args(&flags.arguments);

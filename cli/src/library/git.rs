@@ -1,12 +1,14 @@
 //! Questions to git about the checkout that this command was built from. The build script compiles this module too, so
-//! it depends on nothing else of the crate.
+//! it depends on nothing else of the crate but [`crate::programs`].
 //!
 //! git is not run in projects, whose configuration may make it run other programs (see `plan/git.rs`). It is run here
 //! because everything in this checkout is trusted: building the command has run its build scripts, and git itself
 //! refuses repositories of other users.
 
 use std::path::Path;
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus};
+
+use crate::programs::{LIMIT, ask as ask_program, find_program};
 
 /// Returns the commit that is checked out; `None` if the folder is not the top of a work tree, or without git.
 pub(crate) fn read_commit(folder: &Path) -> Option<String> {
@@ -74,9 +76,9 @@ fn ask(folder: &Path, words: &[&str]) -> Option<String> {
 }
 
 fn run(folder: &Path, words: &[&str]) -> Option<(ExitStatus, String)> {
-    let mut git = Command::new("git");
-    git.args(["-c", "core.fsmonitor=false", "-C"])
-        .arg(folder)
+    let mut git = Command::new(find_program("git")?);
+    git.current_dir(folder)
+        .args(["-c", "core.fsmonitor=false"])
         .args(words);
     // Set by git for hooks, and by tools that start builds from them.
     for name in [
@@ -88,10 +90,8 @@ fn run(folder: &Path, words: &[&str]) -> Option<(ExitStatus, String)> {
     ] {
         git.env_remove(name);
     }
-    git.env("GIT_OPTIONAL_LOCKS", "0")
-        .stdin(Stdio::null())
-        .stderr(Stdio::null());
-    let output = git.output().ok()?;
-    let answer = String::from_utf8(output.stdout).ok()?;
-    Some((output.status, answer.trim().to_owned()))
+    git.env("GIT_OPTIONAL_LOCKS", "0").env("GIT_TERMINAL_PROMPT", "0");
+    let answer = ask_program(&mut git, LIMIT).ok()?;
+    let text = String::from_utf8(answer.out).ok()?;
+    Some((answer.status, text.trim().to_owned()))
 }

@@ -11,6 +11,8 @@ use rbuilder_control_plane::Workspace;
 use serde_json::Value;
 
 use crate::cluster::{Interrupt, POLL_INTERVAL, Reach, terminate, wait_for};
+use crate::commands::run::NO_CARGO;
+use crate::programs::find_program;
 
 /// Time that an operator has to finish its reconciles and to release its lease.
 const GRACE: Duration = Duration::from_secs(30);
@@ -20,7 +22,8 @@ const GRACE: Duration = Duration::from_secs(30);
 /// # Errors
 /// Fails if the source does not compile, after cargo has printed why, and if this process was asked to end.
 pub(super) fn build(dir: &Path, bin: &str, workspace: &Workspace, interrupt: &Interrupt) -> Result<PathBuf> {
-    let mut child = workspace.spawn(Path::new("cargo"), |command| {
+    let cargo = find_program("cargo").context(NO_CARGO)?;
+    let mut child = workspace.spawn(&cargo, |command| {
         command.args(["build", "--bin", bin, "--message-format=json-render-diagnostics"]);
         command.current_dir(dir).stdout(Stdio::piped());
     })?;

@@ -3,6 +3,7 @@
 mod config;
 mod files;
 mod state;
+mod toolchain;
 mod tools;
 
 use std::path::Path;

@@ -1,15 +1,17 @@
 //! The tools on this machine: Rust, kubectl, and the binaries of the test environment.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use rbuilder_control_plane::{Platform, has_program};
 use rbuilder_generator::Minor;
 use serde_json::Value;
 
 use super::Finding;
+use super::toolchain::{Toolchain, find_toolchain};
 use crate::commands::{envtest, find_kubectl};
 use crate::flags::ClusterFlags;
+use crate::programs::{LIMIT, ask, find_program, neutral_folder};
 
 /// The versions that the project needs.
 #[derive(Clone, Debug)]
@@ -31,25 +33,60 @@ pub(super) fn examine_tools(dir: &Path, needs: &Needs) -> Vec<Finding> {
     findings
 }
 
+/// Examines the toolchain that the project is built with: that of its toolchain file, or the user's own. A toolchain that is
+/// not one of Rust's releases is not run.
 fn examine_rust(dir: &Path, needed: &str) -> Finding {
+    // rustup prefers the variable to the file.
+    let is_set = std::env::var_os("RUSTUP_TOOLCHAIN").is_some_and(|name| !name.is_empty());
+    let chosen = if is_set { None } else { find_toolchain(dir) };
     let help =
         format!("install Rust {needed} or newer with rustup (https://rustup.rs), or run `rustup update`");
+    let name = match &chosen {
+        Some(Toolchain::Released { name, .. }) => Some(name.as_str()),
+        Some(Toolchain::Unknown { .. }) | None => None,
+    };
     let mut versions = Vec::new();
     for program in ["rustc", "cargo"] {
-        let said = ask(Path::new(program), &["--version"], dir);
-        let Some(version) = said.as_deref().and_then(|said| said.split_whitespace().nth(1)) else {
-            return Finding::error("rust", format!("{program} was not found or does not run"), help);
-        };
-        versions.push(version.to_owned());
+        match ask_version(program, name) {
+            Some(version) => versions.push(version),
+            None => return not_run(program, chosen.as_ref(), help),
+        }
     }
-    let message = format!(
-        "rustc {} and cargo {}; the project needs {needed}",
-        versions[0], versions[1]
-    );
+    let found = format!("rustc {} and cargo {}", versions[0], versions[1]);
+    if let Some(Toolchain::Unknown { reason }) = chosen {
+        let message = format!("{reason}, which is not run; outside of the project there are {found}");
+        return Finding::warning("rust", message, UNKNOWN_TOOLCHAIN);
+    }
+    let message = format!("{found}; the project needs {needed}");
     match versions.iter().all(|version| is_at_least(version, needed)) {
         true => Finding::good("rust", message),
         false => Finding::error("rust", message, help),
     }
+}
+
+/// The advice about a toolchain that may be a program of the repository.
+const UNKNOWN_TOOLCHAIN: &str = "if you trust the repository, run `rustc --version` in it";
+
+/// The finding about a program that is missing, or does not answer.
+fn not_run(program: &str, chosen: Option<&Toolchain>, help: String) -> Finding {
+    match chosen {
+        Some(Toolchain::Released { name, file }) if ask_version(program, None).is_some() => Finding::error(
+            "rust",
+            format!("the toolchain `{name}` of {file} is not installed, or has no {program}"),
+            format!("run `rustup toolchain install {name}`"),
+        ),
+        _ => Finding::error("rust", format!("{program} was not found or does not run"), help),
+    }
+}
+
+/// Returns the version that a program of a toolchain prints, or that of the toolchain in use outside of projects.
+fn ask_version(program: &str, toolchain: Option<&str>) -> Option<String> {
+    let mut command = outside(&find_program(program)?);
+    if let Some(name) = toolchain {
+        command.env("RUSTUP_TOOLCHAIN", name);
+    }
+    let said = read(command.arg("--version"))?;
+    said.split_whitespace().nth(1).map(str::to_owned)
 }
 
 /// Returns whether a version is another one or newer; parts that are missing count as zero.
@@ -76,7 +113,7 @@ fn examine_kubectl(dir: &Path) -> Vec<Finding> {
         Ok(kubectl) => kubectl,
         Err(_) => return missing("kubectl was not found".to_owned()),
     };
-    let said = kubectl.read(&["version", "--client", "--output=json"], "");
+    let said = kubectl.read_version();
     let versions: Value = match said.map(|said| serde_json::from_str(&said)) {
         Ok(Ok(versions)) => versions,
         Ok(Err(_)) => return missing("cannot determine the version of kubectl".to_owned()),
@@ -120,10 +157,8 @@ fn examine_test_environment(dir: &Path, minor: Minor) -> Finding {
         }
     }
     // A path that could be the repository's own is not run.
-    let server = folder.join(platform.file_name("kube-apiserver"));
-    let said = folder
-        .is_absolute()
-        .then(|| ask(&server, &["--version"], dir))
+    let said = is_outside(&folder, dir)
+        .then(|| read(outside(&folder.join(platform.file_name("kube-apiserver"))).arg("--version")))
         .flatten();
     let version = said
         .as_deref()
@@ -146,13 +181,28 @@ fn is_of_minor(version: &str, minor: Minor) -> bool {
     version.starts_with(&format!("{minor}."))
 }
 
-/// Returns what a program prints; `None` if it cannot be run or fails. No toolchain is downloaded for that.
-fn ask(program: &Path, arguments: &[&str], dir: &Path) -> Option<String> {
+/// Returns whether a directory is certainly not in the project.
+fn is_outside(folder: &Path, dir: &Path) -> bool {
+    match (std::fs::canonicalize(folder), std::fs::canonicalize(dir)) {
+        (Ok(folder), Ok(dir)) => !folder.starts_with(dir),
+        _ => false,
+    }
+}
+
+/// Returns a command that runs outside of the project. No toolchain is downloaded for it.
+fn outside(program: &Path) -> Command {
     let mut command = Command::new(program);
-    command.args(arguments).current_dir(dir).stdin(Stdio::null());
-    let output = command.env("RUSTUP_AUTO_INSTALL", "0").output().ok()?;
-    let text = String::from_utf8(output.stdout).ok()?;
-    output.status.success().then_some(text)
+    command
+        .current_dir(neutral_folder(program))
+        .env("RUSTUP_AUTO_INSTALL", "0");
+    command
+}
+
+/// Returns what a program prints; `None` if it cannot be run, fails or does not answer.
+fn read(command: &mut Command) -> Option<String> {
+    let answer = ask(command, LIMIT).ok()?;
+    let text = String::from_utf8(answer.out).ok()?;
+    answer.status.success().then_some(text)
 }
 
 #[cfg(test)]
