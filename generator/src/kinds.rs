@@ -139,6 +139,7 @@ impl Skipped {
             Skipped::Disowned => "PROJECT lists it as another project's".to_owned(),
             Skipped::Unlisted => "`only` in Cargo.toml does not list it".to_owned(),
             Skipped::Foreign(owner) => format!("its group `{group}` belongs to {owner}"),
+            Skipped::Seems(sign) => format!("it seems to belong to another project: {}", sign.describe()),
             Skipped::NoSchema => "it has no schema (`schema = \"disabled\"`)".to_owned(),
         }
     }

@@ -81,6 +81,9 @@ pub struct Options {
     pub skip_kinds: Vec<String>,
     /// The kinds that PROJECT lists as the project's own or as others', where there is a PROJECT.
     pub project: Option<ProjectKinds>,
+    /// The names of CRDs that the project has generated before, such as `cups.example.com`: their kinds are its own, whatever
+    /// the source says.
+    pub committed: Vec<String>,
     /// Cargo features that count as on when `cfg(feature = "…")` is evaluated, beside the default ones:
     /// `feature`, or `package/feature`.
     pub features: Vec<String>,
@@ -116,6 +119,7 @@ impl Default for Options {
             kinds: Vec::new(),
             skip_kinds: Vec::new(),
             project: None,
+            committed: Vec::new(),
             features: Vec::new(),
             all_features: false,
             no_default_features: false,

@@ -10,6 +10,7 @@ use rbuilder_syntax::{CustomResource, RbacRule, Type, Webhook};
 use crate::gap::{Gap, GapId};
 use crate::kubernetes_types::KubernetesTypes;
 use crate::place::FileId;
+use crate::selection::Sign;
 
 /// Declares a number that indexes one of the package's lists.
 macro_rules! id {
@@ -186,6 +187,21 @@ pub(crate) struct TypeItem {
     pub(crate) derives_schema: bool,
     /// Why no CRD is written for it, where it is a kind.
     pub(crate) skipped: Option<Skipped>,
+    /// What its file says of a kind that is another project's.
+    pub(crate) sign: Option<Sign>,
+}
+
+impl TypeItem {
+    /// The kind that it is.
+    pub(crate) fn resource(&self) -> Option<&CustomResource> {
+        self.model.as_ref()?.custom_resource.as_ref()
+    }
+
+    /// The name of the type that kube makes of a kind.
+    pub(crate) fn root(&self) -> Option<&str> {
+        let resource = self.resource()?;
+        Some(resource.root.as_deref().unwrap_or(&resource.kind))
+    }
 }
 
 /// Why no CRD is written for a kind.
@@ -201,6 +217,8 @@ pub(crate) enum Skipped {
     Unlisted,
     /// Its group belongs to another project.
     Foreign(&'static str),
+    /// Something in the source says that it is another project's.
+    Seems(Sign),
     /// `schema = "disabled"`, and nothing that the program derives gives it a schema.
     NoSchema,
 }

@@ -16,6 +16,7 @@ mod limits;
 mod missing_types;
 mod mutations;
 mod oracle;
+mod ownership;
 mod patches;
 mod published;
 mod rbac;

@@ -12,6 +12,7 @@ use super::{Collector, Content, OpenFile, attributes, constants, include, merges
 use crate::gap::{Gap, GapId, GapSort};
 use crate::package::{ModuleId, Name};
 use crate::place::FileId;
+use crate::selection::may_call_crd;
 
 fn joined(mut first: Diagnostics, second: Diagnostics) -> Diagnostics {
     second
@@ -29,6 +30,9 @@ impl Collector<'_> {
             return self.add_missing(&open);
         };
         merges::find_merges(&text, &mut self.package.merges);
+        if may_call_crd(&text) && !self.package.module(open.module).is_foreign {
+            self.callers.push(open.path.clone());
+        }
         let id = self.report.files.add(&open.path);
         let said = match lex_file(&text) {
             Ok(tokens) => self.read_tokens(&tokens, &open, id),

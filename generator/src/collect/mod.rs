@@ -14,6 +14,7 @@ mod markers;
 mod merges;
 mod modules;
 mod need;
+mod ownership;
 mod patches;
 mod path;
 mod reach;
@@ -78,6 +79,7 @@ pub(crate) fn collect_packages(
         deferred: Vec::new(),
         local_bytes: local::MAX_BYTES,
         seen: BTreeSet::new(),
+        callers: Vec::new(),
         schema_owners: reach::SchemaOwners::default(),
         report,
     };
@@ -91,6 +93,7 @@ pub(crate) fn collect_packages(
     while let Some(module) = collector.wanted.pop() {
         collector.read_module(module);
     }
+    collector.hold_back_kinds_of_others();
     collector.reach();
     collector.resolve_constants();
     collector.report_types();
@@ -143,6 +146,8 @@ struct Collector<'a> {
     local_bytes: usize,
     /// Files that some target reads.
     seen: BTreeSet<String>,
+    /// Those in which `crd()` may be called.
+    callers: Vec<String>,
     schema_owners: reach::SchemaOwners,
     report: &'a mut Report,
 }

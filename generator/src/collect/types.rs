@@ -11,7 +11,7 @@ use crate::advice;
 use crate::package::{
     Alias, AliasId, ByHand, Direction, ModuleId, Name, Skipped, TypeId, TypeItem as PackageType,
 };
-use crate::selection::SchemaAsked;
+use crate::selection::{SchemaAsked, find_sign};
 
 /// The derives of schemars and kube that give a type a schema.
 const THEIRS: &[&str] = &["JsonSchema", "KubeSchema", "CELSchema", "JsonSchema_repr"];
@@ -95,6 +95,8 @@ impl FileReader<'_, '_> {
                 .names
                 .insert(root, Name::Root(id));
         }
+        let resource_sign =
+            resource.and_then(|_| find_sign(self.text, whole.range().start, ident.span.range().start));
         let is_ours = has_derive(attrs, "CrdSchema");
         for diagnostic in &mut said {
             diagnostic.help = diagnostic
@@ -118,6 +120,7 @@ impl FileReader<'_, '_> {
                 .chain(THEIRS)
                 .any(|name| has_derive(attrs, name)),
             skipped,
+            sign: resource_sign,
         });
         self.name(module, ident, Name::Type(id));
     }

@@ -6,8 +6,12 @@
 
 mod groups;
 mod report;
+mod signs;
 
 pub use groups::find_group_owner;
+pub(crate) use signs::{Calls, Sign, find_sign, is_reserved, may_call_crd};
+
+use std::collections::BTreeSet;
 
 use rbuilder_syntax::CustomResource;
 
@@ -63,6 +67,8 @@ pub(crate) struct Selector {
     kinds: Vec<String>,
     skip_kinds: Vec<String>,
     project: Option<ProjectKinds>,
+    /// The names of the CRDs that are there.
+    committed: BTreeSet<String>,
     /// The selection in `[package.metadata.rbuilder]`, by package.
     of_package: Vec<Selection>,
 }
@@ -73,6 +79,7 @@ impl Selector {
             kinds: options.kinds.clone(),
             skip_kinds: options.skip_kinds.clone(),
             project: options.project.clone(),
+            committed: options.committed.iter().cloned().collect(),
             of_package: Vec::new(),
         }
     }
@@ -80,6 +87,16 @@ impl Selector {
     /// Adds what the next package's manifest says.
     pub(crate) fn add_package(&mut self, selection: Selection) {
         self.of_package.push(selection);
+    }
+
+    /// Returns whether somebody has said that a kind which is not skipped is the project's own: the command line,
+    /// `Cargo.toml`, PROJECT, or the CRD that is there.
+    pub(crate) fn is_claimed(&self, package: PackageId, resource: &CustomResource) -> bool {
+        let project = self.project.as_ref();
+        !self.kinds.is_empty()
+            || self.of_package[package.0].only.is_some()
+            || project.is_some_and(|project| project.lists(resource) || project.has_group(&resource.group))
+            || self.committed.contains(&crd_name(resource))
     }
 
     /// Why no CRD is to be written for a kind; nothing for one that is written.
@@ -117,6 +134,11 @@ impl Selector {
             (None, SchemaAsked::Yes) => None,
         }
     }
+}
+
+/// The name of the CRD of a kind.
+fn crd_name(resource: &CustomResource) -> String {
+    format!("{}.{}", resource.plural_name(), resource.group)
 }
 
 /// Returns whether a name in a list is that of a kind: `Kind`, `Kind.group`, or `*.group` for all kinds of a group.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rbuilder_diagnostic::suggest;
 use rbuilder_syntax::CustomResource;
 
-use super::{Selector, fits, is_named};
+use super::{Selector, Sign, fits, is_named};
 use crate::cargo::Selection;
 use crate::package::{Package, PackageId, Skipped};
 use crate::place::Place;
@@ -29,9 +29,15 @@ impl Selector {
         let mut said = BTreeSet::new();
         // Kinds of one group are another project's together.
         let mut others: BTreeMap<(usize, &str), Vec<(Place, &CustomResource)>> = BTreeMap::new();
+        let mut doubtful: Vec<Doubtful<'_>> = Vec::new();
         for (place, package_id, resource, skipped) in kinds(package) {
             if said.insert((&resource.group, &resource.kind, skipped.is_some())) {
                 match skipped {
+                    Some(Skipped::Seems(sign)) => doubtful.push(Doubtful {
+                        place,
+                        resource,
+                        sign,
+                    }),
                     Some(skipped) => self.note(package, place, resource, skipped, report),
                     None if self.is_of_other_domain(package_id, resource) => {
                         let key = (package_id.0, resource.group.as_str());
@@ -44,6 +50,7 @@ impl Selector {
         for kinds in others.values() {
             self.warn_of_other_domain(package, kinds, report);
         }
+        note_doubtful(package, &doubtful, report);
         self.check_names(package, sources, options, report);
     }
 
@@ -57,7 +64,7 @@ impl Selector {
     ) {
         let CustomResource { kind, group, .. } = resource;
         let why = match skipped {
-            Skipped::Flag | Skipped::Listed | Skipped::Disowned => return,
+            Skipped::Flag | Skipped::Listed | Skipped::Disowned | Skipped::Seems(_) => return,
             Skipped::Unlisted => "`only` in `[package.metadata.rbuilder]` does not list it".to_owned(),
             Skipped::Foreign(owner) => format!("the group `{group}` belongs to {owner}"),
             Skipped::NoSchema => "`schema = \"disabled\"` means that its CRD comes from elsewhere".to_owned(),
@@ -187,6 +194,55 @@ impl Selector {
     }
 }
 
+/// A kind that seems to be another project's.
+struct Doubtful<'a> {
+    place: Place,
+    resource: &'a CustomResource,
+    sign: Sign,
+}
+
+/// Asks about all kinds that seem to be another project's, in one note.
+fn note_doubtful(package: &Package, doubtful: &[Doubtful<'_>], report: &mut Report) {
+    let Some(first) = doubtful.first() else { return };
+    let mut by_sign: BTreeMap<Sign, Vec<String>> = BTreeMap::new();
+    for Doubtful { resource, sign, .. } in doubtful {
+        by_sign
+            .entry(*sign)
+            .or_default()
+            .push(format!("`{}`", resource.kind));
+    }
+    let reasons = by_sign.iter().map(|(sign, kinds)| match doubtful.len() {
+        1 => sign.describe().to_owned(),
+        _ => format!("{}: {}", kinds.join(", "), sign.describe()),
+    });
+    let reasons = reasons.collect::<Vec<_>>().join("; ");
+    let message = match doubtful {
+        [only] => format!(
+            "skipping the CRD of kind `{}`, which seems to belong to another project: {reasons}",
+            only.resource.kind
+        ),
+        many => format!(
+            "skipping the CRDs of {} kinds, which seem to belong to other projects: {reasons}",
+            many.len()
+        ),
+    };
+    let groups = doubtful.iter().map(|doubtful| doubtful.resource.group.as_str());
+    let kinds: BTreeSet<String> = doubtful
+        .iter()
+        .map(|doubtful| format!("\"{}.{}\"", doubtful.resource.kind, doubtful.resource.group))
+        .collect();
+    let kinds = kinds.into_iter().collect::<Vec<_>>().join(", ");
+    let help = format!(
+        "if they are your own, add `only = [{}]` to `[package.metadata.rbuilder]` in Cargo.toml; otherwise add `skip = [{kinds}]` to silence this note",
+        examples(package, groups)
+    );
+    let help = match doubtful {
+        [_] => help.replacen("they are", "the kind is", 1),
+        _ => help,
+    };
+    report.add(PlacedDiagnostic::note(first.place, message).help(help));
+}
+
 /// A name that is that of no kind.
 struct Unknown<'a> {
     name: &'a str,
@@ -226,9 +282,14 @@ fn candidates(name: &str, known: &[&CustomResource]) -> Vec<String> {
 
 /// The items of an `only` that keeps what is written today and adds a group.
 fn example(package: &Package, group: &str) -> String {
+    examples(package, [group])
+}
+
+/// Likewise, with several groups.
+fn examples<'a>(package: &'a Package, added: impl IntoIterator<Item = &'a str>) -> String {
     let written = kinds(package).filter(|(.., skipped)| skipped.is_none());
     let mut groups: BTreeSet<&str> = written.map(|(.., resource, _)| resource.group.as_str()).collect();
-    groups.insert(group);
+    groups.extend(added);
     let mut items: Vec<String> = groups
         .iter()
         .take(MAX_EXAMPLES)

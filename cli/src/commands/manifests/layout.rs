@@ -146,6 +146,22 @@ impl Layout {
         Ok(paths)
     }
 
+    /// Returns the names of the CRDs that are there, such as `cups.example.com`.
+    ///
+    /// # Errors
+    /// Fails as [`Layout::list_crds`], or if a file cannot be read.
+    pub(super) fn list_crd_names(&self, tree: &Tree) -> Result<Vec<String>> {
+        let mut names: Vec<String> = self.crd_files.keys().cloned().collect();
+        for path in self.list_crds(tree)? {
+            if let Some(text) = tree.read(&path)? {
+                let in_metadata = text.lines().skip_while(|line| *line != "metadata:");
+                let mut found = in_metadata.filter_map(|line| line.strip_prefix("  name: "));
+                names.extend(found.next().map(str::to_owned));
+            }
+        }
+        Ok(names)
+    }
+
     /// Returns whether a path is that of the roles.
     pub(super) fn is_role(&self, path: &str) -> bool {
         path == self.role_path()

@@ -155,6 +155,7 @@ impl Request {
         let mut request = self.clone();
         request.options.keep_going |= settings.keep_going;
         request.layout.apply_settings(&settings);
+        request.options.committed = request.layout.list_crd_names(tree)?;
         Ok(request)
     }
 

@@ -1,0 +1,139 @@
+//! Kinds that seem to be another project's: no CRD is written for them unasked.
+//!
+//! What a kind's own file says is noted as it is read. Whether the program makes its CRD is known when all files have been
+//! read, and before anything that only its schema needs.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::Collector;
+use crate::package::{Skipped, TypeItem};
+use crate::selection::{Calls, Sign, is_reserved};
+
+impl Collector<'_> {
+    /// Marks the kinds that seem to be another project's.
+    pub(super) fn hold_back_kinds_of_others(&mut self) {
+        let undecided: Vec<usize> = (0..self.package.types.len())
+            .filter(|position| self.is_undecided(&self.package.types[*position]))
+            .collect();
+        if undecided.is_empty() {
+            return;
+        }
+        let calls = self.find_calls(&undecided);
+        let own_domains = self.own_domains(calls.as_ref());
+        for position in undecided {
+            let item = &self.package.types[position];
+            if let Some(sign) = find_sign(item, calls.as_ref(), &own_domains) {
+                let item = &mut self.package.types[position];
+                item.skipped = Some(Skipped::Seems(sign));
+                item.is_checked = false;
+            }
+        }
+    }
+
+    /// Returns whether nobody has said of a kind whose it is.
+    fn is_undecided(&self, item: &TypeItem) -> bool {
+        let module = self.package.module(item.module);
+        let Some(resource) = item
+            .resource()
+            .filter(|_| !module.is_foreign && item.skipped.is_none())
+        else {
+            return false;
+        };
+        !self.selector.is_claimed(module.package, resource)
+    }
+
+    /// The domains of the kinds that are certainly the project's own. Kinds of one domain are mostly installed together, and the
+    /// program may make the CRDs of some of them only.
+    fn own_domains(&self, calls: Option<&Calls>) -> BTreeSet<String> {
+        let is_made =
+            |item: &TypeItem| calls.is_some_and(|calls| item.root().is_some_and(|root| calls.make(root)));
+        let types = self.package.types.iter().filter(|item| item.skipped.is_none());
+        let kinds = types.filter_map(|item| Some((item, item.resource()?)));
+        let own = kinds.filter(|(item, resource)| {
+            let module = self.package.module(item.module);
+            is_made(item) || self.selector.is_claimed(module.package, resource)
+        });
+        own.map(|(_, resource)| domain_of(&resource.group).to_owned())
+            .collect()
+    }
+
+    /// Finds the calls of `crd()`; `None` if they do not say for which kinds the program makes CRDs.
+    fn find_calls(&self, undecided: &[usize]) -> Option<Calls> {
+        let roots = self.package.types.iter().filter_map(TypeItem::root);
+        let roots: BTreeSet<&str> = roots.collect();
+        let is_kind = |name: &str| roots.contains(name);
+        let mut calls = Calls::default();
+        let callers = self.callers.iter().filter_map(|path| self.text_of(path));
+        callers.for_each(|text| calls.read(&text, &is_kind));
+        if calls.is_generic() {
+            let own = self.seen.iter().filter_map(|path| self.text_of(path));
+            own.for_each(|text| calls.follow(&text));
+        }
+        // A program that makes the CRD of another project alone says nothing about its own.
+        let own_kinds = self.package.types.iter().filter(|item| item.skipped.is_none());
+        let own_kinds: BTreeSet<&str> = own_kinds.filter_map(TypeItem::root).collect();
+        let is_own = |name: &str| own_kinds.contains(name);
+        if !calls.are_known(&is_own) {
+            return None;
+        }
+        let is_made = |position: &usize| {
+            self.package.types[*position]
+                .root()
+                .is_some_and(|root| calls.make(root))
+        };
+        if undecided.iter().all(is_made) {
+            return Some(calls);
+        }
+        // The CRDs may be made by an example, a test, a build script or another package.
+        for path in self.files_beside() {
+            if let Some(text) = self.text_of(&path) {
+                calls.read(&text, &is_kind);
+                calls.follow(&text);
+            }
+        }
+        calls.are_known(&is_own).then_some(calls)
+    }
+
+    /// The text of a file; what is wrong with it has been reported, or does not matter.
+    fn text_of(&self, path: &str) -> Option<Arc<str>> {
+        self.sources.text(path).ok().flatten()
+    }
+
+    /// The Rust files of the packages that no target of the run reads.
+    fn files_beside(&self) -> BTreeSet<String> {
+        let own = self.package.members.iter().filter(|member| !member.is_published);
+        let folders: BTreeSet<&str> = own.map(|member| member.folder.as_str()).collect();
+        let files = folders
+            .into_iter()
+            .filter_map(|folder| self.sources.rust_files(folder).ok());
+        files.flatten().filter(|path| !self.seen.contains(path)).collect()
+    }
+}
+
+/// Returns the sign that a kind is another project's.
+fn find_sign(item: &TypeItem, calls: Option<&Calls>, own_domains: &BTreeSet<String>) -> Option<Sign> {
+    let resource = item.resource()?;
+    let is_made = calls.is_some_and(|calls| item.root().is_some_and(|root| calls.make(root)));
+    let is_of_own_domain = own_domains.contains(domain_of(&resource.group));
+    let is_approved = resource.annotations.iter().any(|(key, _)| key == APPROVED);
+    let by_program = match calls {
+        _ if is_made => None,
+        // Our derive and the annotation are for CRDs that somebody makes.
+        _ if is_reserved(&resource.group) && !item.is_ours && !is_approved => Some(Sign::Reserved),
+        Some(_) if !is_of_own_domain => Some(Sign::NeverMade),
+        _ => None,
+    };
+    item.sign.or(by_program)
+}
+
+/// The annotation that CRDs in groups of the Kubernetes community need.
+const APPROVED: &str = "api-approved.kubernetes.io";
+
+/// Returns the part of a group that somebody registers: `example.com` of `cache.example.com`.
+fn domain_of(group: &str) -> &str {
+    match group.rmatch_indices('.').nth(1) {
+        Some((at, _)) => &group[at + 1..],
+        None => group,
+    }
+}
