@@ -21,6 +21,7 @@ mod patches;
 mod published;
 mod rbac;
 mod registry;
+mod repeated_rules;
 mod same_words;
 mod schema_functions;
 mod serde_defaults;

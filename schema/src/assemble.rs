@@ -9,6 +9,7 @@ use crate::apply::apply_markers;
 use crate::build::{allow_null, any, of_type};
 use crate::enumeration::{enum_schema, variant_docs};
 use crate::object::{object_schema, one_of_rules};
+use crate::rules::unite_rules;
 use crate::validate::check_default;
 use crate::{Container, Schema, SchemaType, Shape, Slot, Tagging, Variant};
 
@@ -91,6 +92,7 @@ pub fn assemble_with_defaults(
         schema
             .validations
             .extend(rules.into_iter().map(|rule| crate::Cel { origin, ..rule }));
+        unite_rules(&mut schema.validations);
         // Only now are the rules there that the default must keep.
         if !container.markers.one_of.is_empty()
             && found.is_empty()

@@ -36,6 +36,7 @@ mod re2;
 mod refused;
 mod rework;
 mod root;
+mod rules;
 mod satisfy;
 mod schema;
 mod structural;
@@ -74,6 +75,7 @@ pub use rework::{
     keep_unmarked_object_meta, shorten_descriptions, whole_object_meta,
 };
 pub use root::{ObjectParts, check_root};
+pub use rules::{find_repeated_rule, unite_rules};
 pub use schema::{DescriptorSlot, DropsObjectMeta, IsReported, KeyForm, LacksDefault, Schema, SchemaType};
 pub use structural::check_structural;
 pub use validate::{check_created, check_default, is_same as is_same_value, validate};

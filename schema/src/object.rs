@@ -9,6 +9,7 @@ use crate::apply::{apply_markers, in_marker};
 use crate::assemble::MarkerName;
 use crate::build::of_type;
 use crate::number::check_integer;
+use crate::rules::{refuse_repeated_rules, unite_rules};
 use crate::{Cel, Field, Markers, OneOf, Presence, Schema, SchemaType, Site, Slot, cel_name};
 
 /// A diagnostic about one field, by its position in the list.
@@ -149,6 +150,9 @@ fn add(
             origin: field.markers.origin,
             ..Cel::default()
         });
+        let property = Arc::make_mut(&mut property);
+        unite_rules(&mut property.validations);
+        refuse_repeated_rules("immutable", property, diagnostics);
         if optional {
             let rule = once_set(&field.name, diagnostics).map(|rule| Cel {
                 origin: field.markers.origin,

@@ -5,6 +5,7 @@ use rbuilder_diagnostic::suggest::describe_candidates;
 
 use crate::build::is_scalar;
 use crate::root::check_stanza;
+use crate::rules::{REPEATED_RULE_HELP, describe_repeated_rule, find_repeated_rule};
 use crate::{ListType, Schema, SchemaType};
 
 /// Returns an error for each rule that a schema breaks, in the order of its fields. The place is the path of the value,
@@ -59,6 +60,9 @@ fn visit(schema: &Schema, path: &mut String, diagnostics: &mut Vec<Diagnostic<St
             "items of a list of type `set` or `map` must not be `null`".into(),
             None,
         );
+    }
+    if let Some(rule) = find_repeated_rule(&schema.validations) {
+        error(describe_repeated_rule(rule), Some(REPEATED_RULE_HELP.into()));
     }
     if schema.embedded_resource {
         diagnostics.extend(check_stanza(schema, path));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rbuilder_schema::{Schema, SchemaType, keep_unmarked_object_meta, shorten_descriptions};
+use rbuilder_schema::{Schema, SchemaType, keep_unmarked_object_meta, shorten_descriptions, unite_rules};
 use rbuilder_syntax::CustomResource;
 
 use crate::Options;
@@ -108,10 +108,12 @@ pub(super) fn complete_root(resource: &CustomResource, mut root: Schema) -> Sche
 /// Adds what the attributes of a kind say about the whole object: rules, and `root_schema`.
 fn add_stated_keys(resource: &CustomResource, mut root: Schema) -> Schema {
     root.validations.extend(resource.validations.iter().cloned());
-    match &resource.root_schema {
+    let mut root = match &resource.root_schema {
         Some(keys) => merge_keys(root, keys),
         None => root,
-    }
+    };
+    unite_rules(&mut root.validations);
+    root
 }
 
 /// Adds the fields that every object has, where they are not there.

@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::assemble::MarkerName;
 use crate::build::{allow_null, int_or_string};
 use crate::rework::{self as meta, drop_object_meta, is_bare, keep_object_meta, shorten_descriptions};
+use crate::rules::{refuse_repeated_rules, unite_rules};
 use crate::structural::check_list_map;
 use crate::validate::{check_default, validate};
 use crate::{Cel, Markers, Schema, SchemaType, Topology, Validation};
@@ -93,6 +94,10 @@ pub(crate) fn apply_markers(
     }
     // As controller-gen merges: the rules of a field come before those of its type.
     schema.validations.splice(0..0, cel.iter().cloned());
+    unite_rules(&mut schema.validations);
+    if !cel.is_empty() {
+        refuse_repeated_rules("cel", schema, diagnostics);
+    }
     merge_as(topology, schema, diagnostics);
     let has_object_meta = match embedded_object_meta {
         Some(true) => keep_object_meta_of(schema),

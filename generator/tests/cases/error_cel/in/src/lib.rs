@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 #[kube(validation = Rule::new("self.spec.low < self.spec.hihg").message("low is above high"))]
 #[serde(rename_all = "camelCase")]
 #[crd(
-    cel(rule = "self.low <= self.high", field_path = ".lwo"),
+    cel(rule = "self.high >= self.low", field_path = ".lwo"),
     cel(rule = "self.low <= self.high", message_expression = "self.low"),
     cel(rule = "self.first_name != ''"),
     validation = "self.low +",
