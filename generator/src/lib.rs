@@ -265,7 +265,7 @@ fn manifests(
         options,
         report,
     );
-    orphan::warn_of_orphans(sources, options, &collected, report);
+    orphan::warn_of_orphans(sources, options, &mut collected, report);
     let package = &mut collected.package;
     origin::name_files(package);
     let package = &*package;

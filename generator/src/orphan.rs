@@ -1,12 +1,13 @@
 //! Files with markers that no module leads to.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use rbuilder_syntax::{MarkKind, lex_file};
 
 use crate::collect::Collected;
 use crate::report::Report;
-use crate::sources::{Sources, join};
+use crate::sources::{Sources, is_within, join};
 use crate::{Diagnostic, FileRange, Options, survey};
 
 /// Warns of each file that rustc ignores because no `mod` names it: a marker in it is most likely meant. A file
@@ -14,9 +15,10 @@ use crate::{Diagnostic, FileRange, Options, survey};
 pub(crate) fn warn_of_orphans(
     sources: &dyn Sources,
     options: &Options,
-    collected: &Collected,
+    collected: &mut Collected,
     report: &mut Report,
 ) {
+    let mut orphans = Vec::new();
     let mut of_every_build: Option<BTreeSet<String>> = None;
     for folder in &collected.folders {
         // A folder that cannot be read holds no module, or there was an error about the module.
@@ -25,19 +27,65 @@ pub(crate) fn warn_of_orphans(
             if collected.files.contains(&path) {
                 continue;
             }
-            let Some(warning) = orphan(sources, &path) else {
+            let Some((warning, text)) = orphan(sources, &path) else {
                 continue;
             };
             let others = of_every_build.get_or_insert_with(|| survey::files_of_every_build(sources, options));
             if !others.contains(&path) {
                 report.push(warning);
+                let declaration = find_missing_declaration(&path, folder, &collected.files);
+                orphans.push(Orphan {
+                    path,
+                    text,
+                    declaration,
+                });
             }
         }
+    }
+    collected.package.orphans = orphans;
+}
+
+/// A file with markers that no module leads to.
+#[derive(Debug)]
+pub(crate) struct Orphan {
+    pub(crate) path: String,
+    text: Arc<str>,
+    /// The declaration that is missing, such as "`mod v1alpha1;` to `src/api/mod.rs`".
+    pub(crate) declaration: String,
+}
+
+impl Orphan {
+    /// Returns whether the file has a version of a kind, as far as its text tells.
+    pub(crate) fn declares(&self, kind: &str) -> bool {
+        let words = format!("kind = \"{kind}\"");
+        self.text.contains(&words)
+    }
+}
+
+/// Finds the outermost module on the way to a file that nothing declares.
+fn find_missing_declaration(path: &str, package: &str, read: &BTreeSet<String>) -> String {
+    let source = join(package, "src");
+    let mut at = path
+        .strip_suffix("/mod.rs")
+        .or(path.strip_suffix(".rs"))
+        .unwrap_or(path);
+    loop {
+        let (folder, name) = at.rsplit_once('/').unwrap_or(("", at));
+        let candidates = match folder == source {
+            true => vec![format!("{folder}/lib.rs"), format!("{folder}/main.rs")],
+            false => vec![format!("{folder}/mod.rs"), format!("{folder}.rs")],
+        };
+        let parent = candidates.iter().find(|candidate| read.contains(*candidate));
+        if parent.is_some() || folder == source || !is_within(&source, folder) {
+            let parent = parent.unwrap_or(&candidates[0]);
+            return format!("`mod {name};` to `{parent}`");
+        }
+        at = folder;
     }
 }
 
 /// The warning about a file that is in no module, where it holds a marker.
-fn orphan(sources: &dyn Sources, path: &str) -> Option<Diagnostic> {
+fn orphan(sources: &dyn Sources, path: &str) -> Option<(Diagnostic, Arc<str>)> {
     let text = sources.text(path).ok()??;
     if !survey::may_hold_markers(&text) {
         return None;
@@ -49,11 +97,11 @@ fn orphan(sources: &dyn Sources, path: &str) -> Option<Diagnostic> {
         MarkKind::Kind => "this kind",
         MarkKind::Rbac | MarkKind::Webhook => "this marker",
     };
-    Some(
-        Diagnostic::warning(
-            FileRange::new(path, mark.span().range()),
-            format!("{what} is ignored: no `mod` declares the file"),
-        )
-        .help("add the `mod` declaration, or delete the file"),
+    let warning = Diagnostic::warning(
+        FileRange::new(path, mark.span().range()),
+        format!("{what} is ignored: no `mod` declares the file"),
     )
+    .help("add the `mod` declaration, or delete the file");
+    drop(tokens);
+    Some((warning, text))
 }

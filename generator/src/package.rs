@@ -9,6 +9,7 @@ use rbuilder_syntax::{CustomResource, RbacRule, Type, Webhook};
 
 use crate::gap::{Gap, GapId};
 use crate::kubernetes_types::KubernetesTypes;
+use crate::orphan::Orphan;
 use crate::place::FileId;
 use crate::selection::Sign;
 
@@ -48,6 +49,8 @@ pub(crate) struct Package {
     pub(crate) modules: Vec<Module>,
     pub(crate) types: Vec<TypeItem>,
     pub(crate) aliases: Vec<Alias>,
+    /// Files with markers that no module leads to.
+    pub(crate) orphans: Vec<Orphan>,
     /// Functions and constants that may be a single value.
     pub(crate) values: Vec<ValueItem>,
     /// Those of them that belong to a type.

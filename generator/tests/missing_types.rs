@@ -2,7 +2,7 @@
 
 use crate::support::{Said, run};
 
-use rbuilder_generator::Severity;
+use rbuilder_generator::{Options, Severity, SourceSet, generate};
 
 /// A kind with one field of a type, in a module of its own that imports nothing but what a kind needs.
 fn kind(field: &str, items: &str) -> String {
@@ -235,5 +235,46 @@ fn a_type_in_a_file_that_cannot_be_read_is_not_missing_too() {
             };
             assert!(message.starts_with("syntax error: "), "{message}");
         }
+    }
+}
+
+/// A version that is stored may be in a file that no `mod` declares: `storage = true` on another version is no cure.
+#[test]
+fn storage_version_without_a_module_is_the_cause() {
+    let version = |version: &str, storage: bool| {
+        format!(
+            "#[derive(kube::CustomResource, rbuilder::CrdSchema)]\n#[kube(group = \"example.com\", version = \"{version}\", kind = \"Cup\", storage = {storage})]\npub struct CupSpec {{ pub a: i32 }}\n"
+        )
+    };
+    let (stored, other) = (version("v1alpha1", true), version("v1", false));
+    for (files, expected) in [
+        (
+            [("src/api/mod.rs", "pub mod v1;"), ("src/api/v1alpha1.rs", "")],
+            "add `mod v1alpha1;` to `src/api/mod.rs`",
+        ),
+        (
+            [("src/api/mod.rs", "pub mod v1;"), ("src/api/v1alpha1/cup.rs", "")],
+            "add `mod v1alpha1;` to `src/api/mod.rs`",
+        ),
+    ] {
+        let mut sources = SourceSet::default();
+        sources.insert(
+            "Cargo.toml",
+            "[package]\nname = \"shop\"\nedition = \"2024\"\n\n[dependencies]\nkube = \"5\"\nrbuilder = \"0.1\"\n",
+        );
+        sources.insert("src/lib.rs", "mod api;\n");
+        sources.insert("src/api/v1.rs", other.as_str());
+        let [(root, text), (path, _)] = files;
+        sources.insert(root, text);
+        sources.insert(path, stored.as_str());
+        let generated = generate(&sources, &Options::default());
+        let mut errors = generated.diagnostics.iter().filter(|found| found.is_error());
+        let error = errors.next().expect("an error");
+        assert_eq!(
+            error.message,
+            format!("the storage version of `Cup` may be in `{path}`, which no `mod` declares")
+        );
+        assert_eq!(error.help.as_deref(), Some(expected));
+        assert!(errors.next().is_none(), "{:#?}", generated.diagnostics);
     }
 }

@@ -8,6 +8,7 @@ use rbuilder_syntax::{Conversion, CustomResource};
 use super::{Names, storage};
 use crate::advice;
 use crate::gap::{Gap, GapSort};
+use crate::orphan::Orphan;
 use crate::package::{Package, TypeId};
 use crate::place::Place;
 use crate::report::{Concern, PlacedDiagnostic, Report};
@@ -291,10 +292,20 @@ fn check_storage(package: &Package, versions: &Versions<'_>, report: &mut Report
     }
 }
 
-/// Returns message and help about a kind without a storage version. If a kind of another group has the same name, the versions may
+/// Returns message and help about a kind without a storage version. It may be in a file that nothing declares. If a kind of another group has the same name, the versions may
 /// have been meant to be of one group.
 fn explain_no_storage(package: &Package, version: &CustomResource) -> (String, String) {
     let (kind, group) = (&version.kind, &version.group);
+    // Nothing is wrong with the versions that were read.
+    if let Some(orphan) = package.orphans.iter().find(|orphan| orphan.declares(kind)) {
+        let Orphan {
+            path, declaration, ..
+        } = orphan;
+        return (
+            format!("the storage version of `{kind}` may be in `{path}`, which no `mod` declares"),
+            format!("add {declaration}"),
+        );
+    }
     let kinds = package.own_kinds();
     let mut others = kinds.iter().map(|own| own.kind);
     match others.find(|other| other.kind == *kind && other.group != *group) {
