@@ -149,8 +149,10 @@ fn check_known_resource(
     let Some([resource]) = found.as_deref() else {
         return;
     };
-    // A Role's `namespaces` is the namespace it is in.
-    if rule.namespace.is_some() && !resource.is_namespaced && whole != "namespaces" {
+    // A Role's `namespaces` is the namespace it is in, and `bind` of a ClusterRole is asked in the namespace of the RoleBinding.
+    let has_effect =
+        whole == "namespaces" || whole == "clusterroles" && rule.verbs.iter().any(|verb| verb == "bind");
+    if rule.namespace.is_some() && !resource.is_namespaced && !has_effect {
         let message = format!("`{whole}` are cluster-scoped, so a Role has no effect on them");
         let help = "remove `namespace`: only a ClusterRole can grant access to them";
         session.error_help(at, message, help);

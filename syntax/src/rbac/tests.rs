@@ -241,6 +241,17 @@ fn rules_that_a_role_of_a_namespace_cannot_hold() {
             "`storageclasses` are cluster-scoped, so a Role has no effect on them\nhelp: remove `namespace`: only a ClusterRole can grant access to them",
         ),
     );
+    // The API server asks for `bind` in the namespace of the RoleBinding.
+    check(
+        r#"groups = "rbac.authorization.k8s.io", resources = "clusterroles", resource_names = "view", verbs = "bind", namespace = "n""#,
+        Ok("bind"),
+    );
+    check(
+        r#"groups = "rbac.authorization.k8s.io", resources = "clusterroles", verbs = "escalate", namespace = "n""#,
+        Err(
+            "`clusterroles` are cluster-scoped, so a Role has no effect on them\nhelp: remove `namespace`: only a ClusterRole can grant access to them",
+        ),
+    );
     // The Role's own namespace.
     check(
         r#"groups = "", resources = "namespaces", verbs = "get", namespace = "n""#,
