@@ -103,6 +103,19 @@ const PROJECTS: &[Project] = &[
         ],
     },
     Project {
+        name: "mirror-operator",
+        recipe: Recipe::Commands(&[
+            "init --domain example.com",
+            "create api --group mirror --version v1alpha1 --kind ConfigMirror",
+        ]),
+        kept: &[
+            "Cargo.lock",
+            "src/api/v1alpha1/config_mirror.rs",
+            "src/controller/config_mirror.rs",
+            "tests/config_mirror.rs",
+        ],
+    },
+    Project {
         name: "plain-kube-rs",
         // An existing project: everything but the manifests is written by hand.
         recipe: Recipe::Commands(&[]),
