@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::config::Kubeconfig;
 use kube::{Api, Client, Config};
 
-use super::kubeconfig::{Allowed, parse, to_config};
+use super::kubeconfig::{Allowed, parse_kubeconfig, to_config};
 
 /// The configuration of another cluster, for [`Manager::cluster`](crate::Manager::cluster) or
 /// [`Clusters::add`](crate::Clusters::add).
@@ -60,7 +60,7 @@ impl Serial {
     }
 }
 
-/// What was read from a source.
+/// The result of reading a source.
 pub(super) enum Loaded {
     Config(Box<Config>),
     Client(Client),
@@ -252,7 +252,7 @@ impl Source {
     }
 
     async fn load_text(&self, text: &[u8]) -> Result<(Config, u64), String> {
-        let config = to_config(parse(text)?, self.context.as_deref(), self.allowed).await?;
+        let config = to_config(parse_kubeconfig(text)?, self.context.as_deref(), self.allowed).await?;
         Ok((config, hash_of(text)))
     }
 

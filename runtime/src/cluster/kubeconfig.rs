@@ -39,7 +39,7 @@ struct Risk {
 }
 
 /// Parses a kubeconfig. The error does not repeat the text, which contains credentials.
-pub(super) fn parse(text: &[u8]) -> Result<Kubeconfig, String> {
+pub(super) fn parse_kubeconfig(text: &[u8]) -> Result<Kubeconfig, String> {
     let text = std::str::from_utf8(text).map_err(|_| "it is not UTF-8".to_owned())?;
     Kubeconfig::from_yaml(text).map_err(|_| "it is not the YAML of a kubeconfig".to_owned())
 }
@@ -239,7 +239,7 @@ mod tests {
             ],
             "users": [{ "name": "me", "user": user }],
         });
-        parse(text.to_string().as_bytes()).unwrap()
+        parse_kubeconfig(text.to_string().as_bytes()).unwrap()
     }
 
     async fn load(cluster: Value, user: Value, allowed: Allowed) -> Result<Config, String> {
@@ -368,9 +368,9 @@ mod tests {
             "token: s3cr3t\n\tx",
             "users: s3cr3t",
         ] {
-            let error = parse(text.as_bytes()).unwrap_err();
+            let error = parse_kubeconfig(text.as_bytes()).unwrap_err();
             assert!(!error.contains("s3cr3t"), "{error}");
         }
-        assert_eq!(parse(&[0xff]).unwrap_err(), "it is not UTF-8");
+        assert_eq!(parse_kubeconfig(&[0xff]).unwrap_err(), "it is not UTF-8");
     }
 }

@@ -74,7 +74,7 @@ fn note_end(cluster: &Cluster, ended: Result<Result<(), String>, JoinError>) {
     cluster.0.connection.note_failure(reason);
 }
 
-/// What a connection was made from.
+/// The configuration that a connection was made from.
 #[derive(PartialEq)]
 struct Connected {
     version: u64,

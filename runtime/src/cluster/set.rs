@@ -79,7 +79,7 @@ struct State {
 /// A function that is called with each cluster.
 type OnAdded = Arc<dyn Fn(&Cluster) + Send + Sync>;
 
-/// What a manager provides to its clusters.
+/// The resources that a manager provides to its clusters.
 #[derive(Clone)]
 pub(crate) struct ClusterServices {
     /// A client of the manager's own cluster.

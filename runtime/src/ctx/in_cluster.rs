@@ -21,7 +21,7 @@ use crate::metrics::Metrics;
 use crate::object::{AnyObject, Key, describe_object};
 use crate::shutdown::Shutdown;
 
-/// What a controller needs for its contexts in other clusters.
+/// The resources of a controller for its contexts in other clusters.
 #[derive(Clone)]
 pub(crate) struct ClusterLinks {
     /// The other clusters of the manager.

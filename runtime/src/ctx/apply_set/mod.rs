@@ -221,6 +221,7 @@ impl<S> Ctx<S> {
     /// owner has none; a conflict when the owner was changed at the same time; otherwise those of
     /// [`apply`](Self::apply) and [`delete`](Self::delete).
     pub async fn apply_set<O: AnyObject>(&self, owner: &O, set: ApplySet) -> Result<AppliedSet, Error> {
+        self.check_owner_cluster(owner, owner)?;
         if owner.meta().deletion_timestamp.is_some() {
             return Err(Error::new(OwnershipError::OwnerTerminating {
                 object: "a set of objects".to_owned(),

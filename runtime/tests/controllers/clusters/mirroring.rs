@@ -205,7 +205,7 @@ async fn the_loss_of_another_cluster_stops_nothing_else() {
     assert!(failed > 5, "retried with back-off: {failed}");
 
     edge.heal();
-    // Less than the back-off, which is 1000 s by now: the longest delay of a watch is 30 s.
+    // Less than the back-off, which is 1000 s at that point: the longest delay of a watch is 30 s.
     eventually(Duration::from_secs(60), || is_copied("b")).await;
     assert!(cluster.check().is_ok());
     // Watches work again as well.
