@@ -1,4 +1,5 @@
 //! `rbuilder doctor`: what it finds in projects, and that it changes none. Findings about tools depend on the machine.
+#![allow(clippy::disallowed_methods)] // the tests make the programs and files that doctor finds
 
 use crate::support;
 

@@ -441,8 +441,9 @@ fn find_first<'s>(text: &str, project: &str, services: &[&'s str]) -> Option<(us
     let start = format!("{project}-");
     let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
     text.match_indices(&start).find_map(|(at, _)| {
-        let begins = !text[..at].ends_with(|before: char| before.is_ascii() && is_name(before as u8))
-            || text[..at].ends_with(ANY_RELEASE);
+        let begins = !text.as_bytes()[..at]
+            .last()
+            .is_some_and(|before| is_name(*before));
         let rest = &text[at + start.len()..];
         let ends = |name: &str| !rest.as_bytes().get(name.len()).is_some_and(|next| is_name(*next));
         let service = services
@@ -490,7 +491,7 @@ mod tests {
             assert_eq!(find_first(text, "shop", &SERVICES), expected, "{text}");
         };
         check("job=\"shop-metrics-service\"", Some((5, "metrics-service")));
-        check("job=~\"(.+-)?shop-metrics\"", Some((11, "metrics")));
+        check("job=~\"(.+-)?shop-metrics\"", Some((12, "metrics")));
         check("workshop-metrics", None);
         check("my-shop-metrics", None);
         check("shop-metrics-other", None);

@@ -29,7 +29,7 @@ use crate::action::Action;
 use crate::backoff::Backoff;
 use crate::cache::{Cache, CacheEvent, Caches, Change, Index, Need, Selection};
 use crate::cluster::{Cluster, Clusters};
-use crate::ctx::{ClusterLinks, Ctx, WatchTarget};
+use crate::ctx::{ClusterLinks, ContextParts, Ctx, WatchTarget};
 use crate::deadline::scale;
 use crate::debug::ControllerQueue;
 use crate::error::{BoxError, Error, ManagerError};
@@ -655,21 +655,21 @@ impl<K: Watchable, S: Send + Sync + 'static> AnyController for Controller<K, S> 
             })),
             None => queue,
         });
-        let ctx = Ctx::for_controller(
-            client.clone(),
-            name.clone(),
-            state,
-            sender,
-            caches.clone(),
-            shared.kinds.clone(),
-            Some(WatchTarget::new(&kind, &queue)),
-            ClusterLinks {
+        let parts = ContextParts {
+            client: client.clone(),
+            controller: name.clone(),
+            events: sender,
+            caches: caches.clone(),
+            kinds: shared.kinds.clone(),
+            watch_target: Some(WatchTarget::new(&kind, &queue)),
+            links: ClusterLinks {
                 clusters: shared.clusters.clone(),
                 fence: fence.clone(),
                 metrics: shared.metrics.clone(),
                 stop_events: Some(shared.stop_events.clone()),
             },
-        );
+        };
+        let ctx = Ctx::from_parts(parts, state);
         ctx.add_kind(&kind);
         kinds.into_iter().for_each(|kind| shared.kinds.add(kind));
         let finalizers = handlers.finalizers.iter();

@@ -206,6 +206,7 @@ mod tests {
     use serde_json::json;
     use tokio::time::Instant;
 
+    use super::super::ContextParts;
     use super::*;
     use crate::cache::{CacheOptions, Caches};
     use crate::kinds::Kinds;
@@ -227,16 +228,16 @@ mod tests {
             fence: Some(fence.clone()),
             ..ClusterLinks::of_test()
         };
-        Ctx::for_controller(
-            client(),
-            "memo".to_owned(),
-            (),
+        let parts = ContextParts {
+            client: client(),
+            controller: "memo".to_owned(),
             events,
             caches,
-            Kinds::default(),
-            None,
+            kinds: Kinds::default(),
+            watch_target: None,
             links,
-        )
+        };
+        Ctx::from_parts(parts, ())
     }
 
     #[tokio::test(start_paused = true)]

@@ -75,6 +75,19 @@ struct Shared {
     other_cluster: Option<OtherCluster>,
 }
 
+/// What a context is made of, beside the state.
+pub(crate) struct ContextParts {
+    pub(crate) client: Client,
+    /// The name of the controller.
+    pub(crate) controller: String,
+    pub(crate) events: EventSender,
+    pub(crate) caches: Caches,
+    pub(crate) kinds: Kinds,
+    /// The kind and queue for watches added at run time; `None` in a test.
+    pub(crate) watch_target: Option<WatchTarget>,
+    pub(crate) links: ClusterLinks,
+}
+
 impl<S> Clone for Ctx<S> {
     fn clone(&self) -> Self {
         Self {
@@ -116,7 +129,16 @@ impl<S> Ctx<S> {
         let (caches, _) = Caches::new(client.clone(), Vec::new(), CacheOptions::default());
         let links = ClusterLinks::of_test();
         let kinds = Kinds::default();
-        Self::for_controller(client, controller, state, sender, caches, kinds, None, links)
+        let parts = ContextParts {
+            client,
+            controller,
+            events: sender,
+            caches,
+            kinds,
+            watch_target: None,
+            links,
+        };
+        Self::from_parts(parts, state)
     }
 
     /// Adds objects to the cache of their kind, as if they had been watched; for a context created with
@@ -141,17 +163,17 @@ impl<S> Ctx<S> {
         self
     }
 
-    /// Creates the context of a controller that a manager runs.
-    pub(crate) fn for_controller(
-        client: Client,
-        controller: String,
-        state: S,
-        events: EventSender,
-        caches: Caches,
-        kinds: Kinds,
-        watch_target: Option<WatchTarget>,
-        links: ClusterLinks,
-    ) -> Self {
+    /// Creates a context, such as that of a controller that a manager runs.
+    pub(crate) fn from_parts(parts: ContextParts, state: S) -> Self {
+        let ContextParts {
+            client,
+            controller,
+            events,
+            caches,
+            kinds,
+            watch_target,
+            links,
+        } = parts;
         let applied = AppliedObjects::new(caches.options().applied_bytes);
         let shared = Shared {
             client,

@@ -228,11 +228,3 @@ fn broken_config(workshop: &Workshop) -> Result<()> {
         "- ../missing",
     )
 }
-
-fn broken_crds(workshop: &Workshop) -> Result<()> {
-    workshop.edit_line(
-        "config/crd/kustomization.yaml",
-        "- bases/",
-        "- bases/missing.yaml",
-    )
-}

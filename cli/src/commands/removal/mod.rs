@@ -145,7 +145,7 @@ mod tests {
             "Deployment",
             "ValidatingWebhookConfiguration",
         ];
-        let rendered = Rendered::split(kinds.map(object).to_vec());
+        let rendered = Rendered::split(Vec::from(kinds.map(object)));
         let expected = Rendered {
             namespaces: vec![object("Namespace")],
             crds: vec![object("CustomResourceDefinition")],

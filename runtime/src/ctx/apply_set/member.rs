@@ -14,7 +14,7 @@ use super::readiness::is_usable;
 use super::record::Entry;
 use crate::ctx::Ctx;
 use crate::ctx::ownership::Claim;
-use crate::error::{Error, OwnershipError};
+use crate::error::Error;
 use crate::object::{AnyObject, Kind, describe_object};
 
 /// An object of a set.
@@ -156,6 +156,6 @@ impl Claim for SetOwner {
 
     /// An object of somebody else is not adopted: it would be deleted when it leaves the set.
     async fn take<C: AnyObject>(&self, _: &Ctx<()>, object: &C, found: &ObjectMeta) -> Result<(), Error> {
-        Err::<(), OwnershipError>(self.refuse(describe_object(object), found)).map_err(Error::from)
+        Err(self.refuse(describe_object(object), found).into())
     }
 }

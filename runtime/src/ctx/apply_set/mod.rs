@@ -82,6 +82,10 @@ impl ApplySet {
     ///
     /// The objects after a CustomResourceDefinition are applied once it is established, and those after a Namespace once it
     /// is active.
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "no sum of a set and an object is meant"
+    )]
     pub fn add<K: AnyObject + Serialize>(self, object: K) -> Self {
         self.push(TypedMember::new(object))
     }
