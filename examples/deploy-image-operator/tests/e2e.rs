@@ -38,6 +38,8 @@ async fn the_operator_works_in_a_cluster() {
     }
     delete_samples(&samples);
     run(Command::new("make").args(["undeploy", "ignore-not-found=true"]));
+    // It stays, because it was there before `make deploy`.
+    run(&mut kubectl(&["delete", "namespace", NAMESPACE]));
 }
 
 /// Deploys the manager to a namespace that enforces the Pod Security Standard "restricted", and waits until it is ready.
