@@ -234,28 +234,60 @@ fn undeploy_keeps_the_manager_while_finalizers_are_left() {
 }
 
 #[test]
-fn undeploy_keeps_crds_that_another_deployment_uses() {
+fn undeploy_keeps_what_another_deployment_uses() {
+    const ROLE: &str = r#"{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"shop-manager-role"}}"#;
+    /// A webhook configuration that calls a Service in a namespace.
+    fn webhooks(namespace: &str) -> String {
+        format!(
+            r#"{{"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingWebhookConfiguration","metadata":{{"name":"shop"}},"webhooks":[{{"clientConfig":{{"service":{{"namespace":"{namespace}"}}}}}}]}}"#
+        )
+    }
     let scene = Scene::new();
+    let ours = webhooks("shop-system");
+    scene.bin.write(
+        "config-default.yaml",
+        &documents(&[NAMESPACE, CRD, ROLE, &ours, CONTROLLER]),
+    );
     scene.bin.write(
         "customresourcedefinitions.json",
         &format!("{{\"items\":[{CRD}]}}"),
     );
     scene.bin.write("cups.g.example.com.json", CUPS);
+    let check = |other: &str, present: &str, deleted: &[&str], stay: &str| {
+        scene.bin.write(
+            "deployments.apps.json",
+            &format!("{{\"items\":[{CONTROLLER},{other}]}}"),
+        );
+        scene
+            .bin
+            .write("-f.json", &format!("{{\"items\":[{ROLE},{present}]}}"));
+        let (code, said) = scene.run("undeploy");
+        assert_eq!(code, Some(0), "{said}");
+        assert!(said.contains(stay), "{said}");
+        assert_eq!(scene.take("calls"), "delete --ignore-not-found=false -f -\n");
+        assert_eq!(scene.take("input"), list(deleted));
+    };
+    // Another prefix: only the CRDs are the same.
+    check(
+        &CONTROLLER.replace("shop-controller-manager", "mine-controller-manager"),
+        &ours,
+        &[&ours, ROLE, CONTROLLER],
+        "CustomResourceDefinition cups.g.example.com stay, because Deployment shop-system/mine-controller-manager uses them\n",
+    );
+    // The same prefix in another namespace, deployed before ours, and after it.
     let other = CONTROLLER.replace("shop-system", "other");
-    scene.bin.write(
-        "deployments.apps.json",
-        &format!("{{\"items\":[{CONTROLLER},{other}]}}"),
+    check(
+        &other,
+        &ours,
+        &[&ours, CONTROLLER],
+        "CustomResourceDefinition cups.g.example.com, ClusterRole shop-manager-role stay, because Deployment other/shop-controller-manager uses them\n",
     );
-    let (code, said) = scene.run("undeploy");
-    assert_eq!(code, Some(0), "{said}");
-    assert!(
-        said.contains(
-            "the CRDs and their objects stay, because Deployment other/shop-controller-manager uses them"
-        ),
-        "{said}"
+    check(
+        &other,
+        &webhooks("other"),
+        &[CONTROLLER],
+        "ValidatingWebhookConfiguration shop, ClusterRole shop-manager-role stay",
     );
-    assert_eq!(scene.take("calls"), "delete --ignore-not-found=false -f -\n");
-    assert_eq!(scene.take("input"), list(&[CONTROLLER]));
 }
 
 #[test]

@@ -204,6 +204,16 @@ impl Scene {
         ] {
             self.in_cluster(line)?.run()?;
         }
+        // The run without a manager has left its deployment.
+        self.in_cluster("rbuilder undeploy")?.run()?;
+        for line in [
+            "kubectl get clusterrole memcached-operator-manager-role",
+            "kubectl get memcached memcached-sample --namespace team",
+            "kubectl delete namespace memcached-operator-system",
+            "rbuilder deploy --image example.com/memcached-operator:e2e",
+        ] {
+            self.in_cluster(line)?.run()?;
+        }
         self.set_finalizers("[\"example.com/busy\"]")?;
         let printed = File::create(self.log())?;
         let removed = self

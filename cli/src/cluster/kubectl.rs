@@ -153,8 +153,20 @@ impl Kubectl {
     /// # Errors
     /// Fails with what kubectl printed to standard error, or if its output is not JSON.
     pub(crate) fn list(&self, arguments: &[&str]) -> Result<Vec<Value>> {
+        self.get(arguments, "")
+    }
+
+    /// Returns those of these objects, a document for kubectl, that the cluster has, as they are there.
+    ///
+    /// # Errors
+    /// As [`Kubectl::list`].
+    pub(crate) fn read_objects(&self, objects: &str) -> Result<Vec<Value>> {
+        self.get(&["-f", "-"], objects)
+    }
+
+    fn get(&self, arguments: &[&str], input: &str) -> Result<Vec<Value>> {
         let get = ["get", "--ignore-not-found", "--output=json"];
-        let text = self.read(&[&get[..], arguments].concat(), "")?;
+        let text = self.read(&[&get[..], arguments].concat(), input)?;
         if text.trim().is_empty() {
             return Ok(Vec::new());
         }

@@ -14,6 +14,7 @@ use std::path::Path;
 use anyhow::Result;
 use serde_json::Value;
 
+use self::sharers::Sharers;
 use super::find_kubectl;
 use super::install::{ALL, render_crds};
 use crate::cluster::{Kubectl, parse_documents, to_list};
@@ -24,6 +25,9 @@ pub(super) use namespaces::create_missing as create_missing_namespaces;
 
 /// The kinds that are deleted before others: without its Service, a webhook refuses every request.
 const FIRST: [&str; 2] = ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"];
+
+/// Number of objects that are named when many stay.
+const NAMED: usize = 4;
 
 pub(super) fn uninstall(dir: &Path, flags: &RemovalFlags, shell: &mut Shell) -> Result<u8> {
     let kubectl = find_kubectl(dir, &flags.cluster)?;
@@ -49,19 +53,18 @@ pub(super) fn undeploy(dir: &Path, flags: &UndeployFlags, shell: &mut Shell) -> 
         crds,
         mut others,
     } = rendered;
-    match sharers::find(&kubectl, &others)? {
-        sharers if sharers.is_empty() => {
-            custom_resources::delete_all(&kubectl, &crds, flags.removal.timeout, shell)?;
-            others.extend(crds);
+    let sharers = Sharers::find(&kubectl, &others)?;
+    if sharers.is_empty() {
+        custom_resources::delete_all(&kubectl, &crds, flags.removal.timeout, shell)?;
+        others.extend(crds);
+    } else {
+        let (ours, shared) = sharers.keep_shared(&kubectl, others)?;
+        others = ours;
+        let stay: Vec<String> = crds.iter().chain(&shared).map(describe).collect();
+        if !stay.is_empty() {
+            let (stay, sharers) = (join_first(&stay, NAMED), sharers.describe());
+            shell.note(&format!("{stay} stay, because {sharers} uses them\n"));
         }
-        sharers if !crds.is_empty() => {
-            let sharers = sharers.join(" and ");
-            shell.note(&format!(
-                "the CRDs and their objects stay, because {sharers} uses them; \
-                 `rbuilder uninstall` deletes them\n"
-            ));
-        }
-        _ => {}
     }
     delete(&kubectl, &others, &flags.removal, shell)?;
     for namespace in &namespaces {

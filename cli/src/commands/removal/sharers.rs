@@ -1,38 +1,105 @@
-//! Other deployments of the manager, which use the same CRDs.
+//! Other deployments of the manager, which use the same CRDs, and the same cluster-scoped objects if they
+//! have the same name prefix.
 
 use anyhow::Result;
 use serde_json::Value;
 
 use super::{describe, qualified_name};
-use crate::cluster::{Kubectl, MANAGER_LABEL};
+use crate::cluster::{Kubectl, MANAGER_LABEL, to_list};
 
 /// Label with the name of the project, on the Deployment of the manager.
 const NAME_LABEL: &str = "app.kubernetes.io/name";
 
-/// Returns the Deployments of the same manager that are not among the rendered objects, for a message.
-///
-/// # Errors
-/// Fails if the Deployments of the cluster cannot be listed: CRDs that others use must not be deleted.
-pub(super) fn find(kubectl: &Kubectl, rendered: &[Value]) -> Result<Vec<String>> {
-    let (label, value) = MANAGER_LABEL;
-    let is_manager =
-        |object: &&Value| object["kind"] == "Deployment" && object["metadata"]["labels"][label] == value;
-    let managers: Vec<&Value> = rendered.iter().filter(is_manager).collect();
-    let mut sharers = Vec::new();
-    for manager in &managers {
-        let Some(name) = manager["metadata"]["labels"][NAME_LABEL].as_str() else {
-            continue;
-        };
-        let selector = format!("{label}={value},{NAME_LABEL}={name}");
-        let found = kubectl.list(&["deployments.apps", "--all-namespaces", "--selector", &selector])?;
-        let is_ours = |found: &Value| {
-            managers
-                .iter()
-                .any(|ours| qualified_name(ours) == qualified_name(found))
-        };
-        sharers.extend(found.iter().filter(|found| !is_ours(found)).map(describe));
+/// The Deployments of the same manager that are not among the rendered objects.
+#[derive(Debug, Default)]
+pub(super) struct Sharers {
+    deployments: Vec<Value>,
+    /// The Deployments that are removed.
+    ours: Vec<Value>,
+}
+
+impl Sharers {
+    /// Finds the Deployments.
+    ///
+    /// # Errors
+    /// Fails if the Deployments of the cluster cannot be listed: what others use must not be deleted.
+    pub(super) fn find(kubectl: &Kubectl, rendered: &[Value]) -> Result<Sharers> {
+        let (label, value) = MANAGER_LABEL;
+        let is_manager =
+            |object: &&Value| object["kind"] == "Deployment" && object["metadata"]["labels"][label] == value;
+        let ours: Vec<Value> = rendered.iter().filter(is_manager).cloned().collect();
+        let mut deployments: Vec<Value> = Vec::new();
+        for manager in &ours {
+            let Some(name) = manager["metadata"]["labels"][NAME_LABEL].as_str() else {
+                continue;
+            };
+            let selector = format!("{label}={value},{NAME_LABEL}={name}");
+            let found = kubectl.list(&["deployments.apps", "--all-namespaces", "--selector", &selector])?;
+            let is_known = |found: &Value| {
+                let mut known = ours.iter().chain(&deployments);
+                known.any(|known| qualified_name(known) == qualified_name(found))
+            };
+            let others: Vec<Value> = found.into_iter().filter(|found| !is_known(found)).collect();
+            deployments.extend(others);
+        }
+        Ok(Sharers { deployments, ours })
     }
-    sharers.sort();
-    sharers.dedup();
-    Ok(sharers)
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.deployments.is_empty()
+    }
+
+    /// Names them for a message.
+    pub(super) fn describe(&self) -> String {
+        let names: Vec<String> = self.deployments.iter().map(describe).collect();
+        names.join(" and ")
+    }
+
+    /// Splits objects into those to delete and those that others use.
+    ///
+    /// A deployment of the same name in another namespace has the same prefix, and so the same cluster-scoped objects.
+    /// They stay, unless the cluster has them in the form that belongs to our namespace: a webhook
+    /// configuration without its Service would refuse every request.
+    ///
+    /// # Errors
+    /// Fails if kubectl does.
+    pub(super) fn keep_shared(
+        &self,
+        kubectl: &Kubectl,
+        objects: Vec<Value>,
+    ) -> Result<(Vec<Value>, Vec<Value>)> {
+        let name = |object: &Value| object["metadata"]["name"].clone();
+        let has_our_name = |other: &Value| self.ours.iter().any(|ours| name(ours) == name(other));
+        if !self.deployments.iter().any(has_our_name) {
+            return Ok((objects, Vec::new()));
+        }
+        let namespaces = self
+            .ours
+            .iter()
+            .filter_map(|ours| ours["metadata"]["namespace"].as_str());
+        let namespaces: Vec<&str> = namespaces.collect();
+        let (namespaced, cluster_scoped): (Vec<_>, Vec<_>) = objects
+            .into_iter()
+            .partition(|object| object["metadata"]["namespace"].is_string());
+        let present = kubectl.read_objects(&to_list(&cluster_scoped))?;
+        let is_ours = |object: &Value| {
+            let mut present = present.iter();
+            let found = present.find(|found| found["kind"] == object["kind"] && name(found) == name(object));
+            found.is_some_and(|found| namespaces.iter().any(|namespace| refers_to(found, namespace)))
+        };
+        let (ours, shared): (Vec<_>, Vec<_>) = cluster_scoped.into_iter().partition(is_ours);
+        Ok(([ours, namespaced].concat(), shared))
+    }
+}
+
+/// Returns true if a field `namespace` in a value, such as that of a Service, names the namespace.
+fn refers_to(value: &Value, namespace: &str) -> bool {
+    match value {
+        Value::Object(map) => map.iter().any(|(key, value)| match value {
+            Value::String(text) => key == "namespace" && text == namespace,
+            value => refers_to(value, namespace),
+        }),
+        Value::Array(items) => items.iter().any(|item| refers_to(item, namespace)),
+        _ => false,
+    }
 }
