@@ -155,7 +155,9 @@ pub(crate) fn describe_object<K: AnyObject>(object: &K) -> String {
     }
 }
 
-/// Returns a reference for events about an object.
+/// Returns a reference for events about an object, which is the same for each of its versions.
+///
+/// kube's recorder compares references: with another resource version, it would begin another series of events.
 pub(crate) fn event_reference<K: AnyObject>(object: &K) -> ObjectReference {
     let (api_version, kind) = object
         .type_meta()
@@ -167,9 +169,8 @@ pub(crate) fn event_reference<K: AnyObject>(object: &K) -> ObjectReference {
         kind,
         name: meta.name.clone(),
         namespace: meta.namespace.clone(),
-        resource_version: meta.resource_version.clone(),
         uid: meta.uid.clone(),
-        field_path: None,
+        ..ObjectReference::default()
     }
 }
 
@@ -186,4 +187,24 @@ pub(crate) fn to_apply_body<K: AnyObject + Serialize>(
         metadata.remove("managedFields");
     }
     Ok(body)
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::ConfigMap;
+
+    use super::*;
+
+    #[test]
+    fn events_about_each_version_of_an_object_are_one_series() {
+        let mut object = ConfigMap::default();
+        object.metadata.name = Some("settings".to_owned());
+        object.metadata.uid = Some("1".to_owned());
+        object.metadata.resource_version = Some("7".to_owned());
+        let before = event_reference(&object);
+        object.metadata.resource_version = Some("8".to_owned());
+        assert_eq!(event_reference(&object), before);
+        assert_eq!(before.kind.as_deref(), Some("ConfigMap"));
+        assert_eq!(before.uid.as_deref(), Some("1"));
+    }
 }

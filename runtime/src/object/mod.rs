@@ -381,9 +381,9 @@ impl<K: Watchable> Kind<K> {
             kind: Some(self.name()),
             name: meta.name.clone(),
             namespace: meta.namespace.clone(),
-            resource_version: meta.resource_version.clone(),
             uid: meta.uid.clone(),
-            field_path: None,
+            // As in `event_reference`, without a resource version.
+            ..ObjectReference::default()
         }
     }
 
