@@ -395,7 +395,10 @@ mod connections {
         let server = Limited::serve(None).await;
         let mut slow = server.send("/slow").await;
         server.wait_for_answering(1).await;
-        let (mut trickling, silent) = (begin_body(&server, b"").await, begin_body(&server, b"{").await);
+        let mut trickling = begin_body(&server, b"").await;
+        // The server measures from when it receives each of them.
+        sleep(WHILE).await;
+        let silent = begin_body(&server, b"{").await;
         sleep(WHILE).await;
         // Further bytes do not make it younger.
         trickling.write_all(b"{").await.unwrap();
