@@ -17,7 +17,7 @@ use super::template::{Node, Part, escape, quote};
 const SYSTEM: &str = "system";
 /// Label of a namespace with its name.
 pub(crate) const NAMESPACE_LABEL: &str = "kubernetes.io/metadata.name";
-/// What queries of alerts have before the name of the project, to match it after that of a release.
+/// Prefix of the project's name in queries of alerts. It matches the name of any release.
 const ANY_RELEASE: &str = "(.+-)?";
 /// Labels that the chart sets.
 pub(crate) const NAME_LABEL: &str = "app.kubernetes.io/name";
