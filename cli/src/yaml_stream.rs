@@ -16,7 +16,20 @@ const REPEATED_BYTES: usize = 1 << 20;
 /// # Errors
 /// Fails if it is not YAML, if its form is another one, or if its aliases repeat too much.
 pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, serde_saphyr::Error> {
-    serde_saphyr::from_str_with_options(text, bounded(text))
+    parse_with(text, bounded(text))
+}
+
+/// Parses a document with options of the parser.
+///
+/// # Errors
+/// Fails as [`parse`].
+pub(crate) fn parse_with<T: DeserializeOwned>(
+    text: &str,
+    options: serde_saphyr::Options,
+) -> Result<T, serde_saphyr::Error> {
+    read_as_go(text, |text| {
+        serde_saphyr::from_str_with_options(text, options.clone())
+    })
 }
 
 /// Parses the documents of a stream.
@@ -24,7 +37,52 @@ pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, serde_saphyr::
 /// # Errors
 /// Fails as [`parse`].
 pub(crate) fn parse_all<T: DeserializeOwned>(text: &str) -> Result<Vec<T>, serde_saphyr::Error> {
-    serde_saphyr::from_multiple_with_options(text, bounded(text))
+    read_as_go(text, |text| {
+        serde_saphyr::from_multiple_with_options(text, bounded(text))
+    })
+}
+
+/// Lines of quoted scalars that are indented for the parser in one text. Each takes another reading of the text.
+const CONTINUATIONS: usize = 256;
+
+/// Reads a text as `sigs.k8s.io/yaml` does, with which kubectl and the API server read: a line that continues a quoted scalar may
+/// begin left of the key. YAML's grammar asks for more indentation, which is no part of the scalar.
+fn read_as_go<T>(
+    text: &str,
+    read: impl Fn(&str) -> Result<T, serde_saphyr::Error>,
+) -> Result<T, serde_saphyr::Error> {
+    let mut indented: Option<String> = None;
+    for _ in 0..CONTINUATIONS {
+        let current = indented.as_deref().unwrap_or(text);
+        match read(current) {
+            Err(error) => match indent_continuation(current, &error) {
+                Some(next) => indented = Some(next),
+                None => return Err(error),
+            },
+            read => return read,
+        }
+    }
+    read(indented.as_deref().unwrap_or(text))
+}
+
+/// Returns the text with more indentation in the line that an error is about; nothing if the error is another one, or if the line
+/// begins at the right of everything above it already.
+fn indent_continuation(text: &str, error: &serde_saphyr::Error) -> Option<String> {
+    const CAUSE: &str = "invalid indentation in multiline quoted scalar";
+    if !describe_cause(error).contains(CAUSE) {
+        return None;
+    }
+    let line = usize::try_from(error.location()?.line()).ok()?.checked_sub(1)?;
+    let start: usize = text.split_inclusive('\n').take(line).map(str::len).sum();
+    let above = text[..start].lines().rev().find(|line| !line.trim().is_empty())?;
+    let found = text[start..].len() - text[start..].trim_start_matches(' ').len();
+    let is_marked = is_marker(&text[start..]) || text[start..].starts_with("...");
+    if is_marked || found >= above.len() {
+        return None;
+    }
+    let mut indented = text.to_owned();
+    indented.insert_str(start, &" ".repeat(above.len() - found));
+    Some(indented)
 }
 
 /// Returns the parser's options with limits for what aliases repeat.
@@ -230,6 +288,28 @@ mod tests {
         let repeated = |count: usize| format!("a: &a {long}\nb: [{}]\n", vec!["*a"; count].join(", "));
         assert!(parse::<Value>(&repeated(9)).is_ok());
         assert!(parse::<Value>(&repeated(90)).is_err());
+    }
+
+    #[test]
+    fn quoted_scalars_continue_left_of_their_key_as_in_go() {
+        let check = |text: &str, expected: &str| {
+            let found = parse::<Value>(text).map(|value| value.to_string());
+            assert_eq!(found.ok().as_deref(), Some(expected), "{text}");
+        };
+        check(
+            "a:\n    rule: 'x ||\n  y\n\n z'\n    b: 1\n",
+            r#"{"a":{"b":1,"rule":"x || y\nz"}}"#,
+        );
+        check(
+            "a:\n    - rule: \"x ||\n  y\\\n  z\"\n",
+            r#"{"a":[{"rule":"x || yz"}]}"#,
+        );
+        check("a:\n  rule: 'x\ny\n  z'\n", r#"{"a":{"rule":"x y z"}}"#);
+        let stream = "a:\n  b: 'x\n y'\n---\nc: 'x\ny'\n";
+        assert_eq!(parse_all::<Value>(stream).map(|all| all.len()).ok(), Some(2));
+        // A plain scalar ends there, in Go as well.
+        assert!(parse::<Value>("a:\n    rule: x ||\n  y\n").is_err());
+        assert!(parse::<Value>("a:\n  rule: 'x\n---\ny'\n").is_err());
     }
 
     #[test]

@@ -111,14 +111,6 @@ fn bad_input_is_refused_with_one_error_and_nothing_is_written() {
         ("--group Cache --version v1 --kind A", "group `Cache`"),
         ("--group cache --version 1 --kind A", "version `1`"),
         ("--group cache --version v1 --kind memcached", "kind `memcached`"),
-        (
-            "--group cache --version v1 --kind Mod",
-            "`mod` is not a valid Rust module name",
-        ),
-        (
-            "--group cache --version v1 --kind Type",
-            "`type` is not a valid Rust module name",
-        ),
         ("--group cache --version v1 --kind Option", "kind `Option`"),
         (
             "--group cache --version v1 --kind Cup --plural Cups",

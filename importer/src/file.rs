@@ -15,7 +15,7 @@ use crate::print::{kind_csv_args, print_attribute};
 use crate::recognize::KubernetesTypes;
 use crate::source::{Printer, find_imports, has_map, print_shared_uses, print_uses};
 use crate::structs::{Finished, finish};
-use crate::words::object_name;
+use crate::words::{object_name, type_stem};
 
 /// A version of a kind as Rust.
 ///
@@ -41,7 +41,7 @@ impl<'a> Module<'a> {
         version: &'a Version,
         kubernetes: &'a KubernetesTypes,
     ) -> Module<'a> {
-        let kind = &definition.names.kind;
+        let kind = &type_stem(&definition.names.kind);
         let root = Root::new(version);
         let mut classes = Classes::new(kubernetes);
         let end = if root.no_spec { "Fields" } else { "Spec" };
@@ -70,7 +70,7 @@ impl<'a> Module<'a> {
 
     /// The names that only this file can have.
     fn own_names(&self) -> Vec<String> {
-        let kind = &self.definition.names.kind;
+        let kind = &type_stem(&self.definition.names.kind);
         let roots = self.classes.list.iter().filter(|class| class.is_root);
         let names = roots.map(|class| class.name.clone());
         names

@@ -107,12 +107,18 @@ const HIDDEN_KINDS: &[&str] = &[
     "Vec",
 ];
 
+/// A kind with a capital first letter, as the types of its file begin: the API server accepts others.
+pub(crate) fn type_stem(kind: &str) -> String {
+    capitalized(kind)
+}
+
 /// The name of the struct of the whole object: the kind, unless that cannot be one.
 pub(crate) fn object_name(kind: &str) -> String {
-    if HIDDEN_KINDS.contains(&kind) {
-        format!("{kind}Object")
+    let stem = type_stem(kind);
+    if HIDDEN_KINDS.contains(&stem.as_str()) {
+        format!("{stem}Object")
     } else {
-        kind.to_owned()
+        stem
     }
 }
 

@@ -923,12 +923,18 @@ fn kinds_are_checked() {
         &[
             "\"dev\": invalid API group `dev` | use a domain with a dot, such as `cache.example.com`",
             "\"1\": invalid version `1` | write a version such as `v1`, `v1alpha1` or `v2beta3`",
-            "\"foo\": the kind `foo` does not begin with a capital letter | use UpperCamelCase, as in `CronJob`, unless the kind is in use",
+            "\"foo\": the kind `foo` does not begin with a capital letter | use UpperCamelCase, as in `CronJob`; if the kind is in use, keep it and name its struct: `root = \"Foo\"`",
         ],
     );
     check(
         "#[derive(CustomResource, CrdSchema)] #[kube(group = \"x.dev\", version = \"v1\", kind = \"foo\")] struct S { a: i32 }",
-        &["\"foo\": invalid kind `foo` | use UpperCamelCase, as in `CronJob`"],
+        &[
+            "\"foo\": the kind `foo` does not begin with a capital letter | use UpperCamelCase, as in `CronJob`; if the kind is in use, keep it and name its struct: `root = \"Foo\"`",
+        ],
+    );
+    check(
+        "#[derive(CustomResource, CrdSchema)] #[kube(group = \"x.dev\", version = \"v1\", kind = \"foo\", root = \"Foo\")] struct S { a: i32 }",
+        &[],
     );
     check(
         "#[derive(CustomResource)] #[kube(group = \"x.dev\", version = \"v1\", kind = \"foo_bar\")] struct S { a: i32 }",

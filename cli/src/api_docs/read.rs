@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 
 use super::model::{Kind, Reference, Role, Version};
 use crate::project::names::version_rank;
-use crate::yaml_stream::{bounded, describe_failure_after, list_items, split_documents};
+use crate::yaml_stream::{bounded, describe_failure_after, list_items, parse_with, split_documents};
 
 /// The objects of a page, collected from manifests.
 #[derive(Debug, Default)]
@@ -276,7 +276,7 @@ fn parse<T: DeserializeOwned>(text: &str) -> Result<T> {
         budget.max_depth = MOST_DEPTH;
         budget.flow_nesting_limit = MOST_DEPTH;
     }
-    Ok(serde_saphyr::from_str_with_options(text, options)?)
+    Ok(parse_with(text, options)?)
 }
 
 /// Parses an object that can be deep, on a thread with a stack for it.

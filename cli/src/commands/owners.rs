@@ -76,11 +76,11 @@ pub(super) fn check_group_directory(known: &Known, group: &str) -> Result<()> {
     }
     let folder = names::group_module(group);
     let has_it = |other: &&Resource| other.group != group && names::group_module(&other.group) == folder;
-    match (known.resources.iter().find(has_it), &folder) {
-        (Some(other), Ok(folder)) => bail!(
+    match known.resources.iter().find(has_it) {
+        Some(other) => bail!(
             "group `{group}` and group `{}` would share the directory src/api/{folder}/: choose another group (`--group`)",
             other.group
         ),
-        _ => Ok(()),
+        None => Ok(()),
     }
 }

@@ -10,9 +10,11 @@ use crate::project::{Image, Project, Resource, names};
 const END_TO_END_TEST: &str = "e2e";
 
 fn group_path(project: &Project, resource: &Resource) -> String {
-    match names::group_module(&resource.group) {
-        Ok(module) if project.known.multigroup && !module.is_empty() => format!("{module}::"),
-        _ => String::new(),
+    let module = names::group_module(&resource.group);
+    if project.known.multigroup && !module.is_empty() {
+        format!("{module}::")
+    } else {
+        String::new()
     }
 }
 

@@ -157,29 +157,16 @@ pub fn check_group(group: &str, domain: &str) -> Result<(), FlagDiagnostic> {
     Ok(())
 }
 
-/// Returns the Rust module of a group, for projects with multiple groups.
-pub fn group_module(group: &str) -> Result<String, FlagDiagnostic> {
-    if group.is_empty() {
-        return Ok(String::new());
-    }
+/// Returns the Rust module of a group, for projects with multiple groups: the group with `_` for `-` and `.`, before digits,
+/// and `_group` after a name that no module can have. Empty for the empty group.
+pub fn group_module(group: &str) -> String {
     let module = group.replace(['-', '.'], "_");
-    if !is_module(&module) {
-        return Err(FlagDiagnostic::error(
-            "--group",
-            format!(
-                "group `{group}` cannot be used because `{module}` is not a valid Rust module name: choose another group"
-            ),
-        ));
+    match module.as_bytes().first() {
+        None => module,
+        Some(first) if first.is_ascii_digit() => format!("_{module}"),
+        Some(_) if is_taken_module(&module) => format!("{module}_group"),
+        Some(_) => module,
     }
-    if module == LIBRARY {
-        return Err(FlagDiagnostic::error(
-            "--group",
-            format!(
-                "group `{group}` cannot be used because module `{module}` would shadow the crate of the same name: choose another group"
-            ),
-        ));
-    }
-    Ok(module)
 }
 
 /// Checks an API version: `v1`, `v1alpha1`, `v2beta3`.
@@ -255,23 +242,6 @@ pub fn check_kind(kind: &str) -> Result<(), FlagDiagnostic> {
             format!("kind `{kind}` would shadow the Rust name `{kind}` in derived code: choose another kind"),
         ));
     }
-    let module = module_name(kind);
-    if !is_module(&module) {
-        return Err(FlagDiagnostic::error(
-            "--kind",
-            format!(
-                "kind `{kind}` cannot be used because `{module}` is not a valid Rust module name: choose another kind"
-            ),
-        ));
-    }
-    if module == LIBRARY {
-        return Err(FlagDiagnostic::error(
-            "--kind",
-            format!(
-                "kind `{kind}` cannot be used because module `{module}` would shadow the crate of the same name: choose another kind"
-            ),
-        ));
-    }
     Ok(())
 }
 
@@ -312,9 +282,15 @@ pub fn foreign_import(path: &str) -> (String, String) {
     }
 }
 
-/// Returns the kind in snake case, as the name of modules, files and variables.
+/// Returns the kind in snake case, as the name of modules, files and variables, with `_kind` after a name that none of
+/// these can have.
 pub fn module_name(kind: &str) -> String {
-    kind.to_snake_case()
+    let module = kind.to_snake_case();
+    if is_taken_module(&module) {
+        format!("{module}_kind")
+    } else {
+        module
+    }
 }
 
 /// Returns the English plural of a kind, in lower case, as kubebuilder forms it.
@@ -336,6 +312,11 @@ fn is_module(ident: &str) -> bool {
     !matches!(ident, "lib" | "main")
         && !KEYWORDS.contains(&ident)
         && syn::parse_str::<syn::Ident>(ident).is_ok()
+}
+
+/// Returns whether no module of a kind or group can have a name: it is a keyword, or means something else.
+fn is_taken_module(ident: &str) -> bool {
+    !is_module(ident) || ident == LIBRARY
 }
 
 fn is_dns_1123_label(text: &str) -> bool {
@@ -360,7 +341,7 @@ const LIBRARY: &str = "rbuilder";
 
 /// Names that derived code uses from Rust's prelude without a path, or as its own parameters, and that a kind in the
 /// same module would shadow.
-const HIDDEN: &[&str] = &["Default", "Option", "S", "String", "Vec"];
+const HIDDEN: &[&str] = &["Default", "Option", "S", "Self", "String", "Vec"];
 
 /// Names in Rust's prelude that templates do not use, but macros in the same module may.
 const PRELUDE: &[&str] = &[
@@ -369,6 +350,7 @@ const PRELUDE: &[&str] = &[
     "AsyncFn",
     "AsyncFnMut",
     "AsyncFnOnce",
+    "Box",
     "Copy",
     "DoubleEndedIterator",
     "Drop",
@@ -492,21 +474,19 @@ mod tests {
                 "Kube",
                 "Result",
                 "Union",
+                "Type",
+                "Box",
+                "Match",
+                "Lib",
+                "Rbuilder",
             ],
             &[
                 "",
                 "memcached",
                 "Foo-Bar",
                 "Foo_Bar",
-                "Type",
-                "Mod",
-                "Crate",
                 "Self",
-                "Lib",
                 "Ä",
-                "Yield",
-                "Gen",
-                "Rbuilder",
                 "Option",
                 "S",
                 &long_kind,
@@ -553,11 +533,35 @@ mod tests {
                 "", "/", "a", "/a/", "/a//b", "/a/../b", "/a b", "/a?b", "/ä", "/convert",
             ],
         );
-        check(
-            |name| group_module(name).map(drop),
-            &["cache", "a-b", "a.b", "k8s-openapi", "union"],
-            &["type", "1a", "mod", "gen", "rbuilder"],
-        );
+    }
+
+    #[test]
+    fn kinds_and_groups_have_modules_that_rust_accepts() {
+        for (kind, expected) in [
+            ("CronJob", "cron_job"),
+            ("Union", "union"),
+            ("Type", "type_kind"),
+            ("Box", "box_kind"),
+            ("Crate", "crate_kind"),
+            ("Main", "main_kind"),
+            ("Rbuilder", "rbuilder_kind"),
+        ] {
+            assert_eq!(module_name(kind), expected);
+            assert!(syn::parse_str::<syn::Ident>(expected).is_ok());
+        }
+        for (group, expected) in [
+            ("", ""),
+            ("a-b", "a_b"),
+            ("a.b", "a_b"),
+            ("union", "union"),
+            ("3scale", "_3scale"),
+            ("1-2", "_1_2"),
+            ("type", "type_group"),
+            ("rbuilder", "rbuilder_group"),
+        ] {
+            assert_eq!(group_module(group), expected);
+            assert!(expected.is_empty() || syn::parse_str::<syn::Ident>(expected).is_ok());
+        }
     }
 
     #[test]

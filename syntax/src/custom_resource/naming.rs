@@ -50,9 +50,9 @@ pub(crate) fn check_version(version: &str, at: Span, session: &mut Session) {
     check_label("version", version, help, at, session);
 }
 
-/// Checks the form of a kind of at most so many letters, and returns true if it is right.
+/// Checks the form that the API server asks of a kind of at most so many letters, and returns true if it is right.
 pub(crate) fn check_kind_name(kind: &str, most: usize, at: Span, session: &mut Session) -> bool {
-    let is_right = is_upper_case(kind) && is_kind_name(kind, most);
+    let is_right = is_kind_name(kind, most);
     if !is_right {
         let help = "use UpperCamelCase, as in `CronJob`";
         session.error_help(at, format!("invalid kind `{kind}`"), help);
@@ -62,6 +62,13 @@ pub(crate) fn check_kind_name(kind: &str, most: usize, at: Span, session: &mut S
 
 fn is_upper_case(kind: &str) -> bool {
     kind.starts_with(|first: char| first.is_ascii_uppercase())
+}
+
+/// Returns a text with its first letter in upper case.
+fn capitalize(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|first| first.to_ascii_uppercase());
+    first.into_iter().chain(letters).collect()
 }
 
 /// The form that the API server asks of a kind, of at most so many letters.
@@ -85,12 +92,14 @@ pub(super) fn check_kind(
 ) {
     // The name of its list, which ends in `List`, has the same limit of 63.
     const MOST: usize = 59;
-    if session.is_ours() || is_upper_case(kind) || !is_kind_name(kind, MOST) {
-        check_kind_name(kind, MOST, at, session);
-    } else {
-        // The API server accepts it, and objects of it exist: for a program with schemars it is not new.
+    let is_right = check_kind_name(kind, MOST, at, session);
+    // The API server accepts it, and objects of it may exist. Whoever names the struct knows.
+    if is_right && !is_upper_case(kind) && made.root.is_none() {
         let message = format!("the kind `{kind}` does not begin with a capital letter");
-        let help = "use UpperCamelCase, as in `CronJob`, unless the kind is in use";
+        let help = format!(
+            "use UpperCamelCase, as in `CronJob`; if the kind is in use, keep it and name its struct: `root = \"{}\"`",
+            capitalize(kind)
+        );
         session.report(Diagnostic::warning(at, message).help(help));
     }
     if ident.text == made.root.as_deref().unwrap_or(kind) {

@@ -150,8 +150,9 @@ fn check_known_resource(
         return;
     };
     // A Role's `namespaces` is the namespace it is in, and `bind` of a ClusterRole is asked in the namespace of the RoleBinding.
-    let has_effect =
-        whole == "namespaces" || whole == "clusterroles" && rule.verbs.iter().any(|verb| verb == "bind");
+    // `escalate` is asked in the namespace of the role, and a ClusterRole has none.
+    let has_bind = || rule.verbs.iter().any(|verb| verb == "bind" || verb == "*");
+    let has_effect = whole == "namespaces" || whole == "clusterroles" && has_bind();
     if rule.namespace.is_some() && !resource.is_namespaced && !has_effect {
         let message = format!("`{whole}` are cluster-scoped, so a Role has no effect on them");
         let help = "remove `namespace`: only a ClusterRole can grant access to them";

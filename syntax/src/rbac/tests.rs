@@ -252,6 +252,14 @@ fn rules_that_a_role_of_a_namespace_cannot_hold() {
             "`clusterroles` are cluster-scoped, so a Role has no effect on them\nhelp: remove `namespace`: only a ClusterRole can grant access to them",
         ),
     );
+    check(
+        r#"groups = "rbac.authorization.k8s.io", resources = "clusterroles", verbs = "*", namespace = "n""#,
+        Ok("*"),
+    );
+    check(
+        r#"groups = "rbac.authorization.k8s.io", resources = "roles", verbs = "bind;escalate", namespace = "n""#,
+        Ok("bind,escalate"),
+    );
     // The Role's own namespace.
     check(
         r#"groups = "", resources = "namespaces", verbs = "get", namespace = "n""#,

@@ -67,9 +67,6 @@ impl Request {
         }
         foreign_kind::check_is_watchable(&resource)?;
         let known = &project.known;
-        if known.multigroup {
-            scaffold::check_names([names::group_module(&resource.group).map(drop)])?;
-        }
         let family = known.resources.iter().filter(|other| other.same_kind(&resource));
         let controller = choose_controller(flags, &resource, &family.collect::<Vec<_>>())?;
         let mut resource = resource;
@@ -231,16 +228,10 @@ impl Request {
     }
 }
 
-/// Checks that the domain and the group are valid, and the module of the group.
+/// Checks that the domain and the group are valid.
 fn check_own_names(known: &Known, flags: &ApiFlags) -> Result<()> {
     scaffold::check_names([names::check_domain(&known.domain)])?;
-    let group = names::check_group(&flags.group, &known.domain);
-    let module = if known.multigroup {
-        names::group_module(&flags.group).map(drop)
-    } else {
-        Ok(())
-    };
-    scaffold::check_names([group.and(module)])
+    scaffold::check_names([names::check_group(&flags.group, &known.domain)])
 }
 
 /// Adds a controller to those that the version has, and returns its name.

@@ -212,7 +212,7 @@ impl Request {
         if family.is_empty()
             && let Some(found) = find_foreign_kind(project, tree, kind)?
         {
-            return Request::for_foreign(project, flags, found);
+            return Request::for_foreign(flags, found);
         }
         if flags.external.path.is_some() {
             bail!(
@@ -254,7 +254,7 @@ impl Request {
     }
 
     /// Returns the request of webhooks for a kind whose types are not the project's.
-    fn for_foreign(project: &Project, flags: &WebhookFlags, resource: Resource) -> Result<Request> {
+    fn for_foreign(flags: &WebhookFlags, resource: Resource) -> Result<Request> {
         if flags.conversion {
             bail!(
                 "kind `{}` belongs to another project, and only that project can convert it: omit `--conversion`",
@@ -262,9 +262,6 @@ impl Request {
             );
         }
         foreign_kind::check_is_written(&resource)?;
-        if project.known.multigroup {
-            scaffold::check_names([names::group_module(&resource.group).map(drop)])?;
-        }
         Ok(Request::with_webhooks(resource, flags))
     }
 

@@ -18,7 +18,7 @@ use crate::edit::dependency::library_name;
 use crate::edit::rust::relocate::{FileFate, ModuleMoves, Obstruction, relocate_paths, replace_declarations};
 use crate::edit::{Obstacle, kustomization};
 use crate::plan::FileMove;
-use crate::project::{FILE, Project, ScaffoldedFiles, names};
+use crate::project::{FILE, Project, ScaffoldedFiles};
 use crate::tree::Tree;
 use crate::yaml_stream::is_yaml;
 
@@ -46,10 +46,6 @@ pub(super) fn check_layout(project: &Project, target: &Project) -> Result<()> {
         );
     }
     if target.known.multigroup {
-        let modules = resources
-            .iter()
-            .map(|resource| names::group_module(&resource.group));
-        scaffold::check_names(modules.map(|module| module.map(drop)))?;
         for resource in resources {
             owners::check_group_directory(&target.known, &resource.group)?;
         }

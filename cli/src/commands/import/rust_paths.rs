@@ -109,8 +109,8 @@ impl<'a> GoTypes<'a> {
     }
 
     fn own_path(&self, group: &str, version: &str, kind: &str) -> String {
-        let module = match (self.original.project.known.multigroup, names::group_module(group)) {
-            (true, Ok(module)) if !module.is_empty() => format!("{module}::"),
+        let module = match names::group_module(group) {
+            module if self.original.project.known.multigroup && !module.is_empty() => format!("{module}::"),
             _ => String::new(),
         };
         format!("crate::api::{module}{version}::{kind}")

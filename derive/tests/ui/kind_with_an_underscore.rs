@@ -1,7 +1,7 @@
 use rbuilder_derive::CrdSchema;
 
 #[derive(CrdSchema)]
-#[kube(group = "example.com", version = "v1", kind = "foo")]
+#[kube(group = "example.com", version = "v1", kind = "Foo_Bar")]
 struct FooSpec {
     a: Option<String>,
     b: Option<String>,
