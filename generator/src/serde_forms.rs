@@ -1,6 +1,6 @@
 //! Forms that serde reads or writes and the schema language cannot say.
 
-use rbuilder_schema::{Container, KeyForm, Markers, Schema, Shape, Site, Slot};
+use rbuilder_schema::{Container, KeyForm, Markers, Schema, Shape, Site, Slot, Unchecked, find_unchecked};
 
 use crate::resolve::Ty;
 
@@ -36,11 +36,51 @@ pub(crate) fn find_doubts(container: &Container, slots: &[Slot]) -> Vec<(Site, D
         Shape::Enum { variants, .. } if variants.is_empty() => return vec![(Site::Container, no_values())],
         Shape::Transparent(_) | Shape::Enum { .. } => &[],
     };
-    let fields = fields.iter().enumerate().filter_map(|(position, field)| {
+    let keys = fields.iter().enumerate().filter_map(|(position, field)| {
         let form = unheld_keys(&slots.get(field.slot)?.schema, Some(&field.markers))?;
         (!field.stated).then(|| (Site::Field(position), any_key(form)))
     });
-    fields.collect()
+    let unchecked = find_unchecked(container, slots);
+    keys.chain(unchecked.into_iter().map(|(site, what)| (site, describe(what))))
+        .collect()
+}
+
+/// Describes what the API server accepts and serde does not.
+fn describe(what: Unchecked) -> Doubt {
+    let (message, help) = match what {
+        Unchecked::MapOfVariant => (
+            "the API server does not check the values of this map, because the variants share one object, and serde rejects \
+             what does not fit",
+            "put the map into a field of the variant, or use `serde_json::Value` for its values",
+        ),
+        Unchecked::FlattenedMap => (
+            "the API server does not check the values of this map, because a schema has fields or a map, and serde rejects what \
+             does not fit",
+            "remove `flatten`, or use `serde_json::Value` for the values of the map",
+        ),
+        Unchecked::OtherFields => (
+            "the API server accepts fields of other variants here, and serde rejects them",
+            "let the type of the content ignore unknown fields, or write its fields in the variant",
+        ),
+        Unchecked::Content => (
+            "the API server accepts any content, because the variants hold different types, and serde rejects what does not fit",
+            "use structs in all variants, with different names of fields or with the same types",
+        ),
+        Unchecked::BesideNames => (
+            "the API server accepts any content of variants with data, because other variants are names, and serde rejects what \
+             does not fit",
+            "write `{}` after the name of each variant without data, or add `#[serde(tag = \"…\")]`",
+        ),
+        Unchecked::KeptFields => (
+            "the API server keeps unknown fields here, but serde rejects them",
+            "remove `preserve_unknown_fields`, or let the type ignore unknown fields",
+        ),
+    };
+    Doubt {
+        message: message.to_owned(),
+        help: help.to_owned(),
+        help_of_schemars: help.to_owned(),
+    }
 }
 
 fn no_values() -> Doubt {

@@ -469,7 +469,7 @@ fn enums_by_a_tag_beside() {
         }, "oneOf": [
             {"properties": {"t": {"enum": ["A"]}, "c": {"required": ["same", "x"]}}, "required": ["c"]},
             {"properties": {"t": {"enum": ["B"]}, "c": {"required": ["same"]}}, "required": ["c"]},
-            {"properties": {"t": {"enum": ["C"]}}},
+            {"properties": {"t": {"enum": ["C"]}}, "not": {"required": ["c"]}},
         ]}),
     );
     shape(

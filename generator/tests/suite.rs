@@ -24,6 +24,7 @@ mod registry;
 mod repeated_rules;
 mod same_words;
 mod schema_functions;
+mod serde_agrees;
 mod serde_defaults;
 mod serde_forms;
 mod shapes;

@@ -115,6 +115,7 @@ mod tests {
             markers: of_field,
         };
         Container {
+            denies_unknown: false,
             name: "S".into(),
             markers,
             shape: Shape::Object(vec![field]),

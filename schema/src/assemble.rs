@@ -11,7 +11,7 @@ use crate::enumeration::{enum_schema, variant_docs};
 use crate::object::{object_schema, one_of_rules};
 use crate::rules::unite_rules;
 use crate::validate::check_default;
-use crate::{Container, Schema, SchemaType, Shape, Slot, Tagging, Variant};
+use crate::{Closed, Container, Schema, SchemaType, Shape, Slot, Tagging, Variant};
 
 /// The part of a container that a problem is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,6 +140,7 @@ fn shape(
             if let Some((name, value)) = &container.tag {
                 add_tag(name, value, &mut schema, diagnostics);
             }
+            schema.closed = Closed(container.denies_unknown);
             schema
         }
         Shape::Transparent(slot) => slots.get(*slot).map(held).unwrap_or_default(),
@@ -149,7 +150,13 @@ fn shape(
         {
             any()
         }
-        Shape::Enum { tagging, variants } => enum_schema(tagging, variants, slots, absent, diagnostics),
+        Shape::Enum { tagging, variants } => enum_schema(
+            tagging,
+            (variants, container.denies_unknown),
+            slots,
+            absent,
+            diagnostics,
+        ),
     }
 }
 

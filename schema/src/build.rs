@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{ListType, Schema, SchemaType};
+use crate::{Closed, ListType, Schema, SchemaType};
 
 /// A value of one type, with nothing else said.
 pub fn of_type(schema_type: SchemaType) -> Schema {
@@ -100,6 +100,7 @@ pub fn map_of(keys: &Schema, values: impl Into<Arc<Schema>>) -> Schema {
                 .into_iter()
                 .map(|name| (name.into(), Arc::clone(&values)))
                 .collect(),
+            closed: Closed(true),
             ..of_type(SchemaType::Object)
         },
         _ if *values == any() => any_object(),

@@ -27,6 +27,9 @@ pub struct Container {
     /// what it holds may be. (A plain newtype of an `Option` must be there, as `null`.)
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub transparent: bool,
+    /// `#[serde(deny_unknown_fields)]`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub denies_unknown: bool,
 }
 
 /// The representation of a container on the wire.

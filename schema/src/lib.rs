@@ -53,6 +53,7 @@ pub use build::{
 pub use cel_name::{cel_name, is_cel_word};
 pub use container::{Container, Content, Field, Presence, Shape, Slot, Tagging, Variant};
 pub use csv::{CsvKind, CsvMarkers, CsvResource, Descriptor, RequiredCrd, fits_descriptor_path};
+pub use enumeration::{Unchecked, find_unchecked};
 pub use field_path::{PathEnd, find_field, find_near_field, is_open, items_of, member};
 pub use format::{FORMATS, accepts_format, example_of_format, format_type};
 pub use idle::{IdleKey, remove_idle_keys};
@@ -76,7 +77,9 @@ pub use rework::{
 };
 pub use root::{ObjectParts, check_root};
 pub use rules::{find_repeated_rule, unite_rules};
-pub use schema::{DescriptorSlot, DropsObjectMeta, IsReported, KeyForm, LacksDefault, Schema, SchemaType};
+pub use schema::{
+    Closed, DescriptorSlot, DropsObjectMeta, IsReported, KeyForm, LacksDefault, Schema, SchemaType,
+};
 pub use structural::check_structural;
 pub use validate::{check_created, check_default, is_same as is_same_value, validate};
 pub use weight::{Weight, WeightSlot};

@@ -176,6 +176,9 @@ pub struct Schema {
     /// The form of a map's keys, for messages.
     #[serde(skip)]
     pub keys: KeyForm,
+    /// Set if serde rejects unknown fields; for messages.
+    #[serde(skip)]
+    pub closed: Closed,
     /// Set if serde fills in the field where it is absent, with a value that is not a default here; for messages.
     #[serde(skip)]
     pub lacks_default: LacksDefault,
@@ -223,6 +226,17 @@ pub struct KeyForm(pub Option<&'static str>);
 
 impl PartialEq for KeyForm {
     fn eq(&self, _: &KeyForm) -> bool {
+        true
+    }
+}
+
+/// Set if the program rejects fields that the schema does not name. The API server drops them instead, so that two schemas are
+/// the same whatever it is.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Closed(pub bool);
+
+impl PartialEq for Closed {
+    fn eq(&self, _: &Closed) -> bool {
         true
     }
 }

@@ -55,6 +55,7 @@ fn write(schema: &Schema, entries: &mut Entries<'_>) {
         descriptor: _,
         drops_object_meta: _,
         is_reported: _,
+        closed: _,
         weight: _,
     } = schema;
     part(entries, "additionalProperties", additional_properties);

@@ -6,6 +6,7 @@
 
 mod external;
 mod tagged;
+mod unchecked;
 mod untagged;
 
 use std::collections::BTreeSet;
@@ -14,6 +15,7 @@ use std::sync::Arc;
 use rbuilder_diagnostic::Diagnostic;
 use serde_json::Value;
 
+pub use self::unchecked::{Unchecked, find_unchecked};
 use crate::absent::AbsentValues;
 use crate::apply::apply_markers;
 use crate::build::of_type;
@@ -26,6 +28,8 @@ struct Case<'a> {
     variant: &'a Variant,
     /// Nothing for a unit variant.
     carried: Option<Carried>,
+    /// Set if serde rejects fields that the variant does not have: those of other variants, too.
+    is_closed: bool,
 }
 
 /// The schema of a variant's content.
@@ -41,10 +45,10 @@ impl Case<'_> {
     }
 }
 
-/// Builds the schema of an enum.
+/// Builds the schema of an enum from its variants, and whether it has `deny_unknown_fields`.
 pub(crate) fn enum_schema(
     tagging: &Tagging,
-    variants: &[Variant],
+    (variants, denies_unknown): (&[Variant], bool),
     slots: &[Slot],
     absent: &mut AbsentValues<'_>,
     diagnostics: &mut Vec<Diagnostic<Part>>,
@@ -65,6 +69,7 @@ pub(crate) fn enum_schema(
             position,
             variant,
             carried,
+            is_closed: denies_unknown && matches!(variant.content, Content::Object(_)),
         }
     });
     let is_untagged = |case: &Case<'_>| case.variant.untagged || *tagging == Tagging::Untagged;
@@ -264,6 +269,41 @@ fn presence_of(content: &Schema) -> Schema {
         all_of: content.all_of.clone(),
         ..Schema::default()
     }
+}
+
+/// Returns the validation that none of the fields is there that other variants have; nothing if there are none.
+fn without_others(own: &Schema, all: &Schema, tag: Option<&str>) -> Option<Arc<Schema>> {
+    let is_other = |name: &&Arc<str>| !own.properties.contains_key(*name) && tag != Some(&***name);
+    let mut others = all
+        .properties
+        .keys()
+        .filter(is_other)
+        .map(|name| requires([Arc::clone(name)]));
+    let first = others.next()?;
+    let rest: Vec<Schema> = others.collect();
+    if rest.is_empty() {
+        return Some(first.into());
+    }
+    let any_of = std::iter::once(first).chain(rest).collect();
+    Some(Arc::new(Schema {
+        any_of,
+        ..Schema::default()
+    }))
+}
+
+/// Reports the first field of another variant that has a default: the API server adds it to objects of this one, which rejects
+/// it.
+fn check_defaults_of_others(own: &Schema, all: &Schema) -> Result<(), Diagnostic<()>> {
+    let is_other = |(name, property): &(&Arc<str>, &Arc<Schema>)| {
+        !own.properties.contains_key(*name) && property.default.is_some()
+    };
+    let Some((name, _)) = all.properties.iter().find(is_other) else {
+        return Ok(());
+    };
+    let message = format!(
+        "the API server adds the default of \"{name}\" to every variant, and serde rejects it in this one"
+    );
+    Err(Diagnostic::error((), message).help("remove `deny_unknown_fields`, or the default"))
 }
 
 /// Puts the fields of a variant among those of the enum. A field that two variants have must be the same.

@@ -3,7 +3,10 @@
 use rbuilder_diagnostic::Diagnostic;
 use serde_json::Value;
 
-use super::{Case, hoist_variant, name, name_schema, presence_of, refuse_rules, same, value_only};
+use super::{
+    Case, check_defaults_of_others, hoist_variant, name, name_schema, presence_of, refuse_rules, requires,
+    same, value_only, without_others,
+};
 use crate::apply::cel_text;
 use crate::build::{any, of_type};
 use crate::{Cel, Part, Schema, SchemaType, cel_name};
@@ -66,13 +69,38 @@ pub(super) fn internal_enum(
         alternative
             .properties
             .insert(tag.into(), tag_of(case, &cases).into());
-        one_of.push(alternative);
+        one_of.push((case, alternative));
     }
-    let says_more = |alternative: &Schema| presence_of(alternative) != Schema::default();
+    let one_of: Vec<Schema> = one_of
+        .into_iter()
+        .map(|(case, alternative)| close(case, alternative, Some(tag), &schema, diagnostics))
+        .collect();
+    let says_more =
+        |alternative: &Schema| presence_of(alternative) != Schema::default() || alternative.not.is_some();
     if one_of.iter().any(says_more) {
         schema.one_of = one_of;
     }
     schema
+}
+
+/// Adds to the validation of a variant that rejects the fields of others that there are none.
+fn close(
+    case: &Case<'_>,
+    alternative: Schema,
+    tag: Option<&str>,
+    all: &Schema,
+    diagnostics: &mut Vec<Diagnostic<Part>>,
+) -> Schema {
+    let Some(carried) = case.carried.as_ref().filter(|_| case.is_closed) else {
+        return alternative;
+    };
+    if let Err(diagnostic) = check_defaults_of_others(&carried.schema, all) {
+        diagnostics.push(diagnostic.at(case.site().into()));
+    }
+    Schema {
+        not: without_others(&carried.schema, all, tag),
+        ..alternative
+    }
 }
 
 /// The rules of one variant, asked only of objects with its tag.
@@ -137,10 +165,18 @@ pub(super) fn adjacent_enum(
         }
         if let Some(carried) = &case.carried {
             let says = common.says(&carried.schema);
+            let says = match &common {
+                Common::Object(all) => close(case, says, None, all, diagnostics),
+                _ => says,
+            };
             if says != Schema::default() {
                 alternative.properties.insert(content.into(), says.into());
                 says_more = true;
             }
+        } else if cases.iter().any(|case| case.carried.is_some()) {
+            // serde rejects content of a variant that has none.
+            alternative.not = Some(requires([content.into()]).into());
+            says_more = true;
         }
         one_of.push(alternative);
     }
@@ -155,7 +191,7 @@ pub(super) fn adjacent_enum(
 }
 
 /// Returns the part that the contents of all variants have in common.
-enum Common {
+pub(super) enum Common {
     /// They are the same.
     Same(Schema),
     /// Objects whose fields fit together; each says which of them must be there.
@@ -166,7 +202,7 @@ enum Common {
     Nothing,
 }
 
-fn common(contents: &[&Schema]) -> Common {
+pub(super) fn common(contents: &[&Schema]) -> Common {
     let Some((first, rest)) = contents.split_first() else {
         return Common::Nothing;
     };

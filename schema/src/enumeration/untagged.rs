@@ -2,12 +2,18 @@
 
 use rbuilder_diagnostic::Diagnostic;
 
-use super::{Carried, Case, hoist_variant, only_of, presence_of, refuse_rules, same, value_only};
+use super::{
+    Carried, Case, check_defaults_of_others, hoist_variant, only_of, presence_of, refuse_rules, same,
+    value_only, without_others,
+};
 use crate::build::{any, int_or_string, of_type};
 use crate::{Part, Schema, SchemaType, Site};
 
 /// One way to read a value, and where it is written.
 type Alternative = (Site, Schema);
+
+/// The positions of the alternatives that reject the fields of others.
+type ClosedSites = Vec<Site>;
 
 /// The schema of variants that are tried in turn; before them, all together, those that have a tag.
 pub(super) fn any_of_these(
@@ -17,8 +23,10 @@ pub(super) fn any_of_these(
 ) -> Schema {
     let mut contents: Vec<Alternative> = Vec::with_capacity(cases.len() + 1);
     contents.extend(tagged.map(|schema| (Site::Container, schema)));
+    let mut closed = ClosedSites::new();
     for case in cases {
         let site = case.site();
+        closed.extend(case.is_closed.then_some(site));
         match case.carried {
             Some(Carried {
                 schema,
@@ -41,10 +49,10 @@ pub(super) fn any_of_these(
             }
         }
     }
-    merged(&contents, diagnostics)
+    merged(&contents, &closed, diagnostics)
 }
 
-fn merged(contents: &[Alternative], diagnostics: &mut Vec<Diagnostic<Part>>) -> Schema {
+fn merged(contents: &[Alternative], closed: &ClosedSites, diagnostics: &mut Vec<Diagnostic<Part>>) -> Schema {
     let all = |holds: &dyn Fn(&Schema) -> bool| contents.iter().all(|(_, content)| holds(content));
     let is = |schema_type| move |content: &Schema| content.schema_type == Some(schema_type);
     let is_int_or_text = |content: &Schema| {
@@ -54,8 +62,12 @@ fn merged(contents: &[Alternative], diagnostics: &mut Vec<Diagnostic<Part>>) -> 
     let Some((_, first)) = contents.first() else {
         return any();
     };
+    // A map has no fields to merge.
+    if first.additional_properties.is_some() && all(&|content| same(first, content)) {
+        return first.clone();
+    }
     if all(&is(SchemaType::Object)) {
-        return objects(contents, diagnostics);
+        return objects(contents, closed, diagnostics);
     }
     if contents
         .iter()
@@ -222,7 +234,11 @@ fn beside(schema: &mut Schema, only: &Schema) {
     }
 }
 
-fn objects(contents: &[Alternative], diagnostics: &mut Vec<Diagnostic<Part>>) -> Schema {
+fn objects(
+    contents: &[Alternative],
+    closed: &ClosedSites,
+    diagnostics: &mut Vec<Diagnostic<Part>>,
+) -> Schema {
     no_rules(contents, diagnostics);
     let mut schema = of_type(SchemaType::Object);
     for (site, content) in contents {
@@ -230,7 +246,17 @@ fn objects(contents: &[Alternative], diagnostics: &mut Vec<Diagnostic<Part>>) ->
             diagnostics.push(diagnostic.at((*site).into()));
         }
     }
-    let any_of: Vec<_> = contents.iter().map(|(_, content)| presence_of(content)).collect();
+    let mut any_of = Vec::with_capacity(contents.len());
+    for (site, content) in contents {
+        let mut alternative = presence_of(content);
+        if closed.contains(site) {
+            if let Err(diagnostic) = check_defaults_of_others(content, &schema) {
+                diagnostics.push(diagnostic.at((*site).into()));
+            }
+            alternative.not = without_others(content, &schema, None);
+        }
+        any_of.push(alternative);
+    }
     // A variant that demands nothing fits every object.
     if !any_of.contains(&Schema::default()) {
         schema.any_of = any_of;

@@ -136,6 +136,7 @@ pub fn parse_type(attrs: &[Attribute<'_>], item: TypeItem<'_>, session: &mut Ses
         markers,
         tag: tag.filter(|_| is_struct && matches!(shape, Shape::Object(_))),
         transparent: stand_in || serde.transparent,
+        denies_unknown: serde.denies_unknown.is_some(),
         shape,
     };
     Some(Type {
