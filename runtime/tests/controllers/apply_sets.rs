@@ -8,13 +8,13 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use k8s_openapi::api::rbac::v1::ClusterRole;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::client::Body;
 use kube::{Api, Client, CustomResource, ResourceExt};
 use rbuilder::fake::ApiServer;
 use rbuilder::testing::eventually;
 use rbuilder::{
-    Action, AppliedSet, ApplySet, Controller, Ctx, ObjectRef, OwnershipError, Result,
+    Action, AppliedSet, ApplySet, Controller, Ctx, DynamicKind, ObjectRef, OwnershipError, Result,
     set_controller_reference,
 };
 use serde::{Deserialize, Serialize};
@@ -31,6 +31,7 @@ on_both_servers!(
     a_kind_is_applied_after_its_crd,
     an_object_is_found_in_another_version,
     a_copy_of_an_owner_has_no_set,
+    kinds_known_at_run_time_are_owners_and_members,
 );
 
 const RECORD: &str = "rbuilder.dev/apply-set.memo";
@@ -441,6 +442,23 @@ async fn a_copy_of_an_owner_has_no_set(server: Server) {
         place.namespace
     );
     assert!(error.to_string().starts_with(&expected), "{error}");
+}
+
+async fn kinds_known_at_run_time_are_owners_and_members(server: Server) {
+    let place = Place::new(server).await;
+    place.create(memo("owner", "1")).await;
+    let memos = ApiResource::erase::<Memo>(&());
+    let memos: Api<DynamicObject> = Api::namespaced_with(place.env.client(), &place.namespace, &memos);
+    let config_maps = DynamicKind::namespaced(ApiResource::erase::<ConfigMap>(&()));
+    let dynamic = ApplySet::new().add(config_maps.object("dynamic"));
+    for (set, expected) in [(dynamic, "dynamic"), (maps(&["typed"]), "typed")] {
+        let owner = memos.get("owner").await.unwrap();
+        let applied = place.ctx().apply_set(&owner, set).await.unwrap();
+        assert!(applied.is_complete());
+        assert_eq!(place.map_names().await, [expected]);
+    }
+    let typed = place.api::<ConfigMap>().get("typed").await.unwrap();
+    assert_eq!(typed.owner_references()[0].kind, "Memo");
 }
 
 #[tokio::test]
