@@ -110,6 +110,7 @@
 //! | `logging` | yes | the log that [`Manager::new`] sets up, with tracing-subscriber; without it, install a subscriber of your own |
 //! | `http2` | no | HTTP/2 on the webhook and metrics servers |
 //! | `opentelemetry` | no | traces of reconciles, their requests and webhooks, for the tracer provider that the operator installs |
+//! | `profiling` | no | CPU profiles at `/debug/pprof/profile` of the metrics server, with `--enable-debug-endpoints`; on Linux and macOS |
 //! | `testing`, `fake`, `envtest` | no | the test kit, for `[dev-dependencies]` |
 //!
 //! # Failures and shutdown

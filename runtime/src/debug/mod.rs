@@ -4,6 +4,7 @@
 
 mod caches;
 mod log;
+mod profile;
 mod query;
 mod queues;
 mod runtime;
@@ -16,6 +17,7 @@ use serde_json::Value;
 
 use crate::cache::WatchStatus;
 use crate::metrics_server::Handlers;
+use crate::shutdown::Shutdown;
 
 use query::Query;
 pub(crate) use queues::ControllerQueue;
@@ -29,6 +31,7 @@ const INDEX: &str = "\
 /debug/runtime  tokio's workers and tasks, memory of the process
 /debug/log      level and format of the log; PUT ?log-level=debug or ?log-format=json changes them
 Each answers in JSON with ?format=json.
+/debug/pprof/profile  CPU profile for `go tool pprof`; ?seconds=30
 ";
 
 /// What the endpoints show. Controllers and caches are added when the manager starts.
@@ -36,6 +39,7 @@ Each answers in JSON with ?format=json.
 pub(crate) struct DebugState {
     queues: Mutex<Vec<ControllerQueue>>,
     watches: OnceLock<DescribeWatches>,
+    servers_stopped: OnceLock<Shutdown>,
 }
 
 type DescribeWatches = Box<dyn Fn() -> Vec<WatchStatus> + Send + Sync>;
@@ -49,6 +53,11 @@ impl DebugState {
     /// Sets the function that describes the watches of the caches.
     pub(crate) fn set_watches(&self, describe: impl Fn() -> Vec<WatchStatus> + Send + Sync + 'static) {
         let _ = self.watches.set(Box::new(describe));
+    }
+
+    /// Sets the signal that ends a profile early, so that it does not delay the end of the process.
+    pub(crate) fn set_servers_stopped(&self, stopped: Shutdown) {
+        let _ = self.servers_stopped.set(stopped);
     }
 
     fn answer_caches(&self) -> Answer {
@@ -102,6 +111,10 @@ pub(crate) fn add_endpoints(handlers: &mut Handlers, state: &Arc<DebugState>, is
         &[Method::GET, Method::PUT],
         move |method, query| log::answer(method, query, is_secure),
     );
+    let profiles = Arc::clone(state);
+    handlers.add("/debug/pprof/profile".to_owned(), move |request| {
+        profile::answer(request, profiles.servers_stopped.get().cloned())
+    });
 }
 
 /// Adds an endpoint that answers these methods; HEAD counts as GET.

@@ -38,16 +38,25 @@ fn memory() -> Value {
     let Ok(status) = std::fs::read_to_string("/proc/self/status") else {
         return Value::Null;
     };
-    let bytes = |name: &str| {
-        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
-        let kib: u64 = line.trim_end_matches("kB").trim().parse().ok()?;
-        Some(kib * 1024)
-    };
     json!({
-        "residentBytes": bytes("VmRSS:"),
-        "peakResidentBytes": bytes("VmHWM:"),
-        "anonymousBytes": bytes("RssAnon:"),
+        "residentBytes": bytes_of(&status, "VmRSS:"),
+        "peakResidentBytes": bytes_of(&status, "VmHWM:"),
+        "anonymousBytes": bytes_of(&status, "RssAnon:"),
     })
+}
+
+/// Returns the memory that the process occupies, in bytes; `None` elsewhere than on Linux.
+#[cfg(feature = "profiling")]
+pub(super) fn resident_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    bytes_of(&status, "VmRSS:")
+}
+
+/// Returns a size in `/proc/self/status`, in bytes.
+fn bytes_of(status: &str, name: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+    let kib: u64 = line.trim_end_matches("kB").trim().parse().ok()?;
+    Some(kib * 1024)
 }
 
 pub(super) fn to_text(report: &Value) -> String {

@@ -18,7 +18,7 @@
 //! | 5 | an error and a requeue are mutually exclusive | by type: `Result<Action, Error>` |
 //! | 6 | a panic is an error of its object: it is counted and retried, and other objects are not affected | `tests/guarantees/panics.rs: a_panic_is_counted_and_the_other_objects_are_reconciled`, `tests/controllers/reconciling.rs: a_panic_in_one_reconcile_leaves_the_others_alone` |
 //! | 6 | if configured, a panic stops the manager | `tests/guarantees/panics.rs: a_panic_ends_the_manager_where_that_is_asked_for` |
-//! | 7 | a reconcile that exceeds the timeout is cancelled, counted and retried | `tests/controllers/reconciling.rs: an_overlong_reconcile_is_abandoned_and_retried`, `tests/metrics.rs: metrics_are_counted_and_shown_to_those_the_cluster_lets_read` |
+//! | 7 | a reconcile that exceeds the timeout is cancelled, counted and retried | `tests/controllers/reconciling.rs: an_overlong_reconcile_is_abandoned_and_retried`, `tests/metrics/main.rs: metrics_are_counted_and_shown_to_those_the_cluster_lets_read` |
 //! | 8 | a cache that does not sync in time is an error with the last error of the watch | `tests/controllers/reconciling.rs: a_missing_crd_is_an_error_that_names_it` |
 //! | 8 | until then, the manager waits for a missing CRD | `tests/controllers/caches.rs: a_crd_may_come_after_the_operator` |
 //! | 8 | a manager can be started only once | `src/manager/mod.rs: compile_fail,E0382` |
@@ -37,7 +37,7 @@
 //! | 11 | no task, file, thread or connection is left behind, however the manager stops | `tests/leaks.rs: nothing_is_left_of_managers_that_have_ended` |
 //! | 12 | webhooks are served before caches sync, and caches are synced before the manager is ready | `tests/guarantees/starting.rs: objects_of_two_versions_that_only_the_manager_converts_do_not_keep_it_from_starting`, `tests/webhooks.rs: versions_are_converted_and_the_operator_starts_with_what_is_stored` |
 //! | 13 | metrics exist from the start, with value zero | `src/metrics/tests.rs: names_types_and_labels_are_those_of_controller_runtime_and_start_at_zero` |
-//! | 13 | a port in use is an error that names the address | `tests/metrics.rs: a_port_in_use_ends_the_start_with_the_address`, `src/server/tests.rs: an_address_that_cannot_be_bound_is_named`, `tests/process.rs: a_manager_that_cannot_start_says_why` |
+//! | 13 | a port in use is an error that names the address | `tests/metrics/main.rs: a_port_in_use_ends_the_start_with_the_address`, `src/server/tests.rs: an_address_that_cannot_be_bound_is_named`, `tests/process.rs: a_manager_that_cannot_start_says_why` |
 //! | 13 | a failing check is a 500 | `src/probes.rs: an_endpoint_runs_all_its_checks` |
 //! | 13 | liveness does not depend on caches | `tests/guarantees/starting.rs: a_manager_whose_caches_do_not_fill_is_alive_and_not_ready`, `tests/controllers/reconciling.rs: probes_tell_alive_from_ready` |
 //! | 14 | creations and changes of an object, and all changes of objects it owns, reconcile it | `tests/controllers/reconciling.rs: an_operator_keeps_what_it_owns_as_it_should_be` |

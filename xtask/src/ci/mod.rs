@@ -108,7 +108,7 @@ const STEPS: &[Step] = &[
     // Before the lints, because the tests lane goes on with their tests.
     step("examples", "the examples have no warning", Cargo, Call(steps::build_examples)),
     step("lints", "clippy has no warning", Cargo, Lines(&["cargo clippy --workspace --all-targets -- --deny warnings"])),
-    step("features", "each feature of the library compiles alone", Cargo, Call(public::check_features)),
+    step("features", "each feature of the library compiles alone, and profiles can be recorded", Cargo, Call(public::check_features)),
     step("documentation", "the documentation has no warning", Cargo, Call(steps::check_documentation)),
     step("doc-tests", "samples in the documentation compile", Cargo, Lines(&["cargo test --workspace --doc"])),
     step("minimum-rust", "the oldest Rust that Cargo.toml names is enough", Cargo, Call(public::check_minimum_rust)),

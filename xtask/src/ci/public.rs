@@ -18,6 +18,11 @@ const METADATA: [&str; 4] = ["description", "keywords", "categories", "license"]
 /// k8s-openapi are checked once for both.
 const COMPANIONS: [(&str, &str); 1] = [("rbuilder-testing", "rbuilder-runtime")];
 
+/// The test of CPU profiles. The step of the tests leaves it out, because the packages that record profiles turn on a feature of
+/// libc, with which whatever depends on libc would be compiled a second time for every other step.
+const PROFILE_TEST: &str =
+    "cargo test --quiet --workspace --features rbuilder-runtime/profiling --test metrics profile::";
+
 /// Each published package has its metadata, its licence and a README.
 pub(super) fn check_packages(context: &Context<'_>) -> Result<()> {
     let mut lacks = Vec::new();
@@ -45,8 +50,8 @@ pub(super) fn check_packages(context: &Context<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Each feature of each library compiles without the others, and the links of the library's documentation hold without
-/// any.
+/// Each feature of each library compiles without the others, the links of the library's documentation hold without any, and the
+/// test passes whose feature no other step turns on.
 pub(super) fn check_features(context: &Context<'_>) -> Result<()> {
     for package in published_packages()? {
         let name = name_of(&package)?;
@@ -76,7 +81,8 @@ pub(super) fn check_features(context: &Context<'_>) -> Result<()> {
     }
     let document =
         context.command("cargo doc --quiet --no-deps --no-default-features --package rbuilder-runtime");
-    context.run_command(document.env("RUSTDOCFLAGS", "--deny warnings"))
+    context.run_command(document.env("RUSTDOCFLAGS", "--deny warnings"))?;
+    context.run_command(context.command(PROFILE_TEST))
 }
 
 /// No dependency asks for a newer Rust than the workspace, and with that Rust, where rustup has it, all compiles.

@@ -1,26 +1,22 @@
 //! The metrics of a manager and access to them, with a real API server. Listed as ignored unless `KUBEBUILDER_ASSETS`
 //! is set.
 
-use std::path::Path;
+mod access;
+mod debug;
+#[cfg(feature = "profiling")]
+mod profile;
+
 use std::sync::Arc;
 use std::time::Duration;
 
-use k8s_openapi::api::authentication::v1::TokenRequest;
-use k8s_openapi::api::core::v1::{ConfigMap, ServiceAccount};
-use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
+use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{ObjectMeta, PostParams};
-use kube::{Api, Client, ResourceExt};
+use kube::{Api, ResourceExt};
 use rbuilder::envtest::{Environment, ReservedPort, eventually};
 use rbuilder::metrics::Counter;
 use rbuilder::{Action, Controller, Ctx, Error, Manager, ManagerArgs, Result};
-use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
-use tokio_rustls::TlsConnector;
-use tokio_rustls::rustls::crypto::ring;
-use tokio_rustls::rustls::pki_types::pem::PemObject;
-use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
-use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+
+use access::{MetricsPort, allow, certificate, token};
 
 const SOON: Duration = Duration::from_secs(20);
 
@@ -58,10 +54,13 @@ async fn metrics_are_counted_and_shown_to_those_the_cluster_lets_read(env: Envir
     }
     let (folder, certificate) = certificate();
     let reserved = ReservedPort::reserve().unwrap();
-    let port = reserved.number();
+    let port = MetricsPort {
+        number: reserved.number(),
+        certificate,
+    };
     let mut args = ManagerArgs::for_tests();
     args.watch_namespace = namespace.clone();
-    args.metrics_bind_address = format!(":{port}");
+    args.metrics_bind_address = format!(":{}", port.number);
     args.metrics_cert_path = Some(folder.path().to_owned());
     let manager = Manager::with_client("metrics.example.com", env.client(), args)
         .metrics_handler("/debug/allowed", async |_| http::Response::new("for the reader"))
@@ -83,8 +82,9 @@ async fn metrics_are_counted_and_shown_to_those_the_cluster_lets_read(env: Envir
 
     let reader = token(env.client(), &namespace, "reader").await;
     let stranger = token(env.client(), &namespace, "stranger").await;
-    let_read(env.client(), &namespace, "reader").await;
-    let get = async |path: &str, token: Option<&str>| get(port, path, &certificate, token).await;
+    let readable: (&[_], _) = (&["/metrics", "/debug/allowed"], "get");
+    allow(env.client(), &namespace, "reader", &[readable]).await;
+    let get = async |path: &str, token: Option<&str>| port.ask("GET", path, token).await;
     let scrape = async |token: Option<&str>| get("/metrics", token).await;
 
     let text = eventually(SOON, || async {
@@ -167,94 +167,4 @@ fn value(text: &str, series: &str) -> f64 {
         .lines()
         .find_map(|line| line.strip_prefix(series)?.strip_prefix(' ')?.parse().ok());
     value.unwrap_or_else(|| panic!("no {series} in {text}"))
-}
-
-/// A directory with certificate and key of `localhost`, for `--metrics-cert-path`.
-fn certificate() -> (tempfile::TempDir, CertificateDer<'static>) {
-    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let write = |name: &str, text: String| std::fs::write(Path::new(folder.path()).join(name), text).unwrap();
-    write("tls.key", made.signing_key.serialize_pem());
-    write("tls.crt", made.cert.pem());
-    let certificate = CertificateDer::from_pem_slice(made.cert.pem().as_bytes()).unwrap();
-    (folder, certificate)
-}
-
-/// Returns the token of a new service account.
-async fn token(client: Client, namespace: &str, name: &str) -> String {
-    let accounts: Api<ServiceAccount> = Api::namespaced(client, namespace);
-    let metadata = ObjectMeta {
-        name: Some(name.to_owned()),
-        ..ObjectMeta::default()
-    };
-    let account = ServiceAccount {
-        metadata,
-        ..ServiceAccount::default()
-    };
-    accounts.create(&PostParams::default(), &account).await.unwrap();
-    let asked = accounts
-        .create_token_request(name, &PostParams::default(), &TokenRequest::default())
-        .await;
-    asked.unwrap().status.unwrap().token.unwrap()
-}
-
-/// Allows a service account to read metrics, as kubebuilder's `metrics-reader` does.
-async fn let_read(client: Client, namespace: &str, name: &str) {
-    let role = format!("{namespace}-metrics-reader");
-    let rule = json!({"nonResourceURLs": ["/metrics", "/debug/allowed"], "verbs": ["get"]});
-    create::<ClusterRole>(&client, json!({"metadata": {"name": role}, "rules": [rule]})).await;
-    let binding = json!({
-        "metadata": {"name": role},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
-        "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": namespace}],
-    });
-    create::<ClusterRoleBinding>(&client, binding).await;
-}
-
-async fn create<K>(client: &Client, object: Value)
-where
-    K: kube::Resource<DynamicType = ()>
-        + serde::Serialize
-        + serde::de::DeserializeOwned
-        + Clone
-        + std::fmt::Debug,
-{
-    let object: K = serde_json::from_value(object).unwrap();
-    Api::<K>::all(client.clone())
-        .create(&PostParams::default(), &object)
-        .await
-        .unwrap();
-}
-
-/// Returns the response to a client with this token that trusts only this certificate.
-async fn get(
-    port: u16,
-    path: &str,
-    trusted: &CertificateDer<'static>,
-    token: Option<&str>,
-) -> Result<String, String> {
-    let mut roots = RootCertStore::empty();
-    roots.add(trusted.clone()).unwrap();
-    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
-    let config = config.with_safe_default_protocol_versions().unwrap();
-    let connector = TlsConnector::from(Arc::new(
-        config.with_root_certificates(roots).with_no_client_auth(),
-    ));
-    let answer = async {
-        let stream = TcpStream::connect(("127.0.0.1", port)).await?;
-        let mut stream = connector
-            .connect(ServerName::try_from("localhost").unwrap(), stream)
-            .await?;
-        let authorization = token
-            .map(|token| format!("Authorization: Bearer {token}\r\n"))
-            .unwrap_or_default();
-        let head = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close");
-        stream
-            .write_all(format!("{head}\r\n{authorization}\r\n").as_bytes())
-            .await?;
-        let mut text = String::new();
-        stream.read_to_string(&mut text).await?;
-        Ok(text)
-    };
-    answer.await.map_err(|error: std::io::Error| error.to_string())
 }

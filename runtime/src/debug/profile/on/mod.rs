@@ -1,0 +1,94 @@
+//! Recording a profile with rpprof.
+
+mod encode;
+
+use std::fs::File;
+use std::io;
+use std::time::Duration;
+
+use http::StatusCode;
+use rpprof::{ProfilerGuard, ProfilerGuardBuilder};
+use tokio::task::spawn_blocking;
+
+use super::super::{Answer, runtime};
+use super::memory;
+use crate::memory_limit;
+use crate::shutdown::Shutdown;
+
+/// Samples in a second of CPU time. It is no divisor of the periods that timers usually have, whose work would be
+/// sampled always or never.
+const FREQUENCY: i32 = 99;
+
+/// Libraries that hold locks which unwinding may need. A sample within them is dropped.
+const NOT_SAMPLED: [&str; 5] = ["libc.so", "libpthread", "libgcc", "ld-linux", "vdso"];
+
+/// Records a profile for this time, or until the servers stop.
+///
+/// # Errors
+/// The answer to send if another profile is being recorded, or if memory or a temporary file is missing.
+pub(super) async fn record(duration: Duration, stopped: Option<Shutdown>) -> Result<Vec<u8>, Answer> {
+    memory::check(memory_limit::find(), runtime::resident_bytes())?;
+    let guard = in_background(start).await?;
+    tokio::select! {
+        () = tokio::time::sleep(duration) => {}
+        // An answer now delays the end of the process less than one that is on time.
+        () = requested(stopped) => {}
+    }
+    in_background(move || finish(&guard)).await
+}
+
+async fn requested(stopped: Option<Shutdown>) {
+    match stopped {
+        Some(stopped) => stopped.requested().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Runs a function that would block a worker of tokio for too long.
+async fn in_background<T: Send + 'static>(
+    function: impl FnOnce() -> Result<T, Answer> + Send + 'static,
+) -> Result<T, Answer> {
+    let ended = spawn_blocking(function).await;
+    ended.unwrap_or_else(|error| Err(failed(&error)))
+}
+
+fn start() -> Result<ProfilerGuard<'static>, Answer> {
+    check_temporary_files()?;
+    let builder = ProfilerGuardBuilder::new()
+        .frequency(FREQUENCY)
+        .blocklist(&NOT_SAMPLED);
+    builder.build().map_err(|error| match error {
+        rpprof::Error::Running => Answer::error(StatusCode::CONFLICT, "another profile is being recorded"),
+        error => failed(&error),
+    })
+}
+
+fn finish(guard: &ProfilerGuard<'_>) -> Result<Vec<u8>, Answer> {
+    let report = guard.report().build().map_err(|error| failed(&error))?;
+    Ok(encode::encode(&report))
+}
+
+fn failed(error: &dyn std::error::Error) -> Answer {
+    Answer::error(
+        StatusCode::INTERNAL_SERVER_ERROR,
+        format!("failed to record a profile: {error}"),
+    )
+}
+
+/// rpprof writes samples to a temporary file if there are too many. It tries only once in a process to create one, so
+/// its first attempt must succeed.
+fn check_temporary_files() -> Result<(), Answer> {
+    let directory = std::env::temp_dir();
+    let path = directory.join(format!("rbuilder-profile-{}", std::process::id()));
+    let created = File::create_new(&path).and_then(|_| std::fs::remove_file(&path));
+    created.map_err(|error: io::Error| {
+        let directory = directory.display();
+        Answer::error(
+            StatusCode::SERVICE_UNAVAILABLE,
+            format!(
+                "a profile needs a temporary file, and {directory} takes none: {error}; set TMPDIR to a directory that the \
+                 process may write to, such as /dev/shm in a container"
+            ),
+        )
+    })
+}

@@ -1,0 +1,114 @@
+//! Access to the metrics server of a manager: certificates, tokens, roles and requests.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use k8s_openapi::api::authentication::v1::TokenRequest;
+use k8s_openapi::api::core::v1::ServiceAccount;
+use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
+use kube::api::{ObjectMeta, PostParams};
+use kube::{Api, Client};
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
+use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+
+/// A directory with certificate and key of `localhost`, for `--metrics-cert-path`.
+pub(crate) fn certificate() -> (tempfile::TempDir, CertificateDer<'static>) {
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: String| std::fs::write(Path::new(folder.path()).join(name), text).unwrap();
+    write("tls.key", made.signing_key.serialize_pem());
+    write("tls.crt", made.cert.pem());
+    let certificate = CertificateDer::from_pem_slice(made.cert.pem().as_bytes()).unwrap();
+    (folder, certificate)
+}
+
+/// Returns the token of a new service account.
+pub(crate) async fn token(client: Client, namespace: &str, name: &str) -> String {
+    let accounts: Api<ServiceAccount> = Api::namespaced(client, namespace);
+    let metadata = ObjectMeta {
+        name: Some(name.to_owned()),
+        ..ObjectMeta::default()
+    };
+    let account = ServiceAccount {
+        metadata,
+        ..ServiceAccount::default()
+    };
+    accounts.create(&PostParams::default(), &account).await.unwrap();
+    let asked = accounts
+        .create_token_request(name, &PostParams::default(), &TokenRequest::default())
+        .await;
+    asked.unwrap().status.unwrap().token.unwrap()
+}
+
+/// Allows a service account requests to these paths: pairs of paths and a verb.
+pub(crate) async fn allow(client: Client, namespace: &str, name: &str, rules: &[(&[&str], &str)]) {
+    let role = format!("{namespace}-{name}");
+    let rules = rules
+        .iter()
+        .map(|(paths, verb)| json!({"nonResourceURLs": paths, "verbs": [verb]}));
+    let rules: Vec<_> = rules.collect();
+    create::<ClusterRole>(&client, json!({"metadata": {"name": role}, "rules": rules})).await;
+    let binding = json!({
+        "metadata": {"name": role},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
+        "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": namespace}],
+    });
+    create::<ClusterRoleBinding>(&client, binding).await;
+}
+
+async fn create<K>(client: &Client, object: Value)
+where
+    K: kube::Resource<DynamicType = ()>
+        + serde::Serialize
+        + serde::de::DeserializeOwned
+        + Clone
+        + std::fmt::Debug,
+{
+    let object: K = serde_json::from_value(object).unwrap();
+    Api::<K>::all(client.clone())
+        .create(&PostParams::default(), &object)
+        .await
+        .unwrap();
+}
+
+/// A metrics server that serves HTTPS on a port of this machine.
+pub(crate) struct MetricsPort {
+    pub(crate) number: u16,
+    pub(crate) certificate: CertificateDer<'static>,
+}
+
+impl MetricsPort {
+    /// Returns the response to a client with this token that trusts only the certificate of the server.
+    pub(crate) async fn ask(&self, method: &str, path: &str, token: Option<&str>) -> Result<String, String> {
+        let mut roots = RootCertStore::empty();
+        roots.add(self.certificate.clone()).unwrap();
+        let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
+        let config = config.with_safe_default_protocol_versions().unwrap();
+        let connector = TlsConnector::from(Arc::new(
+            config.with_root_certificates(roots).with_no_client_auth(),
+        ));
+        let answer = async {
+            let stream = TcpStream::connect(("127.0.0.1", self.number)).await?;
+            let mut stream = connector
+                .connect(ServerName::try_from("localhost").unwrap(), stream)
+                .await?;
+            let authorization = token
+                .map(|token| format!("Authorization: Bearer {token}\r\n"))
+                .unwrap_or_default();
+            let head = format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close");
+            stream
+                .write_all(format!("{head}\r\n{authorization}\r\n").as_bytes())
+                .await?;
+            let mut text = String::new();
+            stream.read_to_string(&mut text).await?;
+            Ok(text)
+        };
+        answer.await.map_err(|error: std::io::Error| error.to_string())
+    }
+}

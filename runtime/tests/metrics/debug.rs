@@ -1,0 +1,130 @@
+//! Who may use `/debug`: the API server decides for each path and verb.
+
+use rbuilder::envtest::{Environment, ReservedPort, eventually};
+use rbuilder::{Manager, ManagerArgs};
+
+use crate::SOON;
+use crate::access::{MetricsPort, allow, certificate, token};
+
+/// Paths of `/debug`, with the status for those who may use them. The invalid duration shows that the profile would
+/// start, without the time that one takes.
+const PATHS: [(&str, u16); 7] = [
+    ("/debug", 200),
+    ("/debug/", 200),
+    ("/debug/queues", 200),
+    ("/debug/caches", 200),
+    ("/debug/runtime", 200),
+    ("/debug/log", 200),
+    ("/debug/pprof/profile?seconds=0", 400),
+];
+
+/// The status of an answer.
+fn status(answer: &str) -> u16 {
+    let code = answer.strip_prefix("HTTP/1.1 ").and_then(|rest| rest.get(..3));
+    code.and_then(|code| code.parse().ok())
+        .unwrap_or_else(|| panic!("no status in {answer}"))
+}
+
+fn body(answer: &str) -> &str {
+    answer
+        .split_once("\r\n\r\n")
+        .map(|(_, body)| body)
+        .unwrap_or_default()
+}
+
+#[rbuilder::envtest::test]
+async fn debug_endpoints_answer_those_whom_the_cluster_allows(env: Environment) {
+    let namespace = env.namespace("debug").await.unwrap();
+    let (folder, certificate) = certificate();
+    let reserved = ReservedPort::reserve().unwrap();
+    let port = MetricsPort {
+        number: reserved.number(),
+        certificate,
+    };
+    let args = ManagerArgs {
+        // The log that `Manager::new` sets up is the one that `/debug/log` changes.
+        kubeconfig: Some(env.kubeconfig_path().to_owned()),
+        watch_namespace: namespace.clone(),
+        metrics_bind_address: format!(":{}", port.number),
+        metrics_cert_path: Some(folder.path().to_owned()),
+        enable_debug_endpoints: true,
+        ..ManagerArgs::for_tests()
+    };
+    let manager = Manager::new("debug.example.com", args).await.unwrap();
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let running = tokio::spawn(manager.start_until(async {
+        let _ = stopped.await;
+    }));
+    let [stranger, reader, operator] = ["stranger", "reader", "operator"];
+    let tokens = [
+        token(env.client(), &namespace, stranger).await,
+        token(env.client(), &namespace, reader).await,
+        token(env.client(), &namespace, operator).await,
+    ];
+    let [stranger_token, reader_token, operator_token] = &tokens;
+    // `/debug/*` does not include `/debug`.
+    let read: (&[_], _) = (&["/debug", "/debug/*"], "get");
+    allow(env.client(), &namespace, reader, &[read]).await;
+    allow(
+        env.client(),
+        &namespace,
+        operator,
+        &[read, (&["/debug/log"], "put")],
+    )
+    .await;
+    // The API server knows a new role a moment later, and a refusal is cached for half a minute.
+    eventually(SOON, || async { is_known(&env, &namespace, operator).await }).await;
+
+    for (path, allowed) in PATHS {
+        for (token, expected) in [
+            (None, 401),
+            (Some("forged"), 401),
+            (Some(&**stranger_token), 403),
+            (Some(&**reader_token), allowed),
+        ] {
+            let answer = eventually(SOON, || port.ask("GET", path, token)).await;
+            assert_eq!(status(&answer), expected, "{path}: {answer}");
+            let refused = matches!(expected, 401 | 403);
+            assert!(!refused || body(&answer).lines().count() == 1, "{path}: {answer}");
+        }
+    }
+    let change = "/debug/log?log-level=debug";
+    let user = |name| format!("user `system:serviceaccount:{namespace}:{name}` cannot put path /debug/log\n");
+    for (token, expected, text) in [
+        (None, 401, "expected a valid bearer token\n".to_owned()),
+        (Some(&**stranger_token), 403, user(stranger)),
+        (Some(&**reader_token), 403, user(reader)),
+    ] {
+        let answer = port.ask("PUT", change, token).await.unwrap();
+        assert_eq!((status(&answer), body(&answer)), (expected, &*text));
+    }
+    let level = async || port.ask("GET", "/debug/log", Some(reader_token)).await.unwrap();
+    assert!(
+        body(&level().await).starts_with("level info"),
+        "{}",
+        level().await
+    );
+    let changed = port.ask("PUT", change, Some(operator_token)).await.unwrap();
+    assert_eq!(
+        (status(&changed), body(&changed)),
+        (200, "level debug\nformat text\n")
+    );
+    assert_eq!(body(&level().await), "level debug\nformat text\n");
+
+    stop.send(()).unwrap();
+    running.await.unwrap().unwrap();
+}
+
+/// Returns whether the API server allows the last of the roles.
+async fn is_known(env: &Environment, namespace: &str, name: &str) -> bool {
+    use k8s_openapi::api::authorization::v1::SubjectAccessReview;
+
+    let review = serde_json::json!({ "spec": {
+        "user": format!("system:serviceaccount:{namespace}:{name}"),
+        "nonResourceAttributes": { "path": "/debug/log", "verb": "put" },
+    }});
+    let review: SubjectAccessReview = serde_json::from_value(review).unwrap();
+    let reviews = kube::Api::<SubjectAccessReview>::all(env.client());
+    let answer = reviews.create(&kube::api::PostParams::default(), &review).await;
+    answer.unwrap().status.is_some_and(|status| status.allowed)
+}
