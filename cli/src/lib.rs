@@ -21,6 +21,7 @@ mod grafana;
 mod hash;
 pub mod library;
 mod line_ends;
+pub mod peers;
 pub mod plan;
 mod posix;
 mod programs;
@@ -37,7 +38,7 @@ use clap::error::ErrorKind;
 
 use crate::commands::SourceErrors;
 use crate::flags::{Cli, Output};
-use crate::shell::Shell;
+use crate::shell::{Shell, Verbosity};
 
 /// Runs a command line whose first argument is the name of the program. Returns the exit code: 0 for success, 1 if the
 /// command failed or `--check` found a difference, 2 if the command line is invalid.
@@ -46,23 +47,20 @@ where
     I: IntoIterator<Item = T>,
     T: Into<OsString> + Clone,
 {
-    let cli = match parse(arguments) {
+    let arguments: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
+    shell.set_color(flags::color_in(&arguments));
+    let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
-        Err(error) => {
-            let text = error.render();
-            let text = if shell.color() {
-                text.ansi().to_string()
-            } else {
-                text.to_string()
-            };
-            if error.use_stderr() {
-                shell.note(&text);
-            } else {
-                shell.out(&text);
-            }
-            return shell.finish(u8::try_from(error.exit_code()).unwrap_or(2));
+        Err(mut error) => {
+            peers::replace_tip(&mut error, &arguments);
+            return show_unparsed(&error, &arguments, shell);
         }
     };
+    shell.set_verbosity(match (cli.quiet, cli.verbose) {
+        (true, _) => Verbosity::Quiet,
+        (_, true) => Verbosity::Verbose,
+        _ => Verbosity::Normal,
+    });
     let (output, command) = (cli.command.output(), cli.command.name());
     let code = match commands::run(cli, shell) {
         Ok(code) => code,
@@ -74,22 +72,24 @@ where
     shell.finish(code)
 }
 
-/// Parses a command line. Its help has examples.
-fn parse<I, T>(arguments: I) -> Result<Cli, clap::Error>
-where
-    I: IntoIterator<Item = T>,
-    T: Into<OsString> + Clone,
-{
-    let arguments: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
-    let parsed = Cli::try_parse_from(&arguments);
-    match parsed {
-        // Only help has the examples, so that no other command pays for them.
-        Err(error) if error.kind() == ErrorKind::DisplayHelp => {
-            let shown = flags::command().try_get_matches_from(arguments);
-            Err(shown.err().unwrap_or(error))
-        }
-        parsed => parsed,
+/// Prints the help that was asked for, with examples, or the error of a command line, and returns the exit code.
+fn show_unparsed(error: &clap::Error, arguments: &[OsString], shell: &mut Shell) -> u8 {
+    let text = error.render();
+    let mut text = match shell.color() {
+        true => text.ansi().to_string(),
+        false => text.to_string(),
+    };
+    // Not as a part of clap's help, which would break their lines at the width of the terminal.
+    if error.kind() == ErrorKind::DisplayHelp
+        && let Some(examples) = flags::find_examples(&peers::find_command_path(arguments))
+    {
+        text.push_str(&format!("\n{examples}\n"));
     }
+    match error.use_stderr() {
+        true => shell.note(&text),
+        false => shell.out(&text),
+    }
+    shell.finish(u8::try_from(error.exit_code()).unwrap_or(2))
 }
 
 /// Prints the error of a failed command in the requested format.

@@ -3,10 +3,11 @@
 #![allow(clippy::disallowed_methods)] // this is the module that prints
 
 use std::borrow::Cow;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io::{ErrorKind, IsTerminal, Write};
 
 use crate::color::color_sequence;
+use crate::flags::Color;
 use crate::plan::{Plan, render_summary};
 use crate::report;
 use crate::tree::Viewpoint;
@@ -19,6 +20,7 @@ pub struct Shell {
     out: Box<dyn Write + Send>,
     err: Box<dyn Write + Send>,
     color: bool,
+    verbosity: Verbosity,
     interactive: bool,
     /// True if messages go to standard output, and all other output to standard error.
     for_messages: bool,
@@ -32,24 +34,33 @@ pub struct Shell {
     viewpoint: Option<Viewpoint>,
 }
 
+/// How much a command prints besides its result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Verbosity {
+    /// Errors and warnings.
+    Quiet,
+    /// Also what the command does and what to do next.
+    Normal,
+    /// Also calls of other programs, and files that stay as they are.
+    Verbose,
+}
+
 impl Shell {
-    /// Creates a shell with standard output and standard error. Uses color only on a terminal, and not if `NO_COLOR` is
-    /// set.
+    /// Creates a shell with standard output and standard error. Uses color only on a terminal, unless a variable of the
+    /// environment says otherwise: see [`wants_color`].
     pub fn standard() -> Shell {
         // CI systems set this, and some provide a terminal although nobody can answer.
         let in_pipeline = std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false");
-        let asked_plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let terminals = (std::io::stdout().is_terminal(), std::io::stderr().is_terminal());
         Shell {
-            color: !asked_plain
-                && shows_color(std::env::var_os("TERM").as_deref())
-                && std::io::stdout().is_terminal()
-                && std::io::stderr().is_terminal(),
+            color: wants_color(&|name| std::env::var_os(name), terminals.0 && terminals.1),
+            verbosity: Verbosity::Normal,
             interactive: !in_pipeline && std::io::stdin().is_terminal() && std::io::stdout().is_terminal(),
             out: standard_output(),
             err: standard_error(),
             for_messages: false,
             json: false,
-            terminals: (std::io::stdout().is_terminal(), std::io::stderr().is_terminal()),
+            terminals,
             lost: None,
             viewpoint: None,
         }
@@ -61,6 +72,7 @@ impl Shell {
             out,
             err,
             color: false,
+            verbosity: Verbosity::Normal,
             interactive: false,
             for_messages: false,
             json: false,
@@ -73,6 +85,20 @@ impl Shell {
     /// Returns whether to use color.
     pub fn color(&self) -> bool {
         self.color
+    }
+
+    /// Uses color from now on as `--color` says.
+    pub(crate) fn set_color(&mut self, color: Color) {
+        self.color = match color {
+            Color::Auto => self.color,
+            Color::Always => true,
+            Color::Never => false,
+        };
+    }
+
+    /// Prints more or less from now on.
+    pub(crate) fn set_verbosity(&mut self, verbosity: Verbosity) {
+        self.verbosity = verbosity;
     }
 
     /// Prints messages as JSON from now on; with `on_output` to standard output, and the result to standard error.
@@ -103,17 +129,40 @@ impl Shell {
         self.out(&text);
     }
 
-    /// Prints a note to standard error.
+    /// Prints a note to standard error, unless the command is to be quiet.
     pub fn note(&mut self, text: &str) {
+        if self.verbosity > Verbosity::Quiet {
+            self.note_always(text);
+        }
+    }
+
+    /// Prints a detail to standard error, if the command is to be verbose.
+    pub(crate) fn detail(&mut self, text: &str) {
+        if self.verbosity == Verbosity::Verbose {
+            self.note_always(text);
+        }
+    }
+
+    /// Prints to standard error what is never left out: errors, warnings and questions.
+    pub(crate) fn note_always(&mut self, text: &str) {
         let text = self.relative(text);
         self.write(false, &text);
     }
 
     /// Prints what a command has changed, one line per file, to standard output or to standard error.
     pub(crate) fn summary(&mut self, plan: &Plan, is_result: bool) {
+        if self.verbosity == Verbosity::Quiet {
+            return;
+        }
         let viewpoint = self.viewpoint.as_ref();
         let show = |path: &str| viewpoint.map_or_else(|| path.to_owned(), |from| from.show_path(path));
-        let text = render_summary(plan, &show);
+        let mut text = render_summary(plan, &show);
+        if self.verbosity == Verbosity::Verbose && !plan.is_empty() {
+            text.extend(
+                plan.unchanged()
+                    .map(|path| format!("{:>9} {}\n", "unchanged", show(path))),
+            );
+        }
         self.write(is_result && !self.for_messages, &text);
     }
 
@@ -131,7 +180,7 @@ impl Shell {
             return self.message(&report::message_to_json_line("warning", text));
         }
         let word = self.paint("1;33", "warning");
-        self.note(&format!("{word}: {text}\n"));
+        self.note_always(&format!("{word}: {text}\n"));
     }
 
     /// Prints an error with its causes.
@@ -141,7 +190,7 @@ impl Shell {
             return self.message(&report::message_to_json_line("error", &text));
         }
         let word = self.paint("1;31", "error");
-        self.note(&format!("{word}: {text}\n"));
+        self.note_always(&format!("{word}: {text}\n"));
     }
 
     /// Returns the final exit code of a command, which is not 0 if a write failed.
@@ -202,7 +251,7 @@ impl Shell {
             return default;
         }
         loop {
-            self.note(&format!("{question} [{}] ", if default { "Y/n" } else { "y/N" }));
+            self.note_always(&format!("{question} [{}] ", if default { "Y/n" } else { "y/N" }));
             let mut answer = String::new();
             if !matches!(std::io::stdin().read_line(&mut answer), Ok(1..)) {
                 return default;
@@ -211,7 +260,7 @@ impl Shell {
                 "" => return default,
                 "y" | "yes" => return true,
                 "n" | "no" => return false,
-                _ => self.note("Please answer yes or no.\n"),
+                _ => self.note_always("Please answer yes or no.\n"),
             }
         }
     }
@@ -256,6 +305,17 @@ fn harmless(text: &str) -> Cow<'_, str> {
     }
     shown.push_str(rest);
     Cow::Owned(shown)
+}
+
+/// Returns whether to use color, by the variables that programs have agreed on: `NO_COLOR` forbids it, `CLICOLOR_FORCE` asks
+/// for it also in files and pipes, and `CLICOLOR=0` forbids it on terminals.
+fn wants_color(variable: &dyn Fn(&str) -> Option<OsString>, on_terminals: bool) -> bool {
+    let is_set = |name: &str| variable(name).is_some_and(|value| !value.is_empty() && value != "0");
+    if variable("NO_COLOR").is_some_and(|value| !value.is_empty()) {
+        return false;
+    }
+    let refused = variable("CLICOLOR").is_some_and(|value| value == "0");
+    is_set("CLICOLOR_FORCE") || (on_terminals && !refused && shows_color(variable("TERM").as_deref()))
 }
 
 /// Returns whether a terminal type supports color. As in other programs, an unset type does not.
@@ -313,6 +373,32 @@ mod tests {
             ("a\u{202e}b", "a\\u{202e}b"),
         ] {
             assert_eq!(harmless(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn variables_of_color() {
+        const XTERM: (&str, &str) = ("TERM", "xterm");
+        for (variables, on_terminals, expected) in [
+            (&[XTERM][..], true, true),
+            (&[XTERM], false, false),
+            (&[XTERM, ("NO_COLOR", "1")], true, false),
+            (&[XTERM, ("NO_COLOR", "")], true, true),
+            (&[XTERM, ("CLICOLOR", "0")], true, false),
+            (&[XTERM, ("CLICOLOR", "1")], false, false),
+            (&[("CLICOLOR_FORCE", "1")], false, true),
+            (&[("CLICOLOR_FORCE", "0")], false, false),
+            (&[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")], false, false),
+        ] {
+            let variable = |name: &str| {
+                let found = variables.iter().find(|(own, _)| *own == name);
+                found.map(|(_, value)| OsString::from(value))
+            };
+            assert_eq!(
+                wants_color(&variable, on_terminals),
+                expected,
+                "{variables:?} {on_terminals}"
+            );
         }
     }
 

@@ -483,18 +483,103 @@ fn links_are_not_written_through() {
     assert_eq!(outside.tree().len(), 1);
 }
 
+#[cfg(unix)]
 #[test]
-fn files_have_the_usual_mode() {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        let folder = project();
-        let mode = std::fs::metadata(folder.path().join("Makefile"))
-            .expect("it is there")
-            .permissions()
-            .mode();
-        assert_eq!(mode & 0o777, 0o644);
+fn modes_of_new_files_follow_the_umask() {
+    use std::os::unix::fs::PermissionsExt;
+    for (umask, expected) in [("022", 0o644), ("077", 0o600), ("002", 0o664)] {
+        let folder = Folder::new();
+        let script = format!(
+            "umask {umask} && exec \"$0\" init --domain example.com --project-name shop --library path"
+        );
+        let status = std::process::Command::new("/bin/sh")
+            .args(["-c", &script, env!("CARGO_BIN_EXE_rbuilder")])
+            .current_dir(folder.path())
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::null())
+            .status();
+        assert!(status.expect("sh").success(), "{umask}");
+        for file in ["Makefile", "PROJECT", "src/main.rs"] {
+            let found = std::fs::metadata(folder.path().join(file)).expect(file);
+            assert_eq!(
+                found.permissions().mode() & 0o777,
+                expected,
+                "{file} with umask {umask}"
+            );
+        }
     }
+}
+
+#[test]
+fn quiet_commands_print_warnings_and_results_only() {
+    let folder = Folder::new();
+    let ran = folder.run(&format!("{INIT} --quiet")).ok();
+    assert_eq!(ran.out, "");
+    assert!(
+        ran.err.starts_with("warning: ") && !ran.err.contains("Next"),
+        "{}",
+        ran.err
+    );
+    let ran = folder.run("manifests --check --quiet").ok();
+    assert_eq!((ran.out.as_str(), ran.err.as_str()), ("", ""));
+    let ran = folder.run("create api --quiet --version v1 --kind shop");
+    assert!(ran.err.starts_with("error: "), "{}", ran.err);
+    let ran = folder.run(&format!("{API} --quiet --dry-run")).ok();
+    assert!(ran.out.starts_with("--- a/src/"), "{}", ran.out);
+    assert_eq!(ran.err, "");
+    assert_eq!(folder.run("version --quiet --verbose").code, 2);
+}
+
+#[test]
+fn verbose_commands_list_what_stays_as_it_is() {
+    let folder = project();
+    let ran = folder.run(&format!("{API} --verbose")).ok();
+    assert!(ran.out.contains("\nunchanged "), "{}", ran.out);
+    assert!(!project().run(API).ok().out.contains("\nunchanged "));
+}
+
+#[test]
+fn color_is_a_choice() {
+    let folder = Folder::new();
+    for (line, has_color) in [
+        ("--color=always create api --version v1 --kind shop", true),
+        ("create api --version v1 --kind shop --color always", true),
+        ("--color=never create api --version v1 --kind shop", false),
+        ("create api --version v1 --kind shop", false),
+        ("--color=always crate", true),
+        ("crate", false),
+        ("--color=always --help", true),
+    ] {
+        let ran = folder.run(line);
+        let text = format!("{}{}", ran.out, ran.err);
+        assert_eq!(text.contains('\u{1b}'), has_color, "{line}: {text}");
+    }
+}
+
+#[test]
+fn version_names_the_commit() {
+    let out = Folder::new().run("version").ok().out;
+    assert!(out.lines().any(|line| line.starts_with("commit ")), "{out}");
+}
+
+#[test]
+fn dry_runs_begin_with_the_list_of_files_and_the_code() {
+    let folder = Folder::new();
+    let ran = folder.run(&format!("{INIT} --dry-run")).ok();
+    let (list, _) = ran.err.split_once("dry run: ").unwrap_or_default();
+    assert!(list.contains("   create src/main.rs\n"), "{}", ran.err);
+    assert!(
+        ran.err.ends_with("dry run: no files were written\n"),
+        "{}",
+        ran.err
+    );
+    let files = ran.out.lines().filter_map(|line| line.strip_prefix("+++ b/"));
+    let files: Vec<&str> = files.collect();
+    assert!(files[0].starts_with("src/"), "{files:?}");
+    assert!(
+        files.last().is_some_and(|file| file.starts_with('.')),
+        "{files:?}"
+    );
 }
 
 #[test]

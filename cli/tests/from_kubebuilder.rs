@@ -11,6 +11,9 @@ use clap::Command;
 /// Flags that are not of the command: those of the manager, of kubebuilder's spelling and of other programs.
 const FLAGS_OF_OTHERS: &[&str] = &["--help"];
 
+/// Programs whose command lines the page has.
+const PROGRAMS_OF_OTHERS: &[&str] = &["docker", "helm", "operator-sdk", "opm"];
+
 fn read(path: &str) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"))
         .parent()
@@ -84,7 +87,11 @@ fn the_commands_and_flags_that_the_page_names_exist() {
     let mut seen = 0;
     let mut problems = Vec::new();
     for (heading, text) in counterparts(&read("docs/from-kubebuilder.md")) {
-        for span in code_spans(&text) {
+        let is_of_other = |span: &&str| {
+            let program = span.split(' ').next().unwrap_or_default();
+            PROGRAMS_OF_OTHERS.contains(&program)
+        };
+        for span in code_spans(&text).filter(|span| !is_of_other(span)) {
             let is_command = span.starts_with("rbuilder ");
             let command = match is_command.then(|| find_command(&root, span)) {
                 Some(Ok(command)) => Some(command),
@@ -156,4 +163,34 @@ fn every_row_has_a_counterpart_or_a_reason() {
         );
         assert!(!text.is_empty(), "{heading}");
     }
+}
+
+/// Replaces the table below a heading of the page.
+fn with_table(page: &str, table: rbuilder_cli::peers::Table) -> String {
+    let heading = format!("## {}\n", table.heading);
+    let start = page.find(&heading).expect(table.heading);
+    let start = start + page[start..].find("\n| ").expect(table.heading) + 1;
+    let end = start + page[start..].find("\n\n").expect(table.heading) + 1;
+    format!("{}{}{}", &page[..start], table.to_markdown(), &page[end..])
+}
+
+#[test]
+fn the_tables_of_the_page_are_those_of_the_command() {
+    use rbuilder_cli::peers::{COMMANDS, FLAGS, PLUGINS};
+    let path = "docs/from-kubebuilder.md";
+    let page = read(path);
+    let expected = [COMMANDS, FLAGS, PLUGINS]
+        .into_iter()
+        .fold(page.clone(), |page, table| with_table(&page, table));
+    if std::env::var_os("SNAPSHOTS").is_some_and(|value| value == "overwrite") {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .parent()
+            .expect("the checkout");
+        std::fs::write(root.join(path), expected).expect(path);
+        return;
+    }
+    assert!(
+        page == expected,
+        "{path} is not up to date: run `SNAPSHOTS=overwrite cargo test -p rbuilder-cli --test suite from_kubebuilder`"
+    );
 }

@@ -193,9 +193,10 @@ impl Kubectl {
     /// # Errors
     /// Fails if kubectl does, after its errors have been printed.
     pub(crate) fn run(&self, arguments: &[&str], input: &str, shell: &mut Shell) -> Result<()> {
+        shell.detail(&format!("kubectl {}\n", arguments.join(" ")));
         let output = self.start(&self.target, arguments, input)?;
         shell.out(&String::from_utf8_lossy(&output.stdout));
-        shell.note(&String::from_utf8_lossy(&output.stderr));
+        shell.note_always(&String::from_utf8_lossy(&output.stderr));
         match output.status.success() {
             true => Ok(()),
             false => bail!("`kubectl {}` failed", arguments.join(" ")),

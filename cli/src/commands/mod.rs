@@ -334,9 +334,9 @@ fn show_outcome(command: &str, outcome: &Outcome, flags: PlanFlags, shell: &mut 
     }
     shell.message(warnings);
     if flags.dry_run && !plan.is_empty() {
+        shell.summary(plan, false);
         shell.diff(&render_diff(plan));
         shell.note("dry run: no files were written\n");
-        shell.summary(plan, false);
     } else {
         shell.summary(plan, true);
         if !plan.is_empty() {

@@ -1,4 +1,4 @@
-//! `rbuilder version`: prints the versions of rbuilder, kube and Kubernetes.
+//! `rbuilder version`: prints the versions of rbuilder, kube and Kubernetes, and the commit that rbuilder was built from.
 
 use anyhow::Result;
 use rbuilder_generator::versions;
@@ -6,8 +6,13 @@ use rbuilder_generator::versions;
 use crate::shell::Shell;
 
 pub(super) fn run(shell: &mut Shell) -> Result<u8> {
+    // The build script leaves it empty without git, and in debug builds, which change without a commit.
+    let commit = match env!("RBUILDER_COMMIT") {
+        "" => "unknown",
+        commit => commit,
+    };
     shell.out(&format!(
-        "rbuilder {}\nkube {}\nKubernetes {}\n",
+        "rbuilder {}\ncommit {commit}\nkube {}\nKubernetes {}\n",
         env!("CARGO_PKG_VERSION"),
         versions::KUBE,
         versions::KUBERNETES

@@ -133,6 +133,9 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     ("version", &[
         ("Print the version", "rbuilder version"),
     ]),
+    ("man", &[
+        ("Read the manual page of a command", "rbuilder man create api | man --local-file -"),
+    ]),
 ];
 
 /// Returns the command line with the examples.
@@ -150,6 +153,12 @@ fn add_examples(command: Command, path: &[&str], examples: &[(&str, &str)]) -> C
         [word, ..] if command.find_subcommand(word).is_none() => command,
         [word, rest @ ..] => command.mut_subcommand(word, |inner| add_examples(inner, rest, examples)),
     }
+}
+
+/// Returns the examples of a command for the end of its help; none for commands that have subcommands.
+pub(crate) fn find_examples(path: &str) -> Option<String> {
+    let (_, examples) = EXAMPLES.iter().find(|(command, _)| *command == path)?;
+    Some(render_examples(examples))
 }
 
 fn render_examples(examples: &[(&str, &str)]) -> String {
@@ -190,7 +199,7 @@ mod tests {
     /// Returns the words of the command line in a line of a shell.
     fn words(line: &str) -> Vec<String> {
         let (_, line) = line.split_once("$(").unwrap_or(("", line));
-        let line = line.split([')', '>']).next().unwrap_or(line);
+        let line = line.split([')', '>', '|']).next().unwrap_or(line);
         let words = line.split_whitespace();
         words.map(|word| word.trim_matches('\'').to_owned()).collect()
     }

@@ -19,6 +19,7 @@ mod update;
 #[cfg(not(feature = "control-plane"))]
 mod without_control_plane;
 
+use std::ffi::OsString;
 use std::num::{NonZeroU16, NonZeroU32};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -40,6 +41,7 @@ pub use edit::{EditFlags, Feature, SettingFlags};
 pub use envtest::{
     Envtest, IndexFlags, InstallFlags, ListFlags, PathFlags, RemoveFlags, Selector, StoreFlags,
 };
+pub(crate) use examples::find_examples;
 pub use examples::{EXAMPLES, command};
 pub use import::ImportFlags;
 pub use library::{InitLibraryFlags, LibraryFlags, LibraryForm, LibrarySource};
@@ -68,6 +70,15 @@ pub struct Cli {
         default_value = "."
     )]
     pub dir: PathBuf,
+    /// When to use color
+    #[arg(long, global = true, value_enum, default_value = "auto", value_name = "WHEN")]
+    pub color: Color,
+    /// Print only errors, warnings and results
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// Also print calls of kubectl, and files that stay as they are
+    #[arg(short, long, global = true)]
+    pub verbose: bool,
     /// The command to run.
     #[command(subcommand)]
     pub command: Command,
@@ -133,7 +144,6 @@ pub enum Command {
     /// Print the version information
     Version,
     /// Print the manual page of a command
-    #[command(hide = true)]
     Man {
         /// Command, as typed: `create api`
         command: Vec<String>,
@@ -213,6 +223,32 @@ impl Command {
             Command::Envtest(envtest) => envtest.output(),
         }
     }
+}
+
+/// When to use color.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// On terminals, unless `NO_COLOR` is set
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// Returns the value of `--color` in a command line that is not parsed yet: errors of parsing have color too.
+pub(crate) fn color_in(arguments: &[OsString]) -> Color {
+    let words = arguments.iter().skip(1).take_while(|word| *word != "--");
+    let words: Vec<&str> = words.filter_map(|word| word.to_str()).collect();
+    let value = words
+        .iter()
+        .enumerate()
+        .find_map(|(place, word)| match word.strip_prefix("--color")? {
+            "" => words.get(place + 1).copied(),
+            value => value.strip_prefix('='),
+        });
+    let parsed = value.and_then(|value| Color::from_str(value, false).ok());
+    parsed.unwrap_or(Color::Auto)
 }
 
 /// A subcommand of `create`.

@@ -247,9 +247,8 @@ fn stage(root: &Folder, plan: &Plan, record: &Record, steps: &mut Steps) -> Resu
                 .with_context(|| cannot_message("access", &entry.path))?;
             let mode = match (change, plan.moved_from(&entry.path)) {
                 (_, Some(from)) => mode_of(root, from)?,
-                // New files are readable by everyone, regardless of the umask.
-                (Change::Create { .. }, None) => NEW_MODE,
-                _ => there.map_or(NEW_MODE, |status| status.mode),
+                (Change::Create { .. }, None) => None,
+                _ => there.map(|status| status.mode),
             };
             let mut inodes = Inodes::default();
             if let Some(after) = change.after() {
@@ -270,16 +269,13 @@ fn stage(root: &Folder, plan: &Plan, record: &Record, steps: &mut Steps) -> Resu
         .collect()
 }
 
-/// Mode of new files.
-const NEW_MODE: u32 = 0o644;
-
-/// Returns the mode of a file that moves.
-fn mode_of(root: &Folder, path: &str) -> Result<u32> {
+/// Returns the mode of a file that moves; nothing if it does not exist.
+fn mode_of(root: &Folder, path: &str) -> Result<Option<u32>> {
     let (folder, name) = reach(root, path)?;
     let status = folder
         .look(name)
         .with_context(|| cannot_message("access", path))?;
-    Ok(status.map_or(NEW_MODE, |status| status.mode))
+    Ok(status.map(|status| status.mode))
 }
 
 fn rename(root: &Folder, record: &Record, steps: &mut Steps) -> Result<()> {
@@ -350,12 +346,14 @@ impl Steps {
     }
 }
 
-/// Creates a file and waits until it is on disk; returns its inode.
-fn write_synced(folder: &Folder, name: &str, bytes: &[u8], mode: u32) -> Result<u64> {
+/// Creates a file and waits until it is on disk; returns its inode. Without a mode, the umask decides, as for other programs.
+fn write_synced(folder: &Folder, name: &str, bytes: &[u8], mode: Option<u32>) -> Result<u64> {
     let context = || cannot_message("write", name);
     let mut file = folder.create_file(name).with_context(context)?;
+    if let Some(mode) = mode {
+        set_mode(&file, mode).with_context(context)?;
+    }
     file.write_all(bytes).with_context(context)?;
-    set_mode(&file, mode).with_context(context)?;
     file.sync_all().with_context(context)?;
     Ok(status_of(&file).with_context(context)?.inode)
 }

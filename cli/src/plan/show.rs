@@ -24,10 +24,25 @@ fn shown_changes(plan: &Plan) -> impl Iterator<Item = (&String, &Change)> {
     changes.filter(|(path, _)| !plan.moves_away(path))
 }
 
-/// Returns the plan as a unified diff for `git apply` and `patch -p1`.
+/// Returns the place of a file in a diff: the code first, then the manifests, and at last the files that tools keep.
+fn rank(path: &str) -> u8 {
+    let is_hidden = path.split('/').any(|part| part.starts_with('.'));
+    match path {
+        _ if is_hidden => 4,
+        _ if path.starts_with("src/") || path.contains("/src/") => 0,
+        _ if path.starts_with("tests/") || path.contains("/tests/") => 1,
+        _ if path.starts_with("config/") || path.contains("/config/") => 2,
+        _ => 3,
+    }
+}
+
+/// Returns the plan as a unified diff for `git apply` and `patch -p1`. It begins with the code.
 pub fn render_diff(plan: &Plan) -> String {
     let has_moves = plan.changes().keys().any(|path| plan.moves_away(path));
-    shown_changes(plan)
+    let mut changes: Vec<_> = shown_changes(plan).collect();
+    changes.sort_by_key(|(path, _)| rank(path));
+    changes
+        .into_iter()
         .map(|(path, change)| {
             if let Some(from) = plan.moved_from(path) {
                 let before = plan.changes().get(from).map_or("", Change::before);

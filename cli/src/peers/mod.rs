@@ -1,0 +1,49 @@
+//! Commands and flags of kubebuilder, controller-gen and operator-sdk that people paste, and what to use in their place.
+//!
+//! [`table`] is also the source of the tables in docs/from-kubebuilder.md; a test compares them. [`advice`] replaces the tip of
+//! a command line that cannot be parsed.
+
+mod advice;
+mod search;
+mod table;
+
+pub(crate) use advice::{find_command_path, replace_tip};
+pub use table::{COMMANDS, FLAGS, PLUGINS};
+
+/// A table of docs/from-kubebuilder.md.
+#[derive(Clone, Copy, Debug)]
+pub struct Table {
+    /// The heading of its section.
+    pub heading: &'static str,
+    /// The headings of the columns.
+    pub columns: (&'static str, &'static str),
+    /// The rows in the order of the page.
+    pub rows: &'static [Row],
+}
+
+/// A row: what a peer has, and the counterpart in rbuilder, as Markdown.
+#[derive(Clone, Copy, Debug)]
+pub struct Row {
+    /// Commands or flags of a peer, each a code span.
+    pub theirs: &'static str,
+    /// The counterpart, or `none, because` and the reason.
+    pub ours: &'static str,
+}
+
+impl Row {
+    const fn new(theirs: &'static str, ours: &'static str) -> Row {
+        Row { theirs, ours }
+    }
+}
+
+impl Table {
+    /// Renders the table as Markdown.
+    pub fn to_markdown(self) -> String {
+        let (theirs, ours) = self.columns;
+        let mut text = format!("| {theirs} | {ours} |\n|---|---|\n");
+        for row in self.rows {
+            text.push_str(&format!("| {} | {} |\n", row.theirs, row.ours));
+        }
+        text
+    }
+}
