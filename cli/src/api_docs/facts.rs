@@ -3,6 +3,8 @@
 use rbuilder_schema::{ListType, MapType, Schema, SchemaType};
 use serde_json::Value;
 
+use super::variants::describe_variants;
+
 /// A constraint: a phrase, and the code that it is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Fact {
@@ -145,6 +147,12 @@ fn add_alternatives(schema: &Schema, facts: &mut Vec<Fact>) {
         ("at least one of", &schema.any_of),
         ("all of", &schema.all_of),
     ] {
+        if label == "exactly one of"
+            && let Some(variants) = describe_variants(branches)
+        {
+            facts.extend(variants);
+            continue;
+        }
         let is_idiom = schema.int_or_string && label != "exactly one of";
         if !branches.is_empty() && !is_idiom {
             let branches: Vec<String> = branches.iter().map(branch).collect();

@@ -16,6 +16,7 @@ mod html;
 mod markdown;
 mod model;
 mod read;
+mod variants;
 
 pub(crate) use html::render_html;
 pub(crate) use markdown::render_markdown;
