@@ -32,6 +32,7 @@ mod mutations;
 mod oracle;
 mod packages;
 mod patterns;
+mod peers;
 mod pictures;
 mod project;
 mod release;
@@ -161,6 +162,7 @@ fn run(task: &Task) -> anyhow::Result<()> {
         Task::Templates(args) => templates::record_templates(args),
         Task::Tidy => tidy::check_conventions(),
         Task::Tutorials(args) => tutorials::follow_pages(args),
+        Task::Versions(args) if args.peers => peers::check_peers(),
         Task::Versions(args) => versions::write_versions(args),
         Task::Workflows => workflows::run_steps(),
     }

