@@ -235,11 +235,15 @@ fn a_project_below_the_root_of_a_repository_knows_its_place() {
     for line in [
         "    working-directory: operators/shop/\n",
         "          context: operators/shop\n",
-        "          files: operators/shop/dist/install.yaml\n",
-        "hashFiles('operators/shop/PROJECT', 'operators/shop/Cargo.toml')",
+        "          subject-path: operators/shop/dist/install.yaml\n",
     ] {
         assert!(workflow.contains(line), "{line}: {workflow}");
     }
+    let tests = &tree["operators/shop/.github/workflows/test.yml"];
+    let key = "hashFiles('operators/shop/PROJECT', 'operators/shop/Cargo.toml')";
+    assert!(tests.contains(key), "{tests}");
+    let updates = &tree["operators/shop/.github/dependabot.yml"];
+    assert!(updates.contains("    directory: /operators/shop/\n"), "{updates}");
     assert!(!workflow.contains("Dockerfile"), "{workflow}");
     assert!(tree["operators/shop/Cargo.toml"].contains("[profile.release]"));
     let again = folder.run(&format!("{INIT} operators/shop")).ok();

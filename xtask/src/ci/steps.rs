@@ -57,7 +57,27 @@ pub(super) fn check_workflows(context: &Context<'_>) -> Result<()> {
     }
     ensure!(!files.is_empty(), "there is no workflow");
     let actionlint = Cmd::program(tools::ensure_tool(&tools::ACTIONLINT)?);
-    context.run_command(actionlint.args(files).dir(repo::root()))
+    context.run_command(actionlint.args(files).dir(repo::root()))?;
+    check_weaknesses(context)
+}
+
+/// Weaknesses of workflows, and of the updates of dependencies, that need no network to find.
+fn check_weaknesses(context: &Context<'_>) -> Result<()> {
+    let mut folders = vec![repo::root().join(".github")];
+    folders.extend(examples()?.iter().map(|example| example.join(".github")));
+    folders.retain(|folder| folder.is_dir());
+    let zizmor = Cmd::program(tools::ensure_tool(&tools::ZIZMOR)?);
+    let zizmor = zizmor.words("--offline --quiet --no-progress --color=never");
+    context.run_command(zizmor.args(folders).dir(repo::root()))
+}
+
+/// The Dockerfiles of the examples, which users get.
+pub(super) fn check_dockerfiles(context: &Context<'_>) -> Result<()> {
+    let files = examples()?.into_iter().map(|example| example.join("Dockerfile"));
+    let files: Vec<PathBuf> = files.filter(|file| file.is_file()).collect();
+    ensure!(!files.is_empty(), "there is no Dockerfile");
+    let hadolint = Cmd::program(tools::ensure_tool(&tools::HADOLINT)?);
+    context.run_command(hadolint.args(files).dir(repo::root()))
 }
 
 pub(super) fn check_documentation(context: &Context<'_>) -> Result<()> {

@@ -75,7 +75,7 @@ const CASES: &[Case] = &[
     case("a failed end-to-end test leaves its cluster", failing_test, "test-e2e", Fails("Error ")),
     case("kind is named where it is missing", no_kind, "test-e2e", Fails("kind was not found: install kind")),
     case("the cluster of the end-to-end test is deleted", with_cluster, "cleanup-test-e2e", Succeeds(&["kind delete cluster --name made-operator-test-e2e --kubeconfig /"])),
-    case("all platforms are built", library_from_git, "docker-buildx IMG=a/b:1", Succeeds(&["buildx build --builder made-operator-builder --platform linux/amd64,linux/arm64 --tag a/b:1 --push .\n"])),
+    case("all platforms are built", library_from_git, "docker-buildx IMG=a/b:1", Succeeds(&["buildx build --builder made-operator-builder --platform linux/amd64,linux/arm64,linux/s390x,linux/ppc64le --tag a/b:1 --push .\n"])),
     case("no push without IMG", as_scaffolded, "docker-push", Fails("make docker-push IMG=<registry>/made-operator:<tag>")),
     case("no deployment without IMG", as_scaffolded, "deploy", Fails("make deploy IMG=<registry>/made-operator:<tag>")),
     case("no installer without IMG", as_scaffolded, "build-installer", Fails("make build-installer IMG=")),
@@ -87,6 +87,15 @@ const CASES: &[Case] = &[
     case("build-installer stops when nothing can be rendered", broken_config, "build-installer IMG=a/b:1", Fails("../missing")),
     case("install generates and applies the CRDs", as_scaffolded, "install", Succeeds(&["rbuilder manifests\n", "rbuilder install --manifests=false\n"])),
     case("uninstall deletes the CRDs", as_scaffolded, "uninstall ignore-not-found=true", Succeeds(&["rbuilder uninstall --ignore-not-found=true\n"])),
+    case("a chart is deployed with the image", with_chart, "helm-deploy IMG=r.example.com:5000/a/b:1@sha256:ff HELM=echo", Succeeds(&[
+        "\nupgrade --install made-operator charts/made-operator --namespace made-operator-system --create-namespace ",
+        " image.repository=r.example.com:5000/a/b --set-string image.tag=1 --set-string image.digest=sha256:ff ",
+    ])),
+    case("an image without a tag is the latest one", with_chart, "helm-deploy IMG=r.example.com:5000/b HELM=echo", Succeeds(&[
+        " image.repository=r.example.com:5000/b --set-string image.tag=latest --set-string image.digest= ",
+    ])),
+    case("a chart is asked for where there is none", as_scaffolded, "helm-deploy IMG=a/b:1", Fails("charts/made-operator does not exist: run rbuilder helm")),
+    case("a release can be named", as_scaffolded, "helm-rollback HELM_RELEASE=shop HELM_NAMESPACE=team HELM=echo", Succeeds(&["\nrollback shop --namespace team --wait\n"])),
     case("undeploy deletes all", as_scaffolded, "undeploy", Succeeds(&["rbuilder undeploy --ignore-not-found=false\n"])),
 ];
 
@@ -214,6 +223,11 @@ fn library_from_registry(workshop: &Workshop) -> Result<()> {
 fn edited_image(workshop: &Workshop) -> Result<()> {
     let image = "        image: ghcr.io/example/operator:v9";
     workshop.edit_line("config/manager/manager.yaml", "        image: ", image)
+}
+
+/// The chart is only looked for: no program reads it.
+fn with_chart(workshop: &Workshop) -> Result<()> {
+    workshop.write("charts/made-operator/Chart.yaml", "name: made-operator\n")
 }
 
 fn no_label(workshop: &Workshop) -> Result<()> {

@@ -103,6 +103,13 @@ impl Workshop {
         write_program(&path, script)
     }
 
+    /// Writes a file of the project.
+    pub(super) fn write(&self, path: &str, text: &str) -> Result<()> {
+        let path = self.folder.path().join("project").join(path);
+        fs_err::create_dir_all(path.parent().context("a file has a folder")?)?;
+        Ok(fs_err::write(path, text)?)
+    }
+
     pub(super) fn remove(&self, path: &str) -> Result<()> {
         Ok(fs_err::remove_file(self.folder.path().join(path))?)
     }

@@ -33,12 +33,12 @@ use serde::{Deserialize, Serialize};
 pub struct MemcachedSpec {
     // Add more fields of the desired state here, then run `make manifests` to update the CRD.
     /// size is the number of instances to run. Defaults to 3.
-    #[crd(validation(minimum = 1, maximum = 5))]
+    #[kube(validation(minimum = 1, maximum = 5))]
     #[serde(default)]
     pub size: i32,
 
     /// containerPort is the port that an instance listens on. Defaults to 11211.
-    #[crd(validation(minimum = 1, maximum = 65535), default = 11211)]
+    #[kube(validation(minimum = 1, maximum = 65535), default = 11211)]
     #[serde(default = "default_container_port")]
     pub container_port: i32,
 }
@@ -52,7 +52,7 @@ fn default_container_port() -> i32 {
 #[serde(rename_all = "camelCase")]
 pub struct MemcachedStatus {
     /// conditions represent the current state of the Memcached resource.
-    #[crd(list_type = "map", list_map_keys = ["type"])]
+    #[kube(list_type = "map", list_map_keys = ["type"])]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
 }

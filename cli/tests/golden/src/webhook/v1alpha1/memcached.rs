@@ -20,5 +20,5 @@ pub fn webhook() -> Webhook<Memcached> {
 fn default(object: &mut Memcached, _request: &AdmissionRequest) {
     info!(name = object.name_any(), "defaulting");
 
-    // Set defaults that depend on other fields here. For constant defaults use the marker `#[crd(default = …)]`.
+    // Set defaults that depend on other fields here. For constant defaults use the marker `#[kube(default = …)]`.
 }
