@@ -43,6 +43,7 @@ mod mutations;
 mod paths;
 mod projects;
 mod prune;
+mod readme;
 mod registry;
 mod selection;
 mod sequences;

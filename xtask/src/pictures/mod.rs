@@ -1,10 +1,8 @@
 //! `cargo xtask pictures`: makes the pictures of the guide from text.
 //!
 //! A diagram is a file in docs/pictures/ in the language of Pikchr, whose first line is a comment with its title. A plot is
-//! a row of [`PLOTS`](plot::PLOTS), drawn from the figures in a table of a page. [`dashboard`] draws a dashboard of
-//! `rbuilder grafana`. All become SVG files in that folder.
+//! a row of [`PLOTS`](plot::PLOTS), drawn from the figures in a table of a page. All become SVG files in that folder.
 
-mod dashboard;
 mod plot;
 mod theme;
 
@@ -39,9 +37,7 @@ pub(crate) fn update_pictures(args: &Args) -> Result<()> {
             .with_context(|| format!("cannot draw {} from {}", plot.name, plot.page))?;
         update_picture(plot.name, &source, args.check)?;
     }
-    let golden = fs_err::read_to_string(repo::root().join(dashboard::SOURCE))?;
-    let source = dashboard::draw(&golden).with_context(|| format!("cannot draw {}", dashboard::SOURCE))?;
-    update_picture(dashboard::NAME, &source, args.check)
+    Ok(())
 }
 
 fn list_diagrams() -> Result<Vec<PathBuf>> {

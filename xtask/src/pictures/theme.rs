@@ -1,24 +1,25 @@
 //! The colors and the font of the pictures, on a light and on a dark page.
 //!
-//! Pikchr writes colors as numbers. They become variables whose values depend on the color scheme of the reader, so one
-//! file serves both. A picture brings its ground: on a dark page of a reader whose scheme is light, it stays legible.
+//! Pikchr writes colors as numbers. They become those of a light page, and a style sheet replaces them where the reader's color
+//! scheme is dark, so one file serves both, and programs that know no style sheets show the light one. A picture brings its
+//! ground: on a dark page of a reader whose scheme is light, it stays legible.
 
 use anyhow::{Context as _, Result, bail};
 
-/// A color of a diagram: as Pikchr prints it, the variable, and its values on a light and on a dark page.
-const COLORS: &[(&str, &str, &str, &str)] = &[
+/// A color of a diagram: as Pikchr prints it, and its values on a light and on a dark page.
+const COLORS: &[(&str, &str, &str)] = &[
     // The default of lines and text.
-    ("rgb(0,0,0)", "ink", "#1f2328", "#e6edf3"),
+    ("rgb(0,0,0)", "#1f2328", "#e6edf3"),
     // 0xeef2f7: what is there without rbuilder, such as source, manifests and servers.
-    ("rgb(238,242,247)", "paper", "#eef2f7", "#21262d"),
+    ("rgb(238,242,247)", "#eef2f7", "#21262d"),
     // 0xd8e8ff: a part that the picture is about.
-    ("rgb(216,232,255)", "accent", "#cfe3ff", "#143d6b"),
+    ("rgb(216,232,255)", "#cfe3ff", "#143d6b"),
     // 0xffe0d6: failures.
-    ("rgb(255,224,214)", "alarm", "#ffdcd0", "#6b2a17"),
+    ("rgb(255,224,214)", "#ffdcd0", "#6b2a17"),
     // 0x2f6fdd: a bar that the picture is about.
-    ("rgb(47,111,221)", "bar", "#2f6fdd", "#5b9bff"),
+    ("rgb(47,111,221)", "#2f6fdd", "#5b9bff"),
     // 0xc9ced6: a bar that it is compared with.
-    ("rgb(201,206,214)", "muted", "#c9ced6", "#484f58"),
+    ("rgb(201,206,214)", "#c9ced6", "#484f58"),
 ];
 
 /// The ground of a picture on a light and on a dark page.
@@ -31,8 +32,8 @@ pub(super) fn apply_theme(picture: &str, title: &str) -> Result<String> {
         .split_once('>')
         .context("the picture has no content")?;
     let mut content = content.replace(" fill=\"rgb(0,0,0)\"", "");
-    for (printed, variable, ..) in COLORS {
-        content = content.replace(printed, &format!("var(--{variable})"));
+    for (printed, light, _) in COLORS {
+        content = content.replace(printed, light);
     }
     if let Some(place) = content.find("rgb(") {
         let color = content[place..].split_inclusive(')').next().unwrap_or_default();
@@ -40,26 +41,28 @@ pub(super) fn apply_theme(picture: &str, title: &str) -> Result<String> {
     }
     let title = title.replace('&', "&amp;").replace('<', "&lt;");
     Ok(format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" {head}>\n<title>{title}</title>\n{}{}\n",
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" {head}>\n<title>{title}</title>\n{}<rect class=\"ground\" width=\"100%\" height=\"100%\" fill=\"{}\"/>\n{}\n",
         style(),
+        GROUND[0],
         content.trim()
     ))
 }
 
+/// Returns the style sheet: the font, and the colors on a dark page. An attribute of an element is stronger than a rule, unless
+/// the rule is important.
 fn style() -> String {
-    let variables = |values: fn(&(&str, &str, &'static str, &'static str)) -> &'static str, ground: &str| {
-        let colors = COLORS
-            .iter()
-            .map(|color| format!("--{}:{}", color.1, values(color)));
-        let all: Vec<_> = colors.chain([format!("background:{ground}")]).collect();
-        all.join(";")
-    };
+    let (_, ink, dark_ink) = COLORS[0];
+    let dark: String = COLORS
+        .iter()
+        .flat_map(|(_, light, dark)| {
+            ["fill", "stroke"].map(|name| format!("[style*=\"{name}:{light}\"]{{{name}:{dark}!important}}\n"))
+        })
+        .collect();
     format!(
-        "<style>\nsvg{{{};font:16px system-ui,-apple-system,\"Segoe UI\",\"DejaVu Sans\",sans-serif}}\n\
-         text{{fill:var(--ink)}}\n\
-         @media (prefers-color-scheme:dark){{svg{{{}}}}}\n</style>\n",
-        variables(|color| color.2, GROUND[0]),
-        variables(|color| color.3, GROUND[1]),
+        "<style>\nsvg{{font:16px system-ui,-apple-system,\"Segoe UI\",\"DejaVu Sans\",sans-serif}}\n\
+         text{{fill:{ink}}}\n\
+         @media (prefers-color-scheme:dark){{\n.ground{{fill:{}}}\ntext{{fill:{dark_ink}}}\n{dark}}}\n</style>\n",
+        GROUND[1],
     )
 }
 
@@ -68,14 +71,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn colors_become_variables() {
+    fn colors_need_no_style_sheet() {
         let picture =
             "<svg viewBox=\"0 0 1 1\">\n<path style=\"fill:rgb(216,232,255);stroke:rgb(0,0,0);\"/>\n</svg>";
         let themed = apply_theme(picture, "A & B").unwrap();
         assert!(
-            themed.contains("fill:var(--accent);stroke:var(--ink)"),
+            themed.contains("style=\"fill:#cfe3ff;stroke:#1f2328;\""),
             "{themed}"
         );
+        assert!(
+            themed.contains("[style*=\"fill:#cfe3ff\"]{fill:#143d6b!important}"),
+            "{themed}"
+        );
+        assert!(!themed.contains("var("), "{themed}");
         assert!(themed.contains("<title>A &amp; B</title>"), "{themed}");
     }
 

@@ -18,7 +18,10 @@ const PAGE: &str = "docs/tutorial.md";
 /// The type that the tour shows and makes a mistake in.
 const TYPES: &str = "src/api/v1alpha1/memcached.rs";
 
-/// A mistake in it, and what it is made of.
+/// The controller, which the tour shows.
+const CONTROLLER: &str = "src/controller/memcached.rs";
+
+/// A mistake in the type, and what it is made of.
 const MISTAKE: (&str, &str) = ("validation(minimum", "validation(minimun");
 
 /// Written to the project's `examples/`: runs the controller on the fake API server and prints the sample's outcome.
@@ -62,6 +65,7 @@ A tour of rbuilder, from an empty directory to an operator that reconciles. On t
     let bin = repo::build_small_rbuilder_in_view()?;
     let folder = make_folder(folder)?;
     heading(2, "Scaffold an operator and generate its manifests");
+    println!("$ export PATH=\"{}:$PATH\"", bin.display());
     scaffold(&bin, &folder)?;
     show_mistake(&bin, &folder)?;
     heading(3, "Build the operator and reconcile the sample");
@@ -106,6 +110,7 @@ fn scaffold(bin: &Path, folder: &Path) -> Result<()> {
         }
     }
     show(folder, TYPES)?;
+    show(folder, CONTROLLER)?;
     rbuilder(bin, folder, "manifests")?.run()?;
     show(folder, "config/crd/bases/cache.example.com_memcacheds.yaml")?;
     show(folder, "config/rbac/role.yaml")
@@ -118,7 +123,7 @@ fn show_mistake(bin: &Path, folder: &Path) -> Result<()> {
     let (right, wrong) = MISTAKE;
     ensure!(text.contains(right), "{TYPES} has no `{right}`");
     println!("\n# a mistake: `{wrong}` in place of `{right}`");
-    println!("$ perl -pi -e 's/{right}/{wrong}/' {TYPES}");
+    print_replacement(right, wrong);
     fs_err::write(&path, text.replacen(right, wrong, 1))?;
     let refused = rbuilder(bin, folder, "manifests")?.run();
     fs_err::write(&path, text)?;
@@ -126,7 +131,13 @@ fn show_mistake(bin: &Path, folder: &Path) -> Result<()> {
         bail!("`rbuilder manifests` accepted `{wrong}`");
     }
     println!("\n# and back");
+    print_replacement(wrong, right);
     Ok(())
+}
+
+/// Prints the command that replaces a text in the type. `\Q` takes its parenthesis literally.
+fn print_replacement(from: &str, to: &str) {
+    println!("$ perl -pi -e 's/\\Q{from}/{to}/' {TYPES}");
 }
 
 /// Runs the controller on the fake API server.
