@@ -163,18 +163,6 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
             ("crd:opens/v1.spec.retyped/description", r#""TotallyABool is a bool in a word.""#, ABSENT),
         ],
     },
-    // Server-side apply.
-    Difference {
-        reason: "this version of controller-gen does not know the markers of the other dialect",
-        rows: &[
-            ("crd:topologies/v1.spec.k8sAssociativeList/x-kubernetes-list-map-keys", r#"["name"]"#, ABSENT),
-            ("crd:topologies/v1.spec.k8sAssociativeList/x-kubernetes-list-type", r#""map""#, ABSENT),
-            ("crd:topologies/v1.spec.k8sNestedAssociativeList/x-kubernetes-list-map-keys", r#"["name"]"#, ABSENT),
-            ("crd:topologies/v1.spec.k8sNestedAssociativeList/x-kubernetes-list-type", r#""map""#, ABSENT),
-            ("crd:topologies/v1.spec.k8sAtomicList/x-kubernetes-list-type", r#""atomic""#, ABSENT),
-            ("crd:topologies/v1.spec.k8sSetList/x-kubernetes-list-type", r#""set""#, ABSENT),
-        ],
-    },
     // Kinds.
     Difference {
         reason: "a status that is not a subresource is overwritten with every change of the spec; kube turns it on",
