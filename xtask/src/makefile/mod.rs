@@ -87,15 +87,15 @@ const CASES: &[Case] = &[
     case("build-installer stops when nothing can be rendered", broken_config, "build-installer IMG=a/b:1", Fails("../missing")),
     case("install generates and applies the CRDs", as_scaffolded, "install", Succeeds(&["rbuilder manifests\n", "rbuilder install --manifests=false\n"])),
     case("uninstall deletes the CRDs", as_scaffolded, "uninstall ignore-not-found=true", Succeeds(&["rbuilder uninstall --ignore-not-found=true\n"])),
-    case("a chart is deployed with the image", with_chart, "helm-deploy IMG=r.example.com:5000/a/b:1@sha256:ff HELM=echo", Succeeds(&[
-        "\nupgrade --install made-operator charts/made-operator --namespace made-operator-system --create-namespace ",
+    case("a chart is deployed with the image", with_chart, "helm-deploy IMG=r.example.com:5000/a/b:1@sha256:ff", Succeeds(&[
+        "helm upgrade --install made-operator charts/made-operator --namespace made-operator-system --create-namespace ",
         " image.repository=r.example.com:5000/a/b --set-string image.tag=1 --set-string image.digest=sha256:ff ",
     ])),
-    case("an image without a tag is the latest one", with_chart, "helm-deploy IMG=r.example.com:5000/b HELM=echo", Succeeds(&[
+    case("an image without a tag is the latest one", with_chart, "helm-deploy IMG=r.example.com:5000/b", Succeeds(&[
         " image.repository=r.example.com:5000/b --set-string image.tag=latest --set-string image.digest= ",
     ])),
     case("a chart is asked for where there is none", as_scaffolded, "helm-deploy IMG=a/b:1", Fails("charts/made-operator does not exist: run rbuilder helm")),
-    case("a release can be named", as_scaffolded, "helm-rollback HELM_RELEASE=shop HELM_NAMESPACE=team HELM=echo", Succeeds(&["\nrollback shop --namespace team --wait\n"])),
+    case("a release can be named", with_chart, "helm-rollback HELM_RELEASE=shop HELM_NAMESPACE=team", Succeeds(&["helm rollback shop --namespace team --wait\n"])),
     case("undeploy deletes all", as_scaffolded, "undeploy", Succeeds(&["rbuilder undeploy --ignore-not-found=false\n"])),
 ];
 
@@ -227,6 +227,7 @@ fn edited_image(workshop: &Workshop) -> Result<()> {
 
 /// The chart is only looked for: no program reads it.
 fn with_chart(workshop: &Workshop) -> Result<()> {
+    workshop.write_program("programs/helm", "")?;
     workshop.write("charts/made-operator/Chart.yaml", "name: made-operator\n")
 }
 
