@@ -1,6 +1,11 @@
 //! Webhooks called by a real API server. Listed as ignored unless `KUBEBUILDER_ASSETS`
 //! is set.
 
+#[path = "webhooks/events.rs"]
+mod events;
+#[path = "webhooks/permissions.rs"]
+mod permissions;
+
 use std::sync::Arc;
 use std::time::Duration;
 

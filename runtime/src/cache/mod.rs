@@ -44,7 +44,7 @@ pub(crate) use look_up::KnownObject;
 use matching::{Matcher, Selects};
 pub(crate) use objects::UndecodableEntry;
 use objects::{Deleted, Objects, WatchId, resource_version};
-pub(crate) use own_writes::PendingWrite;
+pub(crate) use own_writes::{PendingWrite, ToJson, dynamic_to_json, to_json};
 pub(crate) use registry::{CacheId, Caches, EarlyCaches, NamedWatch};
 pub use selection::Selection;
 pub(crate) use selection::{ListOptions, Trim};

@@ -3,38 +3,63 @@
 use std::any::Any;
 use std::sync::Arc;
 
+use kube::api::DynamicObject;
 use kube::core::{ObjectMeta, PartialObjectMeta, PartialObjectMetaExt};
+use serde::Serialize;
+use serde_json::Value;
 
 use super::Cache;
 use super::objects::WriteStart;
+use super::registry::AnyCache;
 use crate::object::{Key, Kind, Watchable};
+
+/// Returns an object as JSON, for caches of another Rust type; `None` if that is not possible.
+pub(crate) type ToJson<K> = fn(&K) -> Option<Value>;
+
+/// A [`ToJson`] for every type that can be serialized.
+pub(crate) fn to_json<K: Serialize>(object: &K) -> Option<Value> {
+    serde_json::to_value(object).ok()
+}
+
+/// A [`ToJson`] for types that may not be serializable: only objects of a kind known at run time are returned.
+pub(crate) fn dynamic_to_json<K: Any>(object: &K) -> Option<Value> {
+    let object: &dyn Any = object;
+    object.downcast_ref::<DynamicObject>().and_then(to_json)
+}
 
 /// A request that writes an object of kind `K` and has not been answered.
 pub(crate) struct PendingWrite<K: Watchable> {
     whole: Vec<(Arc<Cache<K>>, WriteStart)>,
     metadata: Vec<(Arc<Cache<PartialObjectMeta<K>>>, WriteStart)>,
+    /// Caches of the kind with another Rust type, such as `DynamicObject`.
+    others: Vec<(Arc<dyn AnyCache>, WriteStart)>,
+    to_json: ToJson<K>,
     /// `true` for namespaces, which finalizers in their spec hold as well.
     is_namespace: bool,
 }
 
 impl<K: Watchable> PendingWrite<K> {
-    /// Notes the state of the caches of a kind before the request is sent. Those of another Rust type are ignored.
-    pub(super) fn begin(kind: &Kind<K>, caches: impl Iterator<Item = Arc<dyn Any + Send + Sync>>) -> Self {
+    /// Notes the state of the caches of a kind before the request is sent.
+    pub(super) fn begin(
+        kind: &Kind<K>,
+        caches: impl IntoIterator<Item = Arc<dyn AnyCache>>,
+        to_json: ToJson<K>,
+    ) -> Self {
         let mut pending = Self {
             whole: Vec::new(),
             metadata: Vec::new(),
+            others: Vec::new(),
+            to_json,
             is_namespace: kind.group_kind() == "Namespace",
         };
         for cache in caches {
-            match cache.downcast::<Cache<K>>() {
-                Ok(cache) => pending
-                    .whole
-                    .push((Arc::clone(&cache), cache.read().begin_write())),
-                Err(cache) => {
-                    let metadata = cache.downcast::<Cache<PartialObjectMeta<K>>>();
-                    let start = metadata.map(|cache| (Arc::clone(&cache), cache.read().begin_write()));
-                    pending.metadata.extend(start);
-                }
+            let start = cache.begin_write();
+            match Arc::clone(&cache).into_any().downcast::<Cache<K>>() {
+                Ok(cache) => pending.whole.push((cache, start)),
+                Err(any) => match any.downcast::<Cache<PartialObjectMeta<K>>>() {
+                    Ok(cache) => pending.metadata.push((cache, start)),
+                    Err(_) => pending.others.push((cache, start)),
+                },
             }
         }
         pending
@@ -65,9 +90,19 @@ impl<K: Watchable> PendingWrite<K> {
         for (cache, start) in self.metadata {
             cache.write().put_own_deletion(start, key, uid);
         }
+        for (cache, start) in self.others {
+            cache.put_own_deletion(start, key, uid);
+        }
     }
 
     fn finish_write(self, object: &mut K) {
+        if !self.others.is_empty()
+            && let Some(json) = (self.to_json)(object)
+        {
+            self.others
+                .into_iter()
+                .for_each(|(cache, start)| cache.put_own_json(start, &json));
+        }
         // Taken out because copying them would cost more than the rest, and most caches drop them.
         let managed_fields = object.meta_mut().managed_fields.take();
         for (cache, start) in self.whole {

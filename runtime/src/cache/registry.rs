@@ -10,9 +10,12 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use kube::Client;
 use kube::core::ObjectMeta;
+use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
 
 use super::matching::Selects;
+use super::objects::WriteStart;
+use super::own_writes::ToJson;
 use super::{Cache, CacheOptions, CacheStats, Need, PendingWrite, Selection, WatchStatus};
 use crate::error::Error;
 use crate::object::{Key, Kind, Watchable};
@@ -53,6 +56,12 @@ pub(super) trait AnyCache: Send + Sync {
     fn remove_handlers(&self);
     /// Lets the watches exit.
     fn stop_watches(&self);
+    /// Notes the state before an object of the kind is written.
+    fn begin_write(&self) -> WriteStart;
+    /// Adds an object written by this process as another Rust type, unless it cannot be decoded as the type of this cache.
+    fn put_own_json(&self, start: WriteStart, object: &Value);
+    /// Hides an object deleted by this process.
+    fn put_own_deletion(&self, start: WriteStart, key: &Key, uid: &str);
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
 }
 
@@ -162,6 +171,29 @@ impl<K: Watchable> AnyCache for Cache<K> {
             .write()
             .unwrap_or_else(PoisonError::into_inner)
             .clear();
+    }
+
+    fn begin_write(&self) -> WriteStart {
+        self.read().begin_write()
+    }
+
+    fn put_own_json(&self, start: WriteStart, object: &Value) {
+        let decoded = match K::metadata_api() {
+            // As a watch of metadata receives it.
+            true => K::deserialize(json!({
+                "apiVersion": "meta.k8s.io/v1",
+                "kind": "PartialObjectMetadata",
+                "metadata": object["metadata"],
+            })),
+            false => K::deserialize(object),
+        };
+        if let Ok(object) = decoded {
+            self.put_own_write(start, object);
+        }
+    }
+
+    fn put_own_deletion(&self, start: WriteStart, key: &Key, uid: &str) {
+        self.write().put_own_deletion(start, key, uid);
     }
 
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
@@ -389,9 +421,8 @@ impl Caches {
     }
 
     /// Begins a request that writes an object of a kind.
-    pub(crate) fn begin_write<K: Watchable>(&self, kind: &Kind<K>) -> PendingWrite<K> {
-        let caches = self.of_kind(kind);
-        PendingWrite::begin(kind, caches.into_iter().map(AnyCache::into_any))
+    pub(crate) fn begin_write<K: Watchable>(&self, kind: &Kind<K>, to_json: ToJson<K>) -> PendingWrite<K> {
+        PendingWrite::begin(kind, self.of_kind(kind), to_json)
     }
 
     /// Checks the selections of all caches.

@@ -29,4 +29,4 @@ mod set;
 pub use config::ClusterConfig;
 pub use handle::Cluster;
 pub use set::Clusters;
-pub(crate) use set::{ClusterPart, ClusterServices};
+pub(crate) use set::{ClusterPart, ClusterServices, ClusterStatus};

@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use super::config::ClusterConfig;
 use super::handle::Cluster;
 use super::run::run_cluster;
-use crate::cache::{CacheOptions, CacheStats};
+use crate::cache::{CacheOptions, CacheStats, WatchStatus};
 use crate::client::ClientSettings;
 use crate::error::Error;
 use crate::list_watch::ListLimit;
@@ -249,6 +249,15 @@ impl Clusters {
         }
     }
 
+    /// Returns a function that describes all clusters, for as long as they are there.
+    pub(crate) fn status(&self) -> impl Fn() -> Vec<ClusterStatus> + Send + Sync + 'static {
+        let state = Arc::downgrade(&self.0);
+        move || {
+            let clusters = state.upgrade().map(|state| Self(state).list());
+            clusters.iter().flatten().map(Cluster::status).collect()
+        }
+    }
+
     /// Removes all clusters and the functions to call, which refer to each other.
     pub(crate) fn close(&self) {
         let (clusters, on_added) = {
@@ -270,7 +279,29 @@ impl Clusters {
     }
 }
 
+/// What is known about a cluster, for those who look into a running manager.
+pub(crate) struct ClusterStatus {
+    pub(crate) name: String,
+    /// The reason why the cluster is not connected.
+    pub(crate) problem: Option<String>,
+    /// `true` once every cache was synced, also if the cluster was lost since.
+    pub(crate) synced: bool,
+    /// `true` if the manager does not start without the cluster.
+    pub(crate) is_required: bool,
+    pub(crate) watches: Vec<WatchStatus>,
+}
+
 impl Cluster {
+    fn status(&self) -> ClusterStatus {
+        ClusterStatus {
+            name: self.name().to_owned(),
+            problem: self.0.connection.state().problem().map(str::to_owned),
+            synced: self.is_synced(),
+            is_required: self.0.is_required,
+            watches: self.caches().status()(),
+        }
+    }
+
     fn stats(&self) -> Vec<CacheStats> {
         let label = |stats| CacheStats {
             cluster: self.name().to_owned(),

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use tracing::Instrument;
 
 use super::*;
-use crate::cache::UndecodableEntry;
+use crate::cache::{UndecodableEntry, dynamic_to_json};
 use crate::ctx::to_test_conflict;
 use crate::metrics::{ControllerMetrics, ReconcileResult};
 use crate::text::{join_lines, panic_message};
@@ -329,7 +329,8 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
             ..PatchParams::default()
         };
         let (name, ctx) = (object.name_any(), &self.ctx);
-        ctx.send_write(kind, api.patch(&name, &params, patch)).await
+        ctx.send_write(kind, dynamic_to_json, api.patch(&name, &params, patch))
+            .await
     }
 
     /// Requeues the key according to the outcome. The text of an error is the user's code, so a panic in it is treated like

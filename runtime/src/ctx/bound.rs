@@ -18,7 +18,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::{Ctx, to_bound_apply_error, to_conflict};
-use crate::cache::KnownObject;
+use crate::cache::{KnownObject, to_json};
 use crate::error::Error;
 use crate::object::{AnyObject, Kind};
 
@@ -47,7 +47,10 @@ impl<S> Ctx<S> {
             ..Conditions::default()
         };
         let patch = bind(patch, conditions)?;
-        match self.send_write(kind, api.patch(&name, params, &patch)).await {
+        match self
+            .send_write(kind, to_json, api.patch(&name, params, &patch))
+            .await
+        {
             Ok(patched) => Ok(patched),
             Err(error) => Err(explain(&api, object, error).await),
         }
@@ -75,7 +78,7 @@ impl<S> Ctx<S> {
             };
             let bound = bind(patch, conditions)?;
             let error = match self
-                .send_write(kind, api.patch_status(&name, params, &bound))
+                .send_write(kind, to_json, api.patch_status(&name, params, &bound))
                 .await
             {
                 Ok(patched) => return Ok(patched),

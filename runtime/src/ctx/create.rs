@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::Ctx;
 use super::ownership::{check_namesake, is_controlled_by, own};
+use crate::cache::to_json;
 use crate::error::{Error, OwnershipError};
 use crate::object::{AnyObject, Key, Kind, describe_object};
 
@@ -40,7 +41,7 @@ impl<S> Ctx<S> {
             field_manager: Some(self.controller().to_owned()),
             ..PostParams::default()
         };
-        match self.send_write(&kind, api.create(&params, &child)).await {
+        match self.send_write(&kind, to_json, api.create(&params, &child)).await {
             Err(kube::Error::Api(status)) if status.is_already_exists() => {
                 let existing = api.get(&child.name_any()).await?;
                 Ok(check_controlled_by(owner, existing)?)

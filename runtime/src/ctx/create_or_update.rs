@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::ownership::{is_controlled_by, own};
 use super::{Ctx, to_conflict};
+use crate::cache::to_json;
 use crate::error::Error;
 use crate::object::{AnyObject, Key, Kind};
 
@@ -156,7 +157,9 @@ impl<S> Ctx<S> {
             ..PatchParams::default()
         };
         let changes = Patch::Merge(changes);
-        let updated = self.send_write(kind, api.patch(&name, &params, &changes)).await?;
+        let updated = self
+            .send_write(kind, to_json, api.patch(&name, &params, &changes))
+            .await?;
         Ok(Written::Updated(updated))
     }
 
@@ -174,7 +177,7 @@ impl<S> Ctx<S> {
             field_manager: Some(self.shared.controller.clone()),
             ..PostParams::default()
         };
-        match self.send_write(kind, api.create(&params, object)).await {
+        match self.send_write(kind, to_json, api.create(&params, object)).await {
             // It did not exist a moment ago: another writer was faster, as in a conflict.
             Err(kube::Error::Api(status)) if status.is_already_exists() => Err(to_conflict(&status)),
             created => created,

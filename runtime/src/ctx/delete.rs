@@ -5,6 +5,7 @@ use kube::api::{DeleteParams, Preconditions};
 use kube::core::Status;
 
 use super::Ctx;
+use crate::cache::to_json;
 use crate::error::Error;
 use crate::object::{AnyObject, Key};
 
@@ -60,7 +61,7 @@ impl<S> Ctx<S> {
         }
         let kind = self.kind_of(object).await?;
         let (api, key) = (self.api_of(&kind, object), Key::of(object));
-        let pending = self.caches().begin_write(&kind);
+        let pending = self.caches().begin_write(&kind, to_json);
         let answer = match api.delete(&object.name_any(), &params).await {
             Ok(answer) if params.dry_run => return Ok(answer.left()),
             Ok(answer) => answer,

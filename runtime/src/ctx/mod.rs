@@ -26,7 +26,9 @@ use kube::{Api, Client, Resource, ResourceExt};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::cache::{Cache, CacheOptions, Cached, Caches, Index, Selection, UndecodableEntry};
+use crate::cache::{
+    Cache, CacheOptions, Cached, Caches, Index, Selection, ToJson, UndecodableEntry, to_json,
+};
 use crate::cluster::Cluster;
 use crate::error::{Error, FieldManagerConflict};
 use crate::events::{EventSender, new_event, new_event_channel};
@@ -437,7 +439,7 @@ impl<S> Ctx<S> {
     ) -> Result<K, kube::Error> {
         let (api, name, patch) = (self.api_of(kind, object), object.name_any(), Patch::Apply(body));
         let mut applied = self
-            .send_write(kind, api.patch(&name, &self.apply_params(), &patch))
+            .send_write(kind, to_json, api.patch(&name, &self.apply_params(), &patch))
             .await?;
         let keeps = !kind.is_confidential() && !self.shared.caches.keeps_whole(kind, applied.meta());
         self.shared.applied.remember(kind, hash, &mut applied, keeps);
@@ -458,13 +460,15 @@ impl<S> Ctx<S> {
         )
     }
 
-    /// Sends a request that writes an object, and makes the result visible to readers of the caches.
+    /// Sends a request that writes an object, and makes the result visible to readers of the caches. `to_json` serves those
+    /// whose Rust type is another one.
     pub(crate) async fn send_write<K: Watchable>(
         &self,
         kind: &Kind<K>,
+        to_json: ToJson<K>,
         request: impl Future<Output = Result<K, kube::Error>>,
     ) -> Result<K, kube::Error> {
-        let pending = self.shared.caches.begin_write(kind);
+        let pending = self.shared.caches.begin_write(kind, to_json);
         let answer = request.await;
         let mut object = answer.inspect_err(|error| self.forget_if_missing(kind, error))?;
         pending.finish(&mut object);

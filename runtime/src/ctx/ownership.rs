@@ -388,7 +388,6 @@ fn is_namesake<O: AnyObject>(reference: &OwnerReference, owner: &O) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::object::Object;
     use k8s_openapi::api::apps::v1::Deployment;
     use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 
@@ -400,7 +399,7 @@ mod tests {
         object
     }
 
-    fn owned_by<O: Object, C: Object>(owner: &O, mut child: C) -> Result<C, OwnershipError> {
+    fn owned_by<O: AnyObject, C: AnyObject>(owner: &O, mut child: C) -> Result<C, OwnershipError> {
         set_controller_reference(owner, &mut child).map(|()| child)
     }
 

@@ -3,6 +3,7 @@
 //! Names of objects are shown, but never their contents. Each path is authorized by itself, as `/metrics` is.
 
 mod caches;
+mod clusters;
 mod log;
 mod profile;
 mod query;
@@ -16,6 +17,7 @@ use http::{Method, Request, Response, StatusCode};
 use serde_json::Value;
 
 use crate::cache::WatchStatus;
+use crate::cluster::ClusterStatus;
 use crate::metrics_server::Handlers;
 use crate::shutdown::Shutdown;
 
@@ -28,6 +30,7 @@ const DEFAULT_LIMIT: usize = 1000;
 const INDEX: &str = "\
 /debug/queues   keys of each controller's queue: in progress, ready, delayed; ?controller=name, ?limit=1000
 /debug/caches   watches that fill the caches: objects, last data, last error
+/debug/clusters other clusters: connected or why not, watches
 /debug/runtime  tokio's workers and tasks, memory of the process
 /debug/log      level and format of the log; PUT ?log-level=debug or ?log-format=json changes them
 Each answers in JSON with ?format=json.
@@ -39,10 +42,12 @@ Each answers in JSON with ?format=json.
 pub(crate) struct DebugState {
     queues: Mutex<Vec<ControllerQueue>>,
     watches: OnceLock<DescribeWatches>,
+    clusters: OnceLock<DescribeClusters>,
     servers_stopped: OnceLock<Shutdown>,
 }
 
 type DescribeWatches = Box<dyn Fn() -> Vec<WatchStatus> + Send + Sync>;
+type DescribeClusters = Box<dyn Fn() -> Vec<ClusterStatus> + Send + Sync>;
 
 impl DebugState {
     pub(crate) fn add_queues(&self, queues: impl IntoIterator<Item = ControllerQueue>) {
@@ -55,6 +60,11 @@ impl DebugState {
         let _ = self.watches.set(Box::new(describe));
     }
 
+    /// Sets the function that describes other clusters.
+    pub(crate) fn set_clusters(&self, describe: impl Fn() -> Vec<ClusterStatus> + Send + Sync + 'static) {
+        let _ = self.clusters.set(Box::new(describe));
+    }
+
     /// Sets the signal that ends a profile early, so that it does not delay the end of the process.
     pub(crate) fn set_servers_stopped(&self, stopped: Shutdown) {
         let _ = self.servers_stopped.set(stopped);
@@ -65,6 +75,15 @@ impl DebugState {
         let mut text = String::new();
         watches.iter().for_each(|watch| caches::write(watch, &mut text));
         Answer::both(text, watches.iter().map(caches::to_json).collect())
+    }
+
+    fn answer_clusters(&self) -> Answer {
+        let clusters = self.clusters.get().map(|describe| describe()).unwrap_or_default();
+        let mut text = String::new();
+        clusters
+            .iter()
+            .for_each(|cluster| clusters::write(cluster, &mut text));
+        Answer::both(text, clusters.iter().map(clusters::to_json).collect())
     }
 
     fn answer_queues(&self, query: &Query) -> Answer {
@@ -100,6 +119,10 @@ pub(crate) fn add_endpoints(handlers: &mut Handlers, state: &Arc<DebugState>, is
     let watches = Arc::clone(state);
     add(handlers, "/debug/caches", &[Method::GET], move |_, _| {
         watches.answer_caches()
+    });
+    let clusters = Arc::clone(state);
+    add(handlers, "/debug/clusters", &[Method::GET], move |_, _| {
+        clusters.answer_clusters()
     });
     add(handlers, "/debug/runtime", &[Method::GET], |_, _| {
         let report = runtime::report();

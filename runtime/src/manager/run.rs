@@ -229,6 +229,7 @@ impl Run {
             .map(|controller| controller.prepare(&resources))
             .collect();
         debug.set_watches(caches.status());
+        debug.set_clusters(clusters.status());
         debug.set_servers_stopped(servers_stopped.clone());
         debug.add_queues(controllers.iter().map(PreparedController::debug_queue));
         let ready = Arc::new(AtomicBool::new(false));

@@ -10,15 +10,15 @@ use serde_json::Value;
 use self::source::{KindSource, StatusSource};
 use super::{DynamicKind, Kind, Object, Watchable};
 
-/// An object that a [`Ctx`](crate::Ctx) writes, owns or records events about: every [`Object`], and kube's
-/// [`DynamicObject`], whose kind is known only at run time.
+/// An object that a [`Ctx`](crate::Ctx) writes, owns or records events about: every [`Object`] that can be serialized, and
+/// kube's [`DynamicObject`], whose kind is known only at run time.
 ///
 /// A `DynamicObject` must have its API version and kind in `types`, as all objects of caches and responses have, and those
 /// that [`DynamicKind::object`] creates. Plural and scope are those of the [`DynamicKind`] that a controller or a watch
 /// has named, and otherwise looked up in the API server's discovery, once.
 ///
 /// Implemented automatically for every suitable type.
-pub trait AnyObject: Watchable {
+pub trait AnyObject: Watchable + Serialize {
     /// Returns the kind if the type determines it.
     #[doc(hidden)]
     fn type_kind() -> Option<AnyKind<Self>>;
@@ -36,7 +36,7 @@ pub trait AnyObject: Watchable {
 #[doc(hidden)]
 pub struct AnyKind<K: kube::Resource>(pub(crate) Kind<K>);
 
-impl<K: Watchable> AnyObject for K
+impl<K: Watchable + Serialize> AnyObject for K
 where
     K::DynamicType: KindSource<K>,
 {

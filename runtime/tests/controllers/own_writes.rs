@@ -4,9 +4,9 @@ use std::sync::{Arc, Mutex};
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt;
-use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
+use kube::api::{ApiResource, DeleteParams, Patch, PatchParams, PostParams, Preconditions};
 use rbuilder::testing::eventually;
-use rbuilder::{Action, Controller, Ctx, Error, FieldManagerConflict, ObjectRef, Result};
+use rbuilder::{Action, Controller, Ctx, DynamicKind, Error, FieldManagerConflict, ObjectRef, Result};
 use serde_json::json;
 
 use crate::support::{Memo, MemoStatus, Operator, Place, SOON, Server, config_map, memo, on_both_servers};
@@ -19,6 +19,7 @@ on_both_servers!(
     a_reconcile_sees_its_patches,
     only_the_object_that_was_seen_is_deleted,
     an_apply_without_force_names_the_managers_in_its_way,
+    caches_of_the_other_rust_type_show_own_writes,
 );
 
 /// Number of objects that a test tries, because the watch may be faster than a reader of the cache.
@@ -303,4 +304,62 @@ async fn an_apply_without_force_names_the_managers_in_its_way(server: Server) {
     assert_eq!(find_conflict(&refused).fields[0].field, ".status.copied");
     let applied = ctx.apply_status(&patched, &mine).await.unwrap();
     assert_eq!(applied.status.unwrap().copied.as_deref(), Some("mine"));
+}
+
+/// ConfigMaps as a kind known only at run time.
+fn dynamic_maps() -> DynamicKind {
+    DynamicKind::namespaced(ApiResource::erase::<ConfigMap>(&()))
+}
+
+/// A ConfigMap is cached as a Rust type and as `DynamicObject`: whichever of them a reconcile writes, both show it at once.
+async fn caches_of_the_other_rust_type_show_own_writes(server: Server) {
+    /// Returns the text of a ConfigMap in the cache of each type.
+    fn texts(ctx: &Ctx<Findings>, memo: &Memo) -> Result<[Option<String>; 2]> {
+        let (namespace, name) = (memo.namespace().unwrap_or_default(), memo.name_any());
+        let typed = ctx.cached::<ConfigMap>()?.named(&namespace, &name);
+        let dynamic = ctx.cached_dynamic(&dynamic_maps())?.named(&namespace, &name);
+        Ok([
+            typed.and_then(|map| map.data.as_ref()?.get("text").cloned()),
+            dynamic.and_then(|map| map.data["data"]["text"].as_str().map(str::to_owned)),
+        ])
+    }
+    async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Findings>) -> Result {
+        let check = |after: &str, expected: Option<&str>| -> Result<()> {
+            let (found, expected) = (texts(&ctx, &memo)?, expected.map(str::to_owned));
+            ctx.record(expect(
+                found == [expected.clone(), expected],
+                format!("after {after}: {found:?}"),
+            ));
+            Ok(())
+        };
+        let typed = ctx.apply_owned(&*memo, config_map(&memo.name_any(), "1")).await?;
+        check("a typed apply", Some("1"))?;
+        let patch = |text: &str| Patch::Merge(json!({ "data": { "text": text } }));
+        ctx.patch(&typed, &patch("2")).await?;
+        check("a typed patch", Some("2"))?;
+        let child = dynamic_maps().object(memo.name_any());
+        let child = child.data(json!({ "data": { "text": "3" } }));
+        let dynamic = ctx.apply_owned(&*memo, child).await?;
+        check("a dynamic apply", Some("3"))?;
+        ctx.patch(&dynamic, &patch("4")).await?;
+        check("a dynamic patch", Some("4"))?;
+        ctx.delete(&dynamic).await?;
+        check("a dynamic deletion", None)?;
+        let typed = ctx
+            .create_owned(&*memo, config_map(&memo.name_any(), "5"))
+            .await?;
+        check("a typed creation", Some("5"))?;
+        ctx.delete(&typed).await?;
+        check("a typed deletion", None)?;
+        Ok(Action::await_change())
+    }
+    let place = Place::new(server).await;
+    create_memos(&place).await;
+    let findings = Findings::default();
+    let controller = Controller::new(reconcile, findings.clone())
+        .index("text", |_: &ConfigMap| Vec::new())
+        .index_dynamic(&dynamic_maps(), "text", |_| Vec::new());
+    let operator = Operator::start(place.manager().controller(controller));
+    findings.wait_for(7 * ROUNDS).await;
+    operator.stop().await.unwrap();
 }

@@ -8,11 +8,12 @@ use crate::access::{MetricsPort, allow, certificate, token};
 
 /// Paths of `/debug`, with the status for those who may use them. The invalid duration shows that the profile would
 /// start, without the time that one takes.
-const PATHS: [(&str, u16); 7] = [
+const PATHS: [(&str, u16); 8] = [
     ("/debug", 200),
     ("/debug/", 200),
     ("/debug/queues", 200),
     ("/debug/caches", 200),
+    ("/debug/clusters", 200),
     ("/debug/runtime", 200),
     ("/debug/log", 200),
     ("/debug/pprof/profile?seconds=0", 400),

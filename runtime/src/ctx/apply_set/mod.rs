@@ -38,7 +38,7 @@ use serde_json::json;
 
 use super::Ctx;
 use crate::action::Action;
-use crate::cache::KnownObject;
+use crate::cache::{KnownObject, to_json};
 use crate::error::{Error, OwnershipError};
 use crate::object::{AnyObject, Kind, Object, describe_object};
 
@@ -350,7 +350,9 @@ impl<S> Ctx<S> {
             ..PatchParams::default()
         };
         let (name, patch) = (owner.name_any(), Patch::Merge(patch));
-        let written = self.send_write(kind, api.patch(&name, &params, &patch)).await;
+        let written = self
+            .send_write(kind, to_json, api.patch(&name, &params, &patch))
+            .await;
         let written = written.map_err(|error| super::to_bound_apply_error(owner, error))?;
         state.version = written.resource_version();
         state.record = record;
