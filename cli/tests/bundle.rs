@@ -1034,6 +1034,105 @@ fn a_webhook_for_pods_does_not_lock_out_its_manager() {
     );
 }
 
+/// Bindings to roles that are not in config/, and a service account beside that of the manager.
+const EXTRA: &str = "\
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: auth-delegator}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: system:auth-delegator}
+subjects:
+- {kind: ServiceAccount, name: controller-manager, namespace: system}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: view}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: view}
+subjects:
+- {kind: ServiceAccount, name: controller-manager, namespace: system}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: all}
+aggregationRule: {clusterRoleSelectors: [{matchLabels: {shop: 'yes'}}]}
+rules: []
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: nodes, labels: {shop: 'yes'}}
+rules: [{apiGroups: [''], resources: [nodes], verbs: [list]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: all}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: all}
+subjects:
+- {kind: ServiceAccount, name: controller-manager, namespace: system}
+- {kind: ServiceAccount, name: helper, namespace: system}
+- {kind: ServiceAccount, name: prometheus, namespace: monitoring}
+---
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: helper, namespace: system}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: helper, namespace: system, labels: {app: helper}}
+spec:
+  selector: {matchLabels: {app: helper}}
+  template:
+    metadata: {labels: {app: helper}}
+    spec:
+      serviceAccountName: helper
+      containers: [{name: helper, image: 'example.com/helper:1'}]
+";
+
+/// The lifecycle manager binds rules to service accounts in a namespace that only it knows.
+#[test]
+fn what_bindings_grant_is_in_the_csv_or_a_warning() {
+    let folder = project();
+    folder.replace(
+        "config/rbac/kustomization.yaml",
+        "resources:\n",
+        "resources:\n- extra.yaml\n",
+    );
+    folder.write("config/rbac/extra.yaml", EXTRA);
+    let ran = folder.run(BUNDLE).ok();
+    for expected in [
+        "ClusterRoleBinding `shop-view` is not part of the bundle: ClusterRole `view` is not in config/",
+        "ClusterRoleBinding `shop-all` refers to ClusterRole `shop-all`, which aggregates others",
+    ] {
+        assert!(ran.err.contains(expected), "{}", ran.err);
+    }
+    let install = &csv(&folder)["spec"]["install"]["spec"];
+    let resources = |account: &str| -> Vec<String> {
+        let granted = install["clusterPermissions"].as_array().expect("permissions");
+        let of_account = granted
+            .iter()
+            .filter(|granted| granted["serviceAccountName"] == account);
+        let rules = of_account.flat_map(|granted| granted["rules"].as_array().into_iter().flatten());
+        rules.map(|rule| rule["resources"][0].to_string()).collect()
+    };
+    let manager = resources("shop-controller-manager");
+    for resource in ["\"tokenreviews\"", "\"subjectaccessreviews\"", "\"nodes\""] {
+        assert!(manager.contains(&resource.to_owned()), "{resource}: {manager:?}");
+    }
+    assert_eq!(resources("shop-helper"), ["\"nodes\""]);
+    assert_eq!(install["deployments"][1]["name"], "shop-helper");
+    // A service account of others stays bound.
+    let binding = "bundle/manifests/shop-all_rbac.authorization.k8s.io_v1_clusterrolebinding.yaml";
+    let binding = &folder.tree()[binding];
+    assert!(
+        binding.contains("name: prometheus") && !binding.contains("shop-helper"),
+        "{binding}"
+    );
+    let tree = folder.tree();
+    let mut manifests = tree.keys().filter(|path| path.starts_with("bundle/manifests/"));
+    assert!(
+        !manifests.any(|path| path.contains("serviceaccount")),
+        "the lifecycle manager creates them"
+    );
+}
+
 #[test]
 fn what_a_bundle_cannot_say_is_a_warning() {
     let folder = project();

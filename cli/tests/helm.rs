@@ -73,6 +73,12 @@ fn names_in_selectors_and_queries_follow_the_release() {
     folder
         .run("create webhook --group core --version v1 --kind Pod --defaulting")
         .ok();
+    folder.replace(
+        "src/webhook/v1/pod.rs",
+        "    match_condition(",
+        "    match_condition(\n        name = \"others\",\n        expression = \"request.userInfo.username != \
+         'system:serviceaccount:shop-system:shop-controller-manager'\"\n    ),\n    match_condition(",
+    );
     folder.run("grafana").ok();
     folder.run("edit --enable prometheus").ok();
     folder.run("helm").ok();
@@ -81,12 +87,14 @@ fn names_in_selectors_and_queries_follow_the_release() {
         .iter()
         .filter(|(path, _)| path.starts_with("charts/shop/templates/"));
     let chart: String = chart.map(|(_, text)| text.as_str()).collect();
-    assert!(
-        chart.contains(
-            "operator: NotIn\n      values:\n      - {{ .Release.Namespace | quote }}\n      - kube-system\n"
-        ),
-        "the namespace of the release is excluded"
-    );
+    for expected in [
+        "  - expression: '!(request.namespace in [''{{ .Release.Namespace }}'', ''kube-system''])'\n",
+        "  - expression: 'request.userInfo.username != ''system:serviceaccount:{{ .Release.Namespace }}:{{ \
+         include \"shop.serviceAccountName\" . }}'''\n",
+        "    - key: app.kubernetes.io/name\n      operator: NotIn\n      values:\n      - {{ include \"shop.name\" . | quote }}\n",
+    ] {
+        assert!(chart.contains(expected), "not in the chart: {expected}");
+    }
     assert!(
         !chart.contains("shop-system"),
         "the namespace of the project is in a template"

@@ -121,6 +121,110 @@ fn webhooks_follow_the_prefix_and_the_namespace_of_an_overlay() {
     }
 }
 
+/// Returns the webhook for Pods of a project that is deployed into namespace `team`, and the manager's Deployment.
+fn render_pod_webhook(init: &str, path: &str) -> (Value, Value) {
+    let folder = Folder::new();
+    for command in [
+        &*format!("init --domain example.com --project-name shop {init}"),
+        "create webhook --group core --version v1 --kind Pod --defaulting",
+        "create webhook --group apps --version v1 --kind Deployment --validation",
+    ] {
+        folder.run(command).ok();
+    }
+    change(
+        &folder,
+        "config/default/kustomization.yaml",
+        "namespace: shop-system",
+        "namespace: team",
+    );
+    write_overlay(&folder);
+    let objects = render(&folder, path);
+    let prefix = if path == "config/prod" {
+        "prod-shop"
+    } else {
+        "shop"
+    };
+    let configuration = find(
+        &objects,
+        "MutatingWebhookConfiguration",
+        &format!("{prefix}-mutating-webhook-configuration"),
+    );
+    let manager = find(&objects, "Deployment", &format!("{prefix}-controller-manager"));
+    (configuration["webhooks"][0].clone(), manager.clone())
+}
+
+/// Once no replica is ready, a webhook for Pods that is called for the manager would keep it from starting.
+#[test]
+fn a_webhook_for_pods_excludes_its_manager_in_every_namespace() {
+    if project().is_none() {
+        return;
+    }
+    for (init, path, expression) in [
+        (
+            "",
+            "config/default",
+            "!(request.namespace in ['team', 'kube-system'])",
+        ),
+        (
+            "",
+            "config/prod",
+            "!(request.namespace in ['other', 'kube-system'])",
+        ),
+        ("--namespaced", "config/default", "request.namespace in ['team']"),
+        ("--namespaced", "config/prod", "request.namespace in ['other']"),
+    ] {
+        let (webhook, manager) = render_pod_webhook(init, path);
+        let pod = &manager["spec"]["template"]["metadata"]["labels"];
+        let excluded = &webhook["objectSelector"]["matchExpressions"][0];
+        assert_eq!(excluded["operator"], "NotIn");
+        let key = excluded["key"].as_str().expect("a label");
+        assert_eq!(excluded["values"], serde_json::json!([pod[key]]), "{path}");
+        assert_eq!(manager["metadata"]["labels"][key], pod[key]);
+        assert_eq!(webhook["matchConditions"][0]["expression"], expression, "{path}");
+    }
+}
+
+#[test]
+fn webhooks_of_a_namespaced_project_are_called_for_its_namespace() {
+    if project().is_none() {
+        return;
+    }
+    let folder = Folder::new();
+    for command in [
+        "init --domain example.com --project-name shop --namespaced",
+        COMMANDS[1],
+        "create api --group cache --version v1 --kind Shelf --namespaced=false",
+        "create webhook --group cache --version v1 --kind Cup --defaulting --validation",
+        "create webhook --group cache --version v1 --kind Shelf --validation",
+        "create webhook --group core --version v1 --kind Secret --defaulting",
+    ] {
+        folder.run(command).ok();
+    }
+    let objects = render(&folder, "config/default");
+    let conditions = |kind: &str, name: &str| -> Vec<Value> {
+        let configurations = objects.iter().filter(|object| object["kind"] == kind);
+        let webhooks = configurations.flat_map(|found| found["webhooks"].as_array().into_iter().flatten());
+        let found = webhooks.clone().find(|webhook| webhook["name"] == name);
+        let found = found.unwrap_or_else(|| panic!("no webhook {name}"));
+        let conditions = found["matchConditions"].as_array().into_iter().flatten();
+        conditions
+            .map(|condition| condition["expression"].clone())
+            .collect()
+    };
+    let own = "request.namespace in ['shop-system']";
+    assert_eq!(conditions("MutatingWebhookConfiguration", "mcup-v1.kb.io"), [own]);
+    assert_eq!(
+        conditions("ValidatingWebhookConfiguration", "vcup-v1.kb.io"),
+        [own]
+    );
+    assert!(conditions("ValidatingWebhookConfiguration", "vshelf-v1.kb.io").is_empty());
+    // The certificate of the webhooks is stored while they cannot be called yet.
+    assert_eq!(
+        conditions("MutatingWebhookConfiguration", "msecret-v1.kb.io"),
+        [own, "!request.name.endsWith('webhook-server-cert')"]
+    );
+}
+
 #[test]
 fn the_manager_may_update_no_object_of_others() {
     let Some(folder) = project() else { return };

@@ -47,6 +47,7 @@ pub use rbuilder_syntax::{Webhook, WebhookKind};
 pub use selection::{ProjectKinds, find_group_owner};
 pub use sources::{Archive, ArchiveError, REGISTRY, SourceSet, Sources};
 pub use survey::{LeftOut, Standing, StandingMarker, find_standing_markers};
+pub use webhook::MANAGER_NAMESPACE;
 
 use kubernetes_types::KubernetesTypes;
 use report::{Concern, Report};

@@ -57,6 +57,8 @@ pub(crate) fn check_bundles(args: &Args) -> Result<()> {
             let base = project.join(BASE.0);
             fs_err::create_dir_all(base.parent().context("a folder")?)?;
             fs_err::write(base, BASE.1)?;
+        } else {
+            add_bindings(&project)?;
         }
         for line in RELEASES {
             check_release(&validators, &bin, &project, line)
@@ -155,6 +157,71 @@ spec:
   version: 0.0.0
 "#,
 );
+
+/// Bindings to roles that are not in config/, and a service account beside that of the manager.
+const EXTRA: &str = "\
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: auth-delegator}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: system:auth-delegator}
+subjects:
+- {kind: ServiceAccount, name: controller-manager, namespace: system}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: view}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: view}
+subjects:
+- {kind: ServiceAccount, name: controller-manager, namespace: system}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: all}
+aggregationRule: {clusterRoleSelectors: [{matchLabels: {shop: 'yes'}}]}
+rules: []
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: nodes, labels: {shop: 'yes'}}
+rules: [{apiGroups: [''], resources: [nodes], verbs: [list]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: all}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: all}
+subjects:
+- {kind: ServiceAccount, name: controller-manager, namespace: system}
+- {kind: ServiceAccount, name: helper, namespace: system}
+- {kind: ServiceAccount, name: prometheus, namespace: monitoring}
+---
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: helper, namespace: system}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: helper, namespace: system, labels: {app: helper}}
+spec:
+  selector: {matchLabels: {app: helper}}
+  template:
+    metadata: {labels: {app: helper}}
+    spec:
+      serviceAccountName: helper
+      containers: [{name: helper, image: 'example.com/helper:1'}]
+";
+
+/// Adds bindings and a service account to a project.
+fn add_bindings(project: &Path) -> Result<()> {
+    let folder = project.join("config/rbac");
+    let list = folder.join("kustomization.yaml");
+    let text = fs_err::read_to_string(&list)?;
+    fs_err::write(
+        list,
+        text.replacen("resources:\n", "resources:\n- extra.yaml\n", 1),
+    )?;
+    fs_err::write(folder.join("extra.yaml"), EXTRA)?;
+    Ok(())
+}
 
 /// Puts markers on the kinds below a folder.
 fn mark_kinds(folder: &Path) -> Result<()> {

@@ -197,6 +197,7 @@ impl Scene {
         fs_err::write(&kustomization, text)?;
         for line in [
             "kubectl create namespace team",
+            "kubectl label namespace team app.kubernetes.io/managed-by=platform",
             "kubectl create configmap precious --namespace team --from-literal=a=b",
             "rbuilder deploy --image example.com/memcached-operator:e2e",
             "kubectl wait --for=condition=established --timeout=60s crd/memcacheds.example.com",
@@ -204,6 +205,14 @@ impl Scene {
         ] {
             self.in_cluster(line)?.run()?;
         }
+        let owner = self.in_cluster(
+            "kubectl get namespace team --output=jsonpath={.metadata.labels.app\\.kubernetes\\.io/managed-by}",
+        )?;
+        let owner = owner.read()?;
+        ensure!(
+            owner == "platform",
+            "`rbuilder deploy` has set a label of others to `{owner}`"
+        );
         // The run without a manager has left its deployment.
         self.in_cluster("rbuilder undeploy")?.run()?;
         for line in [

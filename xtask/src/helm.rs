@@ -32,6 +32,9 @@ const INIT: &str = "init --domain example.com --project-name shop --library path
 const CUP: &str = "create api --group cache --version v1 --kind Cup";
 const SHELF: &str = "create api --group cache --version v1 --kind Shelf --namespaced=false";
 
+/// A webhook that excludes its own manager.
+const POD: &str = "create webhook --group core --version v1 --kind Pod --defaulting";
+
 pub(crate) const CASES: &[Case] = &[
     Case {
         commands: &[INIT],
@@ -44,6 +47,7 @@ pub(crate) const CASES: &[Case] = &[
             SHELF,
             "create api --group cache --version v2 --kind Cup",
             "create webhook --group cache --version v1 --kind Cup --defaulting --validation --conversion --spoke v2",
+            POD,
         ],
         variants: &[
             ("--enable prometheus", "metrics.serviceMonitor.enabled=true"),
@@ -57,6 +61,7 @@ pub(crate) const CASES: &[Case] = &[
             CUP,
             SHELF,
             "create webhook --group cache --version v1 --kind Cup --validation",
+            POD,
         ],
         variants: &[
             ("--enable cert-manager", "webhooks.certManager.enabled=true"),

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::base::{filled, items};
 use super::descriptors::{describe_fields, split_humps};
+use super::permissions::list_permissions;
 use super::webhooks::define_webhooks;
 use super::{BUILDER, BundleOptions, Deployed, Descriptions, LAYOUT, SKIP_RANGE};
 
@@ -22,16 +23,13 @@ pub(super) fn make_csv(
     let owned = owned_crds(deployed, descriptions);
     descriptions.base.warn_of_unknown(&owned, warnings);
     let examples = examples(deployed, &owned);
-    let mut install = json!({ "deployments": [{
-        "name": deployed.manager["metadata"]["name"],
-        "label": deployed.manager["metadata"]["labels"],
-        "spec": deployed.manager["spec"],
-    }] });
+    let deployments: Vec<Value> = deployed.deployments().map(install_deployment).collect();
+    let mut install = json!({ "deployments": deployments });
     for (key, kind) in [
         ("clusterPermissions", "ClusterRoleBinding"),
         ("permissions", "RoleBinding"),
     ] {
-        let permissions = permissions(deployed, kind);
+        let permissions = list_permissions(deployed, kind, warnings);
         if !permissions.is_empty() {
             install[key] = json!(permissions);
         }
@@ -85,6 +83,14 @@ pub(super) fn make_csv(
         csv["metadata"]["annotations"][SKIP_RANGE] = json!(range);
     }
     csv
+}
+
+fn install_deployment(deployment: &Value) -> Value {
+    json!({
+        "name": deployment["metadata"]["name"],
+        "label": deployment["metadata"]["labels"],
+        "spec": deployment["spec"],
+    })
 }
 
 fn crds(deployed: &Deployed) -> impl Iterator<Item = &Value> {
@@ -288,37 +294,6 @@ fn examples<'a>(deployed: &'a Deployed, owned: &[Value]) -> Vec<&'a Value> {
     deployed.samples.iter().filter(is_owned).collect()
 }
 
-/// Returns the rules that bindings of a kind grant to the manager's service account.
-fn permissions(deployed: &Deployed, kind: &str) -> Vec<Value> {
-    let account = &deployed.manager["spec"]["template"]["spec"]["serviceAccountName"];
-    let mut rules = Vec::new();
-    for binding in deployed.objects.iter().filter(|object| object["kind"] == kind) {
-        let mut subjects = binding["subjects"].as_array().into_iter().flatten();
-        if !subjects.any(|subject| subject["kind"] == "ServiceAccount" && subject["name"] == *account) {
-            continue;
-        }
-        let role = deployed
-            .objects
-            .iter()
-            .find(|object| is_referred(object, binding));
-        rules.extend(
-            role.and_then(|role| role["rules"].as_array())
-                .into_iter()
-                .flatten()
-                .cloned(),
-        );
-    }
-    match rules.is_empty() {
-        true => Vec::new(),
-        false => vec![json!({ "serviceAccountName": account, "rules": rules })],
-    }
-}
-
-/// Returns whether a binding is about a role.
-pub(super) fn is_referred(role: &Value, binding: &Value) -> bool {
-    role["kind"] == binding["roleRef"]["kind"] && role["metadata"]["name"] == binding["roleRef"]["name"]
-}
-
 /// Returns whether a webhook converts objects.
 fn converts(deployed: &Deployed) -> bool {
     crds(deployed).any(|crd| crd["spec"]["conversion"]["strategy"] == "Webhook")
@@ -355,7 +330,11 @@ fn manager_image(deployed: &Deployed) -> Value {
 /// Returns the images that an installation pulls, so that catalogs can be mirrored.
 fn related_images(deployed: &Deployed) -> Vec<Value> {
     let mut images = Vec::new();
-    for container in containers(deployed) {
+    let pods = deployed
+        .deployments()
+        .map(|deployment| &deployment["spec"]["template"]["spec"]);
+    let containers = pods.flat_map(|pod| items(&pod["containers"]));
+    for container in containers {
         images.push(json!({ "name": container["name"], "image": container["image"] }));
         for variable in container["env"].as_array().into_iter().flatten() {
             let name = variable["name"].as_str().unwrap_or_default();

@@ -10,6 +10,7 @@ mod csv;
 mod deployment;
 mod descriptors;
 mod entry_markers;
+mod permissions;
 mod webhooks;
 
 use std::collections::BTreeMap;
@@ -111,6 +112,8 @@ pub(crate) struct Descriptions<'a> {
 struct Deployed {
     objects: Vec<Value>,
     manager: Value,
+    /// The namespace of config/default.
+    namespace: String,
     /// Objects of `config/samples`.
     samples: Vec<Value>,
 }
@@ -163,7 +166,7 @@ pub(crate) fn make_bundle(
         .iter()
         .filter(|object| !deployed.is_in_csv(object))
     {
-        add_manifest(&mut bundle, object);
+        add_manifest(&mut bundle, &deployed.without_own_accounts(object));
     }
     for (path, value) in metadata_files(options) {
         bundle.files.insert(path, yaml::to_string(&value));
@@ -207,6 +210,7 @@ fn resolve_objects(plan: &Plan, tree: &Tree, config: &Config, options: &BundleOp
     Ok(Deployed {
         objects,
         manager,
+        namespace: config.namespace.clone(),
         samples,
     })
 }
@@ -237,34 +241,34 @@ const IN_FILES: &[&str] = &[
 ];
 
 impl Deployed {
-    /// Returns whether the ClusterServiceVersion has an object, or what stands for it: the lifecycle manager creates the
-    /// service account of the manager, what binds it to roles, and the Services of webhooks.
+    /// Returns the Deployments, the manager's first.
+    fn deployments(&self) -> impl Iterator<Item = &Value> {
+        let others = self
+            .objects
+            .iter()
+            .filter(|object| object["kind"] == "Deployment");
+        std::iter::once(&self.manager).chain(others)
+    }
+
+    /// Returns whether the ClusterServiceVersion has an object, or what stands for it: the lifecycle manager creates service
+    /// accounts with permissions, what binds them to roles, and the Services of webhooks.
     fn is_in_csv(&self, object: &Value) -> bool {
         let kind = object["kind"].as_str().unwrap_or_default();
         let name = &object["metadata"]["name"];
         match kind {
-            "ServiceAccount" => *name == self.manager["spec"]["template"]["spec"]["serviceAccountName"],
+            "ServiceAccount" => self.has_permissions(name),
             "Service" => webhooks::service_names(&self.objects).contains(name),
-            "RoleBinding" | "ClusterRoleBinding" => self.binds_manager(object),
+            "RoleBinding" | "ClusterRoleBinding" => self.binds_own_accounts(object),
             "Role" | "ClusterRole" => {
                 let bindings = self
                     .objects
                     .iter()
-                    .filter(|binding| csv::is_referred(object, binding));
+                    .filter(|binding| permissions::is_referred(object, binding));
                 let mut bindings = bindings.peekable();
-                bindings.peek().is_some() && bindings.all(|binding| self.binds_manager(binding))
+                bindings.peek().is_some() && bindings.all(|binding| self.binds_own_accounts(binding))
             }
             kind => IN_CSV.contains(&kind),
         }
-    }
-
-    /// Returns whether a binding is for the manager and nobody else.
-    fn binds_manager(&self, binding: &Value) -> bool {
-        let account = &self.manager["spec"]["template"]["spec"]["serviceAccountName"];
-        let is_manager = |subject: &Value| subject["kind"] == "ServiceAccount" && subject["name"] == *account;
-        binding["subjects"]
-            .as_array()
-            .is_some_and(|subjects| subjects.iter().all(is_manager))
     }
 }
 

@@ -1,5 +1,6 @@
 //! Webhooks in a ClusterServiceVersion.
 
+use rbuilder_generator::MANAGER_NAMESPACE;
 use serde_json::{Value, json};
 
 use super::Deployed;
@@ -33,7 +34,7 @@ pub(super) fn define_webhooks(deployed: &Deployed, warnings: &mut Vec<(String, S
             _ => continue,
         };
         for webhook in object["webhooks"].as_array().into_iter().flatten() {
-            for field in LOST.iter().filter(|field| webhook.get(**field).is_some()) {
+            for field in LOST.iter().filter(|field| is_lost(webhook, field)) {
                 warnings.push((
                     format!("`{field}` of webhook `{}` is not part of the bundle: the Operator Lifecycle Manager has no such field", webhook["name"].as_str().unwrap_or_default()),
                     "check it in the handler instead".to_owned(),
@@ -54,6 +55,20 @@ pub(super) fn define_webhooks(deployed: &Deployed, warnings: &mut Vec<(String, S
         }
     }
     definitions
+}
+
+/// Returns whether a field restricts a webhook in a way that the lifecycle manager cannot. It restricts webhooks to the watched
+/// namespaces by itself.
+fn is_lost(webhook: &Value, field: &str) -> bool {
+    let is_restriction = |condition: &Value| {
+        let expression = condition["expression"].as_str().unwrap_or_default();
+        condition["name"] == MANAGER_NAMESPACE && !expression.starts_with('!')
+    };
+    match &webhook[field] {
+        Value::Null => false,
+        Value::Array(conditions) => !conditions.iter().all(is_restriction),
+        _ => true,
+    }
 }
 
 /// Returns true if a webhook is not called for objects in the namespace of the manager.

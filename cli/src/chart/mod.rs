@@ -10,6 +10,7 @@ mod documents;
 pub(crate) mod references;
 pub(crate) mod strategic;
 pub(crate) mod template;
+mod text;
 mod values;
 
 use std::collections::BTreeMap;
@@ -61,7 +62,7 @@ pub(crate) struct Chart {
 pub(crate) fn make_chart(plan: &Plan, tree: &Tree, options: &ChartOptions) -> Result<Chart> {
     let config = Config::read(plan, tree)?;
     let deployment = find_manager(&config)?;
-    let references = References::new(&options.name, &config, deployment);
+    let references = References::new(&options.name, &config, deployment).namespaced(options.is_namespaced);
     let mut manager = Manager::new(&references, &config, options.is_ours, options.is_namespaced);
     let documents = Documents {
         config: &config,

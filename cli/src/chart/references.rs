@@ -3,22 +3,22 @@
 //! Kustomize adds its prefix to the names of objects and to the fields that refer to them, and sets the namespace. A
 //! template says `include "<chart>.fullname"` and `.Release.Namespace` in the same places. Which fields refer to what is
 //! decided by their names and the object's kind, and only for objects that are in the set. Where kustomize follows no name,
-//! in selectors of namespaces, in alerts and in the host names of certificates, people write it with the prefix and the
-//! namespace of the project, and a template follows the release there too.
+//! in selectors, expressions, alerts and the host names of certificates, people write it with the prefix and the namespace of
+//! the project, and a template follows the release there too.
 
 use std::collections::BTreeSet;
 
+use rbuilder_generator::MANAGER_NAMESPACE;
 use serde_json::{Map, Value};
 
 use super::config::{Config, Object};
 use super::template::{Node, Part, escape, quote};
+use super::text::{self, Literal};
 
 /// Placeholder of the namespace in scaffolds.
 const SYSTEM: &str = "system";
 /// Label of a namespace with its name.
 pub(crate) const NAMESPACE_LABEL: &str = "kubernetes.io/metadata.name";
-/// Prefix of the project's name in queries of alerts. It matches the name of any release.
-const ANY_RELEASE: &str = "(.+-)?";
 /// Labels that the chart sets.
 pub(crate) const NAME_LABEL: &str = "app.kubernetes.io/name";
 pub(crate) const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
@@ -46,6 +46,13 @@ const NAMED_IN_VARIABLES: &[&str] = &[
     "MutatingWebhookConfiguration",
     "ValidatingWebhookConfiguration",
 ];
+/// Kinds with CEL expressions, in which kustomize follows no name.
+const EXPRESSIONS: &[&str] = &[
+    "MutatingWebhookConfiguration",
+    "ValidatingWebhookConfiguration",
+    "MutatingAdmissionPolicy",
+    "ValidatingAdmissionPolicy",
+];
 /// Annotations with a namespace and a name.
 const INJECTIONS: &[&str] = &[
     "cert-manager.io/inject-ca-from",
@@ -66,6 +73,8 @@ pub(crate) struct References {
     pod_labels: Map<String, Value>,
     /// Name of the manager's service account.
     service_account: String,
+    /// True if the manager watches its own namespace only, unless values say otherwise.
+    is_namespaced: bool,
 }
 
 /// The way in which names are written.
@@ -113,6 +122,15 @@ impl References {
             ],
             pod_labels: pod["metadata"]["labels"].as_object().cloned().unwrap_or_default(),
             service_account: account.to_owned(),
+            is_namespaced: false,
+        }
+    }
+
+    /// Returns the same for a manager that watches its own namespace only, unless values say otherwise.
+    pub(crate) fn namespaced(self, is_namespaced: bool) -> References {
+        References {
+            is_namespaced,
+            ..self
         }
     }
 
@@ -303,7 +321,8 @@ impl References {
             "namespace" if ["subjects", "service"].contains(&parent) => self.own_namespace(text),
             NAMESPACE_LABEL if parent == "matchLabels" => self.own_namespace(text),
             "serverName" => self.host_name(text),
-            _ if kind == "PrometheusRule" => self.names_in_text(text),
+            "expression" if EXPRESSIONS.contains(&kind) => self.expression(beside, text),
+            _ if kind == "PrometheusRule" => self.follow_in_text(text, None),
             "serviceAccountName" => self.reference("ServiceAccount", text),
             "value" if parent == "env" => {
                 let mut kinds = NAMED_IN_VARIABLES.iter();
@@ -321,42 +340,59 @@ impl References {
         is_own.then(|| Node::Text(self.namespace()))
     }
 
-    /// Returns a text, such as a query of an alert, in which the full names of Services are those of the release.
-    ///
-    /// `(.+-)?` before a name stands for the name of a release. It is left out, since it would match other releases.
-    fn names_in_text(&self, text: &str) -> Option<Node> {
+    /// Returns a text, such as a query of an alert, in which names and namespaces of the project are those of the release.
+    fn follow_in_text(&self, text: &str, placeholder: Option<Literal>) -> Option<Node> {
         let Style::Template { .. } = self.style else {
             return None;
         };
-        let services = self.names.iter().filter(|(kind, _)| kind == "Service");
-        let mut services: Vec<&str> = services.map(|(_, name)| name.as_str()).collect();
-        // A name can be the beginning of another.
-        services.sort_by_key(|name| std::cmp::Reverse(name.len()));
-        let is_one_line = !text.contains('\n');
-        // The text inside of quotes of YAML.
-        let literal = |text: &str| match is_one_line {
-            true => escape(text).replace('\'', "''"),
-            false => escape(quote(text).trim_matches('"')),
-        };
-        let fullname = match is_one_line {
-            true => self.include("fullname"),
-            false => self.include("fullname").replace('"', "`"),
-        };
-        let (mut quoted, mut rest) = (String::new(), text);
-        while let Some((at, service)) = find_first(rest, &self.project, &services) {
-            let before = &rest[..at];
-            quoted += &literal(before.strip_suffix(ANY_RELEASE).unwrap_or(before));
-            quoted += &format!("{{{{ {fullname} }}}}-{service}");
-            rest = &rest[at + self.project.len() + 1 + service.len()..];
+        let mut literals = self.literals();
+        literals.extend(placeholder);
+        text::rewrite(text, &literals)
+    }
+
+    /// Returns the strings that contain the name or the namespace of the project, with their expressions.
+    fn literals(&self) -> Vec<Literal> {
+        let fullname = self.include("fullname");
+        let release = self.release_namespace();
+        let mut literals = Vec::new();
+        if self.has("ServiceAccount", &self.service_account) {
+            // In `system:serviceaccount:<namespace>:<name>`; a Deployment may have the same name.
+            let text = format!(":{}-{}", self.project, self.service_account);
+            let action = format!(":{{{{ {} }}}}", self.include("serviceAccountName"));
+            literals.push(Literal::new(text, action));
         }
-        if quoted.is_empty() {
-            return None;
+        for (_, name) in &self.names {
+            let text = format!("{}-{name}", self.project);
+            literals.push(Literal::new(text, format!("{{{{ {fullname} }}}}-{name}")));
         }
-        quoted += &literal(rest);
-        Some(Node::Text(match is_one_line {
-            true => format!("'{quoted}'"),
-            false => format!("\"{quoted}\""),
-        }))
+        let [_, namespace, default] = &self.namespaces;
+        literals.push(Literal::new(default.clone(), release.clone()));
+        if namespace != default && !namespace.is_empty() {
+            literals.push(Literal::word(namespace.clone(), release));
+        }
+        literals
+    }
+
+    /// Returns an expression of a webhook or a policy. A match condition about the namespace of the manager has the
+    /// placeholder; one that restricts a webhook to it follows the watched namespaces.
+    fn expression(&self, beside: &Map<String, Value>, text: &str) -> Option<Node> {
+        let is_about_manager = beside.get("name").is_some_and(|name| name == MANAGER_NAMESPACE);
+        let is_restriction = self.is_namespaced && !text.trim_start().starts_with('!');
+        let namespace = match is_restriction {
+            false => self.release_namespace(),
+            true => format!(
+                "{{{{ join \"', '\" ({} | default (list .Release.Namespace)) }}}}",
+                self.value("watchNamespaces")
+            ),
+        };
+        let placeholder = is_about_manager.then(|| Literal::word(SYSTEM.to_owned(), namespace));
+        self.follow_in_text(text, placeholder)
+    }
+
+    /// Returns the label that all objects of the chart have in place of the one with the name of the project.
+    fn own_label(&self, name: &str) -> Option<Node> {
+        let is_own = matches!(self.style, Style::Template { .. }) && name == self.project;
+        is_own.then(|| Node::Text(format!("{{{{ {} | quote }}}}", self.include("name"))))
     }
 
     /// Returns the namespace and name in an annotation of cert-manager.
@@ -379,6 +415,9 @@ impl References {
             ("Role" | "ClusterRole", "resourceNames") => &|name| self.resource_name(beside, name),
             (_, "values") if beside.get("key").is_some_and(|key| key == NAMESPACE_LABEL) => {
                 &|name| self.own_namespace(name)
+            }
+            (_, "values") if beside.get("key").is_some_and(|key| key == NAME_LABEL) => {
+                &|name| self.own_label(name)
             }
             _ => return None,
         };
@@ -436,23 +475,6 @@ impl References {
     }
 }
 
-/// Returns the first full name of a Service in a text, `<project>-<service>`, with its place.
-fn find_first<'s>(text: &str, project: &str, services: &[&'s str]) -> Option<(usize, &'s str)> {
-    let start = format!("{project}-");
-    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
-    text.match_indices(&start).find_map(|(at, _)| {
-        let begins = !text.as_bytes()[..at]
-            .last()
-            .is_some_and(|before| is_name(*before));
-        let rest = &text[at + start.len()..];
-        let ends = |name: &str| !rest.as_bytes().get(name.len()).is_some_and(|next| is_name(*next));
-        let service = services
-            .iter()
-            .find(|name| rest.starts_with(**name) && ends(name))?;
-        begins.then_some((at, *service))
-    })
-}
-
 fn is_selector(kind: &str, keys: &[&str]) -> bool {
     keys.last() == Some(&"matchLabels") || (kind == "Service" && keys.last() == Some(&"selector"))
 }
@@ -476,25 +498,5 @@ fn created_secrets(object: &Object) -> Vec<String> {
                 .collect()
         }
         _ => Vec::new(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const SERVICES: [&str; 2] = ["metrics-service", "metrics"];
-
-    #[test]
-    fn full_names_of_services_are_found() {
-        let check = |text: &str, expected: Option<(usize, &str)>| {
-            assert_eq!(find_first(text, "shop", &SERVICES), expected, "{text}");
-        };
-        check("job=\"shop-metrics-service\"", Some((5, "metrics-service")));
-        check("job=~\"(.+-)?shop-metrics\"", Some((12, "metrics")));
-        check("workshop-metrics", None);
-        check("my-shop-metrics", None);
-        check("shop-metrics-other", None);
-        check("shop", None);
     }
 }

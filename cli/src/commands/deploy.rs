@@ -7,7 +7,7 @@ use anyhow::{Result, ensure};
 use serde_json::Value;
 
 use super::install::{ALL, APPLY};
-use super::removal::create_missing_namespaces;
+use super::removal::apply_namespaces;
 use super::{find_kubectl, manifests};
 use crate::cluster::{parse_documents, set_image, to_list};
 use crate::flags::DeployFlags;
@@ -17,10 +17,12 @@ pub(super) fn deploy(dir: &Path, flags: &DeployFlags, shell: &mut Shell) -> Resu
     let kubectl = find_kubectl(dir, &flags.cluster)?;
     manifests::generate_if_asked(dir, &flags.generation, shell)?;
     let rendered = kubectl.render(ALL)?;
-    let objects = with_image(&rendered, &flags.image)?;
+    let (namespaces, objects): (Vec<Value>, Vec<Value>) = with_image(&rendered, &flags.image)?
+        .into_iter()
+        .partition(|object| object["kind"] == "Namespace");
     shell.note(&format!("the image of the manager is {}\n", flags.image));
-    create_missing_namespaces(&kubectl, &objects)?;
     kubectl.show_pipe(ALL, &APPLY, shell);
+    apply_namespaces(&kubectl, &namespaces, shell)?;
     kubectl.run(&APPLY, &to_list(&objects), shell)?;
     Ok(0)
 }

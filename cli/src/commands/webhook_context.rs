@@ -2,7 +2,10 @@
 
 use rbuilder_templates::{ApiContext, SpokeContext, WebhookContext};
 
+use rbuilder_generator::MANAGER_NAMESPACE;
+
 use super::places::ApiPlaces;
+use crate::chart::references::NAME_LABEL;
 use crate::edit::rust;
 use crate::project::{Project, Resource, Webhooks};
 
@@ -78,10 +81,6 @@ fn spoke_context(hub: &ApiContext, spoke: ApiContext) -> SpokeContext {
 }
 
 /// Returns the marker of a webhook, formatted as by rustfmt.
-///
-/// A webhook of a built-in kind stays away from the manager's own namespace and from `kube-system`: one that is called
-/// for the Pod of its own manager keeps the manager from starting. Objects that are in no namespace cannot be selected
-/// like this, so the request goes on without the webhook while the manager is down.
 fn marker(project: &Project, resource: &Resource, what: &str, path: &str) -> String {
     let mut arguments = vec![what.to_owned()];
     let mut path = path.to_owned();
@@ -113,19 +112,55 @@ fn marker(project: &Project, resource: &Resource, what: &str, path: &str) -> Str
     if !path.is_empty() {
         arguments.push(format!("path = \"{path}\""));
     }
-    if resource.core && resource.is_namespaced() {
-        let own = format!("{}-system", project.known.project_name);
-        arguments.push(format!(
-            "namespace_selector(match_expression(\n        key = \"kubernetes.io/metadata.name\",\n        operator = \"NotIn\",\n        values = [\"{own}\", \"kube-system\"]\n    ))"
-        ));
-    } else if resource.core {
-        arguments.push("failure_policy = \"ignore\"".to_owned());
-    }
+    arguments.extend(restrictions(project, resource));
     let line = arguments.join(", ");
     if !line.contains('\n') && line.len() <= MARKER_WIDTH {
         return format!("#[webhook({line})]");
     }
     format!("#[webhook(\n    {}\n)]", arguments.join(",\n    "))
+}
+
+/// Returns the arguments that restrict which objects a webhook is called for.
+///
+/// A webhook of a built-in kind is not called for the objects of its own manager: one that is called for the Pod of the manager
+/// keeps the manager from starting. Their label excludes them in every namespace, whatever deploys them. The namespace of the
+/// manager is excluded for the objects that others create there for it, such as Secrets with certificates. A manager that watches
+/// its own namespace has no use for objects elsewhere, and excludes its certificate by name.
+///
+/// Objects that are in no namespace cannot be told apart, so the request goes on without the webhook while the manager is down.
+fn restrictions(project: &Project, resource: &Resource) -> Vec<String> {
+    if !resource.is_namespaced() {
+        return match resource.core {
+            true => vec!["failure_policy = \"ignore\"".to_owned()],
+            false => Vec::new(),
+        };
+    }
+    let mut restrictions = Vec::new();
+    if resource.core {
+        restrictions.push(format!(
+            "object_selector(match_expression(\n        key = \"{NAME_LABEL}\",\n        operator = \"NotIn\",\n        values = [\"{}\"]\n    ))",
+            project.known.project_name
+        ));
+    }
+    let is_secret = resource.core && resource.kind == "Secret";
+    let conditions = match (project.known.namespaced, resource.core) {
+        (true, _) => vec![
+            Some((MANAGER_NAMESPACE, "request.namespace in ['system']")),
+            is_secret.then_some((
+                "exclude-certificate",
+                "!request.name.endsWith('webhook-server-cert')",
+            )),
+        ],
+        (false, true) => vec![Some((
+            MANAGER_NAMESPACE,
+            "!(request.namespace in ['system', 'kube-system'])",
+        ))],
+        (false, false) => Vec::new(),
+    };
+    restrictions.extend(conditions.into_iter().flatten().map(|(name, expression)| {
+        format!("match_condition(\n        name = \"{name}\",\n        expression = \"{expression}\"\n    )")
+    }));
+    restrictions
 }
 
 /// Maximum width of the arguments of an attribute that rustfmt keeps on one line.

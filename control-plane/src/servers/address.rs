@@ -38,16 +38,16 @@ impl WebhookAddress {
         json!({ "url": self.url(path), "caBundle": BASE64.encode(&self.authority) })
     }
 
-    /// Makes the webhooks of a configuration that call a Service call this address instead, under the same path.
+    /// Makes the webhooks of a configuration that call a Service call this address instead, under the same path. A program that
+    /// runs here has no namespace that webhooks could be restricted to.
     pub fn redirect_webhooks(&self, configuration: &mut Value) {
         remove_injection(configuration);
         let webhooks = configuration.get_mut("webhooks").and_then(Value::as_array_mut);
-        for client in webhooks
-            .into_iter()
-            .flatten()
-            .filter_map(|webhook| webhook.get_mut("clientConfig"))
-        {
-            self.redirect(client, "/");
+        for webhook in webhooks.into_iter().flatten() {
+            remove_restriction(webhook);
+            if let Some(client) = webhook.get_mut("clientConfig") {
+                self.redirect(client, "/");
+            }
         }
     }
 
@@ -84,6 +84,17 @@ fn remove_injection(object: &mut Value) {
     }
 }
 
+/// Removes the match condition that restricts a webhook to the namespace of the manager. One that excludes this namespace stays.
+fn remove_restriction(webhook: &mut Value) {
+    let Some(Value::Array(conditions)) = webhook.get_mut("matchConditions") else {
+        return;
+    };
+    conditions.retain(|condition| {
+        let expression = condition["expression"].as_str().unwrap_or_default();
+        condition["name"] != "manager-namespace" || expression.starts_with('!')
+    });
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -116,6 +127,20 @@ mod tests {
             ],
         });
         assert_eq!(configuration, expected);
+    }
+
+    #[test]
+    fn webhooks_are_not_restricted_to_the_namespace_of_the_manager() {
+        let condition = |name: &str, expression: &str| json!({ "name": name, "expression": expression });
+        let kept = [
+            condition("manager-namespace", "!(request.namespace in ['a'])"),
+            condition("other", "true"),
+        ];
+        let restriction = condition("manager-namespace", "request.namespace in ['a']");
+        let webhook = |conditions: &[Value]| json!({ "webhooks": [{ "matchConditions": conditions }] });
+        let mut configuration = webhook(&[&[restriction], &kept[..]].concat());
+        address().redirect_webhooks(&mut configuration);
+        assert_eq!(configuration, webhook(&kept));
     }
 
     #[test]

@@ -19,17 +19,35 @@ pub(super) fn print_file(entries: &[Entry<'_>]) -> OutputFile {
     }
 }
 
+/// Name of the match condition about the namespace of the manager: `'system'`, the first string in its expression, stands for it.
+pub const MANAGER_NAMESPACE: &str = "manager-namespace";
+/// Annotation of configurations with such a condition, by which kustomizations select them.
+const ANNOTATION: &str = "rbuilder.dev/manager-namespace";
+
 fn configuration(entries: &[Entry<'_>]) -> Value {
     let first = &entries[0];
+    let mut metadata = json!({ "name": first.configuration });
+    if names_manager_namespace(entries) {
+        metadata["annotations"] = json!({ ANNOTATION: "matchConditions" });
+    }
     json!({
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": match first.webhook.kind {
             WebhookKind::Mutating => "MutatingWebhookConfiguration",
             WebhookKind::Validating => "ValidatingWebhookConfiguration",
         },
-        "metadata": { "name": first.configuration },
+        "metadata": metadata,
         "webhooks": entries.iter().map(webhook).collect::<Vec<_>>(),
     })
+}
+
+/// Returns whether there are conditions about the namespace of the manager. Kustomize fails if one of them has no string to replace.
+fn names_manager_namespace(entries: &[Entry<'_>]) -> bool {
+    let conditions = entries.iter().flat_map(|entry| &entry.webhook.match_conditions);
+    let mut named = conditions
+        .filter(|condition| condition.name == MANAGER_NAMESPACE)
+        .peekable();
+    named.peek().is_some() && named.all(|condition| condition.expression.contains('\''))
 }
 
 fn webhook(entry: &Entry<'_>) -> Value {

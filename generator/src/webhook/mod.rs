@@ -21,6 +21,8 @@ use crate::report::Report;
 use rbuilder_syntax::kubernetes::Kind;
 use subject::{Subject, find_subject};
 
+pub use manifest::MANAGER_NAMESPACE;
+
 /// A webhook with nothing left open.
 struct Entry<'a> {
     handler: &'a Handler,

@@ -21,7 +21,7 @@ use crate::cluster::{Kubectl, parse_documents, to_list};
 use crate::flags::{RemovalFlags, UndeployFlags};
 use crate::shell::Shell;
 
-pub(super) use namespaces::create_missing as create_missing_namespaces;
+pub(super) use namespaces::apply as apply_namespaces;
 
 /// The kinds that are deleted before others: without its Service, a webhook refuses every request.
 const FIRST: [&str; 2] = ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"];

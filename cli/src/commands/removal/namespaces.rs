@@ -13,28 +13,43 @@ use crate::shell::Shell;
 /// It is not among the applied fields, so that applying the namespace again, also with another tool, keeps it.
 const CREATED: &str = "rbuilder.dev/created-by";
 const CREATED_BY: &str = "rbuilder deploy";
+/// A namespace may belong to others, who have labels on it: Pod Security, a mesh, a team.
+const APPLY: [&str; 4] = ["apply", "--server-side", "-f", "-"];
 /// Number of objects of others that are named.
 const NAMED: usize = 5;
 
-/// Creates the namespaces among `objects` that the cluster does not have, and marks them as created here.
+/// Applies namespaces. One that the cluster does not have is created and marked as created here; one that has labels of
+/// others with other values stays as it is.
 ///
 /// # Errors
 /// Fails if kubectl does.
-pub(crate) fn create_missing(kubectl: &Kubectl, objects: &[Value]) -> Result<()> {
-    for namespace in objects.iter().filter(|object| object["kind"] == "Namespace") {
-        let Some(name) = namespace["metadata"]["name"].as_str() else {
-            continue;
-        };
-        if find(kubectl, name)?.is_some() {
-            continue;
+pub(crate) fn apply(kubectl: &Kubectl, namespaces: &[Value], shell: &mut Shell) -> Result<()> {
+    for namespace in namespaces {
+        create_if_missing(kubectl, namespace)?;
+        match kubectl.read(&APPLY, &namespace.to_string()) {
+            Ok(printed) => shell.out(&printed),
+            Err(error) if format!("{error:#}").contains("conflict") => shell.note(&format!(
+                "namespace {} stays as it is, because others set fields of it: {error:#}\n  \
+                 = help: leave these fields out of its manifest\n",
+                namespace["metadata"]["name"].as_str().unwrap_or_default()
+            )),
+            Err(error) => return Err(error),
         }
-        let created = json!({
-            "apiVersion": "v1",
-            "kind": "Namespace",
-            "metadata": { "name": name, "annotations": { CREATED: CREATED_BY } },
-        });
-        kubectl.read(&["create", "-f", "-"], &created.to_string())?;
     }
+    Ok(())
+}
+
+fn create_if_missing(kubectl: &Kubectl, namespace: &Value) -> Result<()> {
+    let name = namespace["metadata"]["name"].as_str().unwrap_or_default();
+    if find(kubectl, name)?.is_some() {
+        return Ok(());
+    }
+    let created = json!({
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": { "name": name, "annotations": { CREATED: CREATED_BY } },
+    });
+    kubectl.read(&["create", "-f", "-"], &created.to_string())?;
     Ok(())
 }
 

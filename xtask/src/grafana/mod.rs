@@ -1,4 +1,7 @@
-//! `cargo xtask grafana`: the rules and dashboards of a scaffold pass promtool and the types that Grafana publishes.
+//! `cargo xtask grafana`: the rules and dashboards of a scaffold pass promtool and the types that Grafana publishes. The alerts of its
+//! chart fire in every release.
+
+mod releases;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,10 +20,11 @@ pub(crate) struct Args {
     build: bool,
 }
 
-const COMMANDS: [&str; 3] = [
+const COMMANDS: [&str; 4] = [
     "init --domain example.com --project-name shop --library path",
     "create api --group cache --version v1 --kind Cup",
     "grafana",
+    "helm",
 ];
 
 /// A list with a metric of each type, and an expression with quotes.
@@ -42,6 +46,7 @@ const VARIABLES: &[(&str, &str)] = &[
 /// Checks what `rbuilder grafana` makes.
 pub(crate) fn check_dashboards(args: &Args) -> Result<()> {
     let promtool = ensure_tool(&PROMTOOL)?;
+    let helm = assets::ensure_helm()?;
     let types = ensure_types()?;
     if args.build {
         return Ok(());
@@ -61,6 +66,12 @@ pub(crate) fn check_dashboards(args: &Args) -> Result<()> {
         "a second run changes the dashboards:\n{again}"
     );
     check_rules(&promtool, &project, folder.path())?;
+    releases::check_releases(
+        (&promtool, &helm),
+        &project.join("charts/shop"),
+        &read_alert_tests()?,
+        folder.path(),
+    )?;
     let dashboards = read_dashboards(&project)?;
     check_queries(&promtool, &dashboards, folder.path())?;
     check_types(&types, &dashboards)?;
@@ -85,7 +96,7 @@ fn check_rules(promtool: &Path, project: &Path, folder: &Path) -> Result<()> {
     fs_err::write(&file, rules)?;
     check().run()?;
 
-    let tests = fs_err::read_to_string(repo::root().join("testdata/grafana/alerts.yaml"))?;
+    let tests = read_alert_tests()?;
     for group in object["spec"]["groups"].as_array().into_iter().flatten() {
         for alert in group["rules"].as_array().into_iter().flatten() {
             if let Some(name) = alert["alert"].as_str() {
@@ -99,6 +110,13 @@ fn check_rules(promtool: &Path, project: &Path, folder: &Path) -> Result<()> {
     let test_file = folder.join("alerts.yaml");
     fs_err::write(&test_file, tests)?;
     Cmd::program(promtool).words("test rules").arg(&test_file).run()
+}
+
+/// Returns the tests of the alerts.
+fn read_alert_tests() -> Result<String> {
+    Ok(fs_err::read_to_string(
+        repo::root().join("testdata/grafana/alerts.yaml"),
+    )?)
 }
 
 /// Reads the dashboards of a project, by path.
