@@ -109,6 +109,59 @@ fn names_in_selectors_and_queries_follow_the_release() {
 }
 
 #[test]
+fn names_in_data_follow_the_release_and_those_in_values_are_a_warning() {
+    let folder = project();
+    folder.replace(
+        "config/manager/manager.yaml",
+        "        - --leader-elect\n",
+        "        - --leader-elect\n        - --address=shop-webhook-service.shop-system.svc\n",
+    );
+    folder.replace(
+        "config/manager/kustomization.yaml",
+        "- manager.yaml\n",
+        "- manager.yaml\n- settings.yaml\n",
+    );
+    folder.write(
+        "config/manager/settings.yaml",
+        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: settings\ndata:\n  a: 'https://shop-webhook-service.shop-system.svc'\n  b: plain\n",
+    );
+    let ran = folder.run("helm").ok();
+    let expected = "`args` in values.yaml has `--address=shop-webhook-service.shop-system.svc`, which is the same in every release";
+    assert!(ran.err.contains(expected), "{}", ran.err);
+    let settings = &folder.tree()["charts/shop/templates/manager/settings.yaml"];
+    let expected = "data:\n  a: 'https://{{ include \"shop.fullname\" . }}-webhook-service.{{ .Release.Namespace }}.svc'\n  b: plain\n";
+    assert!(settings.contains(expected), "{settings}");
+}
+
+/// Helm stores a release in a Secret of at most 1 MiB.
+#[test]
+fn a_chart_that_helm_cannot_store_is_a_warning() {
+    let folder = project();
+    let crd = "config/crd/bases/cache.example.com_cups.yaml";
+    // No text of another entry is repeated.
+    let text: String = (0..200_000_u64)
+        .map(|number| format!("{:x} ", number.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
+        .collect();
+    folder.replace(
+        crd,
+        "description: CupSpec",
+        &format!("description: {text} CupSpec"),
+    );
+    let ran = folder.run("helm --manifests=false").ok();
+    for expected in [
+        "and Helm can store 1024 KiB: templates/crd/cache.example.com_cups.yaml has ",
+        "`crds.enabled`",
+    ] {
+        assert!(ran.err.contains(expected), "{}", ran.err);
+    }
+    let ran = folder
+        .run("bundle --image example.com/shop:1 --manifests=false")
+        .ok();
+    let expected = "the Operator Lifecycle Manager can unpack 1024 KiB: bundle/manifests/cache.example.com_cups.yaml has ";
+    assert!(ran.err.contains(expected), "{}", ran.err);
+}
+
+#[test]
 fn changes_of_people_and_of_the_manifests_are_merged() {
     let folder = project();
     folder.replace(

@@ -392,3 +392,34 @@ fn a_kind_that_is_there_but_not_imported_is_not_taken_for_a_slip() {
     );
     assert_eq!(said, [expected]);
 }
+
+/// Kustomize selects configurations by the annotation, and fails for one in which it finds nothing to replace.
+#[test]
+fn conditions_about_the_namespace_of_the_manager_are_annotated() {
+    let annotation = |conditions: &[(&str, &str)]| -> Value {
+        let conditions = conditions.iter().map(|(name, expression)| {
+            format!("match_condition(name = \"{name}\", expression = \"{expression}\")")
+        });
+        let conditions: Vec<String> = conditions.collect();
+        let marker = format!(
+            "mutating, name = \"a.b.c\", path = \"/a\", #, {}",
+            conditions.join(", ")
+        );
+        let generated = run(&[("src/lib.rs", &handler(&[&marker]))]);
+        assert_eq!(generated.diagnostics, [], "{marker}");
+        let object: Value = serde_saphyr::from_str(&generated.files[0].text).expect("YAML");
+        object["metadata"]["annotations"].clone()
+    };
+    let own = ("manager-namespace", "request.namespace in ['system']");
+    let expected = json!({ "rbuilder.dev/manager-namespace": "matchConditions" });
+    assert_eq!(annotation(&[own]), expected);
+    assert_eq!(
+        annotation(&[("other", "request.name == 'system'"), own]),
+        expected
+    );
+    assert_eq!(annotation(&[("other", "request.name == 'system'")]), Value::Null);
+    assert_eq!(
+        annotation(&[("manager-namespace", "request.namespace.size() > 3")]),
+        Value::Null
+    );
+}

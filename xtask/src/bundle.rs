@@ -207,7 +207,10 @@ spec:
     metadata: {labels: {app: helper}}
     spec:
       serviceAccountName: helper
-      containers: [{name: helper, image: 'example.com/helper:1'}]
+      containers:
+      - name: helper
+        image: example.com/helper:1
+        resources: {requests: {cpu: 10m, memory: 16Mi}}
 ";
 
 /// Adds bindings and a service account to a project.

@@ -26,6 +26,7 @@ use crate::base64;
 use crate::chart::config::{CERTIFICATES, Condition, Config, Object};
 use crate::chart::find_manager;
 use crate::chart::references::References;
+use crate::chart::size::check_bundle;
 use crate::plan::Plan;
 use crate::tree::Tree;
 
@@ -171,6 +172,7 @@ pub(crate) fn make_bundle(
     for (path, value) in metadata_files(options) {
         bundle.files.insert(path, yaml::to_string(&value));
     }
+    bundle.warnings.extend(check_bundle(&bundle.files));
     bundle
         .files
         .insert("bundle.Dockerfile".into(), dockerfile(options));

@@ -54,8 +54,10 @@ impl Condition {
     }
 }
 
-const METRICS: &str = "metrics.enabled";
-const MONITOR: &str = "metrics.serviceMonitor.enabled";
+pub(super) const METRICS: &str = "metrics.enabled";
+pub(super) const MONITOR: &str = "metrics.serviceMonitor.enabled";
+/// Value of the alerts, which are in the component of the ServiceMonitor.
+pub(super) const RULES: &str = "metrics.prometheusRule.enabled";
 const POLICIES: &str = "networkPolicy.enabled";
 pub(crate) const WEBHOOKS: &str = "webhooks.enabled";
 pub(crate) const CERTIFICATES: &str = "webhooks.certManager.enabled";

@@ -3,8 +3,9 @@
 use anyhow::{Result, bail};
 use serde_json::{Map, Value, json};
 
-use super::config::{CERTIFICATES, Condition, Config, Object, WEBHOOKS};
+use super::config::{CERTIFICATES, Condition, Config, METRICS, Object, WEBHOOKS};
 use super::documents::{condition, is_certain};
+use super::ports::{METRICS_PORT, Ports, WEBHOOK_PORT, default_port};
 use super::references::{MANAGED_BY, NAME_LABEL, References};
 use super::strategic::{self, merge_key};
 use super::template::{Node, Part, quote};
@@ -16,6 +17,10 @@ const CONTAINER: &str = "manager";
 const WATCH_NAMESPACE: &str = "WATCH_NAMESPACE";
 /// Variable of the Secret with the certificate that the manager issues.
 const CERTIFICATE_SECRET: &str = "WEBHOOK_CERT_SECRET";
+/// Variable of the address that metrics are served on.
+const METRICS_ADDRESS: &str = "METRICS_BIND_ADDRESS";
+/// Field of a variable's value that is a text of a template.
+const TEMPLATE: &str = "template";
 
 /// Returns the Deployment of the manager.
 ///
@@ -61,6 +66,8 @@ pub(super) struct Manager<'a> {
     is_ours: bool,
     is_namespaced: bool,
     has_webhooks: bool,
+    /// Ports that are values.
+    ports: Ports,
 }
 
 impl<'a> Manager<'a> {
@@ -69,6 +76,7 @@ impl<'a> Manager<'a> {
         config: &Config,
         is_ours: bool,
         is_namespaced: bool,
+        ports: Ports,
     ) -> Self {
         Manager {
             references,
@@ -77,6 +85,7 @@ impl<'a> Manager<'a> {
             is_ours,
             is_namespaced,
             has_webhooks: config.has(WEBHOOKS),
+            ports,
         }
     }
 
@@ -152,13 +161,17 @@ impl<'a> Manager<'a> {
                 return;
             }
         }
-        let is_string = empty.is_string();
+        let (is_string, is_flag) = (empty.is_string(), empty.is_boolean());
         self.add(path, value.unwrap_or(empty), schema, about);
         let path = self.references.value(path);
         parts.push(match is_string {
             true => Part::Block(
                 format!("with {path}"),
                 vec![Part::Field(key.into(), Node::Text("{{ . | quote }}".into()))],
+            ),
+            false if is_flag => Part::Block(
+                format!("if {path}"),
+                vec![Part::Field(key.into(), Node::Value(json!(true)))],
             ),
             false => Part::of_values(key, &path),
         });
@@ -208,6 +221,12 @@ impl<'a> Manager<'a> {
     }
 
     fn pod_metadata(&mut self, metadata: &Value) -> Part {
+        self.add(
+            "deploymentAnnotations",
+            json!({}),
+            values::strings_by_name(),
+            "Annotations of the Deployment.",
+        );
         self.add(
             "podAnnotations",
             json!({}),
@@ -389,6 +408,9 @@ impl<'a> Manager<'a> {
             .filter(|entry| !is_value(entry) && !self.is_watched(&entry.1))
             .cloned()
             .collect();
+        if self.is_ours {
+            self.follow_ports(&mut others);
+        }
         if self.has_webhooks && self.is_ours {
             others.extend(self.certificate_secret(&others));
         }
@@ -415,9 +437,39 @@ impl<'a> Manager<'a> {
             .any(|(_, variable)| variable["name"] == CERTIFICATE_SECRET);
         let conditions = [(WEBHOOKS, true), (CERTIFICATES, false)];
         let conditions = conditions.map(|(value, is_true)| Condition { value, is_true });
-        // The name of a volume's Secret has its prefix from here.
-        let variable = json!({ "name": CERTIFICATE_SECRET, "value": { "secretName": secret } });
+        let value = self.references.name(secret);
+        let variable = json!({ "name": CERTIFICATE_SECRET, "value": { TEMPLATE: value } });
         (!is_set).then(|| (conditions.to_vec(), variable))
+    }
+
+    /// Makes the variables with ports those of the values.
+    fn follow_ports(&self, variables: &mut Vec<Entry>) {
+        let on = |value| vec![Condition { value, is_true: true }];
+        let mut add = |value: &'static str, name: &str, text: String| {
+            if !variables.iter().any(|(_, variable)| variable["name"] == name) {
+                variables.push((on(value), json!({ "name": name, "value": { TEMPLATE: text } })));
+            }
+        };
+        if default_port(&self.ports, METRICS_PORT).is_some() {
+            let secure = self.references.value("metrics.secure");
+            add(METRICS, "METRICS_SECURE", format!("{{{{ {secure} | quote }}}}"));
+        }
+        if default_port(&self.ports, WEBHOOK_PORT).is_some() {
+            let port = self.references.value(WEBHOOK_PORT);
+            add(
+                WEBHOOKS,
+                "WEBHOOK_PORT",
+                format!("{{{{ {port} | int | quote }}}}"),
+            );
+        }
+        let address = default_port(&self.ports, METRICS_PORT).map(|port| format!(":{port}"));
+        let Some(address) = address else { return };
+        let port = self.references.value(METRICS_PORT);
+        for (_, variable) in variables {
+            if variable["name"] == METRICS_ADDRESS && variable["value"] == *address {
+                variable["value"] = json!({ TEMPLATE: format!("\":{{{{ {port} | int }}}}\"") });
+            }
+        }
     }
 
     fn watched_namespaces(&self) -> Part {
@@ -490,9 +542,9 @@ impl<'a> Manager<'a> {
 
     /// Returns an entry of a list with its references replaced.
     fn entry(&self, key: &str, entry: &Value) -> Node {
-        if let Some(secret) = entry["value"]["secretName"].as_str() {
+        if let Some(text) = entry["value"][TEMPLATE].as_str() {
             let name = Part::Field("name".into(), Node::Value(entry["name"].clone()));
-            let value = Part::Field("value".into(), Node::Text(self.references.name(secret)));
+            let value = Part::Field("value".into(), Node::Text(text.to_owned()));
             return Node::Map(vec![name, value]);
         }
         let replaced = self.references.replace("Deployment", &json!({ key: [entry] }));
@@ -529,6 +581,8 @@ const POD_VALUES: &[Row] = &[
     ("affinity", "affinity", "{}", values::object, "Affinity of the pods."),
     ("topologySpreadConstraints", "topologySpreadConstraints", "[]", values::objects, "Topology spread constraints of the pods."),
     ("priorityClassName", "priorityClassName", "\"\"", values::string, "Priority class of the pods."),
+    ("hostNetwork", "hostNetwork", "false", values::flag, "Use the network of the node. `metrics.port` and `webhooks.port` must be free on it."),
+    ("dnsPolicy", "dnsPolicy", "\"\"", values::string, "DNS policy of the pods; with `hostNetwork`, `ClusterFirstWithHostNet` resolves Services."),
     ("runtimeClassName", "runtimeClassName", "\"\"", values::string, "Runtime class of the pods."),
 ];
 

@@ -6,10 +6,11 @@ use anyhow::Result;
 use rbuilder_generator::find_kubernetes_kind;
 use serde_json::{Map, Value, json};
 
-use super::config::{CERTIFICATES, Condition, Config, Object};
+use super::config::{CERTIFICATES, Condition, Config, MONITOR, Object, RULES, WEBHOOKS};
 use super::deployment::{Manager, fail};
 use super::references::{MANAGED_BY, NAME_LABEL, References};
 use super::template::{Node, Part, print_document};
+use super::webhooks;
 
 /// Suffixes of the roles for users, and the roles of Kubernetes that they can be added to.
 const USER_ROLES: &[(&str, &str)] = &[
@@ -94,6 +95,14 @@ impl Documents<'_> {
     ) -> Result<String> {
         let mut conditions = object.conditions.clone();
         conditions.extend(self.own_conditions(object));
+        if object.kind() == "PrometheusRule" {
+            for condition in conditions
+                .iter_mut()
+                .filter(|condition| condition.value == MONITOR)
+            {
+                condition.value = RULES;
+            }
+        }
         let document = if is_manager {
             self.document(self.references, object, Some(manager.spec(object)?))
         } else if self.follows_namespaces(object) {
@@ -140,10 +149,7 @@ impl Documents<'_> {
     /// Returns what stops rendering if a CRD cannot be without its webhook.
     fn refusal(&self, object: &Object) -> String {
         let converts = object.value["spec"]["conversion"]["strategy"] == "Webhook";
-        if object.kind() != "CustomResourceDefinition"
-            || !converts
-            || !self.config.has(super::config::WEBHOOKS)
-        {
+        if object.kind() != "CustomResourceDefinition" || !converts || !self.config.has(WEBHOOKS) {
             return String::new();
         }
         let kind = object.value["spec"]["names"]["kind"].as_str().unwrap_or_default();
@@ -171,7 +177,12 @@ impl Documents<'_> {
         for (key, value) in &map {
             parts.push(match (key.as_str(), &spec) {
                 ("metadata", _) => {
-                    Part::Field("metadata".into(), Node::Map(self.metadata(references, object)))
+                    let metadata = self.metadata(references, object, spec.is_some());
+                    Part::Field("metadata".into(), Node::Map(metadata))
+                }
+                ("webhooks", _) if kind.ends_with("WebhookConfiguration") && self.config.has(WEBHOOKS) => {
+                    let webhooks = webhooks::follow_values(references, kind, value, self.is_ours);
+                    Part::Field("webhooks".into(), webhooks)
                 }
                 ("spec", Some(spec)) => spec.clone(),
                 ("spec", None) if kind == "CustomResourceDefinition" => {
@@ -183,8 +194,9 @@ impl Documents<'_> {
                 ("spec", None) if kind == "ServiceMonitor" => {
                     Part::Field("spec".into(), monitor_spec(references, value))
                 }
-                ("spec" | "data" | "stringData", None) if ["ConfigMap", "Secret"].contains(&kind) => {
-                    Part::Field(key.clone(), Node::Value(value.clone()))
+                ("data", None) if kind == "Secret" => Part::Field(key.clone(), Node::Value(value.clone())),
+                ("data" | "stringData", None) if ["ConfigMap", "Secret"].contains(&kind) => {
+                    Part::Field(key.clone(), references.follow_in_data(value))
                 }
                 _ => Part::Field(key.clone(), references.replace_field(kind, key, value)),
             });
@@ -192,10 +204,10 @@ impl Documents<'_> {
         parts
     }
 
-    fn metadata(&self, references: &References, object: &Object) -> Vec<Part> {
+    fn metadata(&self, references: &References, object: &Object, is_manager: bool) -> Vec<Part> {
         let metadata = object.value["metadata"].as_object().cloned().unwrap_or_default();
         let mut parts = Vec::new();
-        parts.extend(self.annotations(references, object, &metadata));
+        parts.extend(self.annotations(references, object, &metadata, is_manager));
         parts.push(Part::Field(
             "labels".into(),
             Node::Map(self.labels(references, object, &metadata)),
@@ -252,6 +264,7 @@ impl Documents<'_> {
         references: &References,
         object: &Object,
         metadata: &Map<String, Value>,
+        is_manager: bool,
     ) -> Option<Part> {
         let kind = object.kind();
         let field = |(key, value): (&String, &Value)| {
@@ -279,6 +292,11 @@ impl Documents<'_> {
             }
             "ServiceAccount" if references.is_account(object.name()) => {
                 let path = references.value("serviceAccount.annotations");
+                parts.push(Part::items_of_values(&path));
+                reasons.push(path);
+            }
+            "Deployment" if is_manager => {
+                let path = references.value("deploymentAnnotations");
                 parts.push(Part::items_of_values(&path));
                 reasons.push(path);
             }
@@ -408,34 +426,49 @@ fn certificate_spec(references: &References, spec: &Value) -> Node {
     node
 }
 
+/// Fields of an endpoint that are for metrics over HTTPS only.
+const SECURE: &[&str] = &["authorization", "bearerTokenFile", "tlsConfig"];
+
 /// Returns the spec of a ServiceMonitor, with the interval in its endpoints.
 fn monitor_spec(references: &References, spec: &Value) -> Node {
-    let mut node = references.replace_field("ServiceMonitor", "spec", spec);
-    let Node::Map(parts) = &mut node else { return node };
-    for part in parts {
-        let Part::Field(key, Node::Value(Value::Array(endpoints))) = part else {
-            continue;
-        };
-        if key != "endpoints" {
-            continue;
-        }
-        let endpoint = |endpoint: &Value| {
-            let map = endpoint.as_object().cloned().unwrap_or_default();
-            let fields = map
-                .iter()
-                .map(|(key, value)| Part::Field(key.clone(), Node::Value(value.clone())));
-            let mut fields: Vec<Part> = fields.collect();
-            for key in ["interval", "scrapeTimeout"] {
-                let path = references.value(&format!("metrics.serviceMonitor.{key}"));
-                let value = Part::Field(key.into(), Node::Text("{{ . }}".into()));
-                fields.push(Part::Block(format!("with {path}"), vec![value]));
+    let map = spec.as_object().cloned().unwrap_or_default();
+    let fields = map.iter().map(|(key, value)| {
+        let node = match (key.as_str(), value) {
+            ("endpoints", Value::Array(endpoints)) => {
+                let endpoints = endpoints
+                    .iter()
+                    .map(|endpoint| Part::Item(Node::Map(monitor_endpoint(references, endpoint))));
+                Node::List(endpoints.collect())
             }
-            Part::Item(Node::Map(fields))
+            _ => references.replace_field("ServiceMonitor", key, value),
         };
-        *part = Part::Field(
-            "endpoints".into(),
-            Node::List(endpoints.iter().map(endpoint).collect()),
-        );
+        Part::Field(key.clone(), node)
+    });
+    Node::Map(fields.collect())
+}
+
+fn monitor_endpoint(references: &References, endpoint: &Value) -> Vec<Part> {
+    let map = endpoint.as_object().cloned().unwrap_or_default();
+    let (secure, plain): (Vec<_>, Vec<_>) = map
+        .iter()
+        .map(|(key, value)| {
+            let node = references.replace_field("ServiceMonitor", key, value);
+            Part::Field(key.clone(), node)
+        })
+        .partition(|part| matches!(part, Part::Field(key, _) if SECURE.contains(&key.as_str())));
+    // A map begins with a field.
+    let mut parts = plain;
+    match references.has_secure_metrics() && !parts.is_empty() && !secure.is_empty() {
+        true => parts.push(Part::Block(
+            format!("if {}", references.value("metrics.secure")),
+            secure,
+        )),
+        false => parts.extend(secure),
     }
-    node
+    for key in ["interval", "scrapeTimeout"] {
+        let path = references.value(&format!("metrics.serviceMonitor.{key}"));
+        let value = Part::Field(key.into(), Node::Text("{{ . }}".into()));
+        parts.push(Part::Block(format!("with {path}"), vec![value]));
+    }
+    parts
 }

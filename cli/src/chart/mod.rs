@@ -7,21 +7,25 @@
 pub(crate) mod config;
 mod deployment;
 mod documents;
+mod ports;
 pub(crate) mod references;
+pub(crate) mod size;
 pub(crate) mod strategic;
 pub(crate) mod template;
 mod text;
 mod values;
+mod webhooks;
 
 use std::collections::BTreeMap;
 
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use self::config::{CERTIFICATES, Config, Object, WEBHOOKS};
+use self::config::{CERTIFICATES, Config, MONITOR, Object, RULES, WEBHOOKS};
 use self::deployment::Manager;
 pub(crate) use self::deployment::find_manager;
 use self::documents::Documents;
+use self::ports::{METRICS_PORT, Ports, WEBHOOK_PORT, default_port, find_ports};
 use self::references::References;
 use self::values::Setting;
 use crate::plan::Plan;
@@ -62,8 +66,19 @@ pub(crate) struct Chart {
 pub(crate) fn make_chart(plan: &Plan, tree: &Tree, options: &ChartOptions) -> Result<Chart> {
     let config = Config::read(plan, tree)?;
     let deployment = find_manager(&config)?;
-    let references = References::new(&options.name, &config, deployment).namespaced(options.is_namespaced);
-    let mut manager = Manager::new(&references, &config, options.is_ours, options.is_namespaced);
+    let ports = match options.is_ours {
+        true => find_ports(&config),
+        false => Ports::default(),
+    };
+    let references =
+        References::new(&options.name, &config, deployment).with_values(options.is_namespaced, ports.clone());
+    let mut manager = Manager::new(
+        &references,
+        &config,
+        options.is_ours,
+        options.is_namespaced,
+        ports.clone(),
+    );
     let documents = Documents {
         config: &config,
         references: &references,
@@ -83,9 +98,10 @@ pub(crate) fn make_chart(plan: &Plan, tree: &Tree, options: &ChartOptions) -> Re
     }
     let mut settings = settings_before(&config, options);
     settings.append(&mut manager.settings);
-    settings.extend(settings_after(&config));
+    settings.extend(settings_after(&config, &ports));
     chart.warnings.clone_from(&config.warnings);
     chart.warnings.append(&mut manager.warnings);
+    chart.warnings.extend(warn_of_names(&references, &settings));
     for (path, text) in fixed_files(&config, deployment, options) {
         // A manifest may have the name of one of them.
         chart.files.entry(path).or_default().push_str(&text);
@@ -97,8 +113,35 @@ pub(crate) fn make_chart(plan: &Plan, tree: &Tree, options: &ChartOptions) -> Re
     chart
         .files
         .insert("values.schema.json".into(), values::print_schema(&settings));
+    chart.warnings.extend(size::check_release(&chart.files));
     chart.settings = settings;
     Ok(chart)
+}
+
+/// Returns a warning for each value with a name of the project: in values, names cannot follow the release.
+fn warn_of_names(references: &References, settings: &[Setting]) -> Vec<(String, String)> {
+    let named = settings
+        .iter()
+        .filter_map(|setting| Some((setting.path, find_name(references, &setting.default)?)));
+    named
+        .map(|(path, text)| {
+            (
+                format!("`{path}` in values.yaml has `{text}`, which is the same in every release of the chart"),
+                "set it in an environment variable whose value is the name of a Service, or let users of the chart set it"
+                    .to_owned(),
+            )
+        })
+        .collect()
+}
+
+/// Returns the first string in a value that has a name or the namespace of the project.
+fn find_name<'v>(references: &References, value: &'v Value) -> Option<&'v str> {
+    match value {
+        Value::String(text) => references.names_project(text).then_some(text),
+        Value::Array(items) => items.iter().find_map(|item| find_name(references, item)),
+        Value::Object(map) => map.values().find_map(|value| find_name(references, value)),
+        _ => None,
+    }
 }
 
 /// Path of the README in a chart.
@@ -147,6 +190,7 @@ fn fixed_files(config: &Config, manager: &Object, options: &ChartOptions) -> Vec
             .replace("CUT", &limit.saturating_sub(9).to_string())
             .replace("PATH", &options.folder)
             .replace("NAMESPACE", &namespace)
+            .replace("CONVERSIONS\n", &conversion_notes(config))
     };
     [
         ("templates/_helpers.tpl", include_str!("files/helpers.tpl")),
@@ -166,6 +210,30 @@ fn fixed_files(config: &Config, manager: &Object, options: &ChartOptions) -> Vec
     .into_iter()
     .chain([("Chart.yaml".to_owned(), chart_file(&options.name))])
     .collect()
+}
+
+/// Returns the notes about CRDs with conversions, which outlive the manager that converts.
+fn conversion_notes(config: &Config) -> String {
+    let converted = config.objects.iter().filter(|object| {
+        object.kind() == "CustomResourceDefinition"
+            && object.value["spec"]["conversion"]["strategy"] == "Webhook"
+    });
+    let commands: String = converted
+        .map(|crd| {
+            format!(
+                "  kubectl patch crd {} --type=merge --patch='{{\"spec\":{{\"conversion\":{{\"strategy\":\"None\",\"webhook\":null}}}}}}'\n",
+                crd.name()
+            )
+        })
+        .collect();
+    match commands.is_empty() {
+        true => String::new(),
+        false => format!(
+            "{{{{- if or .Values.crds.keep (not .Values.crds.enabled) }}}}\n\nThe manager converts the versions of objects. Without it, objects \
+             cannot be read in other versions than the stored\none. If you uninstall the release and do not install it again, turn the \
+             conversions off:\n\n{commands}{{{{- end }}}}\n"
+        ),
+    }
 }
 
 /// Returns the length that the prefix of names may have: the names of Services are labels.
@@ -286,15 +354,28 @@ fn settings_before(config: &Config, options: &ChartOptions) -> Vec<Setting> {
 }
 
 /// Returns the settings that come after those of the Deployment.
-fn settings_after(config: &Config) -> Vec<Setting> {
+fn settings_after(config: &Config, ports: &Ports) -> Vec<Setting> {
     let mut settings = Vec::new();
     let is_on = |value: &str| json!(config.enabled.contains(value));
     let feature = |path, about| Setting::new(path, is_on(path), values::flag(), about);
     let text = |path, about| Setting::new(path, json!(""), values::string(), about);
+    let port = |path, about| {
+        let number = default_port(ports, path)?;
+        Some(Setting::new(path, json!(number), values::port(), about))
+    };
     if config.has("metrics.enabled") {
         settings.push(feature(
             "metrics.enabled",
-            "Serve metrics over HTTPS, with a Service and the role to read them.",
+            "Serve metrics, with a Service and the role to read them.",
+        ));
+    }
+    if let Some(port) = port(METRICS_PORT, "Port of the metrics in the pods.") {
+        settings.push(port);
+        settings.push(Setting::new(
+            "metrics.secure",
+            json!(true),
+            values::flag(),
+            "Serve metrics over HTTPS to authorized clients; if false, over HTTP to everyone.",
         ));
     }
     if config.has("metrics.serviceMonitor.enabled") {
@@ -319,11 +400,53 @@ fn settings_after(config: &Config) -> Vec<Setting> {
             ),
         ]);
     }
+    if config
+        .objects
+        .iter()
+        .any(|object| object.kind() == "PrometheusRule")
+    {
+        settings.push(Setting::new(
+            RULES,
+            is_on(MONITOR),
+            values::flag(),
+            "Create the PrometheusRule with the alerts; needs the CRDs of the Prometheus Operator.",
+        ));
+    }
     if config.has(WEBHOOKS) {
         settings.push(feature(
             WEBHOOKS,
             "Serve the webhooks. Without cert-manager the manager issues their certificate.",
         ));
+        settings.extend(port(WEBHOOK_PORT, "Port of the webhooks in the pods."));
+    }
+    let is_configuration = |object: &Object| object.kind().ends_with("WebhookConfiguration");
+    if config.has(WEBHOOKS) && config.objects.iter().any(is_configuration) {
+        settings.extend([
+            Setting::new(
+                "webhooks.failurePolicy",
+                json!(""),
+                json!({ "enum": ["", "Fail", "Ignore"] }),
+                "Failure policy of all admission webhooks; that of each webhook if empty.",
+            ),
+            Setting::new(
+                "webhooks.timeoutSeconds",
+                Value::Null,
+                json!({ "type": ["integer", "null"], "minimum": 1, "maximum": 30 }),
+                "Timeout of all admission webhooks in seconds; that of each webhook if null.",
+            ),
+            Setting::new(
+                "webhooks.namespaceSelector",
+                json!({}),
+                values::object(),
+                "Requirements for the namespaces of objects, in addition to those of each webhook.",
+            ),
+            Setting::new(
+                "webhooks.objectSelector",
+                json!({}),
+                values::object(),
+                "Requirements for the labels of objects, in addition to those of each webhook.",
+            ),
+        ]);
     }
     if config.has(CERTIFICATES) {
         settings.extend([

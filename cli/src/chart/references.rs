@@ -12,6 +12,7 @@ use rbuilder_generator::MANAGER_NAMESPACE;
 use serde_json::{Map, Value};
 
 use super::config::{Config, Object};
+use super::ports::{METRICS_PORT, Ports};
 use super::template::{Node, Part, escape, quote};
 use super::text::{self, Literal};
 
@@ -32,6 +33,7 @@ const NAME_FIELDS: &[(&str, &str)] = &[
 /// Fields whose `name` is that of an object of a kind.
 const REFERENCES: &[(&str, &str)] = &[
     ("service", "Service"),
+    ("secret", "Secret"),
     ("configMap", "ConfigMap"),
     ("configMapRef", "ConfigMap"),
     ("configMapKeyRef", "ConfigMap"),
@@ -75,6 +77,8 @@ pub(crate) struct References {
     service_account: String,
     /// True if the manager watches its own namespace only, unless values say otherwise.
     is_namespaced: bool,
+    /// The values of ports.
+    ports: Ports,
 }
 
 /// The way in which names are written.
@@ -123,13 +127,16 @@ impl References {
             pod_labels: pod["metadata"]["labels"].as_object().cloned().unwrap_or_default(),
             service_account: account.to_owned(),
             is_namespaced: false,
+            ports: Ports::default(),
         }
     }
 
-    /// Returns the same for a manager that watches its own namespace only, unless values say otherwise.
-    pub(crate) fn namespaced(self, is_namespaced: bool) -> References {
+    /// Returns the same for the values of a chart. `is_namespaced` says that the manager watches its own namespace only, unless
+    /// values say otherwise.
+    pub(super) fn with_values(self, is_namespaced: bool, ports: Ports) -> References {
         References {
             is_namespaced,
+            ports,
             ..self
         }
     }
@@ -292,6 +299,7 @@ impl References {
             Value::String(text) => self.rewrite_string(kind, beside, text, keys),
             Value::Object(labels) if is_selector(kind, keys) => self.selector(labels),
             Value::Array(items) => self.rewrite_list(kind, beside, items, keys),
+            Value::Number(number) => self.port(kind, keys, number.as_u64()?),
             _ => None,
         };
         own.or_else(|| self.rewrite(kind, value, keys))
@@ -317,6 +325,10 @@ impl References {
             "name" if TYPED_REFERENCES.contains(&parent) => {
                 self.reference(beside.get("kind")?.as_str()?, text)
             }
+            "name" if kind == "Service" && parent == "ports" && self.is_metrics_port(beside) => {
+                self.protocol(text)
+            }
+            "port" | "scheme" if kind == "ServiceMonitor" => self.protocol(text),
             "name" => self.reference(find(REFERENCES, parent)?, text),
             "namespace" if ["subjects", "service"].contains(&parent) => self.own_namespace(text),
             NAMESPACE_LABEL if parent == "matchLabels" => self.own_namespace(text),
@@ -334,6 +346,33 @@ impl References {
         }
     }
 
+    /// Returns a port of the manager's container; `None` for other ports.
+    fn port(&self, kind: &str, keys: &[&str], number: u64) -> Option<Node> {
+        let is_port = matches!(
+            (kind, *keys.last()?),
+            ("Deployment", "containerPort") | ("Service", "targetPort") | ("NetworkPolicy", "port")
+        );
+        let value = self.ports.get(&number).filter(|_| is_port)?;
+        Some(Node::Text(format!("{{{{ {} | int }}}}", self.value(value))))
+    }
+
+    /// Returns whether a value decides if metrics are served over HTTPS.
+    pub(super) fn has_secure_metrics(&self) -> bool {
+        self.ports.values().any(|value| *value == METRICS_PORT)
+    }
+
+    fn is_metrics_port(&self, port: &Map<String, Value>) -> bool {
+        let target = port.get("targetPort").and_then(Value::as_u64);
+        target.is_some_and(|target| self.ports.get(&target) == Some(&METRICS_PORT))
+    }
+
+    /// Returns the protocol of the metrics, which is the name of their port as well.
+    fn protocol(&self, text: &str) -> Option<Node> {
+        let secure = self.value("metrics.secure");
+        (self.has_secure_metrics() && text == "https")
+            .then(|| Node::Text(format!("{{{{ ternary \"https\" \"http\" {secure} }}}}")))
+    }
+
     /// Returns the namespace of the release for a namespace that stands for it.
     fn own_namespace(&self, name: &str) -> Option<Node> {
         let is_own = self.namespaces.iter().any(|own| own == name);
@@ -348,6 +387,23 @@ impl References {
         let mut literals = self.literals();
         literals.extend(placeholder);
         text::rewrite(text, &literals)
+    }
+
+    /// Returns the data of a ConfigMap or a Secret, in which names and namespaces of the project are those of the release.
+    pub(super) fn follow_in_data(&self, data: &Value) -> Node {
+        let fields = data.as_object().into_iter().flatten().map(|(key, value)| {
+            let followed = value.as_str().and_then(|text| self.follow_in_text(text, None));
+            Part::Field(
+                key.clone(),
+                followed.unwrap_or_else(|| Node::Value(value.clone())),
+            )
+        });
+        Node::Map(fields.collect())
+    }
+
+    /// Returns whether a text has a name or the namespace of the project.
+    pub(super) fn names_project(&self, text: &str) -> bool {
+        self.follow_in_text(text, None).is_some()
     }
 
     /// Returns the strings that contain the name or the namespace of the project, with their expressions.

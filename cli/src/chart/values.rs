@@ -63,6 +63,11 @@ pub(super) fn objects_with(key: &str) -> Value {
     json!({ "type": "array", "items": item })
 }
 
+/// Schema of a port.
+pub(super) fn port() -> Value {
+    json!({ "type": "integer", "minimum": 1, "maximum": 65535 })
+}
+
 /// Schema of a count that need not be set.
 pub(super) fn optional_count() -> Value {
     json!({ "type": ["integer", "null"], "minimum": 0 })
@@ -137,6 +142,11 @@ pub(super) fn print_schema(settings: &[Setting]) -> String {
     root["properties"]["global"] = json!({
         "type": "object",
         "description": "Global values; this chart uses none.",
+    });
+    // The usual condition of a dependency, which Helm passes to it as well.
+    root["properties"]["enabled"] = json!({
+        "type": "boolean",
+        "description": "Condition of a parent chart; this chart does not use it.",
     });
     root["$schema"] = "http://json-schema.org/draft-07/schema#".into();
     format!("{root:#}\n")

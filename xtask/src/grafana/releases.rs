@@ -46,6 +46,8 @@ const RELEASES: &[Release] = &[
 /// The Service of the metrics and the namespace of the project, as the tests of the alerts have them.
 const SERVICE: &str = "shop-controller-manager-metrics-service";
 const NAMESPACE: &str = "shop-system";
+/// The Service behind a prefix. Rules outside of a chart take it for their own, because they cannot know the prefix.
+const PREFIXED: &str = "blue-shop-controller-manager-metrics-service";
 
 /// Runs the tests of the alerts with the names of each release: the same alerts fire, and none of them for the series of
 /// another release.
@@ -65,6 +67,7 @@ pub(super) fn check_releases(
         );
         fs_err::write(folder.join("rules.yaml"), rendered.rules.to_string())?;
         let tests = tests
+            .replace(PREFIXED, SERVICE)
             .replace(SERVICE, &rendered.service)
             .replace(NAMESPACE, release.namespace);
         let run = |tests: &str| {
@@ -109,7 +112,7 @@ struct Rendered {
 
 impl Rendered {
     fn read(helm: &Path, chart: &Path, release: &Release) -> Result<Rendered> {
-        let values = format!("metrics.serviceMonitor.enabled=true{}", release.values);
+        let values = format!("metrics.prometheusRule.enabled=true{}", release.values);
         let text = Cmd::program(helm)
             .shown_as("helm")
             .words("template")

@@ -7,12 +7,16 @@ Name of the chart, which is the label app.kubernetes.io/name.
 
 {{/*
 Prefix of the names of all objects: the release, with the chart unless the release has its name. It is short enough for
-the longest name of a Service; a longer one ends in a hash, so that two releases differ.
+the longest name of a Service; a longer one ends in a hash, so that two releases differ. As the name of a Service, it has no
+dot and begins with a letter.
 */}}
 {{- define "CHART.fullname" -}}
 {{- $chart := include "CHART.name" . }}
 {{- $release := ternary .Release.Name (printf "%s-%s" .Release.Name $chart) (contains $chart .Release.Name) }}
-{{- $name := .Values.fullnameOverride | default $release }}
+{{- $name := .Values.fullnameOverride | default $release | replace "." "-" }}
+{{- if regexMatch "^[0-9]" $name }}
+{{- $name = printf "r%s" $name }}
+{{- end }}
 {{- if gt (len $name) LIMIT }}
 {{- printf "%s-%s" (trunc CUT $name | trimSuffix "-") (sha256sum $name | trunc 8) }}
 {{- else }}

@@ -1,5 +1,7 @@
 //! `cargo xtask helm`: the charts of scaffolds are what kustomize renders, and Helm installs, upgrades and uninstalls them.
 
+mod values;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -105,6 +107,8 @@ const DIFFERENCES: &[(Difference, &str)] = &[
         "two releases do not share a certificate",
     ),
     (Difference::Variable("WEBHOOK_CERT_SECRET"), "its Secret"),
+    (Difference::Variable("WEBHOOK_PORT"), "a value of the chart"),
+    (Difference::Variable("METRICS_SECURE"), "a value of the chart"),
 ];
 
 enum Difference {
@@ -131,6 +135,8 @@ pub(crate) fn check_charts(args: &Args) -> Result<()> {
         projects.push(project);
     }
     println!("{} charts are what kustomize renders", projects.len());
+    values::check_values(&helm, &projects[1].join("charts/shop"))?;
+    println!("the values of a chart change what they say");
     if args.offline {
         return Ok(());
     }
@@ -390,7 +396,10 @@ impl Cluster<'_> {
         let replicas = "get deployment shop-controller-manager -n shop-system -o jsonpath={.spec.replicas}";
         ensure!(self.kubectl(replicas)? == "2", "the Deployment was not upgraded");
 
+        let notes = self.helm.command("get notes shop --namespace shop-system");
+        let notes = notes.env("KUBECONFIG", self.kubeconfig).read()?;
         self.run("uninstall shop --namespace shop-system", None)?;
+        self.read_without_release(project, &notes)?;
         let kept =
             "get crd,clusterrole,mutatingwebhookconfiguration -l app.kubernetes.io/instance=shop -o name";
         let kept = self.kubectl(kept)?;
@@ -403,13 +412,49 @@ impl Cluster<'_> {
 
         // The release takes its CRDs back, and removes them when asked to.
         self.run(&format!("{install},crds.keep=false"), Some(&chart))?;
+        ensure!(
+            self.kubectl("get crd cups.cache.example.com -o jsonpath={.spec.conversion.strategy}")?
+                == "Webhook",
+            "the CRD that a release takes back does not convert"
+        );
         self.run("uninstall shop --namespace shop-system", None)?;
         let left = self.kubectl("get crd -o name")?;
         ensure!(
             left.is_empty(),
             "uninstalled without `crds.keep`, there are:\n{left}"
         );
+        self.install_with_values(&chart, values)
+    }
+
+    /// Reads objects in another version than the stored one after the manager is gone, as the notes of the release say.
+    fn read_without_release(&self, project: &Path, notes: &str) -> Result<()> {
+        let patch = notes
+            .lines()
+            .find_map(|line| line.trim().strip_prefix("kubectl patch "));
+        let patch =
+            patch.with_context(|| format!("no command in the notes turns conversions off:\n{notes}"))?;
+        self.kubectl(&format!("patch {}", patch.replace('\'', "")))?;
+        let sample = project.join("config/samples/cache_v2_cup.yaml");
+        self.kubectl.command("create -f")?.arg(&sample).read()?;
+        let found = self.kubectl("get cups.v1.cache.example.com -o name")?;
+        ensure!(found.lines().count() == 1, "there is no Cup in the other version");
+        self.kubectl.command("delete -f")?.arg(sample).read()?;
         Ok(())
+    }
+
+    /// Installs a release whose name has a dot, with values that scaffolds do not have.
+    fn install_with_values(&self, chart: &Path, values: &str) -> Result<()> {
+        for namespace in ["a", "b"] {
+            self.kubectl(&format!("create namespace {namespace}"))?;
+        }
+        let values = format!(
+            "{values},watchNamespaces={{a,b}},metrics.port=9000,metrics.secure=false,webhooks.port=9001,hostNetwork=true,\
+             dnsPolicy=ClusterFirstWithHostNet,webhooks.failurePolicy=Ignore,webhooks.timeoutSeconds=3,\
+             webhooks.objectSelector.matchLabels.a=b,deploymentAnnotations.a=b,networkPolicy.enabled=true"
+        );
+        let install = format!("install shop.v1 --namespace other --create-namespace --set {values}");
+        self.run(&install, Some(chart))?;
+        self.run("uninstall shop.v1 --namespace other", None)
     }
 
     /// Runs Helm; the API server must not warn.

@@ -1,0 +1,265 @@
+//! What the values of a chart change, as Helm renders it.
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Value, json};
+
+use super::{Helm, parse};
+
+/// Values, and what they must change: kind and name of an object without the prefix, path of a field, its value.
+type Case = (
+    &'static str,
+    &'static [(&'static str, &'static str, &'static str, &'static str)],
+);
+
+const MANAGER: &str = "controller-manager";
+const POD: &str = "/spec/template/spec";
+const METRICS_SERVICE: &str = "controller-manager-metrics-service";
+const MUTATING: &str = "mutating-webhook-configuration";
+
+const CASES: &[Case] = &[
+    (
+        "metrics.port=9000,metrics.secure=false,metrics.serviceMonitor.enabled=true,networkPolicy.enabled=true",
+        &[
+            ("Service", METRICS_SERVICE, "/spec/ports/0/targetPort", "9000"),
+            ("Service", METRICS_SERVICE, "/spec/ports/0/name", "\"http\""),
+            (
+                "ServiceMonitor",
+                "controller-manager-metrics-monitor",
+                "/spec/endpoints/0/scheme",
+                "\"http\"",
+            ),
+            (
+                "ServiceMonitor",
+                "controller-manager-metrics-monitor",
+                "/spec/endpoints/0/port",
+                "\"http\"",
+            ),
+            (
+                "ServiceMonitor",
+                "controller-manager-metrics-monitor",
+                "/spec/endpoints/0/tlsConfig",
+                "null",
+            ),
+            (
+                "NetworkPolicy",
+                "allow-metrics-traffic",
+                "/spec/ingress/0/ports/0/port",
+                "9000",
+            ),
+        ],
+    ),
+    (
+        "webhooks.port=9001,networkPolicy.enabled=true",
+        &[
+            ("Service", "webhook-service", "/spec/ports/0/targetPort", "9001"),
+            ("Service", "webhook-service", "/spec/ports/0/port", "443"),
+            (
+                "NetworkPolicy",
+                "allow-webhook-traffic",
+                "/spec/ingress/0/ports/0/port",
+                "9001",
+            ),
+        ],
+    ),
+    (
+        "webhooks.failurePolicy=Ignore,webhooks.timeoutSeconds=3,webhooks.namespaceSelector.matchLabels.a=b",
+        &[
+            (
+                "MutatingWebhookConfiguration",
+                MUTATING,
+                "/webhooks/0/failurePolicy",
+                "\"Ignore\"",
+            ),
+            (
+                "MutatingWebhookConfiguration",
+                MUTATING,
+                "/webhooks/1/failurePolicy",
+                "\"Ignore\"",
+            ),
+            (
+                "MutatingWebhookConfiguration",
+                MUTATING,
+                "/webhooks/0/timeoutSeconds",
+                "3",
+            ),
+            (
+                "MutatingWebhookConfiguration",
+                MUTATING,
+                "/webhooks/0/namespaceSelector/matchLabels/a",
+                "\"b\"",
+            ),
+        ],
+    ),
+    // The webhook for Pods still excludes its manager.
+    (
+        "nameOverride=other,webhooks.objectSelector.matchLabels.a=b,webhooks.objectSelector.matchExpressions[0].key=c,\
+         webhooks.objectSelector.matchExpressions[0].operator=Exists",
+        &[
+            (
+                "MutatingWebhookConfiguration",
+                MUTATING,
+                "/webhooks/0/objectSelector/matchLabels/a",
+                "\"b\"",
+            ),
+            (
+                "MutatingWebhookConfiguration",
+                MUTATING,
+                "/webhooks/1/objectSelector/matchLabels/a",
+                "\"b\"",
+            ),
+            (
+                "MutatingWebhookConfiguration",
+                MUTATING,
+                "/webhooks/1/objectSelector/matchExpressions/0/values/0",
+                "\"other\"",
+            ),
+            (
+                "MutatingWebhookConfiguration",
+                MUTATING,
+                "/webhooks/1/objectSelector/matchExpressions/1/key",
+                "\"c\"",
+            ),
+        ],
+    ),
+    (
+        "watchNamespaces={a,b}",
+        &[
+            (
+                "MutatingWebhookConfiguration",
+                MUTATING,
+                "/webhooks/0/matchConditions/0/expression",
+                "\"request.namespace == '' || request.namespace in ['a', 'b']\"",
+            ),
+            (
+                "MutatingWebhookConfiguration",
+                MUTATING,
+                "/webhooks/1/matchConditions/0/expression",
+                "\"!(request.namespace in ['shop-system', 'kube-system'])\"",
+            ),
+            (
+                "MutatingWebhookConfiguration",
+                MUTATING,
+                "/webhooks/1/matchConditions/1/name",
+                "\"watched-namespaces\"",
+            ),
+        ],
+    ),
+    (
+        "hostNetwork=true,dnsPolicy=ClusterFirstWithHostNet,deploymentAnnotations.a=b",
+        &[
+            ("Deployment", MANAGER, "/metadata/annotations/a", "\"b\""),
+            ("Deployment", MANAGER, "/spec/template/spec/hostNetwork", "true"),
+            (
+                "Deployment",
+                MANAGER,
+                "/spec/template/spec/dnsPolicy",
+                "\"ClusterFirstWithHostNet\"",
+            ),
+        ],
+    ),
+];
+
+/// Checks what values change in the chart of a project with webhooks.
+pub(super) fn check_values(helm: &Helm, chart: &Path) -> Result<()> {
+    for (values, expected) in CASES {
+        let objects = helm.render(chart, "shop", values)?;
+        for (kind, name, path, value) in *expected {
+            let object = find(&objects, kind, name)?;
+            let found = object.pointer(path).unwrap_or(&Value::Null);
+            ensure!(
+                found.to_string() == *value,
+                "with {values}, {path} of {kind} {name} is {found}, not {value}"
+            );
+        }
+    }
+    check_ports(helm, chart)?;
+    check_names(helm, chart)?;
+    check_condition(helm, chart)
+}
+
+fn find<'a>(objects: &'a [Value], kind: &str, name: &str) -> Result<&'a Value> {
+    let is_it = |object: &&Value| {
+        let found = object["metadata"]["name"].as_str().unwrap_or_default();
+        object["kind"] == kind && found.ends_with(name)
+    };
+    let found = objects.iter().find(is_it);
+    found.with_context(|| format!("the chart has no {kind} {name}"))
+}
+
+/// Checks that the manager listens where Services and policies expect it.
+fn check_ports(helm: &Helm, chart: &Path) -> Result<()> {
+    let values = "metrics.port=9000,metrics.secure=false,webhooks.port=9001";
+    let objects = helm.render(chart, "shop", values)?;
+    let container = find(&objects, "Deployment", MANAGER)?.pointer(&format!("{POD}/containers/0"));
+    let container = container.context("the Deployment has no container")?;
+    for (name, value) in [
+        ("METRICS_BIND_ADDRESS", ":9000"),
+        ("METRICS_SECURE", "false"),
+        ("WEBHOOK_PORT", "9001"),
+    ] {
+        let variable = json!({ "name": name, "value": value });
+        let variables = container["env"].as_array();
+        ensure!(
+            variables.is_some_and(|variables| variables.contains(&variable)),
+            "the manager has no variable {variable}"
+        );
+    }
+    for (name, port) in [("metrics", 9000), ("webhook-server", 9001)] {
+        let port = json!({ "name": name, "containerPort": port, "protocol": "TCP" });
+        let ports = container["ports"].as_array();
+        ensure!(
+            ports.is_some_and(|ports| ports.contains(&port)),
+            "the manager has no port {port}"
+        );
+    }
+    Ok(())
+}
+
+/// Checks that the names of Services are labels that begin with a letter, whatever the name of the release.
+fn check_names(helm: &Helm, chart: &Path) -> Result<()> {
+    for release in ["shop.v1", "a.b", "1shop", &"a.".repeat(26)] {
+        let release = release.trim_end_matches('.');
+        let objects = helm.render(chart, release, "")?;
+        for object in objects.iter().filter(|object| object["kind"] == "Service") {
+            let name = object["metadata"]["name"].as_str().unwrap_or_default();
+            let is_label = name.len() <= 63
+                && name.starts_with(|first: char| first.is_ascii_lowercase())
+                && name
+                    .chars()
+                    .all(|char| char.is_ascii_lowercase() || char.is_ascii_digit() || char == '-');
+            ensure!(is_label, "release {release} has a Service `{name}`");
+        }
+    }
+    Ok(())
+}
+
+/// Checks that a chart can have this one as a dependency with a condition.
+fn check_condition(helm: &Helm, chart: &Path) -> Result<()> {
+    let parent = tempfile::Builder::new().prefix("rbuilder-parent-").tempdir()?;
+    let dependency = json!([{ "name": "shop", "version": "0.1.0", "condition": "shop.enabled" }]);
+    let file =
+        json!({ "apiVersion": "v2", "name": "parent", "version": "0.1.0", "dependencies": dependency });
+    fs_err::write(parent.path().join("Chart.yaml"), file.to_string())?;
+    fs_err::create_dir(parent.path().join("charts"))?;
+    helm.command("package --destination")
+        .arg(parent.path().join("charts"))
+        .arg(chart)
+        .read()?;
+    for (enabled, is_there) in [("true", true), ("false", false)] {
+        let set = format!("shop.enabled={enabled}");
+        let rendered = helm
+            .command("template a --set")
+            .arg(set)
+            .arg(parent.path())
+            .read()?;
+        let objects = parse(&rendered)?;
+        ensure!(
+            objects.is_empty() != is_there,
+            "with `shop.enabled={enabled}`, the dependency has {} objects",
+            objects.len()
+        );
+    }
+    Ok(())
+}
