@@ -28,10 +28,12 @@ pub(crate) fn apply(kubectl: &Kubectl, namespaces: &[Value], shell: &mut Shell) 
         create_if_missing(kubectl, namespace)?;
         match kubectl.read(&APPLY, &namespace.to_string()) {
             Ok(printed) => shell.out(&printed),
+            // The first line names the fields; kubectl's advice after it is to take them over.
             Err(error) if format!("{error:#}").contains("conflict") => shell.note(&format!(
-                "namespace {} stays as it is, because others set fields of it: {error:#}\n  \
+                "namespace {} stays as it is, because others set fields of it: {}\n  \
                  = help: leave these fields out of its manifest\n",
-                namespace["metadata"]["name"].as_str().unwrap_or_default()
+                namespace["metadata"]["name"].as_str().unwrap_or_default(),
+                format!("{error:#}").lines().next().unwrap_or_default()
             )),
             Err(error) => return Err(error),
         }
