@@ -23,6 +23,8 @@ mod kinds;
 mod objects;
 #[path = "twin/oracle.rs"]
 mod oracle;
+#[path = "twin/patterns.rs"]
+mod patterns;
 #[path = "twin/pipeline.rs"]
 mod pipeline;
 #[path = "twin/plurals.rs"]

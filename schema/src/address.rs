@@ -19,8 +19,7 @@ macro_rules! v4 {
     };
 }
 
-/// Eight groups, or fewer with one `::`; the last two may be written as an IPv4 address after `::` or `::ffff:`, as std
-/// writes them.
+/// Eight groups, or fewer with one `::`; the last two may be written as an IPv4 address.
 macro_rules! v6 {
     () => {
         concat!(
@@ -34,7 +33,13 @@ macro_rules! v6 {
             "|([0-9a-fA-F]{1,4}:){1,2}(:[0-9a-fA-F]{1,4}){1,5}",
             "|[0-9a-fA-F]{1,4}:(:[0-9a-fA-F]{1,4}){1,6}",
             "|:((:[0-9a-fA-F]{1,4}){1,7}|:)",
-            "|::([fF]{4}:)?",
+            "|(([0-9a-fA-F]{1,4}:){6}",
+            "|::([0-9a-fA-F]{1,4}:){0,5}",
+            "|[0-9a-fA-F]{1,4}::([0-9a-fA-F]{1,4}:){0,4}",
+            "|([0-9a-fA-F]{1,4}:){2}:([0-9a-fA-F]{1,4}:){0,3}",
+            "|([0-9a-fA-F]{1,4}:){3}:([0-9a-fA-F]{1,4}:){0,2}",
+            "|([0-9a-fA-F]{1,4}:){4}:([0-9a-fA-F]{1,4}:)?",
+            "|([0-9a-fA-F]{1,4}:){5}:)",
             v4!(),
             ")"
         )
@@ -43,14 +48,17 @@ macro_rules! v6 {
 
 macro_rules! port {
     () => {
-        "(6553[0-5]|655[0-2][0-9]|65[0-4][0-9]{2}|6[0-4][0-9]{3}|[1-5]?[0-9]{1,4})"
+        "0*(6553[0-5]|655[0-2][0-9]|65[0-4][0-9]{2}|6[0-4][0-9]{3}|[1-5]?[0-9]{1,4})"
     };
 }
 
 /// The address of an interface may name it by number.
 macro_rules! scope {
     () => {
-        "(%[0-9]{1,9})?"
+        concat!(
+            "(%0*([0-9]{1,9}|[1-3][0-9]{9}|4[01][0-9]{8}|42[0-8][0-9]{7}|429[0-3][0-9]{6}|4294[0-8][0-9]{5}",
+            "|42949[0-5][0-9]{4}|429496[0-6][0-9]{3}|4294967[01][0-9]{2}|42949672[0-8][0-9]|429496729[0-5]))?"
+        )
     };
 }
 
@@ -120,6 +128,14 @@ mod tests {
         "[::ffff:1.2.3.4]:80",
         "[::FFFF:1.2.3.4]:80",
         "[::1.2.3.4]:80",
+        "64:ff9b::192.0.2.33",
+        "1:2:3:4:5:6:192.0.2.33",
+        "1:2:3:4:5:6:7:192.0.2.33",
+        "1:2:3:4:5::192.0.2.33",
+        "1:2:3:4:5:6::192.0.2.33",
+        "[fe80::1%4294967295]:80",
+        "[fe80::1%4294967296]:80",
+        "1.2.3.4:000080",
         "[12345::]:80",
         "[1::2::3]:80",
         "[g::]:80",
@@ -140,6 +156,94 @@ mod tests {
                 "{text} as {name}"
             );
         }
+    }
+
+    /// Texts that are nearly addresses: parts of them, joined at random (xorshift64, with a fixed seed).
+    fn random_texts(count: usize) -> impl Iterator<Item = String> {
+        const PARTS: &[&str] = &[
+            "0",
+            "1",
+            "25",
+            "255",
+            "256",
+            "01",
+            "a",
+            "ffff",
+            "12345",
+            "00000080",
+            "65535",
+            "65536",
+            "4294967295",
+            "4294967296",
+            "%",
+            ":",
+            ":",
+            ":",
+            "::",
+            "::",
+            ".",
+            ".",
+            ".",
+            "[",
+            "]",
+            "1.2.3.4",
+            "1:2:3",
+            "x",
+        ];
+        let mut state = 0x9E37_79B9_7F4A_7C15_u64;
+        let mut below = move |limit: usize| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state % limit as u64) as usize
+        };
+        (0..count).map(move |_| {
+            let mut text = String::new();
+            // Half of the texts have the form of a list of groups, which parts at random rarely have.
+            if below(2) == 0 {
+                let groups = below(9);
+                for group in 0..groups {
+                    text += ["1", "ab", "0", "ffff", ""][below(5)];
+                    text += if group + 1 < groups || below(4) == 0 {
+                        ":"
+                    } else {
+                        ""
+                    };
+                }
+                text += ["", "", "1.2.3.4", "255.0.0.10", "::"][below(5)];
+                return match below(3) {
+                    0 => format!("[{text}]:{}", below(70_000)),
+                    1 => format!("[{text}%{}]:1", PARTS[below(14)]),
+                    _ => text,
+                };
+            }
+            for _ in 0..=below(9) {
+                text += PARTS[below(PARTS.len())];
+            }
+            text
+        })
+    }
+
+    #[test]
+    fn patterns_take_what_std_takes_of_random_texts() {
+        fn hold<T: std::str::FromStr>(name: &str) {
+            let pattern = address_schema(name)
+                .and_then(|schema| schema.pattern)
+                .expect("a pattern");
+            let pattern = crate::Pattern::parse(&pattern).expect("an expression");
+            let mut accepted = 0;
+            for text in random_texts(TEXTS_OF_EACH) {
+                let is_read = text.parse::<T>().is_ok();
+                accepted += usize::from(is_read);
+                assert_eq!(pattern.is_match(&text), Some(is_read), "{text} as {name}");
+            }
+            assert!(accepted > 0, "no text is an address of {name}");
+        }
+        const TEXTS_OF_EACH: usize = 10_000;
+        hold::<IpAddr>("IpAddr");
+        hold::<Ipv6Addr>("Ipv6Addr");
+        hold::<SocketAddr>("SocketAddr");
+        hold::<SocketAddrV6>("SocketAddrV6");
     }
 
     #[test]

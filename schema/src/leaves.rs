@@ -82,46 +82,82 @@ const UUID: &str = "^([0-9a-fA-F]{32}|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-f
 
 /// As Go writes durations, in parts of a size that kube can add up: it panics at more.
 const GO_DURATION: &str = concat!(
-    r"^[+-]?(0|(([0-9]{1,12}(\.[0-9]{0,18})?|\.[0-9]{1,18})",
-    "(ns|us|\u{b5}s|\u{3bc}s|ms|s|m|h)){1,8})$"
+    r"^[+-]?(0|((0*[0-9]{1,14}(\.[0-9]*)?|\.[0-9]+)(m|h)",
+    "|(0*[0-9]{1,17}(\\.[0-9]*)?|\\.[0-9]+)(ns|us|\u{b5}s|\u{3bc}s|ms|s)){1,20})$"
 );
 
-/// Units of ISO 8601 and of jiff's friendly format, in order, at least one. Numbers are so short that no sum overflows.
-macro_rules! iso_time {
+/// What may stand before a further unit of jiff's friendly format.
+macro_rules! next {
     () => {
-        r"T(\d{1,8}H(\d{1,9}M)?(\d{1,9}([.,]\d{1,9})?S)?|\d{1,9}M(\d{1,9}([.,]\d{1,9})?S)?|\d{1,9}([.,]\d{1,9})?S)"
+        r"(,\s)?\s*"
     };
 }
-macro_rules! friendly_seconds {
-    () => {
-        r"\d{1,9}(\.\d{1,9})? ?(s|secs?|seconds?)|\d{1,9} ?(ms|msecs?|milliseconds?)"
+
+/// A number of a unit of jiff's friendly format: at most so many digits, so that no sum overflows.
+macro_rules! unit {
+    ($digits:literal, $label:literal) => {
+        concat!("(", next!(), r"\d{1,", $digits, r"}\s*", $label, ")?")
     };
 }
+
+/// The same of a unit that may have a fraction, with which the text ends.
+macro_rules! last_unit {
+    ($digits:literal, $label:literal) => {
+        concat!(
+            "(",
+            next!(),
+            r"\d{1,",
+            $digits,
+            r"}(\s*",
+            $label,
+            r"|[.,]\d{1,9}\s*",
+            $label,
+            r"\s*$))?"
+        )
+    };
+}
+
+/// Hours and smaller units of jiff's friendly format, or a time of a clock. Every part is optional: a word boundary before them asks
+/// for a first digit.
 macro_rules! friendly_time {
     () => {
         concat!(
-            r"\d{1,8} ?(h|hrs?|hours?)( ?\d{1,9} ?(m|mins?|minutes?))?( ?(",
-            friendly_seconds!(),
-            r"))?|\d{1,9} ?(m|mins?|minutes?)( ?(",
-            friendly_seconds!(),
-            "))?|",
-            friendly_seconds!()
+            "((",
+            next!(),
+            r"\d{1,8}:\d{1,9}:\d{1,9}([.,]\d{1,9})?)|",
+            last_unit!("8", "(h|hrs?|hours?)"),
+            last_unit!("10", "(m|mins?|minutes?)"),
+            last_unit!("11", "(s|secs?|seconds?)"),
+            last_unit!("14", "(ms|msecs?|millis?|milliseconds?)"),
+            last_unit!("17", "([u\u{b5}]s(ecs?)?|micros?|microseconds?)"),
+            unit!("18", "(ns|nsecs?|nanos?|nanoseconds?)"),
+            r")\s*"
+        )
+    };
+}
+
+/// Hours and smaller units of ISO 8601. Every part is optional: no boundary after `T` asks for a first digit.
+macro_rules! iso_time {
+    () => {
+        concat!(
+            r"[Tt]\B(\d{1,8}([Hh]|[.,]\d{1,9}[Hh]$))?(\d{1,10}([Mm]|[.,]\d{1,9}[Mm]$))?",
+            r"(\d{1,11}([.,]\d{1,9})?[Ss])?"
         )
     };
 }
 
 /// Lengths of time in hours and smaller units, such as `PT1H30M` and `1h 30m`.
-const JIFF_DURATION: &str = concat!("^[+-]?(P", iso_time!(), "|", friendly_time!(), ")$");
+const JIFF_DURATION: &str = concat!(r"^[+-]?([Pp]", iso_time!(), r"|\b", friendly_time!(), ")$");
 
-/// The same, also in days and larger units, such as `P1Y2M` and `2 weeks`.
+/// The same, also in days and larger units, such as `P1Y2M` and `2 weeks, 3 days`.
 const JIFF_SPAN: &str = concat!(
-    r"^[+-]?(P(\d{1,4}Y(\d{1,5}M)?(\d{1,6}W)?(\d{1,6}D)?|\d{1,5}M(\d{1,6}W)?(\d{1,6}D)?|\d{1,6}W(\d{1,6}D)?|\d{1,6}D)(",
+    r"^[+-]?([Pp]\B(\d{1,4}[Yy])?(\d{1,5}[Mm])?(\d{1,6}[Ww])?(\d{1,6}[Dd])?(",
     iso_time!(),
-    ")?|P",
-    iso_time!(),
-    r"|\d{1,4} ?(y|yrs?|years?)|\d{1,5} ?(mos?|months?)|\d{1,6} ?(w|wks?|weeks?)|\d{1,6} ?(d|days?)( ?(",
-    friendly_time!(),
-    "))?|",
+    r")?|\b",
+    unit!("4", "(y|yrs?|years?)"),
+    unit!("5", "(mos?|months?)"),
+    unit!("6", "(w|wks?|weeks?)"),
+    unit!("6", "(d|days?)"),
     friendly_time!(),
     ")$"
 );

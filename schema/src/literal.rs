@@ -74,7 +74,9 @@ impl Schema {
     /// [`check_structural`](crate::check_structural) to say.
     pub fn from_literal(value: &Value) -> Result<Schema, SchemaError> {
         check_keys(value, String::new())?;
-        serde_json::from_value(value.clone())
+        let mut value = value.clone();
+        open_maps(&mut value);
+        serde_json::from_value(value)
             .map_err(|error| SchemaError::Malformed(error.to_string(), String::new()))
     }
 }
@@ -139,6 +141,7 @@ pub fn check_literal(schema: &Schema) -> Vec<Diagnostic<String>> {
 /// Returns message and help for each key of a schema that has no effect as written.
 fn unfinished(schema: &Schema) -> Vec<(&'static str, &'static str)> {
     let is_blank = |text: &Option<String>| text.as_ref().is_some_and(|text| text.trim().is_empty());
+    let has_break = |text: Option<&str>| text.is_some_and(|text| text.trim().contains(['\n', '\r']));
     let is_nothing = |factor: &Number| factor.as_f64().is_some_and(|factor| factor <= 0.0);
     let rows = [
         (
@@ -160,6 +163,37 @@ fn unfinished(schema: &Schema) -> Vec<(&'static str, &'static str)> {
             schema.list_type == Some(ListType::Map) && schema.list_map_keys.is_empty(),
             "a list of type `map` requires keys",
             "add `x-kubernetes-list-map-keys`",
+        ),
+        (
+            schema.list_type != Some(ListType::Map) && !schema.list_map_keys.is_empty(),
+            "`x-kubernetes-list-map-keys` requires a list of type `map`",
+            "add `\"x-kubernetes-list-type\": \"map\"`",
+        ),
+        (
+            schema.int_or_string && schema.preserve_unknown_fields,
+            "`x-kubernetes-int-or-string` and `x-kubernetes-preserve-unknown-fields` exclude each other",
+            "remove one of them",
+        ),
+        (
+            schema.int_or_string && schema.embedded_resource,
+            "`x-kubernetes-int-or-string` and `x-kubernetes-embedded-resource` exclude each other",
+            "remove one of them",
+        ),
+        (
+            schema
+                .validations
+                .iter()
+                .any(|rule| has_break(rule.message.as_deref())),
+            "the message of a rule must not have line breaks",
+            "write a single line",
+        ),
+        (
+            schema
+                .validations
+                .iter()
+                .any(|rule| has_break(Some(&rule.rule)) && rule.message.is_none()),
+            "a rule with line breaks requires a message",
+            "add `message`, or write the rule in one line",
         ),
         (
             schema.validations.iter().any(|rule| is_blank(&rule.message)),
@@ -305,7 +339,8 @@ fn check_keys(value: &Value, path: String) -> Result<(), SchemaError> {
         }
     }
     for key in ["additionalProperties", "items", "not"] {
-        if let Some(inner) = keys.get(key) {
+        let is_open = key == "additionalProperties" && keys.get(key) == Some(&Value::Bool(true));
+        if let Some(inner) = keys.get(key).filter(|_| !is_open) {
             check_keys(inner, format!("{path}.{key}"))?;
         }
     }
@@ -320,6 +355,23 @@ fn check_keys(value: &Value, path: String) -> Result<(), SchemaError> {
         }
     }
     Ok(())
+}
+
+/// Writes `additionalProperties: true` as what it is to the API server: content that is kept as it is.
+fn open_maps(schema: &mut Value) {
+    let Value::Object(keys) = schema else { return };
+    if keys.get("additionalProperties") == Some(&Value::Bool(true)) {
+        keys.remove("additionalProperties");
+        keys.insert("x-kubernetes-preserve-unknown-fields".to_owned(), true.into());
+    }
+    for key in ["additionalProperties", "items"] {
+        if let Some(inner) = keys.get_mut(key) {
+            open_maps(inner);
+        }
+    }
+    if let Some(Value::Object(properties)) = keys.get_mut("properties") {
+        properties.values_mut().for_each(open_maps);
+    }
 }
 
 fn list<'a>(keys: &'a Map<String, Value>, key: &str) -> &'a [Value] {
@@ -356,6 +408,10 @@ mod tests {
             "oneOf": [{"required": ["a"]}], "x-kubernetes-validations": [{"rule": "self.a != ''"}],
         });
         check(every, Ok(()));
+        let open = Schema::from_literal(&json!({"type": "object", "additionalProperties": true}));
+        let kept =
+            Schema::from_literal(&json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true}));
+        assert_eq!(open, kept);
         check(json!({"typ": "object"}), Err(("typ", "")));
         check(
             json!({"type": "object", "properties": {"a": {"anyOf": [{"minimun": 1}]}}}),
@@ -367,6 +423,35 @@ mod tests {
         );
         let schema = serde_json::to_value(Schema::default()).expect("JSON");
         assert_eq!(schema, json!({}));
+    }
+
+    #[test]
+    fn rules_of_the_server_about_several_keys() {
+        for (schema, expected) in [
+            (
+                json!({"type": "array", "items": {"type": "integer"}, "x-kubernetes-list-map-keys": ["a"]}),
+                "`x-kubernetes-list-map-keys` requires a list of type `map`",
+            ),
+            (
+                json!({"type": "integer", "x-kubernetes-validations": [{"rule": "true", "message": "a\nb"}]}),
+                "the message of a rule must not have line breaks",
+            ),
+            (
+                json!({"type": "integer", "x-kubernetes-validations": [{"rule": "true\n&& true"}]}),
+                "a rule with line breaks requires a message",
+            ),
+            (
+                json!({"type": "array", "items": {"x-kubernetes-preserve-unknown-fields": true, "x-kubernetes-int-or-string": true}}),
+                "`x-kubernetes-int-or-string` and `x-kubernetes-preserve-unknown-fields` exclude each other",
+            ),
+        ] {
+            let read = Schema::from_literal(&schema).expect("a schema");
+            let found: Vec<_> = check_literal(&read)
+                .into_iter()
+                .map(|found| found.message)
+                .collect();
+            assert_eq!(found, [expected], "{schema}");
+        }
     }
 
     #[test]
