@@ -2,6 +2,8 @@
 
 use rbuilder_schema::{Container, KeyForm, Markers, Schema, Shape, Site, Slot, Unchecked, find_unchecked};
 
+use serde_json::Number;
+
 use crate::resolve::Ty;
 
 /// Something that may be wrong with a field.
@@ -40,9 +42,42 @@ pub(crate) fn find_doubts(container: &Container, slots: &[Slot]) -> Vec<(Site, D
         let form = unheld_keys(&slots.get(field.slot)?.schema, Some(&field.markers))?;
         (!field.stated).then(|| (Site::Field(position), any_key(form)))
     });
+    let bounds = fields.iter().enumerate().filter_map(|(position, field)| {
+        let bound = [
+            &field.markers.validation.minimum,
+            &field.markers.validation.maximum,
+        ]
+        .into_iter()
+        .flatten()
+        .find(|bound| is_rounded(bound))?;
+        Some((Site::Field(position), rounded_bound(bound)))
+    });
+    let keys = keys.chain(bounds);
     let unchecked = find_unchecked(container, slots);
     keys.chain(unchecked.into_iter().map(|(site, what)| (site, describe(what))))
         .collect()
+}
+
+/// Returns whether the API server changes a bound, which it stores as a floating-point number. The ends of the types of integers,
+/// which no value passes, are as good as written.
+fn is_rounded(bound: &Number) -> bool {
+    let whole = bound.as_i64().map(i128::from).or(bound.as_u64().map(i128::from));
+    let is_end = |whole: i128| [i64::MAX.into(), u64::MAX.into()].contains(&whole);
+    whole.is_some_and(|whole| !is_end(whole) && whole as f64 as i128 != whole)
+}
+
+fn rounded_bound(bound: &Number) -> Doubt {
+    let stored = bound.as_f64().unwrap_or_default();
+    let help = format!(
+        "use a bound that is a multiple of a larger power of 2, or a rule: `cel(rule = \"self <= {bound}\")`"
+    );
+    Doubt {
+        message: format!(
+            "the API server rounds the bound {bound} to {stored}, because it stores bounds as floating-point numbers"
+        ),
+        help_of_schemars: help.clone(),
+        help,
+    }
 }
 
 /// Describes what the API server accepts and serde does not.

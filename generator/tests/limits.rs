@@ -24,7 +24,7 @@ fn said(fields: impl Iterator<Item = String>, options: &Options) -> (Vec<String>
 fn described(count: usize, length: usize) -> impl Iterator<Item = String> {
     (0..count).map(move |number| {
         format!(
-            "    /// {}\n    pub field_{number}: String,\n",
+            "    /// {}\n    pub field{number}: String,\n",
             "word ".repeat(length / 5)
         )
     })
@@ -44,7 +44,7 @@ fn a_large_definition_is_told_of_with_what_is_large_in_it() {
         "{warning}"
     );
     assert!(warning.contains("`kubectl apply --server-side`"), "{warning}");
-    assert!(warning.contains("`.spec.field_"), "{warning}");
+    assert!(warning.contains("`.spec.field"), "{warning}");
     let (warnings, _) = said(described(1200, 1000), &options);
     assert!(warnings[0].contains("etcd may reject"), "{warnings:?}");
     let short = Options {

@@ -1,4 +1,4 @@
-//! Doc comments to descriptions, by controller-gen's rules.
+//! Doc comments to descriptions, by controller-gen's rules; of types whose schema schemars makes, as they are.
 
 use rbuilder_reader::token::Cursor;
 use rbuilder_reader::{Attribute, Expr, ExprKind, Form, Span, read_string};
@@ -9,8 +9,8 @@ use crate::{Diagnostic, Session};
 
 /// The description that doc comments make, and a `Deprecated:` paragraph from `#[deprecated]`.
 ///
-/// Lines that start with `TODO` are dropped, a line that starts with `---` ends the text, and neither counts
-/// inside a code fence, nor where the line is indented. Line breaks and blank lines are kept, blank ends are not. The `#` of a heading on the
+/// Notes to developers (`TODO`, `TODO: …`, `TODO(name) …`) are dropped, a line that starts with `---` ends the text, and neither counts
+/// inside a code fence, nor where the line is indented. Text after `---` is a warning, since Markdown has it for a rule. Line breaks and blank lines are kept, blank ends are not. The `#` of a heading on the
 /// first line is dropped, since no reader of a CRD renders Markdown.
 /// A text that `concat!` makes of literals is read; any other macro's is not known here, which is a warning.
 pub(crate) fn read_description(attrs: &[Attribute<'_>], session: &mut Session) -> Option<String> {
@@ -34,6 +34,11 @@ pub(crate) fn read_description(attrs: &[Attribute<'_>], session: &mut Session) -
         }
     }
     lines.go_markers.into_iter().for_each(|said| session.report(said));
+    if let Some(at) = lines.dropped {
+        let message = "the description ends at `---`, so this text is not part of it";
+        let help = "use another mark, such as `***`, or write notes to developers in a comment with `//`";
+        session.report(Diagnostic::warning(at, message).help(help));
+    }
     let mut text = trimmed(lines.text);
     if text.starts_with("# ") {
         text = text.trim_start_matches('#').trim_start().to_owned();
@@ -88,6 +93,8 @@ struct Lines {
     source: SchemaSource,
     /// The place of the lines that come now.
     at: Span,
+    /// The first line with text after the end.
+    dropped: Option<Span>,
     /// Warnings about lines that are markers in Go, which are not text.
     go_markers: Vec<Diagnostic>,
 }
@@ -109,11 +116,13 @@ impl Lines {
 
     fn add(&mut self, line: &str) {
         let start = line.trim_start();
+        let is_cut = self.source == SchemaSource::CrdSchema && !self.fenced;
         if start.starts_with("```") || start.starts_with("~~~") {
             self.fenced = !self.fenced;
-        } else if !self.fenced && line.starts_with("---") {
+        } else if is_cut && line.starts_with("---") {
             self.ended = true;
-        } else if !self.fenced && line.starts_with("TODO") {
+            return;
+        } else if is_cut && is_note(line) {
             return;
         } else if !self.fenced
             && start.starts_with('+')
@@ -122,6 +131,9 @@ impl Lines {
             return self.go_markers.push(said);
         }
         if self.ended {
+            if !start.is_empty() {
+                self.dropped.get_or_insert(self.at);
+            }
             return;
         }
         if self.begun {
@@ -130,6 +142,12 @@ impl Lines {
         self.begun = true;
         self.text.push_str(line);
     }
+}
+
+/// Returns whether a line is a note to developers. Other words after `TODO` are text about it.
+fn is_note(line: &str) -> bool {
+    line.strip_prefix("TODO")
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with([':', '(']))
 }
 
 fn deprecation(attrs: &[Attribute<'_>]) -> Option<String> {
@@ -169,6 +187,27 @@ mod tests {
     }
 
     #[test]
+    fn text_after_a_rule_is_kept_or_a_warning() {
+        let read = |text: &str, source: SchemaSource| {
+            let text = format!("{text}\nstruct S;");
+            let tokens = lex(&text).expect("tokens");
+            let attrs = Attribute::read_outer(&mut tokens.cursor()).expect("attributes");
+            let mut session = Session::default();
+            session.start_item(source);
+            let description = read_description(&attrs, &mut session).unwrap_or_default();
+            (description, session.diagnostics.into_vec().len())
+        };
+        let text = "/// Mode.\n///\n/// ---\n///\n/// Allowed: `a`.\n/// TODO: b";
+        assert_eq!(read(text, SchemaSource::CrdSchema), ("Mode.".to_owned(), 1));
+        let whole = "Mode.\n\n---\n\nAllowed: `a`.\nTODO: b".to_owned();
+        assert_eq!(read(text, SchemaSource::Schemars), (whole, 0));
+        assert_eq!(
+            read("/// Mode.\n/// ---\n///", SchemaSource::CrdSchema),
+            ("Mode.".to_owned(), 0)
+        );
+    }
+
+    #[test]
     fn rules() {
         check("", None);
         check("/// One line.", Some("One line."));
@@ -180,9 +219,14 @@ mod tests {
             "/// Kept.\n/// TODO: dropped\n/// Kept too.",
             Some("Kept.\nKept too."),
         );
+        check("/// Kept.\n/// TODO(a): dropped\n/// TODO", Some("Kept."));
+        check(
+            "/// TODO is the name of a list.",
+            Some("TODO is the name of a list."),
+        );
         check("/// Kept.\n/// ---\n/// Internal.", Some("Kept."));
         check("/// ```\n/// ---\n/// TODO\n/// ```", Some("```\n---\nTODO\n```"));
-        check("/// A\n///   --- b\n///  TODO c", Some("A\n  --- b\n TODO c"));
+        check("/// A\n///   --- b\n///  TODO: c", Some("A\n  --- b\n TODO: c"));
         check(
             "/// A.\n/// +kubebuilder:validation:Minimum=1\n/// +optional\n/// + b",
             Some("A.\n+ b"),

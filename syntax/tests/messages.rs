@@ -156,11 +156,11 @@ fn descriptions_of_kinds_are_checked() {
             ],
         ),
         (
-            "required(name = \"cups..com-\", version = \"1.0\", kind = \"cup\", description = \"Cups.\")",
+            "required(name = \"cups..com-\", version = \"1.0\", kind = \"cup-a\", description = \"Cups.\")",
             &[
                 "\"cups..com-\": expected the name of a CRD for `name`, found `cups..com-` | write its plural and its group: `certificates.cert-manager.io`",
                 "\"1.0\": invalid version `1.0` | write a version such as `v1`, `v1alpha1` or `v2beta3`",
-                "\"cup\": invalid kind `cup` | use UpperCamelCase, as in `CronJob`",
+                "\"cup-a\": invalid kind `cup-a` | use UpperCamelCase, as in `CronJob`",
             ],
         ),
         (

@@ -323,7 +323,7 @@ fn enums() {
         "#[serde(tag = \"t\", content = \"c\")] enum E { A(bool), B }",
         json!({"type": "object", "required": ["t"],
             "properties": {"t": {"type": "string", "enum": ["A", "B"]}, "c": {"type": "boolean"}},
-            "oneOf": [{"properties": {"t": {"enum": ["A"]}}, "required": ["c"]}, {"properties": {"t": {"enum": ["B"]}}}],
+            "oneOf": [{"properties": {"t": {"enum": ["A"]}}, "required": ["c"]}, {"properties": {"t": {"enum": ["B"]}}, "not": {"required": ["c"]}}],
         }),
     );
     check(

@@ -1,6 +1,7 @@
 //! Kinds to CustomResourceDefinitions: one file for each group and kind, all its versions in it.
 
 mod check;
+mod conversion;
 mod merge;
 mod patched;
 mod print;
@@ -116,6 +117,7 @@ pub(crate) fn crd_files(
         if let Some(made) = &made {
             size::check_weight(made, &mut schemas);
             check::check_versions(made, &mut schemas);
+            conversion::check_conversion(made, &mut schemas);
             made.iter().for_each(|version| descriptors.add(&version.schema));
         }
         let report = schemas.report();

@@ -276,6 +276,7 @@ impl Reader<'_, '_> {
                     values,
                 } = self.fields(fields, &rules);
                 (self.sites, self.values) = (sites, values);
+                self.check_case(&fields, serde);
                 Some(Shape::Object(fields))
             }
             Body::Struct(fields @ Fields::Unnamed(_)) if fields.list().len() == 1 => {
@@ -301,6 +302,29 @@ impl Reader<'_, '_> {
                 self.session.error(span, "a union has no schema");
                 None
             }
+        }
+    }
+
+    /// Warns of names in snake case that serde takes from Rust, because nobody chose them.
+    fn check_case(&mut self, fields: &[Field], serde: &ContainerAttrs) {
+        if !self.session.is_ours() || serde.rename_all.read.is_some() {
+            return;
+        }
+        let is_snake =
+            |field: &Field| field.name == field.ident && field.name.trim_matches('_').contains('_');
+        let found = fields
+            .iter()
+            .zip(&self.sites)
+            .find(|(field, _)| !field.flatten && is_snake(field));
+        if let Some((field, at)) = found {
+            let message = format!(
+                "the field is \"{}\" in JSON, and a name cannot be changed once objects are stored; Kubernetes writes \"{}\"",
+                field.name,
+                Case::Camel.field(&field.ident)
+            );
+            let help = "add `#[serde(rename_all = \"camelCase\")]` to the type, or `rename_all = \"snake_case\"` to keep such names";
+            self.session
+                .report(crate::Diagnostic::warning(*at, message).help(help));
         }
     }
 

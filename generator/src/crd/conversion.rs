@@ -1,0 +1,100 @@
+//! Versions of a kind that are served without a conversion: the API server then only writes the other `apiVersion`, and drops
+//! or misreads what the other version does not have.
+
+use rbuilder_schema::Schema;
+
+use super::Version;
+use crate::schemas::Schemas;
+
+const HELP: &str = "add `#[crd(conversion)]` and a conversion webhook (`rbuilder create webhook --conversion`), give both versions \
+                    the same fields, or write `served = false` on one of them";
+
+/// A difference between the schemas of two versions.
+enum Difference {
+    /// A field of two types, with the noun for each.
+    Type(String, [&'static str; 2]),
+    /// A field that only the first version has, or only the second one.
+    Field(String, usize),
+}
+
+/// Reports the first difference between two versions that are served, if the kind has no conversion.
+///
+/// A field of two types is an error in a type with `derive(CrdSchema)`; projects of kube are published so, where it is a warning.
+pub(super) fn check_conversion(versions: &[Version<'_>], schemas: &mut Schemas<'_>) {
+    if versions
+        .iter()
+        .any(|version| version.resource.conversion.is_some())
+    {
+        return;
+    }
+    let mut served = versions.iter().filter(|version| version.resource.served);
+    let Some(first) = served.next() else { return };
+    for other in served.filter(|other| other.resource.version != first.resource.version) {
+        let mut found = Vec::new();
+        compare(&first.schema, &other.schema, "", &mut found);
+        let is_type = |difference: &&Difference| matches!(difference, Difference::Type(..));
+        let Some(difference) = found.iter().find(is_type).or(found.first()) else {
+            continue;
+        };
+        let names = [&first.resource.version, &other.resource.version];
+        let kind = &first.resource.kind;
+        match difference {
+            Difference::Type(path, nouns) => {
+                let message = format!(
+                    "`{path}` of `{kind}` is {} in version `{}` and {} in version `{}`, and nothing converts it",
+                    nouns[0], names[0], nouns[1], names[1]
+                );
+                if other.is_ours {
+                    schemas.report().error(other.place, message, HELP);
+                } else {
+                    schemas.report().warning(other.place, message, HELP);
+                }
+            }
+            Difference::Field(path, holder) => {
+                let message = format!(
+                    "only version `{}` of `{kind}` has `{path}`: who writes an object as `{}` removes the field, because nothing \
+                     converts it",
+                    names[*holder],
+                    names[1 - holder]
+                );
+                schemas.report().warning(other.place, message, HELP);
+            }
+        }
+        return;
+    }
+}
+
+/// Adds the differences between two schemas of one value.
+fn compare(left: &Schema, right: &Schema, path: &str, found: &mut Vec<Difference>) {
+    let is_open = |schema: &Schema| schema.schema_type.is_none() && !schema.int_or_string;
+    if is_open(left) || is_open(right) {
+        return;
+    }
+    if (left.schema_type, left.int_or_string) != (right.schema_type, right.int_or_string) {
+        let noun = |schema: &Schema| {
+            schema
+                .schema_type
+                .map_or("an integer or a string", |found| found.noun())
+        };
+        return found.push(Difference::Type(path.to_owned(), [noun(left), noun(right)]));
+    }
+    for (holder, (one, other)) in [(left, right), (right, left)].into_iter().enumerate() {
+        let keeps_all = other.preserve_unknown_fields || other.additional_properties.is_some();
+        let is_missing = |name: &&std::sync::Arc<str>| !keeps_all && !other.properties.contains_key(*name);
+        let missing = one.properties.keys().filter(is_missing);
+        found.extend(missing.map(|name| Difference::Field(format!("{path}.{name}"), holder)));
+    }
+    for (name, property) in &left.properties {
+        if let Some(other) = right.properties.get(name) {
+            compare(property, other, &format!("{path}.{name}"), found);
+        }
+    }
+    for (step, one, other) in [
+        ("[]", &left.items, &right.items),
+        (".*", &left.additional_properties, &right.additional_properties),
+    ] {
+        if let (Some(one), Some(other)) = (one, other) {
+            compare(one, other, &format!("{path}{step}"), found);
+        }
+    }
+}
