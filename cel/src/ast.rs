@@ -36,7 +36,7 @@ pub(crate) enum Kind {
     List(Vec<(Expr, bool)>),
     /// Keys and values, each with `true` if it is written with `?`.
     Map(Vec<(Expr, Expr, bool)>),
-    /// `Name{…}`: a message. Kubernetes declares no message types.
+    /// `Name{…}`: a message, of the types that come with CEL. Its fields are not parsed.
     Message(String),
     Fold(Box<Fold>),
     /// `let name = value in body`, which CEL has only inside macros.
@@ -53,7 +53,7 @@ pub(crate) enum Literal {
     Bool(bool),
     Int(i64),
     Uint,
-    Double,
+    Double(f64),
     String(String),
     /// The number of bytes.
     Bytes(usize),

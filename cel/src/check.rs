@@ -9,7 +9,7 @@ use rbuilder_schema::{Pattern, cel_name};
 use super::Diagnostic;
 use super::ast::{ACCUMULATOR, Expr, Fold, Kind, Literal};
 use super::functions::{self, Overload};
-use super::literals::{is_duration, is_timestamp};
+use super::literals::{find_unknown_clause, is_duration, is_timestamp};
 use super::mismatch::describe_mismatch;
 use super::types::{Decl, DeclKind, Type};
 use super::unify::{Bindings, is_less_specific};
@@ -124,11 +124,14 @@ impl Checker {
             Kind::Call { .. } => self.call(expr),
             Kind::List(items) => self.list(items),
             Kind::Map(entries) => self.map(entries),
-            Kind::Message(name) => {
-                let message =
-                    format!("`{name}{{…}}` creates a message, and Kubernetes declares no message types");
-                self.error(&at, message, None)
-            }
+            Kind::Message(name) => match type_of_message(name) {
+                Some(ty) => ty,
+                None => {
+                    let message =
+                        format!("`{name}{{…}}` creates a message, and Kubernetes declares no message types");
+                    self.error(&at, message, None)
+                }
+            },
             Kind::Fold(fold) => self.fold(fold),
             Kind::Bind { name, value, body } => {
                 let value = self.check(value);
@@ -282,6 +285,7 @@ impl Checker {
         }
         given.extend(args.iter().map(|arg| self.types[arg.id].clone()));
         self.literals(function, args);
+        self.format_literal(function, target.as_deref());
         let Some(overloads) = functions::find_overloads(function) else {
             return self.unknown_function(function, &at);
         };
@@ -289,15 +293,11 @@ impl Checker {
     }
 
     fn unknown_function(&mut self, function: &str, at: &Range<usize>) -> Type {
-        // A newer API server may have it.
         let help = match suggest::find_nearest(function, functions::function_names()) {
             Some(near) => format!("did you mean `{near}`?"),
             None => "see https://kubernetes.io/docs/reference/using-api/cel/".to_owned(),
         };
-        let message = format!("unknown function `{function}`");
-        self.diagnostics
-            .push(Diagnostic::warning(at.clone(), message).help(help));
-        Type::Error
+        self.error(at, format!("unknown function `{function}`"), Some(help))
     }
 
     fn resolve(
@@ -446,6 +446,23 @@ impl Checker {
         }
     }
 
+    /// Checks the clauses of a format that is a literal.
+    fn format_literal(&mut self, function: &str, target: Option<&Expr>) {
+        let Some(Expr {
+            kind: Kind::Literal(Literal::String(text)),
+            at,
+            ..
+        }) = target.filter(|_| function == "format")
+        else {
+            return;
+        };
+        if let Some(clause) = find_unknown_clause(text) {
+            let message = format!("unrecognized formatting clause `{clause}`");
+            let help = "use one of `%s`, `%d`, `%f`, `%e`, `%b`, `%o`, `%x`, `%X` and `%%`".to_owned();
+            self.error(&at.clone(), message, Some(help));
+        }
+    }
+
     /// Checks literals that the API server parses when it compiles the rule.
     fn literals(&mut self, function: &str, args: &[Expr]) {
         // `findAll` may have a limit behind the pattern.
@@ -485,7 +502,7 @@ fn of_literal(literal: &Literal) -> Type {
         Literal::Bool(_) => Type::Bool,
         Literal::Int(_) => Type::Int,
         Literal::Uint => Type::Uint,
-        Literal::Double => Type::Double,
+        Literal::Double(_) => Type::Double,
         Literal::String(_) => Type::String,
         Literal::Bytes(_) => Type::Bytes,
     }
@@ -499,8 +516,21 @@ fn is_type_name(path: &str) -> bool {
     TYPE_PACKAGES.contains(&first) && last.starts_with(|letter: char| letter.is_ascii_uppercase())
 }
 
+/// Returns the type of the values that a message of CEL's own types becomes; nothing for other messages.
+fn type_of_message(name: &str) -> Option<Type> {
+    Some(match name.strip_prefix("google.protobuf.")? {
+        "Timestamp" => Type::Timestamp,
+        "Duration" => Type::Duration,
+        "Any" | "BoolValue" | "BytesValue" | "DoubleValue" | "Empty" | "FloatValue" | "Int32Value"
+        | "Int64Value" | "ListValue" | "StringValue" | "Struct" | "UInt32Value" | "UInt64Value" | "Value" => {
+            Type::Dyn
+        }
+        _ => return None,
+    })
+}
+
 /// Returns `a.b.c` if an expression is nothing else.
-fn path(expr: &Expr) -> Option<String> {
+pub(crate) fn path(expr: &Expr) -> Option<String> {
     match &expr.kind {
         Kind::Ident(name) => Some(name.clone()),
         Kind::Select {

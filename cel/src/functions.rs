@@ -101,7 +101,7 @@ sum: list<int>.() -> int; list<uint>.() -> uint; list<double>.() -> double; list
 min: list<int>.() -> int; list<uint>.() -> uint; list<double>.() -> double; list<bool>.() -> bool; list<duration>.() -> duration; list<timestamp>.() -> timestamp; list<string>.() -> string; list<bytes>.() -> bytes
 max: list<int>.() -> int; list<uint>.() -> uint; list<double>.() -> double; list<bool>.() -> bool; list<duration>.() -> duration; list<timestamp>.() -> timestamp; list<string>.() -> string; list<bytes>.() -> bytes
 slice: list<A>.(int, int) -> list<A>
-flatten: list<A>.() -> list<dyn>; list<A>.(int) -> list<dyn>
+flatten: list<list<A>>.() -> list<A>; list<dyn>.(int) -> list<dyn>
 sort: list<A>.() -> list<A>
 @sortByAssociatedKeys: list<A>.(list<B>) -> list<A>
 lists.range: (int) -> list<int>
@@ -132,7 +132,7 @@ getEscapedPath: url.() -> string
 getQuery: url.() -> map<string, list<string>>
 quantity: (string) -> quantity
 isQuantity: (string) -> bool
-sign: (quantity) -> int; quantity.() -> int
+sign: (quantity) -> int
 isGreaterThan: quantity.(quantity) -> bool; semver.(semver) -> bool
 isLessThan: quantity.(quantity) -> bool; semver.(semver) -> bool
 compareTo: quantity.(quantity) -> int; semver.(semver) -> int
@@ -190,7 +190,6 @@ allowed: decision.() -> bool
 reason: decision.() -> string
 error: decision.() -> string
 errored: decision.() -> bool
-jsonpatch.escapeKey: (string) -> string
 ";
 
 /// Returns the forms of a function; all comparisons have those of `_<_`.

@@ -230,7 +230,8 @@ impl<'t> Lexer<'t> {
             self.take(|byte| byte.is_ascii_digit());
         }
         if fraction {
-            return Ok(Token::Literal(Literal::Double));
+            let value = self.text[start..self.position].parse();
+            return Ok(Token::Literal(Literal::Double(value.unwrap_or(f64::INFINITY))));
         }
         let value = self.text[start..self.position].parse::<u64>();
         self.whole(start, value.ok())

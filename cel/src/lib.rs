@@ -1,10 +1,10 @@
 //! CEL as kube-apiserver checks it: the rules of CRDs and the match conditions of webhooks.
 //!
 //! An expression is parsed, its macros are expanded, every node gets a type, and its cost is estimated; see the modules.
-//! The language, the functions and the units of cost are those of kube-apiserver. Nothing is run.
+//! The language, the functions and the units of cost are those of kube-apiserver. Rules run on one sort of value only: the
+//! constants that a schema has as defaults (`evaluate`).
 //!
-//! The API server decides, and this crate predicts its decision: what it cannot judge (a function that a newer server
-//! may have, an expression of uncommon size) is a warning, and every error is one that the API server reports too.
+//! The API server decides, and this crate predicts its decision: what it cannot judge (an expression of uncommon size) is a warning, and every error is one that the API server reports too.
 //! It knows schemas, and neither Rust nor files: see [`RulePlace`].
 
 mod admission;
@@ -12,6 +12,8 @@ mod ast;
 mod bounds;
 mod check;
 mod cost;
+mod defaults;
+mod evaluate;
 mod field_path;
 mod functions;
 mod lexer;
@@ -28,6 +30,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 pub use admission::check_match_condition;
+pub use defaults::check_defaults;
 pub use rules::{RulePlace, check_rules};
 
 use types::{Decl, Type};

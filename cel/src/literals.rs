@@ -1,5 +1,29 @@
 //! Literals that the API server parses when it compiles a rule: durations and timestamps.
 
+/// Returns the first clause of a format that `string.format` does not know, with its `%`.
+pub(crate) fn find_unknown_clause(format: &str) -> Option<String> {
+    let mut rest = format;
+    while let Some((_, after)) = rest.split_once('%') {
+        let precision = after
+            .strip_prefix('.')
+            .map(|digits| digits.trim_start_matches(|c: char| c.is_ascii_digit()));
+        let verb = precision.unwrap_or(after);
+        let clause = verb.chars().next();
+        let is_known = match clause {
+            Some('%') => precision.is_none(),
+            Some('f' | 'e') => true,
+            Some('s' | 'd' | 'b' | 'o' | 'x' | 'X') => true,
+            _ => false,
+        };
+        if !is_known {
+            let end = after.len() - verb.len() + clause.map_or(0, char::len_utf8);
+            return Some(format!("%{}", &after[..end]));
+        }
+        rest = &verb[1..];
+    }
+    None
+}
+
 /// Returns whether Go's `time.ParseDuration` accepts a string: numbers with units, one after the other.
 pub(crate) fn is_duration(text: &str) -> bool {
     let mut rest = text.trim_start_matches(['-', '+']);
@@ -88,7 +112,22 @@ fn is_fraction_and_zone(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::is_timestamp;
+    use super::{find_unknown_clause, is_timestamp};
+
+    #[test]
+    fn clauses_of_a_format_are_known() {
+        for (format, expected) in [
+            ("%s-%d", None),
+            ("100%%", None),
+            ("%.3f %e", None),
+            ("a", None),
+            ("%z", Some("%z")),
+            ("%s %", Some("%")),
+            ("%.2z", Some("%.2z")),
+        ] {
+            assert_eq!(find_unknown_clause(format).as_deref(), expected, "{format}");
+        }
+    }
 
     #[test]
     fn times_are_those_of_rfc_3339() {

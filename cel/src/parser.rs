@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::Diagnostic;
 use super::ast::{Expr, Kind, Literal};
+use super::check::path;
 use super::lexer::{self, Token};
 use super::macros;
 use super::nodes::{Nodes, too_large};
@@ -173,7 +174,10 @@ impl Parser {
                 *number = number.wrapping_neg();
                 true
             }
-            Kind::Literal(Literal::Double) => true,
+            Kind::Literal(Literal::Double(number)) => {
+                *number = -*number;
+                true
+            }
             _ => false,
         }
     }
@@ -190,6 +194,11 @@ impl Parser {
                 let index = self.expr()?;
                 self.expect("]")?;
                 expr = self.nodes.call(&self.since(start), function, vec![expr, index]);
+            } else if self.is("{")
+                && let Some(name) = path(&expr)
+            {
+                self.position += 1;
+                expr = self.message(name, start)?;
             } else {
                 return Ok(expr);
             }
@@ -199,9 +208,13 @@ impl Parser {
     fn after_dot(&mut self, operand: Expr, start: usize) -> Result<Expr> {
         let optional = self.accept("?");
         let at = self.here();
-        let (field, escaped) = match self.peek().cloned() {
-            Some(Token::Ident(name)) => (name, false),
-            Some(Token::Escaped(name)) => (name, true),
+        let field = match self.peek().cloned() {
+            Some(Token::Ident(name)) => name,
+            Some(Token::Escaped(name)) => {
+                let message = "unsupported syntax: the API server accepts no names in backquotes";
+                let help = rbuilder_schema::cel_name(&name).map(|name| format!("write `{name}`"));
+                return Err(Diagnostic::error(at, message).maybe_help(help));
+            }
             Some(Token::Symbol("in")) | Some(Token::Literal(Literal::Bool(_) | Literal::Null)) => {
                 return self.unexpected("a field name; write a reserved word between `__`, as in `__in__`");
             }
@@ -212,7 +225,7 @@ impl Parser {
             let name = self.nodes.make(&at, Kind::Literal(Literal::String(field)));
             return Ok(self.nodes.call(&self.since(start), "_?._", vec![operand, name]));
         }
-        if !escaped && self.accept("(") {
+        if self.accept("(") {
             let args = self.exprs(")")?;
             let at = self.since(start);
             return macros::expand_method(operand, &field, args, &at, &mut self.nodes);
@@ -272,21 +285,22 @@ impl Parser {
             let args = self.exprs(")")?;
             return macros::expand_function(&name, args, &self.since(start), &mut self.nodes);
         }
-        if self.accept("{") {
-            // Kubernetes declares no message types, so the fields are not parsed.
-            let mut open = 1;
-            while open > 0 {
-                match self.peek() {
-                    None => return self.unexpected("`}`"),
-                    Some(Token::Symbol("{")) => open += 1,
-                    Some(Token::Symbol("}")) => open -= 1,
-                    Some(_) => {}
-                }
-                self.position += 1;
-            }
-            return Ok(self.nodes.make(&self.since(start), Kind::Message(name)));
-        }
         Ok(self.nodes.make(&at, Kind::Ident(name)))
+    }
+
+    /// Skips the fields of a message, whose opening brace has been read.
+    fn message(&mut self, name: String, start: usize) -> Result<Expr> {
+        let mut open = 1;
+        while open > 0 {
+            match self.peek() {
+                None => return self.unexpected("`}`"),
+                Some(Token::Symbol("{")) => open += 1,
+                Some(Token::Symbol("}")) => open -= 1,
+                Some(_) => {}
+            }
+            self.position += 1;
+        }
+        Ok(self.nodes.make(&self.since(start), Kind::Message(name)))
     }
 
     /// Parses expressions up to the closing bracket.

@@ -74,3 +74,63 @@ fn word() -> impl proptest::strategy::Strategy<Value = String> {
         1 => ".{0,3}",
     ]
 }
+
+/// Checks the errors about a rule on an object with an integer `i` and a list of strings `l`.
+fn check_errors(rule: &str, expected: &[&str]) {
+    let schema = r#"{"type": "object", "properties": {"i": {"type": "integer"},
+        "l": {"type": "array", "items": {"type": "string"}, "maxItems": 3}}, "x-kubernetes-validations": [{"rule": ""}]}"#;
+    let mut schema: Schema = serde_json::from_str(schema).expect("a schema");
+    schema.validations[0].rule = rule.to_owned();
+    let mut walk = Walk::default();
+    walk.visit(&schema, Decl::of(&schema, true), &Scope::root());
+    let errors = walk.found.into_iter().filter(|found| found.is_error());
+    let errors: Vec<String> = errors.map(|found| found.message).collect();
+    assert_eq!(errors, expected, "{rule}");
+}
+
+#[test]
+fn rules_that_the_api_server_does_not_compile() {
+    check_errors(
+        "'%z'.format([self.i]) == '1'",
+        &["unrecognized formatting clause `%z`"],
+    );
+    check_errors("'%d%%'.format([self.i]) == '1%'", &[]);
+    check_errors(
+        "jsonpatch.escapeKey('a') == 'a'",
+        &["unknown variable `jsonpatch`", "unknown function `escapeKey`"],
+    );
+    check_errors("self.l.shuffle().size() == 1", &["unknown function `shuffle`"]);
+    check_errors("sign(quantity('1')) == 1", &[]);
+    check_errors("[[1], [2]].flatten() == [1, 2]", &[]);
+    check_errors(
+        "[1, [2]].flatten(1).size() == 2",
+        &["list items must have the same type, found int and list(int)"],
+    );
+    check_errors(
+        "self.`i` == 1",
+        &["syntax error at ``i``: unsupported syntax: the API server accepts no names in backquotes"],
+    );
+    check_errors(
+        "google.protobuf.Timestamp{seconds: 1} < timestamp('2030-01-01T00:00:00Z')",
+        &[],
+    );
+    check_errors("google.protobuf.Duration{seconds: 1} == duration('1s')", &[]);
+    check_errors(
+        "Cup{size: 1} == Cup{}",
+        &["`Cup{…}` creates a message, and Kubernetes declares no message types"; 2],
+    );
+}
+
+#[test]
+fn methods_that_are_functions_and_lists_without_lists_do_not_compile() {
+    for rule in ["quantity('1').sign() == 1", "self.l.flatten() == self.l"] {
+        let schema = r#"{"type": "object", "properties": {"l": {"type": "array", "items": {"type": "string"}}},
+            "x-kubernetes-validations": [{"rule": ""}]}"#;
+        let mut schema: Schema = serde_json::from_str(schema).expect("a schema");
+        schema.validations[0].rule = rule.to_owned();
+        assert!(
+            super::check_rules(&schema).iter().any(|found| found.is_error()),
+            "{rule}"
+        );
+    }
+}

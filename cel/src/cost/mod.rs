@@ -207,7 +207,8 @@ struct Estimator<'e> {
 impl Estimator<'_> {
     fn cost(&mut self, expr: &Expr) -> Estimate {
         match &expr.kind {
-            Kind::Literal(_) | Kind::Message(_) => Estimate::exactly(0),
+            Kind::Literal(_) => Estimate::exactly(0),
+            Kind::Message(_) => Estimate::exactly(40),
             Kind::Ident(name) => {
                 self.paths[expr.id] = match self.local(name) {
                     Some(local) => local.path.clone(),

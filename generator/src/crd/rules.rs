@@ -11,7 +11,9 @@ use crate::schemas::Schemas;
 
 pub(super) fn check_rules(version: &Version<'_>, schemas: &mut Schemas<'_>) {
     let mut said = BTreeSet::new();
-    for diagnostic in rbuilder_cel::check_rules(&version.schema) {
+    let of_rules = rbuilder_cel::check_rules(&version.schema);
+    let of_defaults = rbuilder_cel::check_defaults(&version.schema);
+    for diagnostic in of_rules.into_iter().chain(of_defaults) {
         let at = origin::place_of(diagnostic.place.origin).unwrap_or(version.place);
         // A type that is used in several places is complained about for the first.
         if !said.insert((at, diagnostic.message.clone())) {

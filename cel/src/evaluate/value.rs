@@ -1,0 +1,144 @@
+//! Values of CEL, made from JSON as a schema describes it.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+use rbuilder_schema::{ListType, Schema, SchemaType, cel_name};
+use serde_json::Value as Json;
+
+use super::Stop;
+
+/// A value. What the evaluator does not model (bytes, durations, quantities and other types of libraries) is no value: whoever
+/// reads it stops with [`Stop::Unknown`].
+#[derive(Clone, Debug)]
+pub(super) enum Value {
+    Null,
+    Bool(bool),
+    Int(i64),
+    Double(f64),
+    String(String),
+    List(Vec<Value>),
+    /// A list of type `set` or `map`, which is compared without its order, and added as a set.
+    Unordered(Vec<Value>),
+    /// A map, or an object with its fields by their names in CEL.
+    Map(BTreeMap<String, Value>),
+    Optional(Option<Box<Value>>),
+    /// A part of the constant that the evaluator does not model.
+    Unmodelled,
+}
+
+impl Value {
+    /// Reads JSON that a schema describes.
+    pub(super) fn read(json: &Json, schema: &Schema) -> Value {
+        if schema.int_or_string {
+            return match json {
+                Json::String(text) => Value::String(text.clone()),
+                json => json.as_i64().map_or(Value::Unmodelled, Value::Int),
+            };
+        }
+        match (json, schema.schema_type) {
+            (Json::Null, Some(_)) if schema.nullable => Value::Null,
+            (Json::Bool(value), Some(SchemaType::Boolean)) => Value::Bool(*value),
+            (Json::Number(number), Some(SchemaType::Integer)) => whole(number),
+            (Json::Number(number), Some(SchemaType::Number)) => {
+                number.as_f64().map_or(Value::Unmodelled, Value::Double)
+            }
+            (Json::String(text), Some(SchemaType::String)) => match schema.format.as_deref() {
+                Some("byte" | "duration" | "date" | "date-time") => Value::Unmodelled,
+                _ => Value::String(text.clone()),
+            },
+            (Json::Array(items), Some(SchemaType::Array)) => list(items, schema),
+            (Json::Object(fields), Some(SchemaType::Object)) => match schema.additional_properties.as_deref()
+            {
+                Some(values) => Value::Map(
+                    fields
+                        .iter()
+                        .map(|(key, value)| (key.clone(), Value::read(value, values)))
+                        .collect(),
+                ),
+                None => object(fields, schema),
+            },
+            _ => Value::Unmodelled,
+        }
+    }
+
+    /// Returns whether two values are equal; values of different types are not.
+    pub(super) fn equals(&self, other: &Value) -> Result<bool, Stop> {
+        Ok(match (self, other) {
+            (Value::Unmodelled | Value::Unordered(_), _) | (_, Value::Unmodelled | Value::Unordered(_)) => {
+                return Err(Stop::Unknown);
+            }
+            (Value::Null, Value::Null) => true,
+            (Value::Bool(left), Value::Bool(right)) => left == right,
+            (Value::String(left), Value::String(right)) => left == right,
+            (Value::Int(_) | Value::Double(_), Value::Int(_) | Value::Double(_)) => {
+                self.compare(other)? == Some(Ordering::Equal)
+            }
+            (Value::List(left), Value::List(right)) => {
+                left.len() == right.len() && all(left.iter().zip(right))?
+            }
+            (Value::Map(left), Value::Map(right)) => {
+                left.keys().eq(right.keys()) && all(left.values().zip(right.values()))?
+            }
+            (Value::Optional(left), Value::Optional(right)) => match (left, right) {
+                (Some(left), Some(right)) => left.equals(right)?,
+                (left, right) => left.is_none() && right.is_none(),
+            },
+            _ => false,
+        })
+    }
+
+    /// Compares two values; nothing if one is not a number.
+    pub(super) fn compare(&self, other: &Value) -> Result<Option<Ordering>, Stop> {
+        match (self, other) {
+            (Value::Bool(left), Value::Bool(right)) => Ok(Some(left.cmp(right))),
+            (Value::Int(left), Value::Int(right)) => Ok(Some(left.cmp(right))),
+            (Value::Double(left), Value::Double(right)) => Ok(left.partial_cmp(right)),
+            (Value::Int(left), Value::Double(right)) => exact(*left).map(|left| left.partial_cmp(right)),
+            (Value::Double(left), Value::Int(right)) => exact(*right).map(|right| left.partial_cmp(&right)),
+            // Both compare by bytes.
+            (Value::String(left), Value::String(right)) => Ok(Some(left.cmp(right))),
+            _ => Err(Stop::Unknown),
+        }
+    }
+}
+
+/// Converts an integer without rounding it.
+fn exact(number: i64) -> Result<f64, Stop> {
+    let is_exact = number.unsigned_abs() <= 1 << 53;
+    is_exact.then_some(number as f64).ok_or(Stop::Unknown)
+}
+
+fn all<'v>(pairs: impl Iterator<Item = (&'v Value, &'v Value)>) -> Result<bool, Stop> {
+    for (left, right) in pairs {
+        if !left.equals(right)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// A number of a field of integers, which may be written as `3.0`.
+fn whole(number: &serde_json::Number) -> Value {
+    number.as_i64().map_or(Value::Unmodelled, Value::Int)
+}
+
+fn list(items: &[Json], schema: &Schema) -> Value {
+    let Some(inner) = &schema.items else {
+        return Value::Unmodelled;
+    };
+    let items = items.iter().map(|item| Value::read(item, inner)).collect();
+    match schema.list_type {
+        None | Some(ListType::Atomic) => Value::List(items),
+        Some(ListType::Set | ListType::Map) => Value::Unordered(items),
+    }
+}
+
+/// The fields that rules see: those with a schema.
+fn object(fields: &serde_json::Map<String, Json>, schema: &Schema) -> Value {
+    let read = fields.iter().filter_map(|(name, value)| {
+        let property = schema.properties.get(name.as_str())?;
+        Some((cel_name(name)?, Value::read(value, property)))
+    });
+    Value::Map(read.collect())
+}
