@@ -1,6 +1,7 @@
 //! Random values, judged by the schema of a type and by serde: a value that the API server stores and the program cannot read
 //! stops a controller.
 
+#[path = "serde_agrees/types.rs"]
 mod types;
 
 use rbuilder_schema::{Schema, SchemaType, validate};
