@@ -601,7 +601,10 @@ fn project_holds_no_hashes_and_those_of_an_old_one_are_moved() {
         let line = record.lines().find(|line| line.ends_with(&format!("  {path}")));
         line.expect(path)[..16].to_owned()
     };
-    assert_eq!(tree[".rbuilder/.gitattributes"], "files.sum merge=union\n");
+    assert_eq!(
+        tree[".rbuilder/.gitattributes"],
+        "files.sum merge=union\nscaffold.base merge=union -diff linguist-generated\n"
+    );
 
     // As early versions wrote it; the user has changed a file since.
     folder.remove(".rbuilder/files.sum");

@@ -308,7 +308,7 @@ fn flags_that_contradict_the_crd_are_errors() {
         ("gadgets.yaml --resource=false", "omit `--resource=false`"),
         (
             "other.yaml",
-            "not in the domain `example.com` of the project: initialize a project with `rbuilder init --domain example.org`",
+            "not in the domain `example.com` of the project: pass `--domain example.org`",
         ),
         ("none.yaml", "no CustomResourceDefinition in none.yaml"),
         ("absent.yaml", "absent.yaml"),

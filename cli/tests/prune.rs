@@ -175,6 +175,62 @@ fn what_is_renamed_goes_without_a_flag() {
 }
 
 #[test]
+fn a_crd_that_git_tracks_is_removed_only_with_prune() {
+    const CONSEQUENCE: &str = "when `cups.x.io` is deleted from a cluster, as a GitOps tool that prunes does, every `Cup` there is deleted with it";
+    let folder = operator();
+    // Elsewhere, so that all files of the project are text.
+    let repository = Folder::new();
+    let place = repository.path().join("git");
+    folder.git(&format!("init -q --separate-git-dir {}", place.display()));
+    for module in ["cup", "old", "hook"] {
+        without(&folder, module);
+        folder.remove(&format!("src/{module}.rs"));
+    }
+    let untracked = folder.copy();
+    let ran = untracked.run("manifests").ok();
+    assert!(
+        ran.err.contains(&format!(
+            "warning: `{CRD}` is deleted, because the source no longer defines the kind"
+        )),
+        "{}",
+        ran.err
+    );
+    assert!(ran.err.contains(CONSEQUENCE), "{}", ran.err);
+    assert!(!untracked.tree().contains_key(CRD));
+
+    folder.git(&format!("add {CRD}"));
+    let error = format!("error: `{CRD}` would be deleted, because the source no longer defines the kind");
+    for line in [
+        "manifests",
+        "manifests --check",
+        "manifests --dry-run",
+        "manifests --keep-going",
+    ] {
+        refused(
+            &folder,
+            line,
+            &[
+                &error,
+                CONSEQUENCE,
+                "run `rbuilder manifests --prune`",
+                "no files were written",
+            ],
+        );
+    }
+    // Renaming is deleting, too.
+    folder.write("src/cup.rs", &kind("Mug", "v1"));
+    let modules = format!("{}pub mod cup;\n", folder.tree()["src/lib.rs"]);
+    folder.write("src/lib.rs", &modules);
+    refused(&folder, "manifests", &[&error, CONSEQUENCE]);
+    folder.run("manifests --no-prune").ok();
+    assert!(folder.tree().contains_key(CRD));
+    let ran = folder.run("manifests --prune").ok();
+    assert!(ran.err.contains(CONSEQUENCE), "{}", ran.err);
+    assert!(!folder.tree().contains_key(CRD));
+    assert!(folder.tree().contains_key("config/crd/bases/x.io_mugs.yaml"));
+}
+
+#[test]
 fn what_a_feature_leaves_out_stays() {
     let folder = operator();
     let modules =

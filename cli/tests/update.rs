@@ -11,11 +11,13 @@ use hand_edit::{HandEdit, apply, hand_edit};
 use older::{ADDED, OLDER, REMOVED, age, update};
 use proptest::prelude::*;
 use rbuilder_cli::edit::merge::find_markers;
+use rbuilder_cli::project::ScaffoldBase;
 use rbuilder_templates::{Archive, Release, Template, TemplateSet};
 use support::{Folder, Saved};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 const RECORD: &str = ".rbuilder/files.sum";
+const BASE: &str = ".rbuilder/scaffold.base";
 
 fn project(commands: &[&str]) -> Folder {
     let folder = Folder::new();
@@ -76,7 +78,8 @@ static OLD: LazyLock<Saved> = LazyLock::new(|| {
 
 #[test]
 fn a_project_that_nobody_changed_becomes_the_new_scaffold() {
-    for commands in [PLAIN, WEBHOOKS, MULTIGROUP, IMAGE] {
+    let all = [PLAIN, WEBHOOKS, MULTIGROUP, IMAGE].into_iter();
+    for (commands, is_unrecorded) in all.flat_map(|commands| [(commands, false), (commands, true)]) {
         let folder = project(commands);
         let today = folder.tree();
         let ran = update(&folder, "update").ok();
@@ -85,6 +88,9 @@ fn a_project_that_nobody_changed_becomes_the_new_scaffold() {
 
         age(&folder);
         assert!(folder.tree()["Makefile"].contains("OLD ?= 1"));
+        if is_unrecorded {
+            folder.remove(BASE);
+        }
         let aged = folder.tree();
         let dry = update(&folder, "update --dry-run").ok();
         assert!(dry.out.contains("-OLD ?= 1\n"), "{}", dry.out);
@@ -123,7 +129,7 @@ fn the_scaffold_can_be_rebuilt_from_project_alone() {
                 path.contains("config/crd/bases/")
                     || path.ends_with("role.yaml")
                     || path.ends_with("manifests.yaml")
-                    || ["PROJECT", ".rbuilder/.gitattributes"].contains(&path.as_str()),
+                    || ["PROJECT", ".rbuilder/.gitattributes", BASE].contains(&path.as_str()),
                 "{path} is made by no command that `update` runs again"
             );
         }
@@ -320,6 +326,7 @@ fn what_a_repository_had_before_is_left_alone() {
         .map(|line| format!("{line}\n"))
         .collect();
     folder.write(RECORD, &record);
+    folder.remove(BASE);
     folder.write("Makefile", "all:\n\ttrue\n");
     update(&folder, "update").ok();
     assert_eq!(folder.tree()["Makefile"], "all:\n\ttrue\n");
@@ -362,7 +369,6 @@ fn versions_that_cannot_be_updated_are_refused() {
             "99.0.0",
             "for example with `cargo install --locked rbuilder-cli --version 99.0.0`",
         ),
-        ("0.0.1", "only those of 0.0.8, 0.0.9: set `cliVersion`"),
         ("(devel)", "found `(devel)`"),
     ] {
         let folder = OLD.copy();
@@ -383,6 +389,75 @@ fn versions_that_cannot_be_updated_are_refused() {
     assert!(ran.err.contains("rbuilder init"), "{}", ran.err);
 }
 
+/// Commands that change a project or a cluster, each with the flags that it needs.
+const CHANGING: &[&str] = &[
+    "init --domain example.com",
+    "create api --group cache --version v1 --kind Mug",
+    "create webhook --group cache --version v1 --kind Cup --validation",
+    "delete api --group cache --version v1 --kind Cup",
+    "edit --owner Others",
+    "library --set version",
+    "update",
+    "manifests",
+    "helm",
+    "bundle",
+    "grafana",
+    "install",
+    "uninstall",
+    "deploy --image a",
+    "undeploy",
+];
+
+/// All commands refuse a project with these words, and change nothing.
+fn check_refused(folder: &Folder, expected: &str) {
+    let before = folder.tree();
+    for line in CHANGING {
+        let ran = folder.run(line);
+        assert_eq!(ran.code, 1, "{line}: {}{}", ran.out, ran.err);
+        assert!(ran.err.contains(expected), "{line}: {}", ran.err);
+        assert_eq!(folder.tree(), before, "{line}");
+    }
+    let ran = folder.run("doctor");
+    assert!(
+        ran.code == 1 && ran.out.contains(expected),
+        "{}{}",
+        ran.out,
+        ran.err
+    );
+}
+
+#[test]
+fn an_older_command_changes_nothing_in_a_newer_project() {
+    let folder = project(PLAIN);
+    folder.replace(
+        "PROJECT",
+        &format!("cliVersion: {VERSION}\n"),
+        "cliVersion: 99.0.0\n",
+    );
+    check_refused(
+        &folder,
+        &format!("scaffolded by rbuilder 99.0.0, which is newer than this command ({VERSION})"),
+    );
+}
+
+#[test]
+fn a_conflict_in_project_and_a_deleted_project_are_named() {
+    let folder = project(PLAIN);
+    let text = folder.tree()["PROJECT"].clone();
+    let entries = text.find("resources:\n").expect("resources") + "resources:\n".len();
+    let (head, rest) = text.split_at(entries);
+    folder.write(
+        "PROJECT",
+        &format!("{head}<<<<<<< HEAD\n{rest}=======\n{rest}>>>>>>> other\n"),
+    );
+    let line = head.lines().count() + 1;
+    check_refused(&folder, &format!("PROJECT:{line} has a Git merge conflict"));
+    folder.remove("PROJECT");
+    check_refused(&folder, "PROJECT was deleted in ");
+    folder.write("PROJECT", &text);
+    folder.run("update").ok();
+}
+
 #[test]
 fn a_later_build_of_a_released_version_updates_from_the_release() {
     static RELEASED: LazyLock<Archive> = LazyLock::new(|| {
@@ -398,12 +473,156 @@ fn a_later_build_of_a_released_version_updates_from_the_release() {
     let folder = project(PLAIN);
     let today = folder.tree();
     age(&folder);
+    folder.remove(BASE);
     folder.write("PROJECT", &today["PROJECT"]);
     let mut shell = rbuilder_cli::shell::Shell::to(Box::new(std::io::sink()), Box::new(std::io::sink()));
     let flags = older::update_flags("update");
     let code = rbuilder_cli::commands::run_update(folder.path(), &flags, &RELEASED, &mut shell);
     assert_eq!(code.expect("it works"), 0);
     assert_eq!(folder.tree(), today);
+}
+
+#[test]
+fn the_recorded_text_decides_and_not_the_version() {
+    // Another build of this version has written another text, which no known template has.
+    let folder = project(PLAIN);
+    let today = folder.tree();
+    let mut base = ScaffoldBase::parse(&today[BASE]);
+    for path in ["Makefile", "Dockerfile", "src/controller/mod.rs"] {
+        let other = today[path].replacen('\n', "\n\n# another build\n\n", 1);
+        base.set(path, &other);
+        folder.write(path, &other);
+    }
+    folder.write(BASE, &base.print());
+    let doctor = folder.run("doctor");
+    let expected = "which scaffolds other text: Dockerfile, Makefile, src/controller/mod.rs\n";
+    assert!(doctor.out.contains(expected), "{}", doctor.out);
+    folder.replace("Makefile", "KIND ?= kind\n", "KIND ?= other\n");
+    let ran = update(&folder, "update --manifests=false").ok();
+    assert!(
+        ran.out.contains("edit Makefile\n") && ran.out.contains("replace Dockerfile\n"),
+        "{}",
+        ran.out
+    );
+    folder.replace("Makefile", "KIND ?= other\n", "KIND ?= kind\n");
+    assert_eq!(folder.tree(), today);
+    let doctor = folder.run("doctor");
+    assert!(
+        doctor
+            .out
+            .contains("the version of this command, and as it scaffolds today\n"),
+        "{}",
+        doctor.out
+    );
+}
+
+#[test]
+fn files_of_which_nothing_is_known_are_named() {
+    // Neither a record, nor templates that this command knows.
+    let folder = project(PLAIN);
+    let today = folder.tree();
+    age(&folder);
+    folder.remove(BASE);
+    let version = folder.tree()["PROJECT"].replace(OLDER, "0.0.1");
+    folder.write("PROJECT", &version);
+    folder.replace("Makefile", "OLD ?= 1\n", "OLD ?= 2\n");
+    let edited = folder.tree()["Makefile"].clone();
+    let ran = update(&folder, "update --manifests=false");
+    assert_eq!(ran.code, 1);
+    assert!(
+        ran.err.contains("error: these files were not brought up to date"),
+        "{}",
+        ran.err
+    );
+    assert!(ran.err.contains(":\n  Makefile\n  = help: "), "{}", ran.err);
+    assert!(
+        ran.err.contains("`rbuilder update --accept Makefile`"),
+        "{}",
+        ran.err
+    );
+    let tree = folder.tree();
+    assert_eq!(tree["Makefile"], edited);
+    for path in ["Dockerfile", "Cargo.toml", "src/main.rs", "src/api/v1/cup.rs"] {
+        assert_eq!(tree[path], today[path], "{path}");
+    }
+    // It is named until it is settled.
+    let doctor = folder.run("doctor");
+    assert!(
+        doctor.out.contains("as what they were scaffolded: Makefile\n"),
+        "{}",
+        doctor.out
+    );
+    assert_eq!(update(&folder, "update").code, 1);
+    let other = folder.copy();
+    update(&folder, "update --accept Makefile").ok();
+    assert_eq!(folder.tree()["Makefile"], edited);
+    let again = update(&folder, "update").ok();
+    assert!(again.out.starts_with("unchanged"), "{}", again.out);
+
+    other.remove("Makefile");
+    update(&other, "update --restore Makefile").ok();
+    assert_eq!(other.tree()["Makefile"], today["Makefile"]);
+    let ran = update(&other, "update --accept src/none.rs");
+    assert!(ran.err.contains("it is not a scaffolded file"), "{}", ran.err);
+}
+
+const CREATE_MUG: &str = "create api --group cache --version v1 --kind Mug --manifests=false";
+const CREATE_POT: &str = "create api --group cache --version v1 --kind Pot --manifests=false";
+
+#[test]
+fn git_merges_what_branches_scaffold() {
+    let folder = project(PLAIN);
+    // Elsewhere, so that all files of the project are text.
+    let repository = Folder::new();
+    let place = repository.path().join("git");
+    folder.git(&format!("init -q -b main --separate-git-dir {}", place.display()));
+    folder.git("config user.email a@example.com");
+    folder.git("config user.name a");
+    let commit = |message: &str| {
+        folder.git("add -A");
+        folder.git(&format!("commit -q -m {message}"));
+    };
+    commit("one");
+    folder.git("checkout -q -b other");
+    folder.run(CREATE_MUG).ok();
+    commit("mug");
+    folder.git("checkout -q main");
+    folder.run(CREATE_POT).ok();
+    commit("pot");
+    // Lists of kinds are in conflict wherever both add a line.
+    let _ = std::process::Command::new("git")
+        .arg("-C")
+        .arg(folder.path())
+        .args(["merge", "-q", "other"])
+        .output();
+    let both = project(&[PLAIN[0], PLAIN[1], CREATE_POT, CREATE_MUG]);
+    for (path, text) in folder.tree() {
+        let is_marker = |line: &&str| {
+            ["<<<<<<<", "=======", ">>>>>>>"]
+                .iter()
+                .any(|marker| line.starts_with(marker))
+        };
+        if text.lines().any(|line| is_marker(&line)) {
+            assert!(path != BASE && path != RECORD, "{path} is in conflict");
+            folder.write(&path, &both.tree()[&path]);
+        }
+    }
+    let base = ScaffoldBase::parse(&folder.tree()[BASE]);
+    for path in [
+        "src/controller/mod.rs",
+        "src/api/v1/mod.rs",
+        "config/samples/kustomization.yaml",
+    ] {
+        let text = base.text(path).expect("recorded");
+        assert!(text.contains("mug") && text.contains("pot"), "{path}: {text}");
+    }
+    // Both branches are up to date, so nothing is to be done, whatever the order of lines in lists.
+    let before = folder.tree();
+    folder.run("update --manifests=false").ok();
+    let after = folder.tree();
+    for (path, text) in before.iter().filter(|(path, _)| !path.starts_with(".rbuilder/")) {
+        assert_eq!(after.get(path), Some(text), "{path}");
+    }
 }
 
 /// Edits a file by hand and updates: each line that the user wrote is still there, in its place or in a conflict.

@@ -4,6 +4,7 @@
 //! change between releases therefore costs nothing. `cargo xtask templates` writes it.
 
 use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
@@ -16,6 +17,18 @@ static DATA: &[u8] = include_bytes!("../data/releases.bin");
 
 /// The archive, decoded once. A broken one is a bug in this crate and makes its tests fail.
 static EMBEDDED: LazyLock<Archive> = LazyLock::new(|| Archive::decode(DATA).unwrap_or_default());
+
+/// The templates of before projects recorded their scaffolds, as they are in the package.
+static FORMER_DATA: &[u8] = include_bytes!("../data/former.bin");
+
+/// The former templates, decoded once. A template whose context has changed since renders nothing.
+static FORMER: LazyLock<Archive> = LazyLock::new(|| {
+    let mut archive = Archive::decode(FORMER_DATA).unwrap_or_default();
+    for release in &mut archive.releases {
+        release.templates = release.templates.clone().skipping_failures();
+    }
+    archive
+});
 
 /// Limit on the inflated archive in bytes.
 const LARGEST: usize = 64 << 20;
@@ -80,6 +93,13 @@ impl Archive {
         &EMBEDDED
     }
 
+    /// Returns the templates with which projects may have been scaffolded before they recorded their scaffolds
+    /// themselves: those of each commit that changed them, oldest first. Nothing is added to them any more, and all have
+    /// the same version.
+    pub fn former() -> &'static Archive {
+        &FORMER
+    }
+
     /// Returns the releases, oldest first.
     pub fn releases(&self) -> &[Release] {
         &self.releases
@@ -131,10 +151,13 @@ impl Archive {
 
     /// Returns the bytes of the archive, the same for the same releases.
     pub fn encode(&self) -> Vec<u8> {
-        let mut document = Document::default();
+        let mut document = Document {
+            texts: self.list_texts(),
+            ..Document::default()
+        };
         for release in &self.releases {
             let rows = release.templates.rows().iter();
-            let templates = rows.map(|row| Row::new(row, &mut document.texts)).collect();
+            let templates = rows.map(|row| Row::new(row, &document.texts)).collect();
             document.releases.push(Entry {
                 versions: release.versions.clone(),
                 templates,
@@ -142,6 +165,25 @@ impl Archive {
         }
         let text = serde_json::to_vec(&document).unwrap_or_default();
         miniz_oxide::deflate::compress_to_vec(&text, LEVEL)
+    }
+}
+
+impl Archive {
+    /// Returns each distinct text once. Those of one template follow each other, so that they compress well.
+    fn list_texts(&self) -> Vec<String> {
+        let rows = || self.releases.iter().flat_map(|release| release.templates.rows());
+        let mut by_name: BTreeMap<&str, Vec<&Template>> = BTreeMap::new();
+        for row in rows() {
+            by_name.entry(row.name.as_ref()).or_default().push(row);
+        }
+        let mut texts = Vec::new();
+        let mut known = BTreeSet::new();
+        for row in by_name.into_values().flatten() {
+            if known.insert(row.text.as_ref()) {
+                texts.push(row.text.to_string());
+            }
+        }
+        texts
     }
 }
 
@@ -170,19 +212,16 @@ struct Row {
 }
 
 impl Row {
-    fn new(template: &Template, texts: &mut Vec<String>) -> Row {
-        let known = texts.iter().position(|text| *text == template.text);
-        let text = known.unwrap_or_else(|| {
-            texts.push(template.text.to_string());
-            texts.len() - 1
-        });
+    /// Refers to the text of a template, which is one of `texts`.
+    fn new(template: &Template, texts: &[String]) -> Row {
+        let text = texts.iter().position(|text| *text == template.text);
         Row {
             name: template.name.to_string(),
             destination: template.destination.to_string(),
             command: template.command,
             when: template.when,
             on_exists: template.on_exists,
-            text,
+            text: text.unwrap_or(texts.len()),
         }
     }
 
@@ -223,6 +262,15 @@ mod tests {
     fn the_embedded_archive_is_readable() {
         let archive = Archive::decode(DATA).expect("it is what `cargo xtask templates` wrote");
         assert_eq!(archive.encode(), DATA);
+    }
+
+    #[test]
+    fn former_templates_are_readable_and_small() {
+        let archive =
+            Archive::decode(FORMER_DATA).expect("it is what `cargo xtask templates --former` wrote");
+        assert_eq!(archive.encode(), FORMER_DATA);
+        assert!(archive.releases().len() > 40, "{}", archive.releases().len());
+        assert!(FORMER_DATA.len() < 80 << 10, "{} bytes", FORMER_DATA.len());
     }
 
     #[test]

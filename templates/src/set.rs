@@ -23,6 +23,8 @@ pub struct TemplateSet {
     /// Each template, parsed when it is first rendered: a command needs a few of them. An error in the current set is a bug
     /// in this crate and makes every test of a command fail.
     engines: Vec<OnceLock<Result<Tera, tera::Error>>>,
+    /// True if a template that cannot be rendered is left out.
+    skips_failures: bool,
 }
 
 /// The set of this version.
@@ -33,7 +35,20 @@ impl TemplateSet {
     pub fn new(templates: impl Into<Cow<'static, [Template]>>) -> TemplateSet {
         let templates = templates.into();
         let engines = templates.iter().map(|_| OnceLock::new()).collect();
-        TemplateSet { templates, engines }
+        TemplateSet {
+            templates,
+            engines,
+            skips_failures: false,
+        }
+    }
+
+    /// Leaves templates out that cannot be rendered, such as those with names that contexts no longer have.
+    #[must_use]
+    pub(crate) fn skipping_failures(self) -> TemplateSet {
+        TemplateSet {
+            skips_failures: true,
+            ..self
+        }
     }
 
     /// Returns the templates of this version.
@@ -61,13 +76,17 @@ impl TemplateSet {
                     source,
                 })
             })
+            .filter(|rendered| rendered.is_ok() || !self.skips_failures)
             .collect()
     }
 }
 
 impl Clone for TemplateSet {
     fn clone(&self) -> TemplateSet {
-        TemplateSet::new(self.templates.clone())
+        TemplateSet {
+            skips_failures: self.skips_failures,
+            ..TemplateSet::new(self.templates.clone())
+        }
     }
 }
 

@@ -18,7 +18,8 @@ const LIMIT: Duration = Duration::from_secs(20);
 /// The values of the conditions are not compared, so a controller may truthfully report that something is not available yet.
 ///
 /// # Panics
-/// After 20 seconds, with the generation and the conditions that were found.
+/// After 20 seconds, with the generation, what was found in the status, and what the function waits for. It never ends well for a
+/// status that has neither: wait for its own fields with [`eventually`] instead.
 #[track_caller]
 pub fn until_observed<K>(objects: &Api<K>, name: &str) -> impl Future<Output = K>
 where
@@ -61,9 +62,7 @@ fn check_observed(object: &Value) -> Result<(), String> {
     }
     let generation = generation.unwrap_or_default();
     if conditions.is_empty() {
-        return Err(format!(
-            "generation {generation} is not observed, and there are no conditions"
-        ));
+        return Err(describe_missing(generation, status));
     }
     let lines = conditions.iter().map(|condition| {
         let part = |key: &str| condition[key].as_str().unwrap_or_default();
@@ -80,6 +79,26 @@ fn check_observed(object: &Value) -> Result<(), String> {
     Err(format!("generation {generation} is not observed by:{lines}"))
 }
 
+/// Describes a status without conditions that is not about the current generation, and what would make it so.
+fn describe_missing(generation: i64, status: &Value) -> String {
+    let (found, help) = match (status, &status["observedGeneration"]) {
+        (Value::Null, _) => (
+            "the object has no status".to_owned(),
+            "the controller has not written one: its log names errors of `reconcile`",
+        ),
+        (_, Value::Null) => (
+            format!("the status has neither `observedGeneration` nor `conditions`: {status}"),
+            "set one of them in `reconcile`, or wait for your own fields with `rbuilder::testing::eventually` in place of \
+             `until_observed`",
+        ),
+        (_, observed) => (
+            format!("`status.observedGeneration` is {observed}"),
+            "the controller has not written the status for this generation: its log names errors of `reconcile`",
+        ),
+    };
+    format!("generation {generation} is not observed: {found}\n  = help: {help}")
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -92,7 +111,19 @@ mod tests {
         for (status, expected) in [
             (
                 json!(null),
-                Err("generation 2 is not observed, and there are no conditions"),
+                Err(
+                    "generation 2 is not observed: the object has no status\n  = help: the controller has not written one",
+                ),
+            ),
+            (
+                json!({ "nodes": ["a"] }),
+                Err(
+                    "the status has neither `observedGeneration` nor `conditions`: {\"nodes\":[\"a\"]}\n  = help: set one of them in `reconcile`, or wait for your own fields with `rbuilder::testing::eventually`",
+                ),
+            ),
+            (
+                json!({ "observedGeneration": 1, "nodes": [] }),
+                Err("generation 2 is not observed: `status.observedGeneration` is 1\n"),
             ),
             (json!({ "observedGeneration": 2 }), Ok(())),
             (json!({ "conditions": [condition(json!(2))] }), Ok(())),

@@ -21,6 +21,7 @@ mod docs;
 mod e2e;
 mod examples;
 mod formats;
+mod former;
 mod grafana;
 mod helm;
 mod image;

@@ -8,6 +8,7 @@ use rbuilder_catalogue::versions;
 use rbuilder_templates::{Archive, Release, TemplateSet, Versions};
 
 use crate::committed::update_file;
+use crate::former::{FORMER, FORMER_PROJECTS, read_former_projects, read_former_templates};
 use crate::repo;
 use crate::sh::Cmd;
 
@@ -22,10 +23,18 @@ pub(crate) struct Args {
     /// Change nothing; fail when the archive lacks a release or the templates of a release have changed
     #[arg(long)]
     pub(crate) check: bool,
+    /// Make the archive of the templates of before projects recorded their scaffolds, up to a commit of this repository
+    #[arg(long, value_name = "COMMIT", conflicts_with = "check")]
+    pub(crate) former: Option<String>,
 }
 
 /// Records the templates of the workspace's version if it is released, or checks that they are recorded.
 pub(crate) fn record_templates(args: &Args) -> Result<()> {
+    if let Some(last) = &args.former {
+        let archive = read_former_templates(last)?;
+        update_file(FORMER, &archive.encode(), false, "templates")?;
+        return update_file(FORMER_PROJECTS, &read_former_projects(last)?, false, "templates");
+    }
     let old = Archive::decode(&fs_err::read(repo::root().join(RECORDED))?)?;
     let changelog = fs_err::read_to_string(repo::root().join("CHANGELOG.md"))?;
     let released = released_versions(&changelog);
@@ -77,7 +86,7 @@ fn released_versions(changelog: &str) -> Vec<&str> {
 }
 
 /// Returns the versions that scaffolds of the working tree name.
-fn current_versions() -> Versions {
+pub(crate) fn current_versions() -> Versions {
     Versions {
         rbuilder: VERSION.into(),
         rust: versions::RUST.into(),

@@ -73,6 +73,7 @@ pub use init::plan_init;
 pub use library::plan_library;
 pub(crate) use manifests::SourceErrors;
 pub use scaffold_merge::rebuild_files;
+use scaffold_merge::record_scaffold;
 pub use update::{plan_update, run_update};
 
 /// Runs a command and returns its exit code.
@@ -82,6 +83,9 @@ pub use update::{plan_update, run_update};
 pub fn run(cli: Cli, shell: &mut Shell) -> Result<u8> {
     let typed_in = cli.dir.clone();
     let dir = enter_project(cli.dir, &cli.command, shell);
+    if uses_project(&cli.command) {
+        scaffold::check_project(&Tree::new(&dir))?;
+    }
     match cli.command {
         Command::Init(flags) => init::run(&dir, &flags, shell),
         Command::Create(Create::Api(flags)) => create_api::run(&dir, &typed_in, &flags, shell),
@@ -110,6 +114,39 @@ pub fn run(cli: Cli, shell: &mut Shell) -> Result<u8> {
         Command::Version => version::run(shell),
         Command::Man { command } => man::run(&command, shell),
         Command::Reference => reference::run(shell),
+    }
+}
+
+/// Returns whether a command changes a project, a cluster or manifests by what PROJECT says. `init` and `import` may do so in
+/// another directory, and check it themselves; `doctor` reports what is wrong.
+fn uses_project(command: &Command) -> bool {
+    match command {
+        Command::Create(_)
+        | Command::Delete(_)
+        | Command::Edit(_)
+        | Command::Library(_)
+        | Command::Update(_)
+        | Command::Helm(_)
+        | Command::Bundle(_)
+        | Command::Grafana(_)
+        | Command::Manifests(_)
+        | Command::Adopt(_)
+        | Command::Install(_)
+        | Command::Uninstall(_)
+        | Command::Deploy(_)
+        | Command::Undeploy(_)
+        | Command::Dev(_)
+        | Command::Run(_) => true,
+        Command::Init(_)
+        | Command::Import(_)
+        | Command::Types(_)
+        | Command::Docs(_)
+        | Command::Doctor(_)
+        | Command::Envtest(_)
+        | Command::Completion { .. }
+        | Command::Version
+        | Command::Man { .. }
+        | Command::Reference => false,
     }
 }
 
@@ -297,6 +334,11 @@ fn execute(
     shell: &mut Shell,
     make: &mut dyn FnMut(&Tree) -> Result<Outcome>,
 ) -> Result<u8> {
+    let make: &mut dyn FnMut(&Tree) -> Result<Outcome> = &mut |tree| {
+        let mut outcome = make(tree)?;
+        record_scaffold(&mut outcome.plan, tree)?;
+        Ok(outcome)
+    };
     let outcome = if flags.dry_run {
         let (_, outcome) = decide(dir, shell, make)?;
         outcome.plan.check_conflicts()?;

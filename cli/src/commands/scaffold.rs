@@ -2,17 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use rbuilder_generator::{Minor, versions};
 use rbuilder_templates::{OnExists, ProjectContext, Rendered, TemplateSet, Versions};
 
-use super::manifests;
+use super::{manifests, update};
 use crate::edit::library::read_dependencies;
 use crate::hash::fnv1a_32;
 use crate::library::Library;
 use crate::line_ends::is_same_text;
 use crate::plan::Plan;
-use crate::project::{FILE, Project, names};
+use crate::project::{FILE, Project, RECORD, check_conflict, names};
 use crate::tree::Tree;
 
 /// Reads the project of a directory; `None` if it has none. Fails for the project of another tool, whose layout
@@ -46,11 +46,40 @@ pub(super) fn read_library(tree: &Tree) -> Option<Library> {
 pub(super) fn require_project(tree: &Tree) -> Result<Project> {
     match read_project(tree)? {
         Some(project) => Ok(project),
+        None if is_deleted(tree)? => Err(deleted_project(tree)),
         None => bail!(
             "no {FILE} file found in {} or above it: initialize a project with `rbuilder init`",
             tree.shown()
         ),
     }
+}
+
+/// Checks the project of a directory for a command that changes something, before it does: PROJECT is not lost, and not of a newer
+/// command.
+///
+/// # Errors
+/// Fails with the remedy. A file that cannot be read is the command's to report.
+pub(super) fn check_project(tree: &Tree) -> Result<()> {
+    if let Ok(Some(text)) = tree.read(FILE) {
+        check_conflict(&text)?;
+    }
+    match Project::read(tree) {
+        Ok(None) if is_deleted(tree)? => Err(deleted_project(tree)),
+        Ok(Some(project)) if project.foreign_layout().is_none() => update::refuse_newer(&project),
+        _ => Ok(()),
+    }
+}
+
+/// Returns whether a project without PROJECT has had one.
+fn is_deleted(tree: &Tree) -> Result<bool> {
+    Ok(tree.read(FILE)?.is_none() && tree.read(RECORD)?.is_some())
+}
+
+fn deleted_project(tree: &Tree) -> anyhow::Error {
+    anyhow!(
+        "{FILE} was deleted in {}, which still has {RECORD}: restore it with `git checkout HEAD -- {FILE}`, or delete .rbuilder as well if this is no longer a project",
+        tree.shown()
+    )
 }
 
 /// Adds the manifests of the planned source to the plan, if requested.

@@ -21,6 +21,9 @@ pub struct DeleteKindFlags {
     /// API group, as passed to `create`
     #[arg(long, default_value = "", hide_default_value = true)]
     pub group: String,
+    /// Domain of the API group [default: that of the project, if it has the kind]
+    #[arg(long = "domain", value_name = "DOMAIN")]
+    pub api_domain: Option<String>,
     /// API version, such as `v1alpha1`
     #[arg(long)]
     pub version: String,

@@ -30,6 +30,12 @@ pub struct SettingFlags {
     /// Lay out APIs by group, to support multiple API groups: moves files and rewrites their paths
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
     pub multigroup: Option<bool>,
+    /// Name of the project: renames the package, the namespace and the prefix of all deployed objects
+    #[arg(long, value_name = "NAME")]
+    pub project_name: Option<String>,
+    /// Domain of the API groups that are created from now on; existing kinds keep theirs
+    #[arg(long, value_name = "DOMAIN")]
+    pub domain: Option<String>,
     /// Owner in the copyright header of each source file; empty for none
     #[arg(long)]
     pub owner: Option<String>,
@@ -52,6 +58,8 @@ impl SettingFlags {
     pub fn change_scaffold(&self) -> bool {
         self.namespaced.is_some()
             || self.multigroup.is_some()
+            || self.project_name.is_some()
+            || self.domain.is_some()
             || self.owner.is_some()
             || self.license.is_some()
             || self.kubernetes.is_some()

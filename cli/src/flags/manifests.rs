@@ -122,7 +122,8 @@ pub struct TargetFlags {
     /// Keep generated CRDs whose kinds no longer exist
     #[arg(long)]
     pub no_prune: bool,
-    /// Also remove manifests whose definitions are in files that are not read or behind inactive `cfg`s
+    /// Also remove manifests whose definitions are in files that are not read or behind inactive `cfg`s, and CRDs of deleted kinds
+    /// that git tracks
     #[arg(long, conflicts_with = "no_prune")]
     pub prune: bool,
 }

@@ -391,6 +391,9 @@ pub struct ApiFlags {
     /// core group]
     #[arg(long, default_value = "", hide_default_value = true)]
     pub group: String,
+    /// Domain of the API group [default: the recorded one of the kind, or the domain of the project]
+    #[arg(long = "domain", value_name = "DOMAIN")]
+    pub api_domain: Option<String>,
     /// API version, such as `v1alpha1`
     #[arg(
         long,
@@ -475,6 +478,9 @@ pub struct WebhookFlags {
     /// core group]
     #[arg(long, default_value = "", hide_default_value = true)]
     pub group: String,
+    /// Domain of the API group [default: the recorded one of the kind, or the domain of the project]
+    #[arg(long = "domain", value_name = "DOMAIN")]
+    pub api_domain: Option<String>,
     /// API version, such as `v1alpha1`; with `--conversion`, the hub version
     #[arg(long)]
     pub version: String,

@@ -10,6 +10,9 @@ pub struct UpdateFlags {
     /// Deleted scaffolded file, or directory of such files, to restore, as a path in the project; may be repeated
     #[arg(long, value_name = "PATH")]
     pub restore: Vec<String>,
+    /// Scaffolded file to take for up to date as it is, as a path in the project; may be repeated
+    #[arg(long, value_name = "PATH")]
+    pub accept: Vec<String>,
     #[command(flatten)]
     #[allow(missing_docs)] // its fields say it
     pub merge: MergeFlags,

@@ -121,6 +121,11 @@ impl Plan {
             .filter(|path| !self.changes.contains_key(*path))
     }
 
+    /// Returns whether the plan decides about a file, also if it stays as it is.
+    pub(crate) fn has(&self, path: &str) -> bool {
+        self.changes.contains_key(path) || self.unchanged.contains(path)
+    }
+
     /// Returns whether the plan changes nothing.
     pub fn is_empty(&self) -> bool {
         self.changes.is_empty()

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use similar::TextDiff;
 
 use super::{Change, Plan};
+use crate::project::BASE;
 
 /// Returns a line for each change; `show` gives the path of a file as the user can open it.
 pub fn render_summary(plan: &Plan, show: &dyn Fn(&str) -> String) -> String {
@@ -36,10 +37,11 @@ fn rank(path: &str) -> u8 {
     }
 }
 
-/// Returns the plan as a unified diff for `git apply` and `patch -p1`. It begins with the code.
+/// Returns the plan as a unified diff for `git apply` and `patch -p1`. It begins with the code. Compressed texts are left out: nobody
+/// reads them, and what is not recorded is found by content.
 pub fn render_diff(plan: &Plan) -> String {
     let has_moves = plan.changes().keys().any(|path| plan.moves_away(path));
-    let mut changes: Vec<_> = shown_changes(plan).collect();
+    let mut changes: Vec<_> = shown_changes(plan).filter(|(path, _)| *path != BASE).collect();
     changes.sort_by_key(|(path, _)| rank(path));
     changes
         .into_iter()

@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 use clap::Parser;
 use rbuilder_cli::commands::{rebuild_files, run_update};
 use rbuilder_cli::flags::{Cli, Command};
+use rbuilder_cli::project::{BASE, RECORD, ScaffoldBase};
 use rbuilder_cli::shell::Shell;
 use rbuilder_cli::tree::Tree;
 use rbuilder_templates::{Archive, OnExists, Release, Template, TemplateSet, Versions};
@@ -123,6 +124,11 @@ pub(crate) fn age_in(dir: &Path) {
     for path in new.keys().filter(|path| !old.contains_key(*path)) {
         std::fs::remove_file(dir.join(path)).expect("a file to remove");
     }
+    let mut base = ScaffoldBase::default();
+    for (path, text) in old.iter().filter(|(path, _)| *path != RECORD) {
+        base.set(path, text);
+    }
+    std::fs::write(dir.join(BASE), base.print()).expect("a file");
     for (path, text) in old {
         let path = dir.join(path);
         std::fs::create_dir_all(path.parent().expect("in the project")).expect("a folder");

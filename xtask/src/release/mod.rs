@@ -32,7 +32,10 @@ pub(crate) fn check_release(args: &Args) -> Result<()> {
     let changelog = fs_err::read_to_string(repo::root().join("CHANGELOG.md"))?;
     check_changelog(&changelog, &version, args.dry_run)?;
     // With the date in the changelog, the archive must have the version.
-    record_templates(&templates::Args { check: true })?;
+    record_templates(&templates::Args {
+        check: true,
+        former: None,
+    })?;
     check_tag(&version)?;
     check_names(&packages)?;
     let names: Vec<&str> = packages.iter().map(name_of).collect::<Result<_>>()?;

@@ -73,7 +73,7 @@ pub(crate) fn plan_create_imported(tree: &Tree, flags: &ApiFlags, kind: &Importe
             kind.kind
         );
     }
-    let group = creation.own_group(&kind.group)?;
+    let group = creation.own_group(&kind.group, flags.api_domain.as_deref())?;
     let mut versions: Vec<&ImportedVersion> = kind.versions.iter().collect();
     versions.sort_by_key(|version| Reverse((version.is_stored, names::version_rank(&version.name))));
     for (at, &version) in versions.iter().enumerate() {
@@ -176,12 +176,16 @@ fn check_against(flags: &ApiFlags, kind: &ImportedKind) -> Result<()> {
 
 impl Creation<'_> {
     /// Returns the group of a CRD as the project has it: without the domain.
-    fn own_group(&self, group: &str) -> Result<String> {
-        let domain = &self.project.known.domain;
+    fn own_group(&self, group: &str, asked: Option<&str>) -> Result<String> {
+        let domain = asked.unwrap_or(&self.project.known.domain);
         let parent = group.split_once('.').map_or(group, |(_, parent)| parent);
         strip_domain(group, domain).map(str::to_owned).with_context(|| {
             format!(
-                "the CRD has the group `{group}`, which is not in the domain `{domain}` of the project: initialize a project with `rbuilder init --domain {parent}`"
+                "the CRD has the group `{group}`, which is not in the domain `{domain}`{}: pass `--domain {parent}`",
+                match asked {
+                    Some(_) => "",
+                    None => " of the project",
+                }
             )
         })
     }

@@ -95,14 +95,17 @@ fn check_is_own(tree: &Tree, flags: &ApiFlags) -> Result<()> {
         return Ok(());
     };
     let mut own = project.known.resources.iter().filter(|known| known.api.is_some());
-    let is_said = flags.resource.is_some() || flags.external.path.is_some() || flags.image.name.is_some();
+    let is_said = flags.resource.is_some()
+        || flags.api_domain.is_some()
+        || flags.external.path.is_some()
+        || flags.image.name.is_some();
     if is_said || own.any(|known| known.group == *group) {
         return Ok(());
     }
     let asks_for_controller = flags.controller == Some(true) || flags.controller_name.is_some();
     let other = foreign_kind::find_other(&project, tree, group, version, kind)?;
-    let own_group = names::check_group(group, &project.known.domain)
-        .map(|()| format!("{group}.{}", project.known.domain));
+    let domain = project.domain_of(group, kind, flags.api_domain.as_deref());
+    let own_group = names::check_group(group, &domain).map(|()| format!("{group}.{domain}"));
     match (other, find_group_owner(group), own_group) {
         // The controller is one for that kind.
         (Some(other), ..) if asks_for_controller || other.external => Ok(()),

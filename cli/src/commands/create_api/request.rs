@@ -9,7 +9,7 @@ use crate::commands::foreign_kind::{self, KindFlags, find_foreign_kind};
 use crate::commands::places::{ApiPlaces, controller_module, controller_path};
 use crate::commands::{owners, scaffold};
 use crate::flags::ApiFlags;
-use crate::project::{Api, Known, Project, Resource, describe_scope, names};
+use crate::project::{Api, Project, Resource, describe_scope, names};
 use crate::tree::Tree;
 
 /// A requested kind with all defaults applied.
@@ -86,10 +86,11 @@ impl Request {
     /// Returns the request of a kind of the project.
     fn for_own(project: &Project, tree: &Tree, flags: &ApiFlags, is_imported: bool) -> Result<Request> {
         let known = &project.known;
-        check_own_names(known, flags)?;
+        let domain = project.domain_of(&flags.group, &flags.kind, flags.api_domain.as_deref());
+        check_own_names(&domain, flags)?;
         let mut resource = Resource {
             group: flags.group.clone(),
-            domain: known.domain.clone(),
+            domain,
             version: flags.version.clone(),
             kind: flags.kind.clone(),
             ..Resource::default()
@@ -229,9 +230,9 @@ impl Request {
 }
 
 /// Checks that the domain and the group are valid.
-fn check_own_names(known: &Known, flags: &ApiFlags) -> Result<()> {
-    scaffold::check_names([names::check_domain(&known.domain)])?;
-    scaffold::check_names([names::check_group(&flags.group, &known.domain)])
+fn check_own_names(domain: &str, flags: &ApiFlags) -> Result<()> {
+    scaffold::check_names([names::check_domain(domain)])?;
+    scaffold::check_names([names::check_group(&flags.group, domain)])
 }
 
 /// Adds a controller to those that the version has, and returns its name.

@@ -190,7 +190,7 @@ impl Request {
     fn new(project: &Project, flags: &WebhookFlags, tree: &Tree) -> Result<Request> {
         let wanted = Resource {
             group: flags.group.clone(),
-            domain: project.known.domain.clone(),
+            domain: project.domain_of(&flags.group, &flags.kind, flags.api_domain.as_deref()),
             version: flags.version.clone(),
             kind: flags.kind.clone(),
             ..Resource::default()

@@ -17,9 +17,8 @@ pub use self::webhooks::plan_delete_webhook;
 use super::create_api::{BINDING, reexported_names};
 use super::edits::{find_types, shown_version, unlisted};
 use super::places::ApiPlaces;
-use super::scaffold_merge::{Scaffold, rebuild_scaffold};
-use super::update::find_base;
-use super::{Outcome, execute, foreign_kind, scaffold};
+use super::scaffold_merge::Written;
+use super::{Outcome, execute, foreign_kind, manifests, scaffold};
 use crate::edit::{Obstacle, dependency, kustomization, rust, version::Definition};
 use crate::flags::{Delete, DeleteControllerFlags, DeleteKindFlags};
 use crate::line_ends::is_same_text;
@@ -118,7 +117,7 @@ struct Removal<'a> {
     unrecorded: Vec<String>,
     /// The project as it was, and its scaffold once it is needed.
     before: Project,
-    scaffold: OnceCell<Option<Scaffold>>,
+    scaffold: OnceCell<Option<Written>>,
     /// The list of config/webhook as it was scaffolded, if no webhooks are left.
     webhook_list: Option<String>,
     /// The next step, if it is not to run the tests.
@@ -351,7 +350,11 @@ impl<'a> Removal<'a> {
         self.remove_cluster_binding()?;
         self.check_unchanged()?;
         self.plan.write_project(&self.project, self.tree)?;
-        let found = scaffold::add_manifests(&mut self.plan, self.tree, true)?;
+        let request = manifests::Request {
+            removes_tracked: true,
+            ..scaffold::manifests_request()
+        };
+        let found = manifests::add_to_plan(&mut self.plan, self.tree, &request)?;
         // Generating has removed the manifest of the webhooks from the list.
         if let Some(text) = self.webhook_list.take() {
             self.delete_shared(WEBHOOK_LIST, &text)?;
@@ -430,10 +433,9 @@ impl<'a> Removal<'a> {
 
     /// Returns whether a file is as the templates have it, whatever the record says.
     fn is_as_rendered(&self, path: &str, text: &str) -> bool {
-        let scaffold = self.scaffold.get_or_init(|| {
-            let (_, release) = find_base(&self.before, Archive::embedded()).ok()?;
-            rebuild_scaffold(&self.before, release).ok()
-        });
+        let scaffold = self
+            .scaffold
+            .get_or_init(|| Written::find(self.tree, &self.before, Archive::embedded()).ok());
         let scaffolded = scaffold.as_ref().and_then(|scaffold| scaffold.files.get(path));
         scaffolded.is_some_and(|scaffolded| is_same_text(scaffolded, text))
     }
@@ -518,13 +520,18 @@ impl<'a> Removal<'a> {
 /// Returns the entry of PROJECT that a command names.
 fn find_recorded<'p>(project: &'p Project, flags: &DeleteKindFlags) -> Result<&'p Resource> {
     let DeleteKindFlags {
-        group, version, kind, ..
+        group,
+        api_domain,
+        version,
+        kind,
+        ..
     } = flags;
+    let domain = project.domain_of(group, kind, api_domain.as_deref());
     let named = || {
         let resources = project.known.resources.iter();
         resources.filter(|known| known.version == *version && known.kind == *kind)
     };
-    let own = named().find(|known| known.api.is_some() && known.group == *group);
+    let own = named().find(|known| known.api.is_some() && known.group == *group && known.domain == domain);
     let foreign = named().find(|known| foreign_kind::is_of_group(known, group));
     own.or(foreign).ok_or_else(|| {
         let known = project.known.resources.iter().map(|known| {

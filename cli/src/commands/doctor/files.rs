@@ -3,12 +3,10 @@
 use std::collections::BTreeSet;
 
 use anyhow::Result;
-use rbuilder_templates::Archive;
 
 use super::Finding;
 use crate::commands::generated_merge::{Product, find_conflict_in_base, parse_base};
-use crate::commands::scaffold_merge::{Scaffold, rebuild_scaffold};
-use crate::commands::update::find_base;
+use crate::commands::scaffold_merge::{Scaffold, Written};
 use crate::commands::{bundle, grafana, helm};
 use crate::edit::merge::find_conflict;
 use crate::line_ends::is_same_text;
@@ -23,29 +21,18 @@ const MOST_PATHS: usize = 8;
 /// The products whose files commands generate and merge.
 const PRODUCTS: [Product; 3] = [helm::CHART, bundle::BUNDLE, grafana::DASHBOARDS];
 
-/// Rebuilds the scaffold that the project was made with; `None` without the templates, which another finding says.
-///
-/// # Errors
-/// Fails if PROJECT describes no project that the commands can make.
-pub(super) fn find_scaffold(project: &Project) -> Result<Option<Scaffold>> {
-    match find_base(project, Archive::embedded()) {
-        Ok((_, release)) => rebuild_scaffold(project, release).map(Some),
-        Err(_) => Ok(None),
-    }
-}
-
 /// Compares the scaffolded files with what the commands wrote. Changes and deletions are the user's right, unless the
 /// project does not work without the file.
 ///
 /// A file that several commands add to, such as `src/main.rs`, is no longer what was recorded of it. It is compared with
-/// the scaffold of the same PROJECT, so that only the user's changes count.
+/// the scaffold that the project has, so that only the user's changes count.
 ///
 /// # Errors
 /// Fails if a file cannot be read.
 pub(super) fn examine_files(
     tree: &Tree,
     project: &Project,
-    scaffold: Option<&Scaffold>,
+    written: Option<&Written>,
 ) -> Result<Vec<Finding>> {
     if project.scaffolded_files().is_empty() {
         let message = format!("{RECORD} lists no files, so the scaffolded ones are not known");
@@ -55,7 +42,7 @@ pub(super) fn examine_files(
     let (mut changed, mut deleted, mut count) = (Vec::new(), Vec::new(), 0);
     for path in project.scaffolded_files().paths() {
         count += 1;
-        let scaffolded = scaffold.and_then(|scaffold| scaffold.files.get(path));
+        let scaffolded = written.and_then(|written| written.files.get(path));
         let is_scaffolded = |text: &str| {
             project.recorded(path, text) || scaffolded.is_some_and(|known| is_same_text(known, text))
         };

@@ -7,22 +7,23 @@ use anyhow::Result;
 use clap::ValueEnum as _;
 use rbuilder_diagnostic::suggest::list_names;
 use rbuilder_generator::{Diagnostic, versions};
+use rbuilder_templates::Archive;
 use serde_json::Value;
 use toml_edit::{Document, Item};
 
 use super::Finding;
 use super::config::examine_config;
-use super::files::{examine_conflicts, examine_files, find_deleted_module, find_scaffold, list_paths};
+use super::files::{examine_conflicts, examine_files, find_deleted_module, list_paths};
 use super::tools::Needs;
 use crate::commands::generated_merge::Product;
 use crate::commands::kubernetes::find_project_minor;
 use crate::commands::manifests::{self, SourceErrors};
-use crate::commands::scaffold_merge::Scaffold;
-use crate::commands::update::{VERSION, advise_installation, compare_versions};
+use crate::commands::scaffold_merge::{Scaffold, Written, rebuild_scaffold};
+use crate::commands::update::{VERSION, advise_installation, compare_scaffold, compare_versions};
 use crate::commands::{Outcome, grafana, helm, library, scaffold};
 use crate::flags::{License, Output, PlanFlags, ProductFlags, ProductMergeFlags};
 use crate::plan::Plan;
-use crate::project::{FILE, Project};
+use crate::project::{FILE, Project, RECORD};
 use crate::tree::Tree;
 
 const MANIFEST: &str = "Cargo.toml";
@@ -37,6 +38,9 @@ pub(super) fn examine_project(tree: &Tree) -> (Needs, Vec<Finding>) {
         Ok(project) => project,
         Err(error) => {
             let help = match tree.read(FILE) {
+                Ok(None) if matches!(tree.read(RECORD), Ok(Some(_))) => {
+                    "restore it: `git checkout HEAD -- PROJECT`"
+                }
                 Ok(None) => "without PROJECT, run `rbuilder manifests --check`",
                 _ => "correct PROJECT, or restore it: `git checkout HEAD -- PROJECT`",
             };
@@ -53,17 +57,18 @@ pub(super) fn examine_project(tree: &Tree) -> (Needs, Vec<Finding>) {
             vec![Finding::error(check, format!("{error:#}"), help)]
         })
     };
-    let (scaffold, examined) = match find_scaffold(&project) {
-        Ok(scaffold) => (scaffold, examine_version(&project)),
+    let (scaffold, examined) = match rebuild_scaffold(&project, None) {
+        Ok(scaffold) => (Some(scaffold), examine_version(tree, &project)),
         Err(error) => {
             let message = format!("`rbuilder update` cannot use PROJECT: {error:#}");
             let help = "correct PROJECT; `git diff PROJECT` shows what was changed by hand";
-            (None, Finding::warning("project", message, help))
+            (None, vec![Finding::warning("project", message, help)])
         }
     };
     let scaffold = scaffold.as_ref();
+    let written = Written::find(tree, &project, Archive::embedded()).ok();
     let mut findings = examine_keys(&project);
-    findings.push(examined);
+    findings.extend(examined);
     // What follows from a missing Cargo.toml is not reported once more.
     let is_package = !matches!(tree.read(MANIFEST), Ok(None));
     if is_package {
@@ -80,7 +85,10 @@ pub(super) fn examine_project(tree: &Tree) -> (Needs, Vec<Finding>) {
             help,
         ));
     }
-    findings.extend(examine("scaffold", examine_files(tree, &project, scaffold)));
+    findings.extend(examine(
+        "scaffold",
+        examine_files(tree, &project, written.as_ref()),
+    ));
     findings.extend(examine("conflicts", examine_conflicts(tree, &project)));
     findings.extend(examine("config", examine_config(tree, &project, scaffold)));
     if is_package {
@@ -100,18 +108,10 @@ fn read_rust_version(tree: &Tree) -> Option<String> {
     key(Some(manifest.as_item())).or_else(|| key(manifest.get("workspace")))
 }
 
-fn examine_version(project: &Project) -> Finding {
+fn examine_version(tree: &Tree, project: &Project) -> Vec<Finding> {
     let known = project.cli_version().unwrap_or_default();
-    match compare_versions(known, VERSION) {
-        Some(Ordering::Equal) => Finding::good(
-            "project",
-            format!("scaffolded by rbuilder {known}, the version of this command"),
-        ),
-        Some(Ordering::Less) => Finding::warning(
-            "project",
-            format!("scaffolded by rbuilder {known}; this command has version {VERSION}"),
-            "run `rbuilder update` to bring the scaffold up to date",
-        ),
+    let finding = match compare_versions(known, VERSION) {
+        Some(Ordering::Equal | Ordering::Less) => return examine_age(tree, known),
         Some(Ordering::Greater) => Finding::error(
             "project",
             format!("scaffolded by rbuilder {known}, which is newer than this command ({VERSION})"),
@@ -125,7 +125,52 @@ fn examine_version(project: &Project) -> Finding {
             ),
             format!("set it to the version that scaffolded the project, for example `{VERSION}`"),
         ),
+    };
+    vec![finding]
+}
+
+/// Compares the scaffold with that of this command. Builds of one version scaffold differently, so the files decide.
+fn examine_age(tree: &Tree, known: &str) -> Vec<Finding> {
+    // Conflicts of an earlier update, for example, which another finding names.
+    let Ok(comparison) = compare_scaffold(tree, Archive::embedded()) else {
+        return Vec::new();
+    };
+    let mut findings = Vec::new();
+    let version = match known == VERSION {
+        true => format!("scaffolded by rbuilder {known}, the version of this command"),
+        false => format!("scaffolded by rbuilder {known}; this command has version {VERSION}"),
+    };
+    if !comparison.outdated.is_empty() {
+        findings.push(Finding::warning(
+            "project",
+            format!(
+                "{version}, which scaffolds other text: {}",
+                list_paths(&comparison.outdated)
+            ),
+            "run `rbuilder update` to bring the scaffold up to date",
+        ));
     }
+    if !comparison.unknown.is_empty() {
+        findings.push(Finding::warning(
+            "project",
+            format!(
+                "`rbuilder update` cannot bring files up to date that were edited, because the project does not record as what they were scaffolded: {}",
+                list_paths(&comparison.unknown)
+            ),
+            "run `rbuilder update` to see what to do",
+        ));
+    }
+    if findings.is_empty() {
+        findings.push(match known == VERSION {
+            true => Finding::good("project", format!("{version}, and as it scaffolds today")),
+            false => Finding::warning(
+                "project",
+                version,
+                "run `rbuilder update` to bring the scaffold up to date",
+            ),
+        });
+    }
+    findings
 }
 
 /// Finds keys and values of PROJECT that nothing takes as they are meant.

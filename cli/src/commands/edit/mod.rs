@@ -4,18 +4,19 @@
 //! templates that the project was made with. Features are not settings: what lists them is a file that people edit.
 
 mod multigroup;
+mod rename;
 
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use rbuilder_templates::Archive;
 
 use super::manifests::find_losing_bindings;
-use super::scaffold_merge::{ScaffoldMerge, rebuild_scaffold};
+use super::scaffold_merge::{ScaffoldMerge, Written, rebuild_scaffold};
 use super::{Outcome, execute, features, init, scaffold, update};
 use crate::edit::merge::Labels;
 use crate::flags::{EditFlags, SettingFlags};
-use crate::project::{Known, Project};
+use crate::project::{Known, Project, names};
 use crate::shell::Shell;
 use crate::tree::Tree;
 
@@ -32,7 +33,14 @@ pub(super) fn run(dir: &Path, flags: &EditFlags, shell: &mut Shell) -> Result<u8
 /// file cannot be edited.
 pub fn plan_edit(tree: &Tree, flags: &EditFlags, archive: &'static Archive) -> Result<Outcome> {
     let settings = &flags.settings;
-    scaffold::check_names([init::check_owner(settings.owner.as_deref())])?;
+    scaffold::check_names([
+        init::check_owner(settings.owner.as_deref()),
+        settings
+            .project_name
+            .as_deref()
+            .map_or(Ok(()), names::check_project_name),
+        settings.domain.as_deref().map_or(Ok(()), names::check_domain),
+    ])?;
     features::check_features(settings)?;
     let project = scaffold::require_project(tree)?;
     let mut outcome = if settings.change_scaffold() {
@@ -57,7 +65,7 @@ fn merge_settings(
     project: Project,
     archive: &'static Archive,
 ) -> Result<Outcome> {
-    let (_, release) = update::find_base(&project, archive)?;
+    update::check_version(&project)?;
     let mut target = project.clone();
     apply_settings(&mut target.known, &flags.settings);
     let becomes_namespaced = target.known.namespaced && !project.known.namespaced;
@@ -68,22 +76,47 @@ fn merge_settings(
     };
     multigroup::check_layout(&project, &target)?;
     let project_name = target.known.project_name.clone();
-    let theirs = rebuild_scaffold(&target, release)?;
-    let base = rebuild_scaffold(&project, release)?;
+    let theirs = rebuild_scaffold(&target, None)?;
+    let base = rebuild_scaffold(&project, None)?;
+    let written = Written::find(tree, &project, archive)?;
     let mut role_references = Vec::new();
+    let mut warnings = Vec::new();
     let (mut outcome, report) = if target.known.multigroup == project.known.multigroup {
-        let merge = ScaffoldMerge::new("edit", tree, project, (base, theirs), labels, archive)?;
-        merge.run(target, flags.merge)?
+        let theirs = written.with_change(&base, theirs);
+        let renamed = rename::Renamed::find(tree, &project, &target)?;
+        let mut written = written.or_todays(&base);
+        renamed.rename_written(&mut written);
+        let scaffolds = (written, theirs);
+        warnings = renamed.warnings(&project, &target);
+        let merge = ScaffoldMerge::new("edit", tree, project, scaffolds, labels, archive)?;
+        merge.after(renamed.into_relocated()).run(target, flags.merge)?
     } else {
+        if target.known.project_name != project.known.project_name {
+            bail!(
+                "`--multigroup` and `--project-name` both move code: run one `rbuilder edit` after the other"
+            );
+        }
+        if !written.is_same(&base) {
+            bail!(
+                "the scaffold is not up to date, and `--multigroup` moves its files: run `rbuilder update` first"
+            );
+        }
         let moved = multigroup::relocate(tree, &project, &target, base, &theirs)?;
         role_references = moved.role_references;
         let mut target = moved.project.clone();
         apply_settings(&mut target.known, &flags.settings);
-        let scaffolds = (moved.base, theirs);
+        let base = Written {
+            files: moved.base.files,
+            ..written
+        };
+        let scaffolds = (base, theirs);
         let merge = ScaffoldMerge::new("edit", tree, moved.project, scaffolds, labels, archive)?;
         merge.after(moved.relocated).run(target, flags.merge)?
     };
     report.add_to(&mut outcome);
+    for (message, help) in &warnings {
+        outcome.warn(message, help);
+    }
     multigroup::warn_renamed_roles(&role_references, &mut outcome);
     if is_adopted && flags.settings.kubernetes.is_some() {
         outcome.warn(
@@ -101,6 +134,12 @@ fn merge_settings(
 
 /// Sets what the flags ask for.
 fn apply_settings(known: &mut Known, settings: &SettingFlags) {
+    if let Some(name) = &settings.project_name {
+        known.project_name.clone_from(name);
+    }
+    if let Some(domain) = &settings.domain {
+        known.domain.clone_from(domain);
+    }
     known.namespaced = settings.namespaced.unwrap_or(known.namespaced);
     known.multigroup = settings.multigroup.unwrap_or(known.multigroup);
     if let Some(owner) = &settings.owner {

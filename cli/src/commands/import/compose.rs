@@ -338,6 +338,7 @@ fn api_flags(
 ) -> ApiFlags {
     ApiFlags {
         group: resource.group.clone(),
+        api_domain: own_domain(resource),
         version: resource.version.clone(),
         kind: resource.kind.clone(),
         plural: None,
@@ -354,10 +355,17 @@ fn api_flags(
     }
 }
 
+/// Returns the domain of a kind whose types are the project's.
+fn own_domain(resource: &Resource) -> Option<String> {
+    let is_own = !resource.is_foreign() && !resource.domain.is_empty();
+    is_own.then(|| resource.domain.clone())
+}
+
 fn webhook_flags(resource: &Resource, asked: &Webhooks) -> WebhookFlags {
     let path = |path: &String| Some(path.clone()).filter(|path| !path.is_empty());
     WebhookFlags {
         group: resource.group.clone(),
+        api_domain: own_domain(resource),
         version: resource.version.clone(),
         kind: resource.kind.clone(),
         defaulting: asked.defaulting,

@@ -105,7 +105,7 @@ pub(super) fn find_kinds<'a>(original: &'a GoProject, left: &mut Vec<Leftover>) 
             left.push(Leftover::new(
                 format!("kind `{kind}` of {path}"),
                 format!(
-                    "its group `{group}` is not in the domain `{domain}` of PROJECT: a project has one domain, so make another one for this with `rbuilder init --domain {}` and `rbuilder create api --from-crd`",
+                    "its group `{group}` is not in the domain `{domain}` of PROJECT: add it with `rbuilder create api --domain {} --from-crd {path}`",
                     group.split_once('.').map_or(group.as_str(), |(_, parent)| parent)
                 ),
             ));

@@ -28,6 +28,7 @@ use std::path::Path;
 use anyhow::{Result, anyhow};
 use serde_json::Value;
 
+use super::scaffold_merge::record_scaffold;
 use super::{Outcome, decide, decide_and_apply, init, manifests};
 use crate::flags::{ImportFlags, InitFlags, Output};
 use crate::go_project::GoProject;
@@ -51,8 +52,9 @@ pub(super) fn run(dir: &Path, flags: &ImportFlags, shell: &mut Shell) -> Result<
     let source = Tree::new(dir.join(&flags.folder));
     let mut report = None;
     let make = &mut |tree: &Tree| {
-        let (outcome, found) = plan_import(tree, flags, &source)?;
+        let (mut outcome, found) = plan_import(tree, flags, &source)?;
         report = Some(found);
+        record_scaffold(&mut outcome.plan, tree)?;
         Ok(outcome)
     };
     let outcome = if flags.plan.dry_run {

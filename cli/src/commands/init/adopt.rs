@@ -13,7 +13,7 @@ use serde_json::json;
 use super::files::plan_files;
 use super::workspace::{find_workspace, record_place, warn_workflows};
 use super::{enter, request};
-use crate::commands::scaffold_merge::{ScaffoldMerge, rebuild_scaffold};
+use crate::commands::scaffold_merge::{ScaffoldMerge, Written, rebuild_scaffold};
 use crate::commands::{Outcome, manifests, scaffold, update};
 use crate::edit::dependency;
 use crate::edit::library::read_dependencies;
@@ -111,15 +111,15 @@ fn plan_files_of(tree: &Tree, mut project: Project, flags: &InitFlags) -> Result
 /// Returns the changes from the scaffold as PROJECT records the package and its place to that of both as they are.
 pub(super) fn merge_change(tree: &Tree, project: Project, target: Project) -> Result<Outcome> {
     let archive = Archive::embedded();
-    let (_, release) = update::find_base(&project, archive)?;
+    update::check_version(&project)?;
     let labels = Labels {
         base: "scaffold of PROJECT before".to_owned(),
         theirs: "scaffold of PROJECT now".to_owned(),
     };
-    let scaffolds = (
-        rebuild_scaffold(&project, release)?,
-        rebuild_scaffold(&target, release)?,
-    );
+    let before = rebuild_scaffold(&project, None)?;
+    let written = Written::find(tree, &project, archive)?;
+    let theirs = written.with_change(&before, rebuild_scaffold(&target, None)?);
+    let scaffolds = (written.or_todays(&before), theirs);
     let merge = ScaffoldMerge::new("init", tree, project, scaffolds, labels, archive)?;
     let flags = MergeFlags {
         no_conflicts: false,

@@ -25,6 +25,7 @@ pub(super) fn run(dir: &Path, flags: &InitFlags, shell: &mut Shell) -> Result<u8
         .folder
         .as_ref()
         .map_or_else(|| dir.to_owned(), |folder| dir.join(folder));
+    scaffold::check_project(&Tree::new(&dir))?;
     execute("init", &dir, flags.plan, shell, &mut |tree| {
         plan_init(tree, flags)
     })

@@ -6,6 +6,7 @@ mod layout;
 mod loss;
 mod nothing;
 mod permissions;
+mod removed;
 mod replaced;
 mod samples;
 mod settings;
@@ -37,6 +38,7 @@ use held_back::{HeldBack, count_asked, count_readable};
 use layout::{Generated, Layout};
 use loss::find_losses;
 use nothing::explain_nothing;
+use removed::find_removed;
 pub(super) use samples::find_refused_before;
 pub(super) use settings::{DEFAULT_FILE, Settings};
 pub(super) use stale_roles::find_stale_roles;
@@ -53,6 +55,8 @@ pub(super) struct Request {
     pub(super) notes_nothing: bool,
     /// True if the manifests may lose what the source still defines.
     pub(super) prunes_standing: bool,
+    /// True if CRDs that git tracks may be removed.
+    pub(super) removes_tracked: bool,
     /// Format of diagnostics.
     pub(super) messages: MessageFormat,
     /// True if diagnostics are printed in color.
@@ -73,6 +77,7 @@ impl Default for Request {
             },
             notes_nothing: false,
             prunes_standing: false,
+            removes_tracked: false,
             messages: MessageFormat::Human,
             color: false,
             advice: "fix these errors first",
@@ -87,6 +92,7 @@ impl Request {
             layout: Layout::new(&flags.target)?,
             notes_nothing: true,
             prunes_standing: flags.target.prune,
+            removes_tracked: flags.target.prune,
             messages: flags.message_format,
             color: shell.color(),
             advice: "",
@@ -327,6 +333,13 @@ pub(super) fn add_to_plan(plan: &mut Plan, tree: &Tree, request: &Request) -> Re
                 add_losses(&mut found.diagnostics, losses);
                 return Err(source_errors(&found, &sources, request));
             }
+        }
+        let is_tracked = |path: &str| check_path_untracked(tree.root(), path).is_err();
+        let removed = find_removed(plan, &request.layout, request.removes_tracked, &is_tracked);
+        let is_refused = removed.iter().any(Diagnostic::is_error);
+        found.diagnostics.extend(removed);
+        if is_refused {
+            return Err(source_errors(&found, &sources, request));
         }
     }
     render_findings(&found, &sources, request)

@@ -4,6 +4,8 @@
 //! templates or other settings. The user's changes are the third side.
 
 mod rebuild;
+mod record;
+mod written;
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,12 +16,16 @@ use serde_json::json;
 
 pub use self::rebuild::rebuild_files;
 pub(super) use self::rebuild::{Scaffold, apply_step, list_manifests, plan_init_again, rebuild_scaffold};
+use self::record::base_of;
+pub(super) use self::record::record_scaffold;
+pub(super) use self::written::Written;
+use self::written::read_base;
 use super::{Outcome, scaffold};
 use crate::edit::merge::{Labels, Merged, find_markers, merge_scaffold};
 use crate::flags::MergeFlags;
 use crate::line_ends::is_same_text;
 use crate::plan::{FileMove, Plan};
-use crate::project::Project;
+use crate::project::{BASE, Project};
 use crate::tree::{Tree, with_slashes};
 
 /// A merge of the difference of two scaffolds into a project, while it is computed.
@@ -29,13 +35,15 @@ pub(super) struct ScaffoldMerge<'a> {
     labels: Labels,
     /// The project before the merge.
     project: Project,
-    base: Scaffold,
+    base: Written,
     theirs: Scaffold,
     /// The scaffolds of all releases, once they are needed.
     older: OnceCell<Vec<Scaffold>>,
     archive: &'static Archive,
     /// Files to write again although the user has deleted them.
     restored: BTreeSet<String>,
+    /// Files whose text the user takes for up to date.
+    accepted: BTreeSet<String>,
     /// True if roles are written again that are as they were recorded, and not as PROJECT has their kind.
     refreshes_roles: bool,
     plan: Plan,
@@ -99,7 +107,7 @@ impl<'a> ScaffoldMerge<'a> {
         command: &'static str,
         tree: &'a Tree,
         project: Project,
-        (base, theirs): (Scaffold, Scaffold),
+        (base, theirs): (Written, Scaffold),
         labels: Labels,
         archive: &'static Archive,
     ) -> Result<Self> {
@@ -114,6 +122,7 @@ impl<'a> ScaffoldMerge<'a> {
             archive,
             project,
             restored: BTreeSet::new(),
+            accepted: BTreeSet::new(),
             refreshes_roles: false,
             plan: Plan::default(),
             report,
@@ -147,6 +156,28 @@ impl<'a> ScaffoldMerge<'a> {
             restored.extend(self.find_deleted(path.trim_end_matches('/'))?);
         }
         Ok(ScaffoldMerge { restored, ..self })
+    }
+
+    /// Takes files for up to date, such as those into which the user has brought the changes of their templates by hand.
+    ///
+    /// # Errors
+    /// Fails for a path that is not scaffolded, or does not exist.
+    pub(super) fn accept(self, paths: &[String]) -> Result<Self> {
+        let mut accepted = BTreeSet::new();
+        for path in paths {
+            let path = with_slashes(path);
+            let path = path.strip_prefix("./").unwrap_or(&path);
+            if !self.theirs.files.contains_key(path) {
+                bail!("cannot accept {path}: it is not a scaffolded file of this project");
+            }
+            if self.tree.read(path)?.is_none() {
+                bail!(
+                    "cannot accept {path}: it does not exist; to write it, run `rbuilder update --restore {path}`"
+                );
+            }
+            accepted.insert(path.to_owned());
+        }
+        Ok(ScaffoldMerge { accepted, ..self })
     }
 
     /// Returns the file at a path, or those in a directory that do not exist.
@@ -185,6 +216,9 @@ impl<'a> ScaffoldMerge<'a> {
     pub(super) fn run(mut self, mut target: Project, flags: MergeFlags) -> Result<(Outcome, Report)> {
         self.relocated.add_to(&mut self.plan, self.tree)?;
         self.merge_files(&mut target)?;
+        let is_settled = |path: &str| self.accepted.contains(path) || self.restored.contains(path);
+        let base = base_of(&self.theirs, &self.base, is_settled, read_base(self.tree)?);
+        self.plan.replace(self.tree, BASE, &base.print())?;
         let ScaffoldMerge {
             tree,
             mut plan,
@@ -253,6 +287,13 @@ impl<'a> ScaffoldMerge<'a> {
             {
                 return Ok(Fate::Replace(theirs.clone()));
             }
+            (Some(_), ..) if self.accepted.contains(path) => return Ok(Fate::Keep),
+            _ if self.is_users(path) => return Ok(Fate::Keep),
+            (Some(ours), _, Some(theirs)) if is_same_text(ours, theirs) => return Ok(Fate::Keep),
+            (ours, ..) if self.base.unknown.contains(path) => {
+                self.report.add_unknown(path, ours.is_some());
+                return Ok(Fate::Keep);
+            }
             _ if base == theirs => return Ok(Fate::Keep),
             (None, None, Some(theirs)) => return Ok(Fate::Replace(theirs.clone())),
             (None, _, theirs) => {
@@ -261,7 +302,6 @@ impl<'a> ScaffoldMerge<'a> {
                 }
                 return Ok(Fate::Keep);
             }
-            (Some(_), Some(_), _) if self.is_users(path) => return Ok(Fate::Keep),
             (Some(ours), Some(base), None) if is_same_text(ours, base) => return Ok(Fate::Delete),
             (Some(ours), Some(_), None) if self.is_pristine(path, ours)? => return Ok(Fate::Delete),
             (Some(_), _, None) => {
@@ -273,6 +313,10 @@ impl<'a> ScaffoldMerge<'a> {
         let base = base.cloned().unwrap_or_default();
         if is_same_text(ours, &base) || self.is_pristine(path, ours)? {
             return Ok(Fate::Replace(theirs));
+        }
+        // Commands add lines in the order in which they run, and git in that of branches.
+        if !self.theirs.record.has(path) && has_same_lines(ours, &theirs) {
+            return Ok(Fate::Keep);
         }
         Ok(Fate::Merge(merge_scaffold(
             path,
@@ -288,11 +332,9 @@ impl<'a> ScaffoldMerge<'a> {
         self.refreshes_roles && is_role && self.project.recorded(path, ours) && !is_same_text(ours, theirs)
     }
 
-    /// Returns whether a file was there before the project was initialized, and has been left alone: one that only a
-    /// command writes, and that is not in the record.
+    /// Returns whether a file was there before the project was initialized, and has been left alone.
     fn is_users(&self, path: &str) -> bool {
-        let record = self.project.scaffolded_files();
-        self.base.record.has(path) && !record.has(path) && !record.is_empty()
+        self.base.foreign.contains(path)
     }
 
     /// Returns whether a file is, except for its line ends, what a released version scaffolds for this project, such as for a kind
@@ -314,7 +356,13 @@ impl<'a> ScaffoldMerge<'a> {
     /// Records a file as scaffolded in its new form, so that a command that scaffolds it again finds nothing to do.
     fn record(&self, target: &mut Project, path: &str, ours: Option<&str>, fate: &Fate) {
         let is_same = self.base.files.get(path) == self.theirs.files.get(path);
+        // Renaming has made both sides equal, and not the record.
+        let is_same = is_same && !self.relocated.texts.contains_key(path);
+        let is_unknown = self.base.unknown.contains(path) && matches!(fate, Fate::Keep);
         if (is_same && !matches!(fate, Fate::Replace(_))) || self.is_users(path) {
+            return;
+        }
+        if is_unknown && !self.accepted.contains(path) {
             return;
         }
         if !self.theirs.files.contains_key(path) {
@@ -334,6 +382,16 @@ impl<'a> ScaffoldMerge<'a> {
     }
 }
 
+/// Returns whether two texts have the same lines in any order.
+fn has_same_lines(one: &str, other: &str) -> bool {
+    let sorted = |text: &str| {
+        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        lines.sort_unstable();
+        lines
+    };
+    sorted(one) == sorted(other)
+}
+
 /// The conflicts of a merge, and the files that it leaves alone.
 pub(super) struct Report {
     command: &'static str,
@@ -345,6 +403,8 @@ pub(super) struct Report {
     deleted: Vec<String>,
     /// Files that are no longer scaffolded, and that the user has changed.
     unused: Vec<String>,
+    /// Files with changes of the user that are not brought up to date, because it is not known what was written.
+    unknown: Vec<String>,
 }
 
 impl Report {
@@ -355,6 +415,19 @@ impl Report {
             conflicts: Vec::new(),
             deleted: Vec::new(),
             unused: Vec::new(),
+            unknown: Vec::new(),
+        }
+    }
+
+    /// Returns the edited files that are not brought up to date.
+    pub(super) fn into_unknown(self) -> Vec<String> {
+        self.unknown
+    }
+
+    fn add_unknown(&mut self, path: &str, is_there: bool) {
+        match is_there {
+            true => self.unknown.push(path.to_owned()),
+            false => self.deleted.push(path.to_owned()),
         }
     }
 
@@ -372,6 +445,7 @@ impl Report {
                 "delete it if the project does not need it",
             );
         }
+        self.add_outdated(outcome);
         if self.conflicts.is_empty() {
             outcome.next = format!(
                 "Next: review the changes with `git diff`, then run:\n  {}\n",
@@ -380,6 +454,32 @@ impl Report {
             return;
         }
         add_conflicts(outcome, self.command, &self.conflicts, self.test_command);
+    }
+}
+
+impl Report {
+    /// Adds an error about the files that are not brought up to date, and exit code 1.
+    fn add_outdated(&self, outcome: &mut Outcome) {
+        let Some(first) = self.unknown.first() else {
+            return;
+        };
+        outcome.exit_code = 1;
+        let message = "these files were not brought up to date: they were edited, and the project does not record as what they were scaffolded";
+        let help = format!(
+            "for each file, move it away, write it with `rbuilder update --restore {first}`, and make your changes in it again; to keep a file as it is, run `rbuilder update --accept {first}`"
+        );
+        let list: String = self.unknown.iter().map(|path| format!("\n  {path}")).collect();
+        outcome
+            .warnings
+            .push_str(&format!("error: {message}:{list}\n  = help: {help}\n"));
+        for path in &self.unknown {
+            outcome.diagnostics.push(json!({
+                "severity": "error",
+                "message": "the file was not brought up to date: it was edited, and the project does not record as what it was scaffolded",
+                "help": help,
+                "path": path,
+            }));
+        }
     }
 }
 

@@ -204,6 +204,7 @@ fn api_flags(resource: &Resource) -> Vec<ApiFlags> {
 fn api_flags_of(resource: &Resource, controller: Option<&String>, has_types: bool) -> ApiFlags {
     ApiFlags {
         group: resource.group.clone(),
+        api_domain: own_domain(resource),
         version: resource.version.clone(),
         kind: resource.kind.clone(),
         plural: Some(resource.plural.clone()).filter(|plural| !plural.is_empty()),
@@ -223,12 +224,19 @@ fn api_flags_of(resource: &Resource, controller: Option<&String>, has_types: boo
     }
 }
 
+/// Returns the recorded domain of a kind of the project.
+fn own_domain(resource: &Resource) -> Option<String> {
+    let is_own = resource.api.is_some() && !resource.domain.is_empty();
+    is_own.then(|| resource.domain.clone())
+}
+
 /// Returns the flags of the `create webhook` that made the webhooks of a resource; `None` if it has none.
 fn webhook_flags(resource: &Resource) -> Option<WebhookFlags> {
     let webhooks = resource.webhooks.as_ref()?;
     let has_any = webhooks.defaulting || webhooks.validation || webhooks.conversion;
     has_any.then(|| WebhookFlags {
         group: resource.group.clone(),
+        api_domain: own_domain(resource),
         version: resource.version.clone(),
         kind: resource.kind.clone(),
         defaulting: webhooks.defaulting,

@@ -1,8 +1,8 @@
 //! `rbuilder update`: brings the scaffold of a project up to date by a three-way merge.
 //!
-//! The base is the scaffold that the project was made with, rebuilt from PROJECT and the archive of released templates;
-//! the new side is today's scaffold of the same PROJECT; the user's side is the project. Files that commands generate
-//! from source are in neither scaffold: they are generated again after a merge without conflicts.
+//! The base is the scaffold that the project has: what the commands have recorded that they wrote, or for files of older commands
+//! what is found by content ([`Written`]). The new side is today's scaffold of the same PROJECT; the user's side is the project.
+//! Files that commands generate from source are in neither scaffold: they are generated again after a merge without conflicts.
 
 mod version;
 
@@ -10,15 +10,15 @@ use std::cmp::Ordering;
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use rbuilder_templates::{Archive, Release};
+use rbuilder_templates::Archive;
 
 pub(super) use self::version::compare_versions;
-use super::scaffold_merge::{ScaffoldMerge, rebuild_scaffold};
+use super::scaffold_merge::{Report, ScaffoldMerge, Written, rebuild_scaffold};
 use super::{Outcome, execute, scaffold};
 use crate::edit::merge::Labels;
-use crate::flags::UpdateFlags;
+use crate::flags::{MergeFlags, Output, PlanFlags, UpdateFlags};
 use crate::library::Library;
-use crate::project::{FILE, Project};
+use crate::project::{ATTRIBUTES, BASE, FILE, Project, RECORD};
 use crate::shell::Shell;
 use crate::tree::Tree;
 
@@ -47,8 +47,49 @@ pub fn run_update(
 /// unresolved, with `--no-conflicts` if there are any, with `--restore` for what exists or is not scaffolded, or if
 /// manifests cannot be generated.
 pub fn plan_update(tree: &Tree, flags: &UpdateFlags, archive: &'static Archive) -> Result<Outcome> {
+    let (mut outcome, report) = merge_today(tree, flags, archive)?;
+    report.add_to(&mut outcome);
+    Ok(outcome)
+}
+
+/// What distinguishes the scaffold of a project from today's.
+pub(super) struct Comparison {
+    /// The files that `update` changes.
+    pub(super) outdated: Vec<String>,
+    /// The edited files that it cannot bring up to date.
+    pub(super) unknown: Vec<String>,
+}
+
+/// Compares the scaffold of a project with today's.
+///
+/// # Errors
+/// Fails as [`plan_update`] does.
+pub(super) fn compare_scaffold(tree: &Tree, archive: &'static Archive) -> Result<Comparison> {
+    let flags = UpdateFlags {
+        restore: Vec::new(),
+        accept: Vec::new(),
+        merge: MergeFlags {
+            no_conflicts: false,
+            manifests: false,
+        },
+        plan: PlanFlags {
+            dry_run: true,
+            output: Output::Text,
+        },
+    };
+    let (outcome, report) = merge_today(tree, &flags, archive)?;
+    let changes = outcome.plan.changes().keys();
+    let is_record = |path: &&String| [FILE, RECORD, BASE, ATTRIBUTES].contains(&path.as_str());
+    Ok(Comparison {
+        outdated: changes.filter(|path| !is_record(path)).cloned().collect(),
+        unknown: report.into_unknown(),
+    })
+}
+
+/// Merges today's scaffold into a project.
+fn merge_today(tree: &Tree, flags: &UpdateFlags, archive: &'static Archive) -> Result<(Outcome, Report)> {
     let project = scaffold::require_project(tree)?;
-    let (from, release) = find_base(&project, archive)?;
+    let from = check_version(&project)?;
     let mut target = project.clone();
     target.set_cli_version(VERSION);
     move_library(&mut target, &from);
@@ -57,54 +98,49 @@ pub fn plan_update(tree: &Tree, flags: &UpdateFlags, archive: &'static Archive) 
         theirs: format!("rbuilder {VERSION}"),
     };
     let scaffolds = (
-        rebuild_scaffold(&project, release)?,
+        Written::find(tree, &project, archive)?,
         rebuild_scaffold(&target, None)?,
     );
     let merge = ScaffoldMerge::new("update", tree, project, scaffolds, labels, archive)?
         .refresh_roles()
-        .restore(&flags.restore)?;
+        .restore(&flags.restore)?
+        .accept(&flags.accept)?;
     let library = target.known.rbuilder.library.clone();
     let (mut outcome, report) = merge.run(target, flags.merge)?;
     if from != VERSION {
         warn_library(library.as_ref(), &mut outcome);
     }
-    report.add_to(&mut outcome);
-    Ok(outcome)
+    Ok((outcome, report))
 }
 
-/// Returns the version that the project was scaffolded with, and its templates; `None` for those of this version.
-pub(super) fn find_base(
-    project: &Project,
-    archive: &'static Archive,
-) -> Result<(String, Option<&'static Release>)> {
+/// Returns the version of the command that scaffolded the project.
+///
+/// # Errors
+/// Fails if it is newer than this command, or is not a version.
+pub(super) fn check_version(project: &Project) -> Result<String> {
     let from = project.cli_version().unwrap_or_default();
-    let Some(order) = compare_versions(from, VERSION) else {
+    if compare_versions(from, VERSION).is_none() {
         bail!(
             "expected the version of rbuilder that scaffolded the project as `cliVersion` in {FILE}, found `{}`: set it, for example to `{VERSION}`",
             from.escape_debug()
         );
-    };
-    if order == Ordering::Greater {
-        bail!(
+    }
+    refuse_newer(project)?;
+    Ok(from.to_owned())
+}
+
+/// Checks that a project was not scaffolded by a newer command, whose files this one would damage.
+///
+/// # Errors
+/// Fails with the command that installs a newer one.
+pub(super) fn refuse_newer(project: &Project) -> Result<()> {
+    let from = project.cli_version().unwrap_or_default();
+    match compare_versions(from, VERSION) {
+        Some(Ordering::Greater) => bail!(
             "the project was scaffolded by rbuilder {from}, which is newer than this command ({VERSION}): {}",
             advise_installation(project, from)
-        );
-    }
-    // A released version is in the archive, also if this command is a later build of the same version.
-    match archive.find(from) {
-        Some(release) => Ok((from.to_owned(), Some(release))),
-        None if from == VERSION => Ok((from.to_owned(), None)),
-        None => {
-            let known = archive.releases().iter();
-            let known: Vec<&str> = known.map(|release| release.versions.rbuilder.as_str()).collect();
-            let known = match known.as_slice() {
-                [] => String::new(),
-                known => format!(", only those of {}", known.join(", ")),
-            };
-            bail!(
-                "this command does not have the templates of rbuilder {from}{known}: set `cliVersion` in {FILE} to the released version that is closest to the project's scaffold"
-            )
-        }
+        ),
+        _ => Ok(()),
     }
 }
 

@@ -1,0 +1,237 @@
+//! `rbuilder edit --project-name` and `--domain`: what names the project outside of the scaffold.
+//!
+//! The merge of the scaffolds renames what is scaffolded. The code that users have added names the library of the project by its crate,
+//! and the namespace of the manager in markers and manifests; both are renamed first, in all code of the project.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+
+use crate::commands::scaffold;
+use crate::commands::scaffold_merge::{Relocated, Written};
+use crate::project::Project;
+use crate::tree::Tree;
+use crate::yaml_stream::is_yaml;
+
+/// Directories with Rust code, and with manifests that people edit.
+const FOLDERS: [&str; 5] = ["src", "tests", "examples", "benches", "config"];
+
+/// The CRDs, which are generated.
+const CRDS: &str = "config/crd/bases/";
+
+/// A message and its help.
+type Warning = (String, String);
+
+/// The names that a new name of a project changes.
+#[derive(Default)]
+struct Names {
+    /// The namespace of the manager, old and new.
+    namespace: (String, String),
+    /// The crate of the library; `None` if its paths cannot be told from others.
+    library: Option<(String, String)>,
+}
+
+impl Names {
+    fn apply(&self, path: &str, text: &str) -> String {
+        let (old, new) = &self.namespace;
+        let text = replace_word(text, old, new);
+        match &self.library {
+            Some((old, new)) if path.ends_with(".rs") => replace_root(&text, old, new),
+            _ => text,
+        }
+    }
+}
+
+/// The files of a project that a new name of it changes.
+#[derive(Default)]
+pub(super) struct Renamed {
+    /// `None` if the project keeps its name.
+    names: Option<Names>,
+    texts: BTreeMap<String, Option<String>>,
+    /// A module that is called as the crate was, so that paths of both look the same.
+    namesake: Option<String>,
+}
+
+impl Renamed {
+    /// Finds the files that name a project in another way than the scaffold.
+    ///
+    /// # Errors
+    /// Fails if a file cannot be read.
+    pub(super) fn find(tree: &Tree, project: &Project, target: &Project) -> Result<Renamed> {
+        if project.known.project_name == target.known.project_name {
+            return Ok(Renamed::default());
+        }
+        let paths = list_files(tree)?;
+        let (old, new) = (scaffold::crate_ident(project), scaffold::crate_ident(target));
+        let is_namesake = |path: &&String| {
+            path.ends_with(&format!("/{old}.rs")) || path.ends_with(&format!("/{old}/mod.rs"))
+        };
+        let namesake = paths.iter().find(is_namesake).filter(|_| old != new).cloned();
+        let names = Names {
+            namespace: (namespace(project), namespace(target)),
+            library: namesake.is_none().then_some((old, new)),
+        };
+        let mut texts = BTreeMap::new();
+        for path in paths {
+            if let Some(text) = tree.read(&path)? {
+                let after = names.apply(&path, &text);
+                if after != text {
+                    texts.insert(path, Some(after));
+                }
+            }
+        }
+        Ok(Renamed {
+            names: Some(names),
+            texts,
+            namesake,
+        })
+    }
+
+    /// Renames in what was written as in the files of the project, so that the merge sees no difference in it.
+    pub(super) fn rename_written(&self, written: &mut Written) {
+        let Some(names) = &self.names else {
+            return;
+        };
+        let files = written.files.iter_mut();
+        for (path, text) in files.filter(|(path, _)| has_names(path)) {
+            *text = names.apply(path, text);
+        }
+    }
+
+    pub(super) fn into_relocated(self) -> Relocated {
+        Relocated {
+            texts: self.texts,
+            ..Relocated::default()
+        }
+    }
+
+    /// Returns what is to be done beside the change of files.
+    pub(super) fn warnings(&self, project: &Project, target: &Project) -> Vec<Warning> {
+        let (old, new) = (&project.known.project_name, &target.known.project_name);
+        let mut warnings = Vec::new();
+        if let Some(path) = &self.namesake {
+            warnings.push((
+                format!("{path} is a module with the old name of the library, so paths that begin with it were not renamed"),
+                format!("rename those of the library to `{}`", scaffold::crate_ident(target)),
+            ));
+        }
+        if old != new {
+            warnings.push((
+                format!(
+                    "all deployed objects get new names, from `{old}-…` to `{new}-…`, and so does the Lease for leader election: an operator that is deployed under the old names keeps running beside the new one"
+                ),
+                format!(
+                    "before you deploy, stop it with `kubectl --namespace {} delete deployment {old}-controller-manager`; CRDs and their objects keep their names",
+                    namespace(project)
+                ),
+            ));
+        } else if project.known.domain != target.known.domain {
+            warnings.push((
+                "the Lease for leader election gets a new name: for the time of a rollout, an old and a new manager may both be leaders"
+                    .to_owned(),
+                format!(
+                    "before you deploy, stop the manager with `kubectl --namespace {} scale deployment {old}-controller-manager --replicas=0`",
+                    namespace(project)
+                ),
+            ));
+        }
+        warnings
+    }
+}
+
+/// Returns the namespace of the manager, as it is scaffolded.
+fn namespace(project: &Project) -> String {
+    format!("{}-system", project.known.project_name)
+}
+
+/// Returns the files with code and manifests that people edit.
+fn list_files(tree: &Tree) -> Result<Vec<String>> {
+    let mut files = Vec::new();
+    let mut folders: Vec<String> = FOLDERS.iter().map(|folder| (*folder).to_owned()).collect();
+    while let Some(folder) = folders.pop() {
+        folders.extend(tree.list_folders(&folder)?);
+        files.extend(tree.list(&folder)?);
+    }
+    files.retain(|path| has_names(path));
+    files.sort();
+    Ok(files)
+}
+
+/// Returns whether a file is code, or a manifest that people edit.
+fn has_names(path: &str) -> bool {
+    let is_inside = |folder: &str| {
+        path.strip_prefix(folder)
+            .is_some_and(|rest| rest.starts_with("/"))
+    };
+    FOLDERS.iter().any(|folder| is_inside(folder))
+        && (path.ends_with(".rs") || is_yaml(path))
+        && !path.starts_with(CRDS)
+}
+
+/// Replaces a name where it is not a part of a longer one.
+fn replace_word(text: &str, old: &str, new: &str) -> String {
+    let is_part = |character: char| character.is_alphanumeric() || "-_.".contains(character);
+    replace_where(text, (old, new), |before, after| {
+        let ends = before.chars().next_back().is_none_or(|last| !is_part(last));
+        let mut rest = after.chars();
+        // A dot may end a sentence.
+        let continues = match rest.next() {
+            Some('.') => rest.next().is_some_and(is_part),
+            next => next.is_some_and(is_part),
+        };
+        ends && !continues
+    })
+}
+
+/// Replaces a crate at the beginning of paths.
+fn replace_root(text: &str, old: &str, new: &str) -> String {
+    let is_part = |character: char| character.is_alphanumeric() || character == '_';
+    replace_where(text, (old, new), |before, after| {
+        let is_inner = before
+            .strip_suffix("::")
+            .is_some_and(|outer| outer.ends_with(is_part));
+        after.starts_with("::") && !before.ends_with(is_part) && !before.ends_with('.') && !is_inner
+    })
+}
+
+fn replace_where(text: &str, (old, new): (&str, &str), holds: impl Fn(&str, &str) -> bool) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut end = 0;
+    for (start, _) in text.match_indices(old) {
+        let after = start + old.len();
+        if start >= end && holds(&text[..start], &text[after..]) {
+            out.push_str(&text[end..start]);
+            out.push_str(new);
+            end = after;
+        }
+    }
+    out.push_str(&text[end..]);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_whole_names_are_replaced() {
+        for (text, expected) in [
+            ("namespace = \"shop-system\"", "namespace = \"store-system\""),
+            ("in shop-system. Then", "in store-system. Then"),
+            ("svc.shop-system.svc", "svc.shop-system.svc"),
+            ("my-shop-system, shop-system-2", "my-shop-system, shop-system-2"),
+        ] {
+            assert_eq!(replace_word(text, "shop-system", "store-system"), expected);
+        }
+        for (text, expected) in [
+            ("use shop::api; ::shop::f()", "use store::api; ::store::f()"),
+            (
+                "crate::shop::x, workshop::x, a.shop::<T>()",
+                "crate::shop::x, workshop::x, a.shop::<T>()",
+            ),
+            ("shop: shop", "shop: shop"),
+        ] {
+            assert_eq!(replace_root(text, "shop", "store"), expected);
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! CRDs that a run removes: the manifest of a kind that was deleted or renamed.
+//!
+//! Where manifests are applied by what prunes, such as a GitOps controller, a CRD that leaves the repository leaves the cluster, with
+//! all objects of its kind. So a CRD that git tracks is removed only with `--prune`.
+
+use std::collections::BTreeSet;
+
+use rbuilder_generator::{Diagnostic, FileRange};
+
+use super::definition::Definition;
+use super::layout::Layout;
+use crate::plan::{Change, Plan};
+
+/// Returns a diagnostic for each CRD that a plan removes: an error if `is_tracked` holds for its file and it may not be removed
+/// (`removes_tracked`), and a warning otherwise.
+pub(super) fn find_removed(
+    plan: &Plan,
+    layout: &Layout,
+    removes_tracked: bool,
+    is_tracked: &dyn Fn(&str) -> bool,
+) -> Vec<Diagnostic> {
+    let changes = || plan.changes().iter().filter(|(path, _)| layout.holds_crd(path));
+    let kept: BTreeSet<String> = changes()
+        .flat_map(|(_, change)| Definition::read_all(change.after().unwrap_or_default()))
+        .map(|crd| crd.name())
+        .collect();
+    changes()
+        .flat_map(|(path, change)| removed_from(path, change, &kept))
+        .map(|(path, crd)| match !removes_tracked && is_tracked(path) {
+            true => error(path, &crd),
+            false => warning(path, &crd),
+        })
+        .collect()
+}
+
+fn removed_from<'a>(path: &'a str, change: &Change, kept: &BTreeSet<String>) -> Vec<(&'a str, Definition)> {
+    let removed = Definition::read_all(change.before()).into_iter();
+    removed
+        .filter(|crd| !kept.contains(&crd.name()))
+        .map(|crd| (path, crd))
+        .collect()
+}
+
+/// Returns what happens in clusters when a CRD is removed.
+fn describe_removal(crd: &str, kind: &str) -> String {
+    format!(
+        "when `{crd}` is deleted from a cluster, as a GitOps tool that prunes does, every `{kind}` there is deleted with it"
+    )
+}
+
+fn error(path: &str, crd: &Definition) -> Diagnostic {
+    let consequence = describe_removal(&crd.name(), &crd.names.kind);
+    Diagnostic::error(
+        FileRange::new(path, 0..0),
+        format!("`{path}` would be deleted, because the source no longer defines the kind: {consequence}"),
+    )
+    .help(
+        "if that is intended, run `rbuilder manifests --prune`; to keep the CRD until its objects have been moved or deleted, \
+         run `rbuilder manifests --no-prune`",
+    )
+}
+
+fn warning(path: &str, crd: &Definition) -> Diagnostic {
+    let consequence = describe_removal(&crd.name(), &crd.names.kind);
+    Diagnostic::warning(
+        FileRange::new(path, 0..0),
+        format!("`{path}` is deleted, because the source no longer defines the kind: {consequence}"),
+    )
+    .help("to keep the CRD until its objects have been moved or deleted, restore it and run `rbuilder manifests --no-prune`")
+}

@@ -1,0 +1,140 @@
+//! Records what a command has scaffolded, as the base of later merges.
+
+use std::cell::OnceCell;
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+
+use super::rebuild::{Scaffold, rebuild_scaffold};
+use super::written::{Written, carry, find_foreign, read_base};
+use crate::line_ends::is_same_text;
+use crate::plan::Plan;
+use crate::project::{BASE, FILE, Project, RECORD, ScaffoldBase, ScaffoldedFiles};
+use crate::tree::Tree;
+
+/// Adds the base of a project to a plan that changes what is scaffolded, unless the plan has it: a merge adds its own.
+///
+/// A project that cannot be rebuilt, because of a change of PROJECT by hand, keeps its base as it is.
+///
+/// # Errors
+/// Fails if a file cannot be read.
+pub(in crate::commands) fn record_scaffold(plan: &mut Plan, tree: &Tree) -> Result<()> {
+    let is_changed = [FILE, RECORD]
+        .iter()
+        .any(|path| plan.changes().contains_key(*path));
+    if !is_changed || plan.has(BASE) {
+        return Ok(());
+    }
+    let Some(text) = plan.read(tree, FILE)? else {
+        return Ok(());
+    };
+    let mut project = Project::parse(&text)?;
+    project.set_scaffolded_files(ScaffoldedFiles::parse(
+        &plan.read(tree, RECORD)?.unwrap_or_default(),
+    ));
+    let Ok(after) = rebuild_scaffold(&project, None) else {
+        return Ok(());
+    };
+    let recorder = Recorder {
+        plan,
+        tree,
+        before: OnceCell::new(),
+    };
+    let mut base = read_base(tree)?;
+    if !recorder.update(&mut base, &after, &project)? {
+        return Ok(());
+    }
+    plan.replace(tree, BASE, &base.print())
+}
+
+/// The changes of a command to what is scaffolded.
+struct Recorder<'a> {
+    plan: &'a Plan,
+    tree: &'a Tree,
+    /// The files that this version scaffolds for PROJECT before the command, rebuilt once it is needed; `None` if it cannot be.
+    before: OnceCell<Option<BTreeMap<String, String>>>,
+}
+
+impl Recorder<'_> {
+    /// Brings a base up to date; false if that is not possible.
+    fn update(&self, base: &mut ScaffoldBase, after: &Scaffold, project: &Project) -> Result<bool> {
+        let gone = base.texts().map(|(path, _)| path.to_owned());
+        let gone: Vec<String> = gone.filter(|path| !after.files.contains_key(path)).collect();
+        for path in gone {
+            let Some(before) = self.before()? else {
+                return Ok(false);
+            };
+            // What only older templates have goes with the next update.
+            if before.contains_key(&path) {
+                base.forget(&path);
+            }
+        }
+        for path in find_foreign(after, project) {
+            if !base.has(path) && self.plan.read(self.tree, path)?.is_some() {
+                base.set_foreign(path);
+            }
+        }
+        for (path, text) in &after.files {
+            if base.is_foreign(path) {
+                continue;
+            }
+            let ours = self.plan.read(self.tree, path)?;
+            if ours.is_some_and(|ours| is_same_text(&ours, text)) {
+                base.set(path, text);
+                continue;
+            }
+            let Some(before) = self.before()? else {
+                return Ok(false);
+            };
+            let text = match (before.get(path), base.text(path)) {
+                (None, _) => Some(text.clone()),
+                // A conflict leaves the older text, so that the next update brings this file up to date as well.
+                (Some(old), Some(written)) => carry(path, written, (old, text)),
+                (Some(_), None) => None,
+            };
+            if let Some(text) = text {
+                base.set(path, &text);
+            }
+        }
+        Ok(true)
+    }
+
+    fn before(&self) -> Result<Option<&BTreeMap<String, String>>> {
+        if self.before.get().is_none() {
+            let files = match Project::read(self.tree)? {
+                Some(project) => rebuild_scaffold(&project, None)
+                    .ok()
+                    .map(|scaffold| scaffold.files),
+                None => Some(BTreeMap::new()),
+            };
+            self.before.get_or_init(|| files);
+        }
+        Ok(self.before.get().and_then(Option::as_ref))
+    }
+}
+
+/// Returns the base after a merge that made `scaffold` of a project: without the files of which it is not known what was written.
+pub(super) fn base_of(
+    scaffold: &Scaffold,
+    written: &Written,
+    is_settled: impl Fn(&str) -> bool,
+    old: ScaffoldBase,
+) -> ScaffoldBase {
+    let mut base = old;
+    let gone: Vec<String> = base
+        .texts()
+        .map(|(path, _)| path.to_owned())
+        .filter(|path| !scaffold.files.contains_key(path))
+        .collect();
+    gone.iter().for_each(|path| base.forget(path));
+    for (path, text) in &scaffold.files {
+        let is_unknown = written.unknown.contains(path) || written.assumed.contains(path);
+        match (written.foreign.contains(path), is_unknown) {
+            _ if is_settled(path) => base.set(path, text),
+            (true, _) => base.set_foreign(path),
+            (_, true) => base.forget(path),
+            _ => base.set(path, text),
+        }
+    }
+    base
+}

@@ -1,0 +1,269 @@
+//! The scaffold that a project has: what the commands wrote, without the changes of its users.
+//!
+//! A project records it in `.rbuilder/` (see [`ScaffoldBase`]). What an older command has not recorded is found by content: a file
+//! that nobody has edited has the recorded hash, and for others the hash tells which of the former templates wrote them. The
+//! version in PROJECT decides nothing unless the templates of that release are known: builds of one version differ.
+
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::Result;
+use rbuilder_templates::Archive;
+use similar::{ChangeTag, TextDiff};
+
+use super::rebuild::{Scaffold, rebuild_scaffold};
+use crate::edit::merge::{Labels, merge_scaffold};
+use crate::line_ends::{is_same_text, unify};
+use crate::project::{BASE, Project, ScaffoldBase};
+use crate::tree::Tree;
+
+/// The scaffold that a project has, the base of a merge.
+#[derive(Debug, Default)]
+pub(in crate::commands) struct Written {
+    /// Texts by path.
+    pub(in crate::commands) files: BTreeMap<String, String>,
+    /// Files in the place of scaffolded ones that were there before.
+    pub(in crate::commands) foreign: BTreeSet<String>,
+    /// Scaffolded files of which nothing tells what was written.
+    pub(in crate::commands) unknown: BTreeSet<String>,
+    /// Those of them for which the scaffold of this version is taken.
+    pub(in crate::commands) assumed: BTreeSet<String>,
+}
+
+impl Written {
+    /// Takes a rebuilt scaffold for what was written.
+    pub(in crate::commands) fn rebuilt(scaffold: Scaffold, project: &Project) -> Written {
+        Written {
+            foreign: find_foreign(&scaffold, project).map(str::to_owned).collect(),
+            files: scaffold.files,
+            ..Written::default()
+        }
+    }
+
+    /// Finds the scaffold of a project.
+    ///
+    /// # Errors
+    /// Fails if a file cannot be read, or if PROJECT cannot be scaffolded with the templates of its release.
+    pub(in crate::commands) fn find(
+        tree: &Tree,
+        project: &Project,
+        archive: &'static Archive,
+    ) -> Result<Written> {
+        let base = read_base(tree)?;
+        let mut written = Written::default();
+        for (path, text) in base.texts() {
+            written.files.insert(path.to_owned(), text.to_owned());
+        }
+        written.foreign = base.foreign().map(str::to_owned).collect();
+        if project.scaffolded_files().paths().all(|path| base.has(path)) && !base.is_empty() {
+            return Ok(written);
+        }
+        let older = match project.cli_version().and_then(|version| archive.find(version)) {
+            Some(release) => Written::rebuilt(rebuild_scaffold(project, Some(release))?, project),
+            None => Former::find(project).written(tree)?,
+        };
+        let is_new = |path: &String| !base.has(path);
+        written
+            .files
+            .extend(older.files.into_iter().filter(|(path, _)| is_new(path)));
+        written.foreign.extend(older.foreign.into_iter().filter(is_new));
+        written.unknown.extend(older.unknown.into_iter().filter(is_new));
+        Ok(written)
+    }
+
+    /// Returns whether all that was written is known, and is as in a scaffold.
+    pub(in crate::commands) fn is_same(&self, scaffold: &Scaffold) -> bool {
+        let is_in = |path: &String, text: &String| {
+            self.foreign.contains(path)
+                || self
+                    .files
+                    .get(path)
+                    .is_some_and(|known| is_same_text(known, text))
+        };
+        self.unknown.is_empty()
+            && self.files.keys().all(|path| scaffold.files.contains_key(path))
+            && scaffold.files.iter().all(|(path, text)| is_in(path, text))
+    }
+
+    /// Returns the scaffold with what differs between two scaffolds of this version: that of PROJECT before a change and after
+    /// it. A file whose change would be in conflict with an older text becomes that of this version.
+    pub(in crate::commands) fn with_change(&self, before: &Scaffold, after: Scaffold) -> Scaffold {
+        let mut files: BTreeMap<String, String> = self
+            .files
+            .iter()
+            .filter(|(path, _)| !before.files.contains_key(*path))
+            .map(|(path, text)| (path.clone(), text.clone()))
+            .collect();
+        for (path, text) in after.files {
+            let old = before.files.get(&path);
+            let text = match (old, self.files.get(&path)) {
+                (Some(old), Some(written)) => carry(&path, written, (old, &text)).unwrap_or(text),
+                // A file that only the templates of this version have is added by `update`.
+                (Some(_), None) if !self.unknown.contains(&path) && !self.foreign.contains(&path) => continue,
+                _ => text,
+            };
+            files.insert(path, text);
+        }
+        Scaffold {
+            files,
+            record: after.record,
+        }
+    }
+
+    /// Takes the texts of `today` for those that are not known.
+    pub(in crate::commands) fn or_todays(mut self, today: &Scaffold) -> Written {
+        self.assumed = std::mem::take(&mut self.unknown);
+        for path in &self.assumed {
+            if let Some(text) = today.files.get(path) {
+                self.files.insert(path.clone(), text.clone());
+            }
+        }
+        self
+    }
+}
+
+/// Reads the base of a project.
+pub(in crate::commands) fn read_base(tree: &Tree) -> Result<ScaffoldBase> {
+    Ok(ScaffoldBase::parse(&tree.read(BASE)?.unwrap_or_default()))
+}
+
+/// Applies a change of a scaffold to an older text of a file; `None` if they are in conflict.
+pub(super) fn carry(path: &str, written: &str, (before, after): (&str, &str)) -> Option<String> {
+    if is_same_text(written, before) {
+        return Some(after.to_owned());
+    }
+    let labels = Labels {
+        base: String::new(),
+        theirs: String::new(),
+    };
+    let merged = merge_scaffold(path, (before, written, after), &labels);
+    merged.conflicts.is_empty().then_some(merged.text)
+}
+
+/// Returns the files that only commands write, and that are not recorded: others wrote them before.
+pub(super) fn find_foreign<'a>(
+    scaffold: &'a Scaffold,
+    project: &'a Project,
+) -> impl Iterator<Item = &'a str> {
+    let record = project.scaffolded_files();
+    let paths = scaffold.record.paths();
+    paths.filter(|path| !record.is_empty() && !record.has(path))
+}
+
+/// The scaffolds that an older command may have made of a project, newest first.
+struct Former<'a> {
+    project: &'a Project,
+    scaffolds: Vec<Scaffold>,
+    /// The indices of those with most of the recorded hashes.
+    best: OnceCell<Vec<usize>>,
+}
+
+impl<'a> Former<'a> {
+    /// Rebuilds the scaffolds, up to one that all files have been written as.
+    fn find(project: &'a Project) -> Former<'a> {
+        let mut scaffolds = Vec::new();
+        let sets = Archive::former().releases().iter().rev();
+        let sets = std::iter::once(None).chain(sets.map(Some));
+        for release in sets {
+            // Templates that cannot scaffold the project have not written it.
+            let Ok(scaffold) = rebuild_scaffold(project, release) else {
+                continue;
+            };
+            let is_whole = count_recorded(project, &scaffold) == scaffold.record.paths().count();
+            scaffolds.push(scaffold);
+            if is_whole {
+                break;
+            }
+        }
+        Former {
+            project,
+            scaffolds,
+            best: OnceCell::new(),
+        }
+    }
+
+    /// Returns what was written.
+    fn written(&self, tree: &Tree) -> Result<Written> {
+        let mut written = Written::default();
+        let paths: BTreeSet<&String> = self
+            .scaffolds
+            .iter()
+            .flat_map(|scaffold| scaffold.files.keys())
+            .collect();
+        for path in paths {
+            let ours = tree.read(path)?;
+            let found = self.find_text(path, ours.as_deref());
+            let is_owned = self.scaffolds.iter().any(|scaffold| scaffold.record.has(path));
+            let is_recorded = self.project.scaffolded_files().has(path);
+            if is_owned && !is_recorded {
+                if self.is_before_today(path) {
+                    written.foreign.insert(path.clone());
+                }
+            } else if let Some(text) = found {
+                written.files.insert(path.clone(), text);
+            } else if is_recorded || (ours.is_some() && self.is_before_today(path)) {
+                written.unknown.insert(path.clone());
+            }
+        }
+        Ok(written)
+    }
+
+    /// Returns the text of a file as it was written.
+    fn find_text(&self, path: &str, ours: Option<&str>) -> Option<String> {
+        let record = self.project.scaffolded_files();
+        if let Some(ours) = ours.filter(|ours| record.contains(path, ours)) {
+            return Some(unify(ours).into_owned());
+        }
+        if record.has(path) {
+            let mut recorded = self
+                .scaffolds
+                .iter()
+                .filter(|scaffold| scaffold.record.shares(path, record));
+            return recorded.find_map(|scaffold| scaffold.files.get(path)).cloned();
+        }
+        // No hash is recorded of a file that several commands write: it is as old as the others.
+        let candidates = self
+            .best()
+            .iter()
+            .filter_map(|index| self.scaffolds[*index].files.get(path));
+        candidates
+            .min_by_key(|text| ours.map_or(0, |ours| count_differences(text, ours)))
+            .cloned()
+    }
+
+    /// Returns whether a file is scaffolded by one of the best of the former templates.
+    fn is_before_today(&self, path: &str) -> bool {
+        let mut best = self.best().iter();
+        best.any(|index| self.scaffolds[*index].files.contains_key(path))
+    }
+
+    fn best(&self) -> &[usize] {
+        self.best.get_or_init(|| {
+            let counts = self
+                .scaffolds
+                .iter()
+                .map(|scaffold| count_recorded(self.project, scaffold));
+            let counts: Vec<usize> = counts.collect();
+            let most = counts.iter().copied().max().unwrap_or_default();
+            let indices = counts
+                .iter()
+                .enumerate()
+                .filter(|(_, count)| **count == most && most > 0);
+            indices.map(|(index, _)| index).collect()
+        })
+    }
+}
+
+/// Returns the number of files that a scaffold writes as a project has recorded them.
+fn count_recorded(project: &Project, scaffold: &Scaffold) -> usize {
+    let record = project.scaffolded_files();
+    let paths = scaffold.record.paths();
+    paths.filter(|path| scaffold.record.shares(path, record)).count()
+}
+
+/// Returns the number of lines that only one of two texts has.
+fn count_differences(one: &str, other: &str) -> usize {
+    let diff = TextDiff::from_lines(one, other);
+    let changes = diff.iter_all_changes();
+    changes.filter(|change| change.tag() != ChangeTag::Equal).count()
+}
