@@ -132,10 +132,10 @@ pub(super) const RUNTIME: &[Section] = &[
     Section { title: "Caches", panels: &[
         Panel {
             title: "Objects",
-            description: "Objects in the caches, by kind.",
+            description: "Objects in the caches, by kind. In this section, names include the cluster unless it is the manager's own.",
             unit: "short", width: 8,
             queries: &[
-                Query("max by (kind, content, selection) (rbuilder_cache_objects{job=\"$job\", namespace=\"$namespace\", instance=~\"$instance\"})", "{{kind}} {{content}} {{selection}}"),
+                Query("max by (kind, content, selection, cluster) (rbuilder_cache_objects{job=\"$job\", namespace=\"$namespace\", instance=~\"$instance\"})", "{{kind}} {{content}} {{selection}} {{cluster}}"),
             ],
         },
         Panel {
@@ -143,7 +143,7 @@ pub(super) const RUNTIME: &[Section] = &[
             description: "Size of the cached objects as JSON, as received from the API server.",
             unit: "bytes", width: 8,
             queries: &[
-                Query("max by (kind, content, selection) (rbuilder_cache_bytes{job=\"$job\", namespace=\"$namespace\", instance=~\"$instance\"})", "{{kind}} {{content}} {{selection}}"),
+                Query("max by (kind, content, selection, cluster) (rbuilder_cache_bytes{job=\"$job\", namespace=\"$namespace\", instance=~\"$instance\"})", "{{kind}} {{content}} {{selection}} {{cluster}}"),
             ],
         },
         Panel {
@@ -151,7 +151,7 @@ pub(super) const RUNTIME: &[Section] = &[
             description: "Time since the watch of a cache received an event or a bookmark, which comes about every minute.",
             unit: "s", width: 8,
             queries: &[
-                Query("max by (kind, content, selection) (rbuilder_cache_seconds_since_contact{job=\"$job\", namespace=\"$namespace\", instance=~\"$instance\"})", "{{kind}} {{content}} {{selection}}"),
+                Query("max by (kind, content, selection, cluster) (rbuilder_cache_seconds_since_contact{job=\"$job\", namespace=\"$namespace\", instance=~\"$instance\"})", "{{kind}} {{content}} {{selection}} {{cluster}}"),
             ],
         },
         Panel {
@@ -159,8 +159,8 @@ pub(super) const RUNTIME: &[Section] = &[
             description: "Lists of all objects again, and lists and watches that failed, per second.",
             unit: "ops", width: 8,
             queries: &[
-                Query("sum by (kind) (rate(rbuilder_cache_relists_total{job=\"$job\", namespace=\"$namespace\", instance=~\"$instance\"}[$__rate_interval]))", "{{kind}} relists"),
-                Query("sum by (kind) (rate(rbuilder_cache_watch_errors_total{job=\"$job\", namespace=\"$namespace\", instance=~\"$instance\"}[$__rate_interval]))", "{{kind}} errors"),
+                Query("sum by (kind, cluster) (rate(rbuilder_cache_relists_total{job=\"$job\", namespace=\"$namespace\", instance=~\"$instance\"}[$__rate_interval]))", "{{kind}} {{cluster}} relists"),
+                Query("sum by (kind, cluster) (rate(rbuilder_cache_watch_errors_total{job=\"$job\", namespace=\"$namespace\", instance=~\"$instance\"}[$__rate_interval]))", "{{kind}} {{cluster}} errors"),
             ],
         },
         Panel {
@@ -168,7 +168,7 @@ pub(super) const RUNTIME: &[Section] = &[
             description: "Objects that this process wrote and that the watch has not delivered yet.",
             unit: "short", width: 8,
             queries: &[
-                Query("sum by (kind) (rbuilder_cache_own_writes{job=\"$job\", namespace=\"$namespace\", instance=~\"$instance\"})", "{{kind}}"),
+                Query("sum by (kind, cluster) (rbuilder_cache_own_writes{job=\"$job\", namespace=\"$namespace\", instance=~\"$instance\"})", "{{kind}} {{cluster}}"),
             ],
         },
         Panel {
@@ -176,7 +176,15 @@ pub(super) const RUNTIME: &[Section] = &[
             description: "Stored objects that do not fit their Rust type and are left out, by kind.",
             unit: "short", width: 8,
             queries: &[
-                Query("max by (kind) (rbuilder_undecodable_objects{job=\"$job\", namespace=\"$namespace\", instance=~\"$instance\"})", "{{kind}}"),
+                Query("max by (kind, cluster) (rbuilder_undecodable_objects{job=\"$job\", namespace=\"$namespace\", instance=~\"$instance\"})", "{{kind}} {{cluster}}"),
+            ],
+        },
+        Panel {
+            title: "Other clusters",
+            description: "1 if another cluster has answered the last request of the instance, 0 if not.",
+            unit: "short", width: 24,
+            queries: &[
+                Query("min by (instance, cluster) (rbuilder_cluster_connected{job=\"$job\", namespace=\"$namespace\", instance=~\"$instance\"})", "{{instance}} {{cluster}}"),
             ],
         },
     ] },

@@ -114,21 +114,28 @@ const ALERTS: &[Alert] = &[
     },
     Alert {
         name: "OperatorCacheStale", severity: Severity::Warning, hold: "5m",
-        expr: "max by (namespace, job, kind) (rbuilder_cache_seconds_since_contact{JOB}) > 300",
+        expr: "max by (namespace, job, kind, cluster) (rbuilder_cache_seconds_since_contact{JOB}) > 300",
         summary: "A cache of the operator receives nothing from the API server.",
-        description: "The cache of {{ $labels.kind }} in {{ $labels.namespace }} has received neither an event nor a bookmark for {{ $value | humanizeDuration }}, so the operator may act on old objects.",
+        description: "The cache of {{ $labels.kind }}{{ if $labels.cluster }} of the cluster {{ $labels.cluster }}{{ end }} in {{ $labels.namespace }} has received neither an event nor a bookmark for {{ $value | humanizeDuration }}, so the operator may act on old objects.",
     },
     Alert {
         name: "OperatorWatchErrors", severity: Severity::Warning, hold: "15m",
-        expr: "sum by (namespace, job, kind) (increase(rbuilder_cache_watch_errors_total{JOB}[15m])) > 5",
+        expr: "sum by (namespace, job, kind, cluster) (increase(rbuilder_cache_watch_errors_total{JOB}[15m])) > 5",
         summary: "Lists and watches of the operator fail.",
-        description: "{{ $value | humanize }} lists and watches of {{ $labels.kind }} in {{ $labels.namespace }} failed in 15 minutes. The log of the operator has the reason; often a permission is missing.",
+        description: "{{ $value | humanize }} lists and watches of {{ $labels.kind }}{{ if $labels.cluster }} of the cluster {{ $labels.cluster }}{{ end }} in {{ $labels.namespace }} failed in 15 minutes. The log of the operator has the reason; often a permission is missing.",
     },
     Alert {
         name: "OperatorUndecodableObjects", severity: Severity::Warning, hold: "15m",
-        expr: "max by (namespace, job, kind) (rbuilder_undecodable_objects{JOB}) > 0",
+        expr: "max by (namespace, job, kind, cluster) (rbuilder_undecodable_objects{JOB}) > 0",
         summary: "Stored objects do not fit their Rust type.",
-        description: "{{ $value | humanize }} objects of the kind {{ $labels.kind }} cannot be decoded and are left out. The log of the operator in {{ $labels.namespace }} names them and the field.",
+        description: "{{ $value | humanize }} objects of the kind {{ $labels.kind }}{{ if $labels.cluster }} of the cluster {{ $labels.cluster }}{{ end }} cannot be decoded and are left out. The log of the operator in {{ $labels.namespace }} names them and the field.",
+    },
+    Alert {
+        name: "OperatorClusterLost", severity: Severity::Warning, hold: "10m",
+        // Each instance connects on its own, and the one that has lost the cluster may be the leader.
+        expr: "min by (namespace, job, cluster) (rbuilder_cluster_connected{JOB}) == 0",
+        summary: "Another cluster does not answer the operator.",
+        description: "An instance of the operator in {{ $labels.namespace }} has not been connected to the cluster {{ $labels.cluster }} for ten minutes, so the objects there may be out of date. The log of the operator has the reason.",
     },
     Alert {
         name: "OperatorApiErrors", severity: Severity::Warning, hold: "15m",
