@@ -256,9 +256,10 @@ async fn a_leader_whose_lease_is_taken_ends_with_an_error() {
 /// A stopped cluster or a wrong kubeconfig, as on a development machine.
 #[rbuilder::envtest::test]
 async fn outside_of_a_pod_an_operator_that_reaches_no_api_server_says_so_once_and_ends() {
-    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    // A port that is bound and not listened to refuses connections, and no other process can take it.
+    let closed = tokio::net::TcpSocket::new_v4().unwrap();
+    closed.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let server = format!("http://{}", closed.local_addr().unwrap());
-    drop(closed);
     let kubeconfig = tempfile::NamedTempFile::new().unwrap();
     let contents = json!({
         "apiVersion": "v1", "kind": "Config", "current-context": "it",

@@ -180,9 +180,10 @@ async fn a_reconcile_is_a_trace_with_its_requests() {
 #[tokio::test]
 async fn a_request_names_the_server() {
     LazyLock::force(&SPANS);
-    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    // A port that is bound and not listened to refuses connections, and no other process can take it.
+    let closed = tokio::net::TcpSocket::new_v4().unwrap();
+    closed.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let address = closed.local_addr().unwrap();
-    drop(closed);
     let config = Config::new(format!("http://{address}").parse().unwrap());
     let manager = Manager::with_config("traces.example.com", config, ManagerArgs::for_tests()).unwrap();
     let ctx = Ctx::new(manager.client(), "unreachable", ());

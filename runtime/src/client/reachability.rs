@@ -122,7 +122,7 @@ mod tests {
     use k8s_openapi::api::core::v1::ConfigMap;
     use kube::{Api, Config};
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    use tokio::net::TcpListener;
+    use tokio::net::{TcpListener, TcpSocket};
 
     use super::*;
     use crate::client::{ClientSettings, is_unreachable, new_lease_client, new_manager_client};
@@ -153,9 +153,10 @@ mod tests {
 
     #[tokio::test]
     async fn a_server_that_refuses_connections_is_logged_once_with_address_and_cause() {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        drop(listener);
+        // A port that is bound and not listened to refuses connections, and no other process can take it.
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let address = socket.local_addr().unwrap();
         let config = Config::new(format!("http://{address}").parse().unwrap());
         let (settings, metrics) = (ClientSettings::default(), Metrics::new());
         let timeout = Duration::from_secs(5);
@@ -175,7 +176,7 @@ mod tests {
         assert_eq!(text.matches(&expected).count(), 1, "{text}");
         assert_eq!(text.lines().count(), 1, "{text}");
 
-        let listener = TcpListener::bind(address).await.unwrap();
+        let listener = socket.listen(8).unwrap();
         for client in &clients {
             let (answered, ()) = tokio::join!(request(client), answer(&listener));
             answered.unwrap();

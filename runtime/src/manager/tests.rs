@@ -2,7 +2,7 @@ use std::sync::{Arc, Mutex};
 
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use tokio::net::TcpListener;
+use tokio::net::TcpSocket;
 use tower::util::MapRequestLayer;
 
 use super::*;
@@ -14,16 +14,18 @@ async fn reconcile(_: Arc<ConfigMap>, _: Ctx<()>) -> Result<Action, Error> {
     Ok(Action::await_change())
 }
 
-/// Returns a manager of a cluster that refuses connections, and the address of the latter.
-async fn unreachable_manager() -> (Manager, String) {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = format!("http://{}", listener.local_addr().unwrap());
+/// Returns a manager of a cluster that refuses connections, the address of the cluster, and the socket that reserves its
+/// port: a port that is bound and not listened to refuses connections, and no other process can take it.
+fn unreachable_manager() -> (Manager, String, TcpSocket) {
+    let closed = TcpSocket::new_v4().unwrap();
+    closed.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let address = format!("http://{}", closed.local_addr().unwrap());
     let config = Config::new(address.parse().unwrap());
     let manager = Manager::with_config("unreachable.example.com", config, ManagerArgs::for_tests()).unwrap();
     let controller = Controller::new(reconcile, ())
         .owns::<Deployment>()
         .reads::<Secret>();
-    (manager.controller(controller), address)
+    (manager.controller(controller), address, closed)
 }
 
 /// Runs a manager until it fails. Returns its error and the log at level `INFO`.
@@ -37,7 +39,7 @@ async fn run_until_failure(manager: Manager) -> (String, String) {
 
 #[tokio::test]
 async fn outside_of_a_pod_a_manager_without_an_api_server_fails_at_once() {
-    let (manager, address) = unreachable_manager().await;
+    let (manager, address, _closed) = unreachable_manager();
     let (error, log) = run_until_failure(manager).await;
     let start = format!("cannot reach the API server at {address}: ");
     assert!(error.starts_with(&start), "{error}");
@@ -50,7 +52,7 @@ async fn outside_of_a_pod_a_manager_without_an_api_server_fails_at_once() {
 
 #[tokio::test]
 async fn in_a_pod_caches_retry_and_the_cause_is_logged_once() {
-    let (manager, address) = unreachable_manager().await;
+    let (manager, address, _closed) = unreachable_manager();
     let manager = Manager {
         // The check at the start is for clients that the manager has made for a development machine.
         config: None,
@@ -68,7 +70,7 @@ async fn in_a_pod_caches_retry_and_the_cause_is_logged_once() {
 
 #[tokio::test]
 async fn in_a_pod_the_webhook_certificate_is_retried_and_the_cause_is_logged_once() {
-    let (manager, address) = unreachable_manager().await;
+    let (manager, address, _closed) = unreachable_manager();
     let allow = |request: AdmissionRequest| async move { AdmissionResponse::from(&request) };
     let certificate = ManagedCertificate::for_service("webhooks").namespace("system");
     let manager = Manager {
@@ -86,7 +88,7 @@ async fn in_a_pod_the_webhook_certificate_is_retried_and_the_cause_is_logged_onc
 
 #[tokio::test]
 async fn a_handler_at_an_invalid_path_of_the_metrics_server_is_an_error_at_start() {
-    let (manager, _) = unreachable_manager().await;
+    let (manager, _, _closed) = unreachable_manager();
     let manager = manager.metrics_handler("/metrics", async |_| http::Response::new(""));
     let (error, _) = run_until_failure(manager).await;
     assert_eq!(

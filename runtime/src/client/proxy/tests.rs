@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, copy_bidirectional};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio_rustls::rustls::pki_types::CertificateDer;
 
 use super::*;
@@ -303,9 +303,10 @@ async fn a_proxy_that_does_not_connect_is_named_with_its_answer_and_a_remedy() {
         &format!("{refused}connection not allowed"),
     )
     .await;
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let port = listener.local_addr().unwrap().port();
-    drop(listener);
+    // A port that is bound and not listened to refuses connections, and no other process can take it.
+    let closed = TcpSocket::new_v4().unwrap();
+    closed.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let port = closed.local_addr().unwrap().port();
     for scheme in ["http", "socks5"] {
         let error = get_through(&format!("{scheme}://127.0.0.1:{port}"), None)
             .await
