@@ -13,8 +13,9 @@ use kube::ResourceExt;
 use kube::api::ListParams;
 use kube::core::ObjectMeta;
 
+use super::handlers::Finalizer;
+use super::primary::add_jitter;
 use super::worker::Worker;
-use super::{Finalizer, add_jitter};
 use crate::action::Action;
 use crate::cache::{CacheEvent, Change};
 use crate::error::Error;

@@ -1,23 +1,32 @@
 //! The worker loop: takes keys from the queue, reconciles each, and requeues it according to the outcome.
 
-use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Debug;
 use std::hash::BuildHasher;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use futures::FutureExt;
+use kube::ResourceExt;
 use kube::api::{Patch, PatchParams};
 use serde::Serialize;
 use serde_json::json;
 use tokio::time::Instant;
 use tracing::Instrument;
 
-use super::*;
-use crate::cache::{UndecodableEntry, dynamic_to_json};
-use crate::ctx::to_test_conflict;
+use super::handlers::{Finalizer, Handlers};
+use super::unselected::Departures;
+use crate::action::Action;
+use crate::cache::{Cache, UndecodableEntry, dynamic_to_json};
+use crate::ctx::{Ctx, to_test_conflict};
+use crate::error::Error;
+use crate::leader_election::Fence;
 use crate::metrics::{ControllerMetrics, ReconcileResult};
+use crate::object::{Key, Watchable};
+use crate::queue::Workqueue;
 use crate::text::{join_lines, panic_message};
 use crate::traces::{self, Trace};
 
@@ -424,11 +433,17 @@ mod tests {
     use std::sync::atomic::AtomicUsize;
 
     use k8s_openapi::api::core::v1::ConfigMap;
+    use kube::Client;
     use kube::core::Status;
     use kube::core::response::{StatusCause, StatusDetails};
 
     use super::*;
+    use crate::cache::Selection;
+    use crate::controller::box_reconcile;
     use crate::logging::LogBuffer;
+    use crate::metrics::Metrics;
+    use crate::object::Kind;
+    use crate::queue::{LOW, NORMAL};
 
     /// Creates a worker that counts its reconciles.
     fn new_worker(fence: Option<Fence>) -> Arc<Worker<ConfigMap, AtomicUsize>> {

@@ -2,13 +2,18 @@ use std::sync::{Arc, Mutex};
 
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::client::Body;
+use kube::core::admission::AdmissionResponse;
 use tokio::net::TcpSocket;
 use tower::util::MapRequestLayer;
 
 use super::*;
 use crate::action::Action;
+use crate::controller::Controller;
 use crate::ctx::Ctx;
+use crate::error::BoxError;
 use crate::logging::LogBuffer;
+use crate::webhook::AdmissionRequest;
 
 async fn reconcile(_: Arc<ConfigMap>, _: Ctx<()>) -> Result<Action, Error> {
     Ok(Action::await_change())

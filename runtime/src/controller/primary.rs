@@ -1,0 +1,66 @@
+//! The events of a controller's own kind, and its resync.
+
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use super::watch::{passes_filter, priority_of};
+use super::worker::Worker;
+use crate::cache::{CacheEvent, Change};
+use crate::deadline::scale;
+use crate::object::{Key, Watchable};
+use crate::predicate::Predicate;
+use crate::queue::{LOW, NORMAL};
+use crate::random::random_share;
+
+impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
+    /// Enqueues objects of the controller's own kind when they change, and records deleted ones for `on_deleted`.
+    pub(super) fn watch_primary(&self, filter: Option<Predicate<K>>) {
+        let (queue, deleted) = (Arc::clone(&self.queue), Arc::clone(&self.deleted));
+        let departures = Arc::clone(&self.departures);
+        let records_deletions = self.handlers.on_deleted.is_some();
+        self.cache.subscribe(Box::new(move |event| {
+            // Whatever the predicate says: it is about reconciles.
+            let may_have_left = departures.note(event);
+            let (key, priority, is_deleted) = match event {
+                CacheEvent::Change(change) if !may_have_left && !passes_filter(filter.as_ref(), change) => {
+                    return;
+                }
+                CacheEvent::Change(Change::Applied { new, initial, .. }) => {
+                    (Key::of(&**new), priority_of(*initial), false)
+                }
+                CacheEvent::Change(Change::Deleted(old)) => (Key::of(&**old), NORMAL, true),
+                CacheEvent::Undecodable { new, initial, .. } => {
+                    (Key::of_meta(new.object.metadata()), priority_of(*initial), false)
+                }
+                CacheEvent::UndecodableDeleted(old) => (Key::of_meta(old.object.metadata()), NORMAL, true),
+            };
+            if records_deletions {
+                let mut deleted = deleted.lock().unwrap_or_else(PoisonError::into_inner);
+                if is_deleted {
+                    deleted.insert(key.clone());
+                } else {
+                    deleted.remove(&key);
+                }
+            }
+            queue.add(key, priority);
+        }));
+    }
+
+    /// Enqueues every object at low priority after each period.
+    pub(super) async fn resync(self: Arc<Self>, period: Duration) {
+        loop {
+            tokio::select! {
+                () = tokio::time::sleep(add_jitter(period)) => {}
+                () = self.queue.closed() => return,
+            }
+            for key in self.cache.keys() {
+                self.queue.add(key, LOW);
+            }
+        }
+    }
+}
+
+/// Returns the period plus a random part of up to a tenth of it.
+pub(super) fn add_jitter(period: Duration) -> Duration {
+    scale(period, 1.0 + random_share() / 10.0)
+}
