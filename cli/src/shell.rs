@@ -46,8 +46,8 @@ pub enum Verbosity {
 }
 
 impl Shell {
-    /// Creates a shell with standard output and standard error. Uses color only on a terminal, unless a variable of the
-    /// environment says otherwise: see [`wants_color`].
+    /// Creates a shell with standard output and standard error. Uses color only on a terminal, unless `CLICOLOR_FORCE`,
+    /// `CLICOLOR` or `NO_COLOR` says otherwise.
     pub fn standard() -> Shell {
         // CI systems set this, and some provide a terminal although nobody can answer.
         let in_pipeline = std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false");

@@ -1,6 +1,6 @@
 //! Commands and flags of kubebuilder, controller-gen and operator-sdk that people paste, and what to use in their place.
 //!
-//! [`table`] is also the source of the tables in docs/from-kubebuilder.md; a test compares them. [`advice`] replaces the tip of
+//! The `table` is also the source of the tables in docs/from-kubebuilder.md; a test compares them. `advice` replaces the tip of
 //! a command line that cannot be parsed.
 
 mod advice;
