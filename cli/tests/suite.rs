@@ -11,6 +11,7 @@ mod support;
 
 mod adopt;
 mod adopted;
+mod agents;
 mod bad_input;
 mod bundle;
 mod bundle_base;

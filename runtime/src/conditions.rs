@@ -10,9 +10,13 @@
 //! conditions::set(&mut list, conditions::new("Available", Status::True, "AllReplicasReady").message("3 of 3 are ready"));
 //! assert!(conditions::is_true(&list, "Available"));
 //! ```
+//!
+//! [`set_health`] reports the health of an object to tools that know nothing of its kind.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::Resource;
+
+use crate::Error;
 
 pub use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
@@ -103,6 +107,78 @@ pub fn set(conditions: &mut Vec<Condition>, condition: impl Into<Condition>) -> 
     changed
 }
 
+/// The health of an object, as its controller knows it; see [`set_health`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Health {
+    /// The cluster is in the desired state of the object.
+    Ready,
+    /// The controller works on the object, waits for others, or retries after an error.
+    InProgress,
+    /// Retries do not help: the object, or something that it refers to, must be changed.
+    Failed,
+}
+
+impl Health {
+    /// Returns the health of an object whose reconcile has failed with this error: `Failed` if the error is
+    /// [terminal](Error::terminal), or if the API server refuses an object as malformed or invalid (400 or 422); otherwise
+    /// `InProgress`, because the controller retries.
+    pub fn of_error(error: &Error) -> Self {
+        if error.is_terminal() || error.is_refused() {
+            Self::Failed
+        } else {
+            Self::InProgress
+        }
+    }
+}
+
+/// Sets the condition `Ready`, and beside it `Stalled` if the object has failed. Returns `true` if the list changed.
+///
+/// These are the conditions of [kstatus], by which Flux, kpt and other tools judge objects of any kind; the Lua scripts
+/// that rbuilder scaffolds make Argo CD judge by them as well:
+///
+/// | health | `Ready` | `Stalled` | kstatus | Argo CD |
+/// |---|---|---|---|---|
+/// | [`Ready`](Health::Ready) | `True` | absent | `Current` | `Healthy` |
+/// | [`InProgress`](Health::InProgress) | `False` | absent | `InProgress` | `Progressing` |
+/// | [`Failed`](Health::Failed) | `False` | `True` | `Failed` | `Degraded` |
+///
+/// Both have the reason, the message and the generation of `object`. A tool cannot tell that conditions are about an
+/// earlier spec, or that there are none yet, unless the kind has `status.observedGeneration`: set it as well, and let it be
+/// -1 by default.
+///
+/// ```
+/// use k8s_openapi::api::core::v1::ConfigMap;
+/// use rbuilder::conditions::{self, Health};
+///
+/// let (object, mut list) = (ConfigMap::default(), Vec::new());
+/// conditions::set_health(&mut list, &object, Health::Failed, "InvalidSchedule", "the schedule has 4 fields");
+/// assert!(conditions::is_false(&list, "Ready") && conditions::is_true(&list, "Stalled"));
+/// conditions::set_health(&mut list, &object, Health::Ready, "Scheduled", "");
+/// assert!(conditions::is_true(&list, "Ready") && conditions::find(&list, "Stalled").is_none());
+/// ```
+///
+/// [kstatus]: https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md
+pub fn set_health(
+    conditions: &mut Vec<Condition>,
+    object: &impl Resource,
+    health: Health,
+    reason: impl Into<String>,
+    message: impl Into<String>,
+) -> bool {
+    let ready = new("Ready", health == Health::Ready, reason)
+        .message(message)
+        .observed(object);
+    let stalled = match health {
+        Health::Failed => {
+            let Condition { reason, message, .. } = ready.0.clone();
+            let stalled = new("Stalled", true, reason).message(message);
+            set(conditions, stalled.observed(object))
+        }
+        Health::Ready | Health::InProgress => remove(conditions, "Stalled"),
+    };
+    set(conditions, ready) || stalled
+}
+
 /// Removes the condition of this type. Returns `true` if there was one.
 pub fn remove(conditions: &mut Vec<Condition>, type_: &str) -> bool {
     let before = conditions.len();
@@ -183,6 +259,59 @@ mod tests {
         assert!(is_false(&conditions, "Degraded"));
         assert!(remove(&mut conditions, "Degraded") && !remove(&mut conditions, "Degraded"));
         assert_eq!(find(&conditions, "Degraded"), None);
+    }
+
+    #[test]
+    fn health_is_ready_and_stalled() {
+        let mut object = ConfigMap::default();
+        object.metadata.generation = Some(7);
+        let mut conditions = vec![Condition::from(new("Available", true, "Up"))];
+        let mut check = |health, expected: &[(&str, &str)]| {
+            let changed = set_health(&mut conditions, &object, health, "Reason", "message");
+            let of_health = &conditions[1..];
+            let found: Vec<_> = of_health.iter().map(|it| (&*it.type_, &*it.status)).collect();
+            let mut expected = expected.to_vec();
+            expected.sort_unstable();
+            assert_eq!(sorted(found), expected, "{health:?}");
+            for condition in of_health {
+                let text = (condition.reason.as_str(), condition.message.as_str());
+                assert_eq!(
+                    (text, condition.observed_generation),
+                    (("Reason", "message"), Some(7))
+                );
+            }
+            changed
+        };
+        assert!(check(Health::InProgress, &[("Ready", "False")]));
+        assert!(check(Health::Failed, &[("Ready", "False"), ("Stalled", "True")]));
+        assert!(!check(Health::Failed, &[("Ready", "False"), ("Stalled", "True")]));
+        // The condition `Ready` is the same, and `Stalled` is not.
+        assert!(check(Health::InProgress, &[("Ready", "False")]));
+        assert!(check(Health::Ready, &[("Ready", "True")]));
+    }
+
+    fn sorted<T: Ord>(mut items: Vec<T>) -> Vec<T> {
+        items.sort_unstable();
+        items
+    }
+
+    #[test]
+    fn an_error_that_a_retry_may_fix_is_progress() {
+        let answered = |code: u16| {
+            let status = kube::core::Status::failure("no", "No").with_code(code);
+            Error::new(kube::Error::Api(status.boxed()))
+        };
+        for (error, expected) in [
+            (answered(400), Health::Failed),
+            (answered(422), Health::Failed),
+            (answered(403), Health::InProgress),
+            (answered(409), Health::InProgress),
+            (answered(503), Health::InProgress),
+            (Error::new("the database does not answer"), Health::InProgress),
+            (Error::terminal("the schedule has 4 fields"), Health::Failed),
+        ] {
+            assert_eq!(Health::of_error(&error), expected, "{error}");
+        }
     }
 
     #[test]

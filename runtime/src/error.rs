@@ -79,6 +79,13 @@ impl Error {
             .any(|status| field_conflicts_of(status).next().is_some())
     }
 
+    /// Returns `true` if one of the causes is that the API server refused a request as malformed or invalid (400 or 422).
+    pub(crate) fn is_refused(&self) -> bool {
+        self.causes().any(|cause| {
+            matches!(cause.downcast_ref(), Some(kube::Error::Api(status)) if [400, 422].contains(&status.code))
+        })
+    }
+
     fn conflicts(&self) -> impl Iterator<Item = &Status> {
         let statuses = self.causes().filter_map(|cause| {
             let conflict = cause.downcast_ref::<FieldManagerConflict>();

@@ -151,6 +151,7 @@ macro_rules! templates {
 
 templates! {
     CreateApi Resource Owned "api/admin_role.yaml.tera" => "config/rbac/{{ api.role_prefix | replace(from=\"-\", to=\"_\") }}_admin_role.yaml",
+    CreateApi Resource Owned "api/argocd_health.yaml.tera" => "config/argocd/{{ api.role_prefix | replace(from=\"-\", to=\"_\") }}_health.yaml",
     CreateApi BareController Owned "api/bare_controller.rs.tera" => "src/{{ api.controller_path | replace(from=\"::\", to=\"/\") }}.rs",
     CreateApi ClusterWideController Shared "api/cluster_role_binding.yaml.tera" => "config/rbac/cluster_role_binding.yaml",
     CreateApi PlainController Owned "api/controller.rs.tera" => "src/{{ api.controller_path | replace(from=\"::\", to=\"/\") }}.rs",
@@ -168,6 +169,7 @@ templates! {
     CreateApi ImageTypes Owned "image/sample.yaml.tera" => "{{ api.sample_file }}",
     CreateApi ImageTest Owned "image/test.rs.tera" => "tests/{{ api.test_module }}.rs",
     CreateApi ImageTypes Owned "image/types.rs.tera" => "src/{{ api.api_path | replace(from=\"::\", to=\"/\") }}/{{ api.module }}.rs",
+    Init Always Kept "init/AGENTS.md.tera" => "AGENTS.md",
     Init NewPackage Owned "init/Cargo.toml.tera" => "Cargo.toml",
     Init Always Owned "init/Dockerfile.tera" => "Dockerfile",
     Init Always Owned "init/Makefile.tera" => "Makefile",

@@ -12,6 +12,7 @@
 //! | compare a CRD's types with its manifest | [`assert_crd_matches`], [`assert_generated_crd_matches`] |
 //! | read the sample of a kind | [`sample`] |
 //! | wait until a controller has seen an object | [`until_observed`] |
+//! | judge the health of an object as Flux does | [`kstatus()`] |
 //! | call the functions of a webhook | [`admission_request`] |
 //! | try objects that fit a schema | [`RandomObjects`] |
 
@@ -24,6 +25,7 @@ pub mod envtest;
 mod eventually;
 #[cfg(feature = "fake")]
 pub mod fake;
+mod kstatus;
 #[cfg(any(feature = "envtest", feature = "fake"))]
 mod manifests;
 mod objects;
@@ -35,6 +37,7 @@ mod values;
 pub use admission::admission_request;
 pub use crd::{assert_crd_matches, crd_differences};
 pub use eventually::{Outcome, eventually, eventually_eq};
+pub use kstatus::{Kstatus, kstatus};
 pub use objects::{Counterexample, RandomObjects};
 pub use observed::until_observed;
 pub use project::{assert_generated_crd_matches, sample};

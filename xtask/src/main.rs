@@ -23,6 +23,7 @@ mod examples;
 mod formats;
 mod former;
 mod grafana;
+mod health;
 mod helm;
 mod image;
 mod imported;
@@ -91,6 +92,8 @@ enum Task {
     Formats(formats::Args),
     /// Check the rules and dashboards of a scaffold by promtool and Grafana's types (needs Go and Node.js)
     Grafana(grafana::Args),
+    /// Record how GitOps tools judge the health of objects (needs Go)
+    Health(health::Args),
     /// Compare the charts of scaffolds with what kustomize renders, and install, upgrade and uninstall one by Helm (needs Go)
     Helm(helm::Args),
     /// Build the image of a scaffold with Buildah, and run its manager (needs Linux and root)
@@ -150,6 +153,7 @@ fn run(task: &Task) -> anyhow::Result<()> {
         Task::Examples(args) => examples::update_projects(args),
         Task::Formats(args) => formats::record_verdicts(args),
         Task::Grafana(args) => grafana::check_dashboards(args),
+        Task::Health(args) => health::record_verdicts(args),
         Task::Helm(args) => helm::check_charts(args),
         Task::Image(args) => image::check_image(args),
         Task::Makefile => makefile::check_makefile(),

@@ -5,7 +5,9 @@
 use kube::{Api, Client, ResourceExt, api::PostParams};
 use rbuilder::envtest::Environment;
 use rbuilder::fake::ApiServer;
-use rbuilder::testing::{assert_generated_crd_matches, run, sample, until_observed};
+use rbuilder::testing::{
+    Kstatus, assert_generated_crd_matches, kstatus, run, sample, until_observed,
+};
 use rbuilder::{Manager, ManagerArgs};
 
 use cronjob_operator::api::v1::CronJob;
@@ -44,7 +46,9 @@ async fn reconcile_sample(client: Client, namespace: &str) {
         .create(&PostParams::default(), &sample)
         .await
         .unwrap();
-    until_observed(&objects, &sample.name_any()).await;
+    let reconciled = until_observed(&objects, &sample.name_any()).await;
+    // Tools that deploy the sample, such as Flux, take it for ready, or wait for that.
+    assert_ne!(kstatus(&reconciled), Kstatus::Failed);
 
     // Check the resources that the controller has created here.
 

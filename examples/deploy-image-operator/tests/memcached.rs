@@ -9,7 +9,10 @@ use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt};
 use rbuilder::envtest::Environment;
 use rbuilder::fake::ApiServer;
-use rbuilder::testing::{assert_generated_crd_matches, eventually, run, sample, until_observed};
+use rbuilder::testing::{
+    Kstatus, assert_generated_crd_matches, eventually, eventually_eq, kstatus, run, sample,
+    until_observed,
+};
 use rbuilder::{Manager, ManagerArgs, conditions};
 use serde_json::json;
 
@@ -55,8 +58,9 @@ async fn reconcile_sample(client: Client, namespace: &str) {
         .create(&PostParams::default(), &sample)
         .await
         .unwrap();
-    until_observed(&objects, &name).await;
+    let reconciled = until_observed(&objects, &name).await;
     assert!(!is_available(&objects, &name).await);
+    assert_eq!(kstatus(&reconciled), Kstatus::InProgress);
 
     let deployment = deployments.get(&name).await.unwrap();
     let spec = deployment.spec.unwrap();
@@ -64,18 +68,34 @@ async fn reconcile_sample(client: Client, namespace: &str) {
     let container = &spec.template.spec.unwrap().containers[0];
     assert_eq!(container.image.as_deref(), Some(IMAGE));
 
-    // No Deployment controller runs here, so the test reports ready replicas instead.
+    // No Deployment controller runs here, so the test reports a rollout that takes too long, and its end.
     let status = json!({ "status": {
         "observedGeneration": deployment.metadata.generation,
-        "replicas": sample.spec.size,
-        "readyReplicas": sample.spec.size,
+        "conditions": [{
+            "type": "Progressing",
+            "status": "False",
+            "reason": "ProgressDeadlineExceeded",
+        }],
     }});
     let params = PatchParams::default();
     deployments
         .patch_status(&name, &params, &Patch::Merge(status))
         .await
         .unwrap();
-    eventually(LIMIT, async || is_available(&objects, &name).await).await;
+    let judge = async || kstatus(&objects.get(&name).await.unwrap());
+    eventually_eq(LIMIT, Kstatus::Failed, judge).await;
+    let status = json!({ "status": {
+        "replicas": sample.spec.size,
+        "updatedReplicas": sample.spec.size,
+        "readyReplicas": sample.spec.size,
+        "conditions": null,
+    }});
+    deployments
+        .patch_status(&name, &params, &Patch::Merge(status))
+        .await
+        .unwrap();
+    eventually_eq(LIMIT, Kstatus::Current, judge).await;
+    assert!(is_available(&objects, &name).await);
 
     // Changes by others are reverted.
     let scaled = json!({ "spec": { "replicas": sample.spec.size + 1 } });

@@ -6,7 +6,9 @@ use k8s_openapi::api::apps::v1::Deployment;
 use kube::{Api, Client, ResourceExt, api::PostParams};
 use rbuilder::envtest::Environment;
 use rbuilder::fake::ApiServer;
-use rbuilder::testing::{assert_generated_crd_matches, run, sample, until_observed};
+use rbuilder::testing::{
+    Kstatus, assert_generated_crd_matches, kstatus, run, sample, until_observed,
+};
 use rbuilder::{Manager, ManagerArgs};
 
 use memcached_operator::api::v1alpha1::Memcached;
@@ -45,7 +47,9 @@ async fn reconcile_sample(client: Client, namespace: &str) {
         .create(&PostParams::default(), &sample)
         .await
         .unwrap();
-    until_observed(&objects, &sample.name_any()).await;
+    let reconciled = until_observed(&objects, &sample.name_any()).await;
+    // Tools that deploy the sample, such as Flux, take it for ready, or wait for that.
+    assert_ne!(kstatus(&reconciled), Kstatus::Failed);
 
     let deployments: Api<Deployment> = Api::namespaced(client, namespace);
     let deployment = deployments.get(&sample.name_any()).await.unwrap();

@@ -10,6 +10,7 @@
 //! | Every drift is repaired | `every_drift_is_repaired` |
 //! | A deleted Deployment comes back | `a_deleted_deployment_comes_back` |
 //! | Available is True once all replicas are ready, and no longer | `available_means_that_all_replicas_are_ready` |
+//! | Tools that know no Memcached judge it by its status | `the_object_is_judged_by_its_status` |
 //! | A Deployment of somebody else stays as it is | `a_foreign_deployment_is_left_alone` |
 //! | A deleted Memcached is not reconciled | `a_deleted_memcached_is_not_reconciled` |
 
@@ -22,7 +23,7 @@ use kube::{Api, Error, Resource, ResourceExt};
 use memcached_operator::api::v1alpha1::{Memcached, MemcachedSpec};
 use memcached_operator::controller;
 use rbuilder::envtest::{Environment, eventually};
-use rbuilder::testing::{self, Running};
+use rbuilder::testing::{self, Kstatus, Running, eventually_eq, kstatus};
 use rbuilder::{Manager, ManagerArgs, conditions};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -242,6 +243,33 @@ async fn available_means_that_all_replicas_are_ready(env: Environment) {
     fixture
         .await_available("ready", "False", "2 of 3 replicas are ready")
         .await;
+    fixture.operator.stop().await;
+}
+
+#[rbuilder::envtest::test]
+async fn the_object_is_judged_by_its_status(env: Environment) {
+    let client = env.client();
+    let fixture = Fixture::start(env).await;
+    let judge = async || kstatus(&fixture.memcacheds.get("judged").await.unwrap());
+
+    // The operator does not watch this namespace.
+    let unwatched: Api<Memcached> = Api::namespaced(client, "default");
+    let memcached = Memcached::new("judged", MemcachedSpec { size: 1 });
+    let params = PostParams::default();
+    unwatched.create(&params, &memcached).await.unwrap();
+    let created = unwatched.get("judged").await.unwrap();
+    assert_eq!(kstatus(&created), Kstatus::InProgress);
+
+    fixture.create("judged", 1).await.unwrap();
+    fixture
+        .await_available("judged", "False", "0 of 1 replicas are ready")
+        .await;
+    assert_eq!(judge().await, Kstatus::InProgress);
+    fixture.report_ready("judged", 1).await;
+    eventually_eq(LONG, Kstatus::Current, judge).await;
+
+    patch(&fixture.memcacheds, "judged", json!({"spec": {"size": 2}})).await;
+    assert_eq!(judge().await, Kstatus::InProgress);
     fixture.operator.stop().await;
 }
 

@@ -5,6 +5,7 @@
 //! | run a manager beside a test | [`run`] |
 //! | read the sample of a kind in `config/samples/` | [`sample`] |
 //! | wait until a controller has seen an object | [`until_observed`] |
+//! | judge the health of an object as Flux does | [`kstatus()`] |
 //! | wait for a condition | [`eventually`], [`eventually_eq`] |
 //! | compare a kind's compiled CRD with the manifest that `rbuilder manifests` wrote | [`assert_generated_crd_matches`] |
 //! | call the functions of a webhook | [`admission_request`] |
@@ -20,8 +21,9 @@ mod round_trip;
 mod running;
 
 pub use rbuilder_testing::{
-    Counterexample, Outcome, RandomObjects, admission_request, assert_crd_matches,
-    assert_generated_crd_matches, crd_differences, eventually, eventually_eq, sample, until_observed,
+    Counterexample, Kstatus, Outcome, RandomObjects, admission_request, assert_crd_matches,
+    assert_generated_crd_matches, crd_differences, eventually, eventually_eq, kstatus, sample,
+    until_observed,
 };
 pub use round_trip::{RoundTrip, assert_round_trip};
 pub use running::{Running, run};

@@ -120,6 +120,7 @@ const STEPS: &[Step] = &[
     step("patterns", "patterns are judged as Go judges them", Go, Lines(&["xtask patterns --check"])),
     step("oracle", "controller-gen makes what is recorded", Go, Lines(&["xtask oracle --check"])),
     step("formats", "the API server accepts the strings that are recorded", Go, Lines(&["xtask formats --check"])),
+    step("health", "GitOps tools judge the health of objects as recorded", Go, Lines(&["xtask health --check"])),
     step("cel", "the API server judges CEL rules as recorded", Go, Lines(&["xtask cel --check"])),
     step("catalogue", "the catalogue is what Kubernetes publishes", Go, Lines(&["xtask catalogue --check"])),
     step("helm-program", "Helm is there", Go, Lines(&["xtask helm --build"])),

@@ -124,8 +124,13 @@ impl CopiedParts {
     }
 }
 
-/// Marks existing files as kept, and returns the files to write. Kept are the roles, which all versions share, and the
-/// files of a version that PROJECT already has.
+/// Returns whether all versions of a kind share a scaffolded file: its roles, and its script for Argo CD.
+pub(in crate::commands) fn is_shared_by_versions(path: &str) -> bool {
+    path.starts_with("config/rbac/") || path.starts_with("config/argocd/")
+}
+
+/// Marks existing files as kept, and returns the files to write. Kept are the roles and the script for Argo CD, which all
+/// versions share, and the files of a version that PROJECT already has.
 pub(super) fn keep_existing_files(
     plan: &mut Plan,
     tree: &Tree,
@@ -137,7 +142,7 @@ pub(super) fn keep_existing_files(
     let own = [types_path(api), api.sample_file.clone(), test];
     let mut wanted = Vec::new();
     for file in files {
-        let is_kept = file.path.starts_with("config/rbac/") || (known && own.contains(&file.path));
+        let is_kept = is_shared_by_versions(&file.path) || (known && own.contains(&file.path));
         if is_kept && tree.read(&file.path)?.is_some() {
             plan.keep(&file.path);
         } else {

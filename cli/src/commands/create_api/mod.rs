@@ -16,7 +16,7 @@ use rbuilder_templates::{ApiContext, Rendered};
 pub use self::imported::plan_create_api_from_crd;
 pub(crate) use self::imported::{import_crd, plan_create_imported};
 
-pub(super) use self::further::types_path;
+pub(super) use self::further::{is_shared_by_versions, types_path};
 
 use self::further::CopiedParts;
 use self::request::Request;

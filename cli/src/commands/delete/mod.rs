@@ -14,7 +14,7 @@ use anyhow::{Result, anyhow, bail};
 use rbuilder_templates::{ApiContext, Archive, OnExists, Rendered};
 
 pub use self::webhooks::plan_delete_webhook;
-use super::create_api::{BINDING, reexported_names};
+use super::create_api::{BINDING, is_shared_by_versions, reexported_names};
 use super::edits::{find_types, shown_version, unlisted};
 use super::places::ApiPlaces;
 use super::scaffold_merge::Written;
@@ -260,7 +260,7 @@ impl<'a> Removal<'a> {
         self.remove_modules(&parts)
     }
 
-    /// Removes the types, the sample, the test and, with the last version, the roles.
+    /// Removes the types, the sample, the test and, with the last version, the roles and the script for Argo CD.
     fn remove_types(&mut self) -> Result<()> {
         let resource = self.resource.clone();
         let api = ApiPlaces::of(&self.project, &resource).with_types().context();
@@ -270,12 +270,11 @@ impl<'a> Removal<'a> {
             let Some((folder, name)) = file.path.rsplit_once('/') else {
                 continue;
             };
-            let is_role = folder == "config/rbac";
-            if file.on_exists != OnExists::Owned || (is_role && !is_last) {
+            if file.on_exists != OnExists::Owned || (is_shared_by_versions(&file.path) && !is_last) {
                 continue;
             }
             self.delete(&file.path)?;
-            if is_role || folder == "config/samples" {
+            if ["config/rbac", "config/samples"].contains(&folder) {
                 self.unlist(folder, name)?;
             }
         }

@@ -339,7 +339,7 @@ fn next_steps(tree: &Tree, package: &AdoptedPackage, flags: &InitFlags) -> Strin
         .map(String::as_str)
         .partition(|path| is_there(tree, path));
     kept.extend(
-        ["README.md", "LICENSE"]
+        ["README.md", "AGENTS.md", "LICENSE"]
             .into_iter()
             .filter(|path| is_there(tree, path)),
     );

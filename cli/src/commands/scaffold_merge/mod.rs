@@ -325,10 +325,11 @@ impl<'a> ScaffoldMerge<'a> {
         )))
     }
 
-    /// Returns whether a file is a role that only the command has written, and that is not as PROJECT has the names of its kind:
+    /// Returns whether a file is a role or a script for Argo CD that only the command has written, and that is not as PROJECT has the names of its kind:
     /// they were others when it was scaffolded.
     fn is_role_of_old_names(&self, path: &str, ours: &str, theirs: &str) -> bool {
-        let is_role = path.starts_with("config/") && path.ends_with("_role.yaml");
+        let is_role =
+            path.starts_with("config/") && path.ends_with("_role.yaml") || path.starts_with("config/argocd/");
         self.refreshes_roles && is_role && self.project.recorded(path, ours) && !is_same_text(ours, theirs)
     }
 

@@ -6,14 +6,15 @@ use std::collections::BTreeMap;
 use std::env;
 use std::sync::Arc;
 
-use k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec};
+use k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec, DeploymentStatus};
 use k8s_openapi::api::core::v1::{
     Capabilities, Container, ContainerPort, PodSecurityContext, PodSpec, PodTemplateSpec,
     SeccompProfile, SecurityContext,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use kube::ResourceExt;
-use rbuilder::{Action, Controller, Ctx, Result, conditions, rbac};
+use rbuilder::conditions::{self, Health};
+use rbuilder::{Action, Controller, Ctx, Result, rbac};
 use tracing::info;
 
 use crate::api::v1alpha1::Memcached;
@@ -99,8 +100,14 @@ pub async fn reconcile(object: Arc<Memcached>, ctx: Ctx<State>) -> Result {
             .message(format!("{ready} of {size} replicas are ready")),
         Err(error) => conditions::new("Available", false, "ApplyFailed").message(error.to_string()),
     };
+    let (health, reason, message) = match &applied {
+        Ok(deployment) => rollout(deployment, size),
+        Err(error) => (Health::of_error(error), "ApplyFailed", error.to_string()),
+    };
     let mut status = object.status.clone().unwrap_or_default();
+    status.observed_generation = object.metadata.generation;
     conditions::set(&mut status.conditions, available.observed(&*object));
+    conditions::set_health(&mut status.conditions, &*object, health, reason, message);
     ctx.apply_status(&*object, status).await?;
     applied?;
     Ok(Action::await_change())
@@ -198,13 +205,38 @@ fn selector_labels(name: &str) -> BTreeMap<String, String> {
 
 /// Returns the number of ready replicas, or 0 while the status describes an earlier spec.
 fn ready_replicas(deployment: &Deployment) -> i32 {
-    let generation = deployment.metadata.generation;
-    match &deployment.status {
-        Some(status) if status.observed_generation >= generation => {
-            status.ready_replicas.unwrap_or(0)
-        }
-        _ => 0,
+    observed_status(deployment).map_or(0, |status| status.ready_replicas.unwrap_or(0))
+}
+
+/// Returns the health of an object with its reason and message: it is ready once all replicas run the current spec.
+fn rollout(deployment: &Deployment, size: i32) -> (Health, &'static str, String) {
+    let Some(status) = observed_status(deployment) else {
+        let message = "waiting for the Deployment controller".to_owned();
+        return (Health::InProgress, "RollingOut", message);
+    };
+    let mut conditions = status.conditions.iter().flatten();
+    let late = conditions
+        .find(|condition| condition.type_ == "Progressing" && condition.status == "False");
+    if let Some(late) = late {
+        let message = late.message.clone().unwrap_or_default();
+        return (Health::Failed, "RolloutFailed", message);
     }
+    let updated = status.updated_replicas.unwrap_or(0);
+    let ready = status.ready_replicas.unwrap_or(0);
+    let outdated = status.replicas.unwrap_or(0) - updated;
+    let message = format!("{updated} of {size} replicas are updated, and {ready} are ready");
+    if updated >= size && outdated <= 0 && ready >= size {
+        (Health::Ready, "RolledOut", message)
+    } else {
+        (Health::InProgress, "RollingOut", message)
+    }
+}
+
+/// Returns the status of a Deployment, unless it describes an earlier spec.
+fn observed_status(deployment: &Deployment) -> Option<&DeploymentStatus> {
+    let generation = deployment.metadata.generation;
+    let status = deployment.status.as_ref()?;
+    (status.observed_generation >= generation).then_some(status)
 }
 
 /// Returns the reason of the condition `Available`.

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use k8s_openapi::api::apps::v1::Deployment;
 use kube::ResourceExt;
-use rbuilder::{Action, Controller, Ctx, Result, conditions, rbac};
+use rbuilder::conditions::{self, Health};
+use rbuilder::{Action, Controller, Ctx, Result, rbac};
 use serde_json::json;
 
 use crate::api::v1alpha1::{Memcached, MemcachedStatus};
@@ -72,19 +73,22 @@ fn desired_deployment(memcached: &Memcached) -> Result<Deployment> {
     Ok(serde_json::from_value(deployment)?)
 }
 
-/// Returns the status of a Memcached: it is available once all of its replicas are ready.
+/// Returns the status of a Memcached: it is available and ready once all of its replicas are ready.
 fn observed_status(memcached: &Memcached, deployment: &Deployment) -> MemcachedStatus {
     let (size, ready) = (memcached.spec.size, ready_replicas(deployment));
-    let reason = if ready >= size {
-        "AllReplicasReady"
+    let (health, reason) = if ready >= size {
+        (Health::Ready, "AllReplicasReady")
     } else {
-        "ReplicasNotReady"
+        (Health::InProgress, "ReplicasNotReady")
     };
+    let message = format!("{ready} of {size} replicas are ready");
     let available = conditions::new("Available", ready >= size, reason)
-        .message(format!("{ready} of {size} replicas are ready"))
+        .message(&message)
         .observed(memcached);
     let mut status = memcached.status.clone().unwrap_or_default();
+    status.observed_generation = memcached.metadata.generation;
     conditions::set(&mut status.conditions, available);
+    conditions::set_health(&mut status.conditions, memcached, health, reason, message);
     status
 }
 

@@ -34,8 +34,14 @@ pub struct MemcachedSpec {
 
 /// MemcachedStatus defines the observed state of Memcached.
 #[derive(CrdSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+// No controller has seen a new object: without this, tools take it for one that is up to date.
+#[crd(default = { "observedGeneration": -1 })]
 #[serde(rename_all = "camelCase")]
 pub struct MemcachedStatus {
+    /// observedGeneration is the generation of the Memcached that the status describes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+
     /// conditions represent the current state of the Memcached resource.
     #[kube(list_type = "map", list_map_keys = ["type"])]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
