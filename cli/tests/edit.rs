@@ -163,6 +163,10 @@ fn features_come_and_go() {
         ("metrics", "\n- ../metrics\n"),
         ("network-policy", "\n- ../network-policy\n"),
         ("metrics,prometheus", "\n- ../prometheus\n"),
+        (
+            "metrics,prometheus,metrics-certificate",
+            "\n- ../metrics-certificate\n",
+        ),
         ("webhooks", "\n- ../webhook\n"),
         ("webhooks,cert-manager", "\n- ../webhook\n- ../certmanager\n"),
         (
@@ -272,6 +276,10 @@ fn features_that_make_no_sense_are_refused() {
     let misplaced = project("");
     let text = misplaced.tree()[DEPLOYMENT].replace("components:\n", "components:\n# - ../certmanager\n");
     misplaced.write(DEPLOYMENT, &text);
+    let unordered = project("");
+    let text =
+        unordered.tree()[DEPLOYMENT].replace("components:\n", "components:\n# - ../metrics-certificate\n");
+    unordered.write(DEPLOYMENT, &text);
     let incomplete = project("");
     incomplete.remove("config/prometheus/kustomization.yaml");
     for (folder, flags, expected) in [
@@ -286,6 +294,16 @@ fn features_that_make_no_sense_are_refused() {
             &folder,
             "--enable prometheus --disable metrics",
             "disable both with `--disable prometheus,metrics`",
+        ),
+        (
+            &folder,
+            "--enable metrics-certificate --disable metrics",
+            "disable both with `--disable metrics-certificate,metrics`",
+        ),
+        (
+            &unordered,
+            "--enable metrics-certificate",
+            "move the first line below the second by hand and run the command again:\n  - ../metrics-certificate\n  - ../metrics",
         ),
         (
             &prometheus,

@@ -175,6 +175,65 @@ fn objects_of_the_manager_have_the_names_of_the_original() {
 }
 
 #[test]
+fn a_certificate_of_the_metrics_is_imported_as_a_feature() {
+    let original = original();
+    let path = "config/default/kustomization.yaml";
+    let patch = "- path: cert_metrics_manager_patch.yaml\n  target:\n    kind: Deployment\n";
+    let text = original.tree()[path].clone();
+    let text = match text.contains("\npatches:\n") {
+        true => text.replacen("\npatches:\n", &format!("\npatches:\n{patch}"), 1),
+        false => format!("{text}\npatches:\n{patch}"),
+    };
+    original.write(path, &text);
+    original.write(
+        "config/default/cert_metrics_manager_patch.yaml",
+        "- op: add\n  path: /spec/template/spec/containers/0/args/-\n  value: \
+         --metrics-cert-path=/tmp/k8s-metrics-server/metrics-certs\n- op: add\n  path: \
+         /spec/template/spec/containers/0/volumeMounts/-\n  value: {mountPath: /tmp/k8s-metrics-server/metrics-certs, name: \
+         metrics-certs, readOnly: true}\n- op: add\n  path: /spec/template/spec/volumes/-\n  value: {name: metrics-certs, \
+         secret: {secretName: metrics-server-cert}}\n",
+    );
+    original.write(
+        "config/manager/kustomization.yaml",
+        "resources:\n- manager.yaml\n",
+    );
+    original.write(
+        "config/prometheus/kustomization.yaml",
+        "resources:\n- monitor.yaml\npatches:\n- path: monitor_tls_patch.yaml\n  target:\n    kind: ServiceMonitor\n",
+    );
+    original.write(
+        "config/prometheus/monitor_tls_patch.yaml",
+        "- op: replace\n  path: /spec/endpoints/0/tlsConfig\n  value:\n    insecureSkipVerify: false\n",
+    );
+    let (folder, ran) = import(&original);
+    let ran = ran.ok();
+    for patch in ["cert_metrics_manager_patch", "monitor_tls_patch"] {
+        assert!(!ran.out.contains(patch), "{}", ran.out);
+    }
+    let tree = folder.tree();
+    let deployed = &tree[path];
+    assert!(deployed.contains("\n- ../metrics-certificate\n"), "{deployed}");
+    assert!(
+        deployed.contains("\n- ../metrics-certificate/names\n"),
+        "{deployed}"
+    );
+    // The component has them.
+    assert!(!tree["config/manager/manager.yaml"].contains("metrics-certs"));
+    // The Service has another name in this project.
+    let certificate = &tree["config/metrics-certificate/certificate.yaml"];
+    assert!(
+        certificate.contains("\n  - metrics.system.svc\n"),
+        "{certificate}"
+    );
+    let names = &tree["config/metrics-certificate/names/replacements.yaml"];
+    assert_eq!(
+        names.matches("    kind: Service\n    name: metrics\n").count(),
+        2,
+        "{names}"
+    );
+}
+
+#[test]
 fn labels_that_kustomize_adds_to_selectors_are_left_to_a_person() {
     let original = original();
     let path = "config/default/kustomization.yaml";

@@ -490,6 +490,10 @@ fn feature_objects(feature: &str) -> &'static [(&'static str, &'static str)] {
                 "shop-validating-webhook-configuration",
             ),
         ],
+        "metrics-certificate" => &[
+            ("Certificate", "shop-metrics-certs"),
+            ("Issuer", "shop-metrics-selfsigned-issuer"),
+        ],
         "cert-manager" => &[
             ("Certificate", "shop-serving-cert"),
             ("Issuer", "shop-selfsigned-issuer"),
@@ -506,6 +510,7 @@ fn each_feature_is_rendered_alone_and_with_all_others() {
     let all = [
         "metrics",
         "prometheus",
+        "metrics-certificate",
         "network-policy",
         "webhooks",
         "cert-manager",
@@ -514,6 +519,8 @@ fn each_feature_is_rendered_alone_and_with_all_others() {
         &[][..],
         &["metrics"],
         &["metrics", "prometheus"],
+        &["metrics", "metrics-certificate"],
+        &["metrics", "prometheus", "metrics-certificate"],
         &["network-policy"],
         &["webhooks"],
         &["webhooks", "cert-manager"],
@@ -551,10 +558,71 @@ fn each_feature_is_rendered_alone_and_with_all_others() {
         let container = manager(&objects, "shop-controller-manager");
         let metrics = on.contains(&"metrics").then_some(":8443");
         assert_eq!(variable(container, "METRICS_BIND_ADDRESS"), metrics, "{on:?}");
+        let certificate = on
+            .contains(&"metrics-certificate")
+            .then_some("/tmp/k8s-metrics-server/metrics-certs");
+        assert_eq!(variable(container, "METRICS_CERT_PATH"), certificate, "{on:?}");
         let webhooks = (!on.contains(&"webhooks")).then_some("false");
         assert_eq!(variable(container, "ENABLE_WEBHOOKS"), webhooks, "{on:?}");
         let service = is_managed.then_some("shop-webhook-service");
         assert_eq!(variable(container, "WEBHOOK_CERT_SERVICE"), service, "{on:?}");
+    }
+}
+
+#[test]
+fn metrics_are_verified_under_the_names_of_an_overlay() {
+    let Some(folder) = project() else { return };
+    enable_cert_manager(&folder);
+    folder.run("edit --enable prometheus,metrics-certificate").ok();
+    folder.write(
+        "config/prod/kustomization.yaml",
+        "namespace: other\nnamePrefix: prod-\nresources:\n- ../default\ntransformers:\n- ../webhook/names\n- \
+         ../metrics-certificate/names\n",
+    );
+    for (path, prefix, namespace) in [
+        ("config/default", "shop-", "shop-system"),
+        ("config/prod", "prod-shop-", "other"),
+    ] {
+        let objects = render(&folder, path);
+        let host = format!("{prefix}controller-manager-metrics-service.{namespace}.svc");
+        let certificate = find(&objects, "Certificate", &format!("{prefix}metrics-certs"));
+        let names = serde_json::json!([host, format!("{host}.cluster.local")]);
+        assert_eq!(certificate["spec"]["dnsNames"], names);
+        let issuer = format!("{prefix}metrics-selfsigned-issuer");
+        assert_eq!(certificate["spec"]["issuerRef"]["name"], issuer);
+        find(&objects, "Issuer", &issuer);
+        let secret = &certificate["spec"]["secretName"];
+
+        let monitor = find(
+            &objects,
+            "ServiceMonitor",
+            &format!("{prefix}controller-manager-metrics-monitor"),
+        );
+        let endpoint = &monitor["spec"]["endpoints"][0];
+        let expected = serde_json::json!({
+            "ca": { "secret": { "name": secret, "key": "ca.crt" } },
+            "serverName": host,
+        });
+        assert_eq!(endpoint["tlsConfig"], expected);
+        assert_eq!(endpoint["port"], "https");
+
+        let deployment = find(&objects, "Deployment", &format!("{prefix}controller-manager"));
+        let pod = &deployment["spec"]["template"]["spec"];
+        let volumes = pod["volumes"].as_array().expect("volumes");
+        let mounted = volumes
+            .iter()
+            .find(|volume| volume["secret"]["secretName"] == *secret);
+        let volume = &mounted.expect("the volume of the certificate")["name"];
+        let mounts = pod["containers"][0]["volumeMounts"].as_array().expect("mounts");
+        let mount = mounts
+            .iter()
+            .find(|mount| mount["name"] == *volume)
+            .expect("a mount");
+        let container = manager(&objects, &format!("{prefix}controller-manager"));
+        assert_eq!(
+            variable(container, "METRICS_CERT_PATH"),
+            mount["mountPath"].as_str()
+        );
     }
 }
 

@@ -23,7 +23,7 @@ pub(crate) use self::base::{Base, list_owned};
 pub(crate) use self::catalog::{Catalog, CheckedRelease, add_release, check_csv};
 pub(crate) use self::entry_markers::EntryMarkers;
 use crate::base64;
-use crate::chart::config::{CERTIFICATES, Condition, Config, Object};
+use crate::chart::config::{CERTIFICATES, Condition, Config, METRICS_CERTIFICATE, Object};
 use crate::chart::find_manager;
 use crate::chart::references::References;
 use crate::chart::size::check_bundle;
@@ -134,6 +134,12 @@ pub(crate) fn make_bundle(
         warnings: config.warnings.clone(),
         ..Bundle::default()
     };
+    if config.enabled.contains(METRICS_CERTIFICATE) {
+        bundle.warnings.push((
+            "a bundle cannot have a certificate of cert-manager, so the manager serves metrics with a self-signed one".into(),
+            "to serve another, set METRICS_CERT_PATH, `volumes` and `volumeMounts` in `spec.config` of the Subscription".into(),
+        ));
+    }
     let deployed = resolve_objects(plan, tree, &config, options)?;
     if !deployed
         .objects
@@ -180,13 +186,14 @@ pub(crate) fn make_bundle(
 }
 
 /// Returns the objects of the features that are on. Webhooks are those that cert-manager would serve: certificates are files that the lifecycle
-/// manager mounts.
+/// manager mounts. It creates no objects of cert-manager, so metrics have the manager's own certificate.
 fn resolve_objects(plan: &Plan, tree: &Tree, config: &Config, options: &BundleOptions) -> Result<Deployed> {
     let manager = find_manager(config)?;
     let references = References::new(&options.name, config, manager).plain(&options.name);
     let holds = |condition: &Condition| {
         let is_on = match condition.value {
             CERTIFICATES => true,
+            METRICS_CERTIFICATE => false,
             value => config.enabled.contains(value),
         };
         is_on == condition.is_true

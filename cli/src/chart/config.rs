@@ -58,6 +58,7 @@ pub(super) const METRICS: &str = "metrics.enabled";
 pub(super) const MONITOR: &str = "metrics.serviceMonitor.enabled";
 /// Value of the alerts, which are in the component of the ServiceMonitor.
 pub(super) const RULES: &str = "metrics.prometheusRule.enabled";
+pub(crate) const METRICS_CERTIFICATE: &str = "metrics.certManager.enabled";
 const POLICIES: &str = "networkPolicy.enabled";
 pub(crate) const WEBHOOKS: &str = "webhooks.enabled";
 pub(crate) const CERTIFICATES: &str = "webhooks.certManager.enabled";
@@ -73,6 +74,11 @@ pub(crate) const FEATURES: &[Feature] = &[
         folder: "config/prometheus",
         value: MONITOR,
         conditions: &[on(METRICS), on(MONITOR)],
+    },
+    Feature {
+        folder: "config/metrics-certificate",
+        value: METRICS_CERTIFICATE,
+        conditions: &[on(METRICS), on(METRICS_CERTIFICATE)],
     },
     Feature {
         folder: "config/network-policy",
@@ -102,7 +108,7 @@ pub(crate) const FEATURES: &[Feature] = &[
 /// The component that keeps the manager from serving webhooks.
 const DISABLED: &str = "config/webhook/disabled";
 /// Transformers that only make kustomize follow names, which templates do by themselves.
-const NAMES: &str = "config/webhook/names";
+const NAMES: [&str; 2] = ["config/webhook/names", "config/metrics-certificate/names"];
 
 /// An object of `config/`.
 #[derive(Clone, Debug)]
@@ -343,7 +349,9 @@ impl Reader<'_> {
         };
         for patch in parse_documents(&path, &text)? {
             let is_applied = match Target::of(entry, &patch) {
-                Some(target) if patch.is_object() => self.apply_patch(&target, &patch, conditions),
+                Some(target) if patch.is_object() || is_tls_patch(&patch) => {
+                    self.apply_patch(&target, &patch, conditions)
+                }
                 _ => false,
             };
             if !is_applied {
@@ -385,7 +393,7 @@ impl Reader<'_> {
                     && self
                         .resolve_entries(folder, map, key)
                         .iter()
-                        .all(|entry| entry == NAMES));
+                        .all(|entry| NAMES.contains(&entry.as_str())));
             if !is_known && !is_empty {
                 self.warn(
                     format!("`{key}` in {folder}/kustomization.yaml is not part of the chart"),
@@ -459,8 +467,29 @@ impl Target {
     }
 }
 
+/// Returns the TLS settings that an operation of a JSON patch gives to an endpoint of a ServiceMonitor, by its place.
+pub(crate) fn read_tls_operation(operation: &Value) -> Option<(usize, &Value)> {
+    let path = operation["path"].as_str()?.strip_prefix("/spec/endpoints/")?;
+    let endpoint = path.strip_suffix("/tlsConfig")?.parse().ok()?;
+    let is_set = ["add", "replace"].contains(&operation["op"].as_str()?);
+    is_set.then(|| (endpoint, &operation["value"]))
+}
+
+/// Returns whether all operations of a JSON patch are of the one kind that is followed.
+fn is_tls_patch(patch: &Value) -> bool {
+    let operations = patch.as_array();
+    operations.is_some_and(|all| {
+        all.iter()
+            .all(|operation| read_tls_operation(operation).is_some())
+    })
+}
+
 /// Applies a patch to an object, or adds it to the object under conditions.
 fn apply(object: &mut Object, patch: &Value, conditions: &[Condition]) {
+    if let (Some(operations), []) = (patch.as_array(), conditions) {
+        apply_tls_operations(&mut object.value, operations);
+        return;
+    }
     let is_removal = patch["$patch"] == "delete";
     if conditions.is_empty() {
         if is_removal {
@@ -483,6 +512,15 @@ fn apply(object: &mut Object, patch: &Value, conditions: &[Condition]) {
         return;
     }
     object.patches.push((conditions.to_vec(), patch.clone()));
+}
+
+/// Replaces the TLS settings of the endpoints of a ServiceMonitor.
+pub(crate) fn apply_tls_operations(object: &mut Value, operations: &[Value]) {
+    for (endpoint, settings) in operations.iter().filter_map(read_tls_operation) {
+        if let Some(endpoint) = object["spec"]["endpoints"].get_mut(endpoint) {
+            endpoint["tlsConfig"] = settings.clone();
+        }
+    }
 }
 
 fn list<'a>(map: &'a Map<String, Value>, key: &str) -> &'a [Value] {

@@ -431,7 +431,7 @@ impl<'a> Manager<'a> {
     /// Returns the variable with the name of the Secret that the manager keeps its certificate in: as in all names of a
     /// chart, the release is part of it.
     fn certificate_secret(&self, others: &[Entry]) -> Option<Entry> {
-        let secret = self.references.secrets().next()?;
+        let secret = self.references.webhook_secret()?;
         let is_set = others
             .iter()
             .any(|(_, variable)| variable["name"] == CERTIFICATE_SECRET);

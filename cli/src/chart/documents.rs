@@ -6,7 +6,10 @@ use anyhow::Result;
 use rbuilder_generator::find_kubernetes_kind;
 use serde_json::{Map, Value, json};
 
-use super::config::{CERTIFICATES, Condition, Config, MONITOR, Object, RULES, WEBHOOKS};
+use super::config::{
+    CERTIFICATES, Condition, Config, METRICS_CERTIFICATE, MONITOR, Object, RULES, WEBHOOKS,
+    read_tls_operation,
+};
 use super::deployment::{Manager, fail};
 use super::references::{MANAGED_BY, NAME_LABEL, References};
 use super::template::{Node, Part, print_document};
@@ -20,8 +23,11 @@ const USER_ROLES: &[(&str, &str)] = &[
 ];
 /// Kinds that grant permissions.
 const RBAC: &[&str] = &["Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"];
-/// Value of the issuer that signs the certificate in place of the chart's.
-const ISSUER: &str = "webhooks.certManager.issuerRef";
+/// Values of the issuers that sign certificates in place of the chart's, by the value that turns a certificate on.
+const ISSUERS: &[(&str, &str)] = &[
+    (CERTIFICATES, "webhooks.certManager.issuerRef"),
+    (METRICS_CERTIFICATE, "metrics.certManager.issuerRef"),
+];
 
 /// Returns an expression that is true if all conditions hold; `None` if there are none.
 pub(super) fn condition(references: &References, conditions: &[Condition]) -> Option<String> {
@@ -122,16 +128,15 @@ impl Documents<'_> {
         let value = match object.kind() {
             "CustomResourceDefinition" => "crds.enabled",
             "ServiceAccount" if self.references.is_account(object.name()) => "serviceAccount.create",
-            "Issuer"
-                if object
-                    .conditions
-                    .iter()
-                    .any(|condition| condition.value == CERTIFICATES) =>
-            {
-                return vec![Condition {
-                    value: ISSUER,
-                    is_true: false,
-                }];
+            "Issuer" => {
+                let given = issuer_value(object);
+                return given
+                    .map(|value| Condition {
+                        value,
+                        is_true: false,
+                    })
+                    .into_iter()
+                    .collect();
             }
             "ClusterRole" if self.is_user_role(object) => "rbac.userRoles.create",
             kind if RBAC.contains(&kind) => "rbac.create",
@@ -189,10 +194,10 @@ impl Documents<'_> {
                     Part::Field("spec".into(), crd_spec(references, value))
                 }
                 ("spec", None) if kind == "Certificate" => {
-                    Part::Field("spec".into(), certificate_spec(references, value))
+                    Part::Field("spec".into(), certificate_spec(references, object, value))
                 }
                 ("spec", None) if kind == "ServiceMonitor" => {
-                    Part::Field("spec".into(), monitor_spec(references, value))
+                    Part::Field("spec".into(), monitor_spec(references, object, value))
                 }
                 ("data", None) if kind == "Secret" => Part::Field(key.clone(), Node::Value(value.clone())),
                 ("data" | "stringData", None) if ["ConfigMap", "Secret"].contains(&kind) => {
@@ -406,9 +411,9 @@ fn crd_spec(references: &References, spec: &Value) -> Node {
 }
 
 /// Returns the spec of a certificate, which another issuer may sign.
-fn certificate_spec(references: &References, spec: &Value) -> Node {
+fn certificate_spec(references: &References, object: &Object, spec: &Value) -> Node {
     let mut node = references.replace_field("Certificate", "spec", spec);
-    if let Node::Map(parts) = &mut node {
+    if let (Node::Map(parts), Some(issuer)) = (&mut node, issuer_value(object)) {
         for part in parts {
             if matches!(part, Part::Field(key, _) if key == "issuerRef") {
                 let given = Part::Field(
@@ -416,7 +421,7 @@ fn certificate_spec(references: &References, spec: &Value) -> Node {
                     Node::Map(vec![Part::Lines("toYaml .".into())]),
                 );
                 *part = Part::Either(
-                    format!("with {}", references.value(ISSUER)),
+                    format!("with {}", references.value(issuer)),
                     vec![given],
                     vec![part.clone()],
                 );
@@ -426,18 +431,26 @@ fn certificate_spec(references: &References, spec: &Value) -> Node {
     node
 }
 
+/// Returns the value of the issuer for a certificate of a feature, or of the issuer that it replaces.
+fn issuer_value(object: &Object) -> Option<&'static str> {
+    let values = object.conditions.iter().map(|condition| condition.value);
+    let mut issuers = values.filter_map(|value| ISSUERS.iter().find(|(feature, _)| *feature == value));
+    issuers.next().map(|(_, issuer)| *issuer)
+}
+
 /// Fields of an endpoint that are for metrics over HTTPS only.
 const SECURE: &[&str] = &["authorization", "bearerTokenFile", "tlsConfig"];
 
-/// Returns the spec of a ServiceMonitor, with the interval in its endpoints.
-fn monitor_spec(references: &References, spec: &Value) -> Node {
+/// Returns the spec of a ServiceMonitor, with the interval and the TLS settings of features in its endpoints.
+fn monitor_spec(references: &References, object: &Object, spec: &Value) -> Node {
     let map = spec.as_object().cloned().unwrap_or_default();
     let fields = map.iter().map(|(key, value)| {
         let node = match (key.as_str(), value) {
             ("endpoints", Value::Array(endpoints)) => {
-                let endpoints = endpoints
-                    .iter()
-                    .map(|endpoint| Part::Item(Node::Map(monitor_endpoint(references, endpoint))));
+                let endpoints = endpoints.iter().enumerate();
+                let endpoints = endpoints.map(|(place, endpoint)| {
+                    Part::Item(Node::Map(monitor_endpoint(references, object, place, endpoint)))
+                });
                 Node::List(endpoints.collect())
             }
             _ => references.replace_field("ServiceMonitor", key, value),
@@ -447,17 +460,19 @@ fn monitor_spec(references: &References, spec: &Value) -> Node {
     Node::Map(fields.collect())
 }
 
-fn monitor_endpoint(references: &References, endpoint: &Value) -> Vec<Part> {
+fn monitor_endpoint(references: &References, object: &Object, place: usize, endpoint: &Value) -> Vec<Part> {
     let map = endpoint.as_object().cloned().unwrap_or_default();
-    let (secure, plain): (Vec<_>, Vec<_>) = map
-        .iter()
-        .map(|(key, value)| {
-            let node = references.replace_field("ServiceMonitor", key, value);
-            Part::Field(key.clone(), node)
-        })
-        .partition(|part| matches!(part, Part::Field(key, _) if SECURE.contains(&key.as_str())));
+    let (secure, plain): (Vec<_>, Vec<_>) = map.iter().partition(|(key, _)| SECURE.contains(&key.as_str()));
+    let field = |(key, value): (&String, &Value)| match key.as_str() {
+        "tlsConfig" => tls_settings(references, object, place, value),
+        _ => Part::Field(
+            key.clone(),
+            references.replace_field("ServiceMonitor", key, value),
+        ),
+    };
     // A map begins with a field.
-    let mut parts = plain;
+    let mut parts: Vec<Part> = plain.into_iter().map(field).collect();
+    let secure: Vec<Part> = secure.into_iter().map(field).collect();
     match references.has_secure_metrics() && !parts.is_empty() && !secure.is_empty() {
         true => parts.push(Part::Block(
             format!("if {}", references.value("metrics.secure")),
@@ -471,4 +486,22 @@ fn monitor_endpoint(references: &References, endpoint: &Value) -> Vec<Part> {
         parts.push(Part::Block(format!("with {path}"), vec![value]));
     }
     parts
+}
+
+/// Returns the TLS settings of an endpoint, with those of features under their conditions.
+fn tls_settings(references: &References, object: &Object, endpoint: usize, own: &Value) -> Part {
+    let field = |settings| {
+        let node = references.replace_field("ServiceMonitor", "tlsConfig", settings);
+        Part::Field("tlsConfig".into(), node)
+    };
+    let mut part = field(own);
+    for (conditions, patch) in &object.patches {
+        let operations = patch.as_array().into_iter().flatten();
+        let mut operations = operations.filter_map(read_tls_operation);
+        let settings = operations.find(|(changed, _)| *changed == endpoint);
+        if let (Some((_, settings)), Some(condition)) = (settings, condition(references, conditions)) {
+            part = Part::Either(format!("if {condition}"), vec![field(settings)], vec![part]);
+        }
+    }
+    part
 }

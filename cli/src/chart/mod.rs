@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use self::config::{CERTIFICATES, Config, MONITOR, Object, RULES, WEBHOOKS};
+use self::config::{CERTIFICATES, Config, METRICS_CERTIFICATE, MONITOR, Object, RULES, WEBHOOKS};
 use self::deployment::Manager;
 pub(crate) use self::deployment::find_manager;
 use self::documents::Documents;
@@ -411,6 +411,12 @@ fn settings_after(config: &Config, ports: &Ports) -> Vec<Setting> {
             values::flag(),
             "Create the PrometheusRule with the alerts; needs the CRDs of the Prometheus Operator.",
         ));
+    }
+    if config.has(METRICS_CERTIFICATE) {
+        settings.extend([
+            feature(METRICS_CERTIFICATE, "Let cert-manager issue the certificate of the metrics, and the ServiceMonitor verify it; needs cert-manager."),
+            Setting::new("metrics.certManager.issuerRef", json!({}), values::object(), "Issuer of the certificate, with `kind` and `name`; a self-signed issuer of the chart if empty."),
+        ]);
     }
     if config.has(WEBHOOKS) {
         settings.push(feature(

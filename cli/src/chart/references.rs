@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use rbuilder_generator::MANAGER_NAMESPACE;
 use serde_json::{Map, Value};
 
-use super::config::{Config, Object};
+use super::config::{Config, Object, WEBHOOKS};
 use super::ports::{METRICS_PORT, Ports};
 use super::template::{Node, Part, escape, quote};
 use super::text::{self, Literal};
@@ -37,6 +37,7 @@ const REFERENCES: &[(&str, &str)] = &[
     ("configMap", "ConfigMap"),
     ("configMapRef", "ConfigMap"),
     ("configMapKeyRef", "ConfigMap"),
+    ("secret", "Secret"),
     ("secretRef", "Secret"),
     ("secretKeyRef", "Secret"),
 ];
@@ -67,6 +68,8 @@ pub(crate) struct References {
     style: Style,
     /// Kind and name of each object.
     names: BTreeSet<(String, String)>,
+    /// Name of the Secret with the certificate of the webhooks.
+    webhook_secret: Option<String>,
     /// Name of the project, with which names begin where kustomize does not add it.
     project: String,
     /// Namespaces that stand for that of the release: the placeholder, that of config/default, and its default.
@@ -110,6 +113,10 @@ impl References {
         // Secrets that others create under a name that is in the manifests.
         let secrets = config.objects.iter().flat_map(created_secrets);
         names.extend(secrets.map(|name| ("Secret".to_owned(), name)));
+        let of_webhooks = config.objects.iter().filter(|object| {
+            let mut conditions = object.conditions.iter();
+            conditions.any(|condition| condition.value == WEBHOOKS)
+        });
         let pod = &manager.value["spec"]["template"];
         let account = pod["spec"]["serviceAccountName"].as_str().unwrap_or("default");
         References {
@@ -118,6 +125,7 @@ impl References {
                 root: ".",
             },
             names,
+            webhook_secret: of_webhooks.flat_map(created_secrets).next(),
             project: chart.to_owned(),
             namespaces: [
                 SYSTEM.to_owned(),
@@ -230,6 +238,11 @@ impl References {
     /// Returns whether the set has an object.
     pub(crate) fn has(&self, kind: &str, name: &str) -> bool {
         self.names.contains(&(kind.to_owned(), name.to_owned()))
+    }
+
+    /// Returns the Secret with the certificate of the webhooks.
+    pub(crate) fn webhook_secret(&self) -> Option<&str> {
+        self.webhook_secret.as_deref()
     }
 
     /// Returns the Secrets that are named in manifests and in no manifest.

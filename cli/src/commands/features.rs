@@ -24,9 +24,17 @@ const NO_WEBHOOKS: &str = "../webhook/disabled";
 /// The transformer of the component that serves webhooks.
 const WEBHOOK_NAMES: &str = "../webhook/names";
 
+/// The transformer of the component that certifies the metrics.
+const METRICS_NAMES: &str = "../metrics-certificate/names";
+
 /// Features without which another one does nothing, or breaks the deployment.
 const NEEDS: &[(Feature, Feature, &str)] = &[
     (Feature::Prometheus, Feature::Metrics, "scrapes the metrics"),
+    (
+        Feature::MetricsCertificate,
+        Feature::Metrics,
+        "issues the certificate of their server",
+    ),
     (
         Feature::CertManager,
         Feature::Webhooks,
@@ -39,6 +47,7 @@ fn component(feature: Feature) -> &'static str {
     match feature {
         Feature::Metrics => "../metrics",
         Feature::Prometheus => "../prometheus",
+        Feature::MetricsCertificate => "../metrics-certificate",
         Feature::NetworkPolicy => "../network-policy",
         Feature::CertManager => "../certmanager",
         Feature::Webhooks => WEBHOOKS,
@@ -202,6 +211,10 @@ fn check_component(plan: &Plan, tree: &Tree, folder: &str, feature: Feature) -> 
 fn enable(text: &str, feature: Feature) -> Result<String, Obstacle> {
     match feature {
         Feature::Webhooks => enable_webhooks(text),
+        Feature::MetricsCertificate => {
+            let text = kustomization::enable(text, COMPONENTS, component(feature))?;
+            Ok(kustomization::enable(&text, TRANSFORMERS, METRICS_NAMES)?)
+        }
         _ => Ok(kustomization::enable(text, COMPONENTS, component(feature))?),
     }
 }
@@ -221,6 +234,12 @@ fn disable(text: &str, feature: Feature) -> Result<String, Obstacle> {
     let entry = component(feature);
     let edited = match feature {
         Feature::Webhooks => return disable_webhooks(text),
+        Feature::MetricsCertificate => {
+            let text =
+                kustomization::disable(text, COMPONENTS, entry).map_err(|reason| unlisted(reason, entry))?;
+            return kustomization::remove_transformer(&text, METRICS_NAMES)
+                .map_err(|reason| unlisted(reason, METRICS_NAMES));
+        }
         // No scaffold has this line as a comment.
         Feature::CertManager => kustomization::remove_component(text, entry),
         _ => kustomization::disable(text, COMPONENTS, entry),
@@ -257,24 +276,35 @@ pub(super) fn remove_webhooks(text: &str) -> Result<String, Obstacle> {
     ))
 }
 
-/// Checks that each component is below the one whose objects it changes: kustomize runs them in order.
+/// Components that change the objects of others, which kustomize must have run before.
+const BELOW: &[(Feature, Feature)] = &[
+    (Feature::CertManager, Feature::Webhooks),
+    (Feature::MetricsCertificate, Feature::Metrics),
+    (Feature::MetricsCertificate, Feature::Prometheus),
+];
+
+/// Checks that each component is below those whose objects it changes: kustomize runs them in order.
 fn check_order(text: &str) -> Result<()> {
     let listed = kustomization::entries(text, COMPONENTS);
     let place = |feature| listed.iter().position(|entry| entry == component(feature));
-    let certificates = component(Feature::CertManager);
-    match (place(Feature::CertManager), place(Feature::Webhooks)) {
-        (Some(certmanager), Some(webhooks)) if certmanager < webhooks => Err(anyhow!(
-            Obstacle::new(format!(
-                "`{certificates}` is above `{WEBHOOKS}`, whose objects it changes"
-            ))
-            .with_lines(
-                "move the first line below the second",
-                format!("- {certificates}\n- {WEBHOOKS}")
-            )
-            .in_file(DEPLOYMENT, "")
-        )),
-        _ => Ok(()),
+    for (lower, upper) in BELOW {
+        let (Some(below), Some(above)) = (place(*lower), place(*upper)) else {
+            continue;
+        };
+        if below > above {
+            continue;
+        }
+        let (lower, upper) = (component(*lower), component(*upper));
+        return Err(anyhow!(
+            Obstacle::new(format!("`{lower}` is above `{upper}`, whose objects it changes"))
+                .with_lines(
+                    "move the first line below the second",
+                    format!("- {lower}\n- {upper}")
+                )
+                .in_file(DEPLOYMENT, "")
+        ));
     }
+    Ok(())
 }
 
 /// Warns about the configurations in clusters: what is no longer in the manifests is not deleted there.
@@ -298,6 +328,7 @@ mod tests {
         for feature in [
             Feature::Metrics,
             Feature::Prometheus,
+            Feature::MetricsCertificate,
             Feature::CertManager,
             Feature::Webhooks,
         ] {

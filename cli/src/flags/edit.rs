@@ -78,6 +78,8 @@ pub enum Feature {
     Metrics,
     /// A ServiceMonitor, for the Prometheus Operator
     Prometheus,
+    /// A certificate for metrics from cert-manager, which the ServiceMonitor verifies
+    MetricsCertificate,
     /// NetworkPolicies for the ports of the manager
     NetworkPolicy,
     /// Certificates of webhooks from cert-manager, not from the manager
@@ -92,6 +94,7 @@ impl Feature {
         match self {
             Feature::Metrics => "metrics",
             Feature::Prometheus => "prometheus",
+            Feature::MetricsCertificate => "metrics-certificate",
             Feature::NetworkPolicy => "network-policy",
             Feature::CertManager => "cert-manager",
             Feature::Webhooks => "webhooks",

@@ -22,6 +22,8 @@ const MOST_PATCHES: usize = 400;
 const DEFAULT: &str = "config/default";
 /// Annotations of cert-manager, which the components of the scaffold set.
 const CERTIFICATES: &str = "cert-manager.io/";
+/// The patch by which Prometheus verifies the certificate of the metrics, which a component of the scaffold does.
+const MONITOR_PATCH: &str = "/monitor_tls_patch.yaml";
 
 /// A patch, or something else in a kustomization, that was not followed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -197,7 +199,8 @@ fn read_patches(
 impl Patch {
     fn apply(&self, objects: &mut [&mut Object<'_>], unfollowed: &mut Vec<Unfollowed>) {
         for document in &self.documents {
-            if document["$patch"] == "delete" || is_of_certificates(document) {
+            let is_of_monitor = self.origin.ends_with(MONITOR_PATCH);
+            if document["$patch"] == "delete" || is_of_certificates(document) || is_of_monitor {
                 continue;
             }
             let (kind, name) = match self.target.is_object() {

@@ -40,7 +40,13 @@ const POD: &str = "create webhook --group core --version v1 --kind Pod --default
 pub(crate) const CASES: &[Case] = &[
     Case {
         commands: &[INIT],
-        variants: &[("--disable metrics", "metrics.enabled=false")],
+        variants: &[
+            ("--enable metrics-certificate", "metrics.certManager.enabled=true"),
+            (
+                "--disable metrics-certificate,metrics",
+                "metrics.enabled=false,metrics.certManager.enabled=false",
+            ),
+        ],
     },
     Case {
         commands: &[
@@ -53,6 +59,7 @@ pub(crate) const CASES: &[Case] = &[
         ],
         variants: &[
             ("--enable prometheus", "metrics.serviceMonitor.enabled=true"),
+            ("--enable metrics-certificate", "metrics.certManager.enabled=true"),
             ("--enable network-policy", "networkPolicy.enabled=true"),
             ("--enable cert-manager", "webhooks.certManager.enabled=true"),
         ],
@@ -104,6 +111,10 @@ const DIFFERENCES: &[(Difference, &str)] = &[
     ),
     (
         Difference::Text("shop-webhook-server-cert", "webhook-server-cert"),
+        "two releases do not share a certificate",
+    ),
+    (
+        Difference::Text("shop-metrics-server-cert", "metrics-server-cert"),
         "two releases do not share a certificate",
     ),
     (Difference::Variable("WEBHOOK_CERT_SECRET"), "its Secret"),

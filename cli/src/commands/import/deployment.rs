@@ -188,6 +188,10 @@ fn rename_objects(original: &GoProject, composed: &mut Composed<'_>) {
         for (path, text) in &mut composed.files {
             if is_config(path) && !path.starts_with("config/samples/") {
                 *text = rename_in_manifest(text, kind, before, &after);
+                if kind == "Service" {
+                    // The host names in certificates.
+                    *text = text.replace(&format!("{before}.system.svc"), &format!("{after}.system.svc"));
+                }
             }
         }
         if let Some(text) = composed.files.get_mut(E2E_TEST) {
@@ -375,6 +379,9 @@ pub(super) fn print_indented(value: &Value, indent: usize) -> String {
         .collect()
 }
 
+/// The patch by which kubebuilder's manager serves metrics with a certificate of cert-manager.
+const METRICS_CERTIFICATE_PATCHES: &[&str] = &["cert_metrics_manager_patch.yaml"];
+
 /// Turns on the components that the original has on.
 fn port_components(original: &GoProject, composed: &mut Composed<'_>) -> Result<()> {
     let Some(kustomization) = original.first_document(DEFAULT) else {
@@ -385,13 +392,19 @@ fn port_components(original: &GoProject, composed: &mut Composed<'_>) -> Result<
         let mut entries = listed_paths(kustomization).map(|entry| entry.trim_end_matches('/'));
         entries.any(|entry| names.contains(&entry.rsplit('/').next().unwrap_or(entry)))
     };
+    let patches = |names: &[&str]| {
+        let entries = kustomization["patches"].as_array().into_iter().flatten();
+        let mut files = entries.filter_map(|entry| entry["path"].as_str());
+        files.any(|path| names.contains(&path.rsplit('/').next().unwrap_or(path)))
+    };
     let mut settings = SettingFlags::default();
     for (names, feature) in [
-        (&["prometheus"], Feature::Prometheus),
+        (&["prometheus"][..], Feature::Prometheus),
         (&["network-policy"], Feature::NetworkPolicy),
         (&["certmanager"], Feature::CertManager),
+        (METRICS_CERTIFICATE_PATCHES, Feature::MetricsCertificate),
     ] {
-        if lists(names) && (feature != Feature::CertManager || has_webhooks) {
+        if (lists(names) || patches(names)) && (feature != Feature::CertManager || has_webhooks) {
             settings.enable.push(feature);
         }
     }
