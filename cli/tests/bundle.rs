@@ -183,17 +183,28 @@ fn a_bundle_without_the_certificate_of_the_metrics_says_so() {
     let folder = project();
     folder.run("edit --enable prometheus,metrics-certificate").ok();
     let ran = folder.run(BUNDLE).ok();
-    let warnings: Vec<&str> = ran.err.lines().filter(|line| line.starts_with("warning: ")).collect();
+    let warnings: Vec<&str> = ran
+        .err
+        .lines()
+        .filter(|line| line.starts_with("warning: "))
+        .collect();
     assert_eq!(
         warnings,
-        ["warning: a bundle cannot have a certificate of cert-manager, so the manager serves metrics with a self-signed one"]
+        [
+            "warning: a bundle cannot have a certificate of cert-manager, so the manager serves metrics with a self-signed one"
+        ]
     );
     let tree = folder.tree();
     for (path, text) in tree.iter().filter(|(path, _)| path.starts_with("bundle/")) {
-        assert!(!text.contains("METRICS_CERT_PATH") && !text.contains("metrics-server-cert"), "{path}");
+        assert!(
+            !text.contains("METRICS_CERT_PATH") && !text.contains("metrics-server-cert"),
+            "{path}"
+        );
     }
     let monitors = tree.iter().filter(|(path, text)| {
-        path.starts_with("bundle/") && text.contains("kind: ServiceMonitor") && text.contains("insecureSkipVerify: true")
+        path.starts_with("bundle/")
+            && text.contains("kind: ServiceMonitor")
+            && text.contains("insecureSkipVerify: true")
     });
     assert_eq!(monitors.count(), 1);
 }

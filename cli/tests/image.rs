@@ -2,6 +2,7 @@
 
 use crate::support;
 
+use serde_json::{Value, json};
 use support::Folder;
 
 const MEMCACHED: &str = "create api --group cache --version v1 --kind Memcached";
@@ -40,6 +41,18 @@ fn the_flags_are_in_the_source_and_in_project() {
             "  containerPort: 11211\n",
         ),
         ("config/rbac/role.yaml", "  - deployments\n"),
+        (
+            "src/controller/memcached.rs",
+            "const IMAGE_VARIABLE: &str = \"RELATED_IMAGE_CACHE_MEMCACHED\";",
+        ),
+        (
+            "config/manager/kustomization.yaml",
+            "components:\n- cache_memcached_image\n",
+        ),
+        (
+            "config/manager/cache_memcached_image/kustomization.yaml",
+            "- name: RELATED_IMAGE_CACHE_MEMCACHED\n              value: \"memcached:1.6\"\n",
+        ),
     ] {
         assert!(tree[path].contains(expected), "{path}:\n{}", tree[path]);
     }
@@ -58,6 +71,68 @@ fn the_flags_are_in_the_source_and_in_project() {
     let tree = folder.tree();
     assert!(tree["src/api/v2/memcached.rs"].contains("pub container_port: i32"));
     assert!(!tree["tests/memcached_v2.rs"].contains("IMAGE"));
+}
+
+#[test]
+fn the_image_is_a_value_of_the_chart_and_an_image_of_the_bundle() {
+    let folder = project();
+    folder.run(&format!("{MEMCACHED} {FLAGS}")).ok();
+    folder
+        .run("create api --group cache --version v1 --kind Cup --image cup:2")
+        .ok();
+    let ran = folder.run("helm").ok();
+    assert!(!ran.err.contains("warning"), "{}", ran.err);
+    folder.run("bundle --image registry.example.com/shop:v1").ok();
+    let parse = |path: &str| -> Value { serde_saphyr::from_str(&folder.tree()[path]).expect("YAML") };
+    let values = parse("charts/shop/values.yaml");
+    let csv = parse("bundle/manifests/shop.clusterserviceversion.yaml");
+    for (variable, name, image) in [
+        (
+            "RELATED_IMAGE_CACHE_MEMCACHED",
+            "cache-memcached",
+            "memcached:1.6",
+        ),
+        ("RELATED_IMAGE_CACHE_CUP", "cache-cup", "cup:2"),
+    ] {
+        let entry = json!({ "name": variable, "value": image });
+        let env = values["env"].as_array().expect("variables");
+        assert!(env.contains(&entry), "{env:?}");
+        let entry = json!({ "name": name, "image": image });
+        let images = csv["spec"]["relatedImages"].as_array().expect("images");
+        assert!(images.contains(&entry), "{images:?}");
+    }
+}
+
+#[test]
+fn a_cluster_scoped_kind_runs_its_image_in_the_namespace_of_the_manager() {
+    for init in ["", "--namespaced"] {
+        let folder = Folder::new();
+        folder
+            .run(&format!("init --domain example.com --project-name shop {init}"))
+            .ok();
+        folder
+            .run(&format!("{MEMCACHED} --image memcached --namespaced=false"))
+            .ok();
+        let tree = folder.tree();
+        let crd = &tree["config/crd/bases/cache.example.com_memcacheds.yaml"];
+        assert!(crd.contains("  scope: Cluster\n"), "{crd}");
+        let controller = &tree["src/controller/memcached.rs"];
+        assert!(
+            controller.contains("namespace: Some(namespace.to_owned()),"),
+            "{controller}"
+        );
+        // Objects are in no namespace, whatever the manager is restricted to.
+        let rules = &tree["config/rbac/role.yaml"];
+        let of_cluster = rules
+            .split("---\n")
+            .find(|role| role.contains("kind: ClusterRole\n"));
+        assert!(
+            of_cluster.is_some_and(|role| role.contains("- memcacheds\n")),
+            "{rules}"
+        );
+        let ran = folder.run("update").ok();
+        assert!(ran.out.starts_with("unchanged"), "{}", ran.out);
+    }
 }
 
 #[test]
@@ -82,6 +157,8 @@ fn the_controller_can_be_deleted_and_named_ones_added() {
         .ok();
     let tree = folder.tree();
     assert!(!tree.contains_key("src/controller/memcached.rs"));
+    assert!(!tree.keys().any(|path| path.contains("_image/")));
+    assert!(tree["config/manager/kustomization.yaml"].ends_with("\ncomponents: []\n"));
     assert!(
         !tree["tests/memcached.rs"].contains("controller"),
         "{}",
@@ -117,7 +194,6 @@ fn flags_that_make_no_sense_are_refused() {
     for (flags, expected) in [
         ("--image a --resource=false", "omit `--resource=false`"),
         ("--image a --controller=false", "omit `--resource=false`"),
-        ("--image a --namespaced=false", "omit `--resource=false`"),
         ("--image a{{b}}", "expected an image such as"),
         (
             "--image a --image-container-command a,,b",

@@ -177,6 +177,8 @@ pub struct ApiContext {
 pub struct ImageContext {
     /// `memcached:1.6.26`, which needs no escapes in a literal.
     pub name: String,
+    /// Environment variable of the manager that replaces the image: `RELATED_IMAGE_CACHE_MEMCACHED`.
+    pub variable: String,
     /// Command and arguments, escaped for a literal of Rust. Empty for those of the image.
     pub command: Vec<String>,
     /// Port that a container listens on.

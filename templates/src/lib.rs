@@ -209,6 +209,7 @@ mod tests {
     fn image(flag: bool) -> ImageContext {
         ImageContext {
             name: "registry:5000/app".into(),
+            variable: "RELATED_IMAGE_CACHE_MEMCACHED".into(),
             command: if flag {
                 vec!["app".into(), "-v".into()]
             } else {

@@ -148,6 +148,7 @@ const JOURNEYS: &[Journey] = &[
              --image-container-command memcached,--memory-limit=64,-v --image-container-port 11211 --run-as-user 1001",
             // Called like something in its controller.
             "create api --group cache --version v1 --kind Container --image registry:5000/app@sha256:0123",
+            "create api --group cache --version v1 --kind Pool --image app --namespaced=false",
         ],
         files: &[],
         tested: Tested::EachCommand,

@@ -4,7 +4,7 @@ use rbuilder_templates::ApiContext;
 
 use crate::commands::{foreign_kind, scaffold};
 use crate::edit::rust;
-use crate::project::{Image, Project, Resource, names};
+use crate::project::{Project, Resource, names};
 
 /// Module of the project's end-to-end test in `tests/`, which no test of a kind may have.
 const END_TO_END_TEST: &str = "e2e";
@@ -212,7 +212,11 @@ impl<'a> ApiPlaces<'a> {
                 format!("{singular}-sample")
             },
             kube_arguments: Vec::new(),
-            image: self.resource.image.as_ref().map(Image::context),
+            image: self
+                .resource
+                .image
+                .as_ref()
+                .map(|image| image.context(&self.resource.group, &singular)),
             needs_approval: names::needs_approval(&qualified_group),
             group: group.clone(),
             qualified_group_yaml: scaffold::yaml_value(&qualified_group),

@@ -80,10 +80,11 @@ impl Image {
         }
     }
 
-    /// Returns the template context.
-    pub fn context(&self) -> ImageContext {
+    /// Returns the template context for the kind that runs the image: its group without the domain, and its singular.
+    pub fn context(&self, group: &str, singular: &str) -> ImageContext {
         ImageContext {
             name: self.name.clone(),
+            variable: variable_name(group, singular),
             command: self.command.iter().map(|word| escape(word)).collect(),
             port: self.port.map(NonZeroU16::get),
             run_as_user: self.run_as_user.map(NonZeroU32::get),
@@ -103,6 +104,13 @@ impl Image {
         }
         Value::Object(all)
     }
+}
+
+/// Returns the environment variable that replaces the image of a kind. Kinds of one name may be in several groups.
+fn variable_name(group: &str, singular: &str) -> String {
+    let parts = ["RELATED_IMAGE", group, singular];
+    let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    parts.join("_").replace(['.', '-'], "_").to_uppercase()
 }
 
 /// Escapes a word for a string literal of Rust.
@@ -145,6 +153,20 @@ mod tests {
         assert!(image("a", &["sh", "a\nb"]).check().is_err());
         let quoted = image("a", &["sh", "-c", r#"echo "\""#]);
         assert!(quoted.check().is_ok());
-        assert_eq!(quoted.context().command[2], r#"echo \"\\\""#);
+        assert_eq!(quoted.context("cache", "memcached").command[2], r#"echo \"\\\""#);
+    }
+
+    #[test]
+    fn variables_of_images_are_named_after_their_kinds() {
+        let check = |group: &str, singular: &str, expected: &str| {
+            assert_eq!(variable_name(group, singular), expected);
+        };
+        check("cache", "memcached", "RELATED_IMAGE_CACHE_MEMCACHED");
+        check(
+            "my-team.cache",
+            "memcached",
+            "RELATED_IMAGE_MY_TEAM_CACHE_MEMCACHED",
+        );
+        check("", "memcached", "RELATED_IMAGE_MEMCACHED");
     }
 }

@@ -23,7 +23,8 @@ use self::request::Request;
 use super::adopted::{Parts, check_places};
 use super::edits::{add_modules, check_module_place, edit_file, shown_version};
 use super::{Outcome, execute, foreign_kind, owners, scaffold};
-use crate::edit::{dependency, kustomization, rust};
+use crate::edit::kustomization::{self, COMPONENTS};
+use crate::edit::{dependency, rust};
 use crate::flags::{ApiFlags, Output};
 use crate::plan::Plan;
 use crate::project::{Image, Project, names};
@@ -318,10 +319,9 @@ fn check_image_flags(flags: &ApiFlags) -> Result<()> {
             "`--image` scaffolds a kind of the project with one controller: omit `--controller-name` and `--external-path`"
         );
     }
-    if flags.image.name.is_some() && !(is_whole && flags.namespaced != Some(false)) {
+    if flags.image.name.is_some() && !is_whole {
         bail!(
-            "`--image` scaffolds the types and the controller of a namespaced kind: omit `--resource=false`, \
-             `--controller=false` and `--namespaced=false`"
+            "`--image` scaffolds the types and the controller of a kind: omit `--resource=false` and `--controller=false`"
         );
     }
     Ok(())
@@ -391,6 +391,15 @@ fn add_lines(plan: &mut Plan, tree: &Tree, files: &[Rendered], api: &ApiContext)
             |text| kustomization::add_resource(text, "cluster_role_binding.yaml"),
         )?;
     }
+    if let Some(component) = files.iter().find_map(|file| image_component(&file.path)) {
+        edit_file(
+            plan,
+            tree,
+            MANAGER_LIST,
+            &format!("components:\n- {component}"),
+            |text| kustomization::enable(text, COMPONENTS, component),
+        )?;
+    }
     if api.controller {
         let mut parts: Vec<&str> = api.controller_path.split("::").collect();
         add_modules(plan, tree, &parts)?;
@@ -404,6 +413,15 @@ fn add_lines(plan: &mut Plan, tree: &Tree, files: &[Rendered], api: &ApiContext)
         )?;
     }
     Ok(())
+}
+
+/// The list of what makes up the manager.
+pub(super) const MANAGER_LIST: &str = "config/manager/kustomization.yaml";
+
+/// Returns the name of the component that has the image of a controller, if a file is the kustomization of one.
+pub(super) fn image_component(path: &str) -> Option<&str> {
+    let folder = path.strip_prefix("config/manager/")?;
+    folder.strip_suffix("/kustomization.yaml")
 }
 
 /// Returns the crates that the library of the project can name: a module with the same name needs `self::` before it.

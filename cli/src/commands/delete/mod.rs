@@ -14,7 +14,7 @@ use anyhow::{Result, anyhow, bail};
 use rbuilder_templates::{ApiContext, Archive, OnExists, Rendered};
 
 pub use self::webhooks::plan_delete_webhook;
-use super::create_api::{BINDING, is_shared_by_versions, reexported_names};
+use super::create_api::{BINDING, MANAGER_LIST, image_component, is_shared_by_versions, reexported_names};
 use super::edits::{find_types, shown_version, unlisted};
 use super::places::ApiPlaces;
 use super::scaffold_merge::Written;
@@ -250,6 +250,12 @@ impl<'a> Removal<'a> {
         for file in self.render_api(&api)? {
             if file.on_exists == OnExists::Owned {
                 self.delete(&file.path)?;
+            }
+            if let Some(component) = image_component(&file.path) {
+                self.cut(MANAGER_LIST, |text| {
+                    kustomization::remove_component(text, component)
+                        .map_err(|reason| unlisted(reason, component))
+                })?;
             }
         }
         let parts: Vec<&str> = api.controller_path.split("::").collect();

@@ -7,7 +7,7 @@
 //! | A size outside of 1 to 5 is refused | `a_size_outside_its_bounds_is_refused` |
 //! | The finalizer is there before the Deployment | `the_finalizer_is_there_before_the_deployment` |
 //! | The Deployment: image, port, labels, security, owner | `the_deployment_is_what_object_and_environment_say` |
-//! | The image is that of `MEMCACHED_IMAGE`, if it is set | `the_program_takes_the_image_from_its_environment` |
+//! | The image is that of `RELATED_IMAGE_CACHE_MEMCACHED`, if it is set | `the_program_takes_the_image_from_its_environment` |
 //! | Available means that all replicas are ready | `the_object_becomes_available_with_its_replicas` |
 //! | The Deployment follows the size, and drift is repaired | `the_deployment_follows_the_size_and_drift_is_repaired` |
 //! | A refused change is an error in the status, and is retried | `a_refused_change_is_reported_and_retried` |

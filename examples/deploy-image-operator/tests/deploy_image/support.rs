@@ -241,7 +241,7 @@ impl Program {
             .arg("--webhook-cert-path")
             .arg(server.certificates())
             .env("KUBECONFIG", fixture.env.kubeconfig_path())
-            .env("MEMCACHED_IMAGE", image)
+            .env("RELATED_IMAGE_CACHE_MEMCACHED", image)
             .stdout(Stdio::null())
             .stderr(File::create(&log).unwrap())
             .spawn()
