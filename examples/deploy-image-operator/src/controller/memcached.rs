@@ -32,7 +32,7 @@ const MANAGED_BY: &str = "deploy-image-operator";
 pub const IMAGE: &str = "memcached:1.6.26-alpine3.19";
 
 /// Environment variable of the manager that replaces [`IMAGE`].
-const IMAGE_VARIABLE: &str = "MEMCACHED_IMAGE";
+const IMAGE_VARIABLE: &str = "RELATED_IMAGE_CACHE_MEMCACHED";
 
 /// The command of an instance and its arguments, one per line.
 const COMMAND: &str = "\
@@ -89,9 +89,8 @@ pub fn controller() -> Controller<Memcached, State> {
 )]
 pub async fn reconcile(object: Arc<Memcached>, ctx: Ctx<State>) -> Result {
     info!(name = object.name_any(), "reconciling");
-    let applied = ctx
-        .apply_owned(&*object, desired_deployment(&object, &ctx.image))
-        .await;
+    let desired = desired_deployment(&object, &ctx.image);
+    let applied = ctx.apply_owned(&*object, desired).await;
 
     // Failures are part of the status, so that users of the object see them.
     let size = object.spec.size;
