@@ -25,6 +25,8 @@ pub(crate) fn render_snippet(diagnostic: &Diagnostic, sources: &dyn Sources, col
     let end = source[range.end..]
         .find('\n')
         .map_or(source.len(), |at| range.end + at);
+    // The renderer shows a carriage return without a line feed as a character.
+    let end = end - usize::from(end > range.end && source[..end].ends_with('\r'));
     let (line, column) = place(&source, range.start);
     let mut group = if end - first > LONGEST {
         let origin = Origin::path(&diagnostic.place.path)

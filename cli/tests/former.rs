@@ -200,7 +200,6 @@ fn edits_survive_and_changes_of_templates_arrive_or_are_named() {
             BTreeSet::new(),
             "{label}: the former templates of each file are known"
         );
-        assert!(fates.conflicts.len() * 3 < fates.merged, "{label}: {fates:?}");
         settle(&folder, &fates).ok();
         let tree = folder.tree();
         assert!(tree.contains_key(BASE), "{label}");

@@ -3,14 +3,15 @@
 //! It is kept in the project, because no later command could write it again: templates change, and so does the code that adds lines
 //! to files. Each file has a line of its own, sorted by path, with its text compressed. Branches that scaffold different kinds
 //! therefore add different lines, and `.gitattributes` makes git keep the lines of both. Two branches that add to one file
-//! leave two lines for it: its base then has the lines of both, as the file itself has after the merge.
+//! leave two lines for it: its base then has the lines of both, as the file itself has after the merge. PROJECT is among the files, so
+//! that a change of it by hand can be told from one of templates.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry as Place;
 
 use similar::TextDiff;
 
-use super::names;
+use super::{FILE, names};
 use crate::base64;
 use crate::line_ends;
 
@@ -113,9 +114,9 @@ impl ScaffoldBase {
         }
     }
 
-    /// Returns the texts by path.
+    /// Returns the texts by path, without that of PROJECT.
     pub fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
-        let paths = self.0.keys();
+        let paths = self.0.keys().filter(|path| *path != FILE);
         paths.filter_map(|path| Some((path.as_str(), self.text(path)?)))
     }
 
@@ -185,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_base_is_read_as_it_was_printed() {
-        let mut base = base(&[("b c", "x\n"), ("a", ""), ("d", "é\r\n\r\n")]);
+        let mut base = base(&[("b-c", "x\n"), ("a", ""), ("d", "é\r\n\r\n")]);
         base.set_foreign("README.md");
         let text = base.print();
         assert_eq!(ScaffoldBase::parse(&text), base);

@@ -87,6 +87,7 @@ impl Request {
     fn for_own(project: &Project, tree: &Tree, flags: &ApiFlags, is_imported: bool) -> Result<Request> {
         let known = &project.known;
         let domain = project.domain_of(&flags.group, &flags.kind, flags.api_domain.as_deref());
+        scaffold::check_names([names::check_domain(&known.domain)])?;
         check_own_names(&domain, flags)?;
         let mut resource = Resource {
             group: flags.group.clone(),

@@ -188,6 +188,7 @@ struct Request {
 
 impl Request {
     fn new(project: &Project, flags: &WebhookFlags, tree: &Tree) -> Result<Request> {
+        scaffold::check_names([names::check_domain(&project.known.domain)])?;
         let wanted = Resource {
             group: flags.group.clone(),
             domain: project.domain_of(&flags.group, &flags.kind, flags.api_domain.as_deref()),

@@ -217,7 +217,13 @@ impl<'a> ScaffoldMerge<'a> {
         self.relocated.add_to(&mut self.plan, self.tree)?;
         self.merge_files(&mut target)?;
         let is_settled = |path: &str| self.accepted.contains(path) || self.restored.contains(path);
-        let base = base_of(&self.theirs, &self.base, is_settled, read_base(self.tree)?);
+        let base = base_of(
+            &self.theirs,
+            &target,
+            &self.base,
+            is_settled,
+            read_base(self.tree, &self.project)?,
+        );
         self.plan.replace(self.tree, BASE, &base.print())?;
         let ScaffoldMerge {
             tree,

@@ -40,10 +40,12 @@ pub(in crate::commands) fn record_scaffold(plan: &mut Plan, tree: &Tree) -> Resu
         tree,
         before: OnceCell::new(),
     };
-    let mut base = read_base(tree)?;
+    let current = Project::read(tree)?;
+    let mut base = read_base(tree, current.as_ref().unwrap_or(&project))?;
     if !recorder.update(&mut base, &after, &project)? {
         return Ok(());
     }
+    base.set(FILE, &text);
     plan.replace(tree, BASE, &base.print())
 }
 
@@ -116,6 +118,7 @@ impl Recorder<'_> {
 /// Returns the base after a merge that made `scaffold` of a project: without the files of which it is not known what was written.
 pub(super) fn base_of(
     scaffold: &Scaffold,
+    target: &Project,
     written: &Written,
     is_settled: impl Fn(&str) -> bool,
     old: ScaffoldBase,
@@ -136,5 +139,6 @@ pub(super) fn base_of(
             _ => base.set(path, text),
         }
     }
+    base.set(FILE, &target.print());
     base
 }

@@ -14,7 +14,7 @@ use similar::{ChangeTag, TextDiff};
 use super::rebuild::{Scaffold, rebuild_scaffold};
 use crate::edit::merge::{Labels, merge_scaffold};
 use crate::line_ends::{is_same_text, unify};
-use crate::project::{BASE, Project, ScaffoldBase};
+use crate::project::{BASE, FILE, Project, ScaffoldBase};
 use crate::tree::Tree;
 
 /// The scaffold that a project has, the base of a merge.
@@ -49,7 +49,7 @@ impl Written {
         project: &Project,
         archive: &'static Archive,
     ) -> Result<Written> {
-        let base = read_base(tree)?;
+        let base = read_base(tree, project)?;
         let mut written = Written::default();
         for (path, text) in base.texts() {
             written.files.insert(path.to_owned(), text.to_owned());
@@ -122,9 +122,41 @@ impl Written {
     }
 }
 
-/// Reads the base of a project.
-pub(in crate::commands) fn read_base(tree: &Tree) -> Result<ScaffoldBase> {
-    Ok(ScaffoldBase::parse(&tree.read(BASE)?.unwrap_or_default()))
+/// Reads the base of a project. Where PROJECT was changed by hand since it was recorded, the base follows: renaming what is scaffolded
+/// for the change is the user's work.
+///
+/// # Errors
+/// Fails if the base cannot be read.
+pub(super) fn read_base(tree: &Tree, project: &Project) -> Result<ScaffoldBase> {
+    let mut base = ScaffoldBase::parse(&tree.read(BASE)?.unwrap_or_default());
+    let recorded = base.text(FILE).and_then(|text| Project::parse(text).ok());
+    if let Some(mut recorded) = recorded.filter(|recorded| recorded.known != project.known) {
+        recorded.set_scaffolded_files(project.scaffolded_files().clone());
+        let scaffolds = (rebuild_scaffold(&recorded, None), rebuild_scaffold(project, None));
+        if let (Ok(before), Ok(after)) = scaffolds {
+            follow_change(&mut base, &before, &after);
+        }
+    }
+    Ok(base)
+}
+
+/// Applies the difference of two scaffolds of this version to a base.
+fn follow_change(base: &mut ScaffoldBase, before: &Scaffold, after: &Scaffold) {
+    let gone = before
+        .files
+        .keys()
+        .filter(|path| !after.files.contains_key(*path));
+    gone.for_each(|path| base.forget(path));
+    for (path, text) in &after.files {
+        let text = match (before.files.get(path), base.text(path)) {
+            (Some(old), Some(written)) if old != text => carry(path, written, (old, text)),
+            (None, None) => Some(text.clone()),
+            _ => None,
+        };
+        if let Some(text) = text {
+            base.set(path, &text);
+        }
+    }
 }
 
 /// Applies a change of a scaffold to an older text of a file; `None` if they are in conflict.
