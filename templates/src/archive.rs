@@ -269,7 +269,7 @@ mod tests {
         let archive =
             Archive::decode(FORMER_DATA).expect("it is what `cargo xtask templates --former` wrote");
         assert_eq!(archive.encode(), FORMER_DATA);
-        assert!(archive.releases().len() > 40, "{}", archive.releases().len());
+        assert!(archive.releases().len() >= 40, "{}", archive.releases().len());
         assert!(FORMER_DATA.len() < 80 << 10, "{} bytes", FORMER_DATA.len());
     }
 

@@ -31,7 +31,7 @@ pub const PLUGINS: Table = Table {
 const COMMAND_ROWS: &[Row] = &[
     Row::new("`kubebuilder init --domain D`", "`rbuilder init --domain D`"),
     Row::new("`kubebuilder create api --group G --version V --kind K`", "the same with `rbuilder`; scaffolds types and controller unless you pass `--resource=false` or `--controller=false`. On a terminal it asks the same two questions as kubebuilder if you pass neither; Enter means yes. A further version is a copy of the newest one"),
-    Row::new("`kubebuilder create api … --image I --plugins deploy-image/v1-alpha`", "`rbuilder create api … --image I`, with the same flags for command, port and user. `<KIND>_IMAGE` replaces the image, and need not be set"),
+    Row::new("`kubebuilder create api … --image I --plugins deploy-image/v1-alpha`", "`rbuilder create api … --image I`, with the same flags for command, port and user. `RELATED_IMAGE_<GROUP>_<KIND>` replaces the image. The Deployment of the manager sets it, so it is in `env` of the chart's values and in `relatedImages` of the bundle. Kinds may be cluster-scoped"),
     Row::new("`kubebuilder create api --group apps --version v1 --kind Deployment --resource=false --controller`", "the same, for every kind of k8s-openapi: [built-in and external kinds](kinds-of-others.md)"),
     Row::new("`kubebuilder create webhook --group G --version V --kind K --defaulting --programmatic-validation --conversion --spoke v2`", "the same with `rbuilder`; the manager issues its own certificate, and `rbuilder edit --enable cert-manager` lets cert-manager do so"),
     Row::new("`kubebuilder edit --namespaced`, `--license`, `--owner`", "`rbuilder edit` with the same flags; also `--kubernetes`. It merges, so your changes are kept"),
