@@ -25,8 +25,8 @@ pub(crate) struct Args {
 pub(crate) fn record_verdicts(args: &Args) -> Result<()> {
     let root = repo::root();
     let new = Cmd::new("go run .")
-        .arg(&root.join(RECORDED))
-        .arg(&root.join(SCRIPT))
+        .arg(root.join(RECORDED))
+        .arg(root.join(SCRIPT))
         .dir(&root.join("tools/health"))
         .read()?;
     update_file(RECORDED, new.as_bytes(), args.check, "health")

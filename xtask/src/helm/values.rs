@@ -169,7 +169,7 @@ pub(super) fn check_values(helm: &Helm, chart: &Path) -> Result<()> {
             let object = find(&objects, kind, name)?;
             let found = object.pointer(path).unwrap_or(&Value::Null);
             ensure!(
-                found.to_string() == *value,
+                *found == serde_json::from_str::<Value>(value)?,
                 "with {values}, {path} of {kind} {name} is {found}, not {value}"
             );
         }
