@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 
 use crate::control_plane::ControlPlane;
 use crate::page::{Action, How, Page, Step, find_difference};
@@ -59,6 +59,7 @@ pub(crate) fn follow_pages(args: &Args) -> Result<()> {
     let bin = repo::build_rbuilder()?;
     let assets = assets::ensure_assets()?;
     let kubectl = assets::ensure_kubectl()?;
+    let mut failed = Vec::new();
     for needs_nodes in [false, true] {
         let chosen = PAGES.iter().filter(|walk| {
             let filter = args.filter.as_ref();
@@ -74,9 +75,18 @@ pub(crate) fn follow_pages(args: &Args) -> Result<()> {
         };
         for page in pages {
             let shell = Shell::open(&bin, kubectl.as_deref(), &assets, plane.kubeconfig())?;
-            follow_page(page, shell).with_context(|| format!("{page} does not work as written"))?;
+            // The other pages may fail for reasons of their own, which are best seen in the same run.
+            if let Err(error) = follow_page(page, shell) {
+                eprintln!("{page} does not work as written: {error:#}");
+                failed.push(page);
+            }
         }
     }
+    ensure!(
+        failed.is_empty(),
+        "pages that do not work as written: {}",
+        failed.join(", ")
+    );
     Ok(())
 }
 
