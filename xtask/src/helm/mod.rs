@@ -376,7 +376,7 @@ impl Cluster<'_> {
     fn follow_release(&self, bin: &Path, project: &Path) -> Result<()> {
         let chart = project.join("charts/shop");
         // There is no cert-manager, and no Prometheus Operator.
-        let values = "webhooks.certManager.enabled=false,metrics.serviceMonitor.enabled=false";
+        let values = "webhooks.certManager.enabled=false,metrics.certManager.enabled=false,metrics.serviceMonitor.enabled=false";
         let install = format!("install shop --namespace shop-system --create-namespace --set {values}");
         self.run(&install, Some(&chart))?;
         self.check_objects()?;
