@@ -77,6 +77,10 @@ impl RandomObjects {
             schema.properties.remove(stanza);
             schema.required.remove(stanza);
         }
+        // kube adds this to `crd()`. The API server has the CRD that `rbuilder manifests` writes, which does not allow it.
+        if let Some(status) = schema.properties.get_mut("status") {
+            std::sync::Arc::make_mut(status).nullable = false;
+        }
         let mut metadata =
             serde_json::json!({ "name": "sample", "uid": "3f0e1a4c-0c5e-4b1b-9a3e-6b7a2d1c8f90" });
         if crd.spec.scope == "Namespaced" {
