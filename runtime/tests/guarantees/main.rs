@@ -21,7 +21,7 @@
 //! | 7 | a reconcile that exceeds the timeout is cancelled, counted and retried | `tests/controllers/reconciling.rs: an_overlong_reconcile_is_abandoned_and_retried`, `tests/metrics/main.rs: metrics_are_counted_and_shown_to_those_the_cluster_lets_read` |
 //! | 8 | a cache that does not sync in time is an error with the last error of the watch | `tests/controllers/reconciling.rs: a_missing_crd_is_an_error_that_names_it` |
 //! | 8 | until then, the manager waits for a missing CRD | `tests/controllers/caches.rs: a_crd_may_come_after_the_operator` |
-//! | 8 | a manager can be started only once | `src/manager/mod.rs: compile_fail,E0382` |
+//! | 8 | a manager can be started only once | `src/manager/start.rs: compile_fail,E0382` |
 //! | 9 | the lease is released only after the work it protects has finished | `tests/process.rs: a_signal_lets_reconciles_end` |
 //! | 9 | there is no grace period after the lease is lost | `tests/process.rs: a_leader_whose_lease_is_taken_ends_with_an_error`, `src/leader_election/tests.rs: a_leader_without_responses_gives_up_before_its_lease_expires` |
 //! | 9 | nothing is reconciled and no write is sent without the lease | `src/leader_election/fenced_client.rs: writes_are_sent_only_while_the_lease_is_held`, `src/controller/worker.rs: a_key_taken_without_the_lease_goes_back_and_no_more_are_taken`, `tests/process/fencing.rs: a_leader_that_was_suspended_beyond_its_lease_writes_nothing_when_it_is_resumed`, `tests/process/fencing.rs: a_reconcile_that_cannot_be_stopped_writes_nothing_after_a_partition` |
@@ -30,7 +30,7 @@
 //! | 9 | the wall clock decides nothing | `src/leader_election/tests.rs: jumps_of_the_wall_clock_change_nothing` |
 //! | 9 | a manager that is not the leader stops without acquiring the lease | `tests/guarantees/leading.rs: a_manager_that_does_not_lead_stops_without_electing` |
 //! | 9 | a released lease has no holder, and is taken within a retry period and its jitter | `src/leader_election/tests.rs: a_released_lease_is_free_at_once`, `tests/guarantees/leading.rs: a_released_lease_is_taken_within_a_retry_period_and_its_jitter`, `tests/controllers/reconciling.rs: a_standby_takes_over_when_the_leader_stops` |
-//! | 10 | nothing can be added to a manager that is running or stopping | `src/manager/mod.rs: compile_fail,E0382`, `tests/guarantees/late_watches.rs: late_watches_that_cannot_work_are_refused` |
+//! | 10 | nothing can be added to a manager that is running or stopping | `src/manager/start.rs: compile_fail,E0382`, `tests/guarantees/late_watches.rs: late_watches_that_cannot_work_are_refused` |
 //! | 10 | a component that hangs is cancelled after the grace period, with an error that names it | `src/phase.rs: a_hanging_task_is_cancelled_after_the_grace_period_and_named`, `tests/controllers/reconciling.rs: a_hanging_reconcile_is_abandoned_after_the_grace_period` |
 //! | 10 | a clean shutdown is not an error | `tests/controllers/reconciling.rs: stopping_lets_reconciles_end`, `src/phase.rs: tasks_that_exit_in_time_are_no_error` |
 //! | 11 | no reconcile is left behind | `tests/controllers/reconciling.rs: a_hanging_reconcile_is_abandoned_after_the_grace_period` |
