@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rbuilder_schema::{Schema, SchemaType};
+use rbuilder_schema::{Schema, SchemaType, known};
 use serde_json::{Map, Number, Value, json};
 
 use super::choices::Choices;
@@ -296,7 +296,7 @@ fn with_pattern(pattern: &str, length: std::ops::RangeInclusive<usize>, choices:
         return (*choices.one_of(&["1", "500m", "1.5Gi", "-3", "1e3"])).to_owned();
     }
     // kube computes with floating-point numbers: of a duration of years it forgets the nanoseconds.
-    if pattern.contains("(ns|us|\u{b5}s|\u{3bc}s|ms|s|m|h)){1,8}") {
+    if known("kube::core::Duration").is_some_and(|duration| duration.pattern.as_deref() == Some(pattern)) {
         return (*choices.one_of(&["0s", "30s", "1h30m", "1.5h", "250ms", "-10m", "24h"])).to_owned();
     }
     let mut last = String::new();
