@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::mem::discriminant;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use rbuilder_schema::{ListType, Schema, items_of, validate};
+use rbuilder_schema::{ListType, Schema, items_of, undo_kube_quirks, validate};
 use serde_json::{Map, Value};
 
 use super::choices::{Choices, Recipe};
@@ -64,22 +64,19 @@ impl RandomObjects {
         let found = crd.spec.versions.iter().find(|found| found.name == version);
         let name = &crd.spec.names.kind;
         let found = found.unwrap_or_else(|| panic!("{name} has no version {version}"));
-        let schema = found
-            .schema
-            .as_ref()
-            .and_then(|schema| schema.open_api_v3_schema.as_ref());
+        // As the API server has it, from the CRD that `rbuilder manifests` writes.
+        let mut found =
+            serde_json::to_value(found).unwrap_or_else(|error| panic!("the CRD of {name}: {error}"));
+        undo_kube_quirks(&mut found);
+        let schema = found.pointer_mut("/schema/openAPIV3Schema").map(Value::take);
         let schema =
             schema.unwrap_or_else(|| panic!("{name} of {version} has no schema: derive `CrdSchema` for it"));
-        let schema = serde_json::to_value(schema).and_then(serde_json::from_value);
+        let schema = serde_json::from_value(schema);
         let mut schema: Schema = schema.unwrap_or_else(|error| panic!("the schema of {name}: {error}"));
         // The stanza that every object has.
         for stanza in ["apiVersion", "kind", "metadata"] {
             schema.properties.remove(stanza);
             schema.required.remove(stanza);
-        }
-        // kube adds this to `crd()`. The API server has the CRD that `rbuilder manifests` writes, which does not allow it.
-        if let Some(status) = schema.properties.get_mut("status") {
-            std::sync::Arc::make_mut(status).nullable = false;
         }
         let mut metadata =
             serde_json::json!({ "name": "sample", "uid": "3f0e1a4c-0c5e-4b1b-9a3e-6b7a2d1c8f90" });
@@ -310,5 +307,26 @@ pub(super) fn item_identity(item: &Value, list: &Schema) -> Option<String> {
             Some(values.collect::<Vec<_>>().join(","))
         }
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_null_status_becomes_the_default() {
+        let status = json!({ "type": "object", "nullable": true, "default": { "observedGeneration": -1 },
+            "properties": { "observedGeneration": { "type": "integer" } } });
+        let crd = serde_json::from_value(json!({ "spec": {
+            "group": "example.com", "scope": "Namespaced", "names": { "kind": "Foo", "plural": "foos" },
+            "versions": [{ "name": "v1", "served": true, "storage": true, "schema": {
+                "openAPIV3Schema": { "type": "object", "properties": { "status": status } } } }],
+        } }));
+        let objects = RandomObjects::new(&crd.unwrap(), "v1");
+        let admitted = objects.admit(json!({ "status": null })).unwrap();
+        assert_eq!(admitted, json!({ "status": { "observedGeneration": -1 } }));
     }
 }
