@@ -1066,56 +1066,7 @@ fn a_webhook_for_pods_does_not_lock_out_its_manager() {
 }
 
 /// Bindings to roles that are not in config/, and a service account beside that of the manager.
-const EXTRA: &str = "\
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata: {name: auth-delegator}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: system:auth-delegator}
-subjects:
-- {kind: ServiceAccount, name: controller-manager, namespace: system}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata: {name: view}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: view}
-subjects:
-- {kind: ServiceAccount, name: controller-manager, namespace: system}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata: {name: all}
-aggregationRule: {clusterRoleSelectors: [{matchLabels: {shop: 'yes'}}]}
-rules: []
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata: {name: nodes, labels: {shop: 'yes'}}
-rules: [{apiGroups: [''], resources: [nodes], verbs: [list]}]
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata: {name: all}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: all}
-subjects:
-- {kind: ServiceAccount, name: controller-manager, namespace: system}
-- {kind: ServiceAccount, name: helper, namespace: system}
-- {kind: ServiceAccount, name: prometheus, namespace: monitoring}
----
-apiVersion: v1
-kind: ServiceAccount
-metadata: {name: helper, namespace: system}
----
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: helper, namespace: system, labels: {app: helper}}
-spec:
-  selector: {matchLabels: {app: helper}}
-  template:
-    metadata: {labels: {app: helper}}
-    spec:
-      serviceAccountName: helper
-      containers: [{name: helper, image: 'example.com/helper:1'}]
-";
+const BINDINGS: &str = include_str!("bundle/bindings.yaml");
 
 /// The lifecycle manager binds rules to service accounts in a namespace that only it knows.
 #[test]
@@ -1126,7 +1077,7 @@ fn what_bindings_grant_is_in_the_csv_or_a_warning() {
         "resources:\n",
         "resources:\n- extra.yaml\n",
     );
-    folder.write("config/rbac/extra.yaml", EXTRA);
+    folder.write("config/rbac/extra.yaml", BINDINGS);
     let ran = folder.run(BUNDLE).ok();
     for expected in [
         "ClusterRoleBinding `shop-view` is not part of the bundle: ClusterRole `view` is not in config/",

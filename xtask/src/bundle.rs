@@ -158,60 +158,9 @@ spec:
 "#,
 );
 
-/// Bindings to roles that are not in config/, and a service account beside that of the manager.
-const EXTRA: &str = "\
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata: {name: auth-delegator}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: system:auth-delegator}
-subjects:
-- {kind: ServiceAccount, name: controller-manager, namespace: system}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata: {name: view}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: view}
-subjects:
-- {kind: ServiceAccount, name: controller-manager, namespace: system}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata: {name: all}
-aggregationRule: {clusterRoleSelectors: [{matchLabels: {shop: 'yes'}}]}
-rules: []
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata: {name: nodes, labels: {shop: 'yes'}}
-rules: [{apiGroups: [''], resources: [nodes], verbs: [list]}]
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata: {name: all}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: all}
-subjects:
-- {kind: ServiceAccount, name: controller-manager, namespace: system}
-- {kind: ServiceAccount, name: helper, namespace: system}
-- {kind: ServiceAccount, name: prometheus, namespace: monitoring}
----
-apiVersion: v1
-kind: ServiceAccount
-metadata: {name: helper, namespace: system}
----
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: helper, namespace: system, labels: {app: helper}}
-spec:
-  selector: {matchLabels: {app: helper}}
-  template:
-    metadata: {labels: {app: helper}}
-    spec:
-      serviceAccountName: helper
-      containers:
-      - name: helper
-        image: example.com/helper:1
-        resources: {requests: {cpu: 10m, memory: 16Mi}}
-";
+/// Bindings to roles that are not in config/, and a service account beside that of the manager, as the tests of the command
+/// have them.
+const BINDINGS: &str = include_str!("../../cli/tests/bundle/bindings.yaml");
 
 /// Adds bindings and a service account to a project.
 fn add_bindings(project: &Path) -> Result<()> {
@@ -222,7 +171,7 @@ fn add_bindings(project: &Path) -> Result<()> {
         list,
         text.replacen("resources:\n", "resources:\n- extra.yaml\n", 1),
     )?;
-    fs_err::write(folder.join("extra.yaml"), EXTRA)?;
+    fs_err::write(folder.join("extra.yaml"), BINDINGS)?;
     Ok(())
 }
 
