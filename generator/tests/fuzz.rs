@@ -15,7 +15,7 @@
 #[path = "fuzz/markers.rs"]
 mod markers;
 #[path = "fuzz/random.rs"]
-mod random;
+pub(crate) mod random;
 #[path = "fuzz/sources.rs"]
 mod sources;
 use crate::support;
