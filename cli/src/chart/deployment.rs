@@ -5,9 +5,9 @@ use serde_json::{Map, Value, json};
 
 use super::config::{CERTIFICATES, Condition, Config, METRICS, Object, WEBHOOKS};
 use super::documents::{condition, is_certain};
+use super::lists::{Entry, Lists};
 use super::ports::{METRICS_PORT, Ports, WEBHOOK_PORT, default_port};
 use super::references::{MANAGED_BY, NAME_LABEL, References};
-use super::strategic::{self, merge_key};
 use super::template::{Node, Part, quote};
 use super::values::{self, Setting};
 
@@ -51,9 +51,6 @@ fn containers(deployment: &Value) -> impl Iterator<Item = &Value> {
     let containers = deployment["spec"]["template"]["spec"]["containers"].as_array();
     containers.into_iter().flatten()
 }
-
-/// An entry of a list, with the conditions under which it is there.
-type Entry = (Vec<Condition>, Value);
 
 /// The Deployment while it is made into a template.
 pub(super) struct Manager<'a> {
@@ -611,88 +608,6 @@ fn manager_container(spec: &Map<String, Value>) -> Option<Map<String, Value>> {
     let containers = spec.get("template")?["spec"]["containers"].as_array()?;
     let named = containers.iter().find(|container| container["name"] == CONTAINER);
     named.or(containers.first())?.as_object().cloned()
-}
-
-/// The lists that patches of features add to.
-#[derive(Default)]
-struct Lists {
-    variables: Vec<Entry>,
-    ports: Vec<Entry>,
-    mounts: Vec<Entry>,
-    volumes: Vec<Entry>,
-}
-
-impl Lists {
-    fn of(object: &Object, container: &Map<String, Value>, warnings: &mut Vec<(String, String)>) -> Lists {
-        let items = |list: Option<&Value>| -> Vec<Entry> {
-            let items = list.and_then(Value::as_array).into_iter().flatten();
-            items.map(|item| (Vec::new(), item.clone())).collect()
-        };
-        let mut lists = Lists {
-            variables: items(container.get("env")),
-            ports: items(container.get("ports")),
-            mounts: items(container.get("volumeMounts")),
-            volumes: items(object.value["spec"]["template"]["spec"].get("volumes")),
-        };
-        for (conditions, patch) in &object.patches {
-            for field in lists.patch(conditions, patch, container.get("name")) {
-                warnings.push((
-                    format!("`{field}` in a patch of the component of `{}` is not part of the chart", conditions.last().map_or("", |condition| condition.value)),
-                    "set it in config/manager/manager.yaml for all cases, or in the template of the chart: later changes are merged with yours".to_owned(),
-                ));
-            }
-        }
-        lists
-    }
-
-    /// Applies a patch under conditions; returns the fields that are in no list.
-    fn patch(&mut self, conditions: &[Condition], patch: &Value, name: Option<&Value>) -> Vec<String> {
-        let mut unknown = Vec::new();
-        let empty = Map::new();
-        let map = |value: &Value| value.as_object().cloned().unwrap_or_else(|| empty.clone());
-        let mut descend = |value: &Value, allowed: &[&str]| {
-            let other = |key: &&String| !allowed.contains(&key.as_str());
-            unknown.extend(map(value).keys().filter(other).cloned());
-        };
-        let spec = &patch["spec"]["template"]["spec"];
-        descend(patch, &["apiVersion", "kind", "metadata", "spec"]);
-        descend(&patch["metadata"], &["name", "namespace"]);
-        descend(&patch["spec"], &["template"]);
-        descend(&patch["spec"]["template"], &["spec"]);
-        descend(spec, &["containers", "volumes"]);
-        for container in spec["containers"].as_array().into_iter().flatten() {
-            if container.get("name") != name {
-                descend(&json!({ "containers": [] }), &[]);
-                continue;
-            }
-            descend(container, &["name", "env", "ports", "volumeMounts"]);
-            for (list, field) in [
-                (&mut self.variables, "env"),
-                (&mut self.ports, "ports"),
-                (&mut self.mounts, "volumeMounts"),
-            ] {
-                patch_list(list, field, &container[field], conditions);
-            }
-        }
-        patch_list(&mut self.volumes, "volumes", &spec["volumes"], conditions);
-        unknown
-    }
-}
-
-/// Adds the items of a patch under its conditions. What they replace or delete stays where they do not hold.
-fn patch_list(list: &mut Vec<Entry>, field: &str, items: &Value, conditions: &[Condition]) {
-    let key = merge_key(field).unwrap_or("name");
-    for item in items.as_array().into_iter().flatten() {
-        let mut merged = json!({});
-        for (known, value) in list.iter_mut().filter(|(_, value)| value[key] == item[key]) {
-            merged = value.clone();
-            known.extend(conditions.last().map(|condition| condition.inverse()));
-        }
-        if item["$patch"] != "delete" {
-            strategic::merge(&mut merged, item);
-            list.push((conditions.to_vec(), merged));
-        }
-    }
 }
 
 /// Returns an action that stops rendering.

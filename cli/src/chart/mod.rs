@@ -7,6 +7,7 @@
 pub(crate) mod config;
 mod deployment;
 mod documents;
+mod lists;
 mod ports;
 pub(crate) mod references;
 pub(crate) mod size;
