@@ -20,11 +20,7 @@ const GUESSES: &[ContextKind] = &[
 /// Replaces the tip of an error by the row about a command or flag of a peer, if there is one. Otherwise keeps only the
 /// suggestion that differs by a slip: `delete` is no answer to `generate`.
 pub(crate) fn replace_tip(error: &mut clap::Error, arguments: &[OsString]) {
-    let arguments: Vec<&str> = arguments
-        .iter()
-        .skip(1)
-        .filter_map(|word| word.to_str())
-        .collect();
+    let arguments = after_program(arguments);
     let found = match error.kind() {
         ErrorKind::InvalidSubcommand => find_command(&words(&arguments)),
         ErrorKind::UnknownArgument => {
@@ -46,11 +42,7 @@ pub(crate) fn replace_tip(error: &mut clap::Error, arguments: &[OsString]) {
 
 /// Returns the command of rbuilder in a command line, such as `create api`; empty without one.
 pub(crate) fn find_command_path(arguments: &[OsString]) -> String {
-    let arguments: Vec<&str> = arguments
-        .iter()
-        .skip(1)
-        .filter_map(|word| word.to_str())
-        .collect();
+    let arguments = after_program(arguments);
     let words = words(&arguments);
     // `rbuilder help create api`
     let words = match words.split_first() {
@@ -58,6 +50,15 @@ pub(crate) fn find_command_path(arguments: &[OsString]) -> String {
         _ => &words,
     };
     command_path(words).join(" ")
+}
+
+/// Returns the arguments after the name of the program, without those that are not Unicode.
+fn after_program(arguments: &[OsString]) -> Vec<&str> {
+    arguments
+        .iter()
+        .skip(1)
+        .filter_map(|word| word.to_str())
+        .collect()
 }
 
 /// Finds the row of an argument that no command has.
