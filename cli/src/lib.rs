@@ -5,7 +5,6 @@
 //! project, is read and written by the module of that name.
 
 mod api_docs;
-mod base64;
 mod bundle;
 mod chart;
 mod cluster;

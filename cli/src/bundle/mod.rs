@@ -16,13 +16,14 @@ mod webhooks;
 use std::collections::BTreeMap;
 
 use anyhow::{Result, bail};
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use rbuilder_generator::{CsvMarkers, yaml};
 use serde_json::{Value, json};
 
 pub(crate) use self::base::{Base, list_owned};
 pub(crate) use self::catalog::{Catalog, CheckedRelease, add_release, check_csv};
 pub(crate) use self::entry_markers::EntryMarkers;
-use crate::base64;
 use crate::chart::config::{CERTIFICATES, Condition, Config, METRICS_CERTIFICATE, Object};
 use crate::chart::find_manager;
 use crate::chart::references::References;
@@ -162,7 +163,7 @@ pub(crate) fn make_bundle(
         &deployed,
         descriptions,
         options,
-        &base64::encode(icon.as_bytes()),
+        &BASE64_STANDARD.encode(icon.as_bytes()),
         &mut bundle.warnings,
     );
     bundle

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use serde_json::json;
-
-use crate::base64;
 
 /// Bytes that the API server allows in a Secret or a ConfigMap.
 const LIMIT: usize = 1024 * 1024;
@@ -18,7 +18,7 @@ const NAMED: usize = 3;
 pub(crate) fn check_release(files: &BTreeMap<String, String>) -> Option<(String, String)> {
     let stored: Vec<_> = files
         .iter()
-        .map(|(path, text)| json!({ "name": path, "data": base64::encode(text.as_bytes()) }))
+        .map(|(path, text)| json!({ "name": path, "data": BASE64_STANDARD.encode(text.as_bytes()) }))
         .collect();
     let rendered = files.iter().filter(|(path, _)| path.starts_with("templates/"));
     let rendered: String = rendered.map(|(_, text)| text.as_str()).collect();

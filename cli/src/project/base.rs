@@ -9,10 +9,11 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry as Place;
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use similar::TextDiff;
 
 use super::{FILE, names};
-use crate::base64;
 use crate::line_ends;
 
 /// Path of the base in a project.
@@ -48,7 +49,7 @@ impl Entry {
         let text = line_ends::unify(text).into_owned();
         let packed = miniz_oxide::deflate::compress_to_vec(text.as_bytes(), LEVEL);
         Entry::Text {
-            packed: base64::encode(&packed),
+            packed: BASE64_STANDARD.encode(&packed),
             text,
         }
     }
@@ -57,7 +58,7 @@ impl Entry {
         if packed == FOREIGN {
             return Some(Entry::Foreign);
         }
-        let bytes = base64::decode(packed)?;
+        let bytes = BASE64_STANDARD.decode(packed).ok()?;
         let bytes = miniz_oxide::inflate::decompress_to_vec_with_limit(&bytes, LARGEST).ok()?;
         Some(Entry::Text {
             text: String::from_utf8(bytes).ok()?,
@@ -218,14 +219,14 @@ mod tests {
         let bomb = miniz_oxide::deflate::compress_to_vec(&vec![b' '; LARGEST + 1], LEVEL);
         let lines = format!(
             "a AAAA\nb ?\n../c -\n.git/d\n/e -\nf {}\ng -\n",
-            base64::encode(&bomb)
+            BASE64_STANDARD.encode(&bomb)
         );
         assert_eq!(ScaffoldBase::parse(&lines).print(), format!("{HEADING}g -\n"));
     }
 
     #[test]
     fn a_text_that_stays_keeps_its_bytes() {
-        let packed = base64::encode(&miniz_oxide::deflate::compress_to_vec(b"x\ny\n", 0));
+        let packed = BASE64_STANDARD.encode(&miniz_oxide::deflate::compress_to_vec(b"x\ny\n", 0));
         let line = format!("{HEADING}a {packed}\n");
         let mut base = ScaffoldBase::parse(&line);
         base.set("a", "x\r\ny\r\n");
