@@ -1,4 +1,4 @@
-//! The defaults of a schema, held to its rules: the API server rejects a definition whose default breaks one.
+//! Checks the defaults of a schema against its rules: the API server rejects a CRD whose default violates one.
 //!
 //! As in `apiextensions-apiserver/pkg/apiserver/schema/defaulting`, the defaults inside a value are not applied to it before.
 
@@ -15,7 +15,7 @@ type RuleDiagnostic = rbuilder_diagnostic::Diagnostic<RulePlace>;
 
 /// Checks every default of the schema of a whole object against the rules on it and inside of it.
 ///
-/// A rule that cannot be evaluated here, and one that does not compile, is left to others.
+/// Skips rules that do not compile, which the type checker reports, and rules that the evaluator does not support.
 pub fn check_defaults(root: &Schema) -> Vec<RuleDiagnostic> {
     let mut found = Vec::new();
     visit(root, "", &mut found);
@@ -43,8 +43,8 @@ struct Default<'d> {
 }
 
 impl Default<'_> {
-    /// Holds a part of the default to the rules of its schema; `is_correlated` is false inside lists, where nothing says which
-    /// item is the old one.
+    /// Checks one value of a default against the rules of its schema. `is_correlated` is false inside lists, whose items have
+    /// no old value.
     fn hold(
         &self,
         value: &Value,
@@ -53,7 +53,7 @@ impl Default<'_> {
         is_correlated: bool,
         found: &mut Vec<RuleDiagnostic>,
     ) {
-        // The rules of an embedded object see fields that are not in its schema.
+        // Rules on an embedded object also see fields that are not in its schema.
         if schema.embedded_resource || value.is_null() {
             return;
         }

@@ -87,7 +87,7 @@ impl Shell {
         self.color
     }
 
-    /// Uses color from now on as `--color` says.
+    /// Sets whether the shell uses color, as `--color` says.
     pub(crate) fn set_color(&mut self, color: Color) {
         self.color = match color {
             Color::Auto => self.color,
@@ -96,7 +96,7 @@ impl Shell {
         };
     }
 
-    /// Prints more or less from now on.
+    /// Sets how much the shell prints.
     pub(crate) fn set_verbosity(&mut self, verbosity: Verbosity) {
         self.verbosity = verbosity;
     }

@@ -42,7 +42,7 @@ pub(crate) fn parse_all<T: DeserializeOwned>(text: &str) -> Result<Vec<T>, serde
     })
 }
 
-/// Lines of quoted scalars that are indented for the parser in one text. Each takes another reading of the text.
+/// Maximum number of lines that are indented for the parser in one text, because each one parses the text again.
 const CONTINUATIONS: usize = 256;
 
 /// Reads a text as `sigs.k8s.io/yaml` does, with which kubectl and the API server read: a line that continues a quoted scalar may

@@ -27,7 +27,7 @@ fn code_spans(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
 }
 
-/// Returns the commands in the block of the guide, with the group and the version of the project.
+/// Returns the commands that the guide shows, with the group and version of the project filled in.
 fn commands(guide: &str) -> Vec<String> {
     let block = guide.split("```").nth(1).expect("a block of commands");
     let lines = block
@@ -84,7 +84,7 @@ fn check_target(tree: &BTreeMap<String, String>, target: &str) {
     );
 }
 
-/// Runs a command without writing, for a kind that it can be run for.
+/// Runs a command with `--dry-run`, for a kind that it accepts.
 #[track_caller]
 fn check_command(folder: &Folder, line: &str) {
     let kind = match line {

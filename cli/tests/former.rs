@@ -81,7 +81,7 @@ fn rebuild(folder: &Folder) -> BTreeMap<String, String> {
     files
 }
 
-/// Edits every scaffolded file of a project, updates it and says what became of the files.
+/// Edits every scaffolded file of a project, updates the project, and returns the outcome for each file.
 fn check(label: &str, folder: &Folder) -> Fates {
     let record = read_record(folder);
     let before = folder.tree();
@@ -148,7 +148,7 @@ fn write_project(document: &Document, former: &Former) -> Folder {
     folder
 }
 
-/// Resolves what an update has left, as its messages say.
+/// Resolves the conflicts of an update, as its messages advise.
 fn settle(folder: &Folder, fates: &Fates) -> Ran {
     let tree = folder.tree();
     for path in &fates.conflicts {

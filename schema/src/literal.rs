@@ -357,7 +357,7 @@ fn check_keys(value: &Value, path: String) -> Result<(), SchemaError> {
     Ok(())
 }
 
-/// Writes `additionalProperties: true` as what it is to the API server: content that is kept as it is.
+/// Replaces `additionalProperties: true` by `x-kubernetes-preserve-unknown-fields`, which means the same to the API server.
 fn open_maps(schema: &mut Value) {
     let Value::Object(keys) = schema else { return };
     if keys.get("additionalProperties") == Some(&Value::Bool(true)) {

@@ -18,7 +18,7 @@ static DATA: &[u8] = include_bytes!("../data/releases.bin");
 /// The archive, decoded once. A broken one is a bug in this crate and makes its tests fail.
 static EMBEDDED: LazyLock<Archive> = LazyLock::new(|| Archive::decode(DATA).unwrap_or_default());
 
-/// The templates of before projects recorded their scaffolds, as they are in the package.
+/// The templates from before projects recorded their scaffolds, as they are in the package.
 static FORMER_DATA: &[u8] = include_bytes!("../data/former.bin");
 
 /// The former templates, decoded once. A template whose context has changed since renders nothing.

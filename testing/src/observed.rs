@@ -79,7 +79,7 @@ fn check_observed(object: &Value) -> Result<(), String> {
     Err(format!("generation {generation} is not observed by:{lines}"))
 }
 
-/// Describes a status without conditions that is not about the current generation, and what would make it so.
+/// Describes a status that has neither the current generation nor conditions about it, and how to report them.
 fn describe_missing(generation: i64, status: &Value) -> String {
     let (found, help) = match (status, &status["observedGeneration"]) {
         (Value::Null, _) => (

@@ -1,4 +1,4 @@
-//! `cargo xtask templates --former`: the templates of before projects recorded their scaffolds, from the history of git.
+//! `cargo xtask templates --former`: the templates from before projects recorded their scaffolds, from the history of git.
 //!
 //! `rbuilder update` finds in them what a file was scaffolded as. A project that any later command has scaffolded records
 //! that itself, so the archive is made once.
@@ -22,7 +22,7 @@ pub(crate) const FORMER_PROJECTS: &str = "cli/tests/former/projects.bin";
 /// The projects whose history is recorded: one with webhooks and conversion, one with a controller alone.
 const EXAMPLES: [&str; 2] = ["examples/cronjob-operator", "examples/memcached-operator"];
 
-/// Names in the projects that no command scaffolds.
+/// Files of the projects that no command scaffolds.
 const OTHERS: [&str; 4] = ["/Cargo.lock", "/config/crd/bases/", "/dist/", "/bundle"];
 
 /// The table of templates in a commit.
@@ -64,8 +64,8 @@ fn read_rows(commit: &str, table: &str) -> Result<Vec<Template>> {
     .collect()
 }
 
-/// Returns the example projects as each commit up to `last` had them that scaffolded them anew: a deflated document with each
-/// distinct text once, those of one path after each other.
+/// Returns the example projects from each commit up to `last` that regenerated them: a deflated document that contains each
+/// distinct text once, with the texts of one path next to each other.
 pub(crate) fn read_former_projects(last: &str) -> Result<Vec<u8>> {
     let mut projects = Vec::new();
     let mut texts: BTreeSet<(String, String)> = BTreeSet::new();

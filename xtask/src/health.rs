@@ -1,7 +1,7 @@
 //! `cargo xtask health`: the verdicts of GitOps tools on the health of objects, recorded.
 //!
-//! testing/tests/health.jsonl holds objects of a kind; this task asks kstatus, and runs the script for Argo CD of an
-//! example, both built from tools/health, and commits the verdicts. The test kit (`testing/src/kstatus.rs`) is held to
+//! testing/tests/health.jsonl holds objects of a kind; this task runs kstatus and the Argo CD script of an
+//! example, both built from tools/health, and records the verdicts. The test kit (`testing/src/kstatus.rs`) is held to
 //! those of kstatus. A new case is a line with any verdicts.
 
 use anyhow::Result;

@@ -23,7 +23,7 @@ pub(crate) struct Args {
     /// Change nothing; fail when the archive lacks a release or the templates of a release have changed
     #[arg(long)]
     pub(crate) check: bool,
-    /// Make the archive of the templates of before projects recorded their scaffolds, up to a commit of this repository
+    /// Make the archive of the templates from before projects recorded their scaffolds, up to a commit of this repository
     #[arg(long, value_name = "COMMIT", conflicts_with = "check")]
     pub(crate) former: Option<String>,
 }

@@ -35,7 +35,7 @@ enum Source {
 #[derive(Clone, Copy)]
 struct Wheel {
     package: &'static str,
-    /// Of the file for Linux on x86-64.
+    /// Hash of the wheel for Linux on x86-64.
     sha256: &'static str,
 }
 

@@ -1,6 +1,6 @@
 //! Evaluates a checked expression on constants, as cel-go does.
 //!
-//! The evaluator knows a part of the language. What it does not know has no result, so that nobody relies on a guess.
+//! The evaluator supports a part of the language. Any other expression has no result, so callers never act on a guess.
 
 mod functions;
 mod value;
@@ -16,7 +16,7 @@ use super::ast::{ACCUMULATOR, Expr, Fold, Kind, Literal};
 enum Stop {
     /// The expression fails, as it does in the API server.
     Error(String),
-    /// The evaluator does not know.
+    /// The evaluator does not support the expression.
     Unknown,
 }
 

@@ -8,8 +8,8 @@ use serde_json::Value as Json;
 
 use super::Stop;
 
-/// A value. What the evaluator does not model (bytes, durations, quantities and other types of libraries) is no value: whoever
-/// reads it stops with [`Stop::Unknown`].
+/// A value. Reading one that the evaluator does not model (bytes, durations, quantities and other types of libraries) stops
+/// with [`Stop::Unknown`].
 #[derive(Clone, Debug)]
 pub(super) enum Value {
     Null,
@@ -88,7 +88,7 @@ impl Value {
         })
     }
 
-    /// Compares two values; nothing if one is not a number.
+    /// Compares two numbers. Returns `None` if either value is not a number.
     pub(super) fn compare(&self, other: &Value) -> Result<Option<Ordering>, Stop> {
         match (self, other) {
             (Value::Bool(left), Value::Bool(right)) => Ok(Some(left.cmp(right))),

@@ -99,7 +99,7 @@ fn bound_rules(deployed: &Deployed, binding: &Value, warnings: &mut Vec<(String,
     }
 }
 
-/// Returns whether a ClusterRole is one of those that another one aggregates.
+/// Returns whether another ClusterRole aggregates this one.
 fn is_aggregated(object: &Value, role: &Value) -> bool {
     let empty = Map::new();
     let labels = &object["metadata"]["labels"];
@@ -112,7 +112,7 @@ fn is_aggregated(object: &Value, role: &Value) -> bool {
         })
 }
 
-/// Returns whether a binding is about a role.
+/// Returns whether a binding refers to a role.
 pub(super) fn is_referred(role: &Value, binding: &Value) -> bool {
     role["kind"] == binding["roleRef"]["kind"] && role["metadata"]["name"] == binding["roleRef"]["name"]
 }

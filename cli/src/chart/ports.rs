@@ -11,7 +11,7 @@ const PORTS: &[(&str, &str)] = &[("metrics", METRICS_PORT), ("webhook-server", W
 pub(super) const METRICS_PORT: &str = "metrics.port";
 pub(super) const WEBHOOK_PORT: &str = "webhooks.port";
 
-/// The values of ports by the number that manifests have.
+/// The chart value of each port, by its number in the manifests.
 pub(crate) type Ports = BTreeMap<u64, &'static str>;
 
 /// Finds the ports in a Deployment and in the patches of features.

@@ -1,5 +1,5 @@
-//! The sizes of what is stored in one object of the cluster, which holds at most 1 MiB: the release of a chart in a Secret, the
-//! bundle of an operator in a ConfigMap.
+//! Limits on sizes: Helm stores a release in one Secret, and the Operator Lifecycle Manager a bundle in one ConfigMap, of at most
+//! 1 MiB each.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use serde_json::json;
 
 /// Bytes that the API server allows in a Secret or a ConfigMap.
 const LIMIT: usize = 1024 * 1024;
-/// Number of files that are named.
+/// Number of files that a warning names.
 const NAMED: usize = 3;
 
 /// Returns a warning, message and help, if Helm cannot store a release of a chart.
@@ -51,7 +51,7 @@ pub(crate) fn check_bundle(files: &BTreeMap<String, String>) -> Option<(String, 
     })
 }
 
-/// What makes CRDs smaller.
+/// Advice that makes CRDs smaller.
 const SHORTEN: &str = "shorten the descriptions in CRDs with `#[crd(max_description_length = …)]` or `rbuilder manifests --max-description-length`";
 
 /// Returns the size of a text that is compressed and written in base64.
@@ -104,7 +104,7 @@ mod tests {
             "{release}"
         );
         assert!(check_bundle(&files(2_000_000)).is_some());
-        // What repeats is small.
+        // Repetitive text compresses well, so it fits.
         let repeated = BTreeMap::from([("templates/a.yaml".to_owned(), "a: b\n".repeat(1_000_000))]);
         assert_eq!(check_release(&repeated), None);
     }

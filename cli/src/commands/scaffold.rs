@@ -54,8 +54,8 @@ pub(super) fn require_project(tree: &Tree) -> Result<Project> {
     }
 }
 
-/// Checks the project of a directory for a command that changes something, before it does: PROJECT is not lost, and not of a newer
-/// command.
+/// Checks a project before a command changes it: PROJECT must exist if the directory is a project, and a newer command must not
+/// have written it.
 ///
 /// # Errors
 /// Fails with the remedy. A file that cannot be read is the command's to report.

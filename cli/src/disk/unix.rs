@@ -70,7 +70,7 @@ impl Folder {
         Ok(openat(&self.0, name, access | CAREFUL, Mode::empty())?.into())
     }
 
-    /// Creates a new file for reading and writing, for those whom the umask lets.
+    /// Creates a new file for reading and writing, with permissions that the umask limits.
     pub(crate) fn create_file(&self, name: &str) -> io::Result<File> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | CAREFUL;
         Ok(openat(&self.0, name, flags, Mode::from_raw_mode(0o666))?.into())

@@ -269,7 +269,7 @@ fn stage(root: &Folder, plan: &Plan, record: &Record, steps: &mut Steps) -> Resu
         .collect()
 }
 
-/// Returns the mode of a file that moves; nothing if it does not exist.
+/// Returns the mode of a file that moves, or `None` if it does not exist.
 fn mode_of(root: &Folder, path: &str) -> Result<Option<u32>> {
     let (folder, name) = reach(root, path)?;
     let status = folder

@@ -25,7 +25,7 @@ fn shown_changes(plan: &Plan) -> impl Iterator<Item = (&String, &Change)> {
     changes.filter(|(path, _)| !plan.moves_away(path))
 }
 
-/// Returns the place of a file in a diff: the code first, then the manifests, and at last the files that tools keep.
+/// Returns the rank of a file in a diff: code first, then manifests, then files that tools maintain.
 fn rank(path: &str) -> u8 {
     let is_hidden = path.split('/').any(|part| part.starts_with('.'));
     match path {

@@ -249,7 +249,7 @@ impl Clusters {
         }
     }
 
-    /// Returns a function that describes all clusters, for as long as they are there.
+    /// Returns a function that describes all clusters, until the set is dropped.
     pub(crate) fn status(&self) -> impl Fn() -> Vec<ClusterStatus> + Send + Sync + 'static {
         let state = Arc::downgrade(&self.0);
         move || {
@@ -279,7 +279,7 @@ impl Clusters {
     }
 }
 
-/// What is known about a cluster, for those who look into a running manager.
+/// The state of a cluster, for `/debug/clusters`.
 pub(crate) struct ClusterStatus {
     pub(crate) name: String,
     /// The reason why the cluster is not connected.

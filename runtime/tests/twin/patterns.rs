@@ -44,7 +44,7 @@ fn check<T: FromStr>(path: &str, mut text: impl FnMut(&mut Random) -> String) {
     );
 }
 
-/// Units in the order of most texts, and some that are none.
+/// Units from the largest to the smallest, and words that are no units.
 const UNITS: &[&str] = &[
     "y",
     "yrs",

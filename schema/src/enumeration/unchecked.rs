@@ -10,7 +10,7 @@ use super::{Carried, carried, same};
 use crate::absent::AbsentValues;
 use crate::{Container, Content, Field, Schema, SchemaType, Shape, Site, Slot, Tagging, Variant};
 
-/// What the API server does not check, and serde does.
+/// Something that serde checks and the API server does not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unchecked {
     /// The values of a map that shares its object with other variants.
@@ -27,7 +27,7 @@ pub enum Unchecked {
     KeptFields,
 }
 
-/// Finds what the schema of a container leaves unchecked. What a type of a slot leaves unchecked is found there.
+/// Finds what the schema of a container leaves unchecked, except inside the types of its fields.
 pub fn find_unchecked(container: &Container, slots: &[Slot]) -> Vec<(Site, Unchecked)> {
     let markers = &container.markers;
     if markers.schema.is_some() || markers.preserve_unknown_fields {
@@ -60,7 +60,7 @@ fn of_fields(fields: &[Field], slots: &[Slot], has_tag: bool) -> Vec<(Site, Unch
     found.collect()
 }
 
-/// The content of a variant that has one.
+/// The content of a variant with data.
 struct Held {
     position: usize,
     schema: Schema,

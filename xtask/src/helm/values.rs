@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{Helm, parse};
 
-/// Values, and what they must change: kind and name of an object without the prefix, path of a field, its value.
+/// Values with their expected effect: kind and unprefixed name of an object, path of a field, and its value.
 type Case = (
     &'static str,
     &'static [(&'static str, &'static str, &'static str, &'static str)],

@@ -1,4 +1,4 @@
-//! `rbuilder edit --project-name` and `--domain`: what names the project outside of the scaffold.
+//! `rbuilder edit --project-name` and `--domain`: renames the project outside of the scaffold.
 //!
 //! The merge of the scaffolds renames what is scaffolded. The code that users have added names the library of the project by its crate,
 //! and the namespace of the manager in markers and manifests; both are renamed first, in all code of the project.
@@ -48,12 +48,12 @@ pub(super) struct Renamed {
     /// `None` if the project keeps its name.
     names: Option<Names>,
     texts: BTreeMap<String, Option<String>>,
-    /// A module that is called as the crate was, so that paths of both look the same.
+    /// A module with the former name of the crate, whose paths cannot be told from those of the crate.
     namesake: Option<String>,
 }
 
 impl Renamed {
-    /// Finds the files that name a project in another way than the scaffold.
+    /// Finds the files of users that name the project.
     ///
     /// # Errors
     /// Fails if a file cannot be read.
@@ -105,7 +105,7 @@ impl Renamed {
         }
     }
 
-    /// Returns what is to be done beside the change of files.
+    /// Returns warnings about what a rename of files does not change.
     pub(super) fn warnings(&self, project: &Project, target: &Project) -> Vec<Warning> {
         let (old, new) = (&project.known.project_name, &target.known.project_name);
         let mut warnings = Vec::new();

@@ -1,7 +1,7 @@
 //! CRDs that a run removes: the manifest of a kind that was deleted or renamed.
 //!
-//! Where manifests are applied by what prunes, such as a GitOps controller, a CRD that leaves the repository leaves the cluster, with
-//! all objects of its kind. So a CRD that git tracks is removed only with `--prune`.
+//! A GitOps controller that prunes deletes a CRD from the cluster when it leaves the repository, and with it all objects of
+//! its kind. So a CRD that git tracks is removed only with `--prune`.
 
 use std::collections::BTreeSet;
 

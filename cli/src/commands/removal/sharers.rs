@@ -49,7 +49,7 @@ impl Sharers {
         self.deployments.is_empty()
     }
 
-    /// Names them for a message.
+    /// Lists the Deployments for a message.
     pub(super) fn describe(&self) -> String {
         let names: Vec<String> = self.deployments.iter().map(describe).collect();
         names.join(" and ")

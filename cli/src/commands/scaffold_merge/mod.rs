@@ -42,7 +42,7 @@ pub(super) struct ScaffoldMerge<'a> {
     archive: &'static Archive,
     /// Files to write again although the user has deleted them.
     restored: BTreeSet<String>,
-    /// Files whose text the user takes for up to date.
+    /// Files that the user accepts as up to date.
     accepted: BTreeSet<String>,
     /// True if roles are written again that are as they were recorded, and not as PROJECT has their kind.
     refreshes_roles: bool,
@@ -158,7 +158,7 @@ impl<'a> ScaffoldMerge<'a> {
         Ok(ScaffoldMerge { restored, ..self })
     }
 
-    /// Takes files for up to date, such as those into which the user has brought the changes of their templates by hand.
+    /// Accepts files as up to date, such as those into which the user merged the changes of their templates by hand.
     ///
     /// # Errors
     /// Fails for a path that is not scaffolded, or does not exist.
@@ -410,7 +410,7 @@ pub(super) struct Report {
     deleted: Vec<String>,
     /// Files that are no longer scaffolded, and that the user has changed.
     unused: Vec<String>,
-    /// Files with changes of the user that are not brought up to date, because it is not known what was written.
+    /// Edited files that cannot be merged, because the text that the command wrote is unknown.
     unknown: Vec<String>,
 }
 
@@ -426,7 +426,7 @@ impl Report {
         }
     }
 
-    /// Returns the edited files that are not brought up to date.
+    /// Returns the edited files that cannot be merged.
     pub(super) fn into_unknown(self) -> Vec<String> {
         self.unknown
     }
@@ -465,7 +465,7 @@ impl Report {
 }
 
 impl Report {
-    /// Adds an error about the files that are not brought up to date, and exit code 1.
+    /// Adds an error about the files that cannot be merged, and exit code 1.
     fn add_outdated(&self, outcome: &mut Outcome) {
         let Some(first) = self.unknown.first() else {
             return;

@@ -58,7 +58,7 @@ struct Recorder<'a> {
 }
 
 impl Recorder<'_> {
-    /// Brings a base up to date; false if that is not possible.
+    /// Updates a base. Returns false if that is not possible.
     fn update(&self, base: &mut ScaffoldBase, after: &Scaffold, project: &Project) -> Result<bool> {
         let gone = base.texts().map(|(path, _)| path.to_owned());
         let gone: Vec<String> = gone.filter(|path| !after.files.contains_key(path)).collect();
@@ -115,7 +115,7 @@ impl Recorder<'_> {
     }
 }
 
-/// Returns the base after a merge that made `scaffold` of a project: without the files of which it is not known what was written.
+/// Returns the base after a merge that made `scaffold` of a project, without the files whose original text is unknown.
 pub(super) fn base_of(
     scaffold: &Scaffold,
     target: &Project,

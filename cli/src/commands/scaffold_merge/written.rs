@@ -24,14 +24,14 @@ pub(in crate::commands) struct Written {
     pub(in crate::commands) files: BTreeMap<String, String>,
     /// Files in the place of scaffolded ones that were there before.
     pub(in crate::commands) foreign: BTreeSet<String>,
-    /// Scaffolded files of which nothing tells what was written.
+    /// Scaffolded files whose original text is unknown.
     pub(in crate::commands) unknown: BTreeSet<String>,
-    /// Those of them for which the scaffold of this version is taken.
+    /// Unknown files for which the scaffold of this version is used.
     pub(in crate::commands) assumed: BTreeSet<String>,
 }
 
 impl Written {
-    /// Takes a rebuilt scaffold for what was written.
+    /// Uses a rebuilt scaffold as the written one.
     pub(in crate::commands) fn rebuilt(scaffold: Scaffold, project: &Project) -> Written {
         Written {
             foreign: find_foreign(&scaffold, project).map(str::to_owned).collect(),
@@ -110,7 +110,7 @@ impl Written {
         }
     }
 
-    /// Takes the texts of `today` for those that are not known.
+    /// Uses the texts of `today` for files whose original text is unknown.
     pub(in crate::commands) fn or_todays(mut self, today: &Scaffold) -> Written {
         self.assumed = std::mem::take(&mut self.unknown);
         for path in &self.assumed {
@@ -186,7 +186,7 @@ pub(super) fn find_foreign<'a>(
 struct Former<'a> {
     project: &'a Project,
     scaffolds: Vec<Scaffold>,
-    /// The indices of those with most of the recorded hashes.
+    /// Indices of the templates that match most of the recorded hashes.
     best: OnceCell<Vec<usize>>,
 }
 
@@ -214,7 +214,7 @@ impl<'a> Former<'a> {
         }
     }
 
-    /// Returns what was written.
+    /// Returns the scaffold as the commands wrote it.
     fn written(&self, tree: &Tree) -> Result<Written> {
         let mut written = Written::default();
         let paths: BTreeSet<&String> = self

@@ -1,6 +1,6 @@
 //! A CPU profile of the process, in the place and format of Go's `net/http/pprof`, with the feature `profiling`.
 //!
-//! Samples are taken by rpprof. Without the feature, or where rpprof cannot unwind stacks, the endpoint says so.
+//! rpprof takes the samples. Without the feature, or on a platform that rpprof does not support, the endpoint answers 501.
 
 #[cfg(any(
     test,

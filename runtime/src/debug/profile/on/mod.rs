@@ -15,8 +15,8 @@ use super::memory;
 use crate::memory_limit;
 use crate::shutdown::Shutdown;
 
-/// Samples in a second of CPU time. It is no divisor of the periods that timers usually have, whose work would be
-/// sampled always or never.
+/// Samples per second of CPU time. The odd number avoids sampling in step with periodic timers, whose work would be seen
+/// always or never.
 const FREQUENCY: i32 = 99;
 
 /// Libraries that hold locks which unwinding may need. A sample within them is dropped.
@@ -31,7 +31,7 @@ pub(super) async fn record(duration: Duration, stopped: Option<Shutdown>) -> Res
     let guard = in_background(start).await?;
     tokio::select! {
         () = tokio::time::sleep(duration) => {}
-        // An answer now delays the end of the process less than one that is on time.
+        // Answer at once: a full profile would delay the end of the process.
         () = requested(stopped) => {}
     }
     in_background(move || finish(&guard)).await
