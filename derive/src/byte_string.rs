@@ -1,11 +1,11 @@
-//! `k8s_openapi::ByteString` has no `JsonSchema`; what stands in its place in a type.
+//! Schemas for fields of `k8s_openapi::ByteString`, which does not implement `JsonSchema`.
 
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 
-/// The type with `stand_in` wherever it says `ByteString`, or nothing when it does not.
+/// Replaces each `ByteString` in a type with `stand_in`. Returns `None` if there is none.
 ///
-/// A name is all there is to go by here, and it may be somebody's own: which of the two types is meant is for the
-/// compiler to decide.
+/// A macro sees only the name, which may belong to a type of the user's. The emitted code lets the
+/// compiler choose between the two types.
 pub(crate) fn replace_byte_string(ty: TokenStream, stand_in: &TokenStream) -> Option<TokenStream> {
     let mut found = false;
     let tokens = replace(ty, stand_in, &mut found);
@@ -33,12 +33,12 @@ fn replace(ty: TokenStream, stand_in: &TokenStream, found: &mut bool) -> TokenSt
     made.into_iter().collect()
 }
 
-/// `ByteString::…` and `ByteString<…>` are something else.
+/// `ByteString::…` and `ByteString<…>` name other types.
 fn is_path(token: &TokenTree) -> bool {
     matches!(token, TokenTree::Punct(punct) if matches!(punct.as_char(), ':' | '<'))
 }
 
-/// Takes `k8s_openapi::` off the end.
+/// Removes a leading path such as `k8s_openapi::` from the end of `made`.
 fn drop_path(made: &mut Vec<TokenTree>) {
     let is_colon = |token: &TokenTree| matches!(token, TokenTree::Punct(punct) if punct.as_char() == ':');
     while made.len() >= 2 && made[made.len() - 2..].iter().all(is_colon) {
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_called_so_is_replaced() {
+    fn replaces_byte_string_at_any_depth() {
         check(quote!(ByteString), Some(quote!(B)));
         check(quote!(k8s_openapi::ByteString), Some(quote!(B)));
         check(quote!(Option<::k8s_openapi::ByteString>), Some(quote!(Option<B>)));

@@ -1,4 +1,5 @@
-//! `derive(CrdSchema)`: the container as one literal, the types it mentions as slots.
+//! `derive(CrdSchema)`: emits the container as one JSON literal and the types of its fields as
+//! slots.
 
 use proc_macro2::{Literal, TokenStream};
 use quote::quote;
@@ -12,8 +13,8 @@ use crate::defaults::default_tokens;
 use crate::report::{compile_errors, malformed_error};
 use crate::source::Source;
 
-/// Returns the implementation of `JsonSchema`, or the errors with a stand-in for it, so that one mistake in a marker
-/// does not also say that the type has no `JsonSchema`.
+/// Expands to the `JsonSchema` implementation, or to the errors and an empty implementation.
+/// Without the latter, one mistake in a marker would also report that the type has no `JsonSchema`.
 pub(crate) fn expand_crd_schema(tokens: TokenStream) -> TokenStream {
     let source = Source::of(tokens);
     let mut session = Session::keeping_slot_types();
@@ -27,7 +28,7 @@ pub(crate) fn expand_crd_schema(tokens: TokenStream) -> TokenStream {
     }
 }
 
-/// Reads the item and writes the implementation for it.
+/// Parses the item and writes its implementation.
 fn read(source: &Source, session: &mut Session) -> Result<TokenStream, Diagnostic> {
     let tokens = lex(source.text())?;
     let mut items = Items::new(tokens.cursor(), None);
@@ -54,7 +55,7 @@ fn read(source: &Source, session: &mut Session) -> Result<TokenStream, Diagnosti
                 .map(|(slot, ty)| slot_schema(&root, slot, ty))
                 .collect();
             let mut methods = json_schema(&root, &body(&root, &container, &slots, defaults));
-            // What a function returns is never an option to schemars.
+            // schemars never treats the result of a schema function as an option.
             if model.container.transparent && model.schema_functions.is_empty() {
                 methods.extend(is_option(&root, &types));
             }
@@ -66,7 +67,7 @@ fn read(source: &Source, session: &mut Session) -> Result<TokenStream, Diagnosti
     Ok(implementation(&header, &root, &methods))
 }
 
-/// The container as JSON, and the model that it is of; unless there is something wrong with the item.
+/// Returns the container as JSON and the model it comes from, or `None` if the item has errors.
 fn container(
     attrs: &[Attribute<'_>],
     item: TypeItem<'_>,
@@ -77,7 +78,7 @@ fn container(
         .then(|| serde_json::to_string(&model.container).map(|text| (text, model)))
 }
 
-/// The type of a slot for the compiler; a text has been read as a type before.
+/// The type of a slot as tokens. `Text` has been parsed as a type before.
 fn slot_tokens(slot: &SlotType, source: &Source) -> TokenStream {
     match slot {
         SlotType::Written(span) => source.tokens(*span),
@@ -87,7 +88,7 @@ fn slot_tokens(slot: &SlotType, source: &Source) -> TokenStream {
     }
 }
 
-/// The expression that makes the schema of a slot.
+/// The expression that builds the schema of a slot.
 fn slot_schema(root: &TokenStream, slot: &SlotType, ty: &TokenStream) -> TokenStream {
     match slot {
         SlotType::Function(path, _) => {
@@ -122,7 +123,7 @@ fn body(
     }
 }
 
-/// The schema of a type that the container mentions.
+/// The schema of a type that the container refers to.
 fn type_schema(root: &TokenStream, ty: &TokenStream) -> TokenStream {
     match byte_string::replace_byte_string(ty.clone(), &quote!(#root::__private::Bytes)) {
         None => quote!(#root::__private::slot::<#ty>()),
@@ -143,9 +144,10 @@ fn json_schema(root: &TokenStream, body: &TokenStream) -> TokenStream {
     }
 }
 
-/// A type that is on the wire what it holds is an option where that is one.
+/// A transparent type is an option if its inner type is one.
 fn is_option(root: &TokenStream, slots: &[TokenStream]) -> TokenStream {
-    // What is inside of an option does not matter here, so that bytes need not be told from a user's type.
+    // Only the outermost type matters here, so there is no need to tell bytes from a user's
+    // `ByteString`.
     let bytes = quote!(#root::__private::Bytes);
     let held = slots
         .iter()
@@ -157,16 +159,16 @@ fn is_option(root: &TokenStream, slots: &[TokenStream]) -> TokenStream {
     }
 }
 
-/// The parts of the item that the head of the implementation repeats.
+/// The parts of the item that the `impl` header repeats.
 struct Header {
     /// The name without `r#`.
     name: String,
     ident: TokenStream,
-    /// The parameters as declared, without defaults.
+    /// The generic parameters as declared, without defaults.
     parameters: Vec<TokenStream>,
-    /// The names of the parameters.
+    /// The names of the generic parameters.
     arguments: Vec<TokenStream>,
-    /// Each type parameter has a schema; and what the item demands itself.
+    /// `JsonSchema` for each type parameter, then the item's own `where` clause.
     predicates: TokenStream,
 }
 
@@ -261,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn the_crate_can_be_named() {
+    fn crate_attribute_replaces_rbuilder() {
         check(
             quote!(
                 #[crd(crate = "my::lib")]
@@ -275,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn defaults_are_called() {
+    fn emits_calls_of_serde_defaults() {
         check(
             quote!(
                 struct S {
@@ -336,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_are_bounded() {
+    fn type_parameters_require_json_schema() {
         check(
             quote!(
                 struct Page<'a, T: Clone = u8, const N: usize = 1>
@@ -355,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistake_leaves_a_stand_in() {
+    fn invalid_marker_still_emits_an_impl() {
         check(
             quote!(
                 struct S {

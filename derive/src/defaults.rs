@@ -1,4 +1,4 @@
-//! serde's defaults: the code that asks the program for them.
+//! Code that evaluates serde's defaults in the user's program.
 
 use proc_macro2::{Literal, TokenStream};
 use quote::quote;
@@ -6,7 +6,8 @@ use rbuilder_syntax::{AbsentField, DefaultSource, Type};
 
 use crate::source::Source;
 
-/// Returns the code that makes a list of the values of absent fields; nothing where the schema has no such default.
+/// Returns code that builds the list of default values of absent fields, or `None` if no default
+/// ends up in the schema.
 pub(crate) fn default_tokens(
     root: &TokenStream,
     model: &Type,
@@ -41,7 +42,7 @@ fn site(field: &AbsentField<'_>) -> TokenStream {
     }
 }
 
-/// The statement that makes the whole value whose fields stand for absent ones.
+/// The statement that builds the container's default, if any field takes its value from there.
 fn whole(model: &Type) -> Option<TokenStream> {
     let fields = model.absent_fields();
     let takes_whole = fields
@@ -57,7 +58,8 @@ fn whole(model: &Type) -> Option<TokenStream> {
     Some(quote!(let whole: Self = #made;))
 }
 
-/// The expression of the value of one field, `null` where serde leaves it out.
+/// The expression for the value of one field. It is `null` if `skip_serializing_if` skips the
+/// value.
 fn value(
     root: &TokenStream,
     field: &AbsentField<'_>,
@@ -94,7 +96,7 @@ fn value(
     }))
 }
 
-/// A path as written; what is none is for serde's derive to report.
+/// Parses a path. serde's derive reports malformed ones.
 fn parse(path: &str) -> TokenStream {
     path.parse().unwrap_or_default()
 }

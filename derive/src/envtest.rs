@@ -1,5 +1,5 @@
-//! `#[rbuilder::envtest::test]`: an async test against a real API server, ignored by name where there is
-//! none.
+//! `#[rbuilder::envtest::test]`: an async test against a real API server. The test is marked
+//! `#[ignore]` with a reason if there is no control plane.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -14,29 +14,29 @@ use rbuilder_syntax::{Diagnostic, describe_malformed};
 use crate::report::compile_error;
 use crate::source::Source;
 
-/// Each group is enough to find a cluster. `rbuilder::envtest` looks at the same variables when the test
-/// runs.
+/// Groups of environment variables. One complete group is enough to find a cluster.
+/// `rbuilder::envtest` reads the same variables when the test runs.
 const ASSETS: [&[&str]; 3] = [
     &[EXISTING_CLUSTER],
     &["KUBEBUILDER_ASSETS"],
     &["TEST_ASSET_ETCD", "TEST_ASSET_KUBE_APISERVER"],
 ];
 
-/// Says `true` where tests are to run on a cluster that is there.
+/// Set to `true` to run tests on an existing cluster.
 const EXISTING_CLUSTER: &str = "USE_EXISTING_CLUSTER";
 
 const IGNORED: &str = "needs a control plane: set KUBEBUILDER_ASSETS";
 
-/// The argument of tests that start controllers and nodes.
+/// The argument for tests that need controllers and nodes.
 const CONTROLLERS: &str = "controllers";
 
-/// The programs that such a test starts from the folder of kube-apiserver.
+/// The binaries, next to kube-apiserver, that such a test starts.
 const CONTROLLER_PROGRAMS: [&str; 3] = ["kube-controller-manager", "kube-scheduler", "kwok"];
 
 const IGNORED_CONTROLLERS: &str =
     "needs kube-controller-manager, kube-scheduler and kwok in the folder of KUBEBUILDER_ASSETS";
 
-/// Returns the test that `item` asks for, or the item as it is with an error beside it.
+/// Expands to the test, or to an error followed by the unchanged item.
 pub(crate) fn expand_test(arguments: TokenStream, item: TokenStream) -> TokenStream {
     let needs_controllers = arguments.to_string() == CONTROLLERS;
     let arguments = if needs_controllers {
@@ -50,13 +50,13 @@ pub(crate) fn expand_test(arguments: TokenStream, item: TokenStream) -> TokenStr
     }
 }
 
-/// Returns why a test cannot run with the variables of this build, if it cannot.
+/// Returns the reason to ignore a test in the environment of this build.
 fn find_missing(needs_controllers: bool) -> Option<&'static str> {
     let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| says(name, &value));
     if !has_assets(is_set) {
         return Some(IGNORED);
     }
-    // An existing cluster has controllers of its own.
+    // An existing cluster runs its own controllers.
     let needs_programs = needs_controllers && !is_set(EXISTING_CLUSTER);
     let folder = std::env::var_os("KUBEBUILDER_ASSETS").unwrap_or_default();
     (needs_programs && !has_controllers(Path::new(&folder))).then_some(IGNORED_CONTROLLERS)
@@ -68,7 +68,7 @@ fn has_controllers(folder: &Path) -> bool {
         .all(|program| folder.join(program).is_file())
 }
 
-/// A test function, taken apart.
+/// The parts of a test function.
 struct TestFunction {
     attributes: Vec<TokenStream>,
     visibility: TokenStream,
@@ -77,7 +77,7 @@ struct TestFunction {
     signature: TokenStream,
     /// `-> Output`.
     output: TokenStream,
-    /// The place of the argument, where there is one.
+    /// The span of the parameter, if the test has one.
     argument: Option<proc_macro2::Span>,
     body: TokenTree,
 }
@@ -88,7 +88,7 @@ fn parse(arguments: TokenStream, item: TokenStream) -> Result<TestFunction, Toke
         let message = "`#[rbuilder::envtest::test]` takes no argument but `controllers`";
         return Err(compile_error(&Diagnostic::error(source.span(), message), &source));
     }
-    // The body may be long, and nobody reads it here.
+    // Leave the body out of the text: it may be long, and only the signature is parsed.
     let mut tokens: Vec<TokenTree> = item.into_iter().collect();
     let body = match tokens.pop() {
         Some(TokenTree::Group(body)) if body.delimiter() == Delimiter::Brace => {
@@ -156,7 +156,7 @@ fn take_apart(source: &Source, body: Option<TokenTree>) -> Result<TestFunction, 
 
 const NO_FUNCTION: &str = "the test must be a function";
 
-/// Returns true if this value of a variable asks for a control plane.
+/// Returns whether this value of the variable selects a control plane.
 fn says(variable: &str, value: &OsStr) -> bool {
     if variable == EXISTING_CLUSTER {
         value.eq_ignore_ascii_case("true")
@@ -169,9 +169,10 @@ fn has_assets(is_set: impl Fn(&str) -> bool) -> bool {
     ASSETS.iter().any(|group| group.iter().all(|name| is_set(name)))
 }
 
-/// The user's function moves into one of the same name that libtest can call. Naming the variables in
-/// `option_env!` makes cargo build the test again when one of them changes, and with it the choice made
-/// here.
+/// Moves the user's function into a function of the same name that libtest can call.
+///
+/// The `option_env!` calls make cargo rebuild the test when one of the variables changes, since the
+/// expansion depends on them.
 fn test(function: &TestFunction, missing: Option<&str>) -> TokenStream {
     let TestFunction {
         attributes,
@@ -186,7 +187,8 @@ fn test(function: &TestFunction, missing: Option<&str>) -> TokenStream {
     let variables = ASSETS.iter().copied().flatten();
     let call = match argument {
         None => quote!(#name().await),
-        // Spanned at the argument, so that another type than `Environment` is reported there.
+        // Use the span of the parameter, so that rustc reports a type other than `Environment`
+        // there.
         Some(argument) => quote_spanned! {*argument=>
             match ::rbuilder::envtest::Environment::shared().await {
                 ::core::result::Result::Ok(environment) => #name(environment).await,
@@ -219,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn misuse_is_an_error_in_words() {
+    fn reports_unsupported_functions() {
         check_error(
             "shared",
             "async fn a() {}",
@@ -242,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn the_function_keeps_all_its_parts() {
+    fn keeps_attributes_visibility_and_output() {
         let function = quote!(
             #[tokio::main]
             pub(crate) async fn a(mut env: Environment) -> Result<(), Vec<Error>> {
@@ -261,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn without_the_binaries_the_test_is_ignored_with_the_reason() {
+    fn ignored_with_a_reason_without_binaries() {
         let function = quote!(
             async fn a(env: Environment) {}
         );
@@ -272,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_test_with_controllers_needs_all_programs() {
+    fn controllers_require_all_binaries() {
         let folder = std::env::temp_dir().join(format!("rbuilder-derive-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         for program in CONTROLLER_PROGRAMS {
@@ -289,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn either_group_of_variables_names_the_binaries() {
+    fn one_complete_group_of_variables_is_enough() {
         let check =
             |set: &[&str], expected: bool| assert_eq!(has_assets(|name| set.contains(&name)), expected);
         check(&["KUBEBUILDER_ASSETS"], true);

@@ -1,7 +1,7 @@
-//! The procedural macros of rbuilder; the `rbuilder` crate re-exports and documents them.
+//! The procedural macros of rbuilder. The `rbuilder` crate re-exports and documents them.
 //!
-//! What an item says is read by `rbuilder-syntax`; here it becomes tokens. The code that is emitted names the
-//! runtime by path and this crate does not depend on it.
+//! `rbuilder-syntax` parses the items; this crate turns the result into tokens. The emitted code
+//! names the runtime by path, so this crate does not depend on it.
 
 mod byte_string;
 mod crd_schema;
@@ -20,20 +20,21 @@ pub fn crd_schema(item: TokenStream) -> TokenStream {
     crd_schema::expand_crd_schema(item.into()).into()
 }
 
-/// Says which permissions the item needs; `rbuilder manifests` reads it. The item stays as it is.
+/// Declares the permissions that the item needs. `rbuilder manifests` reads them; the item is left
+/// unchanged.
 #[proc_macro_attribute]
 pub fn rbac(arguments: TokenStream, item: TokenStream) -> TokenStream {
     rbac::expand_rbac(arguments.into(), item.into()).into()
 }
 
-/// Says where and about what the API server calls the handler; `rbuilder manifests` reads it. The function stays
-/// as it is.
+/// Declares how the API server calls the handler. `rbuilder manifests` reads the arguments; the
+/// function is left unchanged.
 #[proc_macro_attribute]
 pub fn webhook(arguments: TokenStream, item: TokenStream) -> TokenStream {
     webhook::expand_webhook(arguments.into(), item.into()).into()
 }
 
-/// `#[rbuilder::envtest::test]`; documented there.
+/// See `rbuilder::envtest::test`.
 #[proc_macro_attribute]
 pub fn envtest_test(arguments: TokenStream, item: TokenStream) -> TokenStream {
     envtest::expand_test(arguments.into(), item.into()).into()

@@ -1,4 +1,4 @@
-//! `#[rbac(…)]`: checks its arguments and leaves the item alone.
+//! `#[rbac(…)]`: checks the arguments and leaves the item unchanged.
 
 use proc_macro2::TokenStream;
 use rbuilder_reader::token::lex;
@@ -7,7 +7,7 @@ use rbuilder_syntax::{Session, parse_rbac};
 use crate::report::{compile_errors, malformed_error};
 use crate::source::Source;
 
-/// The item, after what is wrong with the arguments.
+/// Expands to the errors in the arguments, followed by the item.
 pub(crate) fn expand_rbac(arguments: TokenStream, item: TokenStream) -> TokenStream {
     let source = Source::of(arguments);
     let mut tokens = match lex(source.text()) {
@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_correct_rule_leaves_only_the_item() {
+    fn valid_rule_expands_to_the_item() {
         let arguments = quote!(groups = "apps", resources = "deployments", verbs = "get;list");
         assert_eq!(
             expand_rbac(
@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_rule_keeps_the_item() {
+    fn invalid_rule_keeps_the_item() {
         let text = expand_rbac(
             quote!(verb = "get"),
             quote!(

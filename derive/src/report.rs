@@ -1,12 +1,13 @@
-//! Diagnostics as compile errors, in the same words as on the command line.
+//! Diagnostics as compile errors, with the messages of the command line.
 
 use proc_macro2::{Delimiter, Group, Ident, Literal, Punct, Spacing, Span as Place, TokenStream, TokenTree};
 use rbuilder_syntax::{Diagnostic, Session, describe_malformed};
 
 use crate::source::Source;
 
-/// Returns a `compile_error!` at the place of each error. Warnings are left to the command line: stable Rust gives a
-/// macro no way to report them.
+/// Returns a `compile_error!` for each error, spanned at its place.
+///
+/// Warnings are left to the command line, because macros cannot emit warnings on stable Rust.
 pub(crate) fn compile_errors(session: Session, source: &Source) -> TokenStream {
     let errors = session
         .diagnostics
@@ -18,7 +19,7 @@ pub(crate) fn compile_errors(session: Session, source: &Source) -> TokenStream {
         .collect()
 }
 
-/// Returns the error about tokens that cannot be read at all; rustc has seen the same ones and will say more.
+/// Reports tokens that cannot be parsed at all. rustc sees the same tokens and reports the details.
 pub(crate) fn malformed_error(error: Diagnostic, source: &Source) -> TokenStream {
     compile_error(&describe_malformed(error), source)
 }
@@ -28,8 +29,10 @@ pub(crate) fn compile_error(diagnostic: &Diagnostic, source: &Source) -> TokenSt
     compile_error_at(source.places(diagnostic.place), &diagnostic.text())
 }
 
-/// Returns `::core::compile_error!("…")`. rustc shows it from the place of the first token to that of the last one, so
-/// that the path is placed at the former and the message at the latter.
+/// Returns `::core::compile_error!("…")`.
+///
+/// rustc underlines from the first token to the last, so the path is spanned at `first` and the
+/// message at `last`.
 fn compile_error_at((first, last): (Place, Place), message: &str) -> TokenStream {
     let punct = |symbol, spacing| {
         let mut punct = Punct::new(symbol, spacing);

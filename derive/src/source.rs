@@ -1,25 +1,27 @@
-//! Tokens from the compiler as text, which is what `rbuilder-syntax` reads, and back.
+//! Converts compiler tokens to text, which `rbuilder-syntax` parses, and spans of the text back to
+//! tokens.
 //!
-//! Every token is written out as it is, with a space behind it unless the next one belongs to it; beside the text
-//! stands which token begins at which byte. A place in the text is then a range of tokens.
+//! Tokens are separated by a space, except where the next token continues the same operator. The
+//! offset of each token is kept, so that a span of the text maps to a range of tokens.
 
 use std::ops::Range;
 
 use proc_macro2::{Delimiter, Group, Spacing, Span as Place, TokenStream, TokenTree};
 use rbuilder_reader::Span;
 
-/// Tokens, written out.
+/// Tokens and their text.
 pub(crate) struct Source {
     text: String,
-    /// By where they begin in the text.
+    /// Sorted by offset in the text.
     tokens: Vec<Token>,
 }
 
 struct Token {
     start: usize,
-    /// The compiler's own name of the place.
+    /// The compiler's span of the token.
     place: Place,
-    /// The token itself, or for an opening delimiter the group and where it ends; nothing for a closing one.
+    /// The token. An opening delimiter holds its whole group and the offset after it; a closing
+    /// delimiter holds nothing.
     tree: Option<(TokenTree, usize)>,
 }
 
@@ -33,12 +35,12 @@ impl Source {
         source
     }
 
-    /// The text, for the reader.
+    /// The text to parse.
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
-    /// All of the text.
+    /// The span of the whole text.
     pub(crate) fn span(&self) -> Span {
         Span {
             start: 0,
@@ -46,7 +48,7 @@ impl Source {
         }
     }
 
-    /// Returns the compiler's places of the first and the last token in a place.
+    /// Returns the compiler spans of the first and the last token within `span`.
     pub(crate) fn places(&self, span: Span) -> (Place, Place) {
         let Range { start, end } = span.range();
         if start >= self.text.len() {
@@ -62,7 +64,7 @@ impl Source {
         (place(first), place(behind(end.saturating_sub(1)).max(first)))
     }
 
-    /// Returns the tokens in a place.
+    /// Returns the tokens within `span`.
     pub(crate) fn tokens(&self, span: Span) -> TokenStream {
         let Range { start, end } = span.range();
         let mut from = start;
@@ -95,7 +97,7 @@ impl Source {
                     }
                 }
                 TokenTree::Ident(ident) => {
-                    // What `$crate` stands for, the reader need not know.
+                    // The grammar needs no special case for `$crate`.
                     let name = ident.to_string();
                     self.add(name.trim_start_matches('$'), ident.span(), Some(ident.into()));
                     self.text.push(' ');
@@ -119,8 +121,8 @@ impl Source {
         });
     }
 
-    /// A group without delimiters is what a macro put there as one thing: an operation in it is held together by
-    /// parentheses in the text, anything else stands as it is.
+    /// Adds a group. A group without delimiters comes from a macro variable: an expression with an
+    /// operator gets parentheses, so that it keeps its precedence in the text.
     fn add_group(&mut self, group: Group) {
         let (open, close) = match group.delimiter() {
             Delimiter::Parenthesis => ("(", ")"),
@@ -168,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn the_text_holds_every_token() {
+    fn text_round_trips() {
         check(quote::quote! {
             #[doc = "a \"b\""]
             pub struct r#S<'a, T: Fn(u8) -> Vec<Vec<u8>>>(&'a T, [u8; 4]) where T: 'a;
@@ -178,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_is_a_range_of_tokens() {
+    fn span_maps_to_tokens() {
         let source = Source::of(quote::quote!(a: Vec<(B, C)>, d));
         let start = source.text().find("Vec").expect("the type");
         let end = source.text().find(", d").expect("the next field");
@@ -190,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_macro_put_together_stays_together() {
+    fn undelimited_groups_keep_precedence() {
         let one = Group::new(Delimiter::None, quote::quote!(1 + 2));
         let ty = Group::new(Delimiter::None, quote::quote!(Vec<u8>));
         let source = Source::of(quote::quote!(a = #one * 3, b: #ty));

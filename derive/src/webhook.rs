@@ -1,4 +1,5 @@
-//! `#[webhook(…)]`: checks its arguments and that it stands on a function, and leaves the function alone.
+//! `#[webhook(…)]`: checks the arguments and that the item is a function, and leaves the item
+//! unchanged.
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use rbuilder_reader::Span;
@@ -8,7 +9,7 @@ use rbuilder_syntax::{Session, misplaced_webhook, parse_webhook};
 use crate::report::{compile_errors, malformed_error};
 use crate::source::Source;
 
-/// The item, after what is wrong with the marker.
+/// Expands to the errors in the marker, followed by the item.
 pub(crate) fn expand_webhook(arguments: TokenStream, item: TokenStream) -> TokenStream {
     let source = Source::of(arguments);
     let mut session = Session::default();
@@ -27,8 +28,8 @@ pub(crate) fn expand_webhook(arguments: TokenStream, item: TokenStream) -> Token
     tokens
 }
 
-/// Returns true if the item is a function: after attributes, visibility and qualifiers stands `fn`. The body is not
-/// parsed, which would cost every build.
+/// Returns whether the item is a function, that is, whether `fn` follows the attributes, visibility
+/// and qualifiers. The body is not parsed, since that would slow down every build.
 fn is_function(item: TokenStream) -> bool {
     let mut tokens = item.into_iter().peekable();
     while let Some(token) = tokens.next() {
@@ -41,7 +42,7 @@ fn is_function(item: TokenStream) -> bool {
                 "pub" | "async" | "const" | "unsafe" | "extern" | "default" | "crate" => {}
                 _ => return false,
             },
-            // `pub(crate)`, and a visibility that a macro wrapped up.
+            // `pub(crate)`, or a visibility that a macro wrapped in a group.
             TokenTree::Group(group) if group.delimiter() != Delimiter::Brace => {}
             // The ABI of `extern "C"`.
             TokenTree::Literal(_) => {}
@@ -58,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_function_is_told_from_other_items() {
+    fn recognizes_functions() {
         let cases = [
             (
                 quote!(
@@ -106,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_correct_marker_leaves_only_the_function() {
+    fn valid_marker_expands_to_the_function() {
         let function = quote!(
             fn default(memcached: &mut Memcached) {}
         );
@@ -115,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_marker_keeps_the_item() {
+    fn invalid_marker_keeps_the_item() {
         let text = expand_webhook(
             quote!(mutating, verb = "create"),
             quote!(

@@ -1,8 +1,8 @@
-//! What the compiler says about mistakes in markers. One mistake a case, named for it.
+//! The compiler's output for mistakes in markers. Each case is named after its mistake.
 //!
-//! `tests/ui` holds the mistakes with the expected words (`TRYBUILD=overwrite` rewrites them), `tests/pass` what
-//! must compile. The cases are slow to build, so they show that each sort of complaint arrives at its token;
-//! every single complaint has its test in `rbuilder-syntax`.
+//! `tests/ui` holds the mistakes and the expected output, which `TRYBUILD=overwrite` rewrites.
+//! `tests/pass` holds code that must compile. The cases are slow to build, so they only show that
+//! errors of every form point at the right token. `rbuilder-syntax` tests each single message.
 
 #[test]
 fn ui() {

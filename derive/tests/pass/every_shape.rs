@@ -1,4 +1,4 @@
-//! Shapes and paths that the derive must write correctly whatever the program around it is called.
+//! Shapes and paths for which the derive must emit valid code, whatever names are in scope.
 
 #![deny(warnings)]
 #![allow(dead_code)]
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use rbuilder_derive::{CrdSchema, rbac};
 
 mod hidden {
-    // Names that the derive's code must not pick up.
+    // The emitted code must not resolve these names.
     pub struct Vec;
     pub struct Cow;
     pub struct String;

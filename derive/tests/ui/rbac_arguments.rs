@@ -22,6 +22,6 @@ fn urls_in_a_role() {}
 fn custom_verb() {}
 
 #[rbac(groups = "", resources = "pods", verbs = "get", custom_verbs = "levitate")]
-fn told_custom_verb() {}
+fn declared_custom_verb() {}
 
 fn main() {}
