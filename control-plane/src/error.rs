@@ -1,12 +1,13 @@
-//! The error of a control plane: a sentence for the person who reads it in a failed test or on a terminal.
+//! The error type of this crate. Its messages are shown as they are, in failed tests and on
+//! terminals.
 
 use std::fmt;
 use std::path::Path;
 
-/// An error of starting or using a control plane.
+/// An error from starting or using a control plane.
 ///
-/// The message is complete: it names the file or program, and ends with the last lines of the server's log
-/// where there are any.
+/// The message is complete: it names the file or program and, if a server has written a log, ends
+/// with the last lines of it.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct Error {
@@ -20,7 +21,7 @@ impl Error {
         }
     }
 
-    /// An error about a file. `failure` says which operation failed, as in "cannot read".
+    /// Creates an error about a file. `failure` names the failed operation, such as "cannot read".
     pub(crate) fn file(failure: &str, path: &Path, cause: impl fmt::Display) -> Self {
         Self::new(format!("{failure} {}: {cause}", path.display()))
     }

@@ -1,17 +1,18 @@
-//! A Kubernetes control plane: etcd and kube-apiserver as child processes of this one; if asked for, with controllers, a
-//! scheduler and nodes that are played.
+//! Runs a Kubernetes control plane: etcd and kube-apiserver as child processes. On request, it also
+//! runs the controllers, a scheduler and simulated nodes.
 //!
-//! [`Assets`] finds the binaries, [`ControlPlane::start`] runs them on free ports of 127.0.0.1 with certificates made
-//! for the occasion. The functions block, so an async caller runs them on a thread for that purpose. The crate knows
-//! neither kube nor k8s-openapi: a command that only starts the servers need not compile them.
+//! [`Assets`] finds the binaries. [`ControlPlane::start`] runs them on free ports of 127.0.0.1 with
+//! newly generated certificates. All functions block, so async callers should use a blocking
+//! thread. The crate does not depend on kube or k8s-openapi, so commands that only start the
+//! servers do not compile them.
 //!
-//! Without the feature `servers`, which is on by default, there are only the [`Store`] of the binaries and the
-//! [`Workspace`], and no TLS is compiled.
+//! Without the default feature `servers`, the crate only contains the [`Store`] of the binaries and
+//! the [`Workspace`], and does not compile TLS.
 //!
 //! # Cleanup after a crash
-//! On Unix, the servers end with this process, however it ends: a watchdog process waits on a pipe that only this
-//! process holds open. What a killed watchdog leaves behind is removed by the next start. Elsewhere they end when the
-//! [`ControlPlane`] is dropped.
+//! On Unix, the servers are killed when this process ends, even by a crash: a watchdog process
+//! waits on a pipe that only this process holds open. If the watchdog was killed too, the next
+//! start cleans up. On other systems, the servers run until the [`ControlPlane`] is dropped.
 
 mod error;
 mod release;

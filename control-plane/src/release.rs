@@ -1,4 +1,4 @@
-//! Versions and platforms, and the two names that carry both: that of an archive and that of a directory in the store.
+//! Versions and platforms, and the names of archives and store directories, which contain both.
 
 use std::fmt;
 use std::str::FromStr;
@@ -17,7 +17,7 @@ pub struct Version {
 impl FromStr for Version {
     type Err = ();
 
-    /// Reads `1.35.2`. Pre-releases have no place in the index and the store, and are not versions here either.
+    /// Parses `1.35.2`. Pre-releases are rejected: neither the index nor the store contains any.
     fn from_str(text: &str) -> Result<Self, ()> {
         let mut numbers = text.splitn(3, '.').map(parse_number);
         let mut next = || numbers.next().flatten().ok_or(());
@@ -29,7 +29,7 @@ impl FromStr for Version {
     }
 }
 
-/// Reads a number in its only spelling: without a sign and leading zeros.
+/// Parses a number in canonical form: no sign and no leading zeros.
 pub fn parse_number(text: &str) -> Option<u32> {
     let number: u32 = text.parse().ok()?;
     (number.to_string() == text).then_some(number)
@@ -85,7 +85,7 @@ impl fmt::Display for Platform {
     }
 }
 
-/// A version for a platform: what an archive holds, and a directory of the store.
+/// A version for one platform: the content of an archive or of a directory in the store.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Release {
     /// The version of Kubernetes.
@@ -95,13 +95,13 @@ pub struct Release {
 }
 
 impl Release {
-    /// Reads the name of an archive: `envtest-v1.35.2-linux-amd64.tar.gz`.
+    /// Parses the name of an archive: `envtest-v1.35.2-linux-amd64.tar.gz`.
     pub fn from_archive(name: &str) -> Option<Release> {
         let name = name.strip_prefix("envtest-v")?.strip_suffix(".tar.gz")?;
         Release::from_directory(name)
     }
 
-    /// Reads the name of a directory: `1.35.2-linux-amd64`.
+    /// Parses the name of a directory: `1.35.2-linux-amd64`.
     pub fn from_directory(name: &str) -> Option<Release> {
         let mut parts = name.split('-');
         let version = parts.next()?.parse().ok()?;
@@ -116,13 +116,13 @@ impl Release {
         })
     }
 
-    /// Returns the name of the directory.
+    /// Returns the name of the directory in the store.
     pub fn directory(&self) -> String {
         format!("{}-{}-{}", self.version, self.platform.os, self.platform.arch)
     }
 }
 
-/// Returns true if the text can be a part of a platform, and of a file name.
+/// Returns true if the text can be used as part of a platform and of a file name.
 pub fn is_word(text: &str) -> bool {
     !text.is_empty()
         && text
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_archives_and_directories() {
+    fn parses_archive_names() {
         let check = |name: &str, expected: Option<&str>| {
             let found = Release::from_archive(name).map(|release| release.directory());
             assert_eq!(found.as_deref(), expected, "{name}");
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_are_sorted_by_number() {
+    fn versions_compare_numerically() {
         let version = |text: &str| text.parse::<Version>().unwrap();
         assert!(version("1.9.10") < version("1.36.2"));
         assert!(version("1.36.2") < version("1.36.10"));

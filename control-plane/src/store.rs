@@ -1,5 +1,5 @@
-//! The directory with the installed binaries: `k8s/1.35.2-linux-amd64` and the like, as `setup-envtest` and
-//! `rbuilder envtest` lay it out. It is read here; the command writes it.
+//! The directory of installed binaries. It has the layout of `setup-envtest`:
+//! `k8s/1.35.2-linux-amd64`. This module only reads it; `rbuilder envtest` writes it.
 
 use std::fs;
 use std::io::{Error, ErrorKind};
@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use crate::release::{Platform, Release};
 
-/// The programs that an installation must have.
+/// The programs of a complete installation.
 pub const PROGRAMS: [&str; 2] = ["etcd", "kube-apiserver"];
 
-/// The store, which need not exist.
+/// The store. Its directory may not exist.
 #[derive(Clone, Debug)]
 pub struct Store {
     folder: PathBuf,
@@ -21,12 +21,12 @@ pub struct Store {
 pub struct Installed {
     /// The version and its platform.
     pub release: Release,
-    /// False if a program is missing, as `setup-envtest` leaves it when it is killed.
+    /// False if a program is missing, for example because `setup-envtest` was killed.
     pub is_complete: bool,
 }
 
 impl Store {
-    /// Returns the store in a directory.
+    /// Creates a store in a directory.
     #[must_use]
     pub fn within(folder: &Path) -> Self {
         let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
@@ -35,7 +35,8 @@ impl Store {
         }
     }
 
-    /// Returns the user's store, unless the environment does not say where the user's files are.
+    /// Returns the store of the current user, or `None` if the environment does not say where the
+    /// user's files are.
     #[must_use]
     pub fn of_user() -> Option<Self> {
         let variable = |name: &str| {
@@ -47,22 +48,23 @@ impl Store {
         Some(Self::within(&folder))
     }
 
-    /// Returns the directory of the store itself.
+    /// Returns the directory of the store.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Returns the directory of a release, installed or not.
+    /// Returns the directory of a release, which may not be installed.
     #[must_use]
     pub fn path(&self, release: &Release) -> PathBuf {
         self.folder.join(release.directory())
     }
 
-    /// Returns the installed releases, newest first. Ignores what is not a directory with the name of a release.
+    /// Returns the installed releases, newest first. Entries other than directories named after a
+    /// release are ignored.
     ///
     /// # Errors
-    /// When the store exists and cannot be read.
+    /// Returns an error if the store exists but cannot be read.
     pub fn installed(&self) -> Result<Vec<Installed>, Error> {
         let entries = match fs::read_dir(&self.folder) {
             Ok(entries) => entries,
@@ -73,7 +75,7 @@ impl Store {
         for entry in entries {
             let entry = entry?;
             let release = entry.file_name().to_str().and_then(Release::from_directory);
-            // A link is not followed: it could lead to a directory that is not the store's.
+            // Do not follow symbolic links: they may lead out of the store.
             if let (Some(release), true) = (release, is_directory(&entry.path())) {
                 let is_complete = self.is_complete(&release);
                 installed.push(Installed { release, is_complete });
@@ -90,7 +92,8 @@ impl Store {
         is_directory(&folder) && has_programs(&folder, &release.platform)
     }
 
-    /// Returns the directory of the newest complete installation of Kubernetes 1.`minor` for this platform.
+    /// Returns the directory of the newest complete installation of Kubernetes 1.`minor` for the
+    /// current platform.
     #[must_use]
     pub fn find_minor(&self, minor: u32) -> Option<PathBuf> {
         let platform = Platform::current();
@@ -103,7 +106,7 @@ impl Store {
     }
 }
 
-/// Returns true if a directory has the programs of a platform.
+/// Returns true if a directory contains all programs for the platform.
 #[must_use]
 pub fn has_programs(folder: &Path, platform: &Platform) -> bool {
     PROGRAMS
@@ -111,14 +114,14 @@ pub fn has_programs(folder: &Path, platform: &Platform) -> bool {
         .all(|program| has_program(folder, platform, program))
 }
 
-/// Returns true if a directory has a program, with content.
+/// Returns true if a directory contains a non-empty program file for the platform.
 #[must_use]
 pub fn has_program(folder: &Path, platform: &Platform, program: &str) -> bool {
     let path = folder.join(platform.file_name(program));
     path.metadata().is_ok_and(|file| file.is_file() && file.len() > 0)
 }
 
-/// Returns true for a directory that is not a link.
+/// Returns true for a directory, false for a symbolic link to one.
 fn is_directory(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir())
 }
@@ -140,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_newest_complete_patch_of_a_minor_is_found() {
+    fn finds_newest_complete_patch_release() {
         let temp = tempfile::tempdir().unwrap();
         let store = Store::within(temp.path());
         assert_eq!(store.find_minor(36), None);
@@ -163,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn the_store_is_where_setup_envtest_has_it() {
+    fn store_is_at_path_of_setup_envtest() {
         let check = |os: &str, variables: &[(&str, &str)], expected: Option<&str>| {
             let variable = |name: &str| {
                 let mut found = variables.iter().filter(|(known, _)| *known == name);

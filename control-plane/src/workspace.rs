@@ -1,4 +1,4 @@
-//! The folder of one control plane, and what it starts.
+//! A temporary folder and the processes that run in it.
 
 use std::fs;
 use std::io::{self, Write};
@@ -10,20 +10,20 @@ use tempfile::TempDir;
 use crate::Error;
 use crate::watchdog::{self, Watchdog};
 
-/// A temporary folder and the processes that belong to it. On Unix, a watchdog sees to it that neither outlives this
-/// process.
+/// A temporary folder and the processes that belong to it. On Unix, a watchdog kills the processes
+/// and removes the folder if this process dies.
 #[derive(Debug)]
 pub struct Workspace {
-    // Dropped before the folder, which the watchdog would otherwise remove.
+    // Must be dropped before the folder: otherwise the watchdog would remove it.
     watchdog: Watchdog,
     folder: TempDir,
 }
 
 impl Workspace {
-    /// Removes what dead processes left behind, then creates a folder and starts its watchdog.
+    /// Cleans up after dead processes, then creates a folder and starts its watchdog.
     ///
     /// # Errors
-    /// When the folder cannot be written, or no shell can be started.
+    /// Returns an error if the folder cannot be created or written, or if `sh` cannot be started.
     pub fn create() -> Result<Self, Error> {
         let parent = std::env::temp_dir();
         watchdog::sweep(&parent);
@@ -35,29 +35,31 @@ impl Workspace {
         Ok(Self { watchdog, folder })
     }
 
-    /// Returns the folder.
+    /// Returns the path of the folder.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Writes a file into the folder, which only its owner can read: some files are private keys.
+    /// Writes a file to the folder. Only the owner can enter the folder, so the file may be a
+    /// private key.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// Returns an error if the file cannot be written.
     pub fn write(&self, name: &str, text: &str) -> Result<PathBuf, Error> {
         let path = self.path().join(name);
         fs::write(&path, text).map_err(|err| Error::file("cannot write", &path, err))?;
         Ok(path)
     }
 
-    /// Starts a program that ends with this process, after `configure` has set its arguments, folder and output. It has
-    /// no input and a process group of its own, so that Ctrl-C in a terminal reaches this process only.
+    /// Starts a program that is killed when this process ends. `configure` sets its arguments,
+    /// working directory and output. The program has no input, and its own process group so that
+    /// Ctrl-C in a terminal only reaches this process.
     ///
-    /// After it has ended, [`Workspace::forget`] it.
+    /// Call [`Workspace::forget`] after the program has exited.
     ///
     /// # Errors
-    /// When the program cannot be started.
+    /// Returns an error if the program cannot be started.
     pub fn spawn(&self, program: &Path, configure: impl FnOnce(&mut Command)) -> Result<Child, Error> {
         let mut command = guarded_command(program);
         configure(&mut command);
@@ -76,15 +78,15 @@ impl Workspace {
         Ok(child)
     }
 
-    /// Removes a process that has ended from the watchdog's list, since its id may be reused.
+    /// Unregisters a process that has exited, since its id may be reused.
     pub fn forget(&self, id: u32) {
         self.watchdog.forget(id);
     }
 }
 
-/// Returns a command that runs a program once it is [released](release): a shell with the id of the later
-/// program waits for a line on its standard input and then replaces itself with the program. When the pipe ends before
-/// the line, the shell exits.
+/// Returns a command that starts a shell, which replaces itself with the program when [`release`]
+/// writes a line to its standard input. The program thus has the process id of the shell. If the
+/// pipe is closed first, the shell exits.
 #[cfg(unix)]
 fn guarded_command(program: &Path) -> Command {
     use std::os::unix::process::CommandExt as _;
@@ -92,12 +94,13 @@ fn guarded_command(program: &Path) -> Command {
     command
         .args(["-c", r#"read -r go && exec "$@" </dev/null"#, "sh"])
         .arg(program);
-    // Ctrl-C in a terminal must reach this process only; the servers end with it in any case.
+    // Ctrl-C in a terminal must only reach this process. The watchdog kills the servers anyway.
     command.stdin(Stdio::piped()).process_group(0);
     command
 }
 
-/// Returns a command that runs a program at once: there is no watchdog that needs its process id first.
+/// Returns a command that runs the program immediately. There is no watchdog that must know its
+/// process id first.
 #[cfg(not(unix))]
 fn guarded_command(program: &Path) -> Command {
     let mut command = Command::new(program);
@@ -109,7 +112,7 @@ fn guarded_command(program: &Path) -> Command {
 fn release(child: &mut Child) -> io::Result<()> {
     match child.stdin.take() {
         Some(mut stdin) if cfg!(unix) => stdin.write_all(b"go\n"),
-        // Its input ends.
+        // Dropping `stdin` closes the program's input.
         Some(_) => Ok(()),
         None => Err(io::ErrorKind::BrokenPipe.into()),
     }
@@ -120,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_workspace_leaves_nothing() {
+    fn dropped_workspace_removes_folder() {
         let workspace = Workspace::create().unwrap();
         let folder = workspace.path().to_owned();
         assert!(folder.is_dir());

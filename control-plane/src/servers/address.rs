@@ -1,10 +1,10 @@
-//! Webhooks of a program on this machine: their configurations are rewritten to call its address.
+//! Rewrites webhook configurations and CRDs so that the API server calls a program on this machine.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Value, json};
 
-/// Annotations by which cert-manager would replace a CA bundle.
+/// Annotations that make cert-manager inject a CA bundle.
 const INJECTION: [&str; 3] = [
     "cert-manager.io/inject-ca-from",
     "cert-manager.io/inject-ca-from-secret",
@@ -14,16 +14,16 @@ const INJECTION: [&str; 3] = [
 /// The address at which a program serves its webhooks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WebhookAddress {
-    /// Host name or address by which the API server reaches this machine.
+    /// Host name or address under which the API server reaches this machine.
     pub host: String,
-    /// Port of the program.
+    /// Port on which the program serves webhooks.
     pub port: u16,
-    /// Certificate of the authority that signed the program's, PEM.
+    /// PEM certificate of the authority that signed the program's certificate.
     pub authority: String,
 }
 
 impl WebhookAddress {
-    /// Returns the URL of a path.
+    /// Returns the URL for a path.
     #[must_use]
     pub fn url(&self, path: &str) -> String {
         match self.host.contains(':') {
@@ -32,14 +32,17 @@ impl WebhookAddress {
         }
     }
 
-    /// Returns the `clientConfig` with which the API server calls a path.
+    /// Returns the `clientConfig` that makes the API server call a path at this address.
     #[must_use]
     pub fn client_config(&self, path: &str) -> Value {
         json!({ "url": self.url(path), "caBundle": BASE64.encode(&self.authority) })
     }
 
-    /// Makes the webhooks of a configuration that call a Service call this address instead, under the same path. A program that
-    /// runs here has no namespace that webhooks could be restricted to.
+    /// Replaces the Services in the webhooks of a configuration with this address, and keeps the
+    /// paths.
+    ///
+    /// Also removes the restriction to the namespace of the manager: a program outside the cluster
+    /// has no namespace.
     pub fn redirect_webhooks(&self, configuration: &mut Value) {
         remove_injection(configuration);
         let webhooks = configuration.get_mut("webhooks").and_then(Value::as_array_mut);
@@ -51,8 +54,8 @@ impl WebhookAddress {
         }
     }
 
-    /// Makes the conversions of a CRD that call a Service call this address instead, under the same path. Returns true
-    /// if it has such a conversion.
+    /// Replaces the Service in the conversion webhook of a CRD with this address, and keeps the
+    /// path. Returns false if the CRD has no conversion webhook or calls it by URL.
     pub fn redirect_conversion(&self, crd: &mut Value) -> bool {
         if crd["spec"]["conversion"]["strategy"] != "Webhook" {
             return false;
@@ -74,7 +77,7 @@ impl WebhookAddress {
     }
 }
 
-/// Removes the annotations by which cert-manager would replace the CA bundle with that of a Service.
+/// Removes the annotations that would make cert-manager overwrite the CA bundle.
 fn remove_injection(object: &mut Value) {
     let annotations = object
         .pointer_mut("/metadata/annotations")
@@ -84,7 +87,8 @@ fn remove_injection(object: &mut Value) {
     }
 }
 
-/// Removes the match condition that restricts a webhook to the namespace of the manager. One that excludes this namespace stays.
+/// Removes the match condition that restricts a webhook to the namespace of the manager. A
+/// condition that excludes the namespace is kept.
 fn remove_restriction(webhook: &mut Value) {
     let Some(Value::Array(conditions)) = webhook.get_mut("matchConditions") else {
         return;
@@ -108,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn services_are_replaced_and_urls_stay() {
+    fn redirects_services_but_keeps_urls() {
         let mut configuration = json!({
             "metadata": { "name": "a", "annotations": { "cert-manager.io/inject-ca-from": "n/c", "b": "c" } },
             "webhooks": [
@@ -130,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn webhooks_are_not_restricted_to_the_namespace_of_the_manager() {
+    fn removes_restriction_to_manager_namespace() {
         let condition = |name: &str, expression: &str| json!({ "name": name, "expression": expression });
         let kept = [
             condition("manager-namespace", "!(request.namespace in ['a'])"),
@@ -144,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn only_conversions_by_webhook_are_redirected() {
+    fn redirects_only_webhook_conversions() {
         let crd =
             |conversion: Value| json!({ "metadata": {}, "spec": { "group": "g", "conversion": conversion } });
         let webhook =
@@ -165,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_configuration_stays() {
+    fn malformed_configuration_is_kept() {
         for text in [
             "3",
             "{\"metadata\": 3, \"webhooks\": [3, {}]}",
@@ -180,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_of_version_6_is_written_in_brackets() {
+    fn ipv6_address_is_in_brackets() {
         let address = WebhookAddress {
             host: "fd00::1".to_owned(),
             ..address()

@@ -1,31 +1,33 @@
-//! Lookup of the two binaries. The variables and their precedence are those of controller-runtime's envtest.
+//! Looks up the binaries of etcd and kube-apiserver, with the variables and precedence of
+//! controller-runtime's envtest.
 
 use std::path::{Path, PathBuf};
 
 use crate::Error;
 
-/// The folder in which kubebuilder's old tarballs put the binaries.
+/// The folder into which the old tarballs of kubebuilder were unpacked.
 const DEFAULT_FOLDER: &str = "/usr/local/kubebuilder/bin";
 
-/// Paths of the programs of a control plane.
+/// Paths of the control plane binaries.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assets {
-    /// The file of etcd.
+    /// Path of etcd.
     pub etcd: PathBuf,
-    /// The file of kube-apiserver.
+    /// Path of kube-apiserver.
     pub kube_apiserver: PathBuf,
 }
 
 impl Assets {
-    /// Finds the binaries by `TEST_ASSET_*`, then `KUBEBUILDER_ASSETS`, then in `folder`, then in the default folder.
+    /// Looks up the binaries in `TEST_ASSET_*`, `KUBEBUILDER_ASSETS`, `folder` and the default
+    /// folder, in this order.
     ///
     /// # Errors
-    /// When one is not there; the error names the variables.
+    /// Returns an error that names the variables if a binary does not exist.
     pub fn find(folder: Option<&Path>) -> Result<Self, Error> {
         Self::find_with(folder, |name| std::env::var_os(name).map(PathBuf::from))
     }
 
-    /// Finds another program in the folder of kube-apiserver.
+    /// Returns the path of another program in the folder of kube-apiserver.
     pub(crate) fn find_beside(&self, name: &str) -> Result<PathBuf, Error> {
         let path = self.kube_apiserver.with_file_name(name);
         if path.is_file() {
@@ -89,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn the_most_specific_variable_wins() {
+    fn most_specific_variable_wins() {
         let temp = tempfile::tempdir().unwrap();
         let [a, b] = ["a", "b"].map(|name| temp.path().join(name));
         for folder in [&a, &b] {

@@ -1,6 +1,8 @@
-//! Serving certificates for programs beside a control plane, and the keys and certificates of the control plane itself: its certificate authority, the serving certificate, the administrator's
-//! client certificate, and the key that signs service account tokens. They are generated at each start and stay in the
-//! control plane's folder.
+//! Certificates and keys of the control plane, and serving certificates for programs next to it.
+//!
+//! The control plane has a certificate authority, a serving certificate, a client certificate for
+//! the administrator and a key that signs service account tokens. Each start generates new ones in
+//! the folder of the control plane.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +13,7 @@ use rcgen::{
 
 use crate::Error;
 
-/// A certificate and its private key, both PEM.
+/// A certificate and its private key, both as PEM.
 #[derive(Debug)]
 pub(crate) struct Pair {
     pub(crate) certificate: String,
@@ -21,13 +23,14 @@ pub(crate) struct Pair {
 /// The certificates and keys that kube-apiserver and its administrator need.
 #[derive(Debug)]
 pub(crate) struct Certificates {
-    /// Certificate of the authority that signed the server's and the administrator's, PEM.
+    /// PEM certificate of the authority that signed `server` and `admin`.
     pub(crate) authority: String,
     pub(crate) server: Pair,
     pub(crate) admin: Pair,
-    /// Private key that signs service account tokens, PEM. ECDSA P-256, because RSA keys take long to generate.
+    /// PEM private key that signs service account tokens. ECDSA P-256, because generating an RSA
+    /// key is slow.
     pub(crate) service_account_key: String,
-    /// Its public key, PEM.
+    /// PEM public key for `service_account_key`.
     pub(crate) service_account_public_key: String,
 }
 
@@ -44,7 +47,7 @@ fn generate_certificates() -> Result<Certificates, rcgen::Error> {
     server.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
     let mut admin = CertificateParams::default();
     admin.distinguished_name.push(DnType::CommonName, "admin");
-    // RBAC allows this group everything.
+    // RBAC grants this group full access.
     admin
         .distinguished_name
         .push(DnType::OrganizationName, "system:masters");
@@ -79,21 +82,22 @@ fn sign_pair(
     })
 }
 
-/// A certificate for a server on this machine, with the authority that its clients have to trust. All are PEM.
+/// A certificate for a server on this machine, with the authority that its clients must trust. All
+/// are PEM.
 #[derive(Clone, Debug)]
 pub struct ServingCertificate {
     /// Certificate of the authority.
     pub authority: String,
-    /// The server's certificate.
+    /// Certificate of the server.
     pub certificate: String,
-    /// Its private key.
+    /// Private key of the server.
     pub key: String,
 }
 
-/// Issues a serving certificate for `127.0.0.1`, `localhost` and a host name or address.
+/// Issues a serving certificate for `127.0.0.1`, `localhost` and the given host name or address.
 ///
 /// # Errors
-/// When the host cannot be written into a certificate.
+/// Returns an error if the host cannot be used as a subject alternative name.
 pub fn issue_serving_certificate(host: &str) -> Result<ServingCertificate, Error> {
     let issue = || -> Result<ServingCertificate, rcgen::Error> {
         let authority = create_authority("envtest webhooks")?;

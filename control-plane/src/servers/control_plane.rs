@@ -1,4 +1,4 @@
-//! etcd and kube-apiserver together: their flags, their ports, and when they are ready.
+//! Starts etcd and kube-apiserver: arguments, ports and readiness.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -21,18 +21,18 @@ use super::settings::Settings;
 use crate::Error;
 use crate::workspace::Workspace;
 
-/// Number of starts attempted when another process takes a port that could not be reserved.
+/// Number of attempts to start when another process takes one of the ports.
 const ATTEMPTS: usize = 5;
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
-/// Longest wait for servers, a year: a longer one may be out of the range of the clock.
+/// The longest timeout, one year. Adding a longer one to the current time could overflow.
 const LONGEST_WAIT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
-/// One of the servers of a control plane.
+/// A server of a control plane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Server {
-    /// etcd, which stores the objects.
+    /// etcd, the storage backend.
     Etcd,
-    /// kube-apiserver.
+    /// The API server.
     ApiServer,
 }
 
@@ -47,11 +47,12 @@ impl Server {
     }
 }
 
-/// The end of a wait for servers.
+/// The limit of a wait for servers.
 #[derive(Clone, Copy)]
 struct WaitLimit<'a> {
     deadline: Instant,
-    /// Ends a start; a restart has none, since the owner of the start's may raise it when the start is over.
+    /// Cancels a start. `None` for a restart: callers may set the flag as soon as the start has
+    /// returned.
     cancel: Option<&'a Cancel>,
 }
 
@@ -62,7 +63,7 @@ impl<'a> WaitLimit<'a> {
     }
 }
 
-/// A running control plane. Dropping it kills its servers and removes their files.
+/// A running control plane. The servers are killed and their files removed on drop.
 #[derive(Debug)]
 pub struct ControlPlane {
     /// The running servers in start order; empty after `stop`.
@@ -73,17 +74,18 @@ pub struct ControlPlane {
     kubeconfig: Value,
     kubeconfig_path: PathBuf,
     workspace: Workspace,
-    /// Kept until the servers are gone: a server that is restarted listens on the port that it had.
+    /// Reserved until the servers have exited, because a restarted server listens on the same port.
     _ports: [ReservedPort; 2],
 }
 
 impl ControlPlane {
-    /// Starts the servers on free ports of 127.0.0.1 and waits until the API is ready and the namespace `default`
-    /// exists.
+    /// Starts the servers on free ports of 127.0.0.1. Returns when the API server is ready and the
+    /// namespace `default` exists.
     ///
     /// # Errors
-    /// When a server exits early or is not ready within the start timeout, with the last lines of its log, and when the
-    /// start is cancelled. No process keeps running then.
+    /// Returns an error if the start is cancelled, if a server exits early, or if a server is not
+    /// ready within the start timeout. The error contains the last lines of the server's log. All
+    /// processes have been killed by then.
     pub fn start(assets: &Assets, settings: &Settings, cancel: &Cancel) -> Result<Self, Error> {
         let mut attempt = 1;
         loop {
@@ -98,7 +100,8 @@ impl ControlPlane {
         }
     }
 
-    /// Starts the servers once. On failure, the flag says whether a port was lost, so that other ports may work.
+    /// Starts the servers once. On failure, the flag is true if another process took a port, so
+    /// that a retry may succeed.
     fn start_once(assets: &Assets, settings: &Settings, cancel: &Cancel) -> Result<Self, (Error, bool)> {
         let limit = WaitLimit::of(settings, Some(cancel));
         let plane = Self::prepare(settings).map_err(|err| (err, false))?;
@@ -111,7 +114,8 @@ impl ControlPlane {
         }
     }
 
-    /// Prepares everything but the processes. Dropping the returned value cleans up.
+    /// Creates the workspace, certificates and ports without starting any process. Dropping the
+    /// returned value cleans up.
     fn prepare(settings: &Settings) -> Result<Self, Error> {
         let workspace = Workspace::create()?;
         let certificates = Certificates::generate()?;
@@ -144,7 +148,7 @@ impl ControlPlane {
         arguments.extend(self.settings.apiserver_args.iter().map(OsString::from));
         self.launch(Server::ApiServer, &assets.kube_apiserver, arguments)?;
         self.wait_until_ready(Server::ApiServer, limit)?;
-        // kube-apiserver creates it shortly after it is ready.
+        // kube-apiserver creates the namespace shortly after it reports ready.
         self.wait_for(limit, &self.api_server, "/api/v1/namespaces/default")?;
         if self.settings.controllers || self.settings.nodes > 0 {
             self.run_controllers(assets, limit)?;
@@ -152,8 +156,8 @@ impl ControlPlane {
         Ok(())
     }
 
-    /// Starts the controllers and, if there are to be any, the nodes. They have no server that could be asked, so their
-    /// first effects are waited for.
+    /// Starts the controllers and, if requested, the nodes. These programs have no readiness
+    /// endpoint, so wait for their first effects on objects instead.
     fn run_controllers(&self, assets: &Assets, limit: WaitLimit<'_>) -> Result<(), Error> {
         let launch = |name, arguments| self.launch_program(name, &assets.find_beside(name)?, arguments);
         launch(
@@ -211,15 +215,15 @@ impl ControlPlane {
     /// Sends a signal such as `STOP` to a server.
     ///
     /// # Errors
-    /// When the control plane was stopped, or the signal cannot be sent.
+    /// Returns an error if the control plane has been stopped or the signal cannot be sent.
     pub fn signal(&self, server: Server, signal: &str) -> Result<(), Error> {
         self.with_server(server, |process, _| process.signal(signal))
     }
 
-    /// Kills a server until its [restart](Self::restart).
+    /// Kills a server until it is [restarted](Self::restart).
     ///
     /// # Errors
-    /// When the control plane was stopped.
+    /// Returns an error if the control plane has been stopped.
     pub fn kill(&self, server: Server) -> Result<(), Error> {
         self.with_server(server, |process, workspace| {
             process.take_down(workspace);
@@ -227,10 +231,11 @@ impl ControlPlane {
         })
     }
 
-    /// Restarts a server with its arguments and data, and waits until it is ready.
+    /// Restarts a server with the same arguments and data, and waits until it is ready.
     ///
     /// # Errors
-    /// When the control plane was stopped, or the server is not ready within the start timeout.
+    /// Returns an error if the control plane has been stopped, or if the server is not ready within
+    /// the start timeout.
     pub fn restart(&self, server: Server) -> Result<(), Error> {
         let limit = WaitLimit::of(&self.settings, None);
         self.with_server(server, |process, workspace| {
@@ -239,17 +244,17 @@ impl ControlPlane {
         self.wait_until_ready(server, limit)
     }
 
-    /// Drops the history of all objects from etcd, as kube-apiserver does every five minutes: only their present versions
-    /// stay.
+    /// Compacts etcd, which discards all but the latest version of each object. kube-apiserver does
+    /// the same every five minutes.
     ///
     /// # Errors
-    /// When etcd does not answer.
+    /// Returns an error if etcd does not answer.
     pub fn compact(&self) -> Result<(), Error> {
         let ask = |path: &str, request: Value| {
             let answer = self.etcd.post(path, &request.to_string());
             answer.map_err(|err| Error::new(format!("etcd cannot be compacted: {err}")))
         };
-        // Any key: each answer has the present revision, as a string.
+        // The response for any key contains the current revision, as a string.
         let answer = ask("/v3/kv/range", json!({ "key": BASE64.encode("/") }))?;
         let answer: Value = serde_json::from_str(&answer).unwrap_or_default();
         let revision = &answer["header"]["revision"];
@@ -273,12 +278,13 @@ impl ControlPlane {
         act(process, &self.workspace)
     }
 
-    /// Polls a path until it answers 200. Fails at the deadline, or as soon as a server has exited.
+    /// Polls a path until the server answers 200. Fails at the deadline or as soon as a server has
+    /// exited.
     fn wait_for(&self, limit: WaitLimit<'_>, probe: &Probe, path: &str) -> Result<(), Error> {
         self.wait_until(limit, path, &|| probe.get(path).map(drop))
     }
 
-    /// Polls until `ask` succeeds, as [`Self::wait_for`] does.
+    /// Polls until `ask` succeeds, with the limits of [`Self::wait_for`].
     fn wait_until(
         &self,
         limit: WaitLimit<'_>,
@@ -304,10 +310,10 @@ impl ControlPlane {
         }
     }
 
-    /// Returns an error when a server has exited, which none does by itself.
+    /// Checks that no server has exited. Servers never exit on their own.
     ///
     /// # Errors
-    /// Names the server, with the last lines of its log.
+    /// Returns an error with the name of the exited server and the last lines of its log.
     pub fn check_running(&self) -> Result<(), Error> {
         self.servers().iter_mut().try_for_each(Process::check_running)
     }
@@ -318,22 +324,22 @@ impl ControlPlane {
         format!("https://127.0.0.1:{}", self.api_server.port())
     }
 
-    /// Returns a kubeconfig with the rights of `system:masters`.
+    /// Returns a kubeconfig for a member of `system:masters`.
     #[must_use]
     pub fn kubeconfig(&self) -> &Value {
         &self.kubeconfig
     }
 
-    /// Returns the file of that kubeconfig, which is removed with the control plane.
+    /// Returns the path of the kubeconfig file, which is removed together with the control plane.
     #[must_use]
     pub fn kubeconfig_path(&self) -> &Path {
         &self.kubeconfig_path
     }
 
-    /// Stops the API server, then etcd. A second call does nothing.
+    /// Stops the API server, then etcd. Further calls do nothing.
     ///
     /// # Errors
-    /// When a server does not exit within the stop timeout.
+    /// Returns an error if a server does not exit within the stop timeout.
     pub fn stop(&self) -> Result<(), Error> {
         let deadline = Instant::now() + self.settings.stop_timeout.min(LONGEST_WAIT);
         let mut servers = std::mem::take(&mut *self.servers());
@@ -357,7 +363,8 @@ impl Drop for ControlPlane {
     }
 }
 
-/// Writes the files that the servers' arguments name relative to the workspace, in which they run.
+/// Writes the files that the servers' arguments refer to. The servers run in the workspace, so the
+/// arguments use relative paths.
 fn write_certificates(workspace: &Workspace, certificates: &Certificates) -> Result<(), Error> {
     let Certificates {
         authority,
@@ -381,9 +388,9 @@ fn etcd_arguments(url: &str) -> Vec<OsString> {
         "--data-dir=etcd",
         listen.as_str(),
         advertise.as_str(),
-        // There are no peers; port 0 takes any free port.
+        // There are no peers. With port 0, etcd listens on any free port.
         "--listen-peer-urls=http://127.0.0.1:0",
-        // The data is deleted with the test, so it need not survive a power failure.
+        // The data is deleted after the test, so it need not survive a power failure.
         "--unsafe-no-fsync",
     ]
     .map(OsString::from)
@@ -407,11 +414,12 @@ fn apiserver_arguments(port: u16, etcd_url: &str) -> Vec<OsString> {
         "--service-account-key-file=sa.pub",
         "--service-account-signing-key-file=sa.key",
         "--authorization-mode=RBAC",
-        // No controller creates service accounts, and the plugin refuses pods without one.
+        // The plugin rejects Pods without a service account, and without controllers nothing
+        // creates one.
         "--disable-admission-plugins=ServiceAccount",
         "--allow-privileged=true",
         "--service-cluster-ip-range=10.0.0.0/24",
-        // The only server listens on a loopback address, which endpoints must not contain.
+        // The API server only listens on a loopback address, which is not allowed in Endpoints.
         "--endpoint-reconciler-type=none",
     ]
     .map(OsString::from)

@@ -1,7 +1,9 @@
-//! The programs that act on objects: kube-controller-manager, kube-scheduler, and kwok, which plays the kubelets of the nodes.
+//! Programs that act on objects: kube-controller-manager, kube-scheduler, and kwok, which simulates
+//! the kubelets.
 //!
-//! The scheduler is the real one and not a loop that writes `nodeName`: with the packages of the controller manager
-//! compiled, it costs 12 s of CPU to build and no code here, and it respects taints, selectors and resources.
+//! Running the real scheduler is simpler than a loop that assigns `nodeName`: it respects taints,
+//! selectors and resources. It takes 12 s of CPU to build once the packages of the controller
+//! manager are compiled.
 
 use std::ffi::OsString;
 
@@ -11,19 +13,20 @@ use serde_json::{Value, json};
 pub(crate) const CONTROLLER_MANAGER: &str = "kube-controller-manager";
 /// Name of the scheduler.
 pub(crate) const SCHEDULER: &str = "kube-scheduler";
-/// Name of the program that plays the kubelets.
+/// Name of the program that simulates the kubelets.
 pub(crate) const KWOK: &str = "kwok";
 
 /// Arguments of kube-apiserver when controllers run.
 ///
-/// kwok asks for streaming lists. With etcd 3.4, the API server then waits for progress that this etcd does not report,
-/// and Pods take ten seconds to start and a minute to be deleted. Without the feature, kwok gets ordinary lists.
+/// Disables streaming lists, which kwok would use. etcd 3.4 does not report the progress that the
+/// API server waits for in a streaming list, so Pods would take ten seconds to start and a minute
+/// to be deleted.
 pub(crate) const API_SERVER_ARGUMENTS: [&str; 1] = ["--feature-gates=WatchList=false"];
 
-/// Arguments of kube-controller-manager, in the folder with the kubeconfig and the keys.
+/// Arguments of kube-controller-manager, which runs in the folder with the kubeconfig and the keys.
 ///
-/// Port 0 leaves out the server of the program, with its certificates. The controllers that are off need what is not
-/// here: networks of nodes, volumes, and a key to sign certificates with.
+/// Port 0 disables its HTTPS server, which would need certificates. The disabled controllers
+/// require node networks, volumes or a signing key, none of which exist here.
 pub(crate) fn controller_manager_arguments() -> Vec<OsString> {
     [
         "--kubeconfig=kubeconfig",
@@ -51,14 +54,14 @@ pub(crate) fn scheduler_arguments() -> Vec<OsString> {
     .to_vec()
 }
 
-/// Arguments of kwok. The leases tell the controller manager that the nodes are alive.
+/// Arguments of kwok. It renews leases so that the controller manager considers the nodes alive.
 pub(crate) fn kwok_arguments() -> Vec<OsString> {
     [
         "--kubeconfig=kubeconfig",
         "--manage-all-nodes=true",
         "--node-lease-duration-seconds=40",
         "--node-ip=127.0.0.1",
-        // Addresses of Pods. The default range has 254.
+        // The range of Pod addresses. The default only has 254.
         "--cidr=10.64.0.1/16",
     ]
     .map(OsString::from)
@@ -70,7 +73,7 @@ pub(crate) fn node_name(index: usize) -> String {
     format!("node-{index}")
 }
 
-/// Returns the node with this number, as it is before kwok describes its state.
+/// Returns the node with this index, without status: kwok adds it.
 pub(crate) fn node(index: usize) -> Value {
     let name = node_name(index);
     json!({
@@ -85,7 +88,7 @@ pub(crate) fn node(index: usize) -> Value {
     })
 }
 
-/// Returns true if the JSON text is a node to which Pods can be assigned.
+/// Returns true if the JSON text is a node that accepts Pods.
 pub(crate) fn is_ready(node: &str) -> bool {
     let node: Value = serde_json::from_str(node).unwrap_or_default();
     let conditions = node["status"]["conditions"].as_array();
@@ -102,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_node_is_ready_when_its_taint_is_gone() {
+    fn node_is_ready_after_taint_is_removed() {
         let check = |status: &str, taints: Value, expected: bool| {
             let mut node = node(0);
             node["status"] = json!({ "conditions": [{ "type": "Ready", "status": status }] });

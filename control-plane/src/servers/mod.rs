@@ -1,4 +1,5 @@
-//! The servers: started on free ports with certificates of their own, watched until they are ready, and stopped in order.
+//! Starts the servers on free ports with their own certificates, waits until they are ready, and
+//! stops them in order.
 
 mod address;
 mod assets;

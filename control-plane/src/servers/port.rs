@@ -1,4 +1,4 @@
-//! Ports that are chosen before the server that listens on them starts.
+//! Reserves ports for servers that start later.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -6,14 +6,16 @@ use socket2::{Domain, Socket, Type};
 
 use crate::Error;
 
-/// A TCP port of this machine, reserved for a server that another process or a later part of this one starts.
+/// A TCP port of this machine, reserved for a server that starts later, in this process or another.
 ///
-/// A port that is only looked up (bound and closed again) is anybody's: the system may give it to the next connection
-/// that any process opens, and the server then fails with "address already in use". On Linux, the reservation keeps a
-/// socket bound to the port without listening. The kernel gives the port to nobody else, neither to a socket that asks
-/// for any port nor to an outgoing connection, and still lets a server bind to it that sets `SO_REUSEADDR`, as servers
-/// written in Go and Rust do. The port may be listened on again and again, until the value is dropped. On other systems,
-/// whose rules differ, the port is only looked up.
+/// Without a reservation, the system may assign a free port to any other process before the server
+/// listens on it, and the server fails with "address already in use". On Linux, the reservation
+/// keeps a socket bound to the port without listening. The kernel then does not assign the port to
+/// other sockets or outgoing connections, but a server that sets `SO_REUSEADDR` can still bind to
+/// it. Servers written in Go or Rust do. The port can be listened on any number of times until the
+/// reservation is dropped.
+///
+/// Other systems have different rules, so there the port is only looked up.
 #[derive(Debug)]
 pub struct ReservedPort {
     number: u16,
@@ -22,12 +24,12 @@ pub struct ReservedPort {
 }
 
 impl ReservedPort {
-    /// Reserves a port that is free at all addresses of this machine.
+    /// Reserves a port that is free on all addresses of this machine.
     ///
     /// # Errors
-    /// When the system has none.
+    /// Returns an error if no port is free.
     pub fn reserve() -> Result<Self, Error> {
-        // A machine may have IPv6 disabled.
+        // IPv6 may be disabled.
         let socket = bind(Domain::IPV6, (Ipv6Addr::UNSPECIFIED, 0).into())
             .or_else(|_| bind(Domain::IPV4, (Ipv4Addr::UNSPECIFIED, 0).into()));
         let reserved = socket.and_then(|socket| {
@@ -49,13 +51,13 @@ impl ReservedPort {
     }
 }
 
-/// Binds a socket for both families where there are two, as servers that listen on all addresses do.
+/// Binds a dual-stack socket if IPv6 is enabled, like a server that listens on all addresses.
 fn bind(domain: Domain, address: SocketAddr) -> std::io::Result<Socket> {
     let socket = Socket::new(domain, Type::STREAM, None)?;
     if domain == Domain::IPV6 {
         socket.set_only_v6(false)?;
     }
-    // On other systems the option would let two servers listen on one port.
+    // On other systems, this option would let two servers listen on the same port.
     #[cfg(target_os = "linux")]
     socket.set_reuse_address(true)?;
     socket.bind(&address.into())?;
@@ -74,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_can_listen_on_a_reserved_port_again_and_again() {
+    fn reserved_port_can_be_listened_on_repeatedly() {
         let port = ReservedPort::reserve().unwrap();
         for address in [
             local(&port),
@@ -84,15 +86,15 @@ mod tests {
             let server = TcpListener::bind(address).unwrap();
             let client = TcpStream::connect(local(&port)).unwrap();
             let (accepted, _) = server.accept().unwrap();
-            // The server's side closes first, so that it is the one that waits for late packets.
+            // Close the server's side first, so that its socket is the one left in TIME_WAIT.
             drop(accepted);
             drop(client);
         }
     }
 
-    /// The check of the kernel for a connection's own port is that of a socket without `SO_REUSEADDR`.
+    /// An outgoing connection binds its local port without `SO_REUSEADDR`, so test such a socket.
     #[test]
-    fn a_connection_cannot_take_a_reserved_port() {
+    fn connection_cannot_take_reserved_port() {
         let port = ReservedPort::reserve().unwrap();
         let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
         let error = socket.bind(&local(&port).into()).unwrap_err();
@@ -100,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_listens_on_a_reserved_port() {
+    fn reserved_port_refuses_connections() {
         let port = ReservedPort::reserve().unwrap();
         let error = TcpStream::connect(local(&port)).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::ConnectionRefused);

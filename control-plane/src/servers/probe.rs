@@ -1,4 +1,5 @@
-//! HTTP requests to the servers: whether one is ready, and the few that change something. One per connection.
+//! A minimal HTTP client for the servers. Checks readiness and sends the few requests that change
+//! something.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -12,17 +13,18 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use super::certificates::Certificates;
 use crate::Error;
 
-/// Timeout of each step of a request; long, because the first TLS handshake of a busy server is slow.
+/// Timeout of each step of a request. It is long because the first TLS handshake of a busy server
+/// is slow.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Number of bytes that are read of a response.
+/// Limit on the response in bytes. The rest is ignored.
 const LARGEST: u64 = 1 << 20;
 
-/// A server that is asked for its readiness, at a port of 127.0.0.1.
+/// A client for one server on a port of 127.0.0.1.
 #[derive(Clone, Debug)]
 pub(crate) struct Probe {
     port: u16,
-    /// Configuration of TLS with the administrator's certificate; `None` for plain HTTP.
+    /// TLS configuration with the client certificate of the administrator; `None` for plain HTTP.
     tls: Option<Arc<ClientConfig>>,
 }
 
@@ -31,7 +33,7 @@ impl Probe {
         Self { port, tls: None }
     }
 
-    /// Creates a probe of kube-apiserver that asks as the administrator.
+    /// Creates a client for kube-apiserver that authenticates as the administrator.
     pub(crate) fn tls(port: u16, certificates: &Certificates) -> Result<Self, Error> {
         let tls = client_config(certificates)
             .map_err(|err| Error::new(format!("cannot use the generated certificates: {err}")))?;
@@ -45,13 +47,14 @@ impl Probe {
         self.port
     }
 
-    /// Requests a path and returns the body. Any status but 200 is an error, which quotes the first line of the body.
+    /// Sends a GET request and returns the body. Any status other than 200 or 201 is an error that
+    /// quotes the first line of the body.
     pub(crate) fn get(&self, path: &str) -> Result<String, String> {
         self.request(&format!("GET {path} HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n"))
             .unwrap_or_else(|err| Err(err.to_string()))
     }
 
-    /// Posts a JSON text to a path, such as an object to that of its collection, and returns the body of the response.
+    /// Sends a POST request with a JSON body and returns the body of the response.
     pub(crate) fn post(&self, path: &str, json: &str) -> Result<String, String> {
         let length = json.len();
         let request = format!(
@@ -88,7 +91,8 @@ fn client_config(certificates: &Certificates) -> Result<ClientConfig, Box<dyn st
         .with_client_auth_cert(vec![certificate], key)?)
 }
 
-/// Sends the request and reads the response. HTTP/1.0, so that the response ends with the connection.
+/// Sends the request and reads the response. With HTTP/1.0, the server closes the connection after
+/// the response.
 fn exchange(mut stream: impl Read + Write, request: &str) -> io::Result<Result<String, String>> {
     stream.write_all(request.as_bytes())?;
     stream.flush()?;
@@ -112,7 +116,7 @@ mod tests {
 
     use super::*;
 
-    /// A connection with a recorded response.
+    /// A connection that replays a recorded response.
     struct Recorded {
         request: Vec<u8>,
         response: Cursor<&'static str>,
@@ -135,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_status_200_is_ready() {
+    fn other_statuses_are_errors() {
         let check = |response: &'static str, expected: Result<&str, &str>| {
             let mut connection = Recorded {
                 request: Vec::new(),

@@ -1,4 +1,5 @@
-//! One server process: registered with the watchdog before it runs, with its output kept for error messages.
+//! A server process. It is registered with the watchdog before it runs, and its output is kept for
+//! error messages.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -12,24 +13,25 @@ use super::settings::Settings;
 use crate::Error;
 use crate::workspace::Workspace;
 
-/// Number of log lines that an error quotes.
+/// Number of log lines quoted in an error.
 const TAIL: usize = 20;
 
-/// A running server. Dropping it does not kill it: [`super::control_plane`] knows the order.
+/// A running server. It is not killed on drop, because [`super::control_plane`] must stop servers
+/// in order.
 #[derive(Debug)]
 pub(crate) struct Process {
     name: &'static str,
     program: PathBuf,
     arguments: Vec<OsString>,
     child: Child,
-    /// Set while the server is killed on purpose, until its restart.
+    /// True after the server was killed on purpose, until it is restarted.
     is_down: bool,
-    /// The log file; `None` when the server writes to the parent's own output.
+    /// The log file; `None` if the server inherits the output of this process.
     log: Option<PathBuf>,
 }
 
 impl Process {
-    /// Starts `program` after the watchdog knows its process id.
+    /// Registers `program` with the watchdog, then starts it.
     pub(crate) fn start(
         name: &'static str,
         program: &Path,
@@ -86,7 +88,7 @@ impl Process {
         Ok(())
     }
 
-    /// Returns an error when the process has exited, which a server never does by itself.
+    /// Returns an error if the process has exited. Servers never exit on their own.
     pub(crate) fn check_running(&mut self) -> Result<(), Error> {
         if self.is_down {
             return Ok(());
@@ -98,7 +100,7 @@ impl Process {
         }
     }
 
-    /// Creates an error about this process, with the last lines of its log.
+    /// Creates an error about this process that quotes the last lines of its log.
     pub(crate) fn error(&self, what: &str) -> Error {
         let name = self.name;
         let Some(path) = &self.log else {
@@ -109,7 +111,7 @@ impl Process {
         Error::new(format!("{name} {what}; its last lines:\n{}", tail(&log)))
     }
 
-    /// Returns true when the server exited because another process had taken its port.
+    /// Returns true if the server exited because another process was using its port.
     pub(crate) fn lost_its_port(&self) -> bool {
         let log = self
             .log
@@ -119,16 +121,17 @@ impl Process {
         String::from_utf8_lossy(&log).contains("address already in use")
     }
 
-    /// Kills the process and waits for its end. A test server has no data worth a graceful stop.
+    /// Kills the process and waits until it has exited. Its data is temporary, so a graceful stop
+    /// is not worth the time.
     pub(crate) fn kill(&mut self, workspace: &Workspace) {
-        // An error means that it has exited already.
+        // Fails only if the process has already exited.
         let _ = self.child.kill();
         if self.child.wait().is_ok() {
             workspace.forget(self.child.id());
         }
     }
 
-    /// Like [`Process::kill`], with a deadline.
+    /// Same as [`Process::kill`], with a deadline.
     pub(crate) fn kill_until(&mut self, workspace: &Workspace, deadline: Instant) -> Result<(), Error> {
         let _ = self.child.kill();
         while self.ended()?.is_none() {
@@ -148,7 +151,7 @@ impl Process {
     }
 }
 
-/// Creates a log file, for standard output and standard error.
+/// Creates a log file and returns handles for standard output and standard error.
 fn log_files(path: &Path) -> Result<(File, File), Error> {
     let create = || -> io::Result<_> {
         let file = File::create(path)?;
@@ -186,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_ends_is_an_error_with_its_last_lines() {
+    fn exited_server_is_reported_with_last_lines() {
         let workspace = Workspace::create().unwrap();
         let script =
             "for i in $(seq 30); do echo line $i; done; echo bind: address already in use >&2; exit 3";
@@ -209,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_killed_server_is_gone() {
+    fn killed_server_has_exited() {
         let workspace = Workspace::create().unwrap();
         let mut process = start("exec sleep 600", &workspace);
         process.check_running().unwrap();

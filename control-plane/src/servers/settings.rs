@@ -1,4 +1,4 @@
-//! Settings from environment variables, under the names that controller-runtime's envtest reads.
+//! Settings from environment variables, with the names that controller-runtime's envtest uses.
 
 use std::time::Duration;
 
@@ -11,19 +11,22 @@ const ATTACH_OUTPUT: &str = "KUBEBUILDER_ATTACH_CONTROL_PLANE_OUTPUT";
 /// Settings for starting and stopping a control plane.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// Timeout of one start. Three times controller-runtime's: a busy machine of two cores needs 14 s.
+    /// Timeout of the start. Defaults to 60 s, three times the default of controller-runtime: a
+    /// busy two-core machine needs 14 s.
     pub start_timeout: Duration,
-    /// Timeout of a stop.
+    /// Timeout of the stop.
     pub stop_timeout: Duration,
-    /// The servers write to this process's own output instead of a file.
+    /// Whether the servers write to the output of this process instead of log files.
     pub attach_output: bool,
-    /// Additional arguments of etcd. They follow the default ones, and the last of two equal flags counts.
+    /// Additional arguments of etcd. They are appended to the default arguments, and the last
+    /// occurrence of a flag wins.
     pub etcd_args: Vec<String>,
-    /// Additional arguments of kube-apiserver, as those of etcd.
+    /// Additional arguments of kube-apiserver, appended in the same way.
     pub apiserver_args: Vec<String>,
-    /// Starts kube-controller-manager as well.
+    /// Whether to start kube-controller-manager as well.
     pub controllers: bool,
-    /// Number of nodes. With one or more, kube-controller-manager, kube-scheduler and kwok are started as well.
+    /// Number of simulated nodes. If not 0, kube-controller-manager, kube-scheduler and kwok are
+    /// started as well.
     pub nodes: usize,
 }
 
@@ -31,7 +34,7 @@ impl Settings {
     /// Reads the settings from the environment.
     ///
     /// # Errors
-    /// When a timeout is not a duration.
+    /// Returns an error if a timeout is not a valid duration.
     pub fn from_env() -> Result<Self, Error> {
         Self::from_lookup(|name| std::env::var(name).ok())
     }
@@ -57,12 +60,12 @@ impl Settings {
     }
 }
 
-/// Returns true for the strings that Go's `strconv.ParseBool` takes for true.
+/// Returns true for the strings that Go's `strconv.ParseBool` parses as true.
 fn is_true(text: &str) -> bool {
     matches!(text, "1" | "t" | "T" | "true" | "TRUE" | "True")
 }
 
-/// Parses a duration as Go writes it: numbers with units from `h` to `ns`, in any order.
+/// Parses a duration in Go's notation: numbers with units from `h` to `ns`, in any order.
 fn parse_duration(text: &str) -> Option<Duration> {
     let mut rest = text;
     let mut total = Duration::ZERO;
@@ -98,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_are_read_as_go_writes_them() {
+    fn parses_go_durations() {
         let check = |text: &str, millis: Option<u64>| {
             assert_eq!(parse_duration(text), millis.map(Duration::from_millis), "{text}");
         };
@@ -118,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_timeout_names_its_variable() {
+    fn error_names_variable_of_invalid_timeout() {
         let found = Settings::from_lookup(|name| (name == START_TIMEOUT).then(|| "soon".to_owned()));
         let message = found.unwrap_err().to_string();
         assert!(
@@ -128,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_set_gives_the_defaults() {
+    fn empty_environment_gives_defaults() {
         let found = Settings::from_lookup(|_| None).unwrap();
         let expected = Settings {
             start_timeout: Duration::from_secs(60),

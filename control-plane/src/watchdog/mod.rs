@@ -1,4 +1,5 @@
-//! The guarantee that no process and no file outlives this process, where the system has what it takes.
+//! Ensures that no server process and no temporary file outlives this process, on systems that
+//! allow it.
 
 #[cfg(not(unix))]
 mod other;
@@ -10,5 +11,5 @@ pub(crate) use other::{Watchdog, sweep};
 #[cfg(unix)]
 pub(crate) use unix::{Watchdog, sweep};
 
-/// Prefix of the names of workspace folders, by which the next start finds them.
+/// Prefix of workspace folder names. The next start finds abandoned folders by it.
 pub(crate) const PREFIX: &str = "rbuilder-envtest-";

@@ -1,10 +1,11 @@
-//! Systems without `sh`: processes and folders are removed when their owner drops them, and not after a crash.
+//! A watchdog that does nothing, for systems without `sh`. Processes and folders are removed when
+//! their owner drops them, but not after a crash.
 
 use std::path::Path;
 
 use crate::Error;
 
-/// Stands for the watchdog of other systems.
+/// Placeholder for the watchdog.
 #[derive(Debug)]
 pub(crate) struct Watchdog;
 

@@ -1,14 +1,14 @@
-//! A watchdog that is a process.
+//! Implements the watchdog as a shell process.
 //!
-//! Rust runs no destructor in a process that is killed, and asking the kernel to kill children with their
-//! parent needs unsafe code. So a small shell, the watchdog, waits on a pipe whose other end only this
-//! process holds: when the pipe ends, for whatever reason, it kills the servers and removes the folder. A
-//! server is reported to the watchdog before it runs (see [`crate::process`]), so that there is no moment in
-//! which it belongs to nobody.
+//! Destructors do not run in a process that is killed, and asking the kernel to kill children with
+//! their parent requires unsafe code. Instead, a small shell script reads from a pipe whose write
+//! end only this process holds. When the pipe is closed, for whatever reason, the script kills the
+//! servers and removes the folder. Each server is registered before it runs (see
+//! [`crate::workspace`]), so there is no moment at which a crash would leave it behind.
 //!
-//! The folder also lists its processes. The next start cleans up the folders whose owner is gone, for
-//! the case that the watchdog was killed too. A process is identified by its id and its start time, since
-//! ids are reused.
+//! In case the watchdog is killed too, the folder contains a list of its processes, and the next
+//! start cleans up all folders whose owner no longer runs. Process ids are reused, so a process is
+//! identified by its id and start time.
 
 use std::fs;
 use std::io::{self, Write};
@@ -20,11 +20,13 @@ use std::sync::{Mutex, PoisonError};
 use super::PREFIX;
 use crate::Error;
 
-/// Name of the list of a folder's processes, one `<id> <start time>` per line; the first is the owner.
+/// Name of the file that lists the processes of a folder, one `<id> <start time>` per line. The
+/// first is the owner.
 const PROCESSES: &str = "processes";
 
-/// The watchdog's script. `watch <id>` and `forget <id>` change the list of processes to kill; `done` ends it without
-/// killing any. The folder is removed twice, since a dying etcd may still write.
+/// The script of the watchdog. `watch <id>` and `forget <id>` change the list of processes to kill;
+/// `done` exits without killing any. Removing the folder is retried once because a dying etcd may
+/// still be writing to it.
 const WATCHDOG: &str = r#"
 folder=$1 ids=' '
 while read -r verb id; do
@@ -38,7 +40,7 @@ for id in $ids; do kill -KILL "$id"; done 2>/dev/null
 rm -rf "$folder" || { sleep 1; rm -rf "$folder"; }
 "#;
 
-/// The watchdog of one folder.
+/// The watchdog for one folder.
 #[derive(Debug)]
 pub(crate) struct Watchdog {
     process: Child,
@@ -47,7 +49,7 @@ pub(crate) struct Watchdog {
 }
 
 impl Watchdog {
-    /// Records this process as the owner of a folder and starts its watchdog.
+    /// Records this process as the owner of the folder and starts the watchdog.
     pub(crate) fn start(folder: &Path) -> Result<Self, Error> {
         record_process(folder, std::process::id())?;
         let (process, orders) = start_watchdog(folder).map_err(|err| {
@@ -62,16 +64,16 @@ impl Watchdog {
         })
     }
 
-    /// Registers a process: from now on it dies with this one.
+    /// Registers a process, which the watchdog kills when this process ends.
     pub(crate) fn watch(&self, id: u32) -> Result<(), Error> {
         record_process(&self.folder, id)?;
         self.order(&format!("watch {id}\n"))
             .map_err(|err| Error::new(format!("the watchdog is gone: {err}")))
     }
 
-    /// Removes a process that has ended from the watchdog's list, since its id may be reused.
+    /// Unregisters a process that has exited, since its id may be reused.
     pub(crate) fn forget(&self, id: u32) {
-        // A watchdog that is gone kills nothing.
+        // Fails only if the watchdog is gone, in which case it kills nothing.
         let _ = self.order(&format!("forget {id}\n"));
     }
 
@@ -82,7 +84,7 @@ impl Watchdog {
 }
 
 impl Drop for Watchdog {
-    /// Stops the watchdog, which leaves the folder to its owner.
+    /// Stops the watchdog without removing the folder, which its owner removes.
     fn drop(&mut self) {
         if self.order("done\n").is_err() {
             let _ = self.process.kill();
@@ -91,7 +93,7 @@ impl Drop for Watchdog {
     }
 }
 
-/// Starts the watchdog, in its own process group so that Ctrl-C in a terminal does not kill it with the test.
+/// Starts the watchdog in its own process group, so that Ctrl-C in a terminal does not kill it.
 fn start_watchdog(folder: &Path) -> io::Result<(Child, ChildStdin)> {
     let mut command = Command::new("sh");
     command
@@ -110,7 +112,7 @@ fn start_watchdog(folder: &Path) -> io::Result<(Child, ChildStdin)> {
     Ok((child, orders))
 }
 
-/// Appends a process to the folder's list.
+/// Appends a process to the list in the folder.
 fn record_process(folder: &Path, id: u32) -> Result<(), Error> {
     let path = folder.join(PROCESSES);
     let line = format!("{id} {}\n", start_time(id).unwrap_or_default());
@@ -119,8 +121,8 @@ fn record_process(folder: &Path, id: u32) -> Result<(), Error> {
     written.map_err(|err| Error::file("cannot write", &path, err))
 }
 
-/// Removes the folders of dead owners. Failures are ignored: the next start tries again, and none should
-/// fail for them.
+/// Removes the folders of dead owners. Failures are ignored, because they must not prevent a start
+/// and the next start tries again.
 pub(crate) fn sweep(parent: &Path) {
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
     for folder in entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX)) {
@@ -129,7 +131,7 @@ pub(crate) fn sweep(parent: &Path) {
 }
 
 fn sweep_folder(folder: &Path) {
-    // A folder without a list is being created or removed right now.
+    // A folder without a list is being created or removed by another process.
     let Ok(text) = fs::read_to_string(folder.join(PROCESSES)) else {
         return;
     };
@@ -165,12 +167,13 @@ fn is_running(id: u32, started: &str) -> bool {
     start_time(id).is_some_and(|now| now == started)
 }
 
-/// Returns the start time of a process in a form that differs from that of any later process with its id; `None` when
-/// no such process runs.
+/// Returns the start time of a process, or `None` if it is not running. The format is specific to
+/// the system; it is only compared for equality.
 #[cfg(target_os = "linux")]
 fn start_time(id: u32) -> Option<String> {
     let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
-    // Field 22 of proc_pid_stat(5), counted from behind the name, which may hold spaces and brackets itself.
+    // Field 22 of proc_pid_stat(5). Count from the end of the name, which may contain spaces and
+    // parentheses.
     let (_, after_name) = stat.rsplit_once(") ")?;
     let mut fields = after_name.split(' ');
     let state = fields.next()?;
@@ -217,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn the_watchdog_kills_what_it_watches_when_the_pipe_ends() {
+    fn watchdog_kills_watched_processes_when_pipe_closes() {
         let folder = tempfile::tempdir().unwrap();
         let (mut watchdog, mut orders) = start_watchdog(folder.path()).unwrap();
         let [mut watched, mut forgotten] = [sleeper(), sleeper()];
@@ -225,7 +228,7 @@ mod tests {
             writeln!(orders, "watch {}", child.id()).unwrap();
         }
         writeln!(orders, "forget {}", forgotten.id()).unwrap();
-        // A SIGKILL of this process closes the pipe like this.
+        // Dropping the write end closes the pipe, as a SIGKILL of this process would.
         drop(orders);
         assert!(exited_within(&mut watched, Duration::from_secs(5)));
         assert!(watchdog.wait().unwrap().success());
@@ -239,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dropped_watchdog_ends_and_leaves_the_folder() {
+    fn dropped_watchdog_exits_and_keeps_folder() {
         let folder = tempfile::tempdir().unwrap();
         let watchdog = Watchdog::start(folder.path()).unwrap();
         let id = watchdog.process.id();
@@ -249,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sweep_removes_only_the_folders_of_dead_owners() {
+    fn sweep_removes_only_folders_of_dead_owners() {
         let parent = tempfile::tempdir().unwrap();
         let folder = |name: &str| {
             let path = parent.path().join(name);
@@ -267,7 +270,7 @@ mod tests {
         let mut stranger = sleeper();
         record_process(&alive, std::process::id()).unwrap();
         record_process(&alive, stranger.id()).unwrap();
-        // This process's id, but started at another time: the id was given again.
+        // The id of this process with a different start time, as if the id had been reused.
         fs::write(
             dead.join(PROCESSES),
             format!("{} 1\n{} 1\n", std::process::id(), stranger.id()),
