@@ -1,7 +1,9 @@
-//! The archive of released templates, from which `rbuilder update` rebuilds the scaffold that a project was made with.
+//! The archive of released templates. `rbuilder update` uses it to render the scaffold from which a
+//! project was created.
 //!
-//! It is a JSON document, deflated: the releases with their tables, and each distinct text once. A text that did not
-//! change between releases therefore costs nothing. `cargo xtask templates` writes it.
+//! The archive is a compressed JSON document. It contains the table of each release, and each
+//! distinct text once, so that texts that did not change between releases take no extra space.
+//! `cargo xtask templates` writes it.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,16 +14,18 @@ use serde::{Deserialize, Serialize};
 use crate::table::{Command, OnExists, When};
 use crate::{Template, TemplateSet};
 
-/// The archive as it is in the package.
+/// The encoded archive.
 static DATA: &[u8] = include_bytes!("../data/releases.bin");
 
-/// The archive, decoded once. A broken one is a bug in this crate and makes its tests fail.
+/// The decoded archive. If the data is corrupt, the archive is empty and the tests of this crate
+/// fail.
 static EMBEDDED: LazyLock<Archive> = LazyLock::new(|| Archive::decode(DATA).unwrap_or_default());
 
-/// The templates from before projects recorded their scaffolds, as they are in the package.
+/// The encoded templates from before projects recorded their scaffolds.
 static FORMER_DATA: &[u8] = include_bytes!("../data/former.bin");
 
-/// The former templates, decoded once. A template whose context has changed since renders nothing.
+/// The decoded former templates. Templates that no longer render with the current contexts are
+/// skipped.
 static FORMER: LazyLock<Archive> = LazyLock::new(|| {
     let mut archive = Archive::decode(FORMER_DATA).unwrap_or_default();
     for release in &mut archive.releases {
@@ -30,10 +34,10 @@ static FORMER: LazyLock<Archive> = LazyLock::new(|| {
     archive
 });
 
-/// Limit on the inflated archive in bytes.
+/// Maximum size of the decompressed archive in bytes.
 const LARGEST: usize = 64 << 20;
 
-/// Compression level, the highest.
+/// The highest compression level.
 const LEVEL: u8 = 10;
 
 /// The released versions of the templates, oldest first.
@@ -42,16 +46,17 @@ pub struct Archive {
     releases: Vec<Release>,
 }
 
-/// The templates of a released version, and the versions of other projects that its scaffolds name.
+/// The templates of a released version, and the versions of other projects that its scaffolds refer
+/// to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Release {
-    /// The versions in its scaffolds.
+    /// The versions used in its scaffolds.
     pub versions: Versions,
     /// The templates.
     pub templates: TemplateSet,
 }
 
-/// The versions that a scaffold names, as in [`ProjectContext`](crate::ProjectContext).
+/// The versions used in a scaffold, as in [`ProjectContext`](crate::ProjectContext).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Versions {
     /// Version of the rbuilder command: `0.1.0`.
@@ -64,38 +69,38 @@ pub struct Versions {
     pub k8s_openapi: String,
     /// Kubernetes minor version: `1.35`.
     pub kubernetes: String,
-    /// Feature of k8s-openapi for that version: `v1_35`.
+    /// Feature of k8s-openapi for that Kubernetes version: `v1_35`.
     pub k8s_openapi_feature: String,
 }
 
-/// The error of an archive that cannot be read.
+/// An error from decoding an archive.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
-    /// The bytes are not deflated data of a plausible size.
+    /// The bytes are not valid compressed data, or decompress to more than the limit.
     #[error("the archive of templates is not compressed data")]
     NotCompressed,
-    /// The document has another structure.
+    /// The JSON document has an unknown structure.
     #[error("the archive of templates has an unknown structure")]
     UnknownStructure(#[from] serde_json::Error),
-    /// A row refers to a text that is not there.
+    /// A template refers to a text that the archive does not contain.
     #[error("template `{0}` of the archive has no text")]
     NoText(String),
 }
 
 impl Archive {
-    /// Creates an archive of these releases, oldest first.
+    /// Creates an archive of releases, which must be ordered from oldest to newest.
     pub fn new(releases: Vec<Release>) -> Archive {
         Archive { releases }
     }
 
-    /// Returns the archive of this package.
+    /// Returns the archive in this package.
     pub fn embedded() -> &'static Archive {
         &EMBEDDED
     }
 
-    /// Returns the templates with which projects may have been scaffolded before they recorded their scaffolds
-    /// themselves: those of each commit that changed them, oldest first. Nothing is added to them any more, and all have
-    /// the same version.
+    /// Returns the templates of projects that did not record their scaffold, one set for each
+    /// commit that changed the templates, oldest first. All have the same version, and no more are
+    /// added.
     pub fn former() -> &'static Archive {
         &FORMER
     }
@@ -105,29 +110,29 @@ impl Archive {
         &self.releases
     }
 
-    /// Returns the release of a version: `0.1.0`.
+    /// Returns the release with a version such as `0.1.0`.
     pub fn find(&self, version: &str) -> Option<&Release> {
         self.releases
             .iter()
             .find(|release| release.versions.rbuilder == version)
     }
 
-    /// Adds a release as the newest, in place of an earlier record of the same version.
+    /// Adds a release as the newest, replacing an earlier one with the same version.
     pub fn record(&mut self, release: Release) {
         self.remove(&release.versions.rbuilder);
         self.releases.push(release);
     }
 
-    /// Removes the release of a version, if there is one.
+    /// Removes the release with a version, if it exists.
     pub fn remove(&mut self, version: &str) {
         self.releases
             .retain(|release| release.versions.rbuilder != version);
     }
 
-    /// Reads an archive.
+    /// Decodes an archive.
     ///
     /// # Errors
-    /// Fails if the bytes are not what [`encode`](Archive::encode) returns.
+    /// Returns an error if [`encode`](Archive::encode) could not have returned the bytes.
     pub fn decode(bytes: &[u8]) -> Result<Archive, ArchiveError> {
         let text = miniz_oxide::inflate::decompress_to_vec_with_limit(bytes, LARGEST)
             .map_err(|_| ArchiveError::NotCompressed)?;
@@ -149,7 +154,7 @@ impl Archive {
         })
     }
 
-    /// Returns the bytes of the archive, the same for the same releases.
+    /// Encodes the archive. The output is deterministic.
     pub fn encode(&self) -> Vec<u8> {
         let mut document = Document {
             texts: self.list_texts(),
@@ -169,7 +174,8 @@ impl Archive {
 }
 
 impl Archive {
-    /// Returns each distinct text once. Those of one template follow each other, so that they compress well.
+    /// Returns each distinct text once. The texts of a template are adjacent, which improves
+    /// compression.
     fn list_texts(&self) -> Vec<String> {
         let rows = || self.releases.iter().flat_map(|release| release.templates.rows());
         let mut by_name: BTreeMap<&str, Vec<&Template>> = BTreeMap::new();
@@ -187,7 +193,7 @@ impl Archive {
     }
 }
 
-/// The archive as a document.
+/// The JSON document of an archive.
 #[derive(Default, Serialize, Deserialize)]
 struct Document {
     releases: Vec<Entry>,
@@ -200,7 +206,7 @@ struct Entry {
     templates: Vec<Row>,
 }
 
-/// A template whose text is an index in [`Document::texts`].
+/// A template. `text` is an index into [`Document::texts`].
 #[derive(Serialize, Deserialize)]
 struct Row {
     name: String,
@@ -212,7 +218,7 @@ struct Row {
 }
 
 impl Row {
-    /// Refers to the text of a template, which is one of `texts`.
+    /// Creates a row for a template, whose text must be in `texts`.
     fn new(template: &Template, texts: &[String]) -> Row {
         let text = texts.iter().position(|text| *text == template.text);
         Row {
@@ -259,13 +265,13 @@ mod tests {
     }
 
     #[test]
-    fn the_embedded_archive_is_readable() {
+    fn embedded_archive_decodes() {
         let archive = Archive::decode(DATA).expect("it is what `cargo xtask templates` wrote");
         assert_eq!(archive.encode(), DATA);
     }
 
     #[test]
-    fn former_templates_are_readable_and_small() {
+    fn former_templates_decode_and_are_small() {
         let archive =
             Archive::decode(FORMER_DATA).expect("it is what `cargo xtask templates --former` wrote");
         assert_eq!(archive.encode(), FORMER_DATA);
@@ -274,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn an_archive_reads_the_same_and_holds_each_text_once() {
+    fn archive_round_trips_and_stores_each_text_once() {
         let current = TemplateSet::current();
         let mut archive = Archive::new(vec![release("0.1.0", current.clone())]);
         let one = archive.encode();
@@ -298,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_archives_are_refused() {
+    fn rejects_corrupt_archives() {
         let pack = |text: &str| miniz_oxide::deflate::compress_to_vec(text.as_bytes(), LEVEL);
         let row =
             r#"{"name":"a","destination":"a","command":"Init","when":"Always","on_exists":"Owned","text":7}"#;

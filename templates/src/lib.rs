@@ -1,8 +1,9 @@
 //! The files that rbuilder scaffolds: templates, their contexts and their destinations.
 //!
-//! A template is a file in `files/` and a row in [`TEMPLATES`]. The suffix `.tera` keeps git and Cargo from using the
-//! file in this repository. The syntax is tera's (`{{ }}`, `{% %}`); a workflow that needs `${{ }}` has it in a
-//! `{% raw %}` block. This crate has no Kubernetes logic and does no I/O: it renders computed contexts to text.
+//! A template is a file in `files/` and a row in [`TEMPLATES`]. The suffix `.tera` prevents git and
+//! Cargo from interpreting the files in this repository. The template language is tera (`{{ }}`,
+//! `{% %}`); workflows that contain `${{ }}` wrap it in `{% raw %}`. This crate knows nothing about
+//! Kubernetes and does no I/O: it renders contexts to text.
 
 mod archive;
 mod context;
@@ -21,18 +22,18 @@ pub use table::{Command, OnExists, TEMPLATES, Template, When};
 /// A rendered file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rendered {
-    /// Path relative to the project, separated by `/`.
+    /// Path in the project, separated by `/`.
     pub path: String,
     /// Content of the file.
     pub text: String,
-    /// Handling of an existing file.
+    /// What to do if the file exists.
     pub on_exists: OnExists,
 }
 
 /// Renders the files of `init`, in the order of the table.
 ///
 /// # Errors
-/// Fails if a template uses a name that [`ProjectContext`] does not have.
+/// Returns an error if a template uses a name that is not in [`ProjectContext`].
 pub fn init_files(project: &ProjectContext) -> Result<Vec<Rendered>, TemplateError> {
     let mut context = Context::new();
     context.insert("project", project);
@@ -42,7 +43,7 @@ pub fn init_files(project: &ProjectContext) -> Result<Vec<Rendered>, TemplateErr
 /// Renders the files of `create api`, in the order of the table.
 ///
 /// # Errors
-/// Fails if a template uses a name that the contexts do not have.
+/// Returns an error if a template uses a name that is not in the contexts.
 pub fn api_files(project: &ProjectContext, api: &ApiContext) -> Result<Vec<Rendered>, TemplateError> {
     let mut context = Context::new();
     context.insert("project", project);
@@ -50,10 +51,11 @@ pub fn api_files(project: &ProjectContext, api: &ApiContext) -> Result<Vec<Rende
     render(Command::CreateApi, project, (Some(api), None), &context)
 }
 
-/// Renders the files of `create webhook`, in the order of the table, followed by those of each conversion.
+/// Renders the files of `create webhook`, in the order of the table, then the files of each
+/// conversion.
 ///
 /// # Errors
-/// Fails if a template uses a name that the contexts do not have.
+/// Returns an error if a template uses a name that is not in the contexts.
 pub fn webhook_files(
     project: &ProjectContext,
     api: &ApiContext,
@@ -91,7 +93,8 @@ mod tests {
 
     use super::*;
 
-    /// Test-only reading of the folder that the table embeds.
+    /// Lists the files of a folder recursively. The lint bans I/O in this crate, but not in its
+    /// tests.
     #[allow(clippy::disallowed_methods)]
     fn listing(folder: &Path, prefix: &str, names: &mut BTreeSet<String>) {
         for entry in std::fs::read_dir(folder).expect("templates are in the package") {
@@ -106,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn every_file_has_a_row_and_every_row_a_file() {
+    fn table_lists_all_files() {
         let mut files = BTreeSet::new();
         listing(
             &Path::new(env!("CARGO_MANIFEST_DIR")).join("files"),
@@ -122,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_name_is_an_error_that_lists_the_known_ones() {
+    fn unknown_name_is_error() {
         let mut engine = tera::Tera::new();
         engine
             .add_raw_template("x", "{{ project.nmae }}")
@@ -133,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn every_template_renders() {
+    fn all_templates_render() {
         for flag in [false, true] {
             let (project, api) = contexts(flag);
             let init = init_files(&project).expect("init renders");
@@ -161,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn the_templates_of_every_release_render_with_todays_contexts() {
+    fn released_templates_render_with_current_contexts() {
         for release in Archive::embedded().releases() {
             for flag in [false, true] {
                 let (mut project, api) = contexts(flag);

@@ -1,9 +1,9 @@
 //! The type names that templates use.
 
-/// All names in upper camel case in the Rust code of templates, in order.
+/// All names in upper camel case that appear in the Rust code of templates, sorted.
 ///
-/// A kind may have any of these names: modules that use both refer to the kind by a path (`v1::Action`), so that
-/// neither shadows the other. A test compares the list with the templates.
+/// If a kind has one of these names, modules that use both refer to the kind with a path
+/// (`v1::Action`) to avoid a conflict. A test compares this list with the templates.
 pub const USED_NAMES: &[&str] = &[
     "Action",
     "AdmissionRequest",

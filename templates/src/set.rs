@@ -1,4 +1,4 @@
-//! A set of templates, parsed when it is first rendered.
+//! A set of templates that are parsed lazily.
 
 use std::borrow::Cow;
 use std::fmt::{Debug, Formatter};
@@ -8,7 +8,7 @@ use tera::{Context, Tera};
 
 use crate::{Rendered, TEMPLATES, Template};
 
-/// The error of a template with invalid syntax, or with a name that its context does not have.
+/// The error of a template with invalid syntax or with a name that is not in its context.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot render the template `{template}`")]
 pub struct TemplateError {
@@ -17,21 +17,21 @@ pub struct TemplateError {
     source: tera::Error,
 }
 
-/// The templates of one version of rbuilder.
+/// The templates of a version of rbuilder.
 pub struct TemplateSet {
     templates: Cow<'static, [Template]>,
-    /// Each template, parsed when it is first rendered: a command needs a few of them. An error in the current set is a bug
-    /// in this crate and makes every test of a command fail.
+    /// The parsed templates. They are parsed on first use because a command only renders a few. A
+    /// syntax error in the current set is a bug in this crate, and the tests of all commands fail.
     engines: Vec<OnceLock<Result<Tera, tera::Error>>>,
-    /// True if a template that cannot be rendered is left out.
+    /// Whether to skip templates that fail to render, instead of returning an error.
     skips_failures: bool,
 }
 
-/// The set of this version.
+/// The templates of this version.
 static CURRENT: LazyLock<TemplateSet> = LazyLock::new(|| TemplateSet::new(TEMPLATES));
 
 impl TemplateSet {
-    /// Creates a set of these rows.
+    /// Creates a set from the rows of a table.
     pub fn new(templates: impl Into<Cow<'static, [Template]>>) -> TemplateSet {
         let templates = templates.into();
         let engines = templates.iter().map(|_| OnceLock::new()).collect();
@@ -42,7 +42,8 @@ impl TemplateSet {
         }
     }
 
-    /// Leaves templates out that cannot be rendered, such as those with names that contexts no longer have.
+    /// Skips templates that fail to render, such as templates that use names no longer in the
+    /// contexts.
     #[must_use]
     pub(crate) fn skipping_failures(self) -> TemplateSet {
         TemplateSet {
@@ -61,7 +62,7 @@ impl TemplateSet {
         &self.templates
     }
 
-    /// Renders the templates for which `is_wanted` holds, in the order of the table.
+    /// Renders the templates that match `is_wanted`, in the order of the table.
     pub(crate) fn render(
         &self,
         is_wanted: impl Fn(&Template) -> bool,
@@ -104,14 +105,14 @@ impl Debug for TemplateSet {
     }
 }
 
-/// The name in the engine of the text of a template.
+/// Name of the text of a template in its engine.
 const TEXT: &str = "text";
 
-/// The name in the engine of the destination of a template, which is a template as well.
+/// Name of the destination of a template in its engine. The destination is a template, too.
 const DESTINATION: &str = "destination";
 
-/// Parses a template into an engine of its own, as no template includes another: an engine works through everything that
-/// it has whenever something is added.
+/// Parses a template into its own engine. Templates do not include each other, and adding a
+/// template to a shared engine would process all others again.
 fn parse_template(template: &Template) -> Result<Tera, tera::Error> {
     let mut engine = Tera::new();
     engine.autoescape_on(Vec::<&str>::new());
@@ -138,7 +139,7 @@ mod tests {
     use crate::TEMPLATES;
 
     #[test]
-    fn an_error_names_the_template_that_is_wrong() {
+    fn error_names_broken_template() {
         let mut templates: Vec<Template> = TEMPLATES.iter().take(3).cloned().collect();
         templates[1].text = "{{ project".into();
         let wrong = templates[1].name.to_string();

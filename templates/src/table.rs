@@ -1,4 +1,4 @@
-//! The table of templates with their destinations. The directory in `files/` is that of the command.
+//! The table of templates and their destinations. Each command has a directory in `files/`.
 
 use std::borrow::Cow;
 
@@ -6,24 +6,25 @@ use serde::{Deserialize, Serialize};
 
 use crate::{ApiContext, ProjectContext, WebhookContext};
 
-/// A template, a row of the table.
+/// A template: one row of the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template {
     /// Path in `files/`.
     pub name: Cow<'static, str>,
-    /// Path in the project, itself a template.
+    /// Path in the project. It may contain template expressions.
     pub destination: Cow<'static, str>,
-    /// The command that scaffolds it.
+    /// The command that renders the template.
     pub command: Command,
-    /// The condition under which it is scaffolded.
+    /// The condition under which the command renders it.
     pub when: When,
-    /// Handling of an existing file.
+    /// What to do if the file exists.
     pub on_exists: OnExists,
-    /// Source of the template.
+    /// Text of the template.
     pub text: Cow<'static, str>,
 }
 
-/// A command that scaffolds. The names are in the archive of releases and stay as they are.
+/// A command that scaffolds files. The archive of releases contains these names, so they must not
+/// change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Command {
     /// `rbuilder init`
@@ -36,41 +37,42 @@ pub enum Command {
     CreateSpoke,
 }
 
-/// The condition under which a template is rendered. The names are in the archive of releases and stay as they are.
+/// The condition under which a template is rendered. The archive of releases contains these names,
+/// so they must not change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum When {
     /// Always.
     Always,
-    /// The package is scaffolded.
+    /// The project has a new package.
     NewPackage,
-    /// The package was there before the project.
+    /// The project was added to an existing package.
     AdoptedPackage,
-    /// The manager is rbuilder's.
+    /// The project uses the manager of rbuilder.
     RbuilderManager,
     /// API types are requested.
     Resource,
     /// API types are requested in a project with several groups.
     ResourceInGroup,
-    /// API types are requested that are the author's to design.
+    /// API types are requested, without an image.
     PlainTypes,
-    /// API types of an image are requested.
+    /// API types are requested, with an image.
     ImageTypes,
-    /// API types are requested, and no controller that runs an image or is for the types of a CRD.
+    /// API types are requested, without an image controller and without types from a CRD.
     PlainTest,
-    /// API types of a CRD are requested, and a controller.
+    /// API types from a CRD and a controller are requested.
     ImportedTest,
-    /// API types are requested, and a controller that runs an image.
+    /// API types and a controller for an image are requested.
     ImageTest,
-    /// A controller is requested that is the author's to write.
+    /// A controller is requested, with an example but without an image.
     PlainController,
-    /// A controller that runs an image is requested.
+    /// A controller for an image is requested.
     ImageController,
     /// A controller without an example is requested.
     BareController,
-    /// A controller of a kind whose types are not the project's is requested.
+    /// A controller is requested for a kind whose types are defined outside the project.
     ForeignController,
-    /// A controller is requested that needs permissions in the whole cluster, in a project that has them in one
-    /// namespace.
+    /// A controller is requested that needs cluster-wide permissions, in a project whose manager is
+    /// restricted to one namespace.
     ClusterWideController,
     /// A controller is requested in a project with several groups.
     ControllerInGroup,
@@ -78,9 +80,9 @@ pub enum When {
     InGroup,
     /// A conversion is requested.
     Conversion,
-    /// The types of the kind are the project's.
+    /// The types of the kind are defined in the project.
     Own,
-    /// The types of the kind are not the project's.
+    /// The types of the kind are defined outside the project.
     Foreign,
 }
 
@@ -122,16 +124,18 @@ impl When {
     }
 }
 
-/// Handling of an existing file. The names are in the archive of releases and stay as they are.
+/// What to do if the file exists. The archive of releases contains these names, so they must not
+/// change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OnExists {
-    /// The file belongs to the command: a different one is a conflict, which `--force` overwrites.
+    /// The command owns the file. If it differs, the command reports a conflict, or overwrites it
+    /// with `--force`.
     Owned,
-    /// Several commands add to the file: it is kept and edited.
+    /// Several commands edit the file. Keep and edit it.
     Shared,
-    /// A repository may have such a file before it has a project: it is kept.
+    /// A repository may contain this file before it contains a project. Keep it.
     Kept,
-    /// The same of a list with an entry on each line: the lines that it lacks are added.
+    /// The file is a list with one entry per line. Keep it and append missing entries.
     Merged,
 }
 
