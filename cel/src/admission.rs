@@ -1,11 +1,12 @@
-//! The match conditions of webhooks, with the variables of `k8s.io/apiserver/pkg/admission/plugin/cel`.
+//! The match checks_match_conditions of webhooks. Their variables are those of
+//! `k8s.io/apiserver/pkg/admission/plugin/cel`.
 
 use std::sync::Arc;
 
 use super::types::{Decl, DeclKind, Type};
 use super::{Diagnostic, ResultType, examine_expression};
 
-/// Checks a match condition; its variables are `object`, `oldObject`, `request` and `authorizer`.
+/// Checks a match condition. Its variables are `object`, `oldObject`, `request` and `authorizer`.
 pub fn check_match_condition(expression: &str) -> Vec<Diagnostic> {
     let variables = [
         ("object", Type::Dyn),
@@ -21,7 +22,7 @@ fn simple(ty: Type) -> Arc<Decl> {
     declare(DeclKind::Simple(ty))
 }
 
-/// A declaration without sizes: match conditions have no estimated cost.
+/// Returns a declaration without sizes, since the cost of match checks_match_conditions is not estimated.
 fn declare(kind: DeclKind) -> Arc<Decl> {
     Arc::new(Decl {
         kind,
@@ -37,7 +38,7 @@ fn object(fields: &[(&str, Arc<Decl>)]) -> Arc<Decl> {
     declare(DeclKind::Object(fields.collect()))
 }
 
-/// `AdmissionRequest` without its objects.
+/// Declares `AdmissionRequest` without its objects.
 fn request() -> Arc<Decl> {
     let string = || simple(Type::String);
     let kind = |last| object(&[("group", string()), ("version", string()), (last, string())]);
@@ -75,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn conditions() {
+    fn checks_match_conditions() {
         check("request.operation == 'CREATE' && !request.dryRun", &[]);
         check("!('system:nodes' in request.userInfo.groups)", &[]);
         check("object.metadata.name.startsWith('a') && has(oldObject.spec)", &[]);

@@ -1,18 +1,18 @@
-//! The tree of a CEL expression, with its macros expanded.
+//! The syntax tree of a CEL expression, with its macros expanded.
 //!
-//! Operators are calls of functions with CEL's names for them (`_+_`, `!_`, `_?_:_`), so that the checker and the
-//! estimator handle one form of call.
+//! Operators are calls of functions with CEL's names (`_+_`, `!_`, `_?_:_`), so that the checker
+//! and the estimator only handle calls.
 
 use std::ops::Range;
 
-/// One node.
+/// A node of the tree.
 #[derive(Debug)]
 pub(crate) struct Expr {
-    /// Its number: an index into what the checker and the estimator note about nodes.
+    /// The index of the node in the tables of the checker and the estimator.
     pub(crate) id: usize,
-    /// The bytes of the source it comes from.
+    /// The bytes of the source that the node was parsed from.
     pub(crate) at: Range<usize>,
-    /// The number of nodes on the longest path down from this one.
+    /// The number of nodes on the longest path from this node to a leaf, both included.
     pub(crate) depth: usize,
     pub(crate) kind: Kind,
 }
@@ -21,7 +21,7 @@ pub(crate) struct Expr {
 pub(crate) enum Kind {
     Literal(Literal),
     Ident(String),
-    /// `operand.field`, or `has(operand.field)` with `test`.
+    /// `operand.field`, or `has(operand.field)` if `test` is set.
     Select {
         operand: Box<Expr>,
         field: String,
@@ -32,14 +32,14 @@ pub(crate) enum Kind {
         target: Option<Box<Expr>>,
         args: Vec<Expr>,
     },
-    /// Elements, each with `true` if it is written with `?`.
+    /// The items. The flag is set for an optional item, `?item`.
     List(Vec<(Expr, bool)>),
-    /// Keys and values, each with `true` if it is written with `?`.
+    /// The entries. The flag is set for an optional entry, `?key: value`.
     Map(Vec<(Expr, Expr, bool)>),
-    /// `Name{…}`: a message, of the types that come with CEL. Its fields are not parsed.
+    /// `Name{…}`: a message of one of CEL's built-in types. Its fields are not parsed.
     Message(String),
     Fold(Box<Fold>),
-    /// `let name = value in body`, which CEL has only inside macros.
+    /// `let name = value in body`. CEL has no syntax for it; only macros expand to it.
     Bind {
         name: String,
         value: Box<Expr>,
@@ -55,16 +55,17 @@ pub(crate) enum Literal {
     Uint,
     Double(f64),
     String(String),
-    /// The number of bytes.
+    /// The length in bytes.
     Bytes(usize),
 }
 
-/// A loop over a list or the keys of a map, to which `all`, `exists`, `map` and other macros expand.
+/// A loop over the items of a list or the keys of a map. `all`, `exists`, `map` and other macros
+/// expand to it.
 #[derive(Debug)]
 pub(crate) struct Fold {
     pub(crate) range: Expr,
     pub(crate) variable: String,
-    /// The second variable of the forms with key and value.
+    /// The second variable of macros that take an index or key and a value.
     pub(crate) second: Option<String>,
     pub(crate) init: Expr,
     pub(crate) condition: Expr,
@@ -73,7 +74,7 @@ pub(crate) struct Fold {
 }
 
 impl Kind {
-    /// Returns the number of nodes on the longest path down.
+    /// Returns the number of nodes on the longest path below a node of this kind.
     pub(crate) fn depth(&self) -> usize {
         let of = |exprs: &mut dyn Iterator<Item = &Expr>| exprs.map(|expr| expr.depth).max().unwrap_or(0);
         match self {
@@ -90,5 +91,6 @@ impl Kind {
     }
 }
 
-/// The variable that accumulates the result of a loop; no expression can spell its name.
+/// The variable that accumulates the result of a loop. Expressions cannot refer to it, since `@` is
+/// not part of an identifier.
 pub(crate) const ACCUMULATOR: &str = "@result";

@@ -1,4 +1,4 @@
-//! The advice about a rule that exceeds its budget: the bounds that its schema lacks.
+//! Help for a rule that exceeds its budget: the bounds that the schema lacks.
 
 use rbuilder_schema::{Schema, SchemaType};
 
@@ -6,7 +6,7 @@ use rbuilder_schema::{Schema, SchemaType};
 #[derive(Clone)]
 pub(crate) struct MissingBound {
     pub(crate) path: String,
-    /// The marker that sets it.
+    /// The validation that sets the bound.
     pub(crate) bound: &'static str,
 }
 
@@ -17,8 +17,8 @@ impl MissingBound {
     }
 }
 
-/// Returns the help about a rule on the value at `path`: bounds to add, four at most. `unbounded` is the list or map around
-/// the value that has none.
+/// Returns the help for a rule on the value at `path`: at most four bounds to add. `unbounded` is
+/// the innermost unbounded list or map around the value.
 pub(crate) fn advise_bounds(schema: &Schema, path: &str, unbounded: Option<&MissingBound>) -> String {
     let mut missing: Vec<MissingBound> = unbounded.into_iter().cloned().collect();
     collect_missing(schema, path, &mut missing);
@@ -30,7 +30,8 @@ pub(crate) fn advise_bounds(schema: &Schema, path: &str, unbounded: Option<&Miss
     format!("bound the values it reads: add {}", bounds.join(", "))
 }
 
-/// Adds the lists, maps and strings within a value that have no bound; stops when there are more than enough.
+/// Collects the unbounded lists, maps and strings within a value. Stops early once there are more
+/// than enough.
 fn collect_missing(schema: &Schema, path: &str, missing: &mut Vec<MissingBound>) {
     let bound = match schema.schema_type {
         Some(SchemaType::Array) if schema.max_items.is_none() => Some("max_items"),
@@ -62,7 +63,7 @@ fn collect_missing(schema: &Schema, path: &str, missing: &mut Vec<MissingBound>)
     }
 }
 
-/// Returns whether the estimate knows the size of a string without `max_length`.
+/// Returns whether the size of a string is known without `max_length`.
 fn has_fixed_size(schema: &Schema) -> bool {
     !schema.enumeration.is_empty()
         || matches!(schema.format.as_deref(), Some("date" | "date-time" | "duration"))

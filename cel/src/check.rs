@@ -1,4 +1,5 @@
-//! Infers the type of every node by the rules of cel-go's checker, and reports what the API server would refuse.
+//! Infers the type of every node as cel-go's checker does, and reports what the API server would
+//! reject.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,20 +15,20 @@ use super::mismatch::describe_mismatch;
 use super::types::{Decl, DeclKind, Type};
 use super::unify::{Bindings, is_less_specific};
 
-/// A checked tree.
+/// The result of checking a tree.
 pub(crate) struct Checked {
-    /// The type of each node.
+    /// The type of each node, indexed by id.
     pub(crate) types: Vec<Type>,
-    /// The forms of the function that each call can mean.
+    /// The overloads that match each call, indexed by id.
     pub(crate) overloads: Vec<Vec<&'static Overload>>,
     /// The type of the whole expression.
     pub(crate) result: Type,
-    /// The variables that are used, those of loops excepted.
+    /// The variables that the expression uses, without those of loops.
     pub(crate) used: Vec<String>,
     pub(crate) diagnostics: Vec<Diagnostic>,
 }
 
-/// Checks a tree with the types of its variables.
+/// Checks a tree. `nodes` is the number of its nodes, and `variables` are the variables in scope.
 pub(crate) fn check_expression(root: &mut Expr, nodes: usize, variables: &[(&str, Type)]) -> Checked {
     let mut checker = Checker {
         scopes: variables
@@ -54,7 +55,7 @@ pub(crate) fn check_expression(root: &mut Expr, nodes: usize, variables: &[(&str
     }
 }
 
-/// The types that can be named as values.
+/// Names of types that can be used as values.
 const TYPE_NAMES: &[&str] = &[
     "bool",
     "bytes",
@@ -74,16 +75,17 @@ const TYPE_NAMES: &[&str] = &[
 const TYPE_PACKAGES: &[&str] = &["google", "kubernetes", "net"];
 
 struct Checker {
-    /// Names in scope, the innermost last.
+    /// The names in scope, innermost last.
     scopes: Vec<(String, Type)>,
-    /// The number of them that are variables of the rule, not of its loops.
+    /// The number of scopes that hold variables of the expression; the variables of loops come
+    /// after them.
     free: usize,
     bindings: Bindings,
     types: Vec<Type>,
     overloads: Vec<Vec<&'static Overload>>,
     used: Vec<String>,
     diagnostics: Vec<Diagnostic>,
-    /// The node is an argument of `format`, which takes a list with values of several types.
+    /// Set for the arguments of `format`, whose list may mix types.
     in_format: bool,
 }
 
@@ -105,7 +107,7 @@ impl Checker {
         if matches!(expr.kind, Kind::Select { .. })
             && let Some(path) = path(expr)
         {
-            // A variable may have a qualified name, as `authorizer.requestResource` has.
+            // A variable can have a qualified name, such as `authorizer.requestResource`.
             if let Some((_, ty)) = self.scopes.iter().rfind(|(known, _)| *known == path) {
                 return ty.clone();
             }
@@ -168,7 +170,7 @@ impl Checker {
         self.error(at, format!("unknown variable `{name}`"), Some(help))
     }
 
-    /// Returns the field of `self` that a bare name must have meant.
+    /// Returns `name` if it is a field of `self`, for the suggestion to write `self.name`.
     fn root_field(&self, name: &str) -> Option<String> {
         let (_, Type::Object(decl)) = self.scopes.iter().find(|(known, _)| known == "self")? else {
             return None;
@@ -269,7 +271,7 @@ impl Checker {
             self.check(arg);
         }
         self.in_format = outer;
-        // In `optional.of(x)` the target is a part of the function's name.
+        // In `optional.of(x)`, the target is part of the function's name.
         if let Some(qualified) = target
             .as_deref()
             .and_then(path)
@@ -359,7 +361,7 @@ impl Checker {
         Type::map(or_fresh(keys), or_fresh(values))
     }
 
-    /// Returns the type of `?element`, which is left out if the optional is empty.
+    /// Returns the type of an item or value. That of an optional one, `?item`, is unwrapped.
     fn unwrap(&mut self, ty: Type, optional: bool, at: &Range<usize>) -> Type {
         if !optional {
             return ty;
@@ -378,7 +380,8 @@ impl Checker {
         let Some(joined) = joined else { return ty };
         let differ = match (self.bindings.resolve(&joined), self.bindings.resolve(&ty)) {
             (Type::Error, _) | (_, Type::Error) => return Type::Error,
-            // Kubernetes requires one type even where one of them is known at run time only.
+            // Kubernetes requires items of one type, and does not accept `dyn` in place of another
+            // type.
             (Type::Dyn, other) | (other, Type::Dyn) => {
                 !self.in_format && !matches!(other, Type::Dyn | Type::Variable(_))
             }
@@ -427,7 +430,7 @@ impl Checker {
         self.bindings.resolve(&result)
     }
 
-    /// Returns the types of the variables of a loop.
+    /// Returns the types of the loop variables.
     fn loop_types(&mut self, range: Type, fold: &Fold) -> (Type, Type) {
         let two = fold.second.is_some();
         match self.bindings.resolve(&range) {
@@ -446,7 +449,7 @@ impl Checker {
         }
     }
 
-    /// Checks the clauses of a format that is a literal.
+    /// Checks the clauses of a literal format string.
     fn format_literal(&mut self, function: &str, target: Option<&Expr>) {
         let Some(Expr {
             kind: Kind::Literal(Literal::String(text)),
@@ -465,7 +468,7 @@ impl Checker {
 
     /// Checks literals that the API server parses when it compiles the rule.
     fn literals(&mut self, function: &str, args: &[Expr]) {
-        // `findAll` may have a limit behind the pattern.
+        // The optional second argument of `findAll` is a limit.
         let read = match function {
             "find" | "findAll" => args.first(),
             _ => args.last(),
@@ -508,7 +511,8 @@ fn of_literal(literal: &Literal) -> Type {
     }
 }
 
-/// Returns whether a path is the name of a type, as `google.protobuf.Timestamp`, to be compared with `type(x)`.
+/// Returns whether a path names a type, such as `google.protobuf.Timestamp`, to which `type(x)` can
+/// be compared.
 fn is_type_name(path: &str) -> bool {
     let mut segments = path.split('.');
     let first = segments.next().unwrap_or_default();
@@ -516,7 +520,7 @@ fn is_type_name(path: &str) -> bool {
     TYPE_PACKAGES.contains(&first) && last.starts_with(|letter: char| letter.is_ascii_uppercase())
 }
 
-/// Returns the type of the values that a message of CEL's own types becomes; nothing for other messages.
+/// Returns the type of a message of one of CEL's built-in types, or `None` for other messages.
 fn type_of_message(name: &str) -> Option<Type> {
     Some(match name.strip_prefix("google.protobuf.")? {
         "Timestamp" => Type::Timestamp,
@@ -529,7 +533,7 @@ fn type_of_message(name: &str) -> Option<Type> {
     })
 }
 
-/// Returns `a.b.c` if an expression is nothing else.
+/// Returns `a.b.c` if the expression consists of nothing else.
 pub(crate) fn path(expr: &Expr) -> Option<String> {
     match &expr.kind {
         Kind::Ident(name) => Some(name.clone()),
@@ -542,7 +546,7 @@ pub(crate) fn path(expr: &Expr) -> Option<String> {
     }
 }
 
-/// Replaces the type parameters of a signature by the type variables of a call.
+/// Replaces the type parameters of a signature with the type variables of a call.
 fn instance(ty: &Type, fresh: &[usize]) -> Type {
     match ty {
         Type::Variable(number) => fresh

@@ -1,6 +1,8 @@
-//! Checks the defaults of a schema against its rules: the API server rejects a CRD whose default violates one.
+//! Checks the defaults in a schema against its rules: the API server rejects a CRD if a default
+//! violates a rule.
 //!
-//! As in `apiextensions-apiserver/pkg/apiserver/schema/defaulting`, the defaults inside a value are not applied to it before.
+//! Defaults nested in a value are not applied before its rules run, as in
+//! `apiextensions-apiserver/pkg/apiserver/schema/defaulting`.
 
 use rbuilder_schema::{Cel, Schema};
 use serde_json::Value;
@@ -13,20 +15,22 @@ use super::{abbreviate, check};
 
 type RuleDiagnostic = rbuilder_diagnostic::Diagnostic<RulePlace>;
 
-/// Checks every default of the schema of a whole object against the rules on it and inside of it.
+/// Checks every default in the schema of a whole object against the rules on the default and on
+/// values inside it.
 ///
-/// Skips rules that do not compile, which the type checker reports, and rules that the evaluator does not support.
+/// Rules with errors are skipped, since the type checker reports them. So are rules that the
+/// evaluator does not support.
 pub fn check_defaults(root: &Schema) -> Vec<RuleDiagnostic> {
     let mut found = Vec::new();
     visit(root, "", &mut found);
     found
 }
 
-/// Defaults below `additionalProperties` are not allowed.
+/// Does not visit `additionalProperties`, where defaults are not allowed.
 fn visit(schema: &Schema, path: &str, found: &mut Vec<RuleDiagnostic>) {
     if let Some(default) = &schema.default {
         let default = Default { path, whole: default };
-        default.hold(default.whole, schema, path, true, found);
+        default.check_value(default.whole, schema, path, true, found);
     }
     for (name, property) in &schema.properties {
         visit(property, &format!("{path}.{name}"), found);
@@ -36,16 +40,16 @@ fn visit(schema: &Schema, path: &str, found: &mut Vec<RuleDiagnostic>) {
     }
 }
 
-/// A default, with the path of the value that has it.
+/// A default and the path of its field.
 struct Default<'d> {
     path: &'d str,
     whole: &'d Value,
 }
 
 impl Default<'_> {
-    /// Checks one value of a default against the rules of its schema. `is_correlated` is false inside lists, whose items have
-    /// no old value.
-    fn hold(
+    /// Checks a value inside the default against the rules of its schema. `is_correlated` is false
+    /// inside lists, whose items have no old value.
+    fn check_value(
         &self,
         value: &Value,
         schema: &Schema,
@@ -53,7 +57,7 @@ impl Default<'_> {
         is_correlated: bool,
         found: &mut Vec<RuleDiagnostic>,
     ) {
-        // Rules on an embedded object also see fields that are not in its schema.
+        // Rules on an embedded object can also read fields that are missing in its schema.
         if schema.embedded_resource || value.is_null() {
             return;
         }
@@ -67,14 +71,14 @@ impl Default<'_> {
                     let property = schema.properties.get(name.as_str());
                     if let Some(inner) = property.or(schema.additional_properties.as_ref()) {
                         let step = if property.is_some() { name } else { "*" };
-                        self.hold(value, inner, &format!("{path}.{step}"), is_correlated, found);
+                        self.check_value(value, inner, &format!("{path}.{step}"), is_correlated, found);
                     }
                 }
             }
             Value::Array(items) => {
                 for item in items {
                     if let Some(inner) = &schema.items {
-                        self.hold(item, inner, &format!("{path}[]"), false, found);
+                        self.check_value(item, inner, &format!("{path}[]"), false, found);
                     }
                 }
             }
@@ -140,7 +144,7 @@ mod tests {
 
     use super::*;
 
-    /// Checks the verdict on a rule and a default of `.spec.field`, which this schema describes.
+    /// Checks the result for a schema of `.spec.field` with this rule and default.
     fn check(schema: Value, rule: &str, default: Value, expected: Option<&str>) {
         let mut field = schema;
         field["default"] = default;
@@ -167,7 +171,7 @@ mod tests {
     const FALSE: Option<&str> = Some("is false");
 
     #[test]
-    fn numbers() {
+    fn rules_on_numbers() {
         let check = |rule, default, expected| check(json!({ "type": "integer" }), rule, default, expected);
         check("self < 3", json!(5), FALSE);
         check("self < 3", json!(2), None);
@@ -183,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn texts() {
+    fn rules_on_strings() {
         let check = |rule, default, expected| check(json!({ "type": "string" }), rule, default, expected);
         check("self.startsWith('a')", json!("b"), FALSE);
         check("self.matches('^a+$')", json!("aa"), None);
@@ -191,16 +195,16 @@ mod tests {
         check("size(self) == 2 && self.size() == 2", json!("äö"), None);
         check("self.split(',').all(part, part != '')", json!("a,,b"), FALSE);
         check("self + 'b' == 'ab'", json!("a"), None);
-        // The evaluator does not know the function.
+        // The evaluator does not support these functions.
         check("isURL(self)", json!("a"), None);
         check("quantity(self).isLessThan(quantity('1'))", json!("5"), None);
-        // Either side decides alone.
+        // One operand is enough to decide.
         check("isURL(self) && self == 'b'", json!("a"), FALSE);
         check("isURL(self) || self == 'b'", json!("a"), None);
     }
 
     #[test]
-    fn objects() {
+    fn rules_on_objects() {
         let limits = json!({ "type": "object", "properties": {
             "last": { "type": "integer", "default": 3 }, "daily": { "type": "integer", "default": 7 },
             "name-of": { "type": "string" },
@@ -219,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_and_maps() {
+    fn rules_on_lists_and_maps() {
         let of_lists = json!({ "type": "array", "items": { "type": "integer" } });
         let list = |rule, expected| check(of_lists.clone(), rule, json!([1, 2, 3]), expected);
         list("self.all(item, item < 3)", FALSE);
@@ -242,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_inside_of_a_default() {
+    fn checks_rules_on_values_inside_a_default() {
         let rule = json!([{ "rule": "self > 0" }]);
         let root = json!({ "type": "object", "properties": { "spec": {
             "type": "object", "default": { "list": [1, 0] }, "properties": {

@@ -1,8 +1,9 @@
-//! The field path of a rule, at which the API server reports that it failed.
+//! The `fieldPath` of a rule: the field that the API server reports when the rule fails.
 
 use rbuilder_schema::Schema;
 
-/// Follows `.name`, and `['name']` for a name with special characters or a key of a map.
+/// Checks that a path leads to a field. Its segments are `.name`, or `['name']` for a map key or a
+/// name with special characters.
 ///
 /// # Errors
 /// The reason why the path does not lead to a field.

@@ -1,22 +1,22 @@
-//! The functions of Kubernetes' CEL: those of the language, and those of the libraries that kube-apiserver
+//! The functions of Kubernetes' CEL: the standard library, and the libraries that kube-apiserver
 //! enables for CRDs and admission (`k8s.io/apiserver/pkg/cel/environment/base.go`).
 //!
-//! A signature is a line: `contains: string.(string) -> bool` is called as `a.contains(b)`, and
-//! `size: (string) -> int` as `size(a)`. A single capital letter is a type parameter.
+//! Each signature is one line. `contains: string.(string) -> bool` is called as `a.contains(b)`,
+//! and `size: (string) -> int` as `size(a)`. Single capital letters are type parameters.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use super::types::Type;
 
-/// One form of a function.
+/// An overload of a function.
 #[derive(Debug)]
 pub(crate) struct Overload {
-    /// It is called as a method of its first argument.
+    /// Whether the function is called as a method of its first argument.
     pub(crate) member: bool,
     pub(crate) args: Vec<Type>,
     pub(crate) result: Type,
-    /// The number of type parameters; they are `Type::Variable(0)` and up.
+    /// The number of type parameters. They are numbered from `Type::Variable(0)`.
     pub(crate) variables: usize,
 }
 
@@ -31,7 +31,7 @@ pub(crate) static FUNCTIONS: LazyLock<BTreeMap<&'static str, Vec<Overload>>> = L
     functions
 });
 
-/// Returns the names that can be called, for "did you mean".
+/// Returns the names of functions, without operators, for suggestions.
 pub(crate) fn function_names() -> impl Iterator<Item = &'static str> + Clone {
     FUNCTIONS.keys().copied().filter(|name| {
         name.chars()
@@ -192,7 +192,7 @@ error: decision.() -> string
 errored: decision.() -> bool
 ";
 
-/// Returns the forms of a function; all comparisons have those of `_<_`.
+/// Returns the overloads of a function. All order comparisons share the overloads of `_<_`.
 pub(crate) fn find_overloads(function: &str) -> Option<&'static [Overload]> {
     let function = match function {
         "_<=_" | "_>_" | "_>=_" => "_<_",
@@ -201,7 +201,7 @@ pub(crate) fn find_overloads(function: &str) -> Option<&'static [Overload]> {
     FUNCTIONS.get(function).map(Vec::as_slice)
 }
 
-/// Parses one form of a signature.
+/// Parses one overload of a signature.
 fn parse_overload(form: &'static str) -> Option<Overload> {
     let (call, result) = form.rsplit_once(" -> ")?;
     let (target, args) = call.split_once('(')?;
@@ -221,7 +221,7 @@ fn parse_overload(form: &'static str) -> Option<Overload> {
     })
 }
 
-/// Splits at the commas outside of brackets.
+/// Splits at commas outside of angle brackets.
 fn split_parameters(parameters: &'static str) -> Vec<&'static str> {
     let mut depth = 0;
     let mut parts: Vec<&str> = parameters
@@ -239,7 +239,7 @@ fn split_parameters(parameters: &'static str) -> Vec<&'static str> {
     parts
 }
 
-/// Reads types, and numbers type parameters in the order they are mentioned.
+/// Parses types and numbers type parameters in order of appearance.
 #[derive(Default)]
 struct Reader {
     letters: Vec<char>,

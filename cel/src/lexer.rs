@@ -15,13 +15,13 @@ pub(crate) enum Token {
     Symbol(&'static str),
 }
 
-/// Longer symbols come first, because the first that matches is taken.
+/// Longer symbols come first: the lexer takes the first match.
 const SYMBOLS: &[&str] = &[
     "==", "!=", "<=", ">=", "&&", "||", "<", ">", "!", "?", ":", "+", "-", "*", "/", "%", "(", ")", "[", "]",
     "{", "}", ".", ",",
 ];
 
-/// Splits an expression into tokens with their bytes.
+/// Splits an expression into tokens and their byte ranges.
 pub(crate) fn read_tokens(text: &str) -> Result<Vec<(Token, Range<usize>)>, Diagnostic> {
     let mut lexer = Lexer { text, position: 0 };
     let mut tokens = Vec::new();
@@ -58,7 +58,7 @@ impl<'t> Lexer<'t> {
         Err(Diagnostic::error(start..self.position.max(start), message))
     }
 
-    /// Takes bytes as long as they match.
+    /// Consumes bytes as long as they match.
     fn take(&mut self, fits: impl Fn(u8) -> bool) -> &'t str {
         let rest = self.rest();
         let length = rest.bytes().take_while(|byte| fits(*byte)).count();
@@ -114,7 +114,8 @@ impl<'t> Lexer<'t> {
         self.error(start, format!("unexpected character `{letter}`"))
     }
 
-    /// Returns whether a string literal begins here, with or without `r` and `b` before its quote.
+    /// Returns whether a string literal starts here. The prefixes `r` and `b` may precede the
+    /// quote.
     fn is_string(&self) -> bool {
         let prefix = self
             .rest()
@@ -245,7 +246,7 @@ impl<'t> Lexer<'t> {
             self.position += 1;
             return Ok(Token::Literal(Literal::Uint));
         }
-        // `-9223372036854775808` is a minus sign and a number above the maximum.
+        // `-9223372036854775808` is lexed as a minus sign and a number above `i64::MAX`.
         match i64::try_from(value) {
             Ok(value) => Ok(Token::Literal(Literal::Int(value))),
             Err(_) if value == 1 << 63 => Ok(Token::Literal(Literal::Int(i64::MIN))),

@@ -1,11 +1,14 @@
-//! CEL as kube-apiserver checks it: the rules of CRDs and the match conditions of webhooks.
+//! Checks CEL expressions as kube-apiserver does: validation rules of CRDs and match conditions of
+//! webhooks.
 //!
-//! An expression is parsed, its macros are expanded, every node gets a type, and its cost is estimated; see the modules.
-//! The language, the functions and the units of cost are those of kube-apiserver. Rules run on one sort of value only: the
-//! constants that a schema has as defaults (`evaluate`).
+//! Each expression is parsed, its macros are expanded, every node is typed, and its cost is
+//! estimated. The language, the functions and the cost units are those of kube-apiserver. Rules are
+//! only evaluated on constants: the defaults in a schema (see `evaluate`).
 //!
-//! The API server decides, and this crate predicts its decision: what it cannot judge (an expression of uncommon size) is a warning, and every error is one that the API server reports too.
-//! It knows schemas, and neither Rust nor files: see [`RulePlace`].
+//! The checks predict what the API server decides. Every error is one that the API server reports
+//! too. An expression that is too large to be checked is only a warning.
+//!
+//! The crate knows schemas but neither Rust nor files: see [`RulePlace`].
 
 mod admission;
 mod ast;
@@ -35,12 +38,12 @@ pub use rules::{RulePlace, check_rules};
 
 use types::{Decl, Type};
 
-/// A diagnostic about bytes of an expression.
+/// A diagnostic about a range of bytes of an expression.
 pub type Diagnostic = rbuilder_diagnostic::Diagnostic<Range<usize>>;
 
-/// The maximum cost of one rule, times the number of its runs for one object.
+/// The maximum cost of one rule: the cost of a run times the number of runs per object.
 pub(crate) const RULE_BUDGET: u64 = 10_000_000;
-/// The maximum cost of all rules of a CRD together.
+/// The maximum total cost of all rules of a CRD.
 pub(crate) const CRD_BUDGET: u64 = 100_000_000;
 
 /// The type that an expression must evaluate to.
@@ -50,12 +53,13 @@ enum ResultType {
     String,
 }
 
-/// A checked expression.
+/// The result of checking an expression.
 struct Examined {
     diagnostics: Vec<Diagnostic>,
-    /// The upper bound of the cost of one run; `None` where the expression is wrong or not understood.
+    /// The upper bound of the cost of one run. `None` if the expression has errors or cannot be
+    /// checked.
     cost: Option<u64>,
-    /// The variables it uses.
+    /// The variables that the expression uses.
     used: Vec<String>,
 }
 
@@ -91,7 +95,7 @@ fn examine_expression(
         );
         diagnostics.push(Diagnostic::error(parsed.root.at.clone(), message));
     }
-    // The cost is estimated with warnings too: a deprecated name of a field changes nothing.
+    // Warnings do not prevent an estimate: a deprecated field name has the same cost.
     let is_understood = checked.result != Type::Error && !diagnostics.iter().any(Diagnostic::is_error);
     let cost = match decl {
         Some(decl) if is_understood => Some(cost::estimate_cost(&parsed.root, &checked, decl)),
@@ -104,7 +108,7 @@ fn examine_expression(
     }
 }
 
-/// Adds to a syntax error where it is, as messages are shown at the rule and not at a byte of it.
+/// Adds the location of a syntax error to the message, which is shown at the rule as a whole.
 fn name_place(mut error: Diagnostic, text: &str) -> Diagnostic {
     if error.is_error() {
         let place = match text.get(error.place.clone()).unwrap_or_default() {
@@ -116,7 +120,7 @@ fn name_place(mut error: Diagnostic, text: &str) -> Diagnostic {
     error
 }
 
-/// Shortens an expression to what a message can hold.
+/// Shortens an expression for a message.
 fn abbreviate(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default();
     let mut shown: String = line.chars().take(40).collect();

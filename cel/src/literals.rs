@@ -1,6 +1,7 @@
-//! Literals that the API server parses when it compiles a rule: durations and timestamps.
+//! Validates literals that the API server parses when it compiles a rule: formats, durations and
+//! timestamps.
 
-/// Returns the first clause of a format that `string.format` does not know, with its `%`.
+/// Returns the first clause, including its `%`, that `string.format` does not support.
 pub(crate) fn find_unknown_clause(format: &str) -> Option<String> {
     let mut rest = format;
     while let Some((_, after)) = rest.split_once('%') {
@@ -24,7 +25,7 @@ pub(crate) fn find_unknown_clause(format: &str) -> Option<String> {
     None
 }
 
-/// Returns whether Go's `time.ParseDuration` accepts a string: numbers with units, one after the other.
+/// Returns whether Go's `time.ParseDuration` accepts a string: a sequence of numbers with units.
 pub(crate) fn is_duration(text: &str) -> bool {
     let mut rest = text.trim_start_matches(['-', '+']);
     if rest == "0" {
@@ -51,7 +52,8 @@ pub(crate) fn is_duration(text: &str) -> bool {
     parts > 0
 }
 
-/// Returns whether Go's `time.Parse` accepts a string as a time of RFC 3339, which cel-go takes from the year 1 on.
+/// Returns whether Go's `time.Parse` accepts a string as an RFC 3339 time. cel-go also requires a
+/// year of at least 1.
 pub(crate) fn is_timestamp(text: &str) -> bool {
     let number = |range: std::ops::Range<usize>| -> Option<u32> {
         let digits = text.get(range)?;
@@ -88,7 +90,7 @@ pub(crate) fn is_timestamp(text: &str) -> bool {
         && text.get(19..).is_some_and(is_fraction_and_zone)
 }
 
-/// Returns whether a string can follow the seconds: a fraction, then `Z` or an offset.
+/// Returns whether a string is an optional fraction followed by `Z` or an offset.
 fn is_fraction_and_zone(text: &str) -> bool {
     let is_digit = |letter: char| letter.is_ascii_digit();
     let zone = match text.strip_prefix(['.', ',']) {
@@ -115,7 +117,7 @@ mod tests {
     use super::{find_unknown_clause, is_timestamp};
 
     #[test]
-    fn clauses_of_a_format_are_known() {
+    fn finds_unknown_format_clauses() {
         for (format, expected) in [
             ("%s-%d", None),
             ("100%%", None),
@@ -130,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_those_of_rfc_3339() {
+    fn accepts_rfc_3339_timestamps() {
         for (text, expected) in [
             ("2020-01-01T00:00:00Z", true),
             ("2024-02-29T23:59:59.123456789+01:00", true),

@@ -1,7 +1,7 @@
-//! Expands CEL's macros to the loops and tests they stand for, so that the checker and the estimator need to know
-//! none. The macros are those of the language definition and of the extensions that Kubernetes enables.
+//! Expands CEL's macros into loops and field tests, so that the checker and the estimator need not
+//! know them. Covers the standard macros and the extensions that Kubernetes enables.
 //!
-//! Cost depends on the expansion, so it must be that of cel-go node by node.
+//! The cost of a rule depends on the expansion, so each one has the same nodes as in cel-go.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ use super::nodes::Nodes;
 
 type Result = std::result::Result<Expr, Diagnostic>;
 
-/// Expands `name(…)`: `has(a.b)`, or a function.
+/// Expands `name(…)`: the macro `has(a.b)`, or a call of a function.
 pub(crate) fn expand_function(
     name: &str,
     mut args: Vec<Expr>,
@@ -38,7 +38,7 @@ pub(crate) fn expand_function(
     }
 }
 
-/// Expands `target.name(…)`: a macro, or a function.
+/// Expands `target.name(…)`: a macro, or a call of a method.
 pub(crate) fn expand_method(
     target: Expr,
     name: &str,
@@ -97,7 +97,7 @@ impl Maker<'_> {
         self.nodes.make(self.at, Kind::List(items))
     }
 
-    /// Removes the first arguments, which are the variables of a loop.
+    /// Removes the loop variables from the front of the arguments.
     fn variables(
         &self,
         args: &mut Vec<Expr>,
@@ -181,7 +181,8 @@ impl Maker<'_> {
         Ok(self.fold(target, variables, init, condition, step, result))
     }
 
-    /// Expands `map` and `transformList`: a list with one item for each of another, or for those that pass a test.
+    /// Expands `map` and `transformList`: a list with one item for each item of `target`, or for
+    /// each item that passes the test if `filtered` is set.
     fn list(&mut self, target: Expr, mut args: Vec<Expr>, count: usize, filtered: bool) -> Result {
         let variables = self.variables(&mut args, count)?;
         let test = filtered.then(|| args.remove(0));
@@ -213,7 +214,7 @@ impl Maker<'_> {
         Ok(self.fold(target, variables, init, condition, step, result))
     }
 
-    /// Makes a step conditional.
+    /// Makes a step conditional on a test.
     fn when(&mut self, test: Option<Expr>, step: Expr) -> Expr {
         let Some(test) = test else { return step };
         let same = self.accumulator();

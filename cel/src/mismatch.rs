@@ -1,6 +1,6 @@
-//! The messages about calls whose arguments fit no form of the function.
+//! Messages about calls whose argument types match no overload of the function.
 
-/// Returns message and help about a call with arguments of these types.
+/// Returns the message and the help for a call with arguments of these types.
 pub(crate) fn describe_mismatch(function: &str, member: bool, given: &[String]) -> (String, Option<String>) {
     let operator = function.trim_matches('_').trim_start_matches('@');
     let message = match (function, given) {

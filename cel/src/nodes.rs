@@ -1,20 +1,20 @@
-//! The nodes of a tree, as parser and macros create them: numbered, and limited in number and depth.
+//! Creates the nodes of a tree for the parser and the macros, and limits their number and depth.
 
 use std::ops::Range;
 
 use super::Diagnostic;
 use super::ast::{Expr, Kind};
 
-/// The maximum depth of a tree that is checked.
+/// The maximum depth of a tree.
 const MAX_DEPTH: usize = 300;
-/// The maximum size of a tree that is checked.
+/// The maximum number of nodes of a tree.
 const MAX_NODES: usize = 20_000;
 
-/// Creates nodes and numbers them.
+/// A counter of nodes, which also assigns their ids.
 #[derive(Default)]
 pub(crate) struct Nodes {
     count: usize,
-    /// The depth of the deepest node created.
+    /// The maximum depth of the nodes created so far.
     depth: usize,
 }
 
@@ -28,7 +28,7 @@ impl Nodes {
         self.count
     }
 
-    /// Limits the size of the tree, because it is traversed by recursion.
+    /// Fails if the tree has become too large to be traversed recursively.
     pub(crate) fn check_size(&self, at: &Range<usize>) -> Result<(), Diagnostic> {
         match self.count <= MAX_NODES && self.depth <= MAX_DEPTH {
             true => Ok(()),

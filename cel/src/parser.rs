@@ -1,4 +1,4 @@
-//! Parses tokens into a tree, and expands CEL's macros (see `macros`).
+//! Parses tokens into a tree and expands CEL's macros (see `macros`).
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use super::lexer::{self, Token};
 use super::macros;
 use super::nodes::{Nodes, too_large};
 
-/// The maximum depth of nested brackets that is checked; the API server refuses more than 250.
+/// The maximum nesting of brackets that is checked. The API server allows 250 levels.
 const MAX_NESTING: usize = 100;
 
 /// A tree and the number of its nodes.
@@ -47,7 +47,7 @@ struct Parser {
 
 type Result<T> = std::result::Result<T, Diagnostic>;
 
-/// The binary operators, those of the lowest precedence first; all are left-associative.
+/// The binary operators by ascending precedence. All are left-associative.
 const LEVELS: &[&[&str]] = &[
     &["||"],
     &["&&"],
@@ -78,14 +78,14 @@ impl Parser {
         self.unexpected(&format!("`{symbol}`"))
     }
 
-    /// Returns the bytes of the next token.
+    /// Returns the byte range of the next token.
     fn here(&self) -> Range<usize> {
         self.tokens
             .get(self.position)
             .map_or(self.end..self.end, |(_, at)| at.clone())
     }
 
-    /// Returns the bytes from `start` to the last token taken.
+    /// Returns the bytes from `start` to the end of the last consumed token.
     fn since(&self, start: usize) -> Range<usize> {
         let end = self
             .position
@@ -151,7 +151,7 @@ impl Parser {
             if symbol == "-" && times == 1 && self.negated(&mut operand) {
                 return Ok(operand);
             }
-            // Two of them cancel out.
+            // Pairs of operators cancel out.
             if times % 2 == 1 {
                 operand = self.nodes.call(&self.since(start), function, vec![operand]);
             }
@@ -167,7 +167,7 @@ impl Parser {
         }
     }
 
-    /// Applies a minus sign to the number behind it.
+    /// Applies a minus sign to a numeric literal. Returns `false` for any other operand.
     fn negated(&mut self, operand: &mut Expr) -> bool {
         match &mut operand.kind {
             Kind::Literal(Literal::Int(number)) => {
@@ -288,7 +288,7 @@ impl Parser {
         Ok(self.nodes.make(&at, Kind::Ident(name)))
     }
 
-    /// Skips the fields of a message, whose opening brace has been read.
+    /// Skips the fields of a message. The opening brace has been consumed.
     fn message(&mut self, name: String, start: usize) -> Result<Expr> {
         let mut open = 1;
         while open > 0 {

@@ -1,27 +1,27 @@
-//! Rules with the verdicts of kube-apiserver's own code, as `cargo xtask cel` records them.
+//! Rules and the verdicts of kube-apiserver's own code, recorded by `cargo xtask cel`.
 //!
-//! The twin test of the library includes this file too, and asks a server about the same rules.
+//! A test of the library includes this file too and sends the same rules to a server.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// One rule with its verdict.
+/// A rule and its verdict.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Recorded {
-    /// The name of the schema that it is on.
+    /// The name of the schema that contains the rule.
     pub(crate) schema: String,
-    /// The path of the value in it.
+    /// The path of the value that the rule applies to.
     pub(crate) path: String,
     pub(crate) rule: String,
-    /// The first error of the compiler.
+    /// The first compile error.
     pub(crate) error: Option<String>,
     /// The cost of one run.
     pub(crate) cost: Option<u64>,
-    /// The number of runs in one object.
+    /// The number of runs per object.
     pub(crate) times: Option<u64>,
 }
 
-/// Returns every recorded rule, with its schema in which the rule is written.
+/// Returns every recorded rule with its schema. The schema contains the rule.
 pub(crate) fn recorded_rules() -> impl Iterator<Item = (Recorded, Value)> {
     let schemas: Value =
         serde_json::from_str(include_str!("../tests/schemas.json")).expect("schemas by name");

@@ -1,6 +1,6 @@
-//! The rules of a CRD's schema: each is checked on its value and priced by the number of its runs.
+//! Checks the rules of a CRD's schema, and estimates their cost from the number of runs.
 //!
-//! Budgets and cardinality are those of `apiextensions-apiserver/pkg/apis/apiextensions/validation`.
+//! Budgets and cardinality follow `apiextensions-apiserver/pkg/apis/apiextensions/validation`.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -13,19 +13,20 @@ use super::field_path::follow_field_path;
 use super::types::{Decl, MAX_REQUEST, Type};
 use super::{CRD_BUDGET, Examined, RULE_BUDGET, ResultType, abbreviate, examine_expression};
 
-/// The place of a rule, in the schema and in the source it was written in.
+/// The place of a rule in the schema and in its source.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RulePlace {
-    /// The path of the value that the rule is on, as `.spec.items[].name`; empty for the whole object.
+    /// The path of the value that the rule applies to, such as `.spec.items[].name`. Empty for the
+    /// whole object.
     pub path: String,
-    /// The place of the marker, as [`Cel::origin`] has it.
+    /// The origin of the marker, from [`Cel::origin`].
     pub origin: Origin,
     /// The bytes of the rule, or of its message expression.
     pub range: Range<usize>,
 }
 
 impl RulePlace {
-    /// Returns the path as the end of a message.
+    /// Returns the place as the end of a message.
     pub fn describe(&self) -> String {
         match self.path.as_str() {
             "" => "in a rule on the whole object".to_owned(),
@@ -36,10 +37,10 @@ impl RulePlace {
 
 type RuleDiagnostic = rbuilder_diagnostic::Diagnostic<RulePlace>;
 
-/// Checks every rule of the schema of a whole object.
+/// Checks every rule in the schema of a whole object.
 ///
-/// The order is that of the schema: a value's own rules, its fields by name, its items or values. The error about the
-/// cost of all rules together comes last.
+/// Diagnostics are in the order of the schema: the rules of a value come first, then those of its
+/// fields by name, then those of its items or values. An error about the total cost comes last.
 pub fn check_rules(root: &Schema) -> Vec<RuleDiagnostic> {
     if !has_rules(root) {
         return Vec::new();
@@ -61,11 +62,11 @@ fn has_rules(schema: &Schema) -> bool {
 #[derive(Clone)]
 pub(crate) struct Scope {
     pub(crate) path: String,
-    /// The maximum number of such values in one object; `None` where no bound limits it.
+    /// The maximum number of values at this path in one object. `None` if there is no bound.
     times: Option<u64>,
     /// The innermost list or map without a bound.
     pub(crate) unbounded: Option<MissingBound>,
-    /// The outermost list whose old and new items are not correlated.
+    /// The innermost list whose old and new items are not correlated.
     uncorrelatable: Option<String>,
 }
 
@@ -76,7 +77,7 @@ pub(crate) struct Cost {
     /// The maximum number of runs for one object.
     pub(crate) times: u64,
     place: RulePlace,
-    /// The beginning of the rule.
+    /// The rule, abbreviated.
     rule: String,
 }
 
@@ -86,7 +87,7 @@ impl Cost {
     }
 }
 
-/// A rule on its value.
+/// A rule and the value it applies to.
 struct Site<'s> {
     rule: &'s Cel,
     schema: &'s Schema,
@@ -95,7 +96,7 @@ struct Site<'s> {
 }
 
 impl<'s> Site<'s> {
-    /// The same rule, with the place of one of its arguments.
+    /// Returns the same rule, placed at one of its arguments.
     fn at(&self, origin: Origin) -> Site<'s> {
         let place = RulePlace {
             origin,
@@ -105,7 +106,7 @@ impl<'s> Site<'s> {
     }
 }
 
-/// A walk through a schema.
+/// A traversal of a schema.
 #[derive(Default)]
 pub(crate) struct Walk {
     pub(crate) found: Vec<RuleDiagnostic>,
@@ -171,7 +172,7 @@ impl Walk {
         self.add(examined, &site.place, "");
         if let Some(expression) = &rule.message_expression {
             let examined = examine_expression(expression, &variables, ResultType::String, Some(decl));
-            // One message is made for an object, for the first rule that fails.
+            // The message is evaluated at most once per object, for the first rule that fails.
             let site = site.at(rule.message_expression_origin.or(rule.origin));
             self.check_cost(&site, "`message_expression`", examined.cost, 1);
             self.add(examined, &site.place, "`message_expression`: ");
@@ -204,7 +205,7 @@ impl Walk {
         }
     }
 
-    /// Checks a transition rule, which compares with the old value.
+    /// Checks the use of `oldSelf`.
     fn check_transition(&mut self, site: &Site<'_>, examined: &Examined) {
         let uses_old = examined.used.iter().any(|name| name == "oldSelf");
         if let (true, Some(list)) = (uses_old, &site.scope.uncorrelatable) {
@@ -213,7 +214,7 @@ impl Walk {
             let help = "make it a list of type `map` (`list_type = \"map\"`), or put the rule on the list";
             self.error(&site.place, message, help);
         }
-        // The marker's reader reports a rule that does not mention it at all.
+        // A rule without `oldSelf` in its text is reported when the marker is parsed.
         let mentioned = site.rule.rule.contains("oldSelf");
         if mentioned && !uses_old && site.rule.optional_old_self.is_some() && examined.cost.is_some() {
             let help = "remove it, or compare with `oldSelf`";
@@ -250,7 +251,7 @@ impl Walk {
             .costs
             .iter()
             .fold(0u64, |sum, cost| sum.saturating_add(cost.total()));
-        // A rule that exceeds its own limit has been reported.
+        // Rules over their own limit have been reported already.
         if total <= CRD_BUDGET || self.costs.iter().any(|cost| cost.total() > RULE_BUDGET) {
             return;
         }
@@ -316,7 +317,7 @@ fn factor(cost: u64, budget: u64) -> String {
     }
 }
 
-/// Returns the help about a `field_path` that leads nowhere from the value at `scope`.
+/// Returns the help for a `field_path` that leads to no field of the value at `scope`.
 fn suggest_field_path(path: &str, scope: &str, schema: &Schema) -> String {
     if let Some(relative) = path.strip_prefix(scope)
         && !scope.is_empty()

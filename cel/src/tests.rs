@@ -1,4 +1,5 @@
-//! Verdicts and costs compared with those of kube-apiserver's own code, recorded for some 260 rules.
+//! Compares verdicts and costs with those recorded from kube-apiserver's own code, for about 260
+//! rules.
 
 use rbuilder_schema::Schema;
 
@@ -7,7 +8,7 @@ use super::rules::{Scope, Walk};
 use super::types::Decl;
 
 #[test]
-fn verdicts_and_costs_are_those_of_the_api_server() {
+fn verdicts_and_costs_match_the_api_server() {
     let mut differences = Vec::new();
     let mut counts = [0; 3];
     for (recorded, schema) in recorded_rules() {
@@ -20,14 +21,14 @@ fn verdicts_and_costs_are_those_of_the_api_server() {
                 counts[0] += 1;
                 (Some(once), Some(times)) == (recorded.cost, recorded.times)
             }
-            // The expression is not understood, which is no more than a warning.
+            // An unsupported expression may only cause a warning.
             (None, None) => {
                 counts[1] += 1;
                 !walk.found.iter().any(|found| found.is_error())
             }
             (Some(_), ours) => {
                 counts[2] += 1;
-                // A warning may be what we know of it: older servers reject some names of fields.
+                // A warning is enough: some field names are only rejected by older servers.
                 let warns = walk.found.iter().any(|found| !found.is_error());
                 warns || ours.is_none() && !walk.found.is_empty()
             }
@@ -50,9 +51,9 @@ fn verdicts_and_costs_are_those_of_the_api_server() {
 }
 
 proptest::proptest! {
-    /// Any string in a rule is checked or reported, without a panic.
+    /// Checking a rule never panics, whatever its text.
     #[test]
-    fn no_text_is_too_odd(words in proptest::collection::vec(word(), 0..40)) {
+    fn arbitrary_text_does_not_panic(words in proptest::collection::vec(word(), 0..40)) {
         let text: String = words.concat();
         let schema = r#"{"type": "object", "properties": {"a": {"type": "array", "items": {"type": "string"}}},
             "x-kubernetes-validations": [{"rule": ""}]}"#;
@@ -75,7 +76,7 @@ fn word() -> impl proptest::strategy::Strategy<Value = String> {
     ]
 }
 
-/// Checks the errors about a rule on an object with an integer `i` and a list of strings `l`.
+/// Checks the errors for a rule on an object with an integer `i` and a list of strings `l`.
 fn check_errors(rule: &str, expected: &[&str]) {
     let schema = r#"{"type": "object", "properties": {"i": {"type": "integer"},
         "l": {"type": "array", "items": {"type": "string"}, "maxItems": 3}}, "x-kubernetes-validations": [{"rule": ""}]}"#;
@@ -89,7 +90,7 @@ fn check_errors(rule: &str, expected: &[&str]) {
 }
 
 #[test]
-fn rules_that_the_api_server_does_not_compile() {
+fn reports_rules_that_do_not_compile() {
     check_errors(
         "'%z'.format([self.i]) == '1'",
         &["unrecognized formatting clause `%z`"],
@@ -122,7 +123,7 @@ fn rules_that_the_api_server_does_not_compile() {
 }
 
 #[test]
-fn methods_that_are_functions_and_lists_without_lists_do_not_compile() {
+fn rejects_sign_as_method_and_flatten_of_strings() {
     for rule in ["quantity('1').sign() == 1", "self.l.flatten() == self.l"] {
         let schema = r#"{"type": "object", "properties": {"l": {"type": "array", "items": {"type": "string"}}},
             "x-kubernetes-validations": [{"rule": ""}]}"#;

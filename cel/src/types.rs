@@ -1,22 +1,23 @@
-//! The types of CEL, and schemas as Kubernetes declares them to CEL: types with the sizes that values can have.
+//! CEL's types, and schemas as Kubernetes declares them to CEL: types with the maximum sizes of
+//! their values.
 //!
-//! The sizes follow `k8s.io/apiserver/pkg/cel/common/schemas.go`: a value that the schema does not bound is bounded by
-//! the largest request.
+//! The sizes follow `k8s.io/apiserver/pkg/cel/common/schemas.go`. The largest request limits a
+//! value that has no limit in the schema.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rbuilder_schema::{Schema, SchemaType, cel_name};
 
-/// The largest request that the API server takes, in bytes.
+/// The largest request that the API server accepts, in bytes.
 pub(crate) const MAX_REQUEST: u64 = 3 * 1024 * 1024;
 
 /// The type of an expression.
 #[derive(Clone, Debug)]
 pub(crate) enum Type {
-    /// Any type; the checks are made at run time.
+    /// Any type. Operations are checked at run time.
     Dyn,
-    /// The type of an expression that an error has been reported for.
+    /// The type of an expression that has an error already.
     Error,
     Bool,
     Int,
@@ -27,16 +28,16 @@ pub(crate) enum Type {
     Null,
     Duration,
     Timestamp,
-    /// A type as a value, as `type(x)` gives it.
+    /// A type as a value: the result of `type(x)`.
     Kind,
     List(Arc<Type>),
     Map(Arc<Type>, Arc<Type>),
     Optional(Arc<Type>),
-    /// An object with fields. Each place in a schema is a type of its own.
+    /// An object with fields. Each object schema declares a separate type.
     Object(Arc<Decl>),
     /// A type of one of Kubernetes' libraries.
     Opaque(&'static str),
-    /// A type that is not known yet.
+    /// A type that has not been inferred yet.
     Variable(usize),
 }
 
@@ -66,7 +67,7 @@ impl Type {
         Type::Optional(Arc::new(inner))
     }
 
-    /// Returns its name for messages.
+    /// Returns the name of the type in messages.
     pub(crate) fn name(&self) -> String {
         match self {
             Type::Dyn | Type::Error | Type::Variable(_) => "dyn".into(),
@@ -89,13 +90,13 @@ impl Type {
     }
 }
 
-/// A value described by a schema, as CEL rules see it.
+/// A value with a schema, as CEL rules see it.
 #[derive(Debug)]
 pub(crate) struct Decl {
     pub(crate) kind: DeclKind,
     /// The maximum number of bytes, items or keys; 0 for a value of fixed size.
     pub(crate) max_size: u64,
-    /// The minimum number of bytes in JSON.
+    /// The minimum length in JSON, in bytes.
     pub(crate) min_bytes: u64,
 }
 
@@ -104,7 +105,7 @@ pub(crate) enum DeclKind {
     Simple(Type),
     List(Arc<Decl>),
     Map(Arc<Decl>),
-    /// Fields by their names in CEL; `None` for a field that is not visible to rules.
+    /// The fields by CEL name. `None` for a field that rules cannot access.
     Object(BTreeMap<String, Option<Arc<Decl>>>),
 }
 
@@ -117,8 +118,9 @@ fn simple(ty: Type, max_size: u64, min_bytes: u64) -> Decl {
 }
 
 impl Decl {
-    /// Declares the value of a schema; `None` where it is not visible to rules. A Kubernetes object (`is_object`)
-    /// always has `metadata`, `apiVersion` and `kind`.
+    /// Returns the declaration of a schema, or `None` if rules cannot access its values. If
+    /// `is_object` is set, the value is a Kubernetes object and has `metadata`, `apiVersion` and
+    /// `kind`.
     pub(crate) fn of(schema: &Schema, is_object: bool) -> Option<Arc<Decl>> {
         if schema.int_or_string {
             let max_size = schema
@@ -162,7 +164,7 @@ impl Decl {
         Decl::of(schema, schema.embedded_resource)
     }
 
-    /// Returns its type.
+    /// Returns the type of the value.
     pub(crate) fn ty(self: &Arc<Decl>) -> Type {
         match &self.kind {
             DeclKind::Simple(ty) => ty.clone(),
@@ -172,12 +174,13 @@ impl Decl {
         }
     }
 
-    /// Returns the declaration of a field by its name, of items by `@items`, of a map's values by `@values`.
+    /// Returns the declaration of a field, of the items of a list (`@items`), or of the keys or
+    /// values of a map (`@keys`, `@values`).
     pub(crate) fn step(self: &Arc<Decl>, step: &str) -> Option<Arc<Decl>> {
         match (&self.kind, step) {
             (DeclKind::List(items), "@items") => Some(items.clone()),
             (DeclKind::Map(values), "@items" | "@values") => Some(values.clone()),
-            // Kubernetes declares keys without a size.
+            // Kubernetes declares the keys of a map without a size.
             (DeclKind::Map(_), "@keys") => Some(Arc::new(simple(Type::String, 0, 2))),
             (DeclKind::Object(fields), name) => fields.get(name).cloned().flatten(),
             _ => None,
@@ -202,7 +205,7 @@ fn string(schema: &Schema) -> Decl {
                     .max()
             };
             let max_size = match max_length {
-                // A character takes up to four bytes.
+                // A character has at most four bytes.
                 Some(max_length) => max_length.saturating_mul(4),
                 None if schema.enumeration.is_empty() => MAX_REQUEST - 2,
                 None => longest().unwrap_or(0) as u64,

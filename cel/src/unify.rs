@@ -1,21 +1,21 @@
-//! CEL's rules of assignment between types, and the inference of types that are not known yet.
+//! CEL's assignability rules and type inference.
 
 use super::types::Type;
 
-/// The types inferred so far, by number of the type variable.
+/// The types inferred so far, indexed by type variable.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bindings {
     bound: Vec<Option<Type>>,
 }
 
 impl Bindings {
-    /// Creates a type variable and returns its number.
+    /// Creates a type variable.
     pub(crate) fn fresh(&mut self) -> usize {
         self.bound.push(None);
         self.bound.len() - 1
     }
 
-    /// Replaces the type variables of a type by the types inferred for them.
+    /// Replaces type variables with the types inferred for them.
     pub(crate) fn resolve(&self, ty: &Type) -> Type {
         match ty {
             Type::Variable(number) => match self.bound.get(*number) {
@@ -29,7 +29,7 @@ impl Bindings {
         }
     }
 
-    /// Replaces the type variables of a type, those without an inferred type by `dyn`.
+    /// Replaces type variables with the types inferred for them, and the others with `dyn`.
     pub(crate) fn settle(&self, ty: &Type) -> Type {
         match ty {
             Type::Variable(number) => match self.bound.get(*number) {
@@ -43,12 +43,13 @@ impl Bindings {
         }
     }
 
-    /// Returns whether a value of one type can be assigned to another. Types are inferred from it only if so.
+    /// Returns whether a value of type `given` can be assigned to `expected`. Infers types only if
+    /// it can.
     pub(crate) fn accepts(&mut self, given: &Type, expected: &Type) -> bool {
         self.all_accept(std::slice::from_ref(given), std::slice::from_ref(expected))
     }
 
-    /// Returns whether several values can be assigned at once.
+    /// Returns whether all values can be assigned. Infers types only if all of them can.
     pub(crate) fn all_accept(&mut self, given: &[Type], expected: &[Type]) -> bool {
         let mut trial = self.clone();
         let fits =
@@ -86,7 +87,8 @@ impl Bindings {
         }
     }
 
-    /// Binds a variable to a type; returns whether that is possible, and whether the variable was bound before.
+    /// Binds a variable to a type. Returns whether the types are compatible, and whether the
+    /// variable was already bound.
     fn bind(&mut self, number: usize, ty: &Type) -> (bool, bool) {
         if *ty == Type::Variable(number) {
             return (true, true);
@@ -113,7 +115,8 @@ impl Bindings {
         }
     }
 
-    /// Returns whether a type contains a variable, as no type can contain itself.
+    /// Returns whether a type contains a variable. Binding the variable to such a type would create
+    /// an infinite type.
     fn mentions(&self, ty: &Type, number: usize) -> bool {
         match ty {
             Type::Variable(other) => {
@@ -131,7 +134,7 @@ impl Bindings {
     }
 }
 
-/// Returns whether the first of two types that can be assigned to each other is not more specific than the second.
+/// Returns whether `a` is at least as general as `b`, given that they are assignable to each other.
 pub(crate) fn is_less_specific(a: &Type, b: &Type) -> bool {
     match (a, b) {
         (Type::Dyn | Type::Error | Type::Variable(_), _) => true,

@@ -1,24 +1,29 @@
-//! The upper bound of an expression's cost, in the API server's units.
+//! Estimates the maximum cost of an expression, in the API server's units.
 //!
-//! The rules are those of cel-go's `checker/cost.go` with Kubernetes' additions (`apiserver/pkg/cel/library/cost.go`):
-//! a value costs in proportion to its size, and its size is bounded by the schema or else by the largest request.
+//! The estimate follows cel-go's `checker/cost.go` and Kubernetes' additions in
+//! `apiserver/pkg/cel/library/cost.go`. The cost of an operation grows with the size of its
+//! operands. The schema limits these sizes; otherwise the largest request does.
 //!
-//! As an example, take `self.names.exists(n, n == self.name)`, where `names` has at most 10 items of at most 20
-//! characters and `name` at most 63. The macro is a loop (see `macros`), and its parts cost:
+//! For example, take `self.names.exists(n, n == self.name)`, where `names` has at most 10 items of
+//! at most 20 characters and `name` has at most 63 characters. The macro expands to a loop (see
+//! `macros`) with these costs:
 //!
 //! | part | cost |
 //! |---|---|
-//! | the list, `self.names`: a variable and a field | 1 + 1 |
+//! | the range, `self.names`: a variable and a field | 1 + 1 |
 //! | each round, the condition `@not_strictly_false(!@result)`: a variable and two calls | 1 + 1 + 1 |
 //! | each round, `@result \|\| n == self.name`: `@result`, `n`, `self.name` | 1 + 1 + 2 |
-//! | each round, `==`: a tenth for each byte of the shorter string, of 20 · 4 and 63 · 4 bytes | 8 |
+//! | each round, `==`: 0.1 per byte of the shorter string, here 20 · 4 of at most 63 · 4 bytes | 8 |
 //! | the result, `@result` | 1 |
 //!
-//! That is 2 + 10 · (3 + 4 + 8) + 1 = 153, and it is what the API server says (`tests/recorded.jsonl`). Nodes times
-//! rounds would not do: the cost of `==` is in the sizes of its operands, and the size of `n` is known only because it
-//! is an item of `self.names`, whose schema says it. So the estimator notes the path by which each value is reached
-//! (`self`, `names`, `@items`) and looks its size up in the schema. Without `max_items` the list has as many items as
-//! fit into a request of 3 MiB, (3 · 2²⁰ − 2) / 3 = 1,048,575, and the same rule costs 34,602,978: above the budget.
+//! The total is 2 + 10 · (3 + 4 + 8) + 1 = 153, the same as the API server's estimate
+//! (`tests/recorded.jsonl`).
+//!
+//! Counting nodes and rounds would not be enough. The cost of `==` depends on the size of `n`,
+//! which is known only because `n` is an item of `self.names`. So the estimator records the path of
+//! each value (`self`, `names`, `@items`) and looks up its size in the schema. Without `max_items`,
+//! the list can have as many items as fit into a request of 3 MiB: (3 · 2²⁰ − 2) / 3 = 1,048,575.
+//! The rule then costs 34,602,978, which is above the budget.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -40,14 +45,14 @@ mod price;
 
 use price::{Call, Price};
 
-/// The bounds of a cost or of a size.
+/// The bounds of a cost or a size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Estimate {
     min: u64,
     pub(crate) max: u64,
 }
 
-/// The size of a value that nothing bounds.
+/// The size of an unbounded value.
 const UNKNOWN: Estimate = Estimate {
     min: 0,
     max: u64::MAX,
@@ -85,7 +90,7 @@ impl Estimate {
 
     /// Multiplies by a factor and rounds up.
     fn scaled(self, factor: f64) -> Estimate {
-        // `as` saturates when it converts a float.
+        // Casting a float with `as` saturates.
         let scale = |value: u64| (value as f64 * factor).ceil() as u64;
         Estimate {
             min: scale(self.min),
@@ -93,7 +98,7 @@ impl Estimate {
         }
     }
 
-    /// Returns the bounds of a value that is one of two.
+    /// Returns the bounds of a value that is one of two alternatives.
     fn or(self, other: Estimate) -> Estimate {
         Estimate {
             min: self.min.min(other.min),
@@ -120,19 +125,21 @@ impl Entries {
     }
 }
 
-/// The path by which a value is reached from a variable; empty for a value that is computed.
+/// The path from a variable to a value. Empty for a computed value.
 ///
-/// The API server keeps paths in Go slices, and slices share memory, so that appending to one can overwrite the end of
-/// another. Its estimates come from that, so ours must: [`push`](Path::push) does what Go's `append` does. In
+/// The API server keeps paths in Go slices. Slices can share memory, so appending to one path can
+/// overwrite the end of another, and this affects the estimates. To match them,
+/// [`push`](Path::push) behaves like Go's `append`. In
 ///
 /// ```text
 /// self.objects.all(o, o.tags.all(t, t != o.key))
 /// ```
 ///
-/// `o` is reached by `self`, `objects`, `@items`: three steps in an array of four, as Go doubles capacities. `o.tags`
-/// writes `tags` into the fourth element and `o.key` writes `key` over it. When the inner loop asks at its end how often
-/// it runs, the path of its list reads `objects[].key`, a string of at most 40 bytes, and not `objects[].tags`, a list
-/// of at most 5 items: the estimate is 2611, where `self.name` in the place of `o.key` gives 371.
+/// the path of `o` is `self`, `objects`, `@items`: three steps in an array with room for four,
+/// because Go doubles the capacity. `o.tags` writes `tags` to the fourth element, and `o.key` then
+/// overwrites it with `key`. When the inner loop finally looks up the size of its range, the path
+/// reads `objects[].key`, a string of at most 40 bytes, instead of `objects[].tags`, a list of at
+/// most 5 items. The estimate is 2611. With `self.name` in place of `o.key`, it is 371.
 #[derive(Clone, Default)]
 struct Path {
     steps: Rc<RefCell<Vec<String>>>,
@@ -180,7 +187,7 @@ struct Local {
     entries: Option<Entries>,
 }
 
-/// Returns the upper bound of the cost of one run.
+/// Returns the maximum cost of one run.
 pub(crate) fn estimate_cost(root: &Expr, checked: &Checked, decl: &Arc<Decl>) -> u64 {
     let mut estimator = Estimator {
         checked,
@@ -197,9 +204,9 @@ struct Estimator<'e> {
     checked: &'e Checked,
     decl: &'e Arc<Decl>,
     locals: BTreeMap<String, Vec<Local>>,
-    /// The path of each node.
+    /// The path of each node, indexed by id.
     paths: Vec<Path>,
-    /// The size of each node, as soon as it is known.
+    /// The size of each node, once it is known.
     sizes: Vec<Option<Estimate>>,
     entries: Vec<Option<Entries>>,
 }
@@ -253,7 +260,8 @@ impl Estimator<'_> {
             }
             Kind::Fold(fold) => self.fold(expr, fold),
             Kind::Bind { name, value, body } => {
-                // cel-go writes a binding as a loop over an empty list, which costs too.
+                // cel-go represents a binding as a loop over an empty list, so it also pays for the
+                // list.
                 let sum = Estimate::exactly(NEW_LIST).plus(self.cost(value));
                 self.bind(name, value);
                 let sum = sum.plus(self.cost(body));
@@ -313,7 +321,7 @@ impl Estimator<'_> {
         self.paths[expr.id].clone()
     }
 
-    /// Returns the size that the schema gives the value at a path.
+    /// Returns the size that the schema declares for the value at a path.
     fn declared_size(&self, path: &Path) -> Option<Estimate> {
         if path.is_empty() {
             return None;
@@ -420,7 +428,7 @@ impl Estimator<'_> {
             self.entries[expr.id] = self.entries_of(arg);
             return cost;
         }
-        // Sizes are asked for at once, before another argument overwrites the path (see `Path`).
+        // Look up each size before the next argument can overwrite the path (see `Path`).
         let mut costs = Vec::with_capacity(args.len());
         for arg in args {
             costs.push(self.cost(arg));
@@ -470,7 +478,7 @@ impl Estimator<'_> {
         })
     }
 
-    /// Notes the path and size of `list[1]` and `map['a']`, which the schema knows.
+    /// Records the path and size of `list[1]` and `map['a']`, which are declared in the schema.
     fn note_index(&mut self, call: &Call<'_>, result: &mut Option<Estimate>) {
         let step = match (call.function, call.parameters.first()) {
             ("_[_]", Some(Type::List(_))) => "@items",

@@ -1,4 +1,4 @@
-//! The cost of each function's call, and the size of its result.
+//! The cost of calling each function, and the size of its result.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -9,30 +9,30 @@ use crate::types::Type;
 
 /// The cost of traversing one character of a string.
 const PER_CHARACTER: f64 = 0.1;
-/// The factor for each character of a pattern, by which the cost of traversing the string is multiplied.
+/// The factor per character of a pattern, applied to the cost of traversing the string.
 const PER_PATTERN_CHARACTER: f64 = 0.25;
 
-/// A call in one of the forms of its function.
+/// A call resolved to one overload.
 pub(super) struct Call<'c> {
     pub(super) expr: &'c Expr,
     pub(super) function: &'c str,
-    /// The types of target and arguments in this form.
+    /// The types of the target and the arguments in this overload.
     pub(super) parameters: &'c [Type],
     pub(super) target: Option<&'c Expr>,
     pub(super) args: &'c [Expr],
     pub(super) costs: &'c [Estimate],
 }
 
-/// The cost of a call and the size of its result, where a size is known.
+/// The cost of a call and, if known, the size of its result.
 pub(super) enum Price {
-    /// The cost with that of the arguments.
+    /// The cost including the arguments.
     Whole(Estimate, Option<Estimate>),
-    /// The cost without that of the arguments.
+    /// The cost excluding the arguments.
     Own(Estimate, Option<Estimate>),
 }
 
 impl Estimator<'_> {
-    /// Returns the price of a call; `None` for most functions, whose calls cost 1.
+    /// Returns the price of a call. `None` for most functions, whose calls cost 1.
     pub(super) fn price_call(&mut self, call: &Call<'_>) -> Option<Price> {
         let target = call.target.map(|target| self.size(target));
         let first = call.args.first().map(|arg| self.size(arg));
@@ -286,7 +286,7 @@ fn comparison(left: Estimate, right: Estimate) -> Estimate {
     Estimate { min: max.min(1), max }.scaled(PER_CHARACTER)
 }
 
-/// Returns the cost of matching a string with a pattern.
+/// Returns the cost of matching a string against a pattern.
 fn search(string: Estimate, pattern: Estimate) -> Estimate {
     let string = string.plus(Estimate::exactly(1)).scaled(PER_CHARACTER);
     string.times(pattern.scaled(PER_PATTERN_CHARACTER))
@@ -300,7 +300,7 @@ fn selector(string: Estimate) -> Estimate {
         .plus(requirements)
 }
 
-/// Returns the size of a string in which every occurrence of one part is replaced by another.
+/// Returns the size of a string after replacing every occurrence of `old` with `new`.
 fn replaced(string: Estimate, old: Estimate, new: Estimate) -> Estimate {
     let count = |string: u64, old: u64| (string as f64 / old as f64).ceil() as u64;
     let (max, kept) = match old.min {

@@ -1,4 +1,4 @@
-//! Functions of CEL on constants. A function that is not here stops the evaluation without a verdict.
+//! CEL functions on constants. Any function missing here ends the evaluation without a verdict.
 
 use std::cmp::Ordering;
 
@@ -7,7 +7,7 @@ use rbuilder_schema::Pattern;
 use super::value::Value;
 use super::{Outcome, Stop};
 
-/// Calls a function; the first value is that of the target, if it has one.
+/// Calls a function. The target, if any, is the first argument.
 pub(super) fn call(function: &str, args: &[Value]) -> Outcome {
     if args.iter().any(|arg| matches!(arg, Value::Unmodelled)) {
         return Err(Stop::Unknown);
@@ -63,8 +63,8 @@ pub(super) fn call(function: &str, args: &[Value]) -> Outcome {
         ("string", [Value::Int(value)]) => Ok(Value::String(value.to_string())),
         ("string", [Value::Bool(value)]) => Ok(Value::String(value.to_string())),
         ("double", [Value::Int(value)]) => Ok(Value::Double(*value as f64)),
-        (_, [Value::String(text), rest @ ..]) => texts(function, text, rest),
-        (_, [Value::List(items) | Value::Unordered(items)]) => lists(function, items),
+        (_, [Value::String(text), rest @ ..]) => string_function(function, text, rest),
+        (_, [Value::List(items) | Value::Unordered(items)]) => list_function(function, items),
         _ => Err(Stop::Unknown),
     }
 }
@@ -113,7 +113,7 @@ fn doubles(function: &str, left: f64, right: f64) -> f64 {
     }
 }
 
-fn texts(function: &str, text: &str, rest: &[Value]) -> Outcome {
+fn string_function(function: &str, text: &str, rest: &[Value]) -> Outcome {
     let is = |holds: bool| Ok(Value::Bool(holds));
     match (function, rest) {
         ("startsWith", [Value::String(part)]) => is(text.starts_with(part)),
@@ -137,7 +137,7 @@ fn texts(function: &str, text: &str, rest: &[Value]) -> Outcome {
     }
 }
 
-fn lists(function: &str, items: &[Value]) -> Outcome {
+fn list_function(function: &str, items: &[Value]) -> Outcome {
     match function {
         "isSorted" => {
             for pair in items.windows(2) {

@@ -1,6 +1,7 @@
 //! Evaluates a checked expression on constants, as cel-go does.
 //!
-//! The evaluator supports a part of the language. Any other expression has no result, so callers never act on a guess.
+//! Only part of the language is supported. Other expressions have no result, so callers never act
+//! on a guess.
 
 mod functions;
 mod value;
@@ -11,7 +12,7 @@ use self::functions::{call, no_key};
 use self::value::Value;
 use super::ast::{ACCUMULATOR, Expr, Fold, Kind, Literal};
 
-/// The reason why there is no value.
+/// The reason why an evaluation has no result.
 #[derive(Clone, Debug, PartialEq)]
 enum Stop {
     /// The expression fails, as it does in the API server.
@@ -22,7 +23,8 @@ enum Stop {
 
 type Outcome = Result<Value, Stop>;
 
-/// Nodes that one evaluation visits. A rule on a constant needs few, and loops multiply.
+/// The maximum number of nodes that an evaluation visits. Rules on constants need few, but nested
+/// loops multiply.
 const STEPS: u32 = 100_000;
 
 /// The verdict of a rule on a constant.
@@ -31,7 +33,7 @@ pub(crate) enum Verdict {
     Holds,
     /// The rule is false.
     Fails,
-    /// The rule stops with an error.
+    /// The rule fails with an error.
     Stops(String),
     Unknown,
 }
@@ -41,7 +43,7 @@ pub(crate) enum Verdict {
 pub(crate) enum Old {
     /// The value itself.
     Same,
-    /// The value itself, as an optional.
+    /// The value itself, wrapped in an optional.
     SameAsOptional,
     /// An empty optional.
     Nothing,
@@ -68,7 +70,8 @@ pub(crate) fn evaluate_rule(root: &Expr, constant: &serde_json::Value, schema: &
 }
 
 struct Evaluator {
-    /// Values of names, the innermost last. That of a loop may be an error that later steps absorb.
+    /// The values of names in scope, innermost last. A value can be an error: `||` and `&&` may
+    /// absorb it in a later step of the loop.
     scopes: Vec<(String, Outcome)>,
     steps: u32,
 }
@@ -138,7 +141,8 @@ impl Evaluator {
         call(function, &values?)
     }
 
-    /// `&&`, or `||` with `decisive` true: either side decides the result, whatever the other one is.
+    /// Evaluates `&&` (`decisive` is false) or `||` (`decisive` is true). Either operand can decide
+    /// the result, even if the other one fails.
     fn junction(&mut self, left: &Expr, right: &Expr, decisive: bool) -> Outcome {
         let mut stop = None;
         for side in [left, right] {
@@ -199,14 +203,14 @@ fn of_literal(literal: &Literal) -> Outcome {
     }
 }
 
-/// Reads a field, or with `test` whether it is there.
+/// Reads a field, or tests whether it is present if `test` is set.
 fn select(operand: &Value, field: &str, test: bool) -> Outcome {
     let Value::Map(map) = operand else {
         return Err(Stop::Unknown);
     };
     let escaped = || cel_name(field).and_then(|name| map.get(&name));
     match map.get(field).or_else(escaped) {
-        // The API server may take a `null` for an absent field.
+        // The API server may treat a `null` as an absent field.
         Some(Value::Null | Value::Unmodelled) if test => Err(Stop::Unknown),
         Some(Value::Unmodelled) => Err(Stop::Unknown),
         Some(_) if test => Ok(Value::Bool(true)),

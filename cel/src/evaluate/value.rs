@@ -1,4 +1,4 @@
-//! Values of CEL, made from JSON as a schema describes it.
+//! CEL values, converted from JSON according to a schema.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -8,8 +8,8 @@ use serde_json::Value as Json;
 
 use super::Stop;
 
-/// A value. Reading one that the evaluator does not model (bytes, durations, quantities and other types of libraries) stops
-/// with [`Stop::Unknown`].
+/// A CEL value. Bytes, durations, quantities and other library types are not modelled: using such a
+/// value ends the evaluation with [`Stop::Unknown`].
 #[derive(Clone, Debug)]
 pub(super) enum Value {
     Null,
@@ -18,17 +18,18 @@ pub(super) enum Value {
     Double(f64),
     String(String),
     List(Vec<Value>),
-    /// A list of type `set` or `map`, which is compared without its order, and added as a set.
+    /// A list of type `set` or `map`. Comparing or adding such lists ignores the order, which the
+    /// evaluator does not support.
     Unordered(Vec<Value>),
-    /// A map, or an object with its fields by their names in CEL.
+    /// A map, or an object with its fields by CEL name.
     Map(BTreeMap<String, Value>),
     Optional(Option<Box<Value>>),
-    /// A part of the constant that the evaluator does not model.
+    /// A part of the constant that is not modelled.
     Unmodelled,
 }
 
 impl Value {
-    /// Reads JSON that a schema describes.
+    /// Converts JSON according to a schema.
     pub(super) fn read(json: &Json, schema: &Schema) -> Value {
         if schema.int_or_string {
             return match json {
@@ -62,7 +63,7 @@ impl Value {
         }
     }
 
-    /// Returns whether two values are equal; values of different types are not.
+    /// Returns whether two values are equal. Values of different types never are.
     pub(super) fn equals(&self, other: &Value) -> Result<bool, Stop> {
         Ok(match (self, other) {
             (Value::Unmodelled | Value::Unordered(_), _) | (_, Value::Unmodelled | Value::Unordered(_)) => {
@@ -88,7 +89,7 @@ impl Value {
         })
     }
 
-    /// Compares two numbers. Returns `None` if either value is not a number.
+    /// Compares two values. Returns `None` if one of them is NaN.
     pub(super) fn compare(&self, other: &Value) -> Result<Option<Ordering>, Stop> {
         match (self, other) {
             (Value::Bool(left), Value::Bool(right)) => Ok(Some(left.cmp(right))),
@@ -96,14 +97,14 @@ impl Value {
             (Value::Double(left), Value::Double(right)) => Ok(left.partial_cmp(right)),
             (Value::Int(left), Value::Double(right)) => exact(*left).map(|left| left.partial_cmp(right)),
             (Value::Double(left), Value::Int(right)) => exact(*right).map(|right| left.partial_cmp(&right)),
-            // Both compare by bytes.
+            // CEL compares strings by bytes, like Rust.
             (Value::String(left), Value::String(right)) => Ok(Some(left.cmp(right))),
             _ => Err(Stop::Unknown),
         }
     }
 }
 
-/// Converts an integer without rounding it.
+/// Converts an integer to a float, unless that would round it.
 fn exact(number: i64) -> Result<f64, Stop> {
     let is_exact = number.unsigned_abs() <= 1 << 53;
     is_exact.then_some(number as f64).ok_or(Stop::Unknown)
@@ -118,7 +119,7 @@ fn all<'v>(pairs: impl Iterator<Item = (&'v Value, &'v Value)>) -> Result<bool, 
     Ok(true)
 }
 
-/// A number of a field of integers, which may be written as `3.0`.
+/// Reads an integer. A number written as `3.0` is not modelled.
 fn whole(number: &serde_json::Number) -> Value {
     number.as_i64().map_or(Value::Unmodelled, Value::Int)
 }
@@ -134,7 +135,7 @@ fn list(items: &[Json], schema: &Schema) -> Value {
     }
 }
 
-/// The fields that rules see: those with a schema.
+/// Converts an object. Rules only see fields that are in the schema.
 fn object(fields: &serde_json::Map<String, Json>, schema: &Schema) -> Value {
     let read = fields.iter().filter_map(|(name, value)| {
         let property = schema.properties.get(name.as_str())?;
