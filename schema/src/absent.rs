@@ -1,4 +1,4 @@
-//! The values that serde gives to absent fields, as defaults of a schema.
+//! //! Defaults of a schema from the values that serde fills in for absent fields.
 
 use std::sync::Arc;
 
@@ -7,13 +7,14 @@ use serde_json::Value;
 use crate::validate::check_default;
 use crate::{Field, LacksDefault, Markers, OneOf, Schema, Site};
 
-/// The values of the fields of one container, and what has become of them.
+/// The values for the absent fields of one container, and those that were refused.
 #[derive(Default)]
 pub(crate) struct AbsentValues<'a> {
     values: &'a [(Site, Option<Value>)],
-    /// The identifiers of fields that a rule asks whether they are set: a default would set them.
+    /// The identifiers of fields that a rule such as `exactly_one_of(…)` counts. A default would
+    /// set them.
     counted: Vec<&'a str>,
-    /// The fields whose value the schema refuses, each with the reason.
+    /// The fields whose value the schema rejects, each with the reason.
     pub(crate) refused: Vec<(Site, String)>,
 }
 
@@ -30,14 +31,14 @@ impl<'a> AbsentValues<'a> {
         }
     }
 
-    /// Gives a field its default, if it has one; returns whether it does.
+    /// Sets the default of a field if serde has a usable value for it. Returns whether it did.
     pub(crate) fn fill_in(&mut self, site: Site, field: &Field, property: &mut Arc<Schema>) -> bool {
         let Some((_, value)) = self.values.iter().find(|(at, _)| *at == site) else {
             return false;
         };
-        let is_said = field.markers.default.is_some();
+        let has_marker = field.markers.default.is_some();
         let is_null = value.as_ref().is_some_and(Value::is_null);
-        if is_null || is_said || self.counted.contains(&field.ident.as_str()) {
+        if is_null || has_marker || self.counted.contains(&field.ident.as_str()) {
             return false;
         }
         let property = Arc::make_mut(property);
@@ -60,8 +61,8 @@ impl<'a> AbsentValues<'a> {
     }
 }
 
-/// Takes out the fields that are `null` where the schema has no `null`: the API server drops them from objects, and
-/// refuses them in a default.
+/// Removes `null` fields where the schema does not allow `null`. The API server drops them from
+/// objects, and rejects them in a default.
 fn drop_nulls(value: &mut Value, schema: &Schema) {
     match value {
         Value::Object(fields) => {
@@ -87,7 +88,7 @@ fn drop_nulls(value: &mut Value, schema: &Schema) {
     }
 }
 
-/// Returns true if a value may be of any type.
+/// Returns whether a value may have any type.
 fn is_open(schema: &Schema) -> bool {
     schema.schema_type.is_none() && !schema.int_or_string
 }
@@ -162,12 +163,12 @@ mod tests {
             Some(json!({"b": 1})),
             &[],
         );
-        let said = Markers {
+        let marked = Markers {
             default: Some(json!(4)),
             ..Markers::default()
         };
         check(
-            &container(Markers::default(), said),
+            &container(Markers::default(), marked),
             integer(),
             json!(3),
             Some(json!(4)),

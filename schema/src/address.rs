@@ -1,8 +1,8 @@
-//! Addresses of std: what its parsers take, and no more.
+//! The addresses of `std::net`, with patterns that match exactly what its parsers accept.
 //!
-//! A format lets other things through. The API server's `ipv4` takes `::ffff:1.2.3.4` and `01.2.3.4` too, there is none
-//! for an address of either sort or for one with a port, and of a text with a format the server does not ask whether it is
-//! one: it takes a list. So a pattern says it all.
+//! The formats of the API server are not exact. Its `ipv4` also accepts `::ffff:1.2.3.4` and
+//! `01.2.3.4`, and it has no format for "IPv4 or IPv6" or for an address with a port. It also
+//! accepts a list where the schema has a format. So we only use patterns.
 
 use crate::build::of_type;
 use crate::{Schema, SchemaType};
@@ -19,7 +19,7 @@ macro_rules! v4 {
     };
 }
 
-/// Eight groups, or fewer with one `::`; the last two may be written as an IPv4 address.
+/// Eight groups, or fewer with one `::`. The last two may be written as an IPv4 address.
 macro_rules! v6 {
     () => {
         concat!(
@@ -52,7 +52,7 @@ macro_rules! port {
     };
 }
 
-/// The address of an interface may name it by number.
+/// The zone of an IPv6 address, as the number of an interface.
 macro_rules! scope {
     () => {
         concat!(
@@ -69,7 +69,7 @@ const SOCKET_V4: &str = concat!("^", v4!(), ":", port!(), "$");
 const SOCKET_V6: &str = concat!(r"^\[", v6!(), scope!(), r"\]:", port!(), "$");
 const SOCKET: &str = concat!("^(", v4!(), r"|\[", v6!(), scope!(), r"\]):", port!(), "$");
 
-/// The schema of an address by its name in `std::net`.
+/// Returns the schema of a type by its name in `std::net`.
 pub(crate) fn address_schema(name: &str) -> Option<Schema> {
     let pattern = match name {
         "Ipv4Addr" => V4,
@@ -158,7 +158,8 @@ mod tests {
         }
     }
 
-    /// Texts that are nearly addresses: parts of them, joined at random (xorshift64, with a fixed seed).
+    /// Random strings that resemble addresses, joined from parts of addresses (xorshift64 with a
+    /// fixed seed).
     fn random_texts(count: usize) -> impl Iterator<Item = String> {
         const PARTS: &[&str] = &[
             "0",
@@ -199,7 +200,7 @@ mod tests {
         };
         (0..count).map(move |_| {
             let mut text = String::new();
-            // Half of the texts have the form of a list of groups, which parts at random rarely have.
+            // Build half of the strings as lists of groups: random parts rarely have that form.
             if below(2) == 0 {
                 let groups = below(9);
                 for group in 0..groups {
@@ -225,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_take_what_std_takes_of_random_texts() {
+    fn patterns_match_std_parsers_on_random_strings() {
         fn hold<T: std::str::FromStr>(name: &str) {
             let pattern = address_schema(name)
                 .and_then(|schema| schema.pattern)
@@ -247,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_take_what_std_takes() {
+    fn patterns_match_std_parsers() {
         check::<IpAddr>("IpAddr");
         check::<Ipv4Addr>("Ipv4Addr");
         check::<Ipv6Addr>("Ipv6Addr");

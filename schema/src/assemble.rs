@@ -1,4 +1,4 @@
-//! Container and slots to schema.
+//! Builds the schema of a container from the schemas of its slots.
 
 use rbuilder_diagnostic::Diagnostic;
 
@@ -13,7 +13,7 @@ use crate::rules::unite_rules;
 use crate::validate::check_default;
 use crate::{Closed, Container, Schema, SchemaType, Shape, Slot, Tagging, Variant};
 
-/// The part of a container that a problem is in.
+/// The part of a container that has a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Site {
     /// The type as a whole.
@@ -26,7 +26,8 @@ pub enum Site {
     VariantField(usize, usize),
 }
 
-/// The name of a marker or constraint in source, such as `default`; `None` where none is meant.
+/// The name of a marker or constraint in source, such as `default`. `None` if a diagnostic is not
+/// about a marker.
 pub type MarkerName = Option<&'static str>;
 
 /// The part of a container that a diagnostic is about.
@@ -45,34 +46,38 @@ impl From<Site> for Part {
 }
 
 impl Site {
-    /// Places what was found about the markers of this site.
+    /// Attaches this site to a diagnostic about one of its markers.
     pub(crate) fn mark(self, diagnostic: Diagnostic<MarkerName>) -> Diagnostic<Part> {
         diagnostic.map_place(|marker| Part { site: self, marker })
     }
 }
 
-/// The schema of a container, and the defaults of serde that it cannot have.
+/// The schema of a container, and the defaults of serde that it cannot express.
 #[derive(Clone, Debug, Default)]
 pub struct Assembled {
     /// The schema.
     pub schema: Schema,
-    /// The fields whose default the API server would refuse, each with the reason.
+    /// The fields whose default the API server would reject, each with the reason.
     pub refused: Vec<(Site, String)>,
 }
 
 /// Builds the schema of a container from the schemas of the types it mentions.
 ///
-/// # Errors
-/// All errors found, in source order: types without a structural schema, and what the API server would refuse.
+///  # Errors
+/// All errors found, in source order: types without a structural schema, and schemas that the API
+/// server would reject.
 pub fn assemble(container: &Container, slots: &[Slot]) -> Result<Schema, Vec<Diagnostic<Part>>> {
     assemble_with_defaults(container, slots, &[]).map(|assembled| assembled.schema)
 }
 
-/// [`assemble`], with the values that serde gives to absent fields; nothing for one that is not known. A field whose markers have no default has this one,
-/// unless it is `null`, the schema refuses it, or a rule such as `exactly_one_of(…)` asks whether the field is set.
+/// Like [`assemble`], with the values that serde fills in for absent fields (`None` if a value is
+/// unknown).
 ///
-/// # Errors
-/// As those of [`assemble`].
+/// A field without a default marker gets its value as the default, unless the value is `null`, the
+/// schema rejects it, or a rule such as `exactly_one_of(…)` counts the field.
+///
+///  # Errors
+/// Same as [`assemble`].
 pub fn assemble_with_defaults(
     container: &Container,
     slots: &[Slot],
@@ -93,7 +98,7 @@ pub fn assemble_with_defaults(
             .validations
             .extend(rules.into_iter().map(|rule| crate::Cel { origin, ..rule }));
         unite_rules(&mut schema.validations);
-        // Only now are the rules there that the default must keep.
+        // Check the default again, now that the schema has these rules.
         if !container.markers.one_of.is_empty()
             && found.is_empty()
             && let Some(Err(reason)) = schema
@@ -144,7 +149,7 @@ fn shape(
             schema
         }
         Shape::Transparent(slot) => slots.get(*slot).map(held).unwrap_or_default(),
-        // The way out of an enum that has no schema, as the help about it says.
+        // Accept any content: the error about an enum without a schema suggests this marker.
         Shape::Enum { tagging, variants }
             if container.markers.preserve_unknown_fields && is_tried(tagging, variants) =>
         {
@@ -160,8 +165,8 @@ fn shape(
     }
 }
 
-/// Returns the schema of a newtype's content. Nothing drops the `null` of an `Option` in it: the newtype is a value, not a
-/// field.
+/// Returns the schema of a newtype's content. The API server drops a `null` field, but a newtype is
+/// a value, so an `Option` in it must be nullable.
 fn held(slot: &Slot) -> Schema {
     let mut schema = Schema::clone(&slot.schema);
     if slot.optional {
@@ -170,7 +175,7 @@ fn held(slot: &Slot) -> Schema {
     schema
 }
 
-/// The field that serde writes into a tagged struct, and passes over when it reads one.
+/// Adds the field that serde writes into a tagged struct and ignores when reading.
 fn add_tag(name: &str, value: &str, schema: &mut Schema, diagnostics: &mut Vec<Diagnostic<Part>>) {
     let property = Schema {
         enumeration: vec![value.into()],
@@ -182,12 +187,12 @@ fn add_tag(name: &str, value: &str, schema: &mut Schema, diagnostics: &mut Vec<D
     }
 }
 
-/// Returns whether serde finds the variant of a value by trying each.
+/// Returns whether serde tries variants in turn to find the one that a value has.
 fn is_tried(tagging: &Tagging, variants: &[Variant]) -> bool {
     *tagging == Tagging::Untagged || variants.iter().any(|variant| variant.untagged)
 }
 
-/// The container's own words, and what the doc comments of unit variants add to them.
+/// Returns the doc comment of the container, followed by the doc comments of unit variants.
 fn describe(container: &Container) -> Option<String> {
     let variants = match &container.shape {
         Shape::Enum { variants, .. } => variant_docs(variants),

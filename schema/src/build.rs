@@ -1,10 +1,11 @@
-//! Schemas of std's containers and of open content: what both front ends build from the schemas of parts.
+//! Constructors of schemas for std's containers and for arbitrary content. Both front ends use
+//! them.
 
 use std::sync::Arc;
 
 use crate::{Closed, ListType, Schema, SchemaType};
 
-/// A value of one type, with nothing else said.
+/// A value of one type, without constraints.
 pub fn of_type(schema_type: SchemaType) -> Schema {
     Schema {
         schema_type: Some(schema_type),
@@ -12,7 +13,7 @@ pub fn of_type(schema_type: SchemaType) -> Schema {
     }
 }
 
-/// Any value at all, kept as it is: `serde_json::Value`.
+/// Any value, with unknown fields kept: `serde_json::Value`.
 pub fn any() -> Schema {
     Schema {
         preserve_unknown_fields: true,
@@ -20,7 +21,7 @@ pub fn any() -> Schema {
     }
 }
 
-/// Any object, kept as it is: `serde_json::Map`, `RawExtension`.
+/// Any object, with unknown fields kept: `serde_json::Map`, `RawExtension`.
 pub fn any_object() -> Schema {
     Schema {
         preserve_unknown_fields: true,
@@ -28,7 +29,7 @@ pub fn any_object() -> Schema {
     }
 }
 
-/// A whole number or a text.
+/// An integer or a string.
 pub fn int_or_string() -> Schema {
     Schema {
         any_of: vec![of_type(SchemaType::Integer), of_type(SchemaType::String)],
@@ -45,18 +46,19 @@ pub fn array_of(items: impl Into<Arc<Schema>>) -> Schema {
     }
 }
 
-/// A value in a list or map whose type is an `Option`: nothing drops a `null` there, so it must be allowed.
+/// The schema of an `Option` in a list or map. The API server does not drop `null` there, so the
+/// schema must allow it.
 pub fn or_null(schema: impl Into<Arc<Schema>>) -> Arc<Schema> {
     let mut schema = schema.into();
-    // Content of any form can be `null` already.
+    // A schema without a type accepts `null` already.
     if schema.schema_type.is_some() || schema.int_or_string {
         allow_null(Arc::make_mut(&mut schema));
     }
     schema
 }
 
-/// Makes a value nullable. The API server holds `null` against an `enum` and finds it in none, not even in one that
-/// lists it; of what stands in `allOf` it asks everything but `null`.
+/// Makes a value nullable. The API server rejects `null` if the schema has an `enum`, even one that
+/// lists `null`, but does not check `null` against `allOf`. So this moves the `enum` there.
 pub(crate) fn allow_null(schema: &mut Schema) {
     schema.nullable = true;
     let mut enumeration = std::mem::take(&mut schema.enumeration);
@@ -78,8 +80,8 @@ pub fn array_of_length(items: impl Into<Arc<Schema>>, length: u64) -> Schema {
     }
 }
 
-/// `HashSet<T>`, `BTreeSet<T>`. The API server holds lists of type `set` to scalar items other than `null`; a
-/// set of anything else is a plain list.
+/// `HashSet<T>`, `BTreeSet<T>`. The API server requires the items of a list of type `set` to be
+/// scalars and not nullable. A set of other items is a plain list.
 pub fn set_of(items: impl Into<Arc<Schema>>) -> Schema {
     let items = items.into();
     let list_type = (is_scalar(&items) && !items.nullable).then_some(ListType::Set);
@@ -89,8 +91,8 @@ pub fn set_of(items: impl Into<Arc<Schema>>) -> Schema {
     }
 }
 
-/// `BTreeMap<K, V>`, `HashMap<K, V>`. JSON has no keys but strings; an enum of unit variants gives a fixed
-/// set of them. A map of anything is any object.
+/// `BTreeMap<K, V>`, `HashMap<K, V>`. Keys in JSON are strings. If the keys are an enum of unit
+/// variants, each variant becomes a property. A map of arbitrary values is any object.
 pub fn map_of(keys: &Schema, values: impl Into<Arc<Schema>>) -> Schema {
     let values = values.into();
     let names: Option<Vec<&str>> = keys.enumeration.iter().map(serde_json::Value::as_str).collect();
@@ -111,7 +113,8 @@ pub fn map_of(keys: &Schema, values: impl Into<Arc<Schema>>) -> Schema {
     }
 }
 
-/// Returns whether values are scalars, as items of a set and keys of a list of type `map` must be.
+/// Returns whether values are scalars, as required for items of a set and keys of a list of type
+/// `map`.
 pub(crate) fn is_scalar(schema: &Schema) -> bool {
     use SchemaType::{Boolean, Integer, Number, String};
     schema.int_or_string || matches!(schema.schema_type, Some(Boolean | Integer | Number | String))

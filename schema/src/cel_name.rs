@@ -1,6 +1,6 @@
 //! Field names inside CEL expressions.
 
-/// CEL's own words; a field of that name is written between double underscores.
+/// Reserved words of CEL. A field with such a name is escaped with double underscores.
 const RESERVED: &[&str] = &[
     "true",
     "false",
@@ -25,13 +25,13 @@ const RESERVED: &[&str] = &[
     "while",
 ];
 
-/// Returns whether this is a reserved word of CEL, which cannot be a name.
+/// Returns whether this is a reserved word of CEL, which cannot be an identifier.
 pub fn is_cel_word(name: &str) -> bool {
     RESERVED.contains(&name)
 }
 
-/// The name by which a CEL rule reaches a field, or nothing when no rule can: names are made of letters,
-/// digits, `_`, `.`, `-` and `/`, and begin with a letter or `_`.
+/// Returns the name by which a CEL rule accesses a field, or `None` if no rule can. An accessible
+/// name consists of letters, digits, `_`, `.`, `-` and `/`, and starts with a letter or `_`.
 pub fn cel_name(wire_name: &str) -> Option<String> {
     if is_cel_word(wire_name) {
         return Some(format!("__{wire_name}__"));
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names() {
+    fn escapes_field_names() {
         for (name, expected) in [
             ("size", Some("size")),
             ("namespace", Some("__namespace__")),

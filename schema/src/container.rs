@@ -1,4 +1,5 @@
-//! One struct or enum as serde writes it: names, presence and representation decided, types left as slots.
+//! One struct or enum as serde writes it. Names, presence and representation are resolved; types
+//! are slots.
 
 use std::sync::Arc;
 
@@ -6,13 +7,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Markers, Schema};
 
-/// One struct or enum. `derive(CrdSchema)` writes this value into the program as one JSON literal and the
-/// generator builds it from source text, so that both front ends agree by construction.
+/// One struct or enum. `derive(CrdSchema)` embeds this value in the program as a JSON literal, and
+/// the generator builds it from source text, so both front ends agree by construction.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Container {
     /// The Rust identifier, for messages.
     pub name: String,
-    /// The doc comment, by controller-gen's rules.
+    /// The doc comment, processed by controller-gen's rules.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// Markers on the type itself.
@@ -23,8 +24,9 @@ pub struct Container {
     /// The field that `#[serde(tag = "…")]` adds to a struct, and its value: the struct's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tag: Option<(String, String)>,
-    /// `#[serde(transparent)]`, or a type that stands for this one: a field of the type may be absent where
-    /// what it holds may be. (A plain newtype of an `Option` must be there, as `null`.)
+    /// True for `#[serde(transparent)]`, and if an attribute replaces the type by another one. A
+    /// field of this type may then be absent if the inner type is an `Option`. (A plain newtype of
+    /// an `Option` is required, and may be `null`.)
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub transparent: bool,
     /// `#[serde(deny_unknown_fields)]`.
@@ -41,7 +43,7 @@ pub enum Shape {
     Transparent(usize),
     /// An enum.
     Enum {
-        /// Which of serde's four representations.
+        /// One of serde's four representations.
         tagging: Tagging,
         /// The variants in source order.
         variants: Vec<Variant>,
@@ -54,24 +56,25 @@ impl Default for Shape {
     }
 }
 
-/// One field that is on the wire; skipped fields are not listed.
+/// One field that serde reads or writes. Skipped fields are not listed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Field {
     /// The Rust identifier, without `r#`.
     pub ident: String,
     /// The name on the wire, after `rename` and `rename_all`.
     pub name: String,
-    /// The doc comment, by controller-gen's rules.
+    /// The doc comment, processed by controller-gen's rules.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Which slot holds the schema of its type.
+    /// Index of the slot with the schema of its type.
     pub slot: usize,
     /// `#[serde(flatten)]`.
     #[serde(default)]
     pub flatten: bool,
-    /// The presence that serde's attributes give it; markers can override it.
+    /// Presence according to serde's attributes. Markers can override it.
     pub presence: Presence,
-    /// True where a marker or a function of the program, and not the Rust type, decides the representation on the wire.
+    /// True if a marker or a function, and not the Rust type, determines the representation in
+    /// JSON.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stated: bool,
     /// Markers on the field.
@@ -79,14 +82,15 @@ pub struct Field {
     pub markers: Markers,
 }
 
-/// Returns whether serde accepts an object without the field.
+/// Whether serde accepts an object without the field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Presence {
-    /// As the type says: an `Option` may be absent, anything else may not.
+    /// Depends on the type: an `Option` may be absent, other types may not.
     ByType,
     /// `#[serde(default)]` on the field or the container: may be absent.
     Defaulted,
-    /// Must be present whatever the type: serde does not excuse an `Option` that is read `with` a function.
+    /// Must be present whatever the type. With `#[serde(with = "…")]`, serde requires an `Option`
+    /// too.
     Required,
 }
 
@@ -103,25 +107,25 @@ pub enum Tagging {
     Untagged,
 }
 
-/// One variant of an enum; skipped variants are not listed.
+/// One variant of an enum. Skipped variants are not listed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Variant {
     /// The Rust identifier, without `r#`.
     pub ident: String,
     /// The name on the wire.
     pub name: String,
-    /// The doc comment, by controller-gen's rules.
+    /// The doc comment, processed by controller-gen's rules.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The content of the variant.
     pub content: Content,
-    /// Markers on the variant, or on its one unnamed field: they apply to what it carries.
+    /// Markers on the variant or on its only unnamed field. They apply to the content.
     #[serde(default)]
     pub markers: Markers,
-    /// `#[serde(other)]`: it stands for every name that is not another variant's.
+    /// `#[serde(other)]`: matches every name that no other variant has.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub other: bool,
-    /// `#[serde(untagged)]` on the variant: it has no tag, though the enum has one.
+    /// `#[serde(untagged)]` on the variant: it has no tag even if the enum has one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub untagged: bool,
 }
@@ -129,19 +133,19 @@ pub struct Variant {
 /// The content of an enum variant.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Content {
-    /// Nothing.
+    /// No content.
     Unit,
-    /// One unnamed field: the slot.
+    /// One unnamed field, as the index of its slot.
     Newtype(usize),
     /// Named fields.
     Object(Vec<Field>),
 }
 
-/// The schema of one mentioned type.
+/// The schema of a type that a container mentions.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Slot {
-    /// Its schema; of `T` where the type is `Option<T>`.
+    /// The schema of the type, or of `T` if the type is `Option<T>`.
     pub schema: Arc<Schema>,
-    /// True where the type is an `Option`, seen through aliases.
+    /// True if the type is an `Option`. Aliases are resolved.
     pub optional: bool,
 }

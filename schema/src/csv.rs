@@ -1,58 +1,60 @@
-//! `#[csv(…)]` on kinds and fields: what catalogs and consoles show of them.
+//! `#[csv(…)]` on kinds and fields: how catalogs and consoles display them.
 
 use crate::Origin;
 
-/// The descriptor of a field in a ClusterServiceVersion, as far as source says it. The schema of the field says the rest.
+/// The descriptor of a field in a ClusterServiceVersion, as written in source. Missing parts come
+/// from the schema of the field.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Descriptor {
-    /// Name in forms; the name of the field as words by default.
+    /// Display name in forms. Defaults to the name of the field, split into words.
     pub display_name: Option<String>,
-    /// Text below the name; the description of the field by default.
+    /// Help text below the name. Defaults to the description of the field.
     pub description: Option<String>,
-    /// Controls and hints, such as `urn:alm:descriptor:com.tectonic.ui:podCount`; those of the type of the field if there are
-    /// none.
+    /// Controls and hints, such as `urn:alm:descriptor:com.tectonic.ui:podCount`. If empty, they
+    /// are derived from the type of the field.
     pub x_descriptors: Vec<String>,
-    /// Position: fields with lower numbers come first, and those without one last.
+    /// Position among the fields. Lower numbers come first; fields without a number come last.
     pub order: Option<u64>,
-    /// True if the field is left out.
+    /// True if the field has no descriptor.
     pub skip: bool,
-    /// The place of the marker.
+    /// Location of the marker.
     pub origin: Origin,
 }
 
-/// Returns true if the name of a field can be a part of the path of a descriptor, which has dots between names and `[0]` behind
-/// that of a list, and no way to escape either.
+/// Returns whether a field name can be part of a descriptor path. A path separates names with dots
+/// and marks items of a list with `[0]`, and has no escape for either.
 pub fn fits_descriptor_path(name: &str) -> bool {
     !name.contains(['.', '[', ']'])
 }
 
-/// The description of a kind in a ClusterServiceVersion, as far as source says it.
+/// The description of a kind in a ClusterServiceVersion, as written in source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CsvKind {
-    /// Name in catalogs; the name of the kind as words by default.
+    /// Display name in catalogs. Defaults to the name of the kind, split into words.
     pub display_name: Option<String>,
-    /// Text below the name; the description of the kind by default.
+    /// Text below the name. Defaults to the description of the kind.
     pub description: Option<String>,
-    /// Position: kinds with lower numbers come first, and those without one last.
+    /// Position among the kinds. Lower numbers come first; kinds without a number come last.
     pub order: Option<u64>,
-    /// Kinds of the objects that belong to an object of the kind; those that the manager may create if there are none.
+    /// Kinds of the objects that an object of this kind owns. Defaults to the kinds that the
+    /// manager may create.
     pub resources: Vec<CsvResource>,
-    /// CRDs of others that have to be installed.
+    /// CRDs of other operators that must be installed.
     pub required: Vec<RequiredCrd>,
 }
 
-/// A kind of the objects that belong to another object.
+/// A kind of objects that another object owns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CsvResource {
     /// Kind, such as `Deployment`.
     pub kind: String,
     /// Version, such as `v1`.
     pub version: String,
-    /// Name of its CRD; empty for a kind of Kubernetes.
+    /// Name of its CRD. Empty for built-in kinds.
     pub name: String,
 }
 
-/// A CRD of others.
+/// A CRD that another operator provides.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RequiredCrd {
     /// Name, such as `certificates.cert-manager.io`.
@@ -61,15 +63,15 @@ pub struct RequiredCrd {
     pub version: String,
     /// Kind, such as `Certificate`.
     pub kind: String,
-    /// Name in catalogs; the name of the kind as words by default.
+    /// Display name in catalogs. Defaults to the name of the kind, split into words.
     pub display_name: Option<String>,
-    /// The purpose that the operator has for it.
+    /// What the operator uses it for.
     pub description: String,
-    /// The place of the marker.
+    /// Location of the marker.
     pub origin: Origin,
 }
 
-/// The `#[csv(…)]` markers of a version of a kind and of its fields.
+/// The `#[csv(…)]` markers of one version of a kind and of its fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CsvMarkers {
     /// Group of the kind.
@@ -78,10 +80,10 @@ pub struct CsvMarkers {
     pub version: String,
     /// The kind.
     pub kind: String,
-    /// `#[csv(…)]` of the kind.
+    /// `#[csv(…)]` on the kind.
     pub of_kind: CsvKind,
-    /// `#[csv(…)]` of fields in the spec, by path.
+    /// `#[csv(…)]` on fields of the spec, by path.
     pub spec: Vec<(String, Descriptor)>,
-    /// `#[csv(…)]` of fields in the status, by path.
+    /// `#[csv(…)]` on fields of the status, by path.
     pub status: Vec<(String, Descriptor)>,
 }

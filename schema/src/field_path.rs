@@ -1,4 +1,4 @@
-//! Fields of a schema, by name.
+//! Lookup of fields in a schema by path.
 
 use std::borrow::Cow;
 
@@ -13,16 +13,16 @@ pub enum PathEnd<'s> {
     Schema(&'s Schema),
     /// Content that the schema does not describe.
     Open,
-    /// Nothing.
+    /// No such field.
     Missing {
         /// The segment that is missing.
         name: String,
-        /// The name of a field there that may be meant.
+        /// The most similar field name, if any.
         near: Option<&'s str>,
     },
 }
 
-/// Returns the name of the field of an object that is nearest to a name that it does not have.
+/// Returns the field name of an object that is most similar to an unknown name.
 pub fn find_near_field<'s>(schema: &'s Schema, name: &str) -> Option<&'s str> {
     find_nearest(name, schema.properties.keys().map(AsRef::as_ref))
 }
@@ -36,8 +36,8 @@ pub fn member<'s>(schema: &'s Schema, name: &str) -> Option<&'s Schema> {
         .or(schema.additional_properties.as_deref())
 }
 
-/// Returns the schema of a list's items, which keep fields that their schema does not name if the list says so: the API
-/// server passes that on to items, through lists of lists, and to nothing else.
+/// Returns the schema of a list's items. If the list preserves unknown fields, its items do as
+/// well: the API server passes the setting on to items and to nested lists, but to nothing else.
 pub fn items_of(list: &Schema) -> Option<Cow<'_, Schema>> {
     let items = list.items.as_deref()?;
     if !list.preserve_unknown_fields || items.preserve_unknown_fields {
@@ -49,7 +49,7 @@ pub fn items_of(list: &Schema) -> Option<Cow<'_, Schema>> {
     }))
 }
 
-/// Returns true if an object may hold fields that its schema does not describe.
+/// Returns whether an object may contain fields that its schema does not describe.
 pub fn is_open(schema: &Schema) -> bool {
     schema.preserve_unknown_fields
         || schema.embedded_resource
@@ -58,7 +58,8 @@ pub fn is_open(schema: &Schema) -> bool {
             && schema.additional_properties.is_none()
 }
 
-/// Follows `.name.name`, which is all that the scale subresource and field selectors understand.
+/// Resolves a path such as `.spec.replicas`. The scale subresource and field selectors support no
+/// other syntax.
 pub fn find_field<'s>(root: &'s Schema, path: &str) -> PathEnd<'s> {
     let mut schema = root;
     for name in path.strip_prefix('.').unwrap_or(path).split('.') {

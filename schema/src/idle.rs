@@ -1,4 +1,4 @@
-//! Keys of a published schema that its values would be the same without.
+//! Removes keys of a published schema that have no effect on its values.
 
 use std::sync::Arc;
 
@@ -12,16 +12,17 @@ use crate::number::as_float;
 /// A key that [`remove_idle_keys`] has removed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IdleKey {
-    /// The path of the schema that had it: `.spec.ports[].name`; empty for the schema itself.
+    /// The path of the schema that had the key, such as `.spec.ports[].name`. Empty for the root.
     pub path: String,
-    /// The reason, a sentence that names the key.
+    /// The reason, as a sentence that names the key.
     pub message: String,
 }
 
-/// Removes keys from a schema, and from every one inside it that describes values: those that apply to values of another
-/// type, and the bounds that lie outside of a number's format, because of which the API server rejects every value.
+/// Removes keys without effect from a schema and from the schemas of its parts: keys that apply to
+/// values of another type, and bounds outside of a number format, with which the API server rejects
+/// every value.
 ///
-/// Returns each with its path, except for bounds that are the ends of the format, which are no news to anybody.
+/// Returns the removed keys, except bounds that equal the limits of the format.
 pub fn remove_idle_keys(schema: &mut Schema) -> Vec<IdleKey> {
     let mut removed = Vec::new();
     remove_at(schema, &mut String::new(), &mut removed);
@@ -68,7 +69,7 @@ fn remove_at(schema: &mut Schema, path: &mut String, removed: &mut Vec<IdleKey>)
     }
 }
 
-/// Takes out the bounds that the format implies.
+/// Removes and returns the bounds that the format implies.
 fn take_bounds(schema: &mut Schema) -> Vec<(&'static str, Number)> {
     let before = [
         ("minimum", schema.minimum.clone()),
@@ -86,7 +87,7 @@ fn is_end_of_i64(bound: &Number) -> bool {
     as_float(bound).abs() == i64::MIN.unsigned_abs() as f64
 }
 
-/// Removes a key that [`misplaced`] has found.
+/// Removes a key found by [`misplaced`].
 fn remove_key(schema: &mut Schema, key: &str) {
     match key {
         "minimum" => schema.minimum = None,
@@ -132,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_other_types_go() {
+    fn removes_keys_of_other_types() {
         let every = json!({
             "minimum": 1, "maximum": 2, "multipleOf": 1, "exclusiveMinimum": true, "exclusiveMaximum": true, "minLength": 1,
             "maxLength": 2, "pattern": "a", "format": "uri", "minItems": 1, "maxItems": 2, "items": {"type": "string"},
@@ -168,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn bounds_outside_of_the_format_go() {
+    fn removes_bounds_outside_of_format() {
         let long = |bounds: Value| {
             let mut schema = json!({"type": "integer", "format": "int64"});
             for (key, bound) in bounds.as_object().into_iter().flatten() {
@@ -186,7 +187,7 @@ mod tests {
         for schema in [
             long(json!({"minimum": 0, "maximum": 4_294_967_295_u32})),
             json!({"type": "integer", "format": "int32", "minimum": i32::MIN, "maximum": i32::MAX}),
-            // No value is valid, and the author has to say what is meant.
+            // No value is valid. Keep it, because only the author knows the intended bound.
             long(json!({"minimum": u64::MAX})),
         ] {
             check(schema.clone(), schema, &[]);

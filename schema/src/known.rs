@@ -1,5 +1,6 @@
-//! Leaf types whose schema is fixed: the primitives, std's containers of text, the Kubernetes types that are not what
-//! their fields say (`Quantity`, `IntOrString`, `Time`, …), and the leaves of other crates.
+//! Leaf types with a fixed schema: primitives, std's strings, times and addresses, the Kubernetes
+//! types that do not serialize as their fields (`Quantity`, `IntOrString`, `Time`, …), and types of
+//! other crates.
 
 use std::sync::Arc;
 
@@ -10,8 +11,8 @@ use crate::build::{any, any_object, int_or_string, of_type};
 use crate::leaves::leaf_schema;
 use crate::{Schema, SchemaType};
 
-/// The schema of a leaf type by its full Rust path (`std::string::String`, `i32`,
-/// `k8s_openapi::apimachinery::pkg::api::resource::Quantity`), or nothing when the path is not known here.
+/// Returns the schema of a leaf type by its full Rust path (`std::string::String`, `i32`,
+/// `k8s_openapi::apimachinery::pkg::api::resource::Quantity`), or `None` if the path is unknown.
 pub fn known(path: &str) -> Option<Arc<Schema>> {
     let leaf = match path.split_once("::") {
         None => primitive(path)?,
@@ -48,8 +49,8 @@ fn primitive(name: &str) -> Option<Schema> {
     })
 }
 
-/// Integers by Rust name. Where the format does not hold a value to the Rust type's range, bounds do; 128 bits
-/// fit into no format.
+/// Returns the schema of an integer type by its Rust name. Adds bounds if the format allows more
+/// than the Rust type. No format fits 128 bits.
 pub(crate) fn integer_type(name: &str) -> Option<Schema> {
     let (format, minimum, maximum) = match name {
         "i8" => ("int32", Some(i8::MIN.into()), Some(i8::MAX.into())),
@@ -82,8 +83,8 @@ fn standard(rest: &str) -> Option<Schema> {
     })
 }
 
-/// std's times as serde and schemars have them, for types that derive `JsonSchema`. In new types they are
-/// [refused](crate::refused).
+/// std's times as serde and schemars write them, for types that derive `JsonSchema`. New types must
+/// [not use them](crate::refused).
 fn parts_of_time(seconds: &str, nanoseconds: &str) -> Option<Schema> {
     let properties = [
         (seconds, integer_type("u64")?),
@@ -118,7 +119,7 @@ fn non_zero(suffix: &str) -> Option<Schema> {
     })
 }
 
-/// Kubernetes types by their path below `k8s_openapi`, as controller-gen writes them.
+/// Kubernetes types by their path below `k8s_openapi`, with the schemas that controller-gen writes.
 fn kubernetes(rest: &str) -> Option<Schema> {
     if let Some(name) = rest.strip_prefix("apimachinery::pkg::apis::meta::v1::") {
         return meta(name);
@@ -137,7 +138,7 @@ fn kubernetes(rest: &str) -> Option<Schema> {
     })
 }
 
-/// Schemas within schemas, which contain themselves: any content of the right type.
+/// The types of JSON schemas. They are recursive, so any content of the right type is accepted.
 fn extensions(name: &str) -> Option<Schema> {
     Some(match name {
         "JSON" | "JSONSchemaPropsOrArray" | "JSONSchemaPropsOrBool" | "JSONSchemaPropsOrStringArray" => any(),
@@ -179,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn leaves() {
+    fn leaf_types_have_fixed_schemas() {
         check(
             "i8",
             json!({"type": "integer", "format": "int32", "minimum": -128, "maximum": 127}),

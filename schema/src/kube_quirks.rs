@@ -1,17 +1,18 @@
-//! The quirks of kube's own pipeline (5.0), which turns a kind's `JsonSchema` into `Kind::crd()`.
+//! Works around kube 5.0, which rewrites a kind's `JsonSchema` on its way into `Kind::crd()`.
 //!
-//! kube rewrites a schema on its way into the typed CRD, because most schemas come from `schemars` and are not
-//! structural. Ours are, and the rewriting harms some of them:
+//! kube rewrites schemas because most of them come from `schemars` and are not structural. Ours are
+//! structural, and the rewriting breaks some of them:
 //!
-//! | kube | for example | here |
+//! | kube | example | workaround |
 //! |---|---|---|
-//! | moves the `properties` of the members of `oneOf` and `anyOf` up, and panics where two members differ about a field; of a member of `allOf` it moves nothing | the tag of an enum, `type: {enum: [A]}` in one member and `type: {enum: [B]}` in the next | [`shield_from_kube`] wraps such a member: `{allOf: [member]}` |
-//! | takes the `type` off the members of an integer or string | `anyOf: [{type: integer}, {type: string}]` | [`shield_from_kube`] leaves the members out: `x-kubernetes-int-or-string` implies them |
-//! | makes an optional integer or string nullable when nothing is said | `Option<IntOrString>` | [`deny_null`] says `nullable: false` |
-//! | gives the root a title and a description, makes an optional status nullable and takes the description off a status with alternatives, spells a printer column's default priority | | nothing: the API server does not mind |
+//! | hoists the `properties` of the members of `oneOf` and `anyOf`, and panics if two members define a field differently; does not hoist from members of `allOf` | the tag of an enum, `type: {enum: [A]}` in one member and `type: {enum: [B]}` in the next | [`shield_from_kube`] wraps such a member: `{allOf: [member]}` |
+//! | removes the `type` from the members of an integer-or-string | `anyOf: [{type: integer}, {type: string}]` | [`shield_from_kube`] removes the members: `x-kubernetes-int-or-string` implies them |
+//! | makes an optional integer-or-string nullable by default | `Option<IntOrString>` | [`deny_null`] sets `nullable: false` |
+//! | adds a title and a description to the root, makes an optional status nullable, removes the description of a status with alternatives, and writes the default priority of printer columns | | none: the API server accepts both forms |
 //!
-//! [`shield_from_kube`] and [`deny_null`] act before kube does. [`undo_kube_quirks`] takes all of it out of a finished CRD again,
-//! for whoever compares that with the manifest, which kube has never seen.
+//! [`shield_from_kube`] and [`deny_null`] run before kube. [`undo_kube_quirks`] removes all of the
+//! differences from a finished CRD, so that it can be compared with the manifest, which kube did
+//! not process.
 
 use std::sync::Arc;
 
@@ -19,7 +20,7 @@ use serde_json::{Map, Value};
 
 use crate::Schema;
 
-/// Writes a schema in a form with the same meaning that kube's rewriting leaves whole.
+/// Rewrites a schema to an equivalent one that kube does not break.
 pub(crate) fn shield_from_kube(schema: &mut Schema) {
     if schema.int_or_string {
         schema.any_of.clear();
@@ -30,7 +31,8 @@ pub(crate) fn shield_from_kube(schema: &mut Schema) {
             member.all_of = vec![whole];
         }
     }
-    // Members have alternatives of their own: those of two enums flattened side by side, or of an enum in a variant.
+    // Members may have alternatives of their own: two enums flattened into one struct, or an enum
+    // inside a variant.
     let members = schema.all_of.iter_mut().chain(&mut schema.one_of);
     members.chain(&mut schema.any_of).for_each(shield_from_kube);
     let inner = schema.properties.values_mut().chain(&mut schema.items);
@@ -39,7 +41,7 @@ pub(crate) fn shield_from_kube(schema: &mut Schema) {
         .for_each(|part| shield_from_kube(Arc::make_mut(part)));
 }
 
-/// Writes `nullable: false` on every integer or string that is not nullable.
+/// Sets `nullable: false` on every integer-or-string that is not nullable.
 pub(crate) fn deny_null(schema: &mut Map<String, Value>) {
     if schema.get("x-kubernetes-int-or-string") == Some(&Value::Bool(true)) {
         schema.entry("nullable").or_insert(Value::Bool(false));
@@ -57,14 +59,14 @@ pub(crate) fn deny_null(schema: &mut Map<String, Value>) {
     }
 }
 
-/// Takes out of one version of a CRD, an item of `spec.versions` as JSON, what kube adds to it and what keeps kube's
-/// rewriting away. A version without any of it stays as it is.
+/// Removes what kube added to one version of a CRD (an item of `spec.versions` as JSON), and what
+/// protected the schema from kube. Does not change a version that contains neither.
 pub fn undo_kube_quirks(version: &mut Value) {
     let columns = version
         .get_mut("additionalPrinterColumns")
         .and_then(Value::as_array_mut);
     for column in columns.into_iter().flatten().filter_map(Value::as_object_mut) {
-        // The API server's default.
+        // The default of the API server.
         if column.get("priority") == Some(&Value::from(0)) {
             column.remove("priority");
         }
@@ -89,7 +91,8 @@ fn undo_in_status(status: &mut Value) {
     }
 }
 
-/// Undoes [`shield_from_kube`] and [`deny_null`], and drops the members that `x-kubernetes-int-or-string` implies.
+/// Reverts [`shield_from_kube`] and [`deny_null`], and removes the members that
+/// `x-kubernetes-int-or-string` implies.
 fn unshield(schema: &mut Value) {
     match schema {
         Value::Object(keys) => {
@@ -126,7 +129,7 @@ mod tests {
 
     use super::*;
 
-    /// The schema as kube gets it, and what is left of it when both sides have done their work.
+    /// Checks the schema that kube receives, and that undoing restores the original.
     fn check(schema: Value, guarded: Value) {
         let mut typed: Schema = serde_json::from_value(schema.clone()).unwrap();
         shield_from_kube(&mut typed);
@@ -141,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn members_with_properties_are_wrapped_for_kube_and_unwrapped_after_it() {
+    fn wraps_and_unwraps_members_with_properties() {
         let tag = |name: &str| json!({ "properties": { "type": { "enum": [name] } } });
         check(
             json!({ "type": "object", "oneOf": [tag("A"), tag("B"), { "required": ["c"] }] }),
@@ -150,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn integers_or_strings_are_denied_null_for_kube_only() {
+    fn denies_null_only_for_kube() {
         check(
             json!({ "type": "object", "properties": { "port": { "x-kubernetes-int-or-string": true } } }),
             json!({ "type": "object", "properties": {
@@ -160,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_kube_adds_is_taken_out() {
+    fn removes_what_kube_adds() {
         let mut version = json!({
             "additionalPrinterColumns": [{ "name": "Age", "priority": 0 }, { "name": "Node", "priority": 1 }],
             "schema": { "openAPIV3Schema": { "title": "Foo", "description": "A foo.", "properties": {

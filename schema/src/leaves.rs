@@ -1,33 +1,33 @@
-//! Types of other crates that are one value on the wire, and where that is written down.
+//! Types of other crates that serialize as one value, with the sources of their formats.
 
 use serde_json::json;
 
 use crate::build::{any, any_object, of_type};
 use crate::{Schema, SchemaType};
 
-/// A type and its form on the wire. Where `schemars` has the type too, it says the same, except for formats that the API
-/// server does not know or takes for something else.
+/// A type and its form in JSON. If `schemars` supports the type, the schema is the same, except for
+/// formats that the API server does not know or interprets differently.
 struct Leaf {
     /// Its full Rust path.
     path: &'static str,
     wire: Wire,
-    /// The source of the row.
+    /// Where the representation is documented.
     #[allow(dead_code)] // for who reads the table
     source: &'static str,
 }
 
 enum Wire {
-    /// A text, of a format that the API server checks.
+    /// A string, with a format if the API server checks one.
     Text(Option<&'static str>),
-    /// A text of a form.
+    /// A string with a pattern.
     Pattern(&'static str),
-    /// A text of a format that the API server takes more for than the type reads.
+    /// A string with a format and a pattern, because the format accepts more than the type.
     Both(&'static str, &'static str),
-    /// One of some texts.
+    /// One of several strings.
     OneOf(&'static [&'static str]),
     Number,
     AnyObject,
-    /// An object of texts, all of them required.
+    /// An object with these required string fields.
     Texts(&'static [&'static str]),
     Any,
 }
@@ -38,8 +38,8 @@ const CIDR: Wire = Wire::Text(Some("cidr"));
 const PLAIN: Wire = Wire::Text(None);
 const TYPE_META: Wire = Wire::Texts(&["apiVersion", "kind"]);
 
-/// Local times and zones in brackets are not `date-time` to the API server, which wants an offset and nothing after it; and
-/// its `duration` has no years and months.
+/// The API server's `date-time` requires an offset and nothing after it, so local times and zones
+/// in brackets are plain strings. Its `duration` has no years and months.
 #[rustfmt::skip] // a row is a line
 const LEAVES: &[Leaf] = &[
     Leaf { path: "jiff::Timestamp", wire: DATE_TIME, source: "jiff 0.2, Timestamp: Display, RFC 3339 in UTC" },
@@ -74,33 +74,36 @@ const LEAVES: &[Leaf] = &[
     Leaf { path: "kube::api::DynamicObject", wire: Wire::AnyObject, source: "kube: the object" },
 ];
 
-/// Absolute addresses: the format takes a path without a scheme as well.
+/// Absolute URLs. The format alone also accepts a path without a scheme.
 const URL: &str = "^[a-zA-Z][a-zA-Z0-9+.-]*:";
 
-/// With all hyphens or with none: the format takes any of them away, and a list for the whole.
+/// With all hyphens or with none. The format alone accepts any subset of the hyphens, and accepts
+/// lists.
 const UUID: &str = "^([0-9a-fA-F]{32}|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})$";
 
-/// As Go writes durations, in parts of a size that kube can add up: it panics at more.
+/// A duration as Go writes it. Limits the size of the parts, because kube panics if the sum
+/// overflows.
 const GO_DURATION: &str = concat!(
     r"^[+-]?(0|((0*[0-9]{1,14}(\.[0-9]*)?|\.[0-9]+)(m|h)",
     "|(0*[0-9]{1,17}(\\.[0-9]*)?|\\.[0-9]+)(ns|us|\u{b5}s|\u{3bc}s|ms|s)){1,20})$"
 );
 
-/// What may stand before a further unit of jiff's friendly format.
+/// The separator before a further unit in jiff's friendly format.
 macro_rules! next {
     () => {
         r"(,\s)?\s*"
     };
 }
 
-/// A number of a unit of jiff's friendly format: at most so many digits, so that no sum overflows.
+/// An optional number and unit of jiff's friendly format. The limit on digits keeps the sum from
+/// overflowing.
 macro_rules! unit {
     ($digits:literal, $label:literal) => {
         concat!("(", next!(), r"\d{1,", $digits, r"}\s*", $label, ")?")
     };
 }
 
-/// The same of a unit that may have a fraction, with which the text ends.
+/// Like `unit!`, but may have a fraction, after which the text must end.
 macro_rules! last_unit {
     ($digits:literal, $label:literal) => {
         concat!(
@@ -117,8 +120,8 @@ macro_rules! last_unit {
     };
 }
 
-/// Hours and smaller units of jiff's friendly format, or a time of a clock. Every part is optional: a word boundary before them asks
-/// for a first digit.
+/// Hours and smaller units of jiff's friendly format, or a clock time. Every part is optional, so
+/// the callers put a word boundary before them to require a digit.
 macro_rules! friendly_time {
     () => {
         concat!(
@@ -136,7 +139,7 @@ macro_rules! friendly_time {
     };
 }
 
-/// Hours and smaller units of ISO 8601. Every part is optional: no boundary after `T` asks for a first digit.
+/// Hours and smaller units of ISO 8601. Every part is optional, so `\B` after `T` requires a digit.
 macro_rules! iso_time {
     () => {
         concat!(
@@ -146,10 +149,10 @@ macro_rules! iso_time {
     };
 }
 
-/// Lengths of time in hours and smaller units, such as `PT1H30M` and `1h 30m`.
+/// Durations in hours and smaller units, such as `PT1H30M` and `1h 30m`.
 const JIFF_DURATION: &str = concat!(r"^[+-]?([Pp]", iso_time!(), r"|\b", friendly_time!(), ")$");
 
-/// The same, also in days and larger units, such as `P1Y2M` and `2 weeks, 3 days`.
+/// Like `JIFF_DURATION`, with days and larger units, such as `P1Y2M` and `2 weeks, 3 days`.
 const JIFF_SPAN: &str = concat!(
     r"^[+-]?([Pp]\B(\d{1,4}[Yy])?(\d{1,5}[Mm])?(\d{1,6}[Ww])?(\d{1,6}[Dd])?(",
     iso_time!(),
@@ -162,14 +165,14 @@ const JIFF_SPAN: &str = concat!(
     ")$"
 );
 
-/// The expression that semver.org suggests.
+/// The regular expression that semver.org suggests.
 const SEMVER: &str = concat!(
     r"^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)",
     r"(?:-((?:0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)(?:\.(?:0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*))*))?",
     r"(?:\+([0-9a-zA-Z-]+(?:\.[0-9a-zA-Z-]+)*))?$"
 );
 
-/// The schema of a type of the table.
+/// Returns the schema of a type in `LEAVES`.
 pub(crate) fn leaf_schema(path: &str) -> Option<Schema> {
     let leaf = LEAVES.iter().find(|leaf| leaf.path == path)?;
     let text = of_type(SchemaType::String);
@@ -182,7 +185,8 @@ pub(crate) fn leaf_schema(path: &str) -> Option<Schema> {
             pattern: Some(pattern.into()),
             ..text
         },
-        // Beside the type the format would make the API server take a list for a text.
+        // Put the format under `allOf`: next to the type, it would make the API server accept a
+        // list.
         Wire::Both(format, pattern) => Schema {
             all_of: vec![Schema {
                 format: Some(format.into()),
@@ -209,7 +213,7 @@ pub(crate) fn leaf_schema(path: &str) -> Option<Schema> {
     })
 }
 
-/// The path in the table, or in `std::net`, of a type by the crate that declares it and its own name.
+/// Finds the path of a type in `LEAVES` or `std::net` by the crate that declares it and its name.
 #[cfg(feature = "schemars")]
 pub(crate) fn leaf_of(home: &str, name: &str) -> Option<&'static str> {
     const ADDRESSES: &[&str] = &[
@@ -237,7 +241,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn formats_are_the_api_servers() {
+    fn formats_are_known_to_the_api_server() {
         for row in LEAVES {
             let schema = leaf_schema(row.path).expect("a row");
             assert!(

@@ -1,12 +1,13 @@
 //! The CRD schema language.
 //!
-//! A [`Container`] says how serde writes one struct or enum, with a slot for the schema of every type it
-//! mentions; [`assemble`] turns it and the slots' schemas into one structural [`Schema`]. Both front ends of
-//! rbuilder go through that call: the static generator with types it resolved in source text, and
-//! `derive(CrdSchema)` with types the compiler resolved. What a marker *means* is written here once.
+//! A [`Container`] describes how serde writes one struct or enum, with a slot for the schema of
+//! every type it mentions. [`assemble`] turns a container and the schemas of its slots into one
+//! structural [`Schema`]. Both front ends of rbuilder use it: the static generator with types that
+//! it resolved in source text, and `derive(CrdSchema)` with types that the compiler resolved. This
+//! crate alone defines what a marker *means*.
 //!
-//! This crate knows no Rust syntax, resolves no names and does no I/O. Reading markers and serde attributes
-//! is `rbuilder-syntax`; finding types is `rbuilder-generator`.
+//! It does not parse Rust, resolve names or perform I/O. `rbuilder-syntax` reads markers and serde
+//! attributes, and `rbuilder-generator` finds types.
 
 mod absent;
 mod address;

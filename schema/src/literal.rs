@@ -1,4 +1,4 @@
-//! A schema written out in source, as JSON: the way out where nothing else can say what is on the wire.
+//! A schema that the user writes out as JSON, for types that nothing else can describe.
 
 use rbuilder_diagnostic::Diagnostic;
 use serde_json::{Map, Number, Value};
@@ -7,7 +7,7 @@ use crate::satisfy::{find_contradiction, find_repeated};
 use crate::validate::{check_default, fits_constraints, is_type_of};
 use crate::{ListType, Schema, SchemaType, format_type};
 
-/// The keys a schema may have, by their names in a manifest.
+/// The keys of a schema, by their names in a manifest.
 pub const SCHEMA_KEYS: &[&str] = &[
     "additionalProperties",
     "allOf",
@@ -57,21 +57,21 @@ const RULE_KEYS: &[&str] = &[
     "rule",
 ];
 
-/// Why a JSON value is not a schema.
+/// The reason why a JSON value is not a schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SchemaError {
-    /// A key that no schema has, and the path of the schema it is in.
+    /// An unknown key, and the path of the schema that contains it.
     UnknownKey(String, String),
-    /// The mistake, and the path of the schema it is in.
+    /// The mistake, and the path of the schema that contains it.
     Malformed(String, String),
 }
 
 impl Schema {
-    /// Reads a schema from JSON, as it stands in a manifest, and keeps it as it is.
+    /// Reads a schema from JSON, as written in a manifest, and keeps it unchanged.
     ///
-    /// # Errors
-    /// When a key is unknown or its value of the wrong type. Whether the schema is structural is for
-    /// [`check_structural`](crate::check_structural) to say.
+    ///  # Errors
+    /// If a key is unknown or its value has the wrong type. Does not check whether the schema is
+    /// structural; see [`check_structural`](crate::check_structural).
     pub fn from_literal(value: &Value) -> Result<Schema, SchemaError> {
         check_keys(value, String::new())?;
         let mut value = value.clone();
@@ -81,10 +81,12 @@ impl Schema {
     }
 }
 
-/// Checks a schema that is written out: that each constraint is about values of its type and none contradicts another,
-/// and that values in it fit. What the API server accepts all the same is a warning: who writes a schema out may have to
-/// repeat one that is published. Structure is for [`check_structural`](crate::check_structural) to check, and patterns
-/// for who reads the literal.
+/// Checks a schema that the user wrote out: constraints must apply to the type and not contradict
+/// each other, and values in the schema must be valid.
+///
+/// What the API server accepts is only a warning, because a user may have to repeat a published
+/// schema. [`check_structural`](crate::check_structural) checks the structure. The caller checks
+/// patterns.
 pub fn check_literal(schema: &Schema) -> Vec<Diagnostic<String>> {
     let mut diagnostics = Vec::new();
     visit(schema, &mut String::new(), &mut |schema, path| {
@@ -138,7 +140,7 @@ pub fn check_literal(schema: &Schema) -> Vec<Diagnostic<String>> {
     diagnostics
 }
 
-/// Returns message and help for each key of a schema that has no effect as written.
+/// Returns the message and the help for each key that has no effect as written.
 fn unfinished(schema: &Schema) -> Vec<(&'static str, &'static str)> {
     let is_blank = |text: &Option<String>| text.as_ref().is_some_and(|text| text.trim().is_empty());
     let has_break = |text: Option<&str>| text.is_some_and(|text| text.trim().contains(['\n', '\r']));
@@ -201,11 +203,11 @@ fn unfinished(schema: &Schema) -> Vec<(&'static str, &'static str)> {
             "write a single line, or remove it",
         ),
     ];
-    let said = rows.into_iter().filter(|(is_so, ..)| *is_so);
-    said.map(|(_, message, help)| (message, help)).collect()
+    let found = rows.into_iter().filter(|(is_wrong, ..)| *is_wrong);
+    found.map(|(_, message, help)| (message, help)).collect()
 }
 
-/// Visits a schema and every one inside it that describes values.
+/// Visits a schema and the schemas of its fields, items and map values.
 fn visit(schema: &Schema, path: &mut String, look: &mut dyn FnMut(&Schema, &str)) {
     look(schema, path);
     let length = path.len();
@@ -225,7 +227,8 @@ fn visit(schema: &Schema, path: &mut String, look: &mut dyn FnMut(&Schema, &str)
     }
 }
 
-/// The keys that say nothing about values of the schema's type, and what they are about.
+/// Returns the keys that do not apply to the type of the schema, each with the noun that it applies
+/// to.
 pub(crate) fn misplaced(schema: &Schema) -> Vec<(&'static str, &'static str)> {
     use SchemaType::{Array, Integer, Number, Object, String};
     let Some(found) = schema.schema_type else {
@@ -300,7 +303,7 @@ pub(crate) fn misplaced(schema: &Schema) -> Vec<(&'static str, &'static str)> {
     ];
     let rows = rows.into_iter();
     let mut misplaced: Vec<_> = rows
-        .filter(|(_, is_said, types, _)| *is_said && !types.contains(&found))
+        .filter(|(_, is_set, types, _)| *is_set && !types.contains(&found))
         .map(|(key, _, _, noun)| (key, noun))
         .collect();
     if let Some(about) = format.filter(|about| *about != found) {
@@ -357,7 +360,8 @@ fn check_keys(value: &Value, path: String) -> Result<(), SchemaError> {
     Ok(())
 }
 
-/// Replaces `additionalProperties: true` by `x-kubernetes-preserve-unknown-fields`, which means the same to the API server.
+/// Replaces `additionalProperties: true` by `x-kubernetes-preserve-unknown-fields`, which the API
+/// server treats the same.
 fn open_maps(schema: &mut Value) {
     let Value::Object(keys) = schema else { return };
     if keys.get("additionalProperties") == Some(&Value::Bool(true)) {
@@ -401,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn schemas_are_read_as_written() {
+    fn reads_schemas_unchanged() {
         let every = json!({
             "type": "object", "description": "d", "properties": {"a": {"type": "string", "maxLength": 3}},
             "required": ["a"], "additionalProperties": {"type": "array", "items": {"type": "integer"}},
@@ -426,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_of_the_server_about_several_keys() {
+    fn checks_rules_about_several_keys() {
         for (schema, expected) in [
             (
                 json!({"type": "array", "items": {"type": "integer"}, "x-kubernetes-list-map-keys": ["a"]}),
@@ -455,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn every_key_is_known() {
+    fn accepts_every_schema_key() {
         for key in SCHEMA_KEYS {
             let value = match *key {
                 "type" => json!("object"),

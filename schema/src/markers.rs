@@ -1,4 +1,4 @@
-//! Markers as values: the common vocabulary of both front ends.
+//! Markers as data, shared by both front ends.
 
 use std::sync::{Arc, LazyLock};
 
@@ -7,33 +7,35 @@ use serde_json::{Number, Value};
 
 use crate::{Descriptor, Schema, SchemaType};
 
-/// Everything `#[kube(…)]` and `#[crd(…)]` may say about one value: a field, a type, or a list's items.
+/// The arguments of `#[kube(…)]` and `#[crd(…)]` on one value: a field, a type, or the items of a
+/// list.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Markers {
     /// `validation(…)`.
     #[serde(skip_serializing_if = "is_default")]
     pub validation: Validation,
-    /// `items(…)`: the same grammar for the items of a list.
+    /// `items(…)`: the same arguments for the items of a list.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub items: Option<Box<Markers>>,
-    /// `keys(…)`: the same grammar for the keys of a map, written as a CEL rule.
+    /// `keys(…)`: the same arguments for the keys of a map. Written as CEL rules.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keys: Option<Box<Markers>>,
-    /// `values(…)`: the same grammar for the values of a map.
+    /// `values(…)`: the same arguments for the values of a map.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub values: Option<Box<Markers>>,
     /// `cel(…)` and `validation = "…"`, in source order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cel: Vec<Cel>,
-    /// `exactly_one_of(…)`, `at_most_one_of(…)`, `at_least_one_of(…)`, in source order. Names are Rust
-    /// identifiers; [`assemble`](crate::assemble) writes the wire names.
+    /// `exactly_one_of(…)`, `at_most_one_of(…)`, `at_least_one_of(…)`, in source order. Fields are
+    /// Rust identifiers; [`assemble`](crate::assemble) replaces them by their names in JSON.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub one_of: Vec<OneOf>,
     /// `immutable`.
     #[serde(skip_serializing_if = "is_default")]
     pub immutable: bool,
-    /// `default = …`. `null` takes away the default of the type: the API server has no default of `null`.
+    /// `default = …`. `null` removes the default of the type, because the API server does not
+    /// support `null` as a default.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "keep_null")]
     pub default: Option<Value>,
     /// `example = …`.
@@ -57,47 +59,48 @@ pub struct Markers {
     /// `int_or_string`.
     #[serde(skip_serializing_if = "is_default")]
     pub int_or_string: bool,
-    /// `schemaless`: the Rust type is not looked at; only markers and the description count.
+    /// `schemaless`: ignore the Rust type, and use only markers and the description.
     #[serde(skip_serializing_if = "is_default")]
     pub schemaless: bool,
-    /// `schema = { … }`: the schema itself, in place of the Rust type's.
+    /// `schema = { … }`: replaces the schema of the Rust type.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schema: Option<Box<Schema>>,
     /// `title = "…"`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// `description = "…"`; empty to remove the description of the type.
+    /// `description = "…"`. Empty to remove the description of the type.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// `external_docs(url = "…", description = "…")`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub external_docs: Option<ExternalDocs>,
-    /// `embedded_object_meta`: the metadata of objects in the value is kept; with `= false`, it is dropped without a warning.
+    /// `embedded_object_meta`: keep the metadata of objects in the value. With `= false`, drop it
+    /// without a warning.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub embedded_object_meta: Option<bool>,
     /// `max_description_length = …`, in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_description_length: Option<usize>,
-    /// `#[csv(…)]` on a field. The program needs none of it.
+    /// `#[csv(…)]` on a field. Not embedded in the program.
     #[serde(skip)]
     pub descriptor: Option<Arc<Descriptor>>,
-    /// The place of a marker that stands for rules: `immutable`, `keys(…)`, `exactly_one_of(…)`.
+    /// The location of a marker that creates rules: `immutable`, `keys(…)`, `exactly_one_of(…)`.
     #[serde(skip)]
     pub origin: Origin,
 }
 
 impl Markers {
-    /// The markers of a value that has none, made once: nearly every value is compared with them.
+    /// The empty markers, created once because nearly every value is compared with them.
     pub(crate) fn none() -> &'static Markers {
         static NONE: LazyLock<Markers> = LazyLock::new(Markers::default);
         &NONE
     }
 
-    /// Fills up these markers from others about the same value: a newtype and its field. Rules add up; of anything
-    /// else that both say, these markers win.
+    /// Merges markers of a newtype and of its field. Rules of both are kept. For everything else,
+    /// `self` wins over `other`.
     #[must_use]
     pub fn or(self, other: Markers) -> Markers {
-        // Written out, so that a new marker cannot be forgotten here.
+        // Lists every field so that the compiler reports a new marker that is not merged here.
         Markers {
             validation: self.validation.or(other.validation),
             items: self.items.or(other.items),
@@ -128,7 +131,7 @@ impl Markers {
 }
 
 impl Validation {
-    /// Fills up these constraints from others; of what both say, these win.
+    /// Merges constraints. `self` wins over `other`.
     fn or(self, other: Validation) -> Validation {
         Validation {
             minimum: self.minimum.or(other.minimum),
@@ -154,7 +157,7 @@ impl Validation {
 }
 
 impl Topology {
-    /// Fills up these keys from others; of what both say, these win.
+    /// Merges topology. `self` wins over `other`.
     fn or(self, other: Topology) -> Topology {
         Topology {
             list_type: self.list_type.or(other.list_type),
@@ -198,15 +201,17 @@ pub struct Validation {
     pub min_properties: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_properties: Option<u64>,
-    /// Fewest characters, items or keys: schemars' `length`, where only the finished schema tells which.
+    /// The minimum number of characters, items or keys. schemars' `length` means the one that fits
+    /// the type, which only the finished schema has.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_size: Option<u64>,
-    /// Most characters, items or keys.
+    /// The maximum number of characters, items or keys.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_size: Option<u64>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub enumeration: Vec<Value>,
-    /// Alternatives that `extend("oneOf" = …)` and its kin write: `all_of`, `any_of`, `one_of` and `not` only.
+    /// The alternatives that `extend("oneOf" = …)` and similar attributes add. Only `all_of`,
+    /// `any_of`, `one_of` and `not` are set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub alternatives: Option<Box<Schema>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -219,46 +224,46 @@ pub struct Validation {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Cel {
-    /// Path of the field blamed in the refusal, relative to the value the rule is on.
+    /// Path of the field to report when the rule fails, relative to the value that has the rule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub field_path: Option<String>,
-    /// The message of a refusal.
+    /// The message when the rule fails.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// A CEL expression that makes the message.
+    /// A CEL expression that returns the message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message_expression: Option<String>,
-    /// Makes `oldSelf` an optional, so that the rule also runs on create.
+    /// Makes `oldSelf` optional, so that the rule also runs on create.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub optional_old_self: Option<bool>,
-    /// The machine-readable reason of the refusal.
+    /// The machine-readable reason when the rule fails.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<Reason>,
-    /// The expression; `self` is the value the rule is on.
+    /// The expression. `self` is the value that has the rule.
     pub rule: String,
-    /// The place of the rule.
+    /// The location of the rule.
     #[serde(skip)]
     pub origin: Origin,
-    /// The place of the message expression.
+    /// The location of the message expression.
     #[serde(skip)]
     pub message_expression_origin: Origin,
-    /// The place of the field path.
+    /// The location of the field path.
     #[serde(skip)]
     pub field_path_origin: Origin,
 }
 
-/// The place of a rule, or of a description, in source, for messages: a file and a place in it, numbered by the reader. It
-/// does not take part in comparisons.
+/// The location of a rule or a description in source, for messages. The front end assigns the
+/// numbers. Comparisons ignore it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Origin {
     /// The file.
     pub file: u32,
-    /// The place in the file: two numbers, whatever they count.
+    /// The span in the file. The front end defines the unit.
     pub span: Option<(u32, u32)>,
 }
 
 impl Origin {
-    /// Returns this place, or another when this is none.
+    /// Returns this location, or `other` if this one is empty.
     pub fn or(self, other: Origin) -> Origin {
         if self.span.is_some() { self } else { other }
     }
@@ -272,7 +277,7 @@ impl PartialEq for Origin {
 
 impl Eq for Origin {}
 
-/// The four reasons the API server accepts for a CEL rule.
+/// The four reasons that the API server accepts for a CEL rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, clippy::enum_variant_names)] // the API server's own words
 pub enum Reason {
@@ -283,7 +288,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// The word in a manifest.
+    /// Returns the value in a manifest.
     pub fn as_str(self) -> &'static str {
         match self {
             Reason::FieldValueRequired => "FieldValueRequired",
@@ -294,7 +299,7 @@ impl Reason {
     }
 }
 
-/// A rule about how many of some fields are set, by Rust field identifiers.
+/// A rule about how many of several fields are set. Fields are Rust identifiers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum OneOf {
     /// `at_most_one_of(a, b)`.
@@ -305,17 +310,17 @@ pub enum OneOf {
     AtLeast(Vec<String>),
 }
 
-/// The way in which server-side apply merges a list or an object.
+/// How server-side apply merges a list or an object.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Topology {
     /// `list_type = "map" | "set" | "atomic"`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub list_type: Option<ListType>,
-    /// `list_map_keys = ["…"]`, wire names.
+    /// `list_map_keys = ["…"]`, by their names in JSON.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub list_map_keys: Vec<String>,
-    /// `map_type` of a map, or `struct_type` of a struct.
+    /// `map_type` on a map, or `struct_type` on a struct.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub map_type: Option<MapType>,
 }
@@ -333,7 +338,7 @@ pub enum ListType {
 }
 
 impl ListType {
-    /// The word in a manifest.
+    /// Returns the value in a manifest.
     pub fn as_str(self) -> &'static str {
         match self {
             ListType::Atomic => "atomic",
@@ -354,7 +359,7 @@ pub enum MapType {
 }
 
 impl MapType {
-    /// The word in a manifest.
+    /// Returns the value in a manifest.
     pub fn as_str(self) -> &'static str {
         match self {
             MapType::Atomic => "atomic",
@@ -369,11 +374,11 @@ pub struct ExternalDocs {
     /// The description of the document.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// The address.
+    /// The URL.
     pub url: String,
 }
 
-/// serde takes `null` for an absent option.
+/// Keeps an explicit `null`, which serde would otherwise read as `None`.
 fn keep_null<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
 }

@@ -1,4 +1,4 @@
-//! Numbers of JSON in order: 64-bit integers exactly, everything else as `f64`.
+//! Comparison of JSON numbers: 64-bit integers exactly, everything else as `f64`.
 
 use std::cmp::Ordering;
 
@@ -16,12 +16,13 @@ pub fn compare_numbers(left: &Number, right: &Number) -> Ordering {
     }
 }
 
-/// Returns whether a number is an integer, however it is written.
+/// Returns whether a number is an integer, even if written as `1.0`.
 pub(crate) fn is_integral(number: &Number) -> bool {
     integer(number).is_some() || as_float(number).fract() == 0.0
 }
 
-/// The integer type of Rust that a schema stands for where no marker has said more, and its ends.
+/// Returns the Rust integer type whose schema this is, and its limits. `None` if markers changed
+/// the schema.
 fn rust_integer(schema: &Schema) -> Option<(&'static str, i128, i128)> {
     const TYPES: &[(&str, i128, i128)] = &[
         ("i8", i8::MIN as i128, i8::MAX as i128),
@@ -46,8 +47,8 @@ fn rust_integer(schema: &Schema) -> Option<(&'static str, i128, i128)> {
         .find(|(name, ..)| known::integer_type(name).as_ref() == Some(&bare))
 }
 
-/// Reports constraints on numbers that a Rust integer cannot hold: they have no effect, or let the API server accept
-/// values that serde refuses.
+/// Reports bounds that exceed the range of the Rust integer. They have no effect, or make the API
+/// server accept values that serde rejects.
 pub(crate) fn check_integer(
     validation: &Validation,
     schema: &Schema,
@@ -85,8 +86,8 @@ pub(crate) fn check_integer(
     }
 }
 
-/// Returns whether bounds are within those of the type. They nearly always are, and finding the type's name costs a
-/// hundred times as much.
+/// Returns whether bounds are within the range of the type. They nearly always are, and finding the
+/// Rust type costs a hundred times as much.
 fn is_within(minimum: Option<i128>, maximum: Option<i128>, schema: &Schema) -> bool {
     let (least, most) = match schema.format.as_deref() {
         Some("int32") => (i128::from(i32::MIN), i128::from(i32::MAX)),
@@ -113,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn order() {
+    fn compares_numbers_by_value() {
         let number = |text: &str| text.parse::<Number>().expect("a number");
         for (left, right, expected) in [
             ("1", "2", Ordering::Less),

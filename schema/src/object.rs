@@ -1,4 +1,4 @@
-//! Fields to the schema of an object.
+//! Builds the schema of an object from its fields.
 
 use std::sync::Arc;
 
@@ -15,7 +15,8 @@ use crate::{Cel, Field, Markers, OneOf, Presence, Schema, SchemaType, Site, Slot
 /// A diagnostic about one field, by its position in the list.
 pub(crate) type FieldDiagnostic = (usize, Diagnostic<MarkerName>);
 
-/// Builds the schema of an object from its fields; `site` is that of a field by position.
+/// Builds the schema of an object from its fields. `site` returns the site of a field by its
+/// position.
 pub(crate) fn object_schema(
     fields: &[Field],
     slots: &[Slot],
@@ -49,7 +50,7 @@ pub(crate) fn is_optional(field: &Field, slot: &Slot) -> bool {
         .unwrap_or_else(|| reads_without(field, slot))
 }
 
-/// Returns whether serde accepts an object without the field, whatever the markers.
+/// Returns whether serde accepts an object without the field, ignoring markers.
 fn reads_without(field: &Field, slot: &Slot) -> bool {
     match field.presence {
         Presence::ByType => slot.optional,
@@ -58,7 +59,7 @@ fn reads_without(field: &Field, slot: &Slot) -> bool {
     }
 }
 
-/// A marker cannot make serde read what it does not: objects that the API server takes would break the program.
+/// Reports markers that make the API server accept objects that serde cannot read.
 fn check_readable(
     field: &Field,
     slot: &Slot,
@@ -90,8 +91,8 @@ fn check_readable(
     }
 }
 
-/// Reports markers on a value, its items and its values that ask for more than the Rust type can hold; `own` is the schema
-/// of that type before markers.
+/// Reports markers on a value, its items and its values that allow more than the Rust type can
+/// hold. `own` is the schema of the type without markers.
 pub(crate) fn check_range(markers: &Markers, own: &Schema, diagnostics: &mut Vec<Diagnostic<MarkerName>>) {
     check_integer(&markers.validation, own, diagnostics);
     let parts = [
@@ -114,7 +115,8 @@ pub(crate) fn check_range(markers: &Markers, own: &Schema, diagnostics: &mut Vec
     }
 }
 
-/// Adds a field; `fill_in` puts what serde reads in place of an absent field into its schema, and says whether it did.
+/// Adds a field. `fill_in` sets the default that serde uses for an absent field, and returns
+/// whether it did.
 fn add(
     field: &Field,
     slot: &Slot,
@@ -173,7 +175,8 @@ fn add(
     }
 }
 
-/// The rule by which an optional field, once set, stays: it is the parent's, for an absent field has no rules.
+/// Returns the rule that an optional immutable field must not be removed. It belongs to the parent,
+/// because the rules of an absent field do not run.
 fn once_set(name: &str, diagnostics: &mut Vec<Diagnostic<MarkerName>>) -> Option<Cel> {
     let Some(path) = cel_name(name) else {
         diagnostics.push(Diagnostic::error(
@@ -189,7 +192,7 @@ fn once_set(name: &str, diagnostics: &mut Vec<Diagnostic<MarkerName>>) -> Option
     })
 }
 
-/// Puts the fields of a flattened value among the parent's.
+/// Merges the fields of a flattened value into its parent.
 fn flatten(field: &Field, slot: &Slot, schema: &mut Schema, diagnostics: &mut Vec<Diagnostic<MarkerName>>) {
     if (Markers {
         optional: None,
@@ -222,7 +225,7 @@ fn flatten(field: &Field, slot: &Slot, schema: &mut Schema, diagnostics: &mut Ve
     hoist(inner, optional, schema, diagnostics);
 }
 
-/// Joins the fields of one object schema with those of another.
+/// Merges the fields of an object schema into another.
 fn hoist(inner: &Schema, optional: bool, schema: &mut Schema, diagnostics: &mut Vec<Diagnostic<MarkerName>>) {
     for (name, property) in &inner.properties {
         if schema.properties.insert(name.clone(), property.clone()).is_some() {
@@ -243,7 +246,7 @@ fn hoist(inner: &Schema, optional: bool, schema: &mut Schema, diagnostics: &mut 
         );
         diagnostics.push(diagnostic.help("remove `max_properties` from the type"));
     }
-    // Of a value that may be absent nothing can be demanded.
+    // The value may be absent, so nothing can be required.
     if optional {
         schema.validations.extend(if_any_is_set(inner));
         return;
@@ -255,8 +258,8 @@ fn hoist(inner: &Schema, optional: bool, schema: &mut Schema, diagnostics: &mut 
     schema.min_properties = schema.min_properties.max(inner.min_properties);
 }
 
-/// The rules of an optional flattened value, asked only where one of its fields is there. A field with a default always
-/// is: it counts only where all have one.
+/// Restricts the rules of an optional flattened value to objects that have one of its fields.
+/// Ignores fields with a default, which are always set, unless every field has one.
 fn if_any_is_set(inner: &Schema) -> Vec<Cel> {
     let has_open = inner
         .properties
@@ -277,7 +280,7 @@ fn if_any_is_set(inner: &Schema) -> Vec<Cel> {
     inner.validations.iter().map(guarded).collect()
 }
 
-/// A schema holds one list of alternatives of each sort; further ones go side by side under `allOf`.
+/// Adds alternatives. A schema holds one list of each keyword, so a second list goes under `allOf`.
 fn join_alternatives(one_of: &[Schema], any_of: &[Schema], schema: &mut Schema) {
     if schema.one_of.is_empty() {
         schema.one_of = one_of.to_vec();
@@ -297,14 +300,16 @@ fn join_alternatives(one_of: &[Schema], any_of: &[Schema], schema: &mut Schema) 
     }
 }
 
-/// A flattened map beside fields: the API server takes fields or a map, so the map's keys are kept unchecked.
+/// Removes a flattened map next to fields. A structural schema has either fields or a map, so the
+/// keys of the map are preserved unchecked.
 fn close_map(schema: &mut Schema) {
     if !schema.properties.is_empty() && schema.additional_properties.take().is_some() {
         schema.preserve_unknown_fields = true;
     }
 }
 
-/// The rules about several fields, in controller-gen's words and order: at most, exactly, at least.
+/// Builds the rules about several fields, with the expressions and in the order of controller-gen:
+/// at most, exactly, at least.
 pub(crate) fn one_of_rules(
     rules: &[OneOf],
     fields: &[Field],
@@ -337,7 +342,7 @@ fn one_of_rule(
     let mut names = Vec::with_capacity(idents.len());
     for ident in idents {
         let Some(field) = fields.iter().find(|field| field.ident == *ident) else {
-            // Whoever read the marker has said so, where it is written.
+            // The front end reports unknown fields at the marker.
             continue;
         };
         if !slots.get(field.slot).is_some_and(|slot| is_optional(field, slot)) {

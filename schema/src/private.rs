@@ -1,4 +1,5 @@
-//! Functions for the code that `derive(CrdSchema)` emits. Not for use by hand: they change with the derive.
+//! Functions for the code that `derive(CrdSchema)` emits. Not a stable API: they change with the
+//! derive.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -15,15 +16,16 @@ use crate::{Container, ESCAPE, Part, Schema, Shape, Slot, assemble_with_defaults
 
 pub use crate::Site;
 
-/// The crate whose trait the derive implements: the user's program need not depend on it.
+/// The crate with the trait that the derive implements, so that the user does not need to depend on
+/// it.
 pub use schemars;
 
 thread_local! {
-    /// The types whose schema is being made, outermost first.
+    /// The types whose schemas are being built, outermost first.
     static STACK: RefCell<Vec<&'static str>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Takes the innermost type off the stack, on a panic too.
+/// Pops the innermost type from the stack when dropped, even on a panic.
 struct Entered;
 
 impl Drop for Entered {
@@ -32,21 +34,23 @@ impl Drop for Entered {
     }
 }
 
-/// The schema of a type that derives `CrdSchema`.
+/// Builds the schema of a type that derives `CrdSchema`.
 ///
-/// `container` is the JSON of its [`Container`]; `slots` gives the schemas of the types it mentions.
+/// `container` is the [`Container`] as JSON. `slots` returns the schemas of the types that it
+/// mentions.
 ///
-/// # Panics
-/// When the type has no structural schema: it contains itself, or a marker does not fit the type it is on.
-/// `JsonSchema` has no way to return an error; `rbuilder manifests` reports the same at its place in the source.
+///  # Panics
+/// If the type has no structural schema because it contains itself or has an invalid marker.
+/// `JsonSchema` cannot return errors. `rbuilder manifests` reports the same problem with its
+/// location in source.
 pub fn json_schema<T: ?Sized>(container: &str, slots: impl FnOnce() -> Vec<Slot>) -> schemars::Schema {
     json_schema_with_defaults::<T>(container, slots, Vec::new)
 }
 
-/// [`json_schema`], with the values that serde reads in place of absent fields.
+/// Like [`json_schema`], with the values that serde uses for absent fields.
 ///
-/// # Panics
-/// As [`json_schema`].
+///  # Panics
+/// Same as [`json_schema`].
 pub fn json_schema_with_defaults<T: ?Sized>(
     container: &str,
     slots: impl FnOnce() -> Vec<Slot>,
@@ -58,7 +62,7 @@ pub fn json_schema_with_defaults<T: ?Sized>(
     };
     let (_entered, depth) = enter(std::any::type_name::<T>());
     let mut schema = match assemble_with_defaults(&container, &slots(), &defaults()) {
-        // The generator warns of a default that the schema refuses.
+        // Ignore defaults that the schema rejects: the generator warns about them.
         Ok(assembled) => assembled.schema,
         Err(diagnostics) => panic!("{}", report(&container, &diagnostics)),
     };
@@ -78,19 +82,19 @@ pub fn json_schema_with_defaults<T: ?Sized>(
         ),
     };
     if depth > 0 {
-        // Read by another type's slot, which need not guess that it is structural.
+        // Mark it as structural for the slot of the outer type.
         map.insert(OWN.to_owned(), Value::Bool(true));
     }
     schemars::Schema::from(map)
 }
 
-/// Puts a type on the stack; says how many were there.
+/// Pushes a type on the stack and returns the previous depth.
 fn enter(name: &'static str) -> (Entered, usize) {
     STACK.with_borrow_mut(|stack| {
         if let Some(start) = stack.iter().position(|earlier| *earlier == name) {
             let cycle: Vec<_> = stack[start..].iter().chain([&name]).copied().collect();
             let cycle = cycle.join("` -> `");
-            // The stack is left as it was: the guards of the outer types take them off.
+            // Leave the stack unchanged: the guards of the outer types pop them.
             panic!(
                 "`{name}` contains itself, which a CRD cannot express: `{cycle}`\nhelp: put `#[kube(schemaless, preserve_unknown_fields)]` on the field that closes the cycle"
             );
@@ -137,15 +141,15 @@ fn place(container: &Container, site: &Site) -> String {
     name.unwrap_or_else(|| container.name.clone())
 }
 
-/// A value that may have a form in JSON.
+/// A value that may implement `Serialize`.
 ///
-/// `(&Held(&value)).to_json()` is that form, or `null` for a type that does not implement `Serialize`: method resolution
-/// tries [`Unserialized`] last.
+/// `(&Held(&value)).to_json()` returns the value as JSON, or `null` if its type does not implement
+/// `Serialize`: method resolution tries [`Unserialized`] last.
 pub struct Held<'a, T: ?Sized>(pub &'a T);
 
-/// Preferred by method resolution.
+/// Method resolution prefers this trait.
 pub trait Serialized {
-    /// The value as serde writes it.
+    /// Returns the value as serde writes it.
     fn to_json(&self) -> Option<Value>;
 }
 
@@ -155,9 +159,9 @@ impl<T: serde::Serialize + ?Sized> Serialized for Held<'_, T> {
     }
 }
 
-/// Used by method resolution when [`Serialized`] does not apply.
+/// Method resolution falls back to this trait if [`Serialized`] does not apply.
 pub trait Unserialized {
-    /// No value.
+    /// Returns `null`.
     fn to_json(&self) -> Option<Value>;
 }
 
@@ -167,10 +171,11 @@ impl<T: ?Sized> Unserialized for &Held<'_, T> {
     }
 }
 
-/// The schema that a function of the program returns, with the schemas of Kubernetes' own types from `kubernetes`.
+/// Builds a slot from the schema that a function of the user returns. `kubernetes` returns the
+/// schemas of Kubernetes types.
 ///
-/// # Panics
-/// When that schema has no structural form.
+///  # Panics
+/// If the schema has no structural form.
 pub fn slot_of(
     function: impl FnOnce(&mut schemars::SchemaGenerator) -> schemars::Schema,
     kubernetes: &dyn Fn(&str) -> Option<Arc<Schema>>,
@@ -192,25 +197,25 @@ pub fn is_option<T: JsonSchema + ?Sized>() -> bool {
     T::_schemars_private_is_option()
 }
 
-/// The schema of a type that a container mentions, from its `JsonSchema`.
+/// Builds the slot of a type from its `JsonSchema`.
 ///
-/// # Panics
-/// When that schema has no structural form.
+///  # Panics
+/// If the schema has no structural form.
 pub fn slot<T: JsonSchema + ?Sized>() -> Slot {
     slot_with::<T>(&|_| None)
 }
 
-/// [`slot`], with the schemas of Kubernetes' own types from `kubernetes`, which is asked by Rust path
+/// Like [`slot`], with a lookup of the schemas of Kubernetes types by Rust path
 /// (`k8s_openapi::api::core::v1::Pod`).
 ///
-/// # Panics
-/// When the type's schema has no structural form.
+///  # Panics
+/// If the schema of the type has no structural form.
 pub fn slot_with<T: JsonSchema + ?Sized>(kubernetes: &dyn Fn(&str) -> Option<Arc<Schema>>) -> Slot {
     let mut generator = SchemaSettings::draft2020_12().into_generator();
     let schema = generator.subschema_for::<T>();
     let definitions = generator.take_definitions(true);
     match import_schema(schema.as_value(), &definitions, kubernetes) {
-        // Asked of the trait, so that an alias of `Option` is one too.
+        // Ask the trait, so that aliases of `Option` are recognised.
         Ok(mut schema) => {
             refine_by_type_name(&mut schema, std::any::type_name::<T>());
             Slot {

@@ -1,14 +1,14 @@
-//! Leaf types that serde writes in a form no CRD should have, and the ways out.
+//! Leaf types whose JSON does not belong into a CRD, and what to use instead.
 
-/// Help, in both front ends, for a type whose representation on the wire cannot be read.
+/// The help of both front ends for a type whose JSON representation is unknown.
 pub const ESCAPE: &str = "describe its JSON: `#[kube(schema_type = \"String\")]` names a type with the same form, which is an `Option` if the field may be absent, \
                           `#[kube(schema = { … })]` gives the schema itself, `#[kube(schemaless)]` uses only the other \
                           markers of the field";
 
-/// Help, in both front ends, for a type that contains itself.
+/// The help of both front ends for a recursive type.
 pub const RECURSION: &str = "put `#[kube(schemaless, preserve_unknown_fields)]` on this field: the schema of a CRD cannot be recursive";
 
-/// Returns message and help for a tuple, which has no valid schema.
+/// Returns the message and the help for a tuple, which has no valid schema.
 pub fn refused_tuple(is_empty: bool) -> (&'static str, &'static str) {
     match is_empty {
         true => (
@@ -22,7 +22,7 @@ pub fn refused_tuple(is_empty: bool) -> (&'static str, &'static str) {
     }
 }
 
-/// Returns message and help for a type that has no valid schema, by its full Rust path.
+/// Returns the message and the help for a type without a valid schema, by its full Rust path.
 pub fn refused(path: &str) -> Option<(&'static str, &'static str)> {
     Some(match path {
         "i128" | "u128" => (

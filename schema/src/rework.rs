@@ -1,10 +1,10 @@
-//! Changes to whole schemas, wherever in them something stands: shorter descriptions, and metadata that is kept.
+//! Rewrites of whole schemas: shorter descriptions, and the metadata of embedded objects.
 
 use std::sync::Arc;
 
 use crate::{DropsObjectMeta, Schema, SchemaType, any_object, array_of, map_of, of_type};
 
-/// Visits every schema inside another, itself first. What does not change is not copied.
+/// Visits a schema and its parts. Skips parts that `wanted` rejects, so that they are not copied.
 fn visit(schema: &mut Schema, wanted: &dyn Fn(&Schema) -> bool, change: &dyn Fn(&mut Schema)) {
     change(schema);
     let children = schema
@@ -28,10 +28,10 @@ fn any_of(schema: &Schema, test: &dyn Fn(&Schema) -> bool) -> bool {
     test(schema) || children.any(|child| any_of(child, test))
 }
 
-/// Cuts every description at so many bytes; none is left at 0.
+/// Truncates every description to `most` bytes. Removes descriptions if `most` is 0.
 ///
-/// As controller-gen cuts: after the last sentence that is whole, else after the last word, with an ellipsis; but
-/// never inside a character.
+/// Like controller-gen, this cuts after the last complete sentence, or else after the last word and
+/// appends an ellipsis. Unlike controller-gen, it never splits a character.
 pub fn shorten_descriptions(schema: &mut Schema, most: usize) {
     let is_long = |schema: &Schema| {
         any_of(schema, &|schema| {
@@ -57,7 +57,7 @@ fn shortened(text: &str, most: usize) -> String {
         end -= 1;
     }
     let text = &text[..end];
-    // The characters with Unicode's property Sentence_Terminal that occur in what people write.
+    // Common characters with the Unicode property Sentence_Terminal.
     let is_end = |letter: char| {
         matches!(
             letter,
@@ -76,8 +76,8 @@ fn shortened(text: &str, most: usize) -> String {
     }
 }
 
-/// The `metadata` of an object inside another, as it is kept: without a schema of its own the API server drops its
-/// labels, annotations and all the rest.
+/// The schema for the `metadata` of an embedded object. Without such a schema, the API server drops
+/// labels, annotations and all other fields.
 pub fn embedded_object_meta() -> Schema {
     let text = || of_type(SchemaType::String);
     let fields = [
@@ -93,7 +93,8 @@ pub fn embedded_object_meta() -> Schema {
     }
 }
 
-/// The `metadata` of an object inside another, as kube's derive has it: with all fields of `ObjectMeta`.
+/// The schema for the `metadata` of an embedded object with all fields of `ObjectMeta`, like kube's
+/// derive.
 pub fn whole_object_meta() -> Schema {
     let text = || of_type(SchemaType::String);
     let time = || Schema {
@@ -154,20 +155,20 @@ pub fn whole_object_meta() -> Schema {
     schema
 }
 
-/// Gives every bare `metadata` of an object inside a schema the fields that embedded objects have; says whether there
-/// was any.
+/// Adds the fields of [`embedded_object_meta`] to every bare `metadata` of an embedded object.
+/// Returns whether there was one.
 pub fn keep_object_meta(schema: &mut Schema) -> bool {
     fill_object_meta(schema, &embedded_object_meta)
 }
 
-/// Does what [`keep_object_meta`] does, except where a marker says that the metadata is dropped.
+/// Like [`keep_object_meta`], but skips metadata that a marker allows to be dropped.
 pub fn keep_unmarked_object_meta(schema: &mut Schema) {
     change_object_meta(schema, &is_dropped_meta, &|metadata| {
         fill(metadata, &embedded_object_meta);
     });
 }
 
-/// Gives every bare `metadata` of an object inside a schema these fields; says whether there was any.
+/// Adds fields to every bare `metadata` of an embedded object. Returns whether there was one.
 pub fn fill_object_meta(schema: &mut Schema, fields: &dyn Fn() -> Schema) -> bool {
     change_object_meta(schema, &is_bare, &|metadata| fill(metadata, fields))
 }
@@ -179,7 +180,8 @@ fn fill(metadata: &mut Schema, fields: &dyn Fn() -> Schema) {
     };
 }
 
-/// Notes at every bare `metadata`, which may be the schema itself, that its content is dropped; says whether there was any.
+/// Marks every bare `metadata`, or the schema itself if it is bare, as intentionally dropped.
+/// Returns whether there was one.
 pub(crate) fn drop_object_meta(schema: &mut Schema) -> bool {
     let note = |metadata: &mut Schema| metadata.drops_object_meta = DropsObjectMeta(true);
     if is_bare(schema) {
@@ -189,7 +191,8 @@ pub(crate) fn drop_object_meta(schema: &mut Schema) -> bool {
     change_object_meta(schema, &is_bare, &note)
 }
 
-/// Changes every `metadata` of an object inside a schema that a test selects; says whether there was any.
+/// Changes every `metadata` of an embedded object that `selects` accepts. Returns whether there was
+/// one.
 fn change_object_meta(
     schema: &mut Schema,
     selects: &dyn Fn(&Schema) -> bool,
@@ -215,7 +218,7 @@ fn change_object_meta(
     found
 }
 
-/// The path of the first `metadata` whose content the API server drops, below the fields of `schema`.
+/// Returns the path of the first `metadata` below `schema` whose content the API server drops.
 pub fn dropped_object_meta(schema: &Schema) -> Option<String> {
     for (name, child) in &schema.properties {
         if &**name == "metadata" && is_dropped_meta(child) && !schema.embedded_resource {
@@ -232,12 +235,13 @@ pub fn dropped_object_meta(schema: &Schema) -> Option<String> {
     inner(&schema.items, "[]").or_else(|| inner(&schema.additional_properties, ".*"))
 }
 
-/// Returns whether the API server drops the content of a `metadata`, and no marker says that it may.
+/// Returns whether the API server drops the content of a `metadata` although no marker allows it.
 pub fn is_dropped_meta(schema: &Schema) -> bool {
     is_bare(schema) && !schema.drops_object_meta.0
 }
 
-/// An object of which nothing is said: what `ObjectMeta` is without its fields.
+/// Returns whether a schema is an object without any constraints, like `ObjectMeta` without its
+/// fields.
 pub fn is_bare(schema: &Schema) -> bool {
     let bare = Schema {
         description: schema.description.clone(),
@@ -253,7 +257,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn descriptions_end_where_a_sentence_or_a_word_does() {
+    fn descriptions_are_cut_after_sentence_or_word() {
         for (text, most, expected) in [
             ("Short.", 50, Some("Short.")),
             ("One. Two. Three", 10, Some("One. Two.")),
@@ -273,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn metadata_of_objects_inside_is_found_and_kept() {
+    fn finds_and_keeps_embedded_metadata() {
         let object = |fields: Vec<(&str, Schema)>| Schema {
             properties: fields
                 .into_iter()

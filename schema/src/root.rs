@@ -1,23 +1,25 @@
-//! The API server's rules for the schema of a whole object, beside those for any structural schema.
+//! The API server's rules for the schema of a whole object, in addition to those for every
+//! structural schema.
 
 use rbuilder_diagnostic::Diagnostic;
 
 use crate::{Schema, SchemaType};
 
-/// The parts of an object that decide what its schema may say, and what to advise instead.
+/// The parts of an object that determine which rules apply and what the help suggests.
 #[derive(Clone, Copy, Debug)]
 pub struct ObjectParts {
-    /// True if its fields are in `spec`.
+    /// True if the user's fields are in `spec`.
     pub has_spec: bool,
     /// True if the status is a subresource.
     pub has_status_subresource: bool,
 }
 
-/// Returns an error for each rule of whole objects that a schema breaks. The place is the path of the value,
-/// as `.metadata`; empty for the object itself. A schema whose mistakes [have been reported](Schema::is_reported) has none.
+/// Returns an error for each rule of root schemas that is violated. The place is the path of the
+/// value, such as `.metadata`, and is empty for the object itself. Returns no errors if they [have
+/// been reported](Schema::is_reported).
 ///
-/// The rules are those of apiextensions-apiserver (`ValidateStructural`, and `allowedFieldsAtRootSchema` where the status
-/// is a subresource, because its schema is then taken out of that of the object).
+/// Follows apiextensions-apiserver: `ValidateStructural`, and `allowedFieldsAtRootSchema` if the
+/// status is a subresource.
 pub fn check_root(root: &Schema, parts: ObjectParts) -> Vec<Diagnostic<String>> {
     if root.is_reported.0 {
         return Vec::new();
@@ -64,7 +66,7 @@ pub fn check_root(root: &Schema, parts: ObjectParts) -> Vec<Diagnostic<String>> 
     diagnostics
 }
 
-/// Checks the types of the fields that every object has, of a whole object or an embedded one at `path`.
+/// Checks the types of `apiVersion`, `kind` and `metadata` in a whole or embedded object at `path`.
 pub(crate) fn check_stanza(object: &Schema, path: &str) -> Vec<Diagnostic<String>> {
     let fields = [
         ("apiVersion", SchemaType::String),
@@ -101,7 +103,8 @@ fn keys_refused_with_status(root: &Schema) -> impl Iterator<Item = &'static str>
     keys.into_iter().filter_map(|(key, is_set)| is_set.then_some(key))
 }
 
-/// Returns what a schema of `metadata` says beside its type and the two fields that may be constrained.
+/// Returns the keys of a `metadata` schema that are not allowed: everything except the type and the
+/// constraints on two fields.
 fn unknown_metadata_keys(metadata: &Schema) -> Vec<String> {
     let known = |name: &str| ["name", "generateName"].contains(&name);
     let fields = metadata.properties.keys().filter(|name| !known(name));
@@ -141,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn the_object_itself() {
+    fn rejects_invalid_keys_of_root() {
         check(json!({ "description": "A", "required": ["spec"] }), true, &[]);
         check(
             json!({ "type": "string" }),
@@ -166,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_beside_a_status_subresource() {
+    fn rejects_root_keys_with_status_subresource() {
         let alternatives = json!([{ "required": ["spec"] }]);
         for (key, value) in [
             ("allOf", alternatives.clone()),
@@ -195,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_of_every_object() {
+    fn checks_fields_of_every_object() {
         let fields = |name: &str, schema: Value| json!({ "properties": { name: schema } });
         let name =
             json!({ "type": "object", "properties": { "name": { "type": "string", "maxLength": 20 } } });

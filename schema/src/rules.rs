@@ -1,4 +1,5 @@
-//! CEL rules of one value. Server-side apply takes a rule's expression for the key of the list, so a rule can be there once.
+//! CEL rules of one value. Each expression may occur only once, because server-side apply uses it
+//! as the key of the list.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +7,7 @@ use rbuilder_diagnostic::Diagnostic;
 
 use crate::{Cel, MarkerName, Schema};
 
-/// Drops rules that are there already, word for word: a type and a field of it may have the same one.
+/// Removes exact duplicates. A type and a field of that type may have the same rule.
 pub fn unite_rules(rules: &mut Vec<Cel>) {
     if rules.len() < 2 {
         return;
@@ -15,7 +16,8 @@ pub fn unite_rules(rules: &mut Vec<Cel>) {
     rules.retain(|rule| seen.insert(content_of(rule)));
 }
 
-/// Returns the first rule whose expression an earlier one has, with another message or the like.
+/// Returns the first rule that repeats the expression of an earlier rule but differs otherwise, for
+/// example in its message.
 pub fn find_repeated_rule(rules: &[Cel]) -> Option<&Cel> {
     let mut seen: BTreeMap<&str, &Cel> = BTreeMap::new();
     rules.iter().find(|rule| {
@@ -36,7 +38,7 @@ pub(crate) fn refuse_repeated_rules(
     }
 }
 
-/// Describes a repeated rule.
+/// Returns the message about a repeated rule.
 pub(crate) fn describe_repeated_rule(rule: &Cel) -> String {
     format!(
         "the rule `{}` is on this value twice, with different contents",
@@ -44,10 +46,10 @@ pub(crate) fn describe_repeated_rule(rule: &Cel) -> String {
     )
 }
 
-/// The advice about a repeated rule.
+/// The help for a repeated rule.
 pub(crate) const REPEATED_RULE_HELP: &str = "remove one of them: the type and the field each have it, or a marker such as `immutable`; server-side apply rejects the definition";
 
-/// What a manifest has of a rule.
+/// Returns the parts of a rule that a manifest contains, for comparison.
 fn content_of(rule: &Cel) -> impl Ord + use<> {
     (
         rule.rule.clone(),
@@ -72,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_rules_are_united_and_others_found() {
+    fn drops_equal_rules_and_finds_conflicting_ones() {
         let mut rules = vec![rule("a", "1"), rule("b", "1"), rule("a", "1")];
         unite_rules(&mut rules);
         assert_eq!(rules, [rule("a", "1"), rule("b", "1")]);

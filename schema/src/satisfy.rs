@@ -1,4 +1,5 @@
-//! Constraints that contradict each other, so that the API server takes the schema and then refuses every value.
+//! Finds constraints that contradict each other. The API server accepts such a schema and then
+//! rejects every value.
 
 use std::cmp::Ordering;
 
@@ -8,7 +9,8 @@ use crate::number::{as_float, is_integral};
 use crate::validate::{fits_constraints, is_in_format, is_same};
 use crate::{ListType, Schema, SchemaType, compare_numbers};
 
-/// Finds the first reason why no value fits a schema, in its own constraints: parts report their own.
+/// Returns the first reason why a schema rejects every value. Looks only at its own constraints,
+/// because its parts are checked separately.
 pub(crate) fn find_contradiction(schema: &Schema) -> Option<String> {
     let of_sizes = || {
         [
@@ -63,8 +65,9 @@ fn of_numbers(schema: &Schema) -> Option<String> {
     (least > most).then(|| format!("no value is valid: there is no multiple of {factor} between the bounds"))
 }
 
-/// The least and the greatest multiple of a factor between two bounds, divided by it; nothing where a bound is missing
-/// or so far out that an `f64` does not count by ones.
+/// Returns the smallest and the largest multiple of `factor` between the bounds, divided by
+/// `factor`. Returns `None` if a bound is missing or too large for an `f64` to represent all
+/// integers.
 fn range_of(schema: &Schema, factor: f64) -> Option<(f64, f64)> {
     let quotient = |bound: &Number| Some(as_float(bound) / factor).filter(|quotient| quotient.abs() < 1e15);
     let near = |quotient: f64| (quotient - quotient.round()).abs() < 1e-9;
@@ -80,7 +83,7 @@ fn range_of(schema: &Schema, factor: f64) -> Option<(f64, f64)> {
     ))
 }
 
-/// A set, or a list by key, has at most as many items as there are values.
+/// Finds a set, or a list of type `map`, that requires more items than there are distinct values.
 fn of_items(schema: &Schema) -> Option<String> {
     let items = schema.items.as_deref()?;
     let most = match schema.list_type? {
@@ -98,7 +101,7 @@ fn of_items(schema: &Schema) -> Option<String> {
     ))
 }
 
-/// Returns the number of values that a schema accepts, where it can be counted.
+/// Returns the number of values that a schema accepts, if it is known.
 fn count_values(schema: &Schema) -> Option<u64> {
     if !schema.enumeration.is_empty() {
         return Some(schema.enumeration.len() as u64);
@@ -107,7 +110,7 @@ fn count_values(schema: &Schema) -> Option<u64> {
         SchemaType::Boolean => Some(2),
         SchemaType::Integer => {
             let (least, most) = range_of(schema, 1.0)?;
-            // Both are whole and below 10^15.
+            // Both are integers below 10^15.
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
             let count = (most - least + 1.0).max(0.0) as u64;
             Some(count)
@@ -146,7 +149,7 @@ fn of_fields(schema: &Schema) -> Option<String> {
     ))
 }
 
-/// An `enum` of which no value fits the other constraints.
+/// Finds an `enum` whose values all violate the other constraints.
 fn of_values(schema: &Schema) -> Option<String> {
     let reasons = schema
         .enumeration
@@ -157,7 +160,7 @@ fn of_values(schema: &Schema) -> Option<String> {
     Some(format!("no value of the `enum` is valid: {first}"))
 }
 
-/// The first value of a list that is there before.
+/// Returns the first value that repeats an earlier one.
 pub(crate) fn find_repeated(values: &[Value]) -> Option<&Value> {
     let is_repeated = |(position, value): &(usize, &Value)| {
         let before = &values[..*position];

@@ -1,4 +1,5 @@
-//! The structural schema: what `spec.versions[].schema.openAPIV3Schema` may say, and nothing more.
+//! The structural schema: everything that `spec.versions[].schema.openAPIV3Schema` may contain, and
+//! nothing else.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -8,7 +9,7 @@ use serde_json::{Number, Value};
 
 use crate::{Cel, Descriptor, ExternalDocs, ListType, MapType, WeightSlot};
 
-/// The six types an OpenAPI v3 schema may have; the API server refuses any other.
+/// The six types of an OpenAPI v3 schema. The API server rejects all others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SchemaType {
@@ -16,18 +17,18 @@ pub enum SchemaType {
     Array,
     /// `true` or `false`.
     Boolean,
-    /// A whole number.
+    /// An integer.
     Integer,
     /// Any number.
     Number,
     /// A struct or a map.
     Object,
-    /// Text.
+    /// A string.
     String,
 }
 
 impl SchemaType {
-    /// The word in a manifest.
+    /// Returns the value in a manifest.
     pub fn as_str(self) -> &'static str {
         match self {
             SchemaType::Array => "array",
@@ -54,15 +55,16 @@ impl SchemaType {
 
 /// One node of a structural schema (`JSONSchemaProps` of `apiextensions.k8s.io/v1`).
 ///
-/// There is no `$ref` and no `uniqueItems`: the API server refuses both, so they cannot be written.
-/// Parts and texts are shared: a type that is mentioned in many places has one schema, and a clone copies one node.
-/// [`Arc::make_mut`] changes a part without changing it for others.
+/// There is no `$ref` and no `uniqueItems`, because the API server rejects both.
 ///
-/// The field order is the alphabetical order in which manifests print it.
+/// Parts and strings are shared: a type that is used in many places has one schema, and a clone
+/// only copies one node. [`Arc::make_mut`] changes a part without affecting other users.
+///
+/// Fields are in alphabetical order, which is also their order in manifests.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Schema {
-    /// Schema of the values of a map; excludes `properties`.
+    /// Schema of the values of a map. Excludes `properties`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub additional_properties: Option<Arc<Schema>>,
     /// Value validations that must all hold.
@@ -74,13 +76,13 @@ pub struct Schema {
     /// The value that the API server fills in when the field is absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default: Option<Value>,
-    /// The text `kubectl explain` shows.
+    /// The description that `kubectl explain` shows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<Arc<str>>,
-    /// The values allowed.
+    /// The allowed values.
     #[serde(rename = "enum", skip_serializing_if = "Vec::is_empty")]
     pub enumeration: Vec<Value>,
-    /// A sample value, for readers.
+    /// An example, for documentation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub example: Option<Value>,
     /// Excludes `maximum` itself (the boolean form of OpenAPI 3.0).
@@ -92,34 +94,34 @@ pub struct Schema {
     /// A link to further documentation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub external_docs: Option<Box<ExternalDocs>>,
-    /// One of the formats the API server knows: `int32`, `date-time`, `byte`, …
+    /// A format that the API server knows, such as `int32`, `date-time` or `byte`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<Arc<str>>,
     /// Schema of the items of a list.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub items: Option<Arc<Schema>>,
-    /// Most items a list may have.
+    /// Maximum number of items in a list.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_items: Option<u64>,
-    /// Most characters a string may have.
+    /// Maximum number of characters in a string.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_length: Option<u64>,
-    /// Most keys an object may have.
+    /// Maximum number of keys in an object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_properties: Option<u64>,
-    /// Largest number allowed.
+    /// Maximum of a number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub maximum: Option<Number>,
-    /// Fewest items a list may have.
+    /// Minimum number of items in a list.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_items: Option<u64>,
-    /// Fewest characters a string may have.
+    /// Minimum number of characters in a string.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_length: Option<u64>,
-    /// Fewest keys an object may have.
+    /// Minimum number of keys in an object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_properties: Option<u64>,
-    /// Smallest number allowed.
+    /// Minimum of a number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub minimum: Option<Number>,
     /// The number must be a multiple of this one.
@@ -128,78 +130,80 @@ pub struct Schema {
     /// A value validation that must not hold.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not: Option<Arc<Schema>>,
-    /// Keeps `null` as a value; without it the API server drops a `null`.
+    /// Allows `null`. Otherwise the API server drops a `null`.
     #[serde(skip_serializing_if = "is_false")]
     pub nullable: bool,
     /// Value validations of which exactly one must hold.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub one_of: Vec<Schema>,
-    /// The regular expression (RE2) a string must match.
+    /// The regular expression (RE2) that a string must match.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pattern: Option<Arc<str>>,
-    /// The fields of an object, by wire name.
+    /// The fields of an object, by their names in JSON.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub properties: BTreeMap<Arc<str>, Arc<Schema>>,
-    /// The wire names that must be present.
+    /// The names of required fields.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub required: BTreeSet<Arc<str>>,
-    /// A short name, for readers.
+    /// A short name, for documentation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<Arc<str>>,
-    /// The type; absent only under value validations and where `int-or-string` or preserved content allows it.
+    /// The type. Absent only in value validations, and if `int_or_string` or
+    /// `preserve_unknown_fields` is set.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub schema_type: Option<SchemaType>,
-    /// The object is a whole Kubernetes object, with `apiVersion`, `kind` and `metadata`.
+    /// The value is a complete Kubernetes object, with `apiVersion`, `kind` and `metadata`.
     #[serde(rename = "x-kubernetes-embedded-resource", skip_serializing_if = "is_false")]
     pub embedded_resource: bool,
     /// The value is an integer or a string.
     #[serde(rename = "x-kubernetes-int-or-string", skip_serializing_if = "is_false")]
     pub int_or_string: bool,
-    /// The fields that identify an item of a list of type `map`, in the order written.
+    /// The fields that identify an item in a list of type `map`, in source order.
     #[serde(rename = "x-kubernetes-list-map-keys", skip_serializing_if = "Vec::is_empty")]
     pub list_map_keys: Vec<String>,
-    /// The way in which server-side apply merges the list.
+    /// How server-side apply merges the list.
     #[serde(rename = "x-kubernetes-list-type", skip_serializing_if = "Option::is_none")]
     pub list_type: Option<ListType>,
-    /// The way in which server-side apply merges the object.
+    /// How server-side apply merges the object.
     #[serde(rename = "x-kubernetes-map-type", skip_serializing_if = "Option::is_none")]
     pub map_type: Option<MapType>,
-    /// Fields the schema does not name are kept instead of pruned.
+    /// Fields that the schema does not define are preserved instead of pruned.
     #[serde(
         rename = "x-kubernetes-preserve-unknown-fields",
         skip_serializing_if = "is_false"
     )]
     pub preserve_unknown_fields: bool,
-    /// CEL rules, in the order written.
+    /// CEL rules, in source order.
     #[serde(rename = "x-kubernetes-validations", skip_serializing_if = "Vec::is_empty")]
     pub validations: Vec<Cel>,
-    /// The form of a map's keys, for messages.
+    /// The expected form of a map's keys, for messages.
     #[serde(skip)]
     pub keys: KeyForm,
-    /// Set if serde rejects unknown fields; for messages.
+    /// True if serde rejects unknown fields, for messages.
     #[serde(skip)]
     pub closed: Closed,
-    /// Set if serde fills in the field where it is absent, with a value that is not a default here; for messages.
+    /// True if serde fills in a value for the absent field that is not a default in the schema, for
+    /// messages.
     #[serde(skip)]
     pub lacks_default: LacksDefault,
-    /// Set on the bare `metadata` of an object inside another if a marker says that the API server may drop its content;
-    /// for messages.
+    /// True on the bare `metadata` of an embedded object if a marker allows the API server to drop
+    /// its content, for messages.
     #[serde(skip)]
     pub drops_object_meta: DropsObjectMeta,
-    /// Set if the rules that it breaks have been reported where it is written out, so that whoever uses it need not report
-    /// them again.
+    /// True if its errors have been reported at its definition, so that they are not reported for
+    /// every use.
     #[serde(skip)]
     pub is_reported: IsReported,
-    /// `#[csv(…)]` of the field, for the ClusterServiceVersion.
+    /// `#[csv(…)]` on the field, for the ClusterServiceVersion.
     #[serde(skip)]
     pub descriptor: DescriptorSlot,
-    /// The weight of the schema, once it is known.
+    /// The cached weight of the schema.
     #[serde(skip)]
     pub weight: WeightSlot,
 }
 
 impl Schema {
-    /// Returns the noun for a value in messages, "this value is …".
+    /// Returns the noun for a value, as in "this value is …".
     pub(crate) fn noun(&self) -> &'static str {
         match self.schema_type {
             Some(schema_type) => schema_type.noun(),
@@ -209,7 +213,7 @@ impl Schema {
     }
 }
 
-/// The descriptor of a field. It is not part of the schema, so that two schemas are the same whatever it is.
+/// The descriptor of a field. It is not part of the manifest, so comparisons ignore it.
 #[derive(Clone, Debug, Default)]
 pub struct DescriptorSlot(pub Option<Arc<Descriptor>>);
 
@@ -219,8 +223,8 @@ impl PartialEq for DescriptorSlot {
     }
 }
 
-/// The form in which the program reads the keys of a map; nothing where it takes any text. The schema language has no word
-/// for it, so that two schemas are the same whatever it is.
+/// The form in which the program parses the keys of a map. `None` if it accepts any string. A
+/// manifest cannot express it, so comparisons ignore it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct KeyForm(pub Option<&'static str>);
 
@@ -230,8 +234,8 @@ impl PartialEq for KeyForm {
     }
 }
 
-/// Set if the program rejects fields that the schema does not name. The API server drops them instead, so that two schemas are
-/// the same whatever it is.
+/// Whether the program rejects fields that the schema does not define. The API server prunes them
+/// either way, so comparisons ignore it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Closed(pub bool);
 
@@ -241,8 +245,8 @@ impl PartialEq for Closed {
     }
 }
 
-/// Set if serde gives an absent field a value that the API server does not. The schema language has no word for it, so
-/// that two schemas are the same whatever it is.
+/// Whether serde fills in a value for an absent field that the API server does not. A manifest
+/// cannot express it, so comparisons ignore it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LacksDefault(pub bool);
 
@@ -252,8 +256,8 @@ impl PartialEq for LacksDefault {
     }
 }
 
-/// Set if a marker says that metadata is dropped, which is otherwise a warning. The schema language has no word for it, so
-/// that two schemas are the same whatever it is.
+/// Whether a marker allows metadata to be dropped, which is a warning otherwise. A manifest cannot
+/// express it, so comparisons ignore it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DropsObjectMeta(pub bool);
 
@@ -263,8 +267,8 @@ impl PartialEq for DropsObjectMeta {
     }
 }
 
-/// Set on a schema whose mistakes have been reported. Nothing of it is in a manifest, so that two schemas are the same
-/// whatever it is.
+/// Whether the errors in a schema have been reported. It is not part of the manifest, so
+/// comparisons ignore it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct IsReported(pub bool);
 

@@ -1,4 +1,4 @@
-//! The API server's rules for structural schemas and list topology, asked before the API server is.
+//! The API server's rules for structural schemas and list topology, checked ahead of it.
 
 use rbuilder_diagnostic::Diagnostic;
 use rbuilder_diagnostic::suggest::describe_candidates;
@@ -8,16 +8,16 @@ use crate::root::check_stanza;
 use crate::rules::{REPEATED_RULE_HELP, describe_repeated_rule, find_repeated_rule};
 use crate::{ListType, Schema, SchemaType};
 
-/// Returns an error for each rule that a schema breaks, in the order of its fields. The place is the path of the value,
-/// as `.spec.items[].name`; empty for the schema itself. The parts whose mistakes [have been
-/// reported](Schema::is_reported) are passed over.
+/// Returns an error for each rule that is violated, in the order of the fields. The place is the
+/// path of the value, such as `.spec.items[].name`, and is empty for the schema itself. Skips parts
+/// whose errors [have been reported](Schema::is_reported).
 pub fn check_structural(schema: &Schema) -> Vec<Diagnostic<String>> {
     let mut diagnostics = Vec::new();
     visit(schema, &mut String::new(), &mut diagnostics);
     diagnostics
 }
 
-/// `path` is as it was when this returns.
+/// Restores `path` before it returns.
 fn visit(schema: &Schema, path: &mut String, diagnostics: &mut Vec<Diagnostic<String>>) {
     if schema.is_reported.0 {
         return;
@@ -91,14 +91,14 @@ fn visit(schema: &Schema, path: &mut String, diagnostics: &mut Vec<Diagnostic<St
     }
 }
 
-/// Checks the alternatives of one schema; places are paths inside it.
+/// Checks the alternatives of one schema. Places are paths inside it.
 pub(crate) fn check_alternatives(schema: &Schema) -> Vec<Diagnostic<String>> {
     let mut diagnostics = Vec::new();
     check_parts(schema, schema, &mut String::new(), &mut diagnostics);
     diagnostics
 }
 
-/// Checks the alternatives in `holder`, which are about values that `schema` describes.
+/// Checks the alternatives in `holder`, which constrain values that `schema` describes.
 fn check_parts(
     holder: &Schema,
     schema: &Schema,
@@ -117,7 +117,7 @@ fn check_parts(
     ];
     let length = path.len();
     for (key, parts) in lists {
-        // The one place where an alternative has a type: what is an integer or a string.
+        // An integer-or-string is the only schema whose alternatives may have types.
         if key == "anyOf" && **parts == either {
             continue;
         }
@@ -134,10 +134,10 @@ fn check_parts(
     }
 }
 
-/// An alternative constrains values and describes none: it says nothing that only the schema around it may say, and
-/// names only fields that are there.
+/// Checks one alternative. It must only constrain values, so it may neither contain keys that
+/// describe them nor mention fields that `schema` does not define.
 fn check_part(part: &Schema, schema: &Schema, path: &mut String, diagnostics: &mut Vec<Diagnostic<String>>) {
-    let said = [
+    let keys = [
         ("type", part.schema_type.is_some()),
         ("default", part.default.is_some()),
         ("title", part.title.is_some()),
@@ -158,7 +158,7 @@ fn check_part(part: &Schema, schema: &Schema, path: &mut String, diagnostics: &m
     let mut error = |path: &str, message: String, help: &str| {
         diagnostics.push(Diagnostic::error(path.to_owned(), message).help(help));
     };
-    for (key, _) in said.into_iter().filter(|(_, is_said)| *is_said) {
+    for (key, _) in keys.into_iter().filter(|(_, is_set)| *is_set) {
         let help = "move it to the schema around the alternatives";
         error(path, format!("an alternative cannot have `{key}`"), help);
     }
@@ -201,7 +201,7 @@ fn check_part(part: &Schema, schema: &Schema, path: &mut String, diagnostics: &m
     }
 }
 
-/// Returns the mistakes in the merging of one list, each with the marker that it is about.
+/// Returns the errors in the topology of a list, each with its marker.
 pub(crate) fn check_list_map(list_type: ListType, schema: &Schema) -> Vec<Diagnostic<&'static str>> {
     let Some(items) = schema.items.as_deref() else {
         return Vec::new();
@@ -227,7 +227,7 @@ fn check_set(items: &Schema) -> Vec<Diagnostic<&'static str>> {
         Some(SchemaType::Array) => items
             .list_type
             .is_none_or(|list_type| list_type == ListType::Atomic),
-        // Content of any type: each value must then be a single one, which nothing says.
+        // The items may have any type, so nothing shows that they are not scalars.
         None => true,
         _ => is_scalar(items),
     };
@@ -281,7 +281,7 @@ mod tests {
         assert_eq!(texts, expected, "{schema}");
     }
 
-    /// A list of type `map` with the key `k`, whose items have this field `k`.
+    /// A list of type `map` with the key `k`. `key` is the schema of that field.
     fn keyed(key: Value, required: bool) -> Value {
         let required = if required { json!(["k"]) } else { json!([]) };
         let items = json!({"type": "object", "properties": {"k": key}, "required": required});
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn types_are_everywhere() {
+    fn every_value_needs_a_type() {
         check(json!({}), &[": the value has no type"]);
         check(
             json!({"type": "object", "properties": {"a": {"type": "array", "items": {}}}}),
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_can_be_merged() {
+    fn checks_list_topology() {
         check(keyed(json!({"type": "string"}), true), &[]);
         check(keyed(json!({"type": "string", "default": "x"}), false), &[]);
         check(

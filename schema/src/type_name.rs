@@ -1,4 +1,5 @@
-//! Leaf types found by the names that the compiler gives types: `schemars` says nothing but "text" of some of them.
+//! Finds leaf types by the compiler's type names, because `schemars` describes some of them only as
+//! a string.
 
 use std::sync::Arc;
 
@@ -6,8 +7,8 @@ use crate::Schema;
 use crate::known::known;
 use crate::leaves::leaf_of;
 
-/// Puts what is known of the leaf types in a type in the place of what `schemars` says about them. A name that cannot be read
-/// leaves the schema as it is.
+/// Replaces the schemas that `schemars` wrote for leaf types by our own. Does not change the schema
+/// if the name cannot be parsed.
 pub(crate) fn refine_by_type_name(schema: &mut Schema, name: &str) {
     let name = name.trim_start_matches('&');
     if let Some(inner) = name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
@@ -55,7 +56,7 @@ fn refine_part(part: &mut Option<Arc<Schema>>, name: &str) {
     }
 }
 
-/// The arguments between angle brackets.
+/// Splits the arguments between angle brackets.
 fn arguments(text: &str) -> Vec<&str> {
     let (mut depth, mut start) = (0_usize, 0);
     let mut found = Vec::new();
@@ -90,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn leaves_are_found_in_what_holds_them() {
+    fn finds_leaf_types_in_containers() {
         let text = || json!({"type": "string"});
         let list = |items| json!({"type": "array", "items": items});
         let map = |values| json!({"type": "object", "additionalProperties": values});

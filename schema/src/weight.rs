@@ -1,7 +1,8 @@
-//! An estimate of the bytes that a schema takes in a manifest, where every type is written out wherever it is used.
+//! Estimates the size of a schema in a manifest, where the schema of a type is repeated for each
+//! use.
 //!
-//! A schema shares its parts, so a few types can describe more than any memory holds. The weight of a part is computed
-//! once and kept in it, so that the weight of the whole costs one visit of each part that is new.
+//! Schemas share their parts, so a few types may expand to a manifest that exceeds the memory. Each
+//! part caches its weight, so that computing the total visits each part only once.
 
 use std::ops::Add;
 use std::sync::Arc;
@@ -14,14 +15,14 @@ use crate::{Cel, Schema};
 /// An estimate of the size of a schema as JSON, in bytes. Sums saturate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Weight {
-    /// All keys but descriptions.
+    /// Everything except descriptions.
     pub structure: u32,
-    /// The descriptions, which options can shorten.
+    /// Descriptions, which options can shorten.
     pub descriptions: u32,
 }
 
 impl Weight {
-    /// The bytes of both.
+    /// Returns the sum of both.
     pub fn total(self) -> usize {
         self.structure as usize + self.descriptions as usize
     }
@@ -38,8 +39,8 @@ impl Add for Weight {
     }
 }
 
-/// The weight of a schema once it is known. A clone forgets it: schemas are cloned to be changed. Nothing of it is in a
-/// manifest, so that two schemas are the same whatever it is.
+/// The cached weight of a schema. A clone has an empty cache, because schemas are cloned to be
+/// changed. Comparisons ignore it.
 #[derive(Debug, Default)]
 pub struct WeightSlot(AtomicU64);
 
@@ -56,7 +57,7 @@ impl PartialEq for WeightSlot {
 }
 
 impl WeightSlot {
-    /// Returns the weight that is kept. No schema weighs nothing, so zero means that it is unknown.
+    /// Returns the cached weight. Every schema has some weight, so zero means "not computed".
     fn get(&self) -> Option<Weight> {
         let both = self.0.load(Ordering::Relaxed);
         (both != 0).then_some(Weight {
@@ -71,23 +72,25 @@ impl WeightSlot {
     }
 }
 
-/// `{"type":"string"},`, and the quotes and the colon of its name.
+/// `{"type":"string"},` plus the quotes and the colon of its name.
 const NODE: usize = 21;
 
-/// A member of `allOf` and the like. It takes fewer bytes in a manifest, but it is copied with the schema that it is in
-/// instead of shared, so that its cost is the memory.
+/// The weight of a member of `allOf` and similar lists. Members are copied with their schema
+/// instead of shared, so this counts memory rather than bytes in the manifest.
 const ALTERNATIVE: usize = 256;
 
 impl Schema {
-    /// Estimates the size of the schema with all its parts, as a manifest has it. The result is kept in the parts, which
-    /// must not be changed afterwards other than in a clone, as [`Arc::make_mut`] does with shared parts.
+    /// Estimates the size of the schema and its parts in a manifest. The parts cache the result, so
+    /// they must not be mutated afterwards, except in a clone, as [`Arc::make_mut`] does for shared
+    /// parts.
     pub fn weight(&self) -> Weight {
         let parts = [&self.additional_properties, &self.items, &self.not];
         let shared = parts.into_iter().flatten().chain(self.properties.values());
         shared.map(weight_of_part).fold(self.own_weight(), Add::add)
     }
 
-    /// Counts the members of `allOf`, `anyOf` and `oneOf` that a clone of the schema copies, at any depth.
+    /// Counts the members of `allOf`, `anyOf` and `oneOf` at any depth. A clone of the schema
+    /// copies them.
     pub fn alternatives(&self) -> usize {
         let members = self.all_of.iter().chain(&self.any_of).chain(&self.one_of);
         members.map(|member| 1 + member.alternatives()).sum()
@@ -154,7 +157,7 @@ mod tests {
     use super::*;
     use crate::{SchemaType, of_type};
 
-    /// An object with two fields of another schema.
+    /// An object with two fields that share a schema.
     fn twice(inner: &Arc<Schema>) -> Arc<Schema> {
         let mut schema = of_type(SchemaType::Object);
         for name in ["a", "b"] {
@@ -172,7 +175,7 @@ mod tests {
         let json = serde_json::to_string(&schema).unwrap().len();
         let weight = schema.weight().total();
         assert!((json / 2..=json).contains(&weight), "{weight} of {json}");
-        // Without the kept weights this would not end.
+        // Would not terminate without the cache.
         for _ in 0..60 {
             schema = twice(&schema);
         }

@@ -1,7 +1,8 @@
-//! Defaults: what kube-apiserver refuses is refused, and nothing else.
+//! Compares the checks of defaults with results recorded from kube-apiserver.
 //!
-//! Each line of defaults.jsonl is a schema, a default and when kube-apiserver refuses it: with the definition, or with
-//! every object that the default is put in. `runtime/tests/twin/server.rs` asks a real server for each.
+//! Each line of defaults.jsonl has a schema, a default, and when kube-apiserver rejects it: with
+//! the CRD, or with every object that receives the default. `runtime/tests/twin/server.rs` checks
+//! each line against a real server.
 
 use rbuilder_schema::{Schema, check_default};
 use serde::Deserialize;
@@ -15,7 +16,7 @@ struct Recorded {
 }
 
 #[test]
-fn defaults_are_refused_as_recorded() {
+fn rejects_defaults_as_recorded() {
     let mut wrong = Vec::new();
     let mut counts = [0; 2];
     for line in include_str!("defaults.jsonl").lines() {

@@ -1,4 +1,5 @@
-//! Formats: each recorded verdict of the API server's own code is the verdict here (`cargo xtask formats`).
+//! Compares the checks of formats with results recorded from the code of the API server
+//! (`cargo xtask formats`).
 
 use std::collections::BTreeMap;
 
@@ -19,11 +20,12 @@ fn recorded() -> Vec<Recorded> {
         .collect()
 }
 
-/// Undecided strings: about these versions of the API server differ, or they are rare beyond their code.
+/// Strings with an unknown result: versions of the API server differ, or the input is too rare to
+/// implement.
 const UNDECIDED: usize = 4;
 
 #[test]
-fn strings_are_accepted_as_recorded() {
+fn accepts_strings_as_recorded() {
     let mut wrong = Vec::new();
     let mut undecided = Vec::new();
     for Recorded {
@@ -43,7 +45,7 @@ fn strings_are_accepted_as_recorded() {
 }
 
 #[test]
-fn every_format_of_strings_is_recorded() {
+fn every_string_format_is_recorded() {
     let mut strings: BTreeMap<&str, [usize; 2]> = BTreeMap::new();
     let recorded = recorded();
     for each in &recorded {
@@ -53,7 +55,7 @@ fn every_format_of_strings_is_recorded() {
         let is_of_strings = format_type(format) == Some(rbuilder_schema::SchemaType::String);
         assert_eq!(strings.contains_key(format), is_of_strings, "{format}");
         let [refused, accepted] = strings.get(format).copied().unwrap_or_default();
-        // Any password will do, and `datetime` is another name of `date-time`.
+        // Any string is a password, and `datetime` is an alias of `date-time`.
         if is_of_strings && !["password", "datetime"].contains(format) {
             assert!(
                 refused + accepted >= 15 && refused > 0 && accepted > 0,

@@ -1,4 +1,4 @@
-//! The parser and the matcher against the verdicts of Go's `regexp`, which kube-apiserver runs.
+//! Compares the parser and the matcher with results of Go's `regexp`, which kube-apiserver uses.
 
 use rbuilder_schema::Pattern;
 use serde_json::Value;
@@ -15,7 +15,7 @@ fn recorded() -> impl Iterator<Item = (String, Value)> {
 }
 
 #[test]
-fn patterns_are_valid_as_in_go() {
+fn accepts_same_patterns_as_go() {
     let mut differences = Vec::new();
     let mut counts = [0; 2];
     for (pattern, row) in recorded() {
@@ -35,7 +35,7 @@ fn patterns_are_valid_as_in_go() {
 }
 
 #[test]
-fn texts_match_as_in_go() {
+fn matches_same_strings_as_go() {
     let mut differences = Vec::new();
     let mut decided = 0;
     let mut undecided = Vec::new();
@@ -54,12 +54,12 @@ fn texts_match_as_in_go() {
     }
     assert!(differences.is_empty(), "{}", differences.join("\n"));
     assert!(decided > 3000, "{decided}");
-    // Only what Unicode's tables decide.
+    // Only results that require the Unicode tables are unknown.
     assert!(undecided.len() < decided / 100, "{}", undecided.join("\n"));
 }
 
 #[test]
-fn reasons_say_what_to_write() {
+fn errors_suggest_a_fix() {
     for (pattern, reason) in [
         ("a**", "`*` cannot repeat `*`; write `(?:…*)*`"),
         (
@@ -107,9 +107,10 @@ fn reasons_say_what_to_write() {
     }
 }
 
-/// Bombs are answered at once, and deep nesting is not the program's own.
+/// Checks that expressions of excessive size are rejected quickly, and that deep nesting does not
+/// overflow the stack.
 #[test]
-fn sizes_of_patterns_are_no_danger() {
+fn oversized_patterns_fail_fast() {
     let deep = 200_000;
     for pattern in ["(", "(?:", "(a|", "(?:a|", "(?i:", "[", "a|", "a{1000}"] {
         let _ = Pattern::parse(&pattern.repeat(deep)).map(|parsed| parsed.is_match("a"));

@@ -1,4 +1,5 @@
-//! `validation(…)` onto a schema: of two constraints the tighter one, and none that contradicts another.
+//! Applies `validation(…)` to a schema: keeps the tighter of two constraints, and reports
+//! contradictions.
 
 use std::cmp::Ordering;
 
@@ -12,7 +13,8 @@ use crate::structural::check_alternatives;
 use crate::validate::{fits_constraints, is_in_format, validate};
 use crate::{Schema, SchemaType, Validation, compare_numbers, format_type};
 
-/// Bounds on a size, as bounds on what the schema turns out to be.
+/// Turns bounds on the size into bounds on the length, the items or the properties, depending on
+/// the type.
 fn sized(validation: &Validation, schema: &Schema) -> Validation {
     let mut sized = validation.clone();
     let (least, most) = match schema.schema_type {
@@ -128,7 +130,8 @@ pub(super) fn apply_constraints(
     drop_implied_bounds(schema);
 }
 
-/// Puts alternatives beside those that a schema has; it holds one list of each sort, so further ones go under `allOf`.
+/// Adds alternatives to a schema. A schema holds one list of each keyword, so a second list goes
+/// under `allOf`.
 fn join_alternatives(
     alternatives: &Schema,
     schema: &mut Schema,
@@ -153,8 +156,9 @@ fn join_alternatives(
     }
 }
 
-/// Returns whether the API server checks a format on this type; it warns about a format of another type on every apply.
-/// A format that it does not know at all is reported where it is written.
+/// Returns whether the API server checks a format on this type, and reports it if not: the server
+/// warns about such a format on every apply. An unknown format is reported elsewhere, when the
+/// marker is read.
 fn format_suits(format: &str, schema: &Schema, diagnostics: &mut Vec<Diagnostic<MarkerName>>) -> bool {
     let noun = match format_type(format) {
         Some(SchemaType::Integer) if schema.schema_type != Some(SchemaType::Integer) => "integers",
@@ -174,8 +178,8 @@ fn format_suits(format: &str, schema: &Schema, diagnostics: &mut Vec<Diagnostic<
     false
 }
 
-/// Takes out a bound that the format sets anyway. The API server cannot write `i64::MAX` as a bound and refuses every
-/// value where it is one.
+/// Removes a bound that the format already implies. The API server cannot represent `i64::MAX` as a
+/// bound, and rejects every value if the schema has it.
 pub(crate) fn drop_implied_bounds(schema: &mut Schema) {
     let is_implied = |bound: &Option<Number>, is_positive: bool| {
         bound.as_ref().is_some_and(|bound| {
@@ -206,7 +210,7 @@ enum Subject {
     Object,
 }
 
-/// Returns whether constraints of this sort apply to the schema, and reports each that does not.
+/// Returns whether these constraints apply to the schema, and reports each that does not.
 fn fits(
     names: impl Iterator<Item = &'static str>,
     subject: Subject,
@@ -253,7 +257,7 @@ fn check_whole<'a>(
     }
 }
 
-/// Takes the new bound when it is the tighter one; of two equal ones the exclusive.
+/// Replaces a bound if the new one is tighter. Of two equal bounds, the exclusive one is tighter.
 pub(super) fn tighten(
     bound: &mut Option<Number>,
     exclusive: &mut bool,
@@ -273,7 +277,8 @@ pub(super) fn tighten(
     }
 }
 
-/// Two factors have no tighter one in general, so both are kept.
+/// Adds a `multipleOf`. A second factor goes under `allOf`, because neither of two factors implies
+/// the other in general.
 fn multiple(factor: &mut Option<Number>, new: Option<&Number>, all_of: &mut Vec<Schema>) {
     let Some(new) = new else { return };
     match factor {
@@ -297,7 +302,7 @@ pub(super) fn lower(most: &mut Option<u64>, new: Option<u64>) {
     };
 }
 
-/// A value that two patterns must match has both; there is no one pattern that says so.
+/// Adds a pattern. A second one goes under `allOf`: no single pattern in RE2 means "matches both".
 fn match_pattern(pattern: Option<&str>, schema: &mut Schema) {
     match (schema.pattern.as_deref(), pattern) {
         (_, None) => {}
@@ -353,7 +358,8 @@ fn restrict(allowed: &[Value], schema: &mut Schema, diagnostics: &mut Vec<Diagno
     schema.enumeration = both;
 }
 
-/// Constraints of the type and of the marker can contradict each other even where each alone does not.
+/// Checks the constraints of the type and of the marker together: they may contradict each other
+/// even if each is valid alone.
 pub(super) fn check_constraints(
     validation: &Validation,
     schema: &Schema,

@@ -1,4 +1,4 @@
-//! Markers onto a schema: what each marker means.
+//! Applies markers to a schema. This module defines what each marker means.
 
 mod constrain;
 mod parts;
@@ -19,23 +19,24 @@ pub(crate) use constrain::drop_implied_bounds;
 use constrain::{apply_constraints, check_constraints};
 pub use parts::with_bounds_of_parts;
 
-/// Checks markers on a value of a known type, before the rest of its schema is: what is wrong here is wrong wherever the
-/// value stands.
+/// Checks markers on a value of a known type before the rest of its schema is known. What it
+/// reports is an error wherever the value is used.
 pub fn check_markers(markers: &Markers, mut schema: Schema) -> Vec<Diagnostic<MarkerName>> {
     let mut diagnostics = Vec::new();
     apply_markers(markers, &mut schema, &mut diagnostics);
     diagnostics
 }
 
-/// Puts markers onto the schema of the value they are about. Where both constrain the same thing the tighter
-/// one holds, whichever side it comes from.
+/// Applies markers to the schema of a value. If the type and the marker constrain the same thing,
+/// the tighter constraint wins.
 pub(crate) fn apply_markers(
     markers: &Markers,
     schema: &mut Schema,
     diagnostics: &mut Vec<Diagnostic<MarkerName>>,
 ) {
-    // Destructured, so that a new marker cannot be forgotten here. What is about a field in its parent
-    // (`immutable`, `optional`) and about several fields (`one_of`) is for the assembly of the parent.
+    // Destructured so that the compiler reports a new marker that is not handled here. The parent
+    // object handles the markers about a field (`immutable`, `optional`) and about several fields
+    // (`one_of`).
     let Markers {
         validation,
         items,
@@ -92,7 +93,7 @@ pub(crate) fn apply_markers(
     if let Some(keys) = keys {
         schema.validations.splice(0..0, key_rules(keys, diagnostics));
     }
-    // As controller-gen merges: the rules of a field come before those of its type.
+    // Like controller-gen, put the rules of a field before the rules of its type.
     schema.validations.splice(0..0, cel.iter().cloned());
     unite_rules(&mut schema.validations);
     if !cel.is_empty() {
@@ -130,14 +131,14 @@ pub(crate) fn apply_markers(
     if schema.default == Some(Value::Null) {
         schema.default = None;
     }
-    // A schema that is written out is kept as it is.
+    // Do not change a schema that the user wrote out.
     if schema.nullable && !schema.enumeration.is_empty() && literal.is_none() {
         allow_null(schema);
     }
 }
 
-/// Values that are written out must be values of the schema. A default of the type is asked again where the field
-/// asks for more than the type does.
+/// Checks that `default` and `example` are valid for the schema. If the field constrains the value
+/// further, its type's default is checked again.
 fn check_values(markers: &Markers, schema: &Schema, diagnostics: &mut Vec<Diagnostic<MarkerName>>) {
     if let Some(default) = &markers.default {
         if let Err(reason) = check_default(default, schema) {
@@ -166,7 +167,7 @@ fn check_values(markers: &Markers, schema: &Schema, diagnostics: &mut Vec<Diagno
     }
 }
 
-/// Returns whether markers constrain the value further than its type does.
+/// Returns whether markers constrain a value further than its type does.
 fn narrows(markers: &Markers) -> bool {
     let none = Markers::none();
     markers.validation != none.validation
@@ -177,7 +178,8 @@ fn narrows(markers: &Markers) -> bool {
         || markers.embedded_resource
 }
 
-/// The value may be the metadata, or hold objects that have some.
+/// Keeps the metadata of embedded objects. The value may be the metadata itself, or contain objects
+/// that have metadata.
 fn keep_object_meta_of(schema: &mut Schema) -> bool {
     if !is_bare(schema) {
         return keep_object_meta(schema);
@@ -201,8 +203,8 @@ fn override_text(text: &mut Option<Arc<str>>, written: Option<&str>) {
     }
 }
 
-/// `type = "…"` and `int_or_string` put another type in the place of the Rust type's; what was said about the
-/// old one has no meaning for the new one.
+/// Replaces the type, for `type = "…"` and `int_or_string`. Drops the constraints of the old type,
+/// because they do not apply to the new one.
 fn retype(schema_type: Option<SchemaType>, is_int_or_string: bool, schema: &mut Schema) {
     if is_int_or_string && !schema.int_or_string {
         *schema = Schema {
@@ -257,7 +259,8 @@ fn apply_inner(
     }
 }
 
-/// Collects the diagnostics about what stands within a marker, whose place is that of the marker.
+/// Runs `check` and reports what it finds at the marker `name`, because the parts of a marker have
+/// no place of their own.
 pub(crate) fn in_marker(
     name: &'static str,
     diagnostics: &mut Vec<Diagnostic<MarkerName>>,
@@ -268,7 +271,7 @@ pub(crate) fn in_marker(
     diagnostics.extend(found.into_iter().map(|diagnostic| diagnostic.at(Some(name))));
 }
 
-/// The constraints on keys as CEL rules: OpenAPI has no word for them that a CRD may use.
+/// Converts constraints on keys to CEL rules: structural schemas do not support `propertyNames`.
 fn key_rules(keys: &Markers, diagnostics: &mut Vec<Diagnostic<MarkerName>>) -> Vec<Cel> {
     let Validation {
         min_length,
@@ -313,7 +316,7 @@ fn key_rules(keys: &Markers, diagnostics: &mut Vec<Diagnostic<MarkerName>>) -> V
             format!("keys must be one of {}", one_line(&names.join(", "))),
         );
     }
-    let said = Markers {
+    let supported = Markers {
         validation: Validation {
             min_length: *min_length,
             max_length: *max_length,
@@ -324,7 +327,7 @@ fn key_rules(keys: &Markers, diagnostics: &mut Vec<Diagnostic<MarkerName>>) -> V
         cel: keys.cel.clone(),
         ..Markers::default()
     };
-    if *keys != said {
+    if *keys != supported {
         let diagnostic = Diagnostic::error(
             Some("keys"),
             "`keys(…)` supports only `min_length`, `max_length`, `pattern`, `enum` and `cel`",
@@ -339,7 +342,7 @@ fn key_rules(keys: &Markers, diagnostics: &mut Vec<Diagnostic<MarkerName>>) -> V
                     .help("use `message` instead of `message_expression`, and remove `optional_old_self`"),
             );
         }
-        // `self` in the rule is the key.
+        // Bind `self` to the key for the user's rule.
         rules.push(Cel {
             rule: format!("self.all(key, [key].all(self, {}))", cel.rule),
             ..cel.clone()
@@ -352,7 +355,7 @@ fn one_line(text: &str) -> String {
     text.replace(['\n', '\r'], " ")
 }
 
-/// A text as a CEL literal.
+/// Quotes a string as a CEL literal.
 pub(crate) fn cel_text(text: &str) -> String {
     let escaped = text
         .replace('\\', "\\\\")

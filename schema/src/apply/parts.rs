@@ -1,5 +1,5 @@
-//! The bounds of a schema together with those of its `allOf`, which is where controller-gen puts the markers of a field
-//! whose type has markers of the same names.
+//! The bounds of a schema combined with the bounds in its `allOf`. If a field and its type have the
+//! same markers, controller-gen writes the field's under `allOf`.
 
 use std::cmp::Ordering;
 
@@ -8,7 +8,8 @@ use serde_json::Number;
 use super::constrain::{lower, raise, tighten};
 use crate::Schema;
 
-/// Returns the schema with the bounds that every value must keep to in place of its own. The parts of `allOf` stay.
+/// Returns a copy of the schema with the bounds of its `allOf` merged into its own. `allOf` itself
+/// is unchanged.
 pub fn with_bounds_of_parts(schema: &Schema) -> Schema {
     let mut whole = schema.clone();
     for part in &schema.all_of {
@@ -47,7 +48,8 @@ fn add_bounds(part: &Schema, to: &mut Schema) {
     }
 }
 
-/// Returns the step of numbers that are multiples of both, as far as whole numbers tell it; the first otherwise.
+/// Returns the least common multiple of two factors if both are positive integers, and the first
+/// factor otherwise.
 fn common_multiple(left: Option<Number>, right: Option<Number>) -> Option<Number> {
     let (Some(left), Some(right)) = (&left, &right) else {
         return left.or(right);

@@ -30,13 +30,13 @@ fn refused(markers: Value, schema: Value, message: &str) {
     );
 }
 
-/// Constraints of a marker on a value whose type has constraints too.
+/// Checks constraints of a marker on a value whose type has constraints too.
 fn both(constraints: Value, of_type: Value, expected: Value) {
     check(json!({"validation": constraints}), of_type, expected);
 }
 
 #[test]
-fn the_tighter_bound_holds() {
+fn tighter_bound_wins() {
     let number = |rest: Value| {
         let mut schema = json!({"type": "number"});
         schema
@@ -85,7 +85,7 @@ fn the_tighter_bound_holds() {
 }
 
 #[test]
-fn what_has_no_tighter_form_is_kept_twice() {
+fn incomparable_constraints_are_both_kept() {
     both(
         json!({"pattern": "b"}),
         json!({"type": "string", "pattern": "a"}),
@@ -104,7 +104,7 @@ fn what_has_no_tighter_form_is_kept_twice() {
 }
 
 #[test]
-fn the_field_has_the_last_word() {
+fn field_overrides_type() {
     let of_type = json!({"type": "string", "default": "a", "title": "A", "format": "uri", "x-kubernetes-validations": [{"rule": "2"}]});
     check(
         json!({"default": "b@c", "title": "B", "validation": {"format": "email"}, "cel": [{"rule": "1"}]}),
@@ -119,7 +119,7 @@ fn the_field_has_the_last_word() {
 }
 
 #[test]
-fn keys_of_maps_are_held_by_rules() {
+fn map_keys_become_rules() {
     let map = json!({"type": "object", "additionalProperties": {"type": "string"}});
     let (schema, diagnostics) = applied(
         json!({"keys": {"validation": {"min_length": 1, "max_length": 9, "enumeration": ["a", "b'"]}}}),
@@ -148,7 +148,7 @@ fn keys_of_maps_are_held_by_rules() {
 }
 
 #[test]
-fn contradictions_are_refused() {
+fn rejects_contradictions() {
     let text = || json!({"type": "string", "maxLength": 3});
     refused(
         json!({"validation": {"min_length": 4}}),
@@ -203,7 +203,7 @@ fn contradictions_are_refused() {
 }
 
 #[test]
-fn constraints_that_nothing_meets_are_refused() {
+fn rejects_unsatisfiable_constraints() {
     let number = || json!({"type": "integer", "format": "int32", "minimum": 0, "maximum": 255});
     for (validation, schema, diagnostic) in [
         (
@@ -315,7 +315,7 @@ fn constraints_that_nothing_meets_are_refused() {
 }
 
 #[test]
-fn constraints_that_something_meets_are_kept() {
+fn keeps_satisfiable_constraints() {
     let kept = |validation: Value, schema: Value, expected: Value| {
         check(json!({ "validation": validation }), schema, expected);
     };
@@ -329,7 +329,7 @@ fn constraints_that_something_meets_are_kept() {
         json!({"type": "array", "items": {"type": "boolean"}}),
         json!({"type": "array", "items": {"type": "boolean"}, "minItems": 2}),
     );
-    // A bound that the format sets anyway cannot be written.
+    // The API server cannot represent these bounds, and the format implies them.
     kept(
         json!({"minimum": i64::MIN, "maximum": i64::MAX}),
         json!({"type": "integer", "format": "int64"}),
@@ -355,9 +355,10 @@ fn constraints_that_something_meets_are_kept() {
     );
 }
 
-/// The API server finds `null` in no `enum`, so the `enum` of a nullable value stands where it is not asked of `null`.
+/// The API server never matches `null` against an `enum`, so the `enum` of a nullable value goes
+/// under `allOf`, where `null` is not checked.
 #[test]
-fn null_is_accepted_where_it_is_allowed() {
+fn nullable_enum_accepts_null() {
     let nullable = json!({"type": "string", "nullable": true, "allOf": [{"enum": ["A", "B"]}]});
     check(
         json!({"nullable": true}),

@@ -1,4 +1,4 @@
-//! `"A"` or `{"B": …}`: the variant's name is the text, or the only key.
+//! `"A"` or `{"B": …}`: the name of the variant is the string, or the only key.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use super::{Carried, Case, name, only_of, refuse_rules, requires};
 use crate::build::{any, of_type};
 use crate::{Part, Schema, SchemaType};
 
-/// Variants told apart by their key, of which at least one carries something.
+/// Builds the schema of an externally tagged enum in which at least one variant has content.
 pub(super) fn external_enum(cases: Vec<Case<'_>>, diagnostics: &mut Vec<Diagnostic<Part>>) -> Schema {
     if cases.iter().any(|case| case.carried.is_none()) {
         return mixed(&cases, diagnostics);
@@ -20,7 +20,7 @@ pub(super) fn external_enum(cases: Vec<Case<'_>>, diagnostics: &mut Vec<Diagnost
             .as_ref()
             .map(|carried| carried.schema.clone())
             .unwrap_or_default();
-        // The key is what tells the variant, so the `null` behind it must not be dropped.
+        // The key identifies the variant, so the API server must not drop a `null` value.
         content.nullable |= case.carried.as_ref().is_some_and(|carried| carried.optional);
         schema.properties.insert(key(case), content.into());
     }
@@ -31,7 +31,8 @@ pub(super) fn external_enum(cases: Vec<Case<'_>>, diagnostics: &mut Vec<Diagnost
     schema
 }
 
-/// A text or an object: no type says that, so the content is open and only the names are checked.
+/// Builds the schema of "a string or an object". No structural type expresses that, so any content
+/// is accepted and only the names are checked.
 fn mixed(cases: &[Case<'_>], diagnostics: &mut Vec<Diagnostic<Part>>) -> Schema {
     let contents = cases.iter().filter_map(|case| {
         let Carried { schema, .. } = case.carried.as_ref()?;

@@ -1,8 +1,9 @@
-//! Enums: serde's four representations as structural schemas.
+//! Serde's four enum representations as structural schemas.
 //!
-//! A structural schema names every field once, outside of `oneOf` and `anyOf`; the alternatives only say which
-//! fields go together. So the fields of all variants are hoisted into one object. How a variant is told apart
-//! is a file each: by its key (`external`), by a tag (`tagged`), by trying (`untagged`).
+//! A structural schema defines every field once, outside of `oneOf` and `anyOf`; the alternatives
+//! only constrain which fields go together. So the fields of all variants are hoisted into one
+//! object. Each file handles one way to identify the variant: by key (`external`), by tag
+//! (`tagged`), or by trying (`untagged`).
 
 mod external;
 mod tagged;
@@ -22,20 +23,21 @@ use crate::build::of_type;
 use crate::object::object_schema;
 use crate::{Content, Field, Markers, Part, Schema, SchemaType, Site, Slot, Tagging, Variant};
 
-/// One variant, and what it carries.
+/// One variant and its content.
 struct Case<'a> {
     position: usize,
     variant: &'a Variant,
-    /// Nothing for a unit variant.
+    /// `None` for a unit variant.
     carried: Option<Carried>,
-    /// Set if serde rejects fields that the variant does not have: those of other variants, too.
+    /// True if serde rejects fields that the variant does not have, including those of other
+    /// variants.
     is_closed: bool,
 }
 
 /// The schema of a variant's content.
 struct Carried {
     schema: Schema,
-    /// True where the type is an `Option`: serde then writes `null` in its place.
+    /// True if the type is an `Option`, which serde writes as `null` if it is `None`.
     optional: bool,
 }
 
@@ -45,7 +47,8 @@ impl Case<'_> {
     }
 }
 
-/// Builds the schema of an enum from its variants, and whether it has `deny_unknown_fields`.
+/// Builds the schema of an enum from its variants. `denies_unknown` is
+/// `#[serde(deny_unknown_fields)]`.
 pub(crate) fn enum_schema(
     tagging: &Tagging,
     (variants, denies_unknown): (&[Variant], bool),
@@ -58,7 +61,8 @@ pub(crate) fn enum_schema(
     }
     let mut none = AbsentValues::default();
     let cases = variants.iter().enumerate().map(|(position, variant)| {
-        // Where the fields of all variants stand in one object, a default would be put into those of other variants.
+        // If all variants share one object, the API server would add a default to objects of other
+        // variants too.
         let is_apart = variants.len() == 1 || *tagging == Tagging::External && !variant.untagged;
         let absent = if is_apart { &mut *absent } else { &mut none };
         let mut carried = carried(position, variant, slots, absent, diagnostics);
@@ -78,12 +82,13 @@ pub(crate) fn enum_schema(
     if untagged.is_empty() {
         return by_tag(tagging, tagged, diagnostics);
     }
-    // serde tries the tagged variants first, all together.
+    // serde tries the tagged variants first.
     let tagged = (!tagged.is_empty()).then(|| by_tag(tagging, tagged, diagnostics));
     untagged::any_of_these(tagged, untagged, diagnostics)
 }
 
-/// The schema that no value satisfies. An empty `enum` would not do: the API server drops it, and accepts every string.
+/// The schema that rejects every value. The API server drops an empty `enum` and would then accept
+/// every string.
 fn no_value() -> Schema {
     Schema {
         not: Some(Arc::default()),
@@ -91,7 +96,7 @@ fn no_value() -> Schema {
     }
 }
 
-/// Of two variants with one name, serde only ever reads the first.
+/// Reports duplicate names: serde only ever reads the first variant of a name.
 fn check_names(cases: &[Case<'_>], diagnostics: &mut Vec<Diagnostic<Part>>) {
     let mut names = BTreeSet::new();
     for case in cases {
@@ -103,7 +108,7 @@ fn check_names(cases: &[Case<'_>], diagnostics: &mut Vec<Diagnostic<Part>>) {
     }
 }
 
-/// The schema of variants that are told apart by key or tag.
+/// Builds the schema of variants that a key or a tag identifies.
 fn by_tag(tagging: &Tagging, cases: Vec<Case<'_>>, diagnostics: &mut Vec<Diagnostic<Part>>) -> Schema {
     let carries = cases.iter().any(|case| case.carried.is_some());
     match tagging {
@@ -115,7 +120,7 @@ fn by_tag(tagging: &Tagging, cases: Vec<Case<'_>>, diagnostics: &mut Vec<Diagnos
     }
 }
 
-/// Returns the content of one variant; `None` for a unit variant.
+/// Returns the content of one variant, or `None` for a unit variant.
 fn carried(
     position: usize,
     variant: &Variant,
@@ -162,7 +167,7 @@ fn carried(
     Some(Carried { schema, optional })
 }
 
-/// Takes the defaults off the fields of a variant, except for those that markers on the fields give.
+/// Removes the defaults of a variant's fields, except those that markers set.
 fn drop_defaults(content: &Content, schema: &mut Schema) {
     let fields = match content {
         Content::Object(fields) => fields.as_slice(),
@@ -180,7 +185,7 @@ fn name(case: &Case<'_>) -> Value {
     Value::String(case.variant.name.clone())
 }
 
-/// The names of the variants as a text; any text where one variant stands for all other names.
+/// A string with the name of a variant, or any string if a variant is `#[serde(other)]`.
 fn name_schema(cases: &[Case<'_>]) -> Schema {
     let is_open = cases.iter().any(|case| case.variant.other);
     Schema {
@@ -193,8 +198,8 @@ fn name_schema(cases: &[Case<'_>]) -> Schema {
     }
 }
 
-/// Returns the text that the doc comments of unit variants add to the description of the enum, one line for each:
-/// values of an `enum` have no descriptions of their own.
+/// Returns the doc comments of unit variants, one line each, to be appended to the description of
+/// the enum: values of an `enum` have no descriptions of their own.
 pub(crate) fn variant_docs(variants: &[Variant]) -> Option<String> {
     if !variants.iter().all(|variant| variant.content == Content::Unit) {
         return None;
@@ -215,8 +220,8 @@ fn requires(names: impl IntoIterator<Item = Arc<str>>) -> Schema {
     }
 }
 
-/// Makes a value validation hold of one type only. It may not say `type`; bounds that cross rule the other
-/// types out, for each of them is asked of its own type only.
+/// Restricts a value validation to one type. A value validation must not contain `type`, so this
+/// adds contradicting bounds for every other type: a bound only applies to values of its own type.
 fn only_of(kept: SchemaType, alternative: Schema) -> Schema {
     let mut alternative = alternative;
     if kept != SchemaType::String {
@@ -245,7 +250,7 @@ fn only_of(kept: SchemaType, alternative: Schema) -> Schema {
     }
 }
 
-/// Returns the schema without its type and descriptions, as a value validation must be.
+/// Returns the schema without its type and descriptions, which a value validation must not contain.
 fn value_only(schema: &Schema) -> Schema {
     Schema {
         schema_type: None,
@@ -260,7 +265,7 @@ fn value_only(schema: &Schema) -> Schema {
     }
 }
 
-/// Which fields of an object must be there together, as a value validation.
+/// Returns the value validation for the fields that must be present together.
 fn presence_of(content: &Schema) -> Schema {
     Schema {
         required: content.required.clone(),
@@ -271,7 +276,8 @@ fn presence_of(content: &Schema) -> Schema {
     }
 }
 
-/// Returns the validation that none of the fields is there that other variants have; nothing if there are none.
+/// Returns a validation that matches if a field of another variant is present. `None` if the other
+/// variants have no further fields.
 fn without_others(own: &Schema, all: &Schema, tag: Option<&str>) -> Option<Arc<Schema>> {
     let is_other = |name: &&Arc<str>| !own.properties.contains_key(*name) && tag != Some(&***name);
     let mut others = all
@@ -291,8 +297,8 @@ fn without_others(own: &Schema, all: &Schema, tag: Option<&str>) -> Option<Arc<S
     }))
 }
 
-/// Reports the first field of another variant that has a default: the API server adds it to objects of this one, which rejects
-/// it.
+/// Reports the first field of another variant that has a default. The API server adds the default
+/// to objects of this variant, and serde then rejects them.
 fn check_defaults_of_others(own: &Schema, all: &Schema) -> Result<(), Diagnostic<()>> {
     let is_other = |(name, property): &(&Arc<str>, &Arc<Schema>)| {
         !own.properties.contains_key(*name) && property.default.is_some()
@@ -306,7 +312,8 @@ fn check_defaults_of_others(own: &Schema, all: &Schema) -> Result<(), Diagnostic
     Err(Diagnostic::error((), message).help("remove `deny_unknown_fields`, or the default"))
 }
 
-/// Puts the fields of a variant among those of the enum. A field that two variants have must be the same.
+/// Merges the fields of a variant into those of the enum. Variants that share a field must agree on
+/// its schema.
 fn hoist_variant(content: &Schema, schema: &mut Schema) -> Result<(), Diagnostic<()>> {
     if content.preserve_unknown_fields && content.properties.is_empty() {
         schema.preserve_unknown_fields = true;
@@ -348,7 +355,8 @@ fn hoist_variant(content: &Schema, schema: &mut Schema) -> Result<(), Diagnostic
     Ok(())
 }
 
-/// Rules have no place where nothing of the value's form is known, or nothing tells which variant it is.
+/// Reports rules on contents that cannot have any: the type of the value is unknown, or nothing
+/// identifies the variant.
 fn refuse_rules<'a>(
     contents: impl IntoIterator<Item = (Site, &'a Schema)>,
     reason: &str,
@@ -363,7 +371,7 @@ fn refuse_rules<'a>(
     }
 }
 
-/// Returns whether two schemas accept the same values; descriptions may differ.
+/// Returns whether two schemas are equal except for their descriptions.
 fn same(left: &Schema, right: &Schema) -> bool {
     let plain = |schema: &Schema| Schema {
         description: None,

@@ -11,7 +11,7 @@ use crate::apply::cel_text;
 use crate::build::{any, of_type};
 use crate::{Cel, Part, Schema, SchemaType, cel_name};
 
-/// An object with the tag alone.
+/// An object whose only field is the tag.
 pub(super) fn tag_object(tag: &str, cases: &[Case<'_>]) -> Schema {
     let mut schema = of_type(SchemaType::Object);
     schema.properties.insert(tag.into(), name_schema(cases).into());
@@ -19,7 +19,8 @@ pub(super) fn tag_object(tag: &str, cases: &[Case<'_>]) -> Schema {
     schema
 }
 
-/// The tag has the variant's name; for the variant that stands for all other names, none of theirs.
+/// Returns the validation of the tag: the name of the variant. For `#[serde(other)]`, it rejects
+/// the names of all other variants.
 fn tag_of(case: &Case<'_>, cases: &[Case<'_>]) -> Schema {
     let names = |kept: &dyn Fn(&&Case<'_>) -> bool| Schema {
         enumeration: cases.iter().filter(kept).map(name).collect::<Vec<Value>>(),
@@ -75,15 +76,16 @@ pub(super) fn internal_enum(
         .into_iter()
         .map(|(case, alternative)| close(case, alternative, Some(tag), &schema, diagnostics))
         .collect();
-    let says_more =
+    let is_constrained =
         |alternative: &Schema| presence_of(alternative) != Schema::default() || alternative.not.is_some();
-    if one_of.iter().any(says_more) {
+    if one_of.iter().any(is_constrained) {
         schema.one_of = one_of;
     }
     schema
 }
 
-/// Adds to the validation of a variant that rejects the fields of others that there are none.
+/// Adds a validation to a variant that denies unknown fields: objects must not have the fields of
+/// other variants.
 fn close(
     case: &Case<'_>,
     alternative: Schema,
@@ -103,9 +105,10 @@ fn close(
     }
 }
 
-/// The rules of one variant, asked only of objects with its tag.
+/// Restricts the rules of one variant to objects with its tag.
 fn only_for(tag: &str, name: &str, rules: &[Cel]) -> Vec<Cel> {
-    // A tag that no rule can name leaves the rules to every variant: refused too often rather than never.
+    // If CEL cannot access the tag, the rules apply to every variant: rejecting too much is better
+    // than never running.
     let Some(tag) = cel_name(tag) else {
         return rules.to_vec();
     };
@@ -116,8 +119,8 @@ fn only_for(tag: &str, name: &str, rules: &[Cel]) -> Vec<Cel> {
     rules.iter().map(guard).collect()
 }
 
-/// The condition that an object is of another variant; or was, where the rule looks at the old one, whose
-/// fields would then be missing.
+/// Returns the condition that an object is of another variant. A transition rule also checks the
+/// old object, whose fields would otherwise be missing.
 fn other_variant(tag: &str, name: &str, rule: &Cel) -> String {
     let name = cel_text(name);
     let now = format!("self.{tag} != {name}");
@@ -128,7 +131,8 @@ fn other_variant(tag: &str, name: &str, rule: &Cel) -> String {
     }
 }
 
-/// Returns whether a rule runs on updates only: it reads `oldSelf`, and not as an optional.
+/// Returns whether a rule only runs on updates: it uses `oldSelf`, and `optionalOldSelf` is not
+/// set.
 fn is_transition(rule: &Cel) -> bool {
     rule.rule.contains("oldSelf") && rule.optional_old_self.is_none()
 }
@@ -153,7 +157,7 @@ pub(super) fn adjacent_enum(
         schema.required.insert(content.into());
     }
     let mut one_of = Vec::with_capacity(cases.len());
-    let mut says_more = false;
+    let mut is_constrained = false;
     for case in &cases {
         let mut alternative = Schema::default();
         alternative
@@ -161,26 +165,26 @@ pub(super) fn adjacent_enum(
             .insert(tag.into(), tag_of(case, &cases).into());
         if is_required(case) && !all_require {
             alternative.required.insert(content.into());
-            says_more = true;
+            is_constrained = true;
         }
         if let Some(carried) = &case.carried {
-            let says = common.says(&carried.schema);
-            let says = match &common {
-                Common::Object(all) => close(case, says, None, all, diagnostics),
-                _ => says,
+            let constraints = common.constraints_of(&carried.schema);
+            let constraints = match &common {
+                Common::Object(all) => close(case, constraints, None, all, diagnostics),
+                _ => constraints,
             };
-            if says != Schema::default() {
-                alternative.properties.insert(content.into(), says.into());
-                says_more = true;
+            if constraints != Schema::default() {
+                alternative.properties.insert(content.into(), constraints.into());
+                is_constrained = true;
             }
         } else if cases.iter().any(|case| case.carried.is_some()) {
-            // serde rejects content of a variant that has none.
+            // serde rejects content if the variant has none.
             alternative.not = Some(requires([content.into()]).into());
-            says_more = true;
+            is_constrained = true;
         }
         one_of.push(alternative);
     }
-    if says_more {
+    if is_constrained {
         schema.one_of = one_of;
     }
     rules(tag, content, &common, &cases, &mut schema, diagnostics);
@@ -190,15 +194,15 @@ pub(super) fn adjacent_enum(
     schema
 }
 
-/// Returns the part that the contents of all variants have in common.
+/// The part that the contents of all variants have in common.
 pub(super) enum Common {
-    /// They are the same.
+    /// All contents have the same schema.
     Same(Schema),
-    /// Objects whose fields fit together; each says which of them must be there.
+    /// Objects whose fields can be merged. Each variant states which fields it requires.
     Object(Schema),
-    /// Single values of one type; each has constraints of its own.
+    /// Scalars of one type. Each variant has its own constraints.
     Scalar(Schema),
-    /// Nothing: any content has a schema that is true of each.
+    /// Nothing, so the schema accepts any content.
     Nothing,
 }
 
@@ -237,8 +241,9 @@ pub(super) fn common(contents: &[&Schema]) -> Common {
 }
 
 impl Common {
-    /// Returns the constraints of one variant's content beyond the common part, as a value validation.
-    fn says(&self, content: &Schema) -> Schema {
+    /// Returns the constraints of one variant's content that the common part lacks, as a value
+    /// validation.
+    fn constraints_of(&self, content: &Schema) -> Schema {
         match self {
             Common::Same(_) => Schema::default(),
             Common::Object(_) => presence_of(content),
@@ -246,8 +251,8 @@ impl Common {
                 format: None,
                 ..value_only(content)
             },
-            // Fields and items that the schema does not name cannot be spoken of, what is about the value
-            // itself can.
+            // The schema does not define fields or items, so the validation must not mention them.
+            // It can still constrain the value itself.
             Common::Nothing => Schema {
                 required: content.required.clone(),
                 enumeration: content.enumeration.clone(),
@@ -276,8 +281,8 @@ impl Common {
     }
 }
 
-/// The rules of the contents. Where all contents are the same they stay in place; where a variant has its own
-/// they move to the parent, which alone knows the tag.
+/// Adds the rules of the contents. They stay on the content if all contents are the same. Otherwise
+/// they move to the parent, because only the parent has the tag.
 fn rules(
     tag: &str,
     content: &str,
@@ -315,8 +320,8 @@ fn rules(
     }
 }
 
-/// A rule about the content of one variant as a rule about the whole. In CEL a name can be bound only by a
-/// macro over a list, so `self` becomes the content in a list of one.
+/// Rewrites a rule about the content of one variant as a rule about the parent. CEL binds names
+/// only in macros over lists, so `self` is bound to the content through a list of one item.
 fn about_content(tag: &str, content: &str, path: &str, variant: &str, rule: &Cel) -> Cel {
     let other = other_variant(tag, variant, rule);
     let asked = if is_transition(rule) {

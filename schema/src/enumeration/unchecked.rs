@@ -1,6 +1,8 @@
-//! Values that a schema accepts and serde rejects, because the schema language cannot describe them.
+//! Finds values that a schema accepts and serde rejects, because the schema language cannot
+//! describe them.
 //!
-//! A structural schema has fields or a map, never both, and one schema for a field, whichever variant an object is of.
+//! An object in a structural schema has fields or is a map, never both. Each field has one schema,
+//! whatever the variant.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,21 +15,21 @@ use crate::{Container, Content, Field, Schema, SchemaType, Shape, Site, Slot, Ta
 /// Something that serde checks and the API server does not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unchecked {
-    /// The values of a map that shares its object with other variants.
+    /// Values of a map that shares its object with other variants.
     MapOfVariant,
-    /// The values of a flattened map beside fields.
+    /// Values of a flattened map next to fields.
     FlattenedMap,
-    /// Fields of other variants, which the content of this one rejects.
+    /// Fields of other variants, in a variant that denies unknown fields.
     OtherFields,
     /// The content of an adjacently tagged enum whose variants hold different types.
     Content,
-    /// The content of variants beside variants without data.
+    /// The content of variants in an enum that also has variants without content.
     BesideNames,
-    /// Unknown fields that a marker keeps and the type rejects.
+    /// Unknown fields that a marker preserves and the type denies.
     KeptFields,
 }
 
-/// Finds what the schema of a container leaves unchecked, except inside the types of its fields.
+/// Finds what the schema of a container does not check. Does not look into the types of its fields.
 pub fn find_unchecked(container: &Container, slots: &[Slot]) -> Vec<(Site, Unchecked)> {
     let markers = &container.markers;
     if markers.schema.is_some() || markers.preserve_unknown_fields {
@@ -64,7 +66,7 @@ fn of_fields(fields: &[Field], slots: &[Slot], has_tag: bool) -> Vec<(Site, Unch
 struct Held {
     position: usize,
     schema: Schema,
-    /// Set if the alternative of the variant excludes the fields of others.
+    /// True if the validation of the variant excludes fields of other variants.
     excludes_others: bool,
 }
 
@@ -105,7 +107,8 @@ fn of_variants(
 }
 
 impl Held {
-    /// Returns whether serde reads every object of another variant with one more field as this one.
+    /// Returns whether serde reads every object of another variant as this one if the field `name`
+    /// is added.
     fn reads_with(&self, other: &Schema, name: &Arc<str>) -> bool {
         let is_there = |needed: &Arc<str>| needed == name || other.required.contains(needed);
         !self.schema.closed.0 && !self.excludes_others && self.schema.required.iter().all(is_there)
@@ -122,7 +125,7 @@ fn held(position: usize, variant: &Variant, denies_unknown: bool, slots: &[Slot]
     })
 }
 
-/// Returns whether serde reads every object as the variant.
+/// Returns whether serde accepts every object as this variant.
 fn takes_anything(held: &Held) -> bool {
     held.schema.preserve_unknown_fields && held.schema.properties.is_empty()
 }
@@ -136,8 +139,8 @@ fn of_content(tagged: &[Held]) -> Vec<(Site, Unchecked)> {
     }
 }
 
-/// Finds it among variants whose fields are those of one object. If serde tries them in turn, an object that one rejects can be of
-/// another.
+/// Finds unchecked values in variants that share one object. If serde tries them in turn, an object
+/// that one variant rejects may be valid for another.
 fn of_shared_object(variants: &[Held], are_tried: bool) -> Vec<(Site, Unchecked)> {
     let names: BTreeSet<&Arc<str>> = variants
         .iter()

@@ -1,4 +1,4 @@
-//! The content alone: which variant a value is, serde finds out by trying.
+//! `#[serde(untagged)]`: the content alone, which serde tries to read as each variant in turn.
 
 use rbuilder_diagnostic::Diagnostic;
 
@@ -9,13 +9,14 @@ use super::{
 use crate::build::{any, int_or_string, of_type};
 use crate::{Part, Schema, SchemaType, Site};
 
-/// One way to read a value, and where it is written.
+/// One way to read a value, and its location.
 type Alternative = (Site, Schema);
 
-/// The positions of the alternatives that reject the fields of others.
+/// The alternatives that reject the fields of others.
 type ClosedSites = Vec<Site>;
 
-/// The schema of variants that are tried in turn; before them, all together, those that have a tag.
+/// Builds the schema of variants that serde tries in turn. `tagged` is the schema of all tagged
+/// variants, which serde tries first.
 pub(super) fn any_of_these(
     tagged: Option<Schema>,
     cases: Vec<Case<'_>>,
@@ -102,10 +103,11 @@ fn no_rules(contents: &[Alternative], diagnostics: &mut Vec<Diagnostic<Part>>) {
     );
 }
 
-/// Variants of one type: any one of their constraints must hold, unless one of them has none.
+/// Merges variants of one type. One of their constraints must hold, unless a variant has none.
 fn one_type(schema_type: SchemaType, contents: &[Alternative]) -> Schema {
     let mut any_of: Vec<_> = contents.iter().map(|(_, content)| value_only(content)).collect();
-    // The formats of numbers are known only beside a type, so the one that all have stands there.
+    // The API server checks number formats only next to a type, so a format is kept there if all
+    // variants share it.
     let is_number = matches!(schema_type, SchemaType::Integer | SchemaType::Number);
     let mut formats: Vec<_> = contents.iter().map(|(_, content)| &content.format).collect();
     formats.dedup();
@@ -126,7 +128,7 @@ fn one_type(schema_type: SchemaType, contents: &[Alternative]) -> Schema {
     }
 }
 
-/// Whole numbers and texts: the constraints of each sort are asked of that sort only.
+/// Merges integers and strings. The constraints on each only apply to values of its type.
 fn int_or_text(contents: &[Alternative]) -> Schema {
     let mut schema = int_or_string();
     let of_sort = |schema_type: SchemaType| -> Vec<Schema> {
@@ -150,7 +152,7 @@ fn int_or_text(contents: &[Alternative]) -> Schema {
             [] => {}
             [only] if !has_values => beside(&mut schema, only),
             _ => {
-                // A list of values is asked of every type.
+                // An `enum` applies to values of every type.
                 if has_values {
                     alternatives.push(only_of(other, Schema::default()));
                 }
@@ -164,13 +166,13 @@ fn int_or_text(contents: &[Alternative]) -> Schema {
     schema
 }
 
-/// Returns the constraints of one variant on values of one type. The range of a format is written as bounds, because a
-/// format has an effect only beside a type.
+/// Returns the constraints of one variant on values of one type. Replaces a format by its bounds,
+/// because a format only applies next to a type.
 fn own_constraints(schema_type: SchemaType, content: &Schema) -> Schema {
     let own = value_only(content);
     let kept = Schema {
         int_or_string: false,
-        // Of something that is a number or a text itself these are the two types.
+        // For an integer-or-string, these are only the two types.
         any_of: if content.int_or_string {
             Vec::new()
         } else {
@@ -197,7 +199,7 @@ fn own_constraints(schema_type: SchemaType, content: &Schema) -> Schema {
     }
 }
 
-/// Puts the constraints of one sort beside those of the other.
+/// Adds the constraints on one of the two types to the schema.
 fn beside(schema: &mut Schema, only: &Schema) {
     let Schema {
         minimum,
@@ -257,7 +259,7 @@ fn objects(
         }
         any_of.push(alternative);
     }
-    // A variant that demands nothing fits every object.
+    // A variant without requirements matches every object.
     if !any_of.contains(&Schema::default()) {
         schema.any_of = any_of;
     }

@@ -2,7 +2,8 @@
 
 use std::net::Ipv6Addr;
 
-/// An address with a dot in it: also an IPv4 address in IPv6 form. Leading zeros are allowed, as Go's were before 1.17.
+/// A string with a dot that is an IPv4 address, or an IPv4 address in IPv6 form. Allows leading
+/// zeros, like Go before 1.17.
 pub(super) fn is_ipv4(text: &str) -> bool {
     text.contains('.')
         && match text.find(['.', ':']) {
@@ -28,7 +29,7 @@ pub(super) fn is_cidr(text: &str) -> bool {
     loose_number(bits, 10).is_some_and(|bits| bits <= most)
 }
 
-/// A number of digits only, however many zeros it begins with. Go gives up at `0xFFFFFF`.
+/// Parses a number with any number of leading zeros. Go fails at `0xFFFFFF`.
 fn loose_number(text: &str, radix: u32) -> Option<u32> {
     const BIG: u32 = 0xFF_FFFF;
     if text.is_empty() {
@@ -48,7 +49,7 @@ fn is_loose_ipv4(text: &str) -> bool {
 fn is_loose_ipv6(text: &str) -> bool {
     match text.split_once("::") {
         Some((head, tail)) => {
-            // The gap stands for one group at least.
+            // `::` stands for at least one group.
             let head = if head.is_empty() {
                 Some(0)
             } else {
@@ -65,7 +66,7 @@ fn is_loose_ipv6(text: &str) -> bool {
     }
 }
 
-/// Returns the number of groups of 16 bits; the last one may be an IPv4 address, which counts as two.
+/// Counts the groups of 16 bits. The last may be an IPv4 address, which counts as two.
 fn groups(text: &str, ipv4_is_last: bool) -> Option<usize> {
     let mut count = 0;
     let mut parts = text.split(':').peekable();
@@ -82,7 +83,8 @@ fn groups(text: &str, ipv4_is_last: bool) -> Option<usize> {
     Some(count)
 }
 
-/// 6, 8 or 20 bytes, as `01:23`, `01-23` or `0123.4567`. Newer API servers also accept digits without separators.
+/// 6, 8 or 20 bytes, as `01:23`, `01-23` or `0123.4567`. Returns `None` for digits without
+/// separators, which only newer API servers accept.
 pub(super) fn is_mac(text: &str) -> Option<bool> {
     let is_size = |bytes: usize| matches!(bytes, 6 | 8 | 20);
     let is_hex =
@@ -115,8 +117,9 @@ fn is_label(text: &str) -> bool {
             .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-')
 }
 
-/// A single word, which may have one dash after its first letter, or labels with a dot behind each and a top-level
-/// domain of letters. Which characters beyond ASCII are letters or symbols is left to the API server.
+/// A single label, which may have a dash after its first letter, or several labels with a top-level
+/// domain of letters. Returns `None` for non-ASCII text: we do not know which characters the API
+/// server treats as letters or symbols.
 pub(super) fn is_hostname(text: &str) -> Option<bool> {
     if text.len() > 255 || text.split('.').any(|label| label.len() > 63) {
         return Some(false);

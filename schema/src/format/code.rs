@@ -1,10 +1,11 @@
-//! Codes of digits and letters: `uuid`, `isbn`, `creditcard`, `ssn`, `hexcolor`, `rgbcolor`, `byte`, `bsonobjectid`.
+//! Codes of digits and letters: `uuid`, `isbn`, `creditcard`, `ssn`, `hexcolor`, `rgbcolor`,
+//! `byte`, `bsonobjectid`.
 
 pub(super) fn is_hex(text: &str, digits: usize) -> bool {
     text.len() == digits && text.bytes().all(|c| c.is_ascii_hexdigit())
 }
 
-/// Standard base64 with its padding; not empty.
+/// Standard base64 with padding. Rejects the empty string.
 pub(super) fn is_base64(text: &str) -> bool {
     let digits = text.trim_end_matches('=');
     let padding = text.len() - digits.len();
@@ -16,13 +17,13 @@ pub(super) fn is_base64(text: &str) -> bool {
             .all(|c| c.is_ascii_alphanumeric() || c == b'+' || c == b'/')
 }
 
-/// `#` may be there or not.
+/// Three or six hexadecimal digits; the `#` is optional.
 pub(super) fn is_hex_color(text: &str) -> bool {
     let digits = text.strip_prefix('#').unwrap_or(text);
     is_hex(digits, 3) || is_hex(digits, 6)
 }
 
-/// The white space of Go's `\s`.
+/// White space as Go's `\s` matches it.
 fn is_space(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\n' | '\x0c' | '\r')
 }
@@ -38,8 +39,8 @@ pub(super) fn is_rgb_color(text: &str) -> bool {
     inner.is_some_and(|inner| inner.split(',').count() == 3 && inner.split(',').all(is_part))
 }
 
-/// 8, 4, 4, 4 and 12 hexadecimal digits, each dash of which may be missing. A version also fixes the digit that the
-/// third group begins with, and of versions 4 and 5 the variant in the fourth.
+/// 8, 4, 4, 4 and 12 hexadecimal digits. Each dash is optional. A version also determines the first
+/// digit of the third group, and versions 4 and 5 restrict the first digit of the fourth.
 pub(super) fn is_uuid(text: &str, version: Option<u8>) -> bool {
     let mut rest = text.as_bytes();
     for (group, digits) in [8, 4, 4, 4, 12].into_iter().enumerate() {
@@ -63,7 +64,8 @@ pub(super) fn is_uuid(text: &str, version: Option<u8>) -> bool {
     rest.is_empty()
 }
 
-/// The digits without white space and dashes; nothing if anything else is among them but an `X` at the end.
+/// Returns the digits without white space and dashes, or `None` if there are other characters. `X`
+/// is allowed as the last digit of an ISBN-10.
 fn isbn_digits(text: &str, length: usize) -> Option<Vec<u32>> {
     let sanitized: Vec<char> = text.chars().filter(|c| !is_space(*c) && *c != '-').collect();
     if sanitized.len() != length {
@@ -93,7 +95,8 @@ pub(super) fn is_isbn13(text: &str) -> bool {
     })
 }
 
-/// The number of a known network with Luhn's check digit, whatever stands between its digits.
+/// The number of a known network with a valid Luhn check digit. Ignores everything between the
+/// digits.
 pub(super) fn is_credit_card(text: &str) -> bool {
     let digits: String = text.chars().filter(char::is_ascii_digit).collect();
     let begins = |from: u32, to: u32| {
@@ -119,7 +122,7 @@ pub(super) fn is_credit_card(text: &str) -> bool {
     is_known && luhn()
 }
 
-/// `123-45-6789` or `123 45 6789`: the separators must both be there.
+/// `123-45-6789` or `123 45 6789`. Both separators are required.
 pub(super) fn is_ssn(text: &str) -> bool {
     text.len() == 11
         && text.bytes().enumerate().all(|(position, c)| match position {

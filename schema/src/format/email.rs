@@ -1,7 +1,7 @@
-//! `email`: what Go's `mail.ParseAddress` takes.
+//! `email`: what Go's `mail.ParseAddress` accepts.
 
-/// One address, bare or as `Jane <jane@example.com>`. Nothing is decided of encoded words, groups and addresses in
-/// brackets.
+/// One address, bare or as `Jane <jane@example.com>`. Returns `None` for encoded words, groups and
+/// addresses in brackets.
 pub(super) fn is_email(text: &str) -> Option<bool> {
     if text.contains("=?") || text.contains('[') || text.contains(':') {
         return None;
@@ -10,7 +10,7 @@ pub(super) fn is_email(text: &str) -> Option<bool> {
     Some(reader.read_address().is_some() && reader.skip_comments().is_some() && reader.0.is_empty())
 }
 
-/// The rest of the string. Each method consumes only the part that it recognises.
+/// The rest of the string. Each method consumes what it recognises.
 struct Reader<'a>(&'a str);
 
 impl Reader<'_> {
@@ -42,7 +42,7 @@ impl Reader<'_> {
     fn read_bare_address(&mut self) -> Option<()> {
         self.skip_space();
         if self.0.starts_with('"') {
-            // A local part of quotes only is none.
+            // A local part must not be just an empty pair of quotes.
             if self.read_quoted()? == 0 {
                 return None;
             }
@@ -67,7 +67,7 @@ impl Reader<'_> {
         (!atom.is_empty()).then_some(atom)
     }
 
-    /// Returns how many characters stand between the quotes.
+    /// Returns the number of characters between the quotes.
     fn read_quoted(&mut self) -> Option<usize> {
         let mut rest = self.0.strip_prefix('"')?.chars();
         let mut count = 0;
@@ -86,7 +86,7 @@ impl Reader<'_> {
         Some(count)
     }
 
-    /// Words and quoted strings: the name of whom the address is of.
+    /// Reads words and quoted strings: the display name.
     fn read_phrase(&mut self) -> Option<()> {
         let mut words = 0;
         loop {

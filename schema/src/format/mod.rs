@@ -1,4 +1,4 @@
-//! The formats that mean something to the API server, and which strings it accepts for each.
+//! The formats that the API server knows, and the strings that it accepts for each.
 
 mod address;
 mod code;
@@ -8,7 +8,7 @@ mod uri;
 
 use crate::SchemaType;
 
-/// The formats that the API server checks or knows; it warns about any other on every apply.
+/// The formats that the API server checks or knows. It warns about other formats on every apply.
 pub const FORMATS: &[&str] = &[
     "bsonobjectid",
     "byte",
@@ -43,8 +43,8 @@ pub const FORMATS: &[&str] = &[
     "uuid5",
 ];
 
-/// Returns the type of the values that a known format constrains; on values of another type the API server ignores
-/// it and warns on every apply. `None` for a format that it does not know.
+/// Returns the type that a known format constrains, or `None` for an unknown format. On values of
+/// another type, the API server ignores the format and warns on every apply.
 pub fn format_type(format: &str) -> Option<SchemaType> {
     match format {
         "int32" | "int64" => Some(SchemaType::Integer),
@@ -54,11 +54,11 @@ pub fn format_type(format: &str) -> Option<SchemaType> {
     }
 }
 
-/// Decides whether the API server accepts a string for a format.
+/// Returns whether the API server accepts a string for a format.
 ///
-/// The verdicts are those of `k8s.io/kube-openapi/pkg/validation/strfmt` (recorded in `schema/tests/formats.jsonl`).
-/// `None` where versions of the API server differ, where the verdict is not worth its code, and for formats that
-/// constrain no strings.
+/// Follows `k8s.io/kube-openapi/pkg/validation/strfmt` (recorded in `schema/tests/formats.jsonl`).
+/// Returns `None` if versions of the API server differ, if the format does not constrain strings,
+/// and for rare inputs that we do not implement.
 pub fn accepts_format(format: &str, text: &str) -> Option<bool> {
     match format {
         "bsonobjectid" => Some(code::is_hex(text, 24)),
@@ -91,7 +91,7 @@ pub fn accepts_format(format: &str, text: &str) -> Option<bool> {
     }
 }
 
-/// A string that a format accepts, for help texts.
+/// Returns a string that a format accepts, for help texts.
 pub fn example_of_format(format: &str) -> Option<&'static str> {
     Some(match format {
         "byte" => "aGVsbG8=",

@@ -1,6 +1,6 @@
 //! `date`, `date-time` and `duration`.
 
-/// `2024-01-31`: a day that there is, from year 0 to 9999.
+/// `2024-01-31`: an existing day, in years 0 to 9999.
 pub(super) fn is_date(text: &str) -> bool {
     let &[y0, y1, y2, y3, b'-', m0, m1, b'-', d0, d1] = text.as_bytes() else {
         return false;
@@ -26,8 +26,9 @@ pub(super) fn is_date(text: &str) -> bool {
     (1..=days).contains(&day)
 }
 
-/// A date and a time with a zone, `T` and `Z` in either case. The API server's expression is loose: any character may
-/// stand before the fraction, offsets have no bounds, and what follows another `t` is not looked at.
+/// A date and a time with a zone; `T` and `Z` may be lower case. The regular expression of the API
+/// server is loose: the fraction may follow any character, offsets have no limits, and everything
+/// after a second `t` is ignored.
 pub(super) fn is_date_time(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
     let mut parts = lower.split('t');
@@ -63,12 +64,12 @@ fn is_zone(zone: &str) -> bool {
     }
 }
 
-/// Go's durations and Scala's: a number and a unit somewhere in the string are enough.
+/// A duration of Go, or of Scala. For Scala's, the string only has to contain a number and a unit.
 pub(super) fn is_duration(text: &str) -> bool {
     is_go_duration(text) || has_scala_duration(text)
 }
 
-/// `-1h30m`, `1.5s`, `0`; at most 2^63 nanoseconds.
+/// `-1h30m`, `1.5s`, `0`. At most 2^63 nanoseconds.
 fn is_go_duration(text: &str) -> bool {
     let is_negative = text.starts_with('-');
     let mut rest = text.strip_prefix(['-', '+']).unwrap_or(text);
@@ -94,7 +95,7 @@ fn is_go_duration(text: &str) -> bool {
             return false;
         };
         let fraction = format!("0.{fraction}").parse::<f64>().unwrap_or_default();
-        // Less than an hour in nanoseconds, so nothing is cut but the fraction of one.
+        // The fraction is less than an hour, so the cast only drops fractions of a nanosecond.
         #[allow(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,

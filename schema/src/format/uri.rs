@@ -1,7 +1,7 @@
-//! `uri`: what Go's `url.ParseRequestURI` takes.
+//! `uri`: what Go's `url.ParseRequestURI` accepts.
 
-/// An absolute URI or an absolute path. Nothing is decided of hosts in brackets or with several colons, about which
-/// versions of Go differ.
+/// An absolute URI or an absolute path. Returns `None` for hosts in brackets or with several
+/// colons, because versions of Go differ.
 pub(super) fn is_request_uri(text: &str) -> Option<bool> {
     if text.is_empty() || text.bytes().any(|c| c.is_ascii_control()) {
         return Some(false);
@@ -28,7 +28,7 @@ pub(super) fn is_request_uri(text: &str) -> Option<bool> {
     }
 }
 
-/// The scheme, if there is one, and what follows; nothing where a colon comes first.
+/// Splits off the scheme, if any. Returns `None` if the text starts with a colon.
 fn split_scheme(text: &str) -> Option<(Option<&str>, &str)> {
     let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || "+-.".contains(c)));
     match end {
@@ -59,7 +59,7 @@ fn is_authority(authority: &str) -> Option<bool> {
     Some(is_host(host))
 }
 
-/// Of ASCII only `%25` is written with a percent sign in a host.
+/// A host. In ASCII, the only escape that Go allows in a host is `%25`.
 fn is_host(host: &str) -> bool {
     let is_escape =
         |part: &str| part.starts_with("25") || part.as_bytes().first().is_some_and(|c| *c >= b'8');
@@ -68,7 +68,7 @@ fn is_host(host: &str) -> bool {
         && !host.contains([' ', '#', '\\', '^', '`', '{', '|', '}'])
 }
 
-/// Two hexadecimal digits follow each percent sign.
+/// Returns whether two hexadecimal digits follow each percent sign.
 fn is_escaped(text: &str) -> bool {
     let is_escape = |part: &str| {
         let digits = part.as_bytes().get(..2);

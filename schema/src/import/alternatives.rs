@@ -1,4 +1,4 @@
-//! `oneOf`, `anyOf` and `allOf`: alternatives in place of a type, and constraints beside one.
+//! `oneOf`, `anyOf` and `allOf`: alternatives instead of a type, or constraints next to a type.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::build::{int_or_string, of_type};
 use crate::{Schema, SchemaType};
 
 impl Import<'_> {
-    /// Alternatives have a structural form when they are all texts, or all objects.
+    /// Converts alternatives. They have a structural form if all are strings, or all are objects.
     pub(super) fn alternatives(&mut self, parts: &[Value]) -> Result<Schema, Refusal> {
         let parts: Vec<Schema> = parts
             .iter()
@@ -41,8 +41,7 @@ impl Import<'_> {
         Err("it has alternatives of different types".into())
     }
 
-    /// Adds what is said about a value beside its type: parts that constrain it, and parts that are objects, whose
-    /// fields are fields of the whole.
+    /// Adds the constraints next to a type. Also merges the fields of parts that are objects.
     pub(super) fn combine(&mut self, map: &Map<String, Value>, schema: &mut Schema) -> Result<(), Refusal> {
         for key in ["allOf", "anyOf", "oneOf"] {
             let Some(Value::Array(parts)) = map.get(key) else {
@@ -73,7 +72,7 @@ impl Import<'_> {
                     ..Schema::default()
                 });
             }
-            // A part that says nothing holds for every value.
+            // An empty part accepts every value.
             let is_empty = kept.iter().all(|part| *part == Schema::default());
             match key {
                 _ if is_empty => {}
@@ -91,7 +90,7 @@ impl Import<'_> {
     }
 }
 
-/// The keys that a part of `allOf`, `anyOf`, `oneOf` and `not` may have in a structural schema.
+/// The keys that a structural schema allows in `allOf`, `anyOf`, `oneOf` and `not`.
 const CONSTRAINT_KEYS: &[&str] = &[
     "allOf",
     "anyOf",
@@ -116,7 +115,7 @@ const CONSTRAINT_KEYS: &[&str] = &[
     "required",
 ];
 
-/// Returns whether a part constrains values without saying their type.
+/// Returns whether a part constrains values without specifying their type.
 fn is_constraint(part: &Value) -> bool {
     let all = |parts: Option<&Value>| {
         let parts = parts.and_then(Value::as_array);
@@ -134,7 +133,8 @@ fn is_constraint(part: &Value) -> bool {
             .all(|key| map.get(*key).is_none_or(Value::is_boolean))
 }
 
-/// Alternatives that are all objects: the fields of all of them, and which go together.
+/// Merges alternatives that are all objects: the union of their fields, and the combinations that
+/// they require.
 fn hoist(parts: Vec<Schema>) -> Result<Schema, Refusal> {
     let mut schema = of_type(SchemaType::Object);
     for part in &parts {

@@ -1,4 +1,4 @@
-//! Values without parts, and the keys that any typed schema may have.
+//! Scalars, and the keys that every typed schema may have.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ pub(super) fn read_several_types(schema_type: &Value) -> Result<Schema, Refusal>
     }
 }
 
-/// `schemars` names the formats of integers after Rust's types.
+/// Reads an integer. `schemars` names its formats after Rust types.
 pub(super) fn read_integer(map: &Map<String, Value>) -> Result<Schema, Refusal> {
     let rust = match map.get("format").and_then(Value::as_str) {
         Some("int8") => "i8",
@@ -66,7 +66,7 @@ pub(super) fn read_number(map: &Map<String, Value>) -> Schema {
     schema
 }
 
-/// Bounds, of which the tighter one holds.
+/// Applies bounds to a schema. The tighter bound wins.
 fn bound(map: &Map<String, Value>, schema: &mut Schema) {
     let number = |key: &str| map.get(key).and_then(Value::as_number).cloned();
     let exclusive_minimum = number("exclusiveMinimum");
@@ -113,8 +113,8 @@ pub(super) fn read_string(map: &Map<String, Value>) -> Schema {
     }
 }
 
-/// A format that the API server does not know would make it warn on every apply. A `duration` of JSON Schema is one of
-/// ISO 8601, where the API server's has no years and months.
+/// Returns the format if the API server knows it; it would warn about others on every apply. A JSON
+/// Schema `duration` is ISO 8601, which the format of the API server does not accept.
 fn known_format(map: &Map<String, Value>) -> Option<Arc<str>> {
     let format = map.get("format").and_then(Value::as_str)?;
     (FORMATS.contains(&format) && format != "duration").then(|| format.into())

@@ -1,7 +1,7 @@
-//! The schema that `schemars` makes for a leaf type to a structural one.
+//! Converts the schemas that `schemars` creates for leaf types to structural schemas.
 //!
-//! `schemars` writes JSON Schema: references, `null`, formats of its own. What has a structural form gets it;
-//! what has none is an error that says why.
+//! `schemars` writes JSON Schema, with references, `null` and its own formats. Parts without a
+//! structural form are errors with a reason.
 
 mod alternatives;
 mod leaf;
@@ -19,18 +19,18 @@ use crate::{Schema, SchemaType, refused};
 /// Marks a schema that is structural already, because rbuilder made it.
 pub(crate) const OWN: &str = "x-rbuilder";
 
-/// Why a type has no structural schema.
+/// The reason why a type has no structural schema.
 pub(crate) type Refusal = String;
 
-/// Reads a schema as schemars writes it, in which parts that [`mark_structural`] made are taken as they are.
+/// Reads a schema that `schemars` wrote. Parts from [`mark_structural`] are copied unchanged.
 ///
-/// # Errors
-/// The reason, a phrase, if it has no structural form.
+///  # Errors
+/// A phrase with the reason if the schema has no structural form.
 pub fn read_json_schema(value: &Value) -> Result<Schema, String> {
     import_schema(value, &Map::new(), &|_| None)
 }
 
-/// Writes a structural schema so that it can be a part of one that [`read_json_schema`] reads.
+/// Marks a structural schema so that it can be part of a schema that [`read_json_schema`] reads.
 pub fn mark_structural(schema: &Schema) -> Value {
     let mut value = serde_json::to_value(schema).unwrap_or_default();
     if let Value::Object(map) = &mut value {
@@ -39,10 +39,10 @@ pub fn mark_structural(schema: &Schema) -> Value {
     value
 }
 
-/// Schemas of Kubernetes' types by their Rust path, where the reader has them.
+/// Looks up schemas of Kubernetes types by their Rust path.
 pub(crate) type Kubernetes<'d> = &'d dyn Fn(&str) -> Option<Arc<Schema>>;
 
-/// Reads one schema with the definitions that its references name.
+/// Reads one schema. `definitions` are the targets of its references.
 pub(crate) fn import_schema(
     value: &Value,
     definitions: &Map<String, Value>,
@@ -59,7 +59,7 @@ pub(crate) fn import_schema(
 struct Import<'d> {
     definitions: &'d Map<String, Value>,
     kubernetes: Kubernetes<'d>,
-    /// The references being followed, to see a cycle.
+    /// The references being resolved, to detect cycles.
     path: Vec<String>,
 }
 
@@ -79,7 +79,7 @@ impl Import<'_> {
         Ok(schema)
     }
 
-    /// An item of a list or a value of a map, where nothing drops a `null`.
+    /// Reads an item of a list or a value of a map, where the API server does not drop `null`.
     fn member(&mut self, value: &Value) -> Result<Arc<Schema>, Refusal> {
         let takes_null = value.as_object().is_some_and(|map| strip_null(&mut map.clone()));
         let schema = self.schema(value)?;
@@ -188,7 +188,7 @@ impl Import<'_> {
         let mut schema = match (map.get("additionalProperties"), map.get("patternProperties")) {
             (Some(Value::Bool(true)), _) => any_object(),
             (Some(values @ Value::Object(_)), _) => map_of(&any_key, self.member(values)?),
-            // Keys of JSON are texts; a number as a key is a text of digits.
+            // Keys in JSON are strings, so ignore the pattern of integer keys.
             (_, Some(Value::Object(patterns))) if !patterns.is_empty() => {
                 let values = patterns.values().next().unwrap_or(&Value::Null);
                 map_of(&any_key, self.member(values)?)
@@ -218,10 +218,10 @@ impl Import<'_> {
     }
 }
 
-/// The keys that say the type of a value.
+/// The keys that determine the type of a value.
 const SHAPE_KEYS: &[&str] = &["type", "properties", "items", "additionalProperties"];
 
-/// Keeps what is said to readers, and about a value that is absent.
+/// Copies the documentation, the default and `nullable`.
 fn keep_words(map: &Map<String, Value>, schema: &mut Schema) {
     let text = |key: &str| map.get(key).and_then(Value::as_str).map(Arc::from);
     schema.description = text("description").or(schema.description.take());
@@ -234,7 +234,7 @@ fn keep_words(map: &Map<String, Value>, schema: &mut Schema) {
     }
 }
 
-/// Takes `null` out: in a CRD an optional value is absent. Says whether it was there.
+/// Removes `null`, because optional values are absent in a CRD. Returns whether it was there.
 fn strip_null(map: &mut Map<String, Value>) -> bool {
     let mut stripped = false;
     if let Some(Value::Array(types)) = map.get_mut("type") {
@@ -263,7 +263,7 @@ fn strip_null(map: &mut Map<String, Value>) -> bool {
             for (key, value) in only {
                 map.entry(key).or_insert(value);
             }
-            // What was inside may have been an option itself.
+            // The inner schema may be an option too.
             strip_null(map);
             return true;
         }
@@ -271,7 +271,8 @@ fn strip_null(map: &mut Map<String, Value>) -> bool {
     stripped
 }
 
-/// std's duration and time, which `schemars` gives no name of their own: the fields tell them from a user's type.
+/// Recognises std's `Duration` and `SystemTime` by their fields: `schemars` gives them names that a
+/// user's type may have too.
 fn std_time(name: &str, definition: &Value) -> Option<(&'static str, &'static str)> {
     let (path, seconds, nanoseconds) = match name {
         "Duration" => ("std::time::Duration", "secs", "nanos"),
@@ -284,7 +285,7 @@ fn std_time(name: &str, definition: &Value) -> Option<(&'static str, &'static st
     is_std.then(|| refused(path)).flatten()
 }
 
-/// `io.k8s.api.core.v1.Pod` is `k8s_openapi::api::core::v1::Pod`.
+/// Converts `io.k8s.api.core.v1.Pod` to `k8s_openapi::api::core::v1::Pod`.
 fn kubernetes_path(name: &str) -> Option<String> {
     let rest = name.strip_prefix("io.k8s.")?;
     Some(format!(

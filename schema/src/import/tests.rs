@@ -17,7 +17,7 @@ fn check(schemars: Value, expected: Result<Value, &str>) {
 }
 
 #[test]
-fn structural_forms() {
+fn converts_to_structural_form() {
     check(
         json!(true),
         Ok(json!({"x-kubernetes-preserve-unknown-fields": true})),
@@ -91,7 +91,7 @@ fn structural_forms() {
 }
 
 #[test]
-fn what_is_structural_stays_as_it_is() {
+fn structural_schemas_are_unchanged() {
     let own = json!({
         "type": "object", "description": "d", "default": {}, "x-kubernetes-map-type": "atomic",
         "properties": {"a": {"type": "integer", "format": "int64", "minimum": 0}},
@@ -104,7 +104,7 @@ fn what_is_structural_stays_as_it_is() {
 }
 
 #[test]
-fn refusals() {
+fn rejects_what_has_no_structural_form() {
     check(
         json!({"type": "null"}),
         Err("it is `null` in JSON, which a CRD cannot store"),

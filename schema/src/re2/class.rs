@@ -4,17 +4,17 @@ use super::tables::{TABLES, Table};
 
 /// The largest code point.
 pub(super) const MAX_RUNE: u32 = 0x0010_FFFF;
-/// Unicode's long s, which is an `s` without case.
+/// U+017F, which matches `s` if case is ignored.
 const LONG_S: u32 = 0x017F;
-/// Unicode's kelvin sign, which is a `k` without case.
+/// U+212A, which matches `k` if case is ignored.
 const KELVIN: u32 = 0x212A;
 
 /// A set of characters.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Class {
-    /// The class is what its items are not.
+    /// True if the class matches everything except its items.
     pub(super) negated: bool,
-    /// Upper and lower case are one.
+    /// True if case is ignored.
     pub(super) fold: bool,
     pub(super) items: Vec<Item>,
 }
@@ -22,9 +22,9 @@ pub(super) struct Class {
 /// A part of a class.
 #[derive(Clone, Debug)]
 pub(super) enum Item {
-    /// All characters from one to another.
+    /// An inclusive range of characters.
     Range(u32, u32),
-    /// `\d`, `[:alpha:]` and their like: ranges of ASCII.
+    /// ASCII ranges such as `\d` and `[:alpha:]`.
     Group {
         ranges: &'static [(u8, u8)],
         negated: bool,
@@ -43,7 +43,7 @@ impl Class {
         }
     }
 
-    /// `.`, with or without the line feed.
+    /// `.`, which matches a line feed only if `all` is set.
     pub(super) fn dot(all: bool) -> Self {
         let newline = Item::Range(u32::from('\n'), u32::from('\n'));
         Class {
@@ -53,7 +53,7 @@ impl Class {
         }
     }
 
-    /// Returns whether a character is in the class; `None` if only Unicode's tables could tell.
+    /// Returns whether a character is in the class, or `None` if that requires the Unicode tables.
     pub(super) fn contains(&self, rune: char) -> Option<bool> {
         let mut is_undecided = false;
         for item in &self.items {
@@ -74,7 +74,7 @@ impl Item {
             Item::Group { ranges, negated } => {
                 let mut is_in = false;
                 for (low, high) in *ranges {
-                    // The ranges are ASCII's, for which all is decided.
+                    // Never `None`, because the ranges are ASCII.
                     is_in |= range_contains(u32::from(*low), u32::from(*high), rune, fold)?;
                 }
                 Some(is_in != *negated)
@@ -94,7 +94,7 @@ fn range_contains(low: u32, high: u32, rune: char, fold: bool) -> Option<bool> {
         return Some(is_in(code));
     }
     match rune.to_ascii_lowercase() {
-        // All that is the same letter as one of ASCII.
+        // These two ASCII letters have a further case variant outside of ASCII.
         'k' => Some(is_in(u32::from('k')) || is_in(u32::from('K')) || is_in(KELVIN)),
         's' => Some(is_in(u32::from('s')) || is_in(u32::from('S')) || is_in(LONG_S)),
         letter if letter.is_ascii() => {
@@ -102,7 +102,8 @@ fn range_contains(low: u32, high: u32, rune: char, fold: bool) -> Option<bool> {
         }
         _ if code == KELVIN => Some(is_in(u32::from('k')) || is_in(u32::from('K'))),
         _ if code == LONG_S => Some(is_in(u32::from('s')) || is_in(u32::from('S'))),
-        // Other letters have no other case in ASCII; which they have beyond, tables say.
+        // No other letter has a case variant in ASCII. Variants outside of ASCII require the
+        // Unicode tables.
         _ => (high < 0x80 || !rune.is_alphabetic()).then_some(false),
     }
 }
@@ -118,7 +119,7 @@ impl Table {
     }
 }
 
-/// Finds the category or script of a name; case, spaces, `-` and `_` do not count.
+/// Looks up a category or script by name. Ignores case, spaces, `-` and `_`.
 pub(super) fn find_table(name: &str) -> Option<&'static Table> {
     let name: String = name
         .chars()
@@ -133,7 +134,7 @@ const DIGIT: &[(u8, u8)] = &[(b'0', b'9')];
 const SPACE: &[(u8, u8)] = &[(b'\t', b'\n'), (b'\x0c', b'\r'), (b' ', b' ')];
 const WORD: &[(u8, u8)] = &[(b'0', b'9'), (b'A', b'Z'), (b'_', b'_'), (b'a', b'z')];
 
-/// Finds the class of an escaped letter: `\d`, `\s`, `\w` or one's negation.
+/// Looks up the class of an escaped letter: `\d`, `\s`, `\w`, or their negations.
 pub(super) fn perl_class(letter: char) -> Option<Item> {
     let ranges = match letter.to_ascii_lowercase() {
         'd' => DIGIT,
@@ -145,7 +146,7 @@ pub(super) fn perl_class(letter: char) -> Option<Item> {
     Some(Item::Group { ranges, negated })
 }
 
-/// The classes of POSIX.
+/// POSIX classes.
 pub(super) const POSIX: &[(&str, &[(u8, u8)])] = &[
     ("alnum", &[(b'0', b'9'), (b'A', b'Z'), (b'a', b'z')]),
     ("alpha", &[(b'A', b'Z'), (b'a', b'z')]),
@@ -163,7 +164,7 @@ pub(super) const POSIX: &[(&str, &[(u8, u8)])] = &[
     ("xdigit", &[(b'0', b'9'), (b'A', b'F'), (b'a', b'f')]),
 ];
 
-/// Finds a class of POSIX by what stands between `[:` and `:]`.
+/// Looks up a POSIX class by the name between `[:` and `:]`.
 pub(super) fn posix_class(name: &str) -> Option<Item> {
     let (name, negated) = match name.strip_prefix('^') {
         Some(name) => (name, true),

@@ -1,15 +1,15 @@
-//! Escapes and classes: what stands for one character.
+//! Escapes and character classes.
 
 use super::class::{self, Class, Item, MAX_RUNE};
 use super::flags::Flags;
 
-/// The rest of an expression.
+/// The rest of the expression.
 pub(super) struct Input<'a> {
     pub(super) rest: &'a str,
 }
 
 impl<'a> Input<'a> {
-    /// Takes the next character.
+    /// Consumes the next character.
     pub(super) fn next(&mut self) -> Option<char> {
         let mut characters = self.rest.chars();
         let next = characters.next();
@@ -17,21 +17,22 @@ impl<'a> Input<'a> {
         next
     }
 
-    /// Takes a prefix if it stands here.
+    /// Consumes a prefix if the input starts with it.
     pub(super) fn take(&mut self, prefix: &str) -> bool {
         let rest = self.rest.strip_prefix(prefix);
         self.rest = rest.unwrap_or(self.rest);
         rest.is_some()
     }
 
-    /// Takes all up to a mark, and the mark; `None`, with nothing taken, if there is none.
+    /// Consumes everything up to and including a mark. Returns `None` and consumes nothing if there
+    /// is no mark.
     pub(super) fn take_until(&mut self, mark: &str) -> Option<&'a str> {
         let (taken, rest) = self.rest.split_once(mark)?;
         self.rest = rest;
         Some(taken)
     }
 
-    /// The text taken since a former state of the input.
+    /// Returns the text consumed since an earlier state of the input.
     pub(super) fn since(&self, former: &'a str) -> &'a str {
         &former[..former.len() - self.rest.len()]
     }
@@ -43,7 +44,7 @@ impl<'a> Input<'a> {
     }
 }
 
-/// Reads an escape of one character, from after the backslash.
+/// Reads the escape of one character, after the backslash.
 pub(super) fn read_escape(input: &mut Input<'_>) -> Result<u32, String> {
     let start = input.rest;
     let Some(letter) = input.next() else {
@@ -57,7 +58,7 @@ pub(super) fn read_escape(input: &mut Input<'_>) -> Result<u32, String> {
         't' => Some(9),
         'v' => Some(11),
         'x' => read_hex(input),
-        // A digit that is not zero begins an octal number only if another follows.
+        // A digit other than zero starts an octal number only if another digit follows.
         '0' => Some(read_octal(0, input)),
         '1'..='7' => match input.take_octal() {
             Some(second) => Some(read_octal_end(u32::from(letter) - 48, second, input)),
@@ -81,7 +82,7 @@ fn read_octal_end(first: u32, second: u32, input: &mut Input<'_>) -> u32 {
     input.take_octal().map_or(number, |third| number * 8 + third)
 }
 
-/// Reads what follows `\x`: two digits, or some in braces.
+/// Reads the number after `\x`: two digits, or any number of digits in braces.
 fn read_hex(input: &mut Input<'_>) -> Option<u32> {
     if !input.take("{") {
         let high = input.next()?.to_digit(16)?;
@@ -99,7 +100,7 @@ fn read_hex(input: &mut Input<'_>) -> Option<u32> {
     }
 }
 
-/// Says why there is no such escape, and what to write.
+/// Returns the reason why an escape is invalid, and what to write instead.
 fn explain_escape(letter: char, written: &str) -> String {
     match letter {
         'k' | '8' | '9' => "back-references are not supported".to_owned(),
@@ -119,7 +120,8 @@ fn explain_escape(letter: char, written: &str) -> String {
     }
 }
 
-/// Reads `\d`, `\pL`, `\p{Greek}` and their like, from after the backslash; nothing if it is another escape.
+/// Reads `\d`, `\pL`, `\p{Greek}` and similar, after the backslash. Returns `None` for other
+/// escapes.
 pub(super) fn read_class_escape(input: &mut Input<'_>) -> Result<Option<Item>, String> {
     let start = input.rest;
     let Some(letter) = input.next() else {
@@ -159,7 +161,7 @@ fn read_unicode_class(input: &mut Input<'_>, is_negated: bool) -> Result<Item, S
     }
 }
 
-/// Reads a class, from after its `[`.
+/// Reads a class, after its `[`.
 pub(super) fn read_class(input: &mut Input<'_>, flags: Flags) -> Result<Class, String> {
     let start = input.rest;
     let mut class = Class {
@@ -167,7 +169,7 @@ pub(super) fn read_class(input: &mut Input<'_>, flags: Flags) -> Result<Class, S
         fold: flags.fold,
         items: Vec::new(),
     };
-    // A `]` that comes first is a character.
+    // A leading `]` is a literal character.
     let mut is_first = true;
     while is_first || !input.take("]") {
         is_first = false;
@@ -191,7 +193,7 @@ fn read_item(input: &mut Input<'_>, class: &str) -> Result<Item, String> {
     let low = read_character(input, class)?;
     let after = input.rest.strip_prefix('-');
     let high = match after {
-        // A `-` at the end is a character.
+        // A trailing `-` is a literal character.
         Some(after) if !after.is_empty() && !after.starts_with(']') => {
             input.rest = after;
             read_character(input, class)?
@@ -205,7 +207,7 @@ fn read_item(input: &mut Input<'_>, class: &str) -> Result<Item, String> {
     Ok(Item::Range(low, high))
 }
 
-/// Reads `[:alpha:]` and its like; nothing if none begins here.
+/// Reads `[:alpha:]` and similar. Returns `None` if there is no such class here.
 fn read_posix_class(input: &mut Input<'_>) -> Result<Option<Item>, String> {
     let start = input.rest;
     if !input.take("[:") {
@@ -232,7 +234,7 @@ fn read_character(input: &mut Input<'_>, class: &str) -> Result<u32, String> {
     }
 }
 
-/// The first characters of a text, for a message.
+/// Returns the first characters of a text, for messages.
 pub(super) fn shorten_text(text: &str) -> String {
     const LONGEST: usize = 20;
     match text.char_indices().nth(LONGEST) {

@@ -1,20 +1,20 @@
-//! The flags that `(?i)` and its like change.
+//! Flags such as `(?i)`.
 
-/// Flags that hold at one place of an expression.
+/// The flags at one position in an expression.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Flags {
-    /// `i`: upper and lower case are one.
+    /// `i`: ignore case.
     pub(super) fold: bool,
-    /// `m`: `^` and `$` match at every line.
+    /// `m`: `^` and `$` match at line breaks.
     pub(super) lines: bool,
     /// `s`: `.` matches a line feed.
     pub(super) dot_all: bool,
 }
 
 impl Flags {
-    /// Sets or clears a flag by its letter; false if there is none of that letter.
+    /// Sets or clears a flag. Returns false for unknown letters.
     ///
-    /// `U` decides which of several matches is taken, never whether there is one.
+    /// Ignores `U`, which only affects which of several matches is found.
     pub(super) fn set(&mut self, letter: char, on: bool) -> bool {
         match letter {
             'i' => self.fold = on,

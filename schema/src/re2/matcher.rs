@@ -1,8 +1,9 @@
-//! All ways through a program at once, one character after the other.
+//! Runs a program: follows all paths at once, one character at a time.
 
 use super::program::{Inst, Look};
 
-/// Returns whether a part of the text matches; `None` if that hangs on a character nothing is known of.
+/// Returns whether any part of the text matches, or `None` if that depends on characters that are
+/// unknown without the Unicode tables.
 pub(super) fn is_match(program: &[Inst<'_>], text: &str) -> Option<bool> {
     let mut run = Run::new(program, false);
     if run.is_match(text) {
@@ -11,27 +12,28 @@ pub(super) fn is_match(program: &[Inst<'_>], text: &str) -> Option<bool> {
     if !run.met_unknown {
         return Some(false);
     }
-    // More characters in classes never make fewer texts match: if it does not match with all of the unknown, it never does.
+    // If the text does not match although every unknown character counts as matching, it never
+    // does: a larger class never matches less.
     let may_match = Run::new(program, true).is_match(text);
     (!may_match).then_some(false)
 }
 
 struct Run<'a> {
     program: &'a [Inst<'a>],
-    /// The assumed result for characters whose class is unknown.
+    /// The assumed result for unknown characters.
     unknown: bool,
     met_unknown: bool,
     /// The instructions that wait for the next character.
     waiting: Vec<usize>,
-    /// For each instruction, the last place of the text where it was reached, plus one.
+    /// For each instruction, the last position in the text at which it was reached, plus one.
     reached: Vec<usize>,
     stack: Vec<usize>,
 }
 
-/// A place in the text.
+/// A position in the text.
 #[derive(Clone, Copy)]
 struct Spot {
-    /// The number of characters before it.
+    /// The number of preceding characters.
     position: usize,
     before: Option<char>,
     after: Option<char>,
@@ -57,7 +59,7 @@ impl<'a> Run<'a> {
             after: characters.next(),
         };
         loop {
-            // A match may begin anywhere.
+            // A match may start anywhere.
             if self.follow(0, spot) {
                 return true;
             }
@@ -75,7 +77,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Takes a character wherever one is waited for; true if that completes a match.
+    /// Feeds a character to the waiting instructions. Returns true if that completes a match.
     fn step(&mut self, character: char, spot: Spot) -> bool {
         for at in std::mem::take(&mut self.waiting) {
             let Some(Inst::Take(class)) = self.program.get(at) else {
@@ -90,7 +92,8 @@ impl<'a> Run<'a> {
         false
     }
 
-    /// Goes from an instruction to all that wait for a character; true if the program's end is among them.
+    /// Follows an instruction to all instructions that wait for a character. Returns true if that
+    /// reaches the end of the program.
     fn follow(&mut self, start: usize, spot: Spot) -> bool {
         self.stack.push(start);
         while let Some(at) = self.stack.pop() {

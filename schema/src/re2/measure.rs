@@ -1,27 +1,27 @@
-//! The sizes by which Go's `regexp` refuses an expression.
+//! The size limits of Go's `regexp`.
 //!
-//! They are those of its tree before it is simplified: how deep it is, how many instructions it would compile to, and how
-//! often its innermost repetition is repeated in all.
+//! Go computes them on the tree of an expression before it is simplified: its depth, the number of
+//! instructions, and how often nested repetitions repeat the innermost part in total.
 
-/// The deepest tree.
+/// Maximum depth of the tree.
 const MAX_HEIGHT: u32 = 1000;
-/// The most instructions: 128 MiB of 40 bytes each.
+/// Maximum number of instructions: 128 MiB at 40 bytes each.
 const MAX_SIZE: u64 = (128 << 20) / 40;
-/// The most bounds of classes: 128 MiB of 4 bytes each.
+/// Maximum number of class bounds: 128 MiB at 4 bytes each.
 const MAX_RUNES: u64 = (128 << 20) / 4;
-/// The most copies that repetitions make together.
+/// Maximum number of copies that nested repetitions create in total.
 const MAX_COPIES: u32 = 1000;
 
-/// The shape of a part of an expression, as far as it decides how the part is joined with others.
+/// The shape of a part, which determines how it is merged with adjacent parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shape {
-    /// Literal characters, all with or without regard to case.
+    /// Literal characters, which all ignore case or all respect it.
     Literal { fold: bool },
-    /// One character of several.
+    /// One character out of several.
     Class,
-    /// A sequence, which becomes a part of the sequence around it.
+    /// A sequence, which is merged into a surrounding sequence.
     Concat,
-    /// Alternatives, which become alternatives of those around them.
+    /// Alternatives, which are merged into surrounding alternatives.
     Alternate,
     /// Anything else.
     Other,
@@ -34,12 +34,12 @@ pub(super) struct Measure {
     height: u32,
     size: u64,
     copies: u32,
-    /// The maximum of a counted repetition; `None` for anything else.
+    /// The maximum of a counted repetition. `None` for other parts.
     times: Option<u32>,
 }
 
 impl Measure {
-    /// A part that holds no other.
+    /// A part without inner parts.
     pub(super) fn leaf(shape: Shape) -> Self {
         Measure {
             shape,
@@ -50,7 +50,7 @@ impl Measure {
         }
     }
 
-    /// Adds a literal to another of its kind; false if they cannot be one.
+    /// Merges another literal into this one. Returns false if they cannot be merged.
     pub(super) fn absorb(&mut self, other: &Measure) -> bool {
         let is_one = matches!(self.shape, Shape::Literal { .. }) && self.shape == other.shape;
         if is_one {
@@ -59,7 +59,7 @@ impl Measure {
         is_one
     }
 
-    /// A group that captures.
+    /// A capturing group.
     pub(super) fn captured(self) -> Self {
         Measure {
             shape: Shape::Other,
@@ -70,7 +70,7 @@ impl Measure {
         }
     }
 
-    /// A repetition; `most` is `None` if it has no upper bound.
+    /// A repetition. `most` is `None` if it is unbounded.
     pub(super) fn repeated(self, least: u32, most: Option<u32>, is_counted: bool) -> Self {
         let size = match (least, most) {
             (0, None) => self.size + 2,
@@ -97,7 +97,7 @@ impl Measure {
         Measure::joined(parts, Shape::Concat)
     }
 
-    /// Alternatives; single characters become a class.
+    /// Alternatives. Single characters become a class.
     pub(super) fn alternate(parts: &[Measure]) -> Self {
         if parts.len() > 1 && parts.iter().all(Measure::is_character) {
             return Measure::leaf(Shape::Class);
@@ -123,7 +123,7 @@ impl Measure {
             [only] => *only,
             parts => Measure {
                 shape,
-                // A sequence in a sequence is not a level of its own.
+                // Merging a sequence into a sequence adds no level.
                 height: 1 + parts
                     .iter()
                     .map(|part| part.height - u32::from(part.shape == shape))
@@ -141,14 +141,15 @@ impl Measure {
     }
 }
 
-/// The size built so far, to be held against the limits.
+/// The total size of the parts, compared with the limits.
 #[derive(Debug)]
 pub(super) struct Budget {
-    /// The parts built.
+    /// The number of parts.
     parts: u64,
-    /// The product of all repetitions, wherever they stand.
+    /// The product of all repetitions, whether nested or not.
     repeats: u64,
-    /// Sizes matter only once this many parts, repeated this often, could be too large.
+    /// True once the sizes are checked. This starts when the number of parts, multiplied by the
+    /// repetitions, could exceed the limit.
     is_tracked: bool,
     runes: u64,
 }
@@ -163,22 +164,22 @@ impl Budget {
         }
     }
 
-    /// Notes that a part was built.
+    /// Counts a new part.
     pub(super) fn add_part(&mut self) {
         self.parts += 1;
     }
 
-    /// Notes that a part became one with another.
+    /// Uncounts a part that was merged into another.
     pub(super) fn remove_part(&mut self) {
         self.parts -= 1;
     }
 
-    /// Notes the bounds that a class is made of.
+    /// Counts the bounds of a class.
     pub(super) fn add_runes(&mut self, runes: u64) {
         self.runes += runes;
     }
 
-    /// Checks a part that was just built; `others` are those that wait to be joined.
+    /// Checks a new part. `others` are the parts that have not been joined yet.
     pub(super) fn check<'a>(
         &mut self,
         part: &Measure,
@@ -209,7 +210,8 @@ impl Budget {
         Ok(())
     }
 
-    /// Notes a counted repetition: once when it is built, and again when it is all there is in what is around it.
+    /// Counts a counted repetition. Like in Go, a repetition that is the only part of its group
+    /// counts again when the group ends.
     fn add_repeat(&mut self, times: u32) {
         let times = u64::from(times.max(1));
         self.repeats = if times > MAX_SIZE / self.repeats {

@@ -1,6 +1,7 @@
-//! The parser: an expression in RE2's grammar to postfix order.
+//! Parses RE2's grammar into postfix order.
 //!
-//! Groups are kept on a stack of frames, never on that of the program: how deep an expression nests is its author's.
+//! Open groups are on an explicit stack, so that deeply nested expressions do not overflow the call
+//! stack.
 
 use super::class::{Class, Item};
 use super::escape::{self, Input, shorten_text};
@@ -8,13 +9,13 @@ use super::flags::Flags;
 use super::measure::{Budget, Measure, Shape};
 use super::program::{Look, Op};
 
-/// The most that one operator repeats.
+/// The maximum count of one repetition operator.
 const MAX_REPEAT: u32 = 1000;
 
 /// Parses an expression.
 ///
-/// # Errors
-/// Why Go's `regexp` refuses it.
+///  # Errors
+/// The reason why Go's `regexp` rejects it.
 pub(super) fn parse(text: &str) -> Result<Vec<Op>, String> {
     let mut parser = Parser {
         input: Input { rest: text },
@@ -32,15 +33,15 @@ pub(super) fn parse(text: &str) -> Result<Vec<Op>, String> {
     Ok(parser.ops)
 }
 
-/// A group that is open; the first is the whole expression.
+/// An open group. The first frame is the whole expression.
 #[derive(Default)]
 struct Frame {
-    /// The flags that hold again after it.
+    /// The flags to restore after the group.
     flags: Flags,
     captures: bool,
-    /// The alternatives that are complete.
+    /// The completed alternatives.
     branches: Vec<Measure>,
-    /// The parts of the alternative being read.
+    /// The parts of the current alternative.
     parts: Vec<Measure>,
 }
 
@@ -49,7 +50,7 @@ struct Parser<'a> {
     flags: Flags,
     ops: Vec<Op>,
     frames: Vec<Frame>,
-    /// The operator directly before, if it was one that repeats.
+    /// The preceding operator, if it was a repetition.
     last_repeat: Option<&'a str>,
     budget: Budget,
 }
@@ -66,7 +67,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Reads what begins with a character; true if it was an operator that repeats.
+    /// Reads one item that starts with `next`. Returns true if it was a repetition operator.
     fn read_one(&mut self, next: char, start: &'a str) -> Result<bool, String> {
         match next {
             '(' => self.open_group()?,
@@ -94,7 +95,7 @@ impl<'a> Parser<'a> {
                     self.input.rest = rest;
                     return self.repeat_counted(counts, start);
                 }
-                // Braces that hold no counts are characters.
+                // Other braces are literal characters.
                 None => self.push_literal('{')?,
             },
             character => self.push_literal(character)?,
@@ -165,7 +166,7 @@ impl<'a> Parser<'a> {
         self.push(Measure::leaf(Shape::Other))
     }
 
-    /// Adds a part to the alternative being read.
+    /// Adds a part to the current alternative.
     fn push(&mut self, part: Measure) -> Result<(), String> {
         self.join_literals();
         self.budget.add_part();
@@ -175,7 +176,7 @@ impl<'a> Parser<'a> {
         self.check(&part)
     }
 
-    /// Makes one of the last two literals: neither can be repeated alone any more.
+    /// Merges the last two literals. Only called when neither can be repeated alone any more.
     fn join_literals(&mut self) {
         if let Some(frame) = self.frames.last_mut()
             && let [.., before, last] = frame.parts.as_mut_slice()
@@ -204,7 +205,7 @@ impl<'a> Parser<'a> {
         });
     }
 
-    /// Reads a group's head, from after its `(`.
+    /// Reads the start of a group, after its `(`.
     fn open_group(&mut self) -> Result<(), String> {
         let start = self.input.rest;
         if !self.input.take("?") {
@@ -238,7 +239,8 @@ impl<'a> Parser<'a> {
         self.read_flags()
     }
 
-    /// Reads flags, from after `(?`: `i)` sets them for the rest of the group around, `i:` opens a group.
+    /// Reads flags, after `(?`. `i)` sets flags for the rest of the surrounding group, and `i:`
+    /// opens a group.
     fn read_flags(&mut self) -> Result<(), String> {
         let start = self.input.rest;
         let mut flags = self.flags;
@@ -275,7 +277,7 @@ impl<'a> Parser<'a> {
         self.push(part)
     }
 
-    /// Ends an alternative.
+    /// Ends the current alternative.
     fn end_branch(&mut self) -> Result<(), String> {
         self.join_literals();
         let Some(frame) = self.frames.last_mut() else {
@@ -289,7 +291,8 @@ impl<'a> Parser<'a> {
         self.check(&branch)
     }
 
-    /// Ends the innermost group: its alternatives become one part, after which the flags are again those before it.
+    /// Closes the innermost group: combines its alternatives into one part and returns the flags to
+    /// restore.
     fn close_frame(&mut self) -> Result<Option<(Flags, Measure)>, String> {
         self.end_branch()?;
         let Some(frame) = self.frames.pop() else {
@@ -332,7 +335,7 @@ impl<'a> Parser<'a> {
         is_counted: bool,
         start: &'a str,
     ) -> Result<bool, String> {
-        // `*?` takes as little as it can; that there is a match is the same.
+        // Skip the `?` of a lazy operator: it does not affect whether there is a match.
         let operator = self.input.since(start);
         self.input.take("?");
         if let Some(last) = self.last_repeat {
@@ -371,7 +374,7 @@ fn explain_flags(letter: char, start: &str) -> String {
     }
 }
 
-/// The counts between braces: the minimum, which is `None` if it is too large to matter, and the maximum.
+/// The counts between braces: minimum and maximum. The minimum is `None` if it overflows.
 type Counts = (Option<u32>, Most);
 
 enum Most {
@@ -380,7 +383,7 @@ enum Most {
     TooMany,
 }
 
-/// Reads `2}`, `2,}` or `2,3}`; nothing if it is none of these.
+/// Reads `2}`, `2,}` or `2,3}`. Returns `None` for anything else.
 fn read_counts(text: &str) -> Option<(Counts, &str)> {
     let (least, rest) = read_number(text)?;
     let times = |number: Option<u32>| number.map_or(Most::TooMany, Most::Times);
@@ -395,7 +398,7 @@ fn read_counts(text: &str) -> Option<(Counts, &str)> {
     Some(((least, times(most)), rest.strip_prefix('}')?))
 }
 
-/// Reads a number without leading zeros; `None` in place of one that is too large.
+/// Reads a number without leading zeros. The number is `None` if it overflows.
 fn read_number(text: &str) -> Option<(Option<u32>, &str)> {
     let rest = text.trim_start_matches(|digit: char| digit.is_ascii_digit());
     let digits = &text[..text.len() - rest.len()];

@@ -1,28 +1,28 @@
-//! An expression in postfix order, and the instructions it compiles to.
+//! The postfix form of an expression, and its compilation to instructions.
 
 use super::class::Class;
 
-/// The most instructions that are run; longer programs are not decided.
+/// Maximum length of a program. Longer programs are not run.
 const MAX_PROGRAM: usize = 100_000;
 
-/// An element of an expression in postfix order.
+/// An operation of the postfix form.
 #[derive(Clone, Debug)]
 pub(super) enum Op {
-    /// A sequence begins.
+    /// Starts a sequence.
     Begin,
-    /// The sequence ends: all since its beginning is one operand.
+    /// Ends a sequence: everything since its start becomes one operand.
     End,
     /// One character.
     Class(Class),
-    /// A place between characters.
+    /// A zero-width assertion.
     Look(Look),
-    /// The last operand, repeated; without an upper bound if that is `None`.
+    /// Repeats the last operand. `most` is `None` if unbounded.
     Repeat { least: u32, most: Option<u32> },
-    /// The last operands, one of which matches.
+    /// Combines the last operands into alternatives.
     Alternate(usize),
 }
 
-/// A place between two characters.
+/// A zero-width assertion.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Look {
     TextStart,
@@ -33,22 +33,22 @@ pub(super) enum Look {
     NoWordBoundary,
 }
 
-/// An instruction; jumps are relative to it, so that a part of a program can be copied.
+/// An instruction. Jumps are relative, so that parts of a program can be copied.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Inst<'a> {
-    /// Takes a character of the class.
+    /// Consumes a character of the class.
     Take(&'a Class),
-    /// Goes on if the place is of this sort.
+    /// Continues if the assertion holds.
     Look(Look),
-    /// Goes on at both.
+    /// Continues at both targets.
     Split(isize, isize),
     Jump(isize),
 }
 
-/// Compiles an expression; `None` if the program would be too long to run.
+/// Compiles an expression. Returns `None` if the program would be too long.
 pub(super) fn compile_program(ops: &[Op]) -> Option<Vec<Inst<'_>>> {
     let mut code: Vec<Inst<'_>> = Vec::new();
-    // Where operands begin; each ends where the next begins.
+    // Where each operand starts. It ends where the next one starts.
     let mut operands: Vec<usize> = Vec::new();
     let mut begun: Vec<usize> = Vec::new();
     for op in ops {
@@ -82,7 +82,7 @@ pub(super) fn compile_program(ops: &[Op]) -> Option<Vec<Inst<'_>>> {
     Some(code)
 }
 
-/// Repeats what begins at `start`: `x{2,4}` is `xx(x(x)?)?`, and `x{2,}` is `xxx*`.
+/// Repeats the code from `start` on: `x{2,4}` becomes `xx(x(x)?)?`, and `x{2,}` becomes `xxx*`.
 fn repeat<'a>(code: &mut Vec<Inst<'a>>, start: usize, least: usize, most: Option<u32>) -> Option<()> {
     let body = code.split_off(start);
     let size = body.len() as isize;
@@ -110,7 +110,7 @@ fn repeat<'a>(code: &mut Vec<Inst<'a>>, start: usize, least: usize, most: Option
     Some(())
 }
 
-/// Makes alternatives of what begins at `starts`.
+/// Turns the operands that start at `starts` into alternatives.
 fn alternate(code: &mut Vec<Inst<'_>>, starts: &[usize]) {
     let Some((&first, others)) = starts.split_first() else {
         return;

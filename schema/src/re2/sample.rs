@@ -1,14 +1,14 @@
-//! Texts that match an expression.
+//! Generates texts that match an expression.
 
 use super::class::{Class, Item};
 use super::program::{Inst, Op, compile_program};
 
-/// The most steps through a program; whoever chooses to repeat for ever is stopped.
+/// Maximum number of steps, for choices that repeat forever.
 const MAX_STEPS: usize = 10_000;
 
-/// Makes a text by one way through the program.
+/// Generates a text by following one path through the program.
 ///
-/// Anchors hold where nothing is written before or after what they stand beside.
+/// Ignores assertions. Anchors hold anyway at the start and the end of the text.
 pub(super) fn sample(ops: &[Op], choose: &mut dyn FnMut(Choice<'_>) -> usize) -> Option<String> {
     let program = compile_program(ops)?;
     let mut text = String::new();
@@ -23,7 +23,8 @@ pub(super) fn sample(ops: &[Op], choose: &mut dyn FnMut(Choice<'_>) -> usize) ->
             }
             Some(Inst::Look(_)) => at += 1,
             Some(Inst::Jump(offset)) => at = at.wrapping_add_signed(*offset),
-            // The first way goes on, the other leaves out or takes another alternative.
+            // The first target continues here. The second skips this part or goes to the next
+            // alternative.
             Some(Inst::Split(one, other)) => {
                 let offset = if choose(Choice::Way) == 0 { other } else { one };
                 at = at.wrapping_add_signed(*offset);
@@ -33,15 +34,15 @@ pub(super) fn sample(ops: &[Op], choose: &mut dyn FnMut(Choice<'_>) -> usize) ->
     None
 }
 
-/// A choice in the making of a sample.
+/// A choice to make while generating a text.
 pub enum Choice<'a> {
-    /// 0 to go past something, or on to the next alternative; 1 to go into it.
+    /// 0 to skip a part or go to the next alternative, 1 to enter it.
     Way,
-    /// The position of one of these characters.
+    /// An index into these characters.
     Letter(&'a [char]),
 }
 
-/// Characters of a class: of those that can be typed, if there are any, letters first.
+/// Returns characters of a class. Prefers printable ASCII, and letters first.
 fn letters(class: &Class) -> Option<Vec<char>> {
     const TYPED: [std::ops::RangeInclusive<char>; 4] = ['a'..='z', '0'..='9', 'A'..='Z', ' '..='~'];
     let is_in = |letter: &char| class.contains(*letter) == Some(true);
@@ -49,7 +50,7 @@ fn letters(class: &Class) -> Option<Vec<char>> {
     if !typed.is_empty() {
         return Some(typed);
     }
-    // Beyond ASCII, the bounds of its ranges are in a class, and what is beside them where it is negated.
+    // Outside of ASCII, try the bounds of the ranges, and their neighbours for negated classes.
     let bounds = class.items.iter().flat_map(|item| match item {
         Item::Range(low, high) => vec![*low, *high, low.wrapping_sub(1), high.wrapping_add(1)],
         Item::Group { .. } | Item::Table { .. } => vec![],

@@ -1,4 +1,5 @@
-//! Defaults: what the API server asks of them when it takes the definition, and later of the objects they are put in.
+//! Checks of defaults that the API server performs on the CRD, and later on the objects that it
+//! adds them to.
 
 use serde_json::{Map, Value};
 
@@ -6,14 +7,16 @@ use super::{Judge, fits, rule};
 use crate::satisfy::find_repeated;
 use crate::{ListType, Schema};
 
-/// Checks a default as the API server does: by its schema with patterns and formats, and by the rules that markers
-/// write. Beyond what it asks of the definition, no object may be refused because the default is put in: that takes
-/// sets and lists by key whose items differ, also when the defaults of inner fields are filled in.
+/// Checks a default like the API server: against its schema, including patterns and formats, and
+/// against the rules that markers add.
 ///
-/// A default of `null` is one that the API server does not see.
+/// In addition, the default must not cause an object to be rejected later. So items of sets and of
+/// lists of type `map` must be distinct, even after the defaults of inner fields are filled in.
 ///
-/// # Errors
-/// Why the default does not fit, a phrase, with the way to the place.
+/// A `null` default is ignored if the value is nullable, like in the API server.
+///
+///  # Errors
+/// A phrase with the path and the reason if the default is invalid.
 pub fn check_default(default: &Value, schema: &Schema) -> Result<(), String> {
     if default.is_null() && schema.nullable {
         return Ok(());
@@ -28,12 +31,12 @@ pub fn check_default(default: &Value, schema: &Schema) -> Result<(), String> {
     check_lists(&filled, schema)
 }
 
-/// Checks an object as the API server does when one is created: with the defaults of absent fields, and without a `null` that
-/// neither the schema accepts nor a default replaces. Fields that the schema does not have count as errors, as they do for
-/// `kubectl apply`. Of rules, those are checked that markers write.
+/// Checks an object like the API server when the object is created: first drops every `null` that
+/// is neither nullable nor replaced by a default, then fills in defaults. Reports unknown fields,
+/// like `kubectl apply`. Only checks the CEL rules that markers add.
 ///
-/// # Errors
-/// Why the object does not fit, a phrase, with the way to the place.
+///  # Errors
+/// A phrase with the path and the reason if the object is invalid.
 pub fn check_created(object: &Value, schema: &Schema) -> Result<(), String> {
     let mut filled = object.clone();
     drop_nulls(&mut filled, schema);
@@ -42,8 +45,9 @@ pub fn check_created(object: &Value, schema: &Schema) -> Result<(), String> {
     check_lists(&filled, schema)
 }
 
-/// Removes each `null` in place of a field that is not nullable and has no default, as the API server does before it fills in
-/// defaults. One that a field is nullable for stays: it is a value, which a required field may have. Items of lists stay as well.
+/// Drops `null` fields that are not nullable and have no default, like the API server before it
+/// fills in defaults. Keeps `null` if the field is nullable, because it then satisfies `required`.
+/// Also keeps `null` items of lists.
 fn drop_nulls(value: &mut Value, schema: &Schema) {
     match value {
         Value::Object(fields) => {
@@ -66,7 +70,7 @@ fn drop_nulls(value: &mut Value, schema: &Schema) {
     }
 }
 
-/// A default of `null` is none.
+/// Returns whether a schema has a default. `null` is not a default.
 fn has_default(schema: &Schema) -> bool {
     schema.default.as_ref().is_some_and(|default| !default.is_null())
 }
@@ -76,7 +80,7 @@ fn check_whole(value: &Value, schema: &Schema) -> Result<(), String> {
     check_parts(value, schema)
 }
 
-/// Puts in the defaults of what is absent inside a value, and of a `null` that is not nullable.
+/// Fills in defaults for absent fields, and for `null` fields that are not nullable.
 fn fill(value: &mut Value, schema: &Schema) {
     match value {
         Value::Object(fields) => {
@@ -102,7 +106,7 @@ fn fill(value: &mut Value, schema: &Schema) {
     }
 }
 
-/// Puts the default in the place of a `null` that is not nullable, and fills in those of what is inside.
+/// Replaces a `null` that is not nullable by its default, then fills in the defaults inside.
 fn fill_field(value: &mut Value, schema: &Schema) {
     if let Some(default) = &schema.default
         && value.is_null()
@@ -118,7 +122,7 @@ fn inner<'a>(schema: &'a Schema, name: &str) -> Option<&'a Schema> {
     inner.or(schema.additional_properties.as_ref()).map(AsRef::as_ref)
 }
 
-/// Visits every value inside another, itself first, with the way to it.
+/// Visits a value and the values inside. Prefixes errors with the path.
 fn visit(
     value: &Value,
     schema: &Schema,
@@ -140,7 +144,7 @@ fn visit(
     }
 }
 
-/// Rules, and what every whole object must have.
+/// Checks the rules of all parts, and the required fields of embedded objects.
 fn check_parts(value: &Value, schema: &Schema) -> Result<(), String> {
     visit(value, schema, &|value, schema| {
         if let Value::Object(fields) = value
@@ -211,7 +215,7 @@ const METADATA: &[&str] = &[
     "uid",
 ];
 
-/// Checks the names of the fields, and the types of those that people write.
+/// Checks the names of metadata fields, and the types of the fields that users set.
 fn check_metadata(fields: &Map<String, Value>) -> Result<(), String> {
     for (name, value) in fields.iter().filter(|(_, value)| !value.is_null()) {
         let checked =
@@ -241,7 +245,7 @@ fn expect_string(value: &Value) -> Result<(), String> {
     }
 }
 
-/// Items of a set, and the keys of items of a list by key, are there once.
+/// Checks that items of sets, and keys of lists of type `map`, are unique.
 fn check_lists(value: &Value, schema: &Schema) -> Result<(), String> {
     visit(value, schema, &|value, schema| {
         let Value::Array(items) = value else {

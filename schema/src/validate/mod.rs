@@ -1,4 +1,4 @@
-//! Validation of a literal value against a schema, as the API server validates a default.
+//! Validates a literal value against a schema, like the API server validates a default.
 
 mod default;
 mod number;
@@ -11,29 +11,29 @@ use crate::{Pattern, Schema, SchemaType, accepts_format, compare_numbers, items_
 pub use default::{check_created, check_default};
 pub(crate) use number::{is_in_format, is_whole};
 
-/// Returns whether a value is valid. Patterns, formats and CEL rules are left to the API server.
+/// Checks whether a value is valid. Does not check patterns, formats or CEL rules.
 ///
-/// # Errors
-/// Why the value does not fit, a phrase, with the way to the place.
+///  # Errors
+/// A phrase with the path and the reason if the value is invalid.
 pub fn validate(value: &Value, schema: &Schema) -> Result<(), String> {
     fits(value, schema, Judge::of_structure())
 }
 
-/// Returns whether a value of an `enum` meets the other constraints beside it.
+/// Checks whether a value of an `enum` satisfies the other constraints of the schema.
 pub(crate) fn fits_constraints(value: &Value, schema: &Schema) -> Result<(), String> {
     if value.is_null() {
         return Ok(());
     }
     let constraints = Schema {
         enumeration: Vec::new(),
-        // Alternatives were counted with the `enum`, and fields are asked as far as they are known.
+        // Fields are checked only if the schema defines them.
         preserve_unknown_fields: true,
         ..schema.clone()
     };
     fits(value, &constraints, Judge::of_defaults())
 }
 
-/// Returns whether a value is of a schema's type, whatever its parts are.
+/// Checks whether a value has the type of the schema. Ignores its parts.
 pub(crate) fn is_type_of(value: &Value, schema: &Schema) -> Result<(), String> {
     if value.is_null() {
         Ok(())
@@ -46,9 +46,9 @@ pub(crate) fn is_type_of(value: &Value, schema: &Schema) -> Result<(), String> {
 #[derive(Clone, Copy)]
 struct Judge {
     form: Form,
-    /// Checks patterns and formats.
+    /// Check patterns and formats.
     reads_strings: bool,
-    /// Accepts a value whose validity is not known here.
+    /// Accept a value if its validity is unknown.
     trusts: bool,
 }
 
@@ -69,12 +69,12 @@ impl Judge {
     }
 }
 
-/// Which of its two forms a schema has.
+/// The two forms of a schema.
 #[derive(Clone, Copy, PartialEq)]
 enum Form {
-    /// It tells for every value and field whether it may be there.
+    /// Rejects values and fields that it does not define.
     Structural,
-    /// An alternative: it looks at what it names and at nothing else.
+    /// An alternative. Ignores everything that it does not mention.
     Part,
 }
 
@@ -101,10 +101,11 @@ fn fits(value: &Value, schema: &Schema, judge: Judge) -> Result<(), String> {
     check_alternatives(value, schema, judge)
 }
 
-/// Most values of an `enum` that a message lists.
+/// Maximum number of `enum` values in a message.
 const MOST_LISTED: usize = 12;
 
-/// Describes a value that is not one of an `enum`, which is listed unless it is long.
+/// Returns the message for a value that an `enum` does not contain. Lists the allowed values if
+/// there are few.
 fn describe_unlisted(value: &Value, allowed: &[Value]) -> String {
     let message = format!("{value} is not one of the allowed values");
     if allowed.len() > MOST_LISTED {
@@ -114,7 +115,8 @@ fn describe_unlisted(value: &Value, allowed: &[Value]) -> String {
     format!("{message} ({})", listed.join(", "))
 }
 
-/// Of `null` the API server asks the type and the `enum` only, and no `enum` holds `null` for it.
+/// Checks `null`. The API server only compares it with the type and the `enum`, and no `enum`
+/// matches it.
 fn check_null(schema: &Schema) -> Result<(), String> {
     let is_typed = schema.schema_type.is_some() || schema.int_or_string;
     if is_typed && !schema.nullable {
@@ -126,7 +128,7 @@ fn check_null(schema: &Schema) -> Result<(), String> {
     Ok(())
 }
 
-/// Numbers are the same by value, however they are written.
+/// Returns whether two values are equal. Compares numbers by value.
 pub fn is_same(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Number(left), Value::Number(right)) => compare_numbers(left, right).is_eq(),
@@ -179,7 +181,7 @@ fn check_string(text: &str, schema: &Schema, judge: Judge) -> Result<(), String>
     Ok(())
 }
 
-/// Returns whether a string matches a pattern; `None` where that is not known.
+/// Returns whether a string matches a pattern, or `None` if that is unknown.
 pub(crate) fn matches_pattern(pattern: &str, text: &str) -> Option<bool> {
     Pattern::parse(pattern).ok()?.is_match(text)
 }
@@ -200,12 +202,13 @@ fn check_object(
 ) -> Result<(), String> {
     check_size(fields.len(), schema.min_properties, schema.max_properties, "keys")?;
     for name in &schema.required {
-        // Defaults are asked as they are written: the defaults of their fields are not filled in before.
+        // The API server checks defaults as written, without filling in the defaults of their
+        // fields.
         if !fields.contains_key(&**name) {
             return Err(format!("missing field `{name}`"));
         }
     }
-    // What every whole object has, whatever its schema says.
+    // Every embedded object has these fields, even if its schema does not define them.
     let is_identity =
         |name: &str| schema.embedded_resource && ["apiVersion", "kind", "metadata"].contains(&name);
     for (name, value) in fields {
@@ -228,7 +231,8 @@ fn check_alternatives(value: &Value, schema: &Schema, judge: Judge) -> Result<()
         ..judge
     };
     let may_hold = |schema: &Schema| fits(value, schema, part).is_ok();
-    // What is counted against the value must be certain where the rest may be trusted, and the other way round.
+    // In `not`, and for a second match of `oneOf`, an unknown result must not reject the value, so
+    // trust is inverted.
     let against = Judge {
         trusts: !part.trusts,
         ..part
@@ -262,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_that_are_created_have_defaults() {
+    fn created_objects_get_defaults() {
         let schema: Schema =
             serde_json::from_value(json!({ "type": "object", "required": ["a"], "properties": {
             "a": { "type": "integer", "default": 1 }, "b": { "type": "string", "pattern": "^x" } } }))
@@ -289,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_null_in_an_object_that_is_created_is_a_value_where_the_schema_accepts_it() {
+    fn created_objects_keep_null_only_if_nullable() {
         let check = |object: Value, schema: Value, expected: Result<(), &str>| {
             let read: Schema = serde_json::from_value(schema.clone()).expect("a schema");
             assert_eq!(
@@ -342,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_that_keeps_unknown_fields_keeps_those_of_its_items() {
+    fn lists_pass_preserve_unknown_fields_to_items() {
         let list = |items: Value| json!({"type": "array", "x-kubernetes-preserve-unknown-fields": true, "items": items});
         let object = json!({"type": "object", "properties": {"a": {"type": "object"}}});
         check(json!([{"x": 1}]), list(object.clone()), Ok(()));
@@ -359,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn values() {
+    fn validates_values() {
         check(json!(1), json!({"type": "integer"}), Ok(()));
         check(json!(1.0), json!({"type": "integer"}), Ok(()));
         check(
@@ -432,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn alternatives() {
+    fn validates_alternatives() {
         let either = json!({"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}, "oneOf": [{"required": ["a"]}, {"required": ["b"]}]});
         let refusal = |value: &str| format!("{value} does not match the alternatives");
         check(json!({"a": 1}), either.clone(), Ok(()));

@@ -1,4 +1,4 @@
-//! Numbers, with the API server's own arithmetic.
+//! Numbers, with the arithmetic of the API server.
 
 use std::cmp::Ordering;
 
@@ -7,24 +7,25 @@ use serde_json::Number;
 use crate::number::as_float;
 use crate::{Schema, SchemaType, compare_numbers};
 
-/// Largest number that JSON readers agree about: beyond it, a number with a point is not a whole number.
+/// The largest integer that all JSON parsers represent exactly. Above it, the API server does not
+/// treat floats as integers.
 const MAX_WHOLE_FLOAT: f64 = 9_007_199_254_740_991.0;
 
-/// Returns whether the API server takes a number for an integer, however it is written.
+/// Returns whether the API server treats a number as an integer, even if written as `1.0`.
 pub(crate) fn is_whole(number: &Number) -> bool {
     number.is_i64() || (as_float(number).fract() == 0.0 && as_float(number).abs() <= MAX_WHOLE_FLOAT)
 }
 
-/// Returns whether the API server can use a bound. It writes the bound out as the shortest decimal number of a
-/// 64-bit float and reads that as an integer of the format; where it cannot, it refuses every value. So `i64::MAX`,
-/// which becomes 9223372036854776000, is not a bound.
+/// Returns whether the API server can evaluate a bound. It formats the bound as the shortest
+/// decimal of a 64-bit float and parses that as an integer of the format. If that fails, it rejects
+/// every value. So `i64::MAX` is not a valid bound, because it is formatted as 9223372036854776000.
 pub(crate) fn is_in_format(bound: &Number, schema: &Schema) -> bool {
     if schema.schema_type != Some(SchemaType::Integer) {
         let is_float =
             schema.schema_type == Some(SchemaType::Number) && schema.format.as_deref() == Some("float");
         return !is_float || as_float(bound).abs() <= f64::from(f32::MAX);
     }
-    // A float holds such an integer as it is.
+    // An `f64` represents such an integer exactly.
     if let Some(bound) = bound
         .as_i64()
         .filter(|bound| (bound.unsigned_abs() as f64) <= MAX_WHOLE_FLOAT)
@@ -72,8 +73,8 @@ pub(super) fn check_number(number: &Number, schema: &Schema) -> Result<(), Strin
     }
 }
 
-/// A number without a fraction is an integer on the wire, and the API server cuts the fraction of the bound that it
-/// compares an integer with.
+/// Returns the bound to compare a number with. A number without a fraction is an integer in JSON,
+/// and the API server truncates the bound before it compares an integer.
 fn comparable(number: &Number, bound: &Number) -> Number {
     let cut = as_float(bound).trunc();
     match Number::from_f64(cut) {
@@ -82,7 +83,8 @@ fn comparable(number: &Number, bound: &Number) -> Number {
     }
 }
 
-/// Of integers too the factor loses its fraction, and nothing is a multiple of 0.
+/// Returns whether a number is a multiple of `factor`. For integers, the API server truncates the
+/// factor, and nothing is a multiple of 0.
 fn is_multiple(number: &Number, factor: &Number) -> bool {
     if is_whole(number) {
         let (number, factor) = (as_float(number).trunc(), as_float(factor).trunc());

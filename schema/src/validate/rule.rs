@@ -1,14 +1,14 @@
-//! The CEL rules that markers stand for, asked of a value. Any other rule is left to the API server.
+//! Evaluates the CEL rules that markers add. Other rules are left to the API server.
 
 use serde_json::{Map, Value};
 
 use super::matches_pattern;
 use crate::{Cel, cel_name};
 
-/// Checks a value by a rule that `exactly_one_of(…)` and its kin or `keys(…)` write.
+/// Checks a value against a rule that `exactly_one_of(…)` and similar markers, or `keys(…)`, add.
 ///
-/// # Errors
-/// The rule does not hold: its message.
+///  # Errors
+/// The message of the rule if it fails.
 pub(super) fn check_rule(rule: &Cel, value: &Value) -> Result<(), String> {
     let Value::Object(fields) = value else {
         return Ok(());
@@ -22,7 +22,8 @@ pub(super) fn check_rule(rule: &Cel, value: &Value) -> Result<(), String> {
     }
 }
 
-/// `(has(self.a)?1:0)+(has(self.b)?1:0) == 1`, the same with `<= 1`, and `has(self.a)||has(self.b)`.
+/// Evaluates `(has(self.a)?1:0)+(has(self.b)?1:0) == 1`, the same with `<= 1`, and
+/// `has(self.a)||has(self.b)`.
 fn holds_for_fields(rule: &str, fields: &Map<String, Value>) -> Option<bool> {
     let (count, accepted): (_, fn(usize) -> bool) = if let Some(terms) = rule.strip_suffix(" == 1") {
         (count_set(terms, '+', "(has(self.", ")?1:0)", fields)?, |count| {
@@ -40,7 +41,8 @@ fn holds_for_fields(rule: &str, fields: &Map<String, Value>) -> Option<bool> {
     Some(accepted(count))
 }
 
-/// Counts the set fields among those that the terms name; `None` where a term is of another form, or a field is `null`.
+/// Counts how many of the named fields are set. Returns `None` if a term has another form or a
+/// field is `null`.
 fn count_set(
     terms: &str,
     between: char,
@@ -65,7 +67,7 @@ fn count_set(
     Some(count)
 }
 
-/// `self.all(key, size(key) >= 1)` and the other conditions of `keys(…)`.
+/// Evaluates `self.all(key, size(key) >= 1)` and the other conditions of `keys(…)`.
 fn holds_for_keys(rule: &str, fields: &Map<String, Value>) -> Option<bool> {
     let condition = rule.strip_prefix("self.all(key, ")?.strip_suffix(')')?;
     let mut all = Some(true);
@@ -101,7 +103,8 @@ fn key_holds(condition: &str, key: &str) -> Option<bool> {
     Some(is_named)
 }
 
-/// A literal as [`cel_text`](crate::apply::cel_text) writes it, and what follows.
+/// Parses a literal that [`cel_text`](crate::apply::cel_text) wrote. Also returns the rest of the
+/// text.
 fn read_literal(text: &str) -> Option<(String, &str)> {
     let mut rest = text.strip_prefix('\'')?.chars();
     let mut literal = String::new();
