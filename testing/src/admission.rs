@@ -1,12 +1,13 @@
-//! Admission requests for tests of a webhook's functions.
+//! Admission requests for unit tests of webhook functions.
 
 use kube::api::DynamicObject;
 use kube::core::admission::{AdmissionRequest, Operation};
 use kube::core::{GroupVersionKind, GroupVersionResource, TypeMeta};
 
-/// Returns an admission request of the user `test`, as the functions of a `rbuilder::Webhook` receive it.
+/// Returns an admission request from the user `test`, as a `rbuilder::Webhook` passes it to its
+/// functions.
 ///
-/// Kind, resource and name are empty; set them for a function that reads them:
+/// Kind, resource and name are empty. Set them if the function under test reads them:
 ///
 /// ```
 /// use rbuilder::testing::admission_request;

@@ -1,21 +1,23 @@
 //! Random choices that can be replayed and shrunk.
 //!
-//! A generator draws numbers; zero leads to the simplest result. The numbers that led to a value are its recipe: the
-//! same numbers generate it again, and smaller or fewer ones generate a simpler value. Shrinking changes the recipe and
-//! never the value, so a shrunk value obeys the generator's rules like any other.
+//! A generator draws numbers, where zero leads to the simplest result. The numbers drawn for a
+//! value are its recipe: replaying them generates the same value, and smaller or fewer numbers
+//! generate a simpler one. Shrinking changes the recipe instead of the value, so shrunk values
+//! always obey the rules of the generator.
 //!
-//! Example: a list whose generator draws, for each item, 1 to go on and then the item, and 0 to stop. `[7, 900]` has
-//! the recipe `1 7 1 900 0`, with the parts `1 7` and `1 900`. If the check fails for items above 500, leaving out the
-//! first part gives `1 900 0`, and smaller numbers give `1 501 0`, which is `[501]`.
+//! For example, a generator of lists draws a 1 followed by an item, for each item, and a 0 to stop.
+//! `[7, 900]` has the recipe `1 7 1 900 0` with the parts `1 7` and `1 900`. If the check fails for
+//! items above 500, removing the first part gives `1 900 0`, and reducing numbers gives `1 501 0`,
+//! which is `[501]`.
 
-/// Maximum number of simpler recipes that are tried.
+/// Maximum number of recipes tried when shrinking.
 const TRIES: usize = 4000;
 
-/// A source of numbers for a generator: random ones, or those of a recipe.
+/// A source of numbers for a generator, either random or from a recipe.
 pub(super) struct Choices {
     source: Source,
     made: Vec<u64>,
-    /// Ranges of `made` that belong to parts of the value that could be left out.
+    /// Ranges of `made` that generated optional parts of the value.
     parts: Vec<(usize, usize)>,
 }
 
@@ -24,14 +26,14 @@ enum Source {
     Recipe(std::vec::IntoIter<u64>),
 }
 
-/// The numbers that led to a value, with the ranges that belong to parts that could be left out.
+/// The numbers drawn for a value, with the ranges that generated optional parts.
 #[derive(Clone, Debug)]
 pub(super) struct Recipe {
     numbers: Vec<u64>,
     parts: Vec<(usize, usize)>,
 }
 
-/// Sebastiano Vigna's SplitMix64: short, and random enough for tests.
+/// Sebastiano Vigna's SplitMix64. Short, and random enough for tests.
 struct Random(u64);
 
 impl Random {
@@ -68,7 +70,8 @@ impl Choices {
         number
     }
 
-    /// Returns a number below `limit`, which must not be 0: often a small one, sometimes the largest.
+    /// Returns a number below `limit`, which must not be 0. Most are small; some are the largest
+    /// possible.
     pub(super) fn mostly_small(&mut self, limit: u64) -> u64 {
         const SMALL: u64 = 100;
         let number = match &mut self.source {
@@ -83,12 +86,13 @@ impl Choices {
         number
     }
 
-    /// Returns one of these items, of which the first is the simplest. There must be at least one.
+    /// Returns one of the items, where the first is the simplest. `from` must not be empty.
     pub(super) fn one_of<'a, T>(&mut self, from: &'a [T]) -> &'a T {
         &from[self.below(from.len() as u64) as usize]
     }
 
-    /// Generates a part `in_ten` times out of ten, and leaves it out otherwise, which is simpler.
+    /// Generates an optional part with a probability of `in_ten` tenths. The simpler result is
+    /// `None`.
     pub(super) fn maybe<T>(&mut self, in_ten: u64, make: impl FnOnce(&mut Self) -> T) -> Option<T> {
         let from = self.made.len();
         let left_out = 10 - in_ten;
@@ -104,7 +108,8 @@ impl Choices {
 }
 
 impl Recipe {
-    /// Returns the simplest recipe found for which `holds`, as it does for this one.
+    /// Returns the simplest recipe found for which `holds` returns true. It must return true for
+    /// this recipe.
     pub(super) fn simplest(self, mut holds: impl FnMut(&mut Choices) -> bool) -> Self {
         let mut best = self;
         let mut tries = 0;
@@ -125,12 +130,12 @@ impl Recipe {
         best
     }
 
-    /// Leaves out one part, the largest possible one.
+    /// Tries to remove a part, largest first. Returns true on success.
     fn without_a_part(&mut self, simpler: &mut impl FnMut(&mut Recipe, Vec<u64>) -> bool) -> bool {
         let mut parts = self.parts.clone();
         parts.sort_by_key(|(from, to)| std::cmp::Reverse(to - from));
         parts.into_iter().any(|(from, to)| {
-            // Replaced by a zero, as an absent field, or without one, as an item before others.
+            // An absent field needs a zero in its place; an item of a list does not.
             [&[0][..], &[]].into_iter().any(|instead| {
                 let numbers = [&self.numbers[..from], instead, &self.numbers[to..]].concat();
                 simpler(self, numbers)
@@ -163,7 +168,7 @@ impl Recipe {
 mod tests {
     use super::*;
 
-    /// Up to ten numbers below a thousand.
+    /// Generates up to ten numbers below a thousand.
     fn list(choices: &mut Choices) -> Vec<u64> {
         std::iter::from_fn(|| choices.maybe(8, |choices| choices.below(1000)))
             .take(10)
@@ -179,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_recipe_makes_the_same_again() {
+    fn recipe_replays_the_same_value() {
         for seed in 0..50 {
             let mut choices = Choices::random(seed);
             let made = list(&mut choices);
@@ -190,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_matter_goes_and_what_matters_becomes_small() {
+    fn shrinking_finds_minimal_counterexample() {
         let check = |holds: fn(&[u64]) -> bool, expected: &[u64]| {
             let simplest = first(0..1000, holds).simplest(|choices| holds(&list(choices)));
             assert_eq!(list(&mut simplest.choices()), expected);

@@ -1,13 +1,13 @@
-//! Comparison of a compiled CRD with its manifest.
+//! Compares a compiled CRD with its manifest.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use rbuilder_schema::undo_kube_quirks;
 use serde_json::Value;
 
-/// Asserts that a kind as compiled (`Kind::crd()`) and its manifest are equal.
+/// Asserts that a compiled CRD (`Kind::crd()`) is equal to its manifest.
 ///
 /// # Panics
-/// When [`crd_differences`] returns any; the message lists all of them.
+/// Panics with a list of all differences if [`crd_differences`] returns any.
 #[track_caller]
 pub fn assert_crd_matches(crd: &CustomResourceDefinition, manifest: &str) {
     let differences = crd_differences(crd, manifest);
@@ -18,12 +18,15 @@ pub fn assert_crd_matches(crd: &CustomResourceDefinition, manifest: &str) {
     );
 }
 
-/// Returns the differences between a kind as compiled (`Kind::crd()`) and its manifest, one line each.
+/// Returns the differences between a compiled CRD (`Kind::crd()`) and its manifest, one per line.
 ///
-/// What kube adds to `crd()` and the API server does not need is ignored: title and description of the root, `nullable`
-/// on an optional status, the missing description of a status with alternatives, and integers printed as floats. So is
-/// what only the manifest has: annotations, the list kind, and the properties `apiVersion`, `kind` and `metadata`; and
-/// whether the spec is required and whether a status is a subresource, which for kube they always are.
+/// Ignores what kube generates and the API server does not need: the title and description of the
+/// root, `nullable` on an optional status, the missing description of a status with alternatives,
+/// and integers printed as floats.
+///
+/// Also ignores what only the manifest has: annotations, the list kind, and the properties
+/// `apiVersion`, `kind` and `metadata`. In kube, the spec is always required and the status is
+/// always a subresource; the manifest may differ in both.
 pub fn crd_differences(crd: &CustomResourceDefinition, manifest: &str) -> Vec<String> {
     let manifest: Value = match serde_saphyr::from_str(manifest) {
         Ok(manifest) => manifest,
@@ -71,8 +74,9 @@ fn compare_version(version: &Value, manifest: &Value, found: &mut Vec<String>) {
     compare_values(&path, &compiled, &written, found);
 }
 
-/// Removes the status subresource of the types if the manifest has a status that is none: `status_subresource = false` is
-/// for the manifest, since kube makes a subresource of every status.
+/// Removes the status subresource from the compiled version if the manifest declares a status
+/// without one. kube always generates a status subresource, so `status_subresource = false` only
+/// affects the manifest.
 fn ignore_status_subresource(compiled: &mut Value, written: &Value) {
     let status = written.pointer("/schema/openAPIV3Schema/properties/status");
     let has_status = status.is_some_and(|schema| !schema.is_null());
@@ -95,11 +99,11 @@ fn names(crd: &Value) -> Value {
     names
 }
 
-/// Returns a version without kube's additions and without the properties that only a manifest lists.
+/// Normalizes a version: undoes the quirks of kube and removes properties that only manifests list.
 fn comparable_version(version: &Value) -> Value {
     let mut version = version.clone();
     undo_kube_quirks(&mut version);
-    // kube's types have a spec always; `optional_spec` is for the manifest.
+    // In kube, the spec is always required. `optional_spec` only affects the manifest.
     if let Some(root) = version
         .pointer_mut("/schema/openAPIV3Schema")
         .and_then(Value::as_object_mut)
@@ -142,7 +146,7 @@ fn compare_values(path: &str, compiled: &Value, written: &Value, found: &mut Vec
         }
         (Value::Number(compiled), Value::Number(written)) if compiled.as_f64() == written.as_f64() => {}
         (compiled, written) if compiled == written => {}
-        // The typed CRD leaves out empty lists; a manifest may contain them.
+        // The typed CRD omits empty lists; a manifest may contain them.
         (Value::Null, Value::Array(list)) | (Value::Array(list), Value::Null) if list.is_empty() => {}
         (compiled, written) => {
             found.push(format!(
@@ -201,7 +205,7 @@ spec:
     }
 
     #[test]
-    fn what_only_one_pipeline_writes_is_no_difference() {
+    fn ignores_quirks_of_kube_and_manifest() {
         check(
             json!({"type": "object", "properties": {"size": {"type": "integer", "minimum": 1.0}}}),
             &[],
@@ -209,7 +213,7 @@ spec:
     }
 
     #[test]
-    fn a_stale_bound_is_named_with_its_path() {
+    fn reports_path_of_stale_bound() {
         check(
             json!({"type": "object", "properties": {"size": {"type": "integer", "minimum": 2.0}}}),
             &[
@@ -220,7 +224,7 @@ spec:
     }
 
     #[test]
-    fn a_status_of_the_manifest_may_be_no_subresource() {
+    fn manifest_may_have_status_without_subresource() {
         let differences = |subresources: Value, status: Value| {
             let mut compiled = serde_json::to_value(crd(json!({"type": "object"}))).expect("JSON");
             let mut written = compiled.clone();
@@ -235,12 +239,12 @@ spec:
         let status = json!({"type": "object"});
         assert_eq!(differences(json!({"status": {}}), status.clone()), 0);
         assert_eq!(differences(Value::Null, status), 0);
-        // A manifest of before there was a status.
+        // An outdated manifest, generated before the kind had a status.
         assert_eq!(differences(Value::Null, Value::Null), 2);
     }
 
     #[test]
-    fn a_missing_field_is_named() {
+    fn reports_missing_field() {
         check(
             json!({"type": "object"}),
             &["version v1.schema.openAPIV3Schema.properties.spec.properties: \

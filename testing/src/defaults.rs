@@ -1,10 +1,10 @@
-//! Defaulting of objects by their schema.
+//! Applies schema defaults to objects.
 
 use rbuilder_schema::Schema;
 use serde_json::Value;
 
-/// Sets absent fields to their defaults, and nulls that the schema does not allow, as the API server does before it
-/// stores an object. An object that is absent gets none of the defaults of its fields.
+/// Sets defaults for absent fields and for nulls that the schema does not allow, like the API
+/// server before it stores an object. The fields of an absent object do not get defaults.
 pub(crate) fn fill_defaults(value: &mut Value, schema: &Schema) {
     match value {
         Value::Object(fields) => {
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn absent_fields_and_nulls_become_defaults() {
+    fn replaces_absent_fields_and_nulls_with_defaults() {
         let schema: Schema = serde_json::from_value(json!({ "type": "object", "properties": {
             "size": { "type": "integer", "default": 1 },
             "set": { "type": "integer", "default": 1 },

@@ -1,4 +1,4 @@
-//! Waiting for a condition.
+//! Waits for a condition.
 
 use std::fmt::{Debug, Display};
 use std::panic::Location;
@@ -7,21 +7,22 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until, timeout_at};
 
-/// Interval between two checks.
+/// Interval between checks.
 const INTERVAL: Duration = Duration::from_millis(50);
 
-/// Longest wait, a year: a longer one may be out of the range of the clock.
+/// The longest timeout, one year. Adding a longer one to the current time could overflow.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
-/// The result of a check: `true`, `Some` and `Ok` end the wait; `false`, `None` and `Err` continue it.
+/// The result of a check. `true`, `Some` and `Ok` end the wait; `false`, `None` and `Err` continue
+/// it.
 pub trait Outcome {
     /// The value that [`eventually`] returns.
     type Value;
 
-    /// Returns the value, if the wait is over.
+    /// Returns the value if the wait is over.
     ///
     /// # Errors
-    /// The description of the last check in the message of a timeout.
+    /// Returns the description of this check for the timeout message.
     fn outcome(self) -> Result<Self::Value, String>;
 }
 
@@ -55,10 +56,11 @@ impl<T, E: Display> Outcome for Result<T, E> {
 
 /// Calls `check` every 50 ms until it succeeds, and returns its value.
 ///
-/// Time is tokio's: while its clock is paused, waiting takes no time.
+/// Time is measured by tokio's clock, so waiting takes no real time while the clock is paused.
 ///
 /// # Panics
-/// When `timeout` has passed, with the result of the last check. The message names the caller's line.
+/// Panics with the result of the last check if it does not succeed within `timeout`. The message
+/// contains the caller's location.
 #[track_caller]
 pub fn eventually<O, F>(timeout: Duration, check: impl FnMut() -> F) -> impl Future<Output = O::Value>
 where
@@ -68,7 +70,7 @@ where
     wait_for(timeout, check, Location::caller())
 }
 
-/// Calls `read` every 50 ms until it returns the expected value. The message of a timeout contains both values.
+/// Calls `read` every 50 ms until it returns the expected value.
 ///
 /// ```
 /// # use std::time::Duration;
@@ -81,7 +83,8 @@ where
 /// ```
 ///
 /// # Panics
-/// When `timeout` has passed, with the last value. The message names the caller's line.
+/// Panics with the expected and the last value if they are not equal within `timeout`. The message
+/// contains the caller's location.
 #[track_caller]
 pub fn eventually_eq<V, F>(
     timeout: Duration,
@@ -120,7 +123,8 @@ where
     let deadline = Instant::now() + timeout.min(LONGEST);
     let mut last = "the first check did not finish".to_owned();
     loop {
-        // `timeout_at` never cuts off a check that is ready at once, so the deadline is compared here as well.
+        // `timeout_at` never interrupts a check that is ready immediately, so check the deadline
+        // here, too.
         let overdue = Instant::now() >= deadline;
         match timeout_at(deadline, check()).await.map(Outcome::outcome) {
             Ok(Ok(value)) => return value,
@@ -145,7 +149,7 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     #[tokio::test(start_paused = true)]
-    async fn it_looks_until_the_value_is_there() {
+    async fn checks_until_value_is_found() {
         let looks = Cell::new(0);
         let look = || {
             looks.set(looks.get() + 1);
@@ -159,20 +163,20 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     #[should_panic(expected = "timed out after 1s; last check: still empty")]
-    async fn a_timeout_tells_what_was_last_seen() {
+    async fn timeout_message_contains_last_error() {
         eventually(SECOND, || async { Err::<(), _>("still empty") }).await;
     }
 
     #[tokio::test(start_paused = true)]
     #[should_panic(expected = "timed out after 1s; last check: found Some(2), expected Some(3)")]
-    async fn a_timeout_tells_both_values() {
+    async fn timeout_message_contains_both_values() {
         eventually_eq(SECOND, 1, || async { 1 }).await;
         eventually_eq(SECOND, Some(3), || async { Some(2) }).await;
     }
 
     #[tokio::test(start_paused = true)]
     #[should_panic(expected = "the first check did not finish")]
-    async fn a_look_that_hangs_is_cut_off() {
+    async fn hanging_check_times_out() {
         eventually(SECOND, std::future::pending::<bool>).await;
     }
 }

@@ -1,25 +1,27 @@
-//! The health of an object by the rules of kstatus.
+//! Computes the health of an object by the rules of kstatus.
 
 use serde::Serialize;
 use serde_json::Value;
 
-/// The health of an object by kstatus; see [`kstatus()`].
+/// The health of an object. See [`kstatus()`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kstatus {
-    /// The cluster is in the desired state of the object, or the object does not say whether it is.
+    /// The object is in its desired state, or does not report its state.
     Current,
-    /// The controller has not seen the latest generation, or the object is not ready yet.
+    /// The controller has not observed the latest generation, or the object is not ready yet.
     InProgress,
-    /// The object does not become ready by itself.
+    /// The object will not become ready without intervention.
     Failed,
     /// The object is being deleted.
     Terminating,
 }
 
-/// Judges an object of an operator's own kind as kstatus of `sigs.k8s.io/cli-utils` does, and so Flux, kpt and others: by
-/// `status.observedGeneration`, and by the conditions `Reconciling`, `Stalled` and `Ready`.
+/// Computes the health of a custom resource like kstatus of `sigs.k8s.io/cli-utils`, which Flux,
+/// kpt and others use. It considers `status.observedGeneration` and the conditions `Reconciling`,
+/// `Stalled` and `Ready`.
 ///
-/// Kubernetes' own kinds have other rules there, which this function does not have.
+/// kstatus has separate rules for the built-in kinds of Kubernetes. This function does not
+/// implement them.
 ///
 /// ```
 /// use rbuilder_testing::{Kstatus, kstatus};
@@ -31,7 +33,7 @@ pub enum Kstatus {
 /// ```
 ///
 /// # Panics
-/// If the object cannot be serialized.
+/// Panics if the object cannot be serialized.
 #[track_caller]
 pub fn kstatus(object: &impl Serialize) -> Kstatus {
     let object = serde_json::to_value(object).expect("an object of Kubernetes serializes");
@@ -52,7 +54,8 @@ pub fn kstatus(object: &impl Serialize) -> Kstatus {
     judge_conditions(conditions)
 }
 
-/// Judges by the first condition that says something: `Reconciling` and `Stalled` count before `Ready`.
+/// Returns the health given by the first decisive condition. `Reconciling` and `Stalled` take
+/// precedence over `Ready`.
 fn judge_conditions(conditions: &[Value]) -> Kstatus {
     let mut abnormal = conditions
         .iter()
@@ -75,11 +78,12 @@ fn judge_conditions(conditions: &[Value]) -> Kstatus {
 mod tests {
     use super::*;
 
-    /// Objects with the verdicts of kstatus and of the script for Argo CD, recorded by `cargo xtask health`.
+    /// Objects with the results of kstatus and of the health script for Argo CD, recorded by `cargo
+    /// xtask health`.
     const RECORDED: &str = include_str!("../tests/health.jsonl");
 
     #[test]
-    fn objects_are_judged_as_by_kstatus() {
+    fn matches_recorded_results_of_kstatus() {
         let mut count = 0;
         for line in RECORDED.lines() {
             let case: Value = serde_json::from_str(line).expect("a case is JSON");

@@ -1,20 +1,21 @@
-//! The test kit of rbuilder: API servers for tests, and checks that need none.
+//! The test kit of rbuilder: API servers for tests, and checks that need no server.
 //!
-//! Operators reach it as `rbuilder::testing`, `rbuilder::fake` and `rbuilder::envtest`, each behind a feature of its
-//! name that is turned on in `[dev-dependencies]`, so no release build compiles any of it. It does not know the
-//! library: what runs a `Manager` in a test, or converts objects as its webhook does, is in `rbuilder::testing` itself.
+//! Operators use it as `rbuilder::testing`, `rbuilder::fake` and `rbuilder::envtest`. Each module
+//! has a feature of the same name. The features are enabled in `[dev-dependencies]`, so release
+//! builds do not compile the test kit. This crate does not depend on the library: helpers that run
+//! a `Manager` or convert objects like its webhook are in `rbuilder::testing` itself.
 //!
-//! | to | look at |
+//! | to | use |
 //! |---|---|
-//! | test against an API server inside of the process | `fake` |
-//! | test against etcd and kube-apiserver | `envtest` |
-//! | wait for what will be true soon | [`eventually`], [`eventually_eq`] |
-//! | compare a CRD's types with its manifest | [`assert_crd_matches`], [`assert_generated_crd_matches`] |
+//! | test with an API server in the process | `fake` |
+//! | test with etcd and kube-apiserver | `envtest` |
+//! | wait for a condition | [`eventually`], [`eventually_eq`] |
+//! | compare the types of a CRD with its manifest | [`assert_crd_matches`], [`assert_generated_crd_matches`] |
 //! | read the sample of a kind | [`sample`] |
-//! | wait until a controller has seen an object | [`until_observed`] |
-//! | judge the health of an object as Flux does | [`kstatus()`] |
+//! | wait until a controller has observed an object | [`until_observed`] |
+//! | compute the health of an object like Flux | [`kstatus()`] |
 //! | call the functions of a webhook | [`admission_request`] |
-//! | try objects that fit a schema | [`RandomObjects`] |
+//! | generate random objects that match a schema | [`RandomObjects`] |
 
 mod admission;
 mod choices;

@@ -1,4 +1,4 @@
-//! Manifests read from files.
+//! Reads manifests from files.
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
@@ -6,8 +6,8 @@ use std::{fs, io};
 
 use serde_json::Value;
 
-/// Returns the YAML documents of a file, or of the manifests of a folder in the order of their names, each with its
-/// file.
+/// Returns the YAML documents of a file or of all manifests in a folder, each with its path. The
+/// files of a folder are sorted by name.
 pub(crate) fn read_documents(path: &Path) -> io::Result<Vec<(PathBuf, Value)>> {
     let mut found = Vec::new();
     for file in manifest_files(path)? {
@@ -19,7 +19,7 @@ pub(crate) fn read_documents(path: &Path) -> io::Result<Vec<(PathBuf, Value)>> {
     Ok(found)
 }
 
-/// Returns the file itself, or the manifests of a folder sorted by name, without those of its subfolders.
+/// Returns the file itself or the manifests in a folder, sorted by name. Subfolders are ignored.
 fn manifest_files(path: &Path) -> io::Result<Vec<PathBuf>> {
     let read = |err| read_error(path, err);
     if fs::metadata(path).map_err(read)?.is_file() {

@@ -1,4 +1,4 @@
-//! Random objects that fit a schema.
+//! Random objects that match a schema.
 
 use std::collections::BTreeSet;
 use std::mem::discriminant;
@@ -10,10 +10,10 @@ use serde_json::{Map, Value};
 use super::choices::{Choices, Recipe};
 use super::values::Maker;
 
-/// Maximum number of objects generated for one that fits.
+/// Maximum number of attempts to generate a matching object.
 const TRIES: u64 = 200;
 
-/// Random objects that fit the schema of a kind, the same ones in every run.
+/// Random objects that match the schema of a kind. Every run generates the same ones.
 ///
 /// ```
 /// # use rbuilder::CrdSchema;
@@ -27,13 +27,13 @@ const TRIES: u64 = 200;
 /// let greetings = RandomObjects::new(&Greeting::crd(), "v1").values("spec.schedule", ["@daily", "0 5 * * *"]);
 /// for object in greetings.iter(100) {
 ///     let greeting: Greeting = serde_json::from_value(object).unwrap();
-///     // … what holds for every one of them …
+///     // … check a property of all objects …
 /// }
 /// ```
 ///
-/// They respect types, bounds, formats, patterns, enums, required fields and alternatives, and have defaults set, like
-/// objects that the API server returns. CEL rules are not evaluated: give [`values`](Self::values) for the fields of a
-/// rule, or skip the objects that break it.
+/// The objects respect types, bounds, formats, patterns, enums, required fields and alternatives.
+/// Like objects returned by the API server, they have defaults set. CEL rules are not evaluated:
+/// set [`values`](Self::values) for the fields used in a rule, or skip objects that violate it.
 #[derive(Clone, Debug)]
 pub struct RandomObjects {
     schema: Schema,
@@ -42,29 +42,29 @@ pub struct RandomObjects {
     seed: u64,
 }
 
-/// An object for which a check fails, found by [`RandomObjects::find_counterexample`].
+/// An object for which a check fails, returned by [`RandomObjects::find_counterexample`].
 #[derive(Clone, Debug)]
 pub struct Counterexample<F> {
     /// The object.
     pub object: Value,
-    /// The failure of the check.
+    /// The error of the check.
     pub failure: F,
-    /// True when the check failed for it a second time. Otherwise the check depends on more than the object, and the
-    /// object is not simplified.
+    /// True if the check failed again for the same object. If false, the check is not deterministic
+    /// and the object was not simplified.
     pub repeats: bool,
 }
 
 impl RandomObjects {
-    /// Creates random objects of one version of a kind.
+    /// Creates random objects of a version of a kind.
     ///
     /// # Panics
-    /// When the CRD has no such version, or the version has no schema.
+    /// Panics if the CRD does not have the version, or if the version has no schema.
     #[track_caller]
     pub fn new(crd: &CustomResourceDefinition, version: &str) -> Self {
         let found = crd.spec.versions.iter().find(|found| found.name == version);
         let name = &crd.spec.names.kind;
         let found = found.unwrap_or_else(|| panic!("{name} has no version {version}"));
-        // As the API server has it, from the CRD that `rbuilder manifests` writes.
+        // Use the schema of the CRD that `rbuilder manifests` generates.
         let mut found =
             serde_json::to_value(found).unwrap_or_else(|error| panic!("the CRD of {name}: {error}"));
         undo_kube_quirks(&mut found);
@@ -73,7 +73,7 @@ impl RandomObjects {
             schema.unwrap_or_else(|| panic!("{name} of {version} has no schema: derive `CrdSchema` for it"));
         let schema = serde_json::from_value(schema);
         let mut schema: Schema = schema.unwrap_or_else(|error| panic!("the schema of {name}: {error}"));
-        // The stanza that every object has.
+        // All objects have the same stanza, so do not generate it.
         for stanza in ["apiVersion", "kind", "metadata"] {
             schema.properties.remove(stanza);
             schema.required.remove(stanza);
@@ -95,12 +95,12 @@ impl RandomObjects {
         }
     }
 
-    /// Uses only these values for the field at `path`: `spec.schedule`, `spec.containers[].image` (in each item),
-    /// `spec.labels{}` (each value of a map). An optional field is still absent sometimes; see
-    /// [`always`](Self::always).
+    /// Restricts the field at `path` to these values. Examples of paths: `spec.schedule`,
+    /// `spec.containers[].image` (in each item), `spec.labels{}` (each value of a map). An optional
+    /// field may still be absent; see [`always`](Self::always).
     ///
     /// # Panics
-    /// When there are no values.
+    /// Panics if `values` is empty.
     #[track_caller]
     pub fn values<T: Into<Value>>(mut self, path: &str, values: impl IntoIterator<Item = T>) -> Self {
         let values: Vec<Value> = values.into_iter().map(Into::into).collect();
@@ -109,13 +109,13 @@ impl RandomObjects {
         self
     }
 
-    /// Sets an optional field in every object, and not to null.
+    /// Sets an optional field to a non-null value in every object.
     pub fn always(mut self, path: &str) -> Self {
         self.maker.present.insert(format!(".{path}"));
         self
     }
 
-    /// Sets the seed; the default is 0.
+    /// Sets the seed. Defaults to 0.
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
@@ -124,16 +124,16 @@ impl RandomObjects {
     /// Returns the first `count` objects.
     ///
     /// # Panics
-    /// The iterator does, when no object is found that fits the schema.
+    /// The iterator panics if it fails to generate an object that matches the schema.
     pub fn iter(&self, count: u32) -> impl Iterator<Item = Value> + '_ {
         (0..count).map(|number| self.make(number).0)
     }
 
-    /// Runs `check` on the first `count` objects. When it fails for one, returns the simplest object found for which it
-    /// fails in the same way: with the same variant of the enum `F`.
+    /// Runs `check` on the first `count` objects. If it fails, returns the simplest object found
+    /// for which it fails with the same variant of the enum `F`.
     ///
     /// # Panics
-    /// When no object is found that fits the schema.
+    /// Panics if it fails to generate an object that matches the schema.
     pub fn find_counterexample<F>(
         &self,
         count: u32,
@@ -171,7 +171,7 @@ impl RandomObjects {
         fail(&mut simplest.choices()).unwrap_or(first)
     }
 
-    /// Generates the object of this number, with its recipe.
+    /// Generates the object with this index and returns its recipe.
     fn make(&self, number: u32) -> (Value, Recipe) {
         let mut last = String::new();
         for attempt in 0..TRIES {
@@ -201,11 +201,11 @@ impl RandomObjects {
         Ok(Value::Object(whole))
     }
 
-    /// Returns an object as the API server would store it: without unknown fields and disallowed nulls, with defaults.
-    /// CEL rules, patterns and formats are not checked.
+    /// Returns an object as the API server would store it: unknown fields and disallowed nulls are
+    /// removed, and defaults are set. CEL rules, patterns and formats are not checked.
     ///
     /// # Errors
-    /// The reason for which the API server would refuse the object.
+    /// Returns the reason why the API server would reject the object.
     pub fn admit(&self, object: Value) -> Result<Value, String> {
         let mut object = object;
         let mut identity = Map::new();
@@ -224,7 +224,7 @@ impl RandomObjects {
     }
 }
 
-/// Prunes unknown fields, drops disallowed nulls and sets defaults.
+/// Prunes unknown fields, removes disallowed nulls and sets defaults.
 fn settle(value: &mut Value, schema: &Schema) {
     match value {
         Value::Object(fields) => settle_fields(fields, schema),
@@ -268,7 +268,7 @@ fn inner<'a>(schema: &'a Schema, name: &str) -> Option<&'a Schema> {
         .map(|inner| &**inner)
 }
 
-/// Checks what CRDs add to JSON schema: unique list items and embedded resources.
+/// Checks the extensions of JSON schema: unique list items and embedded resources.
 fn check_extensions(value: &Value, schema: &Schema) -> Result<(), String> {
     match value {
         Value::Object(fields) => {
@@ -297,7 +297,7 @@ fn check_extensions(value: &Value, schema: &Schema) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns the key that no two items of a list may share; `None` for atomic lists.
+/// Returns the key that must be unique among the items of a list, or `None` for atomic lists.
 pub(super) fn item_identity(item: &Value, list: &Schema) -> Option<String> {
     match list.list_type {
         Some(ListType::Set) => Some(item.to_string()),
@@ -317,7 +317,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_null_status_becomes_the_default() {
+    fn null_status_becomes_default() {
         let status = json!({ "type": "object", "nullable": true, "default": { "observedGeneration": -1 },
             "properties": { "observedGeneration": { "type": "integer" } } });
         let crd = serde_json::from_value(json!({ "spec": {

@@ -1,4 +1,4 @@
-//! Waiting for a controller to have seen an object.
+//! Waits until a controller has observed an object.
 
 use std::time::Duration;
 
@@ -9,17 +9,19 @@ use serde_json::Value;
 
 use crate::eventually;
 
-/// Time for a controller to reconcile an object and to write its status.
+/// Timeout for a controller to reconcile an object and write its status.
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// Waits until the status of an object is about its current generation, and returns the object: `status.observedGeneration`
-/// if the kind has it, otherwise that of all conditions, of which there must be one.
+/// Waits until the status of an object refers to its current generation, and returns the object.
+/// Checks `status.observedGeneration` or, if the status does not have it, `observedGeneration` of
+/// all conditions, of which there must be at least one.
 ///
-/// The values of the conditions are not compared, so a controller may truthfully report that something is not available yet.
+/// The status of the conditions is ignored, so the controller may report that the object is not
+/// available yet.
 ///
 /// # Panics
-/// After 20 seconds, with the generation, what was found in the status, and what the function waits for. It never ends well for a
-/// status that has neither: wait for its own fields with [`eventually`] instead.
+/// Panics after 20 seconds. The message contains the generation and the status found. This always
+/// happens if the status has neither field; use [`eventually`] to wait for other fields instead.
 #[track_caller]
 pub fn until_observed<K>(objects: &Api<K>, name: &str) -> impl Future<Output = K>
 where
@@ -36,10 +38,10 @@ where
     })
 }
 
-/// Checks that the status of an object is about its generation.
+/// Checks that the status of an object refers to its current generation.
 ///
 /// # Errors
-/// The generation and the conditions.
+/// Returns the current generation and the conditions.
 fn check_observed(object: &Value) -> Result<(), String> {
     let (generation, status) = (object["metadata"]["generation"].as_i64(), &object["status"]);
     let is_current = |observed: &Value| {
@@ -79,7 +81,8 @@ fn check_observed(object: &Value) -> Result<(), String> {
     Err(format!("generation {generation} is not observed by:{lines}"))
 }
 
-/// Describes a status that has neither the current generation nor conditions about it, and how to report them.
+/// Describes a status without the current generation and without conditions, and how to fix the
+/// controller.
 fn describe_missing(generation: i64, status: &Value) -> String {
     let (found, help) = match (status, &status["observedGeneration"]) {
         (Value::Null, _) => (
@@ -106,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_status_is_observed_when_all_of_it_is() {
+    fn status_must_refer_to_current_generation() {
         let condition = |generation: Value| json!({ "type": "Available", "status": "False", "reason": "Starting", "message": "0 of 3", "observedGeneration": generation });
         for (status, expected) in [
             (

@@ -4,14 +4,14 @@ use rbuilder_schema::{Choice, Pattern};
 
 use super::choices::Choices;
 
-/// Maximum number of samples; one may not match because of an anchor or an empty class.
+/// Maximum number of samples. Anchors and empty classes can cause a sample not to match.
 const TRIES: usize = 20;
 
-/// Returns a string that matches; `None` when the pattern is invalid, or no match was found.
+/// Returns a matching string, or `None` if the pattern is invalid or no match is found.
 pub(super) fn matching_string(pattern: &str, choices: &mut Choices) -> Option<String> {
     let pattern = Pattern::parse(pattern).ok()?;
     for _ in 0..TRIES {
-        // Repetitions get rarer, so that strings stay short.
+        // Make further repetitions less likely after a while to keep strings short.
         let mut ways = 0;
         let text = pattern.sample(|choice| match choice {
             Choice::Way => {
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_match_their_pattern() {
+    fn strings_match_their_pattern() {
         for pattern in [
             "^[a-z]([-a-z0-9]*[a-z0-9])?$",
             r"^\d{2}:\d{2}$",
@@ -46,7 +46,7 @@ mod tests {
             r"^((25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(25[0-5]|2[0-4]\d|1?\d?\d)$",
             "^é+$",
             "",
-            // RE2's, and not in the grammar of Rust's regex.
+            // Valid in RE2, but not in Rust's regex.
             "^[^][ ]+$",
             "^{{ x{,3} }}$",
             r"^\Qa.b*\E+$",

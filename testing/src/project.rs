@@ -1,4 +1,5 @@
-//! Files of the operator under test, at the places where `rbuilder` writes them. A test runs in the folder of its package.
+//! Files that `rbuilder` generates in the operator under test. Tests run in the folder of the
+//! package.
 
 use std::path::Path;
 
@@ -16,13 +17,15 @@ const SAMPLES: &str = "config/samples";
 /// Folder of the generated CRDs.
 const BASES: &str = "config/crd/bases";
 
-/// Returns the sample of a kind: the first object of its API version and kind in `config/samples/`, by file name.
+/// Returns the sample of a kind: the first object with its API version and kind in
+/// `config/samples/`, by file name.
 ///
-/// Absent fields have the defaults of the CRD in `config/crd/bases/`, as in an object that a cluster has stored. A kind
-/// without a CRD there gets none.
+/// Absent fields are set to the defaults of the CRD in `config/crd/bases/`, as in an object read
+/// from a cluster. If there is no CRD for the kind, no defaults are set.
 ///
 /// # Panics
-/// When there is no sample, it does not deserialize, or the CRD cannot be read.
+/// Panics if there is no sample, if the sample cannot be deserialized, or if the CRD cannot be
+/// read.
 #[track_caller]
 pub fn sample<K>() -> K
 where
@@ -38,7 +41,7 @@ where
 {
     let (api_version, kind) = (K::api_version(&()), K::kind(&()));
     for (path, text) in read_samples(&package.join(SAMPLES)) {
-        // A kustomization is one of the files, and so may be samples of other kinds.
+        // Other files may be samples of other kinds or a kustomization.
         let objects = serde_saphyr::from_multiple::<Value>(&text)
             .unwrap_or_else(|error| panic!("failed to parse {path}: {error}"));
         let is_wanted = |object: &Value| object["apiVersion"] == *api_version && object["kind"] == *kind;
@@ -53,11 +56,11 @@ where
     panic!("expected a {kind} of {api_version} in {SAMPLES}/, found none");
 }
 
-/// Returns the schema of a kind's version in its generated CRD, `None` if there is no such file or version.
+/// Returns the schema from the generated CRD, or `None` if the file or the version does not exist.
 #[track_caller]
 fn read_generated_schema<K: Resource<DynamicType = ()>>(package: &Path) -> Option<Schema> {
     let path = generated_crd_path(&K::group(&()), &K::plural(&()));
-    // The file may be absent: the CRDs of other projects' kinds are elsewhere.
+    // There is no CRD if the kind belongs to another project.
     let text = std::fs::read_to_string(package.join(&path)).ok()?;
     let crd: Value =
         serde_saphyr::from_str(&text).unwrap_or_else(|error| panic!("failed to parse {path}: {error}"));
@@ -71,15 +74,16 @@ fn read_generated_schema<K: Resource<DynamicType = ()>>(package: &Path) -> Optio
     Some(schema)
 }
 
-/// Returns the path of a generated CRD, from the folder of the package.
+/// Returns the path of a generated CRD, relative to the package.
 fn generated_crd_path(group: &str, plural: &str) -> String {
     format!("{BASES}/{group}_{plural}.yaml")
 }
 
-/// Asserts that a kind as compiled and its CRD in `config/crd/bases/` are equal; see [`assert_crd_matches`].
+/// Asserts that a compiled CRD is equal to the one in `config/crd/bases/`. See
+/// [`assert_crd_matches`].
 ///
 /// # Panics
-/// When they differ, or the file cannot be read.
+/// Panics if they differ or if the file cannot be read.
 #[track_caller]
 pub fn assert_generated_crd_matches<K: CustomResourceExt>() {
     let compiled = K::crd();
@@ -90,7 +94,7 @@ pub fn assert_generated_crd_matches<K: CustomResourceExt>() {
     assert_crd_matches(&compiled, &manifest);
 }
 
-/// Returns the YAML files in the folder of samples with their paths, by name.
+/// Returns the path and text of each YAML file in the folder of samples, sorted by name.
 #[track_caller]
 fn read_samples(folder: &Path) -> Vec<(String, String)> {
     let failed =
@@ -137,7 +141,7 @@ spec:
               size: {type: integer, default: 3}
 ";
 
-    /// Returns the size in a sample with this spec, of a package with or without a generated CRD.
+    /// Returns the size in a sample with this spec, in a package with or without a generated CRD.
     fn sample_size(spec: &str, crd: Option<&str>) -> i32 {
         let package = tempfile::tempdir().unwrap();
         let write = |path: &str, text: &str| {
@@ -156,7 +160,7 @@ spec:
     }
 
     #[test]
-    fn a_sample_has_the_defaults_of_the_generated_crd() {
+    fn sample_has_defaults_of_generated_crd() {
         assert_eq!(sample_size("{}", Some(CRD)), 3);
         assert_eq!(sample_size("{size: 5}", Some(CRD)), 5);
         assert_eq!(sample_size("{size: 5}", None), 5);
@@ -164,7 +168,7 @@ spec:
 
     #[test]
     #[should_panic(expected = "does not deserialize as Memcached: missing field `size`")]
-    fn no_default_is_invented() {
+    fn sample_without_crd_has_no_defaults() {
         sample_size("{}", None);
     }
 }

@@ -1,4 +1,4 @@
-//! Random values that fit a schema.
+//! Random values that match a schema.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,21 +9,21 @@ use super::choices::Choices;
 use super::objects::item_identity;
 use super::pattern::matching_string;
 
-/// Maximum number of strings generated for one of an allowed length.
+/// Maximum number of attempts to generate a string of an allowed length.
 const TRIES: usize = 50;
 
-/// A generator of values. Values of fields whose constraints are not in the schema can be given.
+/// A generator of values. Callers can override fields whose constraints are not part of the schema.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Maker {
-    /// The only values of a field, by its path.
+    /// The allowed values of a field, by path.
     pub(super) values: BTreeMap<String, Vec<Value>>,
-    /// Paths of the optional fields that are always set.
+    /// Paths of optional fields that must always be set.
     pub(super) present: BTreeSet<String>,
 }
 
 impl Maker {
-    /// Returns a value that respects types, bounds, formats and patterns. Alternatives may still contradict each other,
-    /// which the caller checks.
+    /// Returns a value that respects types, bounds, formats and patterns. Alternatives may
+    /// contradict each other, so the caller must validate the value.
     pub(super) fn value(&self, schema: &Schema, path: &str, choices: &mut Choices) -> Value {
         if let Some(values) = self.values.get(path) {
             return choices.one_of(values).clone();
@@ -100,7 +100,7 @@ impl Maker {
         value
     }
 
-    /// Adds the entries of a map.
+    /// Generates the entries of a map.
     fn entries(
         &self,
         schema: &Schema,
@@ -126,7 +126,7 @@ impl Maker {
         }
     }
 
-    /// Changes a value so that it fits one alternative and not the others.
+    /// Changes a value to match one alternative and, if possible, no other.
     fn choose(&self, value: &mut Value, list: &[Schema], whole: &Schema, path: &str, choices: &mut Choices) {
         let chosen = choices.one_of(list);
         if let Value::Object(fields) = value {
@@ -165,7 +165,7 @@ impl Maker {
     }
 }
 
-/// Returns the lists of alternatives of a schema, including those in `allOf`.
+/// Returns the lists of alternatives in a schema, including those nested in `allOf`.
 fn alternatives(schema: &Schema) -> Vec<Vec<Schema>> {
     let own = [&schema.one_of, &schema.any_of]
         .into_iter()
@@ -184,7 +184,7 @@ fn integer(schema: &Schema, choices: &mut Choices) -> Value {
     };
     let (least, most) = match schema.format.as_deref() {
         Some("int32") => (i64::from(i32::MIN), i64::from(i32::MAX)),
-        // An IntOrString holds 32 bits.
+        // An `IntOrString` is a 32-bit integer.
         _ if schema.int_or_string => (i64::from(i32::MIN), i64::from(i32::MAX)),
         _ => (i64::MIN, i64::MAX),
     };
@@ -215,7 +215,7 @@ fn integer(schema: &Schema, choices: &mut Choices) -> Value {
     Value::from(multiple)
 }
 
-/// Returns a multiple of 1/8, which no conversion rounds.
+/// Returns a multiple of 1/8, which survives conversions without rounding.
 fn number(schema: &Schema, choices: &mut Choices) -> Value {
     const STEP: f64 = 0.125;
     let of = |number: &Option<Number>| number.as_ref().and_then(Number::as_f64);
@@ -230,18 +230,18 @@ fn number(schema: &Schema, choices: &mut Choices) -> Value {
     };
     let first = (from / step).ceil();
     let steps = ((to / step).floor() - first).clamp(0.0, 100_000.0) as u64;
-    // Zero, or the number nearest to it, is the simplest.
+    // The simplest number is zero or the one closest to it.
     let zero = (0.0 - first).clamp(0.0, steps as f64) as u64;
     let at = (zero + choices.mostly_small(steps + 1)) % (steps + 1);
     let number = (first + at as f64) * step;
-    // Positive zero.
+    // Avoid negative zero.
     json!(if number == 0.0 { 0.0 } else { number })
 }
 
-/// Returns strings of a format that the API server checks; none for other formats.
+/// Returns sample strings for formats that the API server validates; empty for other formats.
 fn samples(format: &str) -> &'static [&'static str] {
     match format {
-        // The API server refuses an empty string as `byte`.
+        // The API server rejects an empty string as `byte`.
         "byte" => &["aGk=", "AAECAw=="],
         "date-time" | "datetime" => &["2001-01-01T00:00:00Z", "2024-02-29T23:59:59.123456Z"],
         "date" => &["2001-01-01", "2024-02-29"],
@@ -291,11 +291,11 @@ fn text(schema: &Schema, choices: &mut Choices) -> Value {
 }
 
 fn with_pattern(pattern: &str, length: std::ops::RangeInclusive<usize>, choices: &mut Choices) -> String {
-    // The pattern of quantities allows strings that Kubernetes' own types refuse.
+    // The pattern of quantities also matches strings that Kubernetes cannot parse.
     if pattern.contains("numkMGTPE") {
         return (*choices.one_of(&["1", "500m", "1.5Gi", "-3", "1e3"])).to_owned();
     }
-    // kube computes with floating-point numbers: of a duration of years it forgets the nanoseconds.
+    // kube parses durations as floating-point numbers, which loses nanoseconds in very long ones.
     if known("kube::core::Duration").is_some_and(|duration| duration.pattern.as_deref() == Some(pattern)) {
         return (*choices.one_of(&["0s", "30s", "1h30m", "1.5h", "250ms", "-10m", "24h"])).to_owned();
     }

@@ -1,4 +1,4 @@
-//! Installation of CRDs from files.
+//! Installs CRDs from files.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -15,7 +15,7 @@ use super::installed::Installed;
 use super::{Error, FIELD_MANAGER, POLL_INTERVAL};
 use crate::manifests::read_documents;
 
-/// Timeout for the API server to serve a new kind.
+/// How long to wait for the API server to serve a new kind.
 const SERVED_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Applies the CRDs of a file or folder and waits until the API server serves them.
@@ -36,7 +36,8 @@ pub(super) async fn install_crds(client: &Client, path: &Path, installed: &Insta
     Ok(())
 }
 
-/// One CRD as written in its file: a typed one would lose fields that the API server should judge.
+/// A CRD as written in its file. Parsing it into the typed struct would lose fields that the API
+/// server should validate.
 #[derive(Debug)]
 struct Definition {
     name: String,
@@ -73,7 +74,8 @@ fn definition(file: &Path, value: Value) -> Result<Definition, Error> {
     }
 }
 
-/// Held while a CRD is read and written: one test may install it while another sets its conversion.
+/// Held while a CRD is read and written, because one test may install it while another sets its
+/// conversion.
 static WRITING: Mutex<()> = Mutex::const_new(());
 
 async fn apply(api: &Api<CustomResourceDefinition>, definition: &Definition) -> Result<(), Error> {
@@ -99,7 +101,8 @@ async fn apply(api: &Api<CustomResourceDefinition>, definition: &Definition) -> 
         .map_err(|err| Error::request(action(), &err))
 }
 
-/// Keeps a conversion that [`redirect_conversion`] has set: the Service that a manifest names does not exist here.
+/// Keeps a conversion set by [`redirect_conversion`]. The Service in the manifest does not exist in
+/// tests.
 fn keep_redirection(value: &mut Value, present: &CustomResourceDefinition) {
     let conversion = present.spec.conversion.as_ref();
     let client = conversion.and_then(|conversion| conversion.webhook.as_ref()?.client_config.as_ref());
@@ -121,7 +124,7 @@ pub(super) async fn redirect_conversion(
     let patch = json!({ "spec": { "conversion": {
         "strategy": "Webhook",
         "webhook": {
-            // The API server accepts one of service and url.
+            // The API server rejects a client config with both `service` and `url`.
             "clientConfig": { "service": null, "url": url, "caBundle": authority },
             "conversionReviewVersions": ["v1"],
         },
@@ -172,8 +175,8 @@ async fn wait_established(
     }
 }
 
-/// `Established` is said before every handler is in place; only discovery shows that requests will be
-/// answered.
+/// Waits until discovery lists all served versions. The condition `Established` is set before all
+/// handlers are ready.
 async fn wait_served(client: &Client, definition: &Definition, deadline: Instant) -> Result<(), Error> {
     let spec = &definition.value["spec"];
     let (group, plural) = (text(&spec["group"]), text(&spec["names"]["plural"]));
@@ -217,8 +220,8 @@ mod tests {
 
     const CRD: &str = "kind: CustomResourceDefinition\nmetadata: {name: foos.example.com}\n";
 
-    /// `files` are names and contents of one folder; `expected` the names of the CRDs found, or words of
-    /// the error.
+    /// Checks which CRDs are found in a folder with `files` (names and contents). `expected`
+    /// contains the names of the CRDs or part of the error.
     fn check(files: &[(&str, &str)], expected: Result<&[&str], &str>) {
         let folder = tempfile::tempdir().unwrap();
         for (name, text) in files {
@@ -235,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn definitions_are_found_in_every_manifest_of_a_folder() {
+    fn finds_crds_in_all_manifests_of_folder() {
         let two = format!(
             "---\n{CRD}---\nkind: Service\nmetadata: {{name: s}}\n---\n{}",
             CRD.replace("foos", "bars")
@@ -261,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_conversion_set_by_a_test_stays() {
+    fn keeps_conversion_set_by_test() {
         let crd = |client: Value| {
             json!({ "spec": {
                 "group": "example.com", "scope": "Namespaced", "versions": [],
@@ -286,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_path_is_named() {
+    fn error_names_missing_path() {
         let error = read(Path::new("no/such/folder")).unwrap_err().to_string();
         assert!(error.starts_with("cannot read no/such/folder: "), "{error}");
     }

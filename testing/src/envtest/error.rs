@@ -1,12 +1,12 @@
-//! The error of the test environment: a sentence for the person who reads the failed test.
+//! The error type of the test environment. Its messages are shown as they are in failed tests.
 
 use std::fmt;
 use std::path::Path;
 
-/// An error of starting or using a test environment.
+/// An error from starting or using a test environment.
 ///
-/// The message is complete: it names the file, program or request, and ends with the last lines of the server's log
-/// where there are any.
+/// The message is complete: it names the file, program or request and, if a server has written a
+/// log, ends with the last lines of it.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct Error {
@@ -20,17 +20,18 @@ impl Error {
         }
     }
 
-    /// An error about a file. `failure` says which operation failed, as in "cannot read".
+    /// Creates an error about a file. `failure` names the failed operation, such as "cannot read".
     pub(super) fn file(failure: &str, path: &Path, cause: impl fmt::Display) -> Self {
         Self::new(format!("{failure} {}: {cause}", path.display()))
     }
 
-    /// An error about a manifest that cannot be read; the cause names it.
+    /// Creates an error about an unreadable manifest. The cause contains its path.
     pub(super) fn read(cause: std::io::Error) -> Self {
         Self::new(cause.to_string())
     }
 
-    /// An error about a request. `failure` says what it was to do, as in "cannot create namespace `a`".
+    /// Creates an error about a request. `failure` names the failed operation, such as "cannot
+    /// create namespace `a`".
     pub(super) fn request(failure: impl fmt::Display, cause: &kube::Error) -> Self {
         match cause {
             kube::Error::Api(status) => Self::new(format!("{failure}: {}", status.message)),
@@ -39,7 +40,8 @@ impl Error {
     }
 }
 
-/// Formats an error with its causes: kube's own message may be just "ServiceError".
+/// Formats an error with its causes, because the message of a `kube::Error` may be just
+/// "ServiceError".
 fn format_causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();

@@ -1,4 +1,4 @@
-//! A running cluster, used instead of servers that the test starts.
+//! Uses a running cluster instead of starting servers.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,32 +10,32 @@ use tempfile::TempDir;
 
 use super::Error;
 
-/// The variable that asks for an existing cluster, under the name that controller-runtime reads.
+/// The variable that selects an existing cluster. controller-runtime uses the same name.
 const EXISTING_CLUSTER: &str = "USE_EXISTING_CLUSTER";
 
-/// Returns true if the environment asks for an existing cluster instead of servers.
+/// Returns true if the environment selects an existing cluster.
 pub(super) fn is_asked_for() -> bool {
     std::env::var(EXISTING_CLUSTER).is_ok_and(|value| is_yes(&value))
 }
 
-/// Compares with the word as controller-runtime does, so `1` does not count.
+/// Compares with "true" like controller-runtime, so `1` is not accepted.
 fn is_yes(value: &str) -> bool {
     value.eq_ignore_ascii_case("true")
 }
 
-/// Access to a cluster that exists before and after the test.
+/// Access to an existing cluster.
 #[derive(Debug)]
 pub(super) struct Existing {
     config: Config,
     kubeconfig: Kubeconfig,
     kubeconfig_path: PathBuf,
-    /// Contains the file above; deleted on drop.
+    /// The folder of the kubeconfig file; deleted on drop.
     _folder: TempDir,
 }
 
 impl Existing {
-    /// Finds the cluster of the kubeconfig, as kubectl does, or else the one this process runs in, and checks that it
-    /// answers.
+    /// Uses the cluster of the kubeconfig, like kubectl, or else the cluster that the process runs
+    /// in. Checks that the cluster responds.
     pub(super) async fn find() -> Result<Self, Error> {
         let (mut config, kubeconfig) = match Kubeconfig::read() {
             Ok(kubeconfig) => {
@@ -102,7 +102,7 @@ impl Existing {
     }
 }
 
-/// Builds a kubeconfig from the service account that a pod finds in its file system.
+/// Builds a kubeconfig from the service account files in a Pod.
 fn in_cluster_kubeconfig(config: &Config) -> Result<Kubeconfig, Error> {
     let kubeconfig = json!({
         "apiVersion": "v1", "kind": "Config", "current-context": "in-cluster",
@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_existing_cluster_is_asked_for_by_a_word() {
+    fn existing_cluster_is_selected_by_true() {
         for (value, expected) in [
             ("true", true),
             ("TRUE", true),

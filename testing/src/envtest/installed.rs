@@ -1,4 +1,4 @@
-//! Record of the objects that tests install, for their removal.
+//! Keeps track of objects that tests install, to delete them later.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -14,7 +14,8 @@ pub(super) struct Installed {
 }
 
 impl Installed {
-    /// Records an object that is about to be written, unless it exists. An error is ignored: the write reports it.
+    /// Records an object that is about to be written, unless it exists already. Errors are ignored,
+    /// because the write will report them.
     pub(super) async fn note_if_absent<K: Resource<DynamicType = ()>>(&self, client: &Client, name: &str) {
         let resource = ApiResource::erase::<K>(&());
         let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
@@ -23,14 +24,14 @@ impl Installed {
         }
     }
 
-    /// Records an object that was created.
+    /// Records a created object.
     pub(super) fn note<K: Resource<DynamicType = ()>>(&self, name: &str) {
         self.objects()
             .push((ApiResource::erase::<K>(&()), name.to_owned()));
     }
 
-    /// Deletes all, the latest first. An object that is gone is not an error, and after an error the rest is still
-    /// deleted.
+    /// Deletes all recorded objects in reverse order. Objects that no longer exist are skipped.
+    /// After an error, the remaining objects are still deleted.
     pub(super) async fn remove(&self, client: &Client) -> Result<(), Error> {
         let mut objects = std::mem::take(&mut *self.objects());
         let mut failed = Ok(());

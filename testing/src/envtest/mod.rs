@@ -7,44 +7,50 @@
 //! use rbuilder::envtest::{Environment, eventually};
 //!
 //! #[rbuilder::envtest::test]
-//! async fn a_config_map_appears(env: Environment) {
+//! async fn config_map_is_created(env: Environment) {
 //!     env.install_crds("config/crd/bases").await.unwrap();
-//!     let namespace = env.namespace("appears").await.unwrap();
+//!     let namespace = env.namespace("created").await.unwrap();
 //!     let maps: Api<ConfigMap> = Api::namespaced(env.client(), &namespace);
 //!     // … start the operator, then:
 //!     eventually(Duration::from_secs(10), || async { maps.get("settings").await }).await;
 //! }
 //! ```
 //!
-//! # The binaries
-//! `KUBEBUILDER_ASSETS` names the folder of `etcd` and `kube-apiserver`, as `rbuilder envtest install` prints it;
-//! `TEST_ASSET_ETCD` and `TEST_ASSET_KUBE_APISERVER` name a single binary and win. Without variables, an environment uses
-//! [`Builder::assets`], then what `rbuilder envtest install` or `setup-envtest` has installed of the Kubernetes minor that
-//! k8s-openapi is compiled for, then `/usr/local/kubebuilder/bin`.
+//! # Binaries
+//! `KUBEBUILDER_ASSETS` is the folder with `etcd` and `kube-apiserver`, as printed by `rbuilder
+//! envtest install`. `TEST_ASSET_ETCD` and `TEST_ASSET_KUBE_APISERVER` are the paths of the
+//! individual binaries and take precedence. If no variable is set, an environment uses
+//! [`Builder::assets`], then the newest release that `rbuilder envtest install` or `setup-envtest`
+//! has installed for the Kubernetes minor version of k8s-openapi, then
+//! `/usr/local/kubebuilder/bin`.
 //!
-//! Tests marked with [`#[rbuilder::envtest::test]`](test) are ignored when they are built without these variables, even
-//! if binaries are installed: cargo notices a change of a variable and builds the tests again, but not an installation.
+//! Tests with the attribute [`#[rbuilder::envtest::test]`](test) are ignored if they are compiled
+//! without these variables, even if binaries are installed: cargo recompiles the tests when a
+//! variable changes, but not when binaries are installed.
 //!
 //! # Other variables
-//! - `KUBEBUILDER_CONTROLPLANE_START_TIMEOUT`, `KUBEBUILDER_CONTROLPLANE_STOP_TIMEOUT`: timeouts of a start (default
-//!   60 s) and a stop (default 20 s), as Go writes durations: `90s`, `1m30s`.
-//! - `KUBEBUILDER_ATTACH_CONTROL_PLANE_OUTPUT=true`: the servers write to the test's own output.
+//! - `KUBEBUILDER_CONTROLPLANE_START_TIMEOUT`, `KUBEBUILDER_CONTROLPLANE_STOP_TIMEOUT`: timeouts of
+//!   start and stop in Go's notation, such as `90s` or `1m30s`. Default to 60 s and 20 s.
+//! - `KUBEBUILDER_ATTACH_CONTROL_PLANE_OUTPUT=true`: the servers write to the output of the test.
 //!
-//! # An existing cluster
-//! With `USE_EXISTING_CLUSTER=true`, or [`Builder::existing_cluster`], nothing is started: tests run on the cluster of
-//! `KUBECONFIG`, `~/.kube/config` or, in a pod, of its service account, and need the permissions to create what they
-//! install. What they install stays there until [`Environment::clean_up`], or until [`Environment::stop`] of an
-//! environment built with [`Builder::cleaning_up`]. For webhooks, the cluster must be able to reach this machine: see
+//! # Existing clusters
+//! With `USE_EXISTING_CLUSTER=true` or [`Builder::existing_cluster`], no servers are started. Tests
+//! use the cluster of `KUBECONFIG`, `~/.kube/config` or the service account of the Pod, and need
+//! permission to create the objects that they install. The objects remain in the cluster until
+//! [`Environment::clean_up`] or, if the environment was built with [`Builder::cleaning_up`], until
+//! [`Environment::stop`]. For webhooks, the cluster must be able to reach this machine; see
 //! [`Builder::webhook_host`].
 //!
 //! # Limitations
-//! Unless [`Builder::controllers`] and [`Builder::nodes`] ask for more, only the API server runs: no controllers and no
-//! kubelet. Deployments get no pods, nothing is garbage collected
-//! through owner references, and a deleted namespace stays `Terminating`; a test writes such statuses itself.
+//! By default, only the API server runs, without controllers or kubelets: Deployments do not create
+//! Pods, owner references do not cause garbage collection, and deleted namespaces remain
+//! `Terminating`. Tests must write such statuses themselves, or use [`Builder::controllers`] and
+//! [`Builder::nodes`].
 //!
 //! # Cleanup after a crash
-//! The servers end with the test process, however it ends: a watchdog process waits on a pipe that only the test
-//! process holds open. What a killed watchdog leaves behind is removed by the next start.
+//! The servers are killed when the test process ends, even by a crash: a watchdog process waits on
+//! a pipe that only the test process holds open. If the watchdog was killed too, the next start
+//! cleans up.
 
 mod crds;
 mod error;
@@ -66,26 +72,27 @@ use tokio::sync::OnceCell;
 
 pub use crate::{Outcome, eventually};
 pub use error::Error;
-/// Marks an async function as a test that talks to a real API server.
+/// Marks an async function as a test that needs an API server.
 ///
-/// The function takes nothing, or the [`Environment`] that all tests of the process share:
+/// The function takes no argument, or the [`Environment`] that all tests of the process share:
 ///
 /// ```no_run
 /// use rbuilder::envtest::Environment;
 ///
 /// #[rbuilder::envtest::test]
-/// async fn the_server_answers(env: Environment) {
+/// async fn server_responds(env: Environment) {
 ///     env.client().apiserver_version().await.unwrap();
 /// }
 /// ```
 ///
-/// The test runs on a multi-threaded tokio runtime. When neither `KUBEBUILDER_ASSETS`, nor both of `TEST_ASSET_ETCD`
-/// and `TEST_ASSET_KUBE_APISERVER`, nor `USE_EXISTING_CLUSTER=true` is set at compile time, the test is built as
-/// ignored, with the reason shown beside its name, so that a run without the binaries never counts it as passed.
-/// Setting the variable rebuilds it.
+/// The test runs on a multi-threaded tokio runtime. It is ignored unless `KUBEBUILDER_ASSETS`, both
+/// `TEST_ASSET_ETCD` and `TEST_ASSET_KUBE_APISERVER`, or `USE_EXISTING_CLUSTER=true` are set at
+/// compile time. The test runner prints the reason next to the name of the test, so a run without
+/// binaries never counts the test as passed. Changing a variable recompiles the test.
 ///
-/// `#[rbuilder::envtest::test(controllers)]` is for a test that starts an environment with [`Builder::controllers`] or
-/// [`Builder::nodes`]. It is also ignored when the folder of `KUBEBUILDER_ASSETS` lacks the programs for these.
+/// Use `#[rbuilder::envtest::test(controllers)]` for tests that start an environment with
+/// [`Builder::controllers`] or [`Builder::nodes`]. Such a test is also ignored if the folder
+/// `KUBEBUILDER_ASSETS` does not contain the required programs.
 pub use rbuilder_derive::envtest_test as test;
 
 pub use rbuilder_control_plane::{ReservedPort, Server};
@@ -99,22 +106,22 @@ use rbuilder_control_plane::Settings;
 
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The field manager of objects that tests install.
+/// Field manager of the objects that tests install.
 const FIELD_MANAGER: &str = "rbuilder-envtest";
 
-/// A running API server with its etcd, or an existing cluster. Clones share it; dropping the last one kills the servers
-/// that were started.
+/// A running API server with its etcd, or an existing cluster. Clones share the servers, which are
+/// killed when the last clone is dropped.
 #[derive(Clone, Debug)]
 pub struct Environment {
     cluster: Arc<Cluster>,
     installed: Arc<Installed>,
     cleans_up: bool,
-    /// The host name by which the API server reaches this machine.
+    /// Host name under which the API server reaches this machine.
     webhook_host: Arc<str>,
     shared: bool,
 }
 
-/// The servers: started by the test, or an existing cluster.
+/// The servers of an environment.
 #[derive(Debug)]
 enum Cluster {
     Own(Box<OwnCluster>),
@@ -136,82 +143,91 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// Sets the folder of `etcd` and `kube-apiserver` for when the environment variables are not set.
+    /// Sets the folder with `etcd` and `kube-apiserver`. The environment variables take precedence.
     #[must_use]
     pub fn assets(mut self, folder: impl Into<PathBuf>) -> Self {
         self.assets = Some(folder.into());
         self
     }
 
-    /// Adds a file or folder of CRDs to install, as [`Environment::install_crds`] does.
+    /// Adds a file or folder of CRDs to install, like [`Environment::install_crds`].
     #[must_use]
     pub fn crds(mut self, path: impl Into<PathBuf>) -> Self {
         self.crds.push(path.into());
         self
     }
 
-    /// Adds an argument for etcd, such as `--quota-backend-bytes=8589934592`. It overrides a default one.
+    /// Adds an argument for etcd, such as `--quota-backend-bytes=8589934592`. It overrides a
+    /// default argument.
     #[must_use]
     pub fn etcd_arg(mut self, argument: impl Into<String>) -> Self {
         self.etcd_args.push(argument.into());
         self
     }
 
-    /// Adds an argument for kube-apiserver, such as `--feature-gates=WatchList=true`. It overrides a default one.
+    /// Adds an argument for kube-apiserver, such as `--feature-gates=WatchList=true`. It overrides
+    /// a default argument.
     #[must_use]
     pub fn apiserver_arg(mut self, argument: impl Into<String>) -> Self {
         self.apiserver_args.push(argument.into());
         self
     }
 
-    /// Starts kube-controller-manager as well: Deployments get ReplicaSets and Pods, Jobs and CronJobs run, dependents are
-    /// garbage collected, and deleted namespaces end. Pods remain `Pending` without [`Builder::nodes`].
+    /// Starts kube-controller-manager as well: Deployments create ReplicaSets and Pods, Jobs and
+    /// CronJobs run, dependents are garbage collected, and deleted namespaces terminate. Pods
+    /// remain `Pending` without [`Builder::nodes`].
     ///
-    /// The program is searched beside kube-apiserver. The archives of [the binaries](crate::envtest) do not have it.
+    /// kube-controller-manager must be in the folder of kube-apiserver. The archives of [the
+    /// binaries](crate::envtest) do not contain it.
     #[must_use]
     pub fn controllers(mut self) -> Self {
         self.controllers = true;
         self
     }
 
-    /// Starts kube-controller-manager, kube-scheduler and kwok as well, and creates nodes (`node-0` and so on) on which
-    /// Pods become ready at once, without running anything. Pods of a Job succeed at once.
+    /// Starts kube-controller-manager, kube-scheduler and kwok as well, and creates simulated nodes
+    /// (`node-0` and so on). Pods on these nodes become ready immediately without running anything.
+    /// Pods of Jobs succeed immediately.
     #[must_use]
     pub fn nodes(mut self, count: usize) -> Self {
         self.nodes = count;
         self
     }
 
-    /// Uses an existing cluster instead of starting servers, or not, whatever `USE_EXISTING_CLUSTER` says.
+    /// Sets whether to use an existing cluster instead of starting servers. Overrides
+    /// `USE_EXISTING_CLUSTER`.
     #[must_use]
     pub fn existing_cluster(mut self, existing: bool) -> Self {
         self.existing_cluster = Some(existing);
         self
     }
 
-    /// Makes [`Environment::stop`] clean up as [`Environment::clean_up`] does.
+    /// Makes [`Environment::stop`] call [`Environment::clean_up`].
     #[must_use]
     pub fn cleaning_up(mut self) -> Self {
         self.cleans_up = true;
         self
     }
 
-    /// Sets the host name or address by which the API server reaches this machine, for
-    /// [`Environment::install_webhooks`]. The default, `127.0.0.1`, fits servers that the test starts; an existing
-    /// cluster usually needs another one (`host.docker.internal`, the address of a bridge).
+    /// Sets the host name or address under which the API server reaches this machine, for
+    /// [`Environment::install_webhooks`]. The default `127.0.0.1` is correct for servers started by
+    /// the test. Existing clusters usually need another one, such as `host.docker.internal` or the
+    /// address of a bridge.
     #[must_use]
     pub fn webhook_host(mut self, host: impl Into<String>) -> Self {
         self.webhook_host = Some(host.into());
         self
     }
 
-    /// Starts etcd and kube-apiserver on free ports of 127.0.0.1, waits until the API is ready, and
-    /// installs the CRDs. With an existing cluster, connects to it and installs the CRDs.
+    /// Starts etcd and kube-apiserver on free ports of 127.0.0.1, waits until the API server is
+    /// ready, and installs the CRDs. With an existing cluster, only connects to it and installs the
+    /// CRDs.
     ///
     /// # Errors
-    /// When a binary is missing or exits early, when the API is not ready in time (the error contains the
-    /// last lines of the server's log), when the existing cluster is not found or does not answer, or when a CRD cannot
-    /// be installed. No process keeps running then.
+    /// Returns an error if a binary is missing or exits early, if the API server is not ready
+    /// within the start timeout, if there is no existing cluster or it does not respond, or if a
+    /// CRD cannot be installed. The error contains the last lines of the server's log. All
+    /// processes have been killed by then.
     pub async fn start(self) -> Result<Environment, Error> {
         let cluster = if self.existing_cluster.unwrap_or_else(existing::is_asked_for) {
             Cluster::Existing(Box::new(Existing::find().await?))
@@ -242,19 +258,20 @@ impl Builder {
 }
 
 impl Environment {
-    /// Returns options for an environment, which is started with [`Builder::start`].
+    /// Returns a builder. Call [`Builder::start`] to start the environment.
     #[must_use]
     pub fn builder() -> Builder {
         Builder::default()
     }
 
-    /// Returns the control plane that all tests of this process share. The first call starts it, and it ends with the
-    /// process.
+    /// Returns the environment that all tests of this process share. The first call starts it. It
+    /// runs until the process ends.
     ///
-    /// Tests isolate themselves with [`Environment::namespace`]. CRDs are shared by all of them.
+    /// Use [`Environment::namespace`] to isolate tests. CRDs are shared by all tests.
     ///
     /// # Errors
-    /// Those of [`Builder::start`]. A failed start is not retried: every later call returns the same error at once.
+    /// Same as [`Builder::start`]. A failed start is not retried: later calls immediately return
+    /// the same error.
     pub async fn shared() -> Result<Environment, Error> {
         static SHARED: OnceCell<Result<Environment, Error>> = OnceCell::const_new();
         let started = SHARED.get_or_init(|| async {
@@ -267,20 +284,20 @@ impl Environment {
         started.await.clone()
     }
 
-    /// Returns a new client with the permissions of `system:masters`; for an existing cluster, with those of its
-    /// kubeconfig.
+    /// Returns a new client with the permissions of `system:masters` or, for an existing cluster,
+    /// of its kubeconfig.
     ///
-    /// Each call creates a client, since a client belongs to the tokio runtime it was created on and each test has its
-    /// own runtime. The client does not retry, so that a test sees the server's response.
+    /// Each call creates a client, because clients are bound to a tokio runtime and each test has
+    /// its own. The client does not retry, so that tests see the response of the server.
     ///
     /// # Panics
-    /// Outside a tokio runtime.
+    /// Panics if called outside a tokio runtime.
     #[must_use]
     pub fn client(&self) -> Client {
         Client::try_from(self.config()).expect("the same configuration made a client when the server started")
     }
 
-    /// Returns the configuration of [`Environment::client`].
+    /// Returns the configuration used by [`Environment::client`].
     #[must_use]
     pub fn config(&self) -> Config {
         match &*self.cluster {
@@ -298,8 +315,8 @@ impl Environment {
         }
     }
 
-    /// Returns the path of a file with [`Environment::kubeconfig`], for `--kubeconfig` and `KUBECONFIG`. The file is
-    /// deleted with the environment.
+    /// Returns the path of a file that contains [`Environment::kubeconfig`], for `--kubeconfig` and
+    /// `KUBECONFIG`. The file is deleted together with the environment.
     #[must_use]
     pub fn kubeconfig_path(&self) -> &Path {
         match &*self.cluster {
@@ -308,21 +325,22 @@ impl Environment {
         }
     }
 
-    /// Installs the CRDs in a file, or in the `.yaml`, `.yml` and `.json` files of a folder, by server-side
-    /// apply, and waits until the API server serves them. Documents of other kinds are ignored, and installing a CRD
-    /// twice changes nothing.
+    /// Installs the CRDs from a file, or from the `.yaml`, `.yml` and `.json` files in a folder,
+    /// with server-side apply. Waits until the API server serves them. Documents of other kinds are
+    /// ignored. Installing a CRD again has no effect.
     ///
     /// # Errors
-    /// When the path cannot be read or contains no CRD, when a document is not YAML, when the API server
-    /// refuses a CRD, or when it does not serve one within 30 seconds.
+    /// Returns an error if the path cannot be read or contains no CRD, if a document is not valid
+    /// YAML, if the API server rejects a CRD, or if a CRD is not served within 30 seconds.
     pub async fn install_crds(&self, path: impl AsRef<Path>) -> Result<(), Error> {
         crds::install_crds(&self.client(), path.as_ref(), &self.installed).await
     }
 
-    /// Creates a namespace with a generated name, `<prefix>-<suffix>`, and returns the name.
+    /// Creates a namespace with a generated name, `<prefix>-<suffix>`, and returns its name.
     ///
     /// # Errors
-    /// When the API server refuses the name, for example because the prefix is not a DNS label.
+    /// Returns an error if the API server rejects the name, for example because the prefix is not a
+    /// DNS label.
     pub async fn namespace(&self, prefix: &str) -> Result<String, Error> {
         let metadata = ObjectMeta {
             generate_name: Some(format!("{prefix}-")),
@@ -342,23 +360,25 @@ impl Environment {
         Ok(name)
     }
 
-    /// Deletes the CRDs, webhook configurations and namespaces that this environment and its clones have created.
-    /// Deleting a CRD deletes its objects. It is meant for clusters that outlive the tests.
+    /// Deletes the CRDs, webhook configurations and namespaces that this environment and its clones
+    /// have created. Deleting a CRD also deletes its objects. Use it with clusters that outlive the
+    /// tests.
     ///
-    /// It does not wait for finalizers.
+    /// Does not wait for finalizers.
     ///
     /// # Errors
-    /// When the API server refuses a deletion; the other objects are deleted.
+    /// Returns an error if the API server rejects a deletion. The remaining objects are still
+    /// deleted.
     pub async fn clean_up(&self) -> Result<(), Error> {
         self.installed.remove(&self.client()).await
     }
 
-    /// Stops the servers, also for clones of this environment, and removes their files. An existing cluster keeps
-    /// running.
+    /// Stops the servers, also for clones of this environment, and removes their files. Existing
+    /// clusters keep running.
     ///
     /// # Errors
-    /// When the servers do not exit within the stop timeout, when an object cannot be cleaned up, and for
-    /// [`Environment::shared`], which other tests use.
+    /// Returns an error if the servers do not exit within the stop timeout, if cleaning up fails,
+    /// or if this is [`Environment::shared`], because other tests use it.
     pub async fn stop(self) -> Result<(), Error> {
         if self.shared {
             return Err(Error::new(
@@ -378,7 +398,8 @@ impl Environment {
     }
 }
 
-/// Runs the body of a test on a multi-threaded runtime. [`test`](macro@test) generates the call.
+/// Runs the body of a test on a multi-threaded runtime. Called by the code that
+/// [`test`](macro@test) generates.
 #[doc(hidden)]
 pub fn run<T>(body: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_multi_thread()

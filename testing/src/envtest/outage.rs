@@ -1,4 +1,4 @@
-//! Injected outages of the servers, for tests of how an operator survives them.
+//! Simulates outages of the servers, to test how an operator handles them.
 
 use rbuilder_control_plane::Server;
 
@@ -6,7 +6,7 @@ use super::own::OwnCluster;
 use super::{Cluster, Environment, Error};
 
 impl Environment {
-    /// Pauses a server (SIGSTOP): its connections stay open, and nothing is answered on them.
+    /// Pauses a server with SIGSTOP. Connections stay open, but requests are not answered.
     ///
     /// ```no_run
     /// use rbuilder::envtest::{Environment, Server};
@@ -21,47 +21,49 @@ impl Environment {
     /// ```
     ///
     /// # Errors
-    /// When the server is not running, and for [`Environment::shared`], which other tests use, or
-    /// an existing cluster.
+    /// Returns an error if the server is not running, for an existing cluster, and for
+    /// [`Environment::shared`], because other tests use it.
     pub fn pause(&self, server: Server) -> Result<(), Error> {
         self.signal(server, "STOP")
     }
 
-    /// Resumes a [paused](Self::pause) server (SIGCONT).
+    /// Resumes a [paused](Self::pause) server with SIGCONT.
     ///
     /// # Errors
-    /// As [`Environment::pause`].
+    /// Same as [`Environment::pause`].
     pub fn resume(&self, server: Server) -> Result<(), Error> {
         self.signal(server, "CONT")
     }
 
-    /// Kills a server (SIGKILL). Its data stays; see [`Environment::restart`].
+    /// Kills a server with SIGKILL and keeps its data. See [`Environment::restart`].
     ///
     /// # Errors
-    /// When the environment was stopped, and for [`Environment::shared`], which other tests use, or
-    /// an existing cluster.
+    /// Returns an error if the environment has been stopped, for an existing cluster, and for
+    /// [`Environment::shared`], because other tests use it.
     pub fn kill(&self, server: Server) -> Result<(), Error> {
         self.own_servers()?.kill(server)
     }
 
-    /// Restarts a server on the same port and with the same data, and waits until it is ready. A server that still runs
-    /// is killed first.
+    /// Restarts a server on the same port with the same data, and waits until it is ready. If the
+    /// server is still running, it is killed first.
     ///
     /// # Errors
-    /// As [`Environment::kill`], and when the server is not ready within the start timeout.
+    /// Same as [`Environment::kill`]. Also returns an error if the server is not ready within the
+    /// start timeout.
     pub async fn restart(&self, server: Server) -> Result<(), Error> {
         self.own_servers()?.restart(server).await
     }
 
-    /// Drops the history of all objects from etcd, as kube-apiserver does every five minutes: only their present versions
-    /// stay.
+    /// Compacts etcd, which discards all but the latest version of each object. kube-apiserver does
+    /// the same every five minutes.
     ///
-    /// A watch that resumes at an older version, or a list that continues, is answered with 410 (Expired) from now on, if
-    /// it has to be read from etcd. kube-apiserver answers most watches from its memory; start it with
-    /// `apiserver_arg("--watch-cache=false")` to see what happens in a cluster where that is too short.
+    /// Afterwards, etcd answers 410 (Expired) when a watch resumes at an older version or a list is
+    /// continued. kube-apiserver answers most watches from its cache. Start it with
+    /// `apiserver_arg("--watch-cache=false")` to test the behaviour of a cluster whose cache does
+    /// not reach back far enough.
     ///
     /// # Errors
-    /// When etcd does not answer, and as [`Environment::kill`].
+    /// Same as [`Environment::kill`]. Also returns an error if etcd does not respond.
     pub async fn compact(&self) -> Result<(), Error> {
         self.own_servers()?.compact().await
     }
@@ -70,7 +72,7 @@ impl Environment {
         self.own_servers()?.signal(server, signal)
     }
 
-    /// Returns the servers that this environment may disturb.
+    /// Returns the servers, if this environment may disrupt them.
     fn own_servers(&self) -> Result<&OwnCluster, Error> {
         if self.shared {
             return Err(Error::new(

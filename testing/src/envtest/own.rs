@@ -1,4 +1,4 @@
-//! The servers that a test starts, with a client configuration for them.
+//! Servers that the test starts, and a client configuration for them.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use serde::Deserialize as _;
 
 use super::Error;
 
-/// A control plane of this process.
+/// A control plane started by this process.
 #[derive(Debug)]
 pub(super) struct OwnCluster {
     plane: Arc<ControlPlane>,
@@ -18,7 +18,7 @@ pub(super) struct OwnCluster {
     kubeconfig: Kubeconfig,
 }
 
-/// Cancels a start whose future was dropped.
+/// Cancels a start when its future is dropped.
 struct CancelOnDrop(Cancel);
 
 impl Drop for CancelOnDrop {
@@ -28,8 +28,9 @@ impl Drop for CancelOnDrop {
 }
 
 impl OwnCluster {
-    /// Starts the binaries in `folder`, or else the newest installed ones of the Kubernetes minor that the test is
-    /// compiled for, unless variables name others. Another minor would judge the test's objects differently.
+    /// Starts the binaries in `folder` or, by default, the newest installed release of the
+    /// Kubernetes minor version that the test is compiled for. Other minor versions might validate
+    /// objects differently. Environment variables take precedence.
     pub(super) async fn start(folder: Option<&Path>, settings: Settings) -> Result<Self, Error> {
         let folder = folder.map(Path::to_owned).or_else(|| {
             let minor = rbuilder_catalogue::KUBERNETES.minor();
@@ -89,7 +90,7 @@ impl OwnCluster {
     }
 }
 
-/// Runs what blocks on a thread of its own. A panic there is one of the caller.
+/// Runs blocking code on a separate thread and propagates its panics.
 async fn run_blocking<T: Send + 'static>(
     act: impl FnOnce() -> Result<T, rbuilder_control_plane::Error> + Send + 'static,
 ) -> Result<T, Error> {

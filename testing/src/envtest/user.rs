@@ -1,11 +1,11 @@
-//! Impersonated users, for tests of RBAC.
+//! Impersonated users, to test RBAC rules.
 
 use kube::config::Kubeconfig;
 use kube::{Client, Config};
 
 use super::{Environment, Error};
 
-/// An impersonated user. RBAC decides what it may do: at first only what every authenticated user may.
+/// An impersonated user. Initially it only has the permissions of every authenticated user.
 #[derive(Clone, Debug)]
 pub struct User {
     config: Config,
@@ -13,13 +13,14 @@ pub struct User {
 }
 
 impl Environment {
-    /// Returns a user with this name and these groups, such as `system:serviceaccount:default:manager` with the group
-    /// `system:serviceaccounts`.
+    /// Returns a user with a name and groups, such as `system:serviceaccount:default:manager` with
+    /// the group `system:serviceaccounts`.
     ///
-    /// The administrator impersonates the user, so nothing is created and nothing needs to be removed.
+    /// The user is impersonated by the administrator, so nothing is created that would have to be
+    /// cleaned up.
     ///
     /// # Errors
-    /// When the name is empty.
+    /// Returns an error if the name is empty.
     pub fn user(&self, name: &str, groups: &[&str]) -> Result<User, Error> {
         if name.is_empty() {
             return Err(Error::new("a user needs a name"));
@@ -39,22 +40,22 @@ impl Environment {
 }
 
 impl User {
-    /// A new client with the user's rights.
+    /// Returns a new client with the permissions of the user.
     ///
     /// # Panics
-    /// Outside a tokio runtime.
+    /// Panics if called outside a tokio runtime.
     #[must_use]
     pub fn client(&self) -> Client {
         Client::try_from(self.config()).expect("the administrator's configuration made a client")
     }
 
-    /// The configuration behind [`User::client`].
+    /// Returns the configuration used by [`User::client`].
     #[must_use]
     pub fn config(&self) -> Config {
         self.config.clone()
     }
 
-    /// The same access as a kubeconfig, for programs that the test starts.
+    /// Returns a kubeconfig with the same access, for programs that the test starts.
     #[must_use]
     pub fn kubeconfig(&self) -> Kubeconfig {
         self.kubeconfig.clone()

@@ -1,4 +1,4 @@
-//! Webhooks of the operator under test: their configurations are rewritten to call a port of this machine.
+//! Makes the API server call webhooks of the operator under test on this machine.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,11 +21,11 @@ use super::installed::Installed;
 use super::{Environment, Error, FIELD_MANAGER, POLL_INTERVAL, crds};
 use crate::manifests::read_documents;
 
-/// Timeout for an operator to serve its webhooks.
+/// How long to wait until the operator serves its webhooks.
 const SERVED_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The port and certificate with which the operator under test is to serve its webhooks, created by
-/// [`Environment::install_webhooks`]. Dropping it deletes the certificate's files.
+/// The port and certificate with which the operator under test must serve its webhooks. Created by
+/// [`Environment::install_webhooks`]. The certificate files are deleted on drop.
 #[derive(Clone)]
 pub struct WebhookServer {
     client: Client,
@@ -35,9 +35,11 @@ pub struct WebhookServer {
     _port: Arc<ReservedPort>,
 }
 
-/// Arguments of an operator that say where it serves its webhooks; implemented by `rbuilder::ManagerArgs`.
+/// Arguments of an operator with the address of its webhook server. Implemented by
+/// `rbuilder::ManagerArgs`.
 pub trait WebhookArgs {
-    /// Returns the arguments with this port, and with the folder that holds the certificate as `tls.crt` and `tls.key`.
+    /// Returns the arguments with a port and a folder that contains the certificate as `tls.crt`
+    /// and `tls.key`.
     #[must_use]
     fn serving_webhooks(self, port: u16, certificates: &Path) -> Self;
 }
@@ -52,16 +54,18 @@ impl fmt::Debug for WebhookServer {
 }
 
 impl Environment {
-    /// Installs the webhook configurations of a file or folder for the objects of one namespace, and returns where the
-    /// operator has to serve them.
+    /// Installs the webhook configurations from a file or folder for the objects in one namespace,
+    /// and returns where the operator must serve the webhooks.
     ///
-    /// In each webhook, the service reference is replaced with a URL of this machine
-    /// ([`Builder::webhook_host`](super::Builder::webhook_host)) with the same path and a new certificate authority,
-    /// and the `namespaceSelector` is narrowed to the namespace, so that parallel tests do not call each other's
-    /// webhooks. Start the operator with the arguments of [`WebhookServer::args`].
+    /// Each Service reference is replaced with a URL of this machine
+    /// ([`Builder::webhook_host`](super::Builder::webhook_host)) with the same path and a new
+    /// certificate authority. The `namespaceSelector` is restricted to the namespace, so that
+    /// parallel tests do not call each other's webhooks. Start the operator with the arguments
+    /// returned by [`WebhookServer::args`].
     ///
     /// # Errors
-    /// When the path cannot be read or holds no webhook configuration, or when the API server refuses one.
+    /// Returns an error if the path cannot be read or contains no webhook configuration, or if the
+    /// API server rejects a configuration.
     pub async fn install_webhooks(
         &self,
         path: impl AsRef<Path>,
@@ -96,11 +100,11 @@ impl Environment {
         Ok(server)
     }
 
-    /// Returns a port and certificate for webhooks without installing a configuration: for conversions, see
-    /// [`WebhookServer::convert`].
+    /// Returns a port and certificate without installing a webhook configuration. Use it for
+    /// conversions; see [`WebhookServer::convert`].
     ///
     /// # Errors
-    /// When no certificate can be created, or no port is free.
+    /// Returns an error if the certificate cannot be created or no port is free.
     pub fn webhook_server(&self) -> Result<WebhookServer, Error> {
         WebhookServer::new(self)
     }
@@ -125,33 +129,34 @@ impl WebhookServer {
         })
     }
 
-    /// Returns the operator's arguments (`rbuilder::ManagerArgs`) with the port and the certificate that the API server
-    /// expects.
+    /// Adds the port and certificate that the API server expects to the arguments of the operator
+    /// (`rbuilder::ManagerArgs`).
     #[must_use]
     pub fn args<A: WebhookArgs>(&self, args: A) -> A {
         args.serving_webhooks(self.address.port, self.folder.path())
     }
 
-    /// Returns the folder that contains `tls.crt` and `tls.key`.
+    /// Returns the folder with `tls.crt` and `tls.key`.
     #[must_use]
     pub fn certificates(&self) -> PathBuf {
         self.folder.path().to_owned()
     }
 
-    /// Returns the URL at which the API server calls a path.
+    /// Returns the URL with which the API server calls a path.
     #[must_use]
     pub fn url(&self, path: &str) -> String {
         self.address.url(path)
     }
 
-    /// Makes the API server call this operator to convert between the versions of an installed CRD, such as
-    /// `cronjobs.batch.example.com`. This stays so when another test installs the CRD again.
+    /// Makes the API server call this operator to convert between the versions of an installed CRD,
+    /// such as `cronjobs.batch.example.com`. If another test installs the CRD again, the conversion
+    /// is kept.
     ///
-    /// A CRD has one conversion webhook, for the objects of all tests: tests that convert the same kind on the same
-    /// control plane must run one after the other.
+    /// A CRD only has one conversion webhook for the objects of all tests. Tests that convert the
+    /// same kind on the same control plane must run sequentially.
     ///
     /// # Errors
-    /// When the API server refuses the change.
+    /// Returns an error if the API server rejects the change.
     pub async fn convert(&self, crd: &str) -> Result<(), Error> {
         let (client, url) = (self.client.clone(), self.url("/convert"));
         crds::redirect_conversion(client, crd, &url, &self.bundle()).await
@@ -160,7 +165,7 @@ impl WebhookServer {
     /// Waits until the operator accepts connections on the port.
     ///
     /// # Errors
-    /// When it does not within 30 seconds.
+    /// Returns an error after 30 seconds.
     pub async fn wait_until_served(&self) -> Result<(), Error> {
         let deadline = Instant::now() + SERVED_TIMEOUT;
         while TcpStream::connect(("127.0.0.1", self.address.port))
@@ -183,7 +188,7 @@ impl WebhookServer {
         ByteString(self.address.authority.as_bytes().to_vec())
     }
 
-    /// Makes the webhooks of a configuration call this server, for the objects of one namespace.
+    /// Makes the webhooks of a configuration call this server for objects in one namespace.
     fn redirect(&self, configuration: &mut Value, namespace: &str) {
         let name = configuration["metadata"]["name"].as_str().unwrap_or_default();
         configuration["metadata"]["name"] = format!("{name}-{namespace}").into();
@@ -212,7 +217,8 @@ impl WebhookServer {
     }
 }
 
-/// Writes a serving certificate for this machine into a folder and returns the certificate of its authority, PEM.
+/// Writes a serving certificate for this machine to a folder. Returns the PEM certificate of its
+/// authority.
 fn write_certificate(folder: &Path, host: &str) -> Result<String, Error> {
     let issued = issue_serving_certificate(host)?;
     for (name, text) in [("tls.crt", issued.certificate), ("tls.key", issued.key)] {

@@ -1,10 +1,10 @@
-//! Server-side apply: merges an applied configuration into the live object, field by field, and updates who manages
-//! which field.
+//! Server-side apply: merges an applied configuration into the live object field by field, and
+//! updates the managers of the fields.
 //!
 //! # Example
-//! A Deployment has two managers: the operator `op` has applied `replicas` and a label, and `kubectl scale` has updated
-//! `replicas` since. The manager of a field is whoever last changed it, and of an unchanged one everybody who applied
-//! it.
+//! A Deployment has two managers: the operator `op` has applied `replicas` and a label, then
+//! `kubectl scale` has updated `replicas`. A manager owns the fields that it changed last. If
+//! several managers apply a field with the same value, all of them own it.
 //!
 //! ```text
 //! live     labels: {app: web}          replicas: 5
@@ -15,22 +15,24 @@
 //! Now `op` applies `labels: {tier: front}, replicas: 3`:
 //!
 //! 1. The applied fields are `{f:labels{f:tier}, f:replicas}`.
-//! 2. Merge: `tier` is added and `replicas` becomes 3. `app` stays for the moment.
-//! 3. Prune: `app` is in what `op` applied *before*, and in nobody's set *now*, so it is removed. A field that `op`
-//!    never applied is not removed, even when no manager has it: that is why the earlier set is compared and not the
-//!    live object.
-//! 4. Conflicts: the fields whose *value* changes (`tier`, `replicas`), intersected with each other manager's
-//!    set, leave `replicas` of `kubectl`. Without `force` the answer is 409 and nothing has happened. If `op` had
-//!    applied `replicas: 5`, the value would not change, and both would manage the field.
-//! 5. With `force`, `kubectl` loses `f:replicas`; its entry is empty then and is dropped. `op` has the set of step 1:
+//! 2. Merge: add `tier` and set `replicas` to 3. Keep `app` for now.
+//! 3. Prune: `op` applied `app` *before* and no manager owns it *now*, so it is removed. Fields
+//!    that `op` never applied are not removed, even if no manager owns them. That is why this step
+//!    uses the earlier set of fields instead of the live object.
+//! 4. Conflicts: intersect the fields whose *value* changes (`tier`, `replicas`) with the set of
+//!    each other manager. This leaves `replicas` of `kubectl`. Without `force`, the server returns
+//!    409 and changes nothing. If `op` had applied `replicas: 5`, the value would not change and
+//!    both managers would own the field.
+//! 5. With `force`, `kubectl` loses `f:replicas`, and its empty entry is removed. `op` owns the set
+//!    of step 1:
 //!
 //! ```text
 //! live     labels: {tier: front}       replicas: 3
 //! op       Apply   f:labels{f:tier}    f:replicas
 //! ```
 //!
-//! Comparing whole objects instead of sets would report a conflict for every field of the live object that the applied
-//! configuration leaves out.
+//! Comparing whole objects instead of sets would report a conflict for every live field that the
+//! applied configuration does not contain.
 
 use rbuilder_schema::Schema;
 use serde_json::Value;
@@ -39,13 +41,13 @@ use super::failure::Failure;
 use super::fields::{Difference, Fields, Form, field_schema, form_of, item_schema, item_step};
 use super::managers::{Manager, manageable_part};
 
-/// The input of an apply.
+/// The input of a server-side apply.
 pub(super) struct Apply<'a> {
-    /// The stored object; `null` when there is none.
+    /// The stored object, or `null` if it does not exist.
     pub(super) live: &'a Value,
     /// The applied configuration.
     pub(super) wanted: Value,
-    /// The manager that applies; `run` fills in its fields.
+    /// The applying manager. `run` sets its fields.
     pub(super) applier: Manager,
     pub(super) force: bool,
     pub(super) has_status: bool,
@@ -56,7 +58,7 @@ impl Apply<'_> {
     /// Returns the merged object and its managers.
     ///
     /// # Errors
-    /// When other managers own fields that would change, and `force` is not set.
+    /// Returns a conflict if other managers own fields that would change, unless `force` is set.
     pub(super) fn run(self, mut managers: Vec<Manager>) -> Result<(Value, Vec<Manager>), Failure> {
         let schema = Some(self.schema);
         let mut applier = self.applier;
@@ -76,10 +78,11 @@ impl Apply<'_> {
         let earlier = own.map(|position| managers.remove(position));
         let mut everybody = fields.clone();
         managers.iter().for_each(|manager| everybody.add(&manager.fields));
-        // Every object has metadata, so it is never pruned, even if no manager has a field in it.
+        // Every object has metadata, so never prune it, even if no manager owns a field in it.
         everybody.reserve("f:metadata");
 
-        // An apply of the status merges nothing but the status, and one of the object everything else.
+        // An apply of the status only merges the status. An apply of the object merges everything
+        // else.
         let mut result = merge(self.live, &restrict(&wanted, &part(&wanted)), schema);
         if let Some(earlier) = &earlier {
             prune(&mut result, &earlier.fields, &everybody, schema);
@@ -109,7 +112,7 @@ impl Apply<'_> {
     }
 }
 
-/// Returns the fields of the manageable part of an object. Empty metadata has no manager.
+/// Returns the fields in the manageable part of an object, without empty metadata.
 fn applied(part: &Value, schema: Option<&Schema>) -> Fields {
     let mut part = part.clone();
     if let Some(fields) = part.as_object_mut() {
@@ -120,7 +123,7 @@ fn applied(part: &Value, schema: Option<&Schema>) -> Fields {
     Fields::applied(&part, schema)
 }
 
-/// Returns the manageable part of an object, with the fields that identify it.
+/// Returns the manageable part of an object together with the fields that identify the object.
 fn restrict(object: &Value, part: &Value) -> Value {
     let mut restricted = part.clone();
     for name in ["apiVersion", "kind"] {
@@ -134,7 +137,7 @@ fn restrict(object: &Value, part: &Value) -> Value {
     restricted
 }
 
-/// Removes nulls: a field that is applied as `null` counts as not applied.
+/// Removes nulls. A field that is applied as `null` counts as not applied.
 fn drop_nulls(value: &mut Value) {
     if let Value::Object(fields) = value {
         fields.retain(|_, value| !value.is_null());
@@ -162,7 +165,7 @@ fn merge(live: &Value, wanted: &Value, schema: Option<&Schema>) -> Value {
     }
 }
 
-/// Merges a list by item: existing items keep their position, new ones are appended.
+/// Merges a list item by item. Existing items keep their position and new items are appended.
 fn merge_list(live: &[Value], wanted: &[Value], keys: Option<&[String]>, schema: Option<&Schema>) -> Value {
     let inner = item_schema(schema);
     let mut merged = live.to_vec();
@@ -179,7 +182,7 @@ fn merge_list(live: &[Value], wanted: &[Value], keys: Option<&[String]>, schema:
     merged.into()
 }
 
-/// Removes the fields that the applier set before and that no manager has now.
+/// Removes fields that the applier owned before and that no manager owns now.
 fn prune(value: &mut Value, earlier: &Fields, wanted: &Fields, schema: Option<&Schema>) {
     let keys = match form_of(value, schema) {
         Form::Whole => return,

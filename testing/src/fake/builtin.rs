@@ -1,4 +1,4 @@
-//! Kubernetes' own kinds, with their subresources, and their schemas from the catalogue.
+//! The built-in kinds of Kubernetes with their subresources. Schemas are in the catalogue.
 
 use std::sync::{Arc, LazyLock, OnceLock};
 
@@ -8,10 +8,11 @@ use serde_json::{Value, json};
 
 use super::kinds::{Definition, ResourceId, Scale, Source, Version};
 
-/// Group (`-` for the core one), version, kind, plural, traits, short names.
+/// Columns: group (`-` for the core group), version, kind, plural, traits, short names.
 ///
-/// These are the stable versions that the Kubernetes of `rbuilder_catalogue::versions` serves. `generation` marks the
-/// kinds whose `metadata.generation` counts changes; `review` marks those that are answered and not stored.
+/// Contains the stable versions served by the Kubernetes release in `rbuilder_catalogue::versions`.
+/// The trait `generation` marks kinds with a `metadata.generation`. `review` marks kinds that are
+/// answered but not stored.
 const TABLE: &str = "
 - v1 ConfigMap configmaps namespaced cm
 - v1 Endpoints endpoints namespaced ep
@@ -79,7 +80,7 @@ flowcontrol.apiserver.k8s.io v1 FlowSchema flowschemas status,generation -
 flowcontrol.apiserver.k8s.io v1 PriorityLevelConfiguration prioritylevelconfigurations status,generation -
 ";
 
-/// Returns the definitions of all built-in kinds, which all servers share.
+/// Returns the definitions of all built-in kinds. All servers share them.
 pub(super) fn builtin_definitions() -> impl Iterator<Item = Arc<Definition>> {
     static KINDS: LazyLock<Vec<Arc<Definition>>> =
         LazyLock::new(|| TABLE.lines().filter_map(definition).map(Arc::new).collect());
@@ -123,7 +124,7 @@ fn definition(row: &str) -> Option<Definition> {
     })
 }
 
-/// Returns the path of the kind's Rust type, the key of its schema in the catalogue.
+/// Returns the Rust path of the type of a kind, which is its key in the catalogue.
 fn path(group: &str, version: &str, kind: &str) -> String {
     let module = match group {
         "" => "api::core",
@@ -134,7 +135,7 @@ fn path(group: &str, version: &str, kind: &str) -> String {
     format!("k8s_openapi::{module}::{version}::{kind}")
 }
 
-/// Returns the fields that field selectors of a kind support, besides name and namespace.
+/// Returns the fields that the field selectors of a kind support in addition to name and namespace.
 fn selectable(kind: &str) -> &'static [&'static str] {
     match kind {
         "Pod" => &[
@@ -171,7 +172,7 @@ fn selectable(kind: &str) -> &'static [&'static str] {
     }
 }
 
-/// Returns true when an update may leave out the resource version; most of Kubernetes' own kinds allow it.
+/// Returns true if an update may omit the resource version. Most built-in kinds allow it.
 pub(super) fn takes_blind_updates(definition: &Definition) -> bool {
     let careful = matches!(
         definition.kind.as_str(),
@@ -180,7 +181,8 @@ pub(super) fn takes_blind_updates(definition: &Definition) -> bool {
     !definition.custom && !careful
 }
 
-/// Sets what the server adds to a new object of a built-in kind, as far as operators commonly see it.
+/// Sets fields that the server adds to a new object of a built-in kind. Only covers fields that
+/// operators commonly use.
 pub(super) fn complete_object(kind: &str, object: &mut Value) {
     let set_default = |object: &mut Value, name: &str, value: Value| {
         if let Some(fields) = object.as_object_mut() {

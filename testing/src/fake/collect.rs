@@ -1,15 +1,19 @@
-//! The garbage collector and the namespace controller, for servers with [`collecting_garbage`].
+//! The garbage collector and the namespace controller, enabled with [`collecting_garbage`].
 //!
-//! They work in the steps of kube-controller-manager, so that an operator can act between two of them as in a cluster:
+//! They take the same steps as kube-controller-manager, so that an operator can act between two
+//! steps like in a cluster:
 //!
-//! - With `propagationPolicy: Orphan`, the owner stays until its dependents have been released, one by one. Only those
-//!   count that it had at the beginning: one that an operator gives back to it is deleted after the owner.
-//! - With `Foreground`, the owner stays until its dependents with `blockOwnerDeletion` are gone.
-//! - An object none of whose owners exists is deleted. One that has another owner loses the references to absent ones.
-//! - An object with an owner whose kind is not served, or that cannot own it, is left alone.
+//! - With `propagationPolicy: Orphan`, the owner is kept until its dependents have been released,
+//!   one by one. Only the dependents at the start are released: if the operator adopts one again,
+//!   it is deleted after the owner.
+//! - With `Foreground`, the owner is kept until its dependents with `blockOwnerDeletion` are gone.
+//! - An object is deleted if none of its owners exists. If one exists, only the references to
+//!   absent owners are removed.
+//! - An object is ignored if the kind of an owner is not served or the owner cannot own it.
 //!
-//! There is no task: each step is due at a time, and whoever looks at the server first afterwards runs it, a request or a
-//! watch. A watch also waits for that time, so a paused clock moves on to it once all other tasks are idle.
+//! No task runs in the background. Each step has a due time, and the next request or watch after
+//! that time runs it. Watches also wait for the due time, so a paused clock advances to it when all
+//! other tasks are idle.
 //!
 //! [`collecting_garbage`]: super::ApiServer::collecting_garbage
 
@@ -23,7 +27,7 @@ use tokio::time::Instant;
 use super::kinds::{ResourceId, string_at};
 use super::store::{Key, State};
 
-/// Time between two steps, and between a change and the first one.
+/// Time between two steps, and between a change and the first step.
 const STEP: Duration = Duration::from_millis(10);
 
 const FOREGROUND: &str = "foregroundDeletion";
@@ -32,50 +36,50 @@ const ORPHAN: &str = "orphan";
 /// The state of the collector.
 #[derive(Debug, Default)]
 pub(super) struct Collector {
-    /// When the next step is due; `None` if there is nothing to do.
+    /// When the next step is due; `None` if nothing is left to do.
     due: Option<Instant>,
-    /// The owners whose dependents are being released.
+    /// Deleted owners whose dependents are being released.
     releases: Vec<Release>,
 }
 
-/// An owner whose dependents are being released.
+/// A deleted owner whose dependents are being released.
 #[derive(Debug)]
 struct Release {
-    /// The uid of the owner.
+    /// Uid of the owner.
     owner: String,
-    /// The dependents that have not been released yet.
+    /// Dependents that are still to be released.
     left: VecDeque<(ResourceId, Key)>,
 }
 
 /// A stored object with its kind and key.
 type Stored = (ResourceId, Key, Arc<Value>);
 
-/// One write of the collector.
+/// A write of the collector.
 enum Step {
-    /// Removes the references to the owners with these uids.
+    /// Removes the owner references with these uids.
     RemoveOwners(Stored, Vec<String>),
     RemoveFinalizer(Stored, &'static str),
-    /// Deletes an object with this propagation policy.
+    /// Deletes an object with a propagation policy.
     Delete(Stored, &'static str),
-    /// Ends a namespace without content.
+    /// Finalizes an empty namespace.
     EndNamespace(Stored),
 }
 
-/// How the owners of an object decide about it.
+/// The states of the owners of an object.
 #[derive(Default)]
 struct Owners {
-    /// Uids of owners that do not exist, or wait for their dependents to be deleted.
+    /// Uids of owners that do not exist or that wait for the deletion of their dependents.
     lost: Vec<String>,
-    /// `true` if an owner waits for its dependents to be deleted.
+    /// Whether an owner waits for the deletion of its dependents.
     waits: bool,
-    /// `true` if an owner exists and does not wait.
+    /// Whether an owner exists that is not waiting.
     stays: bool,
-    /// `true` if it cannot be said whether an owner exists.
+    /// Whether it is unknown if an owner exists.
     unknown: bool,
 }
 
 impl State {
-    /// Runs the steps that are due. Returns `true` if there were any.
+    /// Runs all due steps. Returns true if there were any.
     pub(super) fn run_collector(&mut self) -> bool {
         let now = Instant::now();
         let mut ran = false;
@@ -92,7 +96,7 @@ impl State {
         ran
     }
 
-    /// Plans the next step after a change, unless one is planned or there is none.
+    /// Schedules the next step after a change, unless it is already scheduled.
     pub(super) fn plan_collection(&mut self) {
         if self.collector.is_some() && self.next_collection().is_none() && self.next_step().is_some() {
             let due = Instant::now() + STEP;
@@ -102,7 +106,7 @@ impl State {
         }
     }
 
-    /// Returns the time of the next step.
+    /// Returns the due time of the next step.
     pub(super) fn next_collection(&self) -> Option<Instant> {
         self.collector.as_ref()?.due
     }
@@ -118,7 +122,8 @@ impl State {
             .or_else(|| empty_namespace(&stored))
     }
 
-    /// Releases the next dependent of an owner that is deleted with `Orphan`, and afterwards the owner.
+    /// Releases the next dependent of an owner deleted with `Orphan`. When none is left, removes
+    /// the finalizer of the owner.
     fn next_release(&mut self, stored: &[Stored]) -> Option<Step> {
         let owner = stored.iter().find(|object| is_held(&object.2, ORPHAN))?;
         let uid = string_at(&owner.2, "/metadata/uid");
@@ -144,7 +149,7 @@ impl State {
         Some(Step::RemoveFinalizer(owner.clone(), ORPHAN))
     }
 
-    /// Deletes an object without owners, or removes its references to absent ones.
+    /// Deletes an object whose owners are all gone, or removes its references to absent owners.
     fn next_dependent(&self, stored: &[Stored]) -> Option<Step> {
         stored.iter().find_map(|object| {
             let owners = self.owners_of(object, stored);
@@ -195,7 +200,7 @@ impl State {
         owners
     }
 
-    /// Returns the served kind of an owner reference, and whether it is namespaced.
+    /// Returns the kind in an owner reference, if it is served, and whether it is namespaced.
     fn kind_of_owner(&self, reference: &Value) -> Option<(ResourceId, bool)> {
         let api_version = string_at(reference, "/apiVersion");
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
@@ -228,7 +233,7 @@ impl State {
             }
             Step::Delete((id, key, object), policy) => {
                 let mut last = self.marked(&object, &json!({ "propagationPolicy": policy }));
-                // Nobody ends the grace period of a Pod here.
+                // No kubelet ends the grace period of a Pod.
                 last["metadata"]["deletionGracePeriodSeconds"] = 0.into();
                 self.settle(&id, key, last);
             }
@@ -241,7 +246,7 @@ impl State {
     }
 }
 
-/// Ends the deletion of an owner with `Foreground` once no dependent blocks it.
+/// Finishes the `Foreground` deletion of an owner once no dependent blocks it.
 fn end_foreground_deletion(stored: &[Stored]) -> Option<Step> {
     let mut waiting = stored.iter().filter(|object| is_held(&object.2, FOREGROUND));
     let done = waiting.find(|owner| {
@@ -252,7 +257,7 @@ fn end_foreground_deletion(stored: &[Stored]) -> Option<Step> {
     Some(Step::RemoveFinalizer(done.clone(), FOREGROUND))
 }
 
-/// Deletes an object in a namespace that is being deleted, and afterwards the namespace.
+/// Deletes an object in a terminating namespace, or the namespace itself if it is empty.
 fn empty_namespace(stored: &[Stored]) -> Option<Step> {
     let namespaces = ResourceId::namespaces();
     let mut going = stored

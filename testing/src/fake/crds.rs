@@ -1,4 +1,4 @@
-//! CRDs: a stored one is served at once.
+//! Serves the kinds of CRDs as soon as they are stored.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use super::failure::{Cause, Failure};
 use super::kinds::{Definition, ResourceId, string_at};
 use super::store::State;
 
-/// Reads a CRD that is about to be stored and sets the status of an established one.
+/// Parses a CRD before it is stored, and sets the status of an established CRD.
 pub(super) fn establish_crd(
     object: &mut Value,
     now: &str,

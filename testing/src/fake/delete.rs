@@ -1,4 +1,4 @@
-//! Deletion: at once, or when the last finalizer is removed.
+//! Deletes objects, immediately or when the last finalizer is removed.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::selectors::Selector;
 use super::store::State;
 use super::write::{Writer, is_released};
 
-/// Built-in kinds whose deletion is answered with the object instead of a `Status`.
+/// Built-in kinds for which a deletion returns the object instead of a `Status`.
 const SHOWN: &[&str] = &[
     "PersistentVolume",
     "PersistentVolumeClaim",
@@ -23,13 +23,13 @@ const SHOWN: &[&str] = &[
 ];
 
 impl State {
-    /// Deletes the object that a request names and returns the answer.
+    /// Deletes the requested object and returns the response body.
     pub(super) fn delete(&mut self, writer: Writer<'_>) -> Result<Value, Failure> {
         let object = self.named(writer.request)?;
         self.delete_object(writer, &object)
     }
 
-    /// Deletes the objects that a request selects and returns them as they were.
+    /// Deletes the selected objects and returns their last state.
     pub(super) fn delete_collection(&mut self, writer: Writer<'_>) -> Result<Vec<Arc<Value>>, Failure> {
         let selector = Selector::read(writer.request, writer.version)?;
         let selected: Vec<Arc<Value>> = self
@@ -73,7 +73,7 @@ impl State {
         }))
     }
 
-    /// Returns the object with deletion timestamp, grace period and the finalizer of the propagation policy.
+    /// Sets the deletion timestamp, the grace period and the finalizer of the propagation policy.
     pub(super) fn marked(&self, object: &Value, options: &Value) -> Value {
         let mut marked = object.clone();
         let finalizer = match string_at(options, "/propagationPolicy") {
@@ -85,7 +85,7 @@ impl State {
         let is_namespace = object["kind"] == "Namespace" && object["apiVersion"] == "v1";
         let metadata = &mut marked["metadata"];
         if metadata.get("deletionTimestamp").is_some() {
-            // A second deletion can only shorten the grace period.
+            // Repeated deletions can only shorten the grace period.
             if metadata["deletionGracePeriodSeconds"]
                 .as_i64()
                 .is_some_and(|left| grace < left)
@@ -116,7 +116,7 @@ impl State {
     }
 }
 
-/// Returns the grace period in seconds: that of a running pod, and 0 for everything else.
+/// Returns the grace period in seconds. It is 0 except for running Pods.
 fn grace_period(object: &Value, options: &Value) -> i64 {
     let runs = object["kind"] == "Pod"
         && object["apiVersion"] == "v1"

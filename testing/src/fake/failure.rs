@@ -1,15 +1,15 @@
-//! Refusals of requests: the `Status` objects that kube-apiserver answers with.
+//! The `Status` objects with which kube-apiserver rejects requests.
 
 use serde_json::{Value, json};
 
 use super::kinds::{Definition, ResourceId};
 
-/// One cause in the details of an `Invalid` or `Conflict`.
+/// A cause in the details of an `Invalid` or `Conflict` status.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Cause {
     pub(super) reason: &'static str,
     pub(super) field: String,
-    /// Begins with the description of the reason, as in `Invalid value: 9: …`.
+    /// Starts with the description of the reason, such as `Invalid value: 9: …`.
     pub(super) message: String,
 }
 
@@ -27,7 +27,7 @@ impl Cause {
     }
 }
 
-/// The refusal of a request.
+/// A rejected request.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Failure {
     pub(super) code: u16,
@@ -53,7 +53,7 @@ impl Failure {
         }
     }
 
-    /// Creates a refusal with a status code and Kubernetes' reason for it.
+    /// Creates a failure with a status code and the corresponding reason.
     pub(super) fn of_code(code: u16, message: impl Into<String>) -> Self {
         let reason = match code {
             400 => "BadRequest",
@@ -107,7 +107,7 @@ impl Failure {
         Self::of_code(403, format!("{id} \"{name}\" is forbidden: {why}")).with(details)
     }
 
-    /// Creates the refusal of an invalid object; the message names its kind.
+    /// Creates the failure for an invalid object. Its message contains the kind.
     pub(super) fn invalid(definition: &Definition, name: &str, causes: &[Cause]) -> Self {
         let kind = match definition.id.group.as_str() {
             "" => definition.kind.clone(),
@@ -116,7 +116,7 @@ impl Failure {
         Self::invalid_as(&definition.id, &definition.kind, &kind, name, causes)
     }
 
-    /// Like [`invalid`](Self::invalid), for the few checks whose message names the resource.
+    /// Same as [`invalid`](Self::invalid), for the few checks whose message contains the resource.
     pub(super) fn invalid_resource(id: &ResourceId, name: &str, cause: Cause) -> Self {
         Self::invalid_as(id, &id.plural, &id.to_string(), name, &[cause])
     }
@@ -135,7 +135,7 @@ impl Failure {
         Self::of_code(422, format!("{subject} \"{name}\" is invalid: {said}")).with(details)
     }
 
-    /// Creates the refusal of an apply that conflicts with these managers in these fields.
+    /// Creates the failure for an apply that conflicts with other managers in these fields.
     pub(super) fn apply_conflict(conflicts: &[(String, Vec<String>)]) -> Self {
         let count: usize = conflicts.iter().map(|(_, paths)| paths.len()).sum();
         let causes = conflicts.iter().flat_map(|(who, paths)| {
@@ -175,7 +175,7 @@ impl Failure {
         Self::of_code(415, message)
     }
 
-    /// Returns the `Status` object.
+    /// Returns the failure as a `Status` object.
     pub(super) fn to_json(&self) -> Value {
         let mut status = json!({
             "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",

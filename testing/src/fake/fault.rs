@@ -1,4 +1,4 @@
-//! Injected faults.
+//! Injects faults into requests.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use super::failure::Failure;
 use super::kinds::ResourceId;
 use super::request::{Request, Verb};
 
-/// A fault that the server injects into requests: an error, a broken connection or a delay. See
+/// A fault to inject into requests: an error, a broken connection or a delay. See
 /// [`ApiServer::inject`](super::ApiServer::inject).
 ///
-/// By default it affects the next request of any kind; the methods narrow that.
+/// By default, a fault affects the next request, whatever it is. Use the methods to restrict it.
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::ConfigMap;
@@ -27,7 +27,7 @@ pub struct Fault {
     id: Option<ResourceId>,
     subresource: Option<String>,
     name: Option<String>,
-    /// Number of requests it still affects; `None` for all.
+    /// Number of requests left to affect; `None` for unlimited.
     left: Option<usize>,
 }
 
@@ -50,53 +50,54 @@ impl Fault {
         }
     }
 
-    /// Refuses the request with this status code and Kubernetes' reason for it.
+    /// Rejects the request with a status code and the corresponding reason.
     pub fn status(code: u16) -> Self {
         let message = format!("the test asked for a failure with status {code}");
         Self::new(Effect::Refuse(Failure::of_code(code, message)))
     }
 
-    /// Breaks the connection before the request arrives.
+    /// Drops the connection before the server handles the request.
     pub fn disconnect() -> Self {
         Self::new(Effect::Disconnect)
     }
 
-    /// Delays the request, by tokio's clock, which may be paused.
+    /// Delays the request by tokio's clock, which tests can pause.
     pub fn delay(time: Duration) -> Self {
         Self::new(Effect::Delay(time))
     }
 
-    /// Affects only requests with this verb.
+    /// Only affects requests with this verb.
     pub fn verb(mut self, verb: Verb) -> Self {
         self.verb = Some(verb);
         self
     }
 
-    /// Affects only requests for this kind.
+    /// Only affects requests for this kind.
     pub fn kind<K: Resource<DynamicType = ()>>(mut self) -> Self {
         self.id = Some(ResourceId::new(K::group(&()), K::plural(&())));
         self
     }
 
-    /// Affects only requests for this subresource, such as `status`.
+    /// Only affects requests for this subresource, such as `status`.
     pub fn subresource(mut self, name: impl Into<String>) -> Self {
         self.subresource = Some(name.into());
         self
     }
 
-    /// Affects only requests for the object with this name; a create has it in its body.
+    /// Only affects requests for the object with this name. The name of a created object is in the
+    /// request body.
     pub fn named(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// Affects this many requests. The default is 1.
+    /// Affects this many requests. Defaults to 1.
     pub fn times(mut self, count: usize) -> Self {
         self.left = Some(count);
         self
     }
 
-    /// Affects all requests, until [`ApiServer::heal`](super::ApiServer::heal).
+    /// Affects all requests until [`ApiServer::heal`](super::ApiServer::heal) is called.
     pub fn always(mut self) -> Self {
         self.left = None;
         self
@@ -122,7 +123,8 @@ impl Fault {
     }
 }
 
-/// Returns the delay and the failure for a request: of each, the one injected first. Each counts the request.
+/// Returns the first matching delay and the first matching failure for a request, and decrements
+/// their counters.
 pub(super) fn strike_request(faults: &mut Vec<Fault>, request: &Request) -> (Duration, Option<Effect>) {
     let mut delay = Duration::ZERO;
     let mut found = None;

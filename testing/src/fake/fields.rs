@@ -1,7 +1,7 @@
-//! Sets of fields, in the format of `managedFields`, and the difference of two objects as such sets.
+//! Sets of fields in the format of `managedFields`, and the difference of two objects as such sets.
 //!
-//! A set is a tree. Each step is a field (`f:`), an item of a list with keys (`k:`) or an item of a set (`v:`); which
-//! one, and where a value is owned as a whole, the schema says:
+//! A set is a tree. Each step is a field (`f:`), an item of a keyed list (`k:`) or an item of a set
+//! (`v:`). The schema determines the kind of step, and which values are owned as a whole:
 //!
 //! ```text
 //! object                                   set of its applied fields
@@ -14,9 +14,10 @@
 //!                                                f:port: {}
 //! ```
 //!
-//! `.` marks a node that is in the set itself, beside what is below it: an item of a list is applied as a whole and by
-//! its fields. `protocol` is part of the key by its default, although the object leaves it out; without that, the same
-//! port applied with and without it would be two items.
+//! `.` means that the node itself is in the set, in addition to the nodes below it. For example, a
+//! list item is owned both as a whole and by field. `protocol` is in the key although the object
+//! omits it, because the key includes defaults. Otherwise, the same port with and without
+//! `protocol` would be two items.
 
 use std::collections::BTreeMap;
 
@@ -26,24 +27,26 @@ use serde_json::{Map, Value};
 /// A set of fields: a tree with the steps of `fieldsV1` (`f:name`, `k:{"key":"value"}`, `v:"value"`).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Fields {
-    /// True when the field itself is in the set, beside those below it; `.` in `fieldsV1`.
+    /// Whether the field itself is in the set, in addition to those below it. Written as `.` in
+    /// `fieldsV1`.
     owned: bool,
     below: BTreeMap<String, Fields>,
 }
 
-/// The granularity in which server-side apply merges a value and tracks its managers.
+/// How server-side apply merges a value and tracks its managers.
 pub(super) enum Form<'s> {
-    /// Atomic: replaced and owned as a whole.
+    /// Atomic. Replaced and owned as a whole.
     Whole,
-    /// An object, merged by field.
+    /// An object. Merged by field.
     Map,
-    /// A list of type `set`, merged by value.
+    /// A list of type `set`. Merged by value.
     Set,
-    /// A list of type `map`, merged by these keys.
+    /// A list of type `map`. Merged by these keys.
     Keyed(&'s [String]),
 }
 
-/// Returns the form of a value. Without a schema, objects are merged by field and lists are atomic.
+/// Returns how to merge a value. Without a schema, objects are merged by field and lists are
+/// atomic.
 pub(super) fn form_of<'s>(value: &Value, schema: Option<&'s Schema>) -> Form<'s> {
     match (value, schema) {
         (Value::Object(_), Some(schema)) if schema.map_type == Some(MapType::Atomic) => Form::Whole,
@@ -57,7 +60,7 @@ pub(super) fn form_of<'s>(value: &Value, schema: Option<&'s Schema>) -> Form<'s>
     }
 }
 
-/// Returns the schema of a field of an object, and true when the field is declared by name.
+/// Returns the schema of a field, and whether the schema declares the field by name.
 pub(super) fn field_schema<'s>(schema: Option<&'s Schema>, name: &str) -> (Option<&'s Schema>, bool) {
     match schema.and_then(|schema| schema.properties.get(name)) {
         Some(declared) => (Some(declared), true),
@@ -73,7 +76,7 @@ pub(super) fn item_schema(schema: Option<&Schema>) -> Option<&Schema> {
     schema.and_then(|schema| schema.items.as_deref())
 }
 
-/// Returns the step to an item of a set (`keys` is `None`) or of a list with keys.
+/// Returns the step to an item of a keyed list, or of a set if `keys` is `None`.
 pub(super) fn item_step(item: &Value, keys: Option<&[String]>, schema: Option<&Schema>) -> String {
     let Some(keys) = keys else {
         return format!("v:{item}");
@@ -86,7 +89,8 @@ pub(super) fn item_step(item: &Value, keys: Option<&[String]>, schema: Option<&S
     format!("k:{}", serde_json::to_string(&keys).unwrap_or_default())
 }
 
-/// Returns the parts of a value: each with its step, its schema, and true when the schema declares it by name.
+/// Returns the parts of a value, each with its step, its schema and whether the schema declares it
+/// by name.
 fn parts<'v, 's>(
     value: &'v Value,
     schema: Option<&'s Schema>,
@@ -114,7 +118,7 @@ fn parts<'v, 's>(
 }
 
 impl Fields {
-    /// The set of one field, the root.
+    /// Creates the set that only contains the root.
     fn root() -> Self {
         Self {
             owned: true,
@@ -122,7 +126,7 @@ impl Fields {
         }
     }
 
-    /// Returns the fields that a manager owns who applies this value.
+    /// Returns the fields that a manager owns after applying a value.
     pub(super) fn applied(value: &Value, schema: Option<&Schema>) -> Self {
         if matches!(form_of(value, schema), Form::Whole) {
             return Self::root();
@@ -138,7 +142,7 @@ impl Fields {
         found
     }
 
-    /// Returns all fields of a value, including those that contain others.
+    /// Returns all fields of a value, including fields that contain others.
     fn all(value: &Value, schema: Option<&Schema>) -> Self {
         let parts = parts(value, schema).into_iter();
         Self {
@@ -149,7 +153,7 @@ impl Fields {
         }
     }
 
-    /// Reads a `fieldsV1`.
+    /// Parses `fieldsV1`.
     pub(super) fn read(value: &Value) -> Self {
         let Some(steps) = value.as_object() else {
             return Self::default();
@@ -163,7 +167,7 @@ impl Fields {
         }
     }
 
-    /// Returns the set as `fieldsV1`.
+    /// Returns the set in the format of `fieldsV1`.
     pub(super) fn to_json(&self) -> Value {
         let mut steps = Map::new();
         if self.owned && !self.below.is_empty() {
@@ -189,7 +193,7 @@ impl Fields {
         self.below.get(step)
     }
 
-    /// Adds a node for a field without adding the field to the set.
+    /// Adds the node of a field without adding the field to the set.
     pub(super) fn reserve(&mut self, step: &str) {
         self.below.entry(step.to_owned()).or_default();
     }
@@ -201,7 +205,7 @@ impl Fields {
         }
     }
 
-    /// Returns the set without the fields of another one.
+    /// Returns the fields that are not in the other set.
     pub(super) fn minus(&self, other: &Fields) -> Self {
         let rest = |(step, inner): (&String, &Fields)| {
             let rest = match other.below.get(step) {
@@ -228,7 +232,8 @@ impl Fields {
         }
     }
 
-    /// Returns the paths of the fields as messages write them: `.spec.containers[name="a"].image`.
+    /// Returns the paths of the fields in the format of error messages:
+    /// `.spec.containers[name="a"].image`.
     pub(super) fn paths(&self) -> Vec<String> {
         let mut found = Vec::new();
         self.collect_paths("", &mut found);
@@ -257,10 +262,10 @@ fn step_path(step: &str) -> String {
     }
 }
 
-/// The difference of two states of an object.
+/// The difference between two states of an object.
 #[derive(Debug, Default)]
 pub(super) struct Difference {
-    /// Fields that were added or have another value.
+    /// Fields that were added or changed.
     pub(super) changed: Fields,
     /// Fields that were removed.
     pub(super) removed: Fields,
@@ -334,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn applied_fields_are_written_as_kubernetes_does() {
+    fn applied_fields_have_format_of_kubernetes() {
         let value = json!({ "labels": { "a": "b" }, "spec": {
             "names": ["x"], "args": ["y", "z"], "ports": [{ "port": 80, "name": "http" }], "any": { "q": { "w": 1 } },
         } });
@@ -357,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn differences_go_into_what_is_merged_and_stop_at_what_is_not() {
+    fn atomic_values_differ_as_a_whole() {
         let before = json!({ "labels": { "a": "b" }, "spec": { "names": ["x", "y"], "args": ["1", "2"] } });
         let after =
             json!({ "labels": { "a": "c", "n": "" }, "spec": { "names": ["y", "z"], "args": ["2", "1"] } });
@@ -372,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn sets_are_added_and_taken_away() {
+    fn sets_support_union_intersection_and_difference() {
         let read = |value: Value| Fields::read(&value);
         let mut ours = read(json!({ "f:a": { ".": {}, "f:b": {} }, "f:c": {} }));
         let theirs = read(json!({ "f:a": { "f:b": {} }, "f:d": {} }));

@@ -11,7 +11,7 @@ use rbuilder_catalogue::KUBERNETES;
 use rbuilder_schema::{Schema, SchemaType};
 use serde_json::{Value, json};
 
-/// Group and plural of a kind, as API paths name it.
+/// Group and plural of a kind, as used in API paths.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct ResourceId {
     pub(super) group: String,
@@ -35,7 +35,7 @@ impl ResourceId {
     }
 }
 
-/// `memos.example.com`, or `configmaps` for the core group.
+/// Formats the id as `memos.example.com`, or `configmaps` in the core group.
 impl fmt::Display for ResourceId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.group.as_str() {
@@ -54,32 +54,32 @@ pub(super) struct Definition {
     pub(super) singular: String,
     pub(super) short_names: Vec<String>,
     pub(super) namespaced: bool,
-    /// True for the kind of a CRD or a Rust type, false for a built-in one.
+    /// Whether the kind is from a CRD or a Rust type, as opposed to a built-in kind.
     pub(super) custom: bool,
     pub(super) counts_generation: bool,
-    /// True for kinds that are answered and not stored, such as `SubjectAccessReview`.
+    /// Whether objects are answered but not stored, such as `SubjectAccessReview`.
     pub(super) review: bool,
     /// The storage version.
     pub(super) storage: String,
-    /// True when a webhook converts between the versions; it is not called.
+    /// Whether versions are converted by a webhook. The server does not call it.
     pub(super) conversion_webhook: bool,
     pub(super) versions: Vec<Version>,
 }
 
-/// One version of a kind.
+/// A version of a kind.
 #[derive(Clone, Debug)]
 pub(super) struct Version {
     pub(super) name: String,
     pub(super) served: bool,
     pub(super) source: Arc<Source>,
-    /// True when the status is a subresource.
+    /// Whether the status is a subresource.
     pub(super) status: bool,
     pub(super) scale: Option<Scale>,
     /// Paths of the fields that field selectors support, such as `spec.nodeName`.
     pub(super) selectable: Vec<String>,
 }
 
-/// The paths of the subresource `scale`, as JSON pointers.
+/// The field paths of the `scale` subresource, as JSON pointers.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Scale {
     pub(super) replicas: String,
@@ -98,7 +98,8 @@ impl Scale {
 }
 
 impl Definition {
-    /// Returns the definition of a Rust type's kind, without a schema: every field is kept and none is checked.
+    /// Creates the definition for a Rust type. It has no schema, so all fields are kept and none is
+    /// validated.
     pub(super) fn of_type<K: Resource<DynamicType = (), Scope: 'static>>() -> Self {
         let kind = K::kind(&()).into_owned();
         let version = Version {
@@ -125,7 +126,7 @@ impl Definition {
         }
     }
 
-    /// Returns the definition of a CRD's kind.
+    /// Creates the definition for a CRD.
     pub(super) fn of_crd(crd: &CustomResourceDefinition) -> Self {
         let (spec, names) = (&crd.spec, &crd.spec.names);
         let storage = spec.versions.iter().find(|version| version.storage);
@@ -161,7 +162,7 @@ impl Definition {
             .find(|version| version.name == name && version.served)
     }
 
-    /// Returns `group/version`, or the version alone for the core group.
+    /// Returns `group/version`, or only the version for the core group.
     pub(super) fn api_version(&self, version: &str) -> String {
         match self.id.group.as_str() {
             "" => version.to_owned(),
@@ -205,11 +206,12 @@ fn pointer(path: &str) -> String {
     path.replace('.', "/")
 }
 
-/// The source of a version's schema.
+/// The source of the schema of a version.
 #[derive(Debug)]
 pub(super) enum Source {
     Given(Schema),
-    /// The catalogue, read on first use: reading all of Kubernetes' schemas for every server would be slow.
+    /// From the catalogue. Decoded on first use, because decoding all schemas for every server
+    /// would be slow.
     Catalogue {
         path: String,
         made: OnceLock<Schema>,
@@ -217,20 +219,20 @@ pub(super) enum Source {
 }
 
 impl Version {
-    /// Returns the schema of whole objects, including `metadata`.
+    /// Returns the schema of the whole object, including `metadata`.
     pub(super) fn schema(&self) -> &Schema {
         match &*self.source {
             Source::Given(schema) => schema,
             Source::Catalogue { path, made } => made.get_or_init(|| {
                 let found = KUBERNETES.schema(path);
-                // A kind without a schema in the catalogue keeps all fields.
+                // If the catalogue has no schema for the kind, all fields are kept.
                 with_metadata(found.map(|schema| with_inner_metadata(&schema)))
             }),
         }
     }
 }
 
-/// Adds the fields of every object to a schema. Without a schema, all other fields are kept.
+/// Adds the fields that all objects have to a schema. Without a schema, all other fields are kept.
 pub(super) fn with_metadata(schema: Option<Schema>) -> Schema {
     let mut schema = schema.unwrap_or_else(|| Schema {
         preserve_unknown_fields: true,
@@ -249,7 +251,7 @@ pub(super) fn with_metadata(schema: Option<Schema>) -> Schema {
     schema
 }
 
-/// Fills in the schema of metadata in templates, which the catalogue leaves open.
+/// Adds the schema of `ObjectMeta` to nested templates, for which the catalogue has no schema.
 fn with_inner_metadata(schema: &Schema) -> Schema {
     let within = |name: &str, inner: &Arc<Schema>| {
         if name == "metadata" && inner.properties.is_empty() {
@@ -301,7 +303,7 @@ static METADATA: LazyLock<Arc<Schema>> = LazyLock::new(|| {
     serde_json::from_value(schema).unwrap_or_default()
 });
 
-/// Returns the string at a JSON pointer, or an empty one.
+/// Returns the string at a JSON pointer, or an empty string.
 pub(super) fn string_at<'a>(value: &'a Value, pointer: &str) -> &'a str {
     value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }

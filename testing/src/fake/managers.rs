@@ -1,29 +1,29 @@
 //! Field managers: the entries of `metadata.managedFields`.
 //!
-//! Two writes of one name are one entry only when operation, API version and subresource are the same too. An operator
-//! that applies a Deployment and updates its status has two entries, so an apply that leaves out a field never takes
-//! away what the same operator has written into the status.
+//! Two writes share an entry only if name, operation, API version and subresource are equal. An
+//! operator that applies a Deployment and updates its status has two entries, so applying without a
+//! field never removes what the same operator has written to the status.
 
 use rbuilder_schema::Schema;
 use serde_json::{Value, json};
 
 use super::fields::{Difference, Fields};
 
-/// One entry of `managedFields`.
+/// An entry of `managedFields`.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Manager {
     pub(super) name: String,
-    /// True for the operation `Apply`, false for `Update`.
+    /// Whether the operation is `Apply`, as opposed to `Update`.
     pub(super) applies: bool,
     pub(super) api_version: String,
-    /// The subresource that is written; empty for the object itself.
+    /// The written subresource; empty for the object itself.
     pub(super) subresource: String,
     pub(super) time: String,
     pub(super) fields: Fields,
 }
 
 impl Manager {
-    /// Returns true when both are the same entry, whatever its fields are.
+    /// Returns true if both are the same entry, ignoring their fields.
     pub(super) fn is(&self, other: &Manager) -> bool {
         self.name == other.name
             && self.applies == other.applies
@@ -31,7 +31,7 @@ impl Manager {
             && self.subresource == other.subresource
     }
 
-    /// Returns the manager as the message of a conflict names it.
+    /// Returns the manager as in the message of a conflict.
     pub(super) fn describe(&self) -> String {
         let mut said = format!("\"{}\"", self.name);
         if !self.subresource.is_empty() {
@@ -45,7 +45,7 @@ impl Manager {
     }
 }
 
-/// Reads the entries of an object.
+/// Parses the managers of an object.
 pub(super) fn read_managers(object: &Value) -> Vec<Manager> {
     let entries = object["metadata"]["managedFields"]
         .as_array()
@@ -64,7 +64,8 @@ pub(super) fn read_managers(object: &Value) -> Vec<Manager> {
         .collect()
 }
 
-/// Writes the entries into an object, those of applies first. Entries of updates without fields are dropped.
+/// Writes the managers to an object, with `Apply` entries first. `Update` entries without fields
+/// are dropped.
 pub(super) fn write_managers(object: &mut Value, mut managers: Vec<Manager>) {
     managers.retain(|manager| !manager.fields.is_empty() || manager.applies);
     managers
@@ -91,9 +92,11 @@ fn to_json(manager: &Manager) -> Value {
     entry
 }
 
-/// Records an update: the writer becomes the only manager of what has changed, and removed fields lose their managers.
+/// Records an update: the writer becomes the only manager of changed fields, and removed fields
+/// lose their managers.
 ///
-/// An update writes the whole object, so its other fields say nothing about who wants them: they keep their managers.
+/// An update writes the whole object, so an unchanged field does not imply that the writer wants to
+/// own it. Unchanged fields keep their managers.
 pub(super) fn note_update(managers: &mut Vec<Manager>, writer: Manager, difference: &Difference) {
     let Difference { changed, removed } = difference;
     if changed.is_empty() && removed.is_empty() {
@@ -116,7 +119,8 @@ pub(super) fn note_update(managers: &mut Vec<Manager>, writer: Manager, differen
     }
 }
 
-/// Returns the part of an object whose fields have managers when this subresource, or the object itself, is written.
+/// Returns the part of an object whose fields have managers when this subresource is written, or
+/// the object itself if `subresource` is empty.
 pub(super) fn manageable_part(object: &Value, subresource: &str, has_status: bool) -> Value {
     let mut part = object.clone();
     let Some(fields) = part.as_object_mut() else {
@@ -154,7 +158,7 @@ pub(super) fn manageable_part(object: &Value, subresource: &str, has_status: boo
     part
 }
 
-/// Returns the difference of two objects in their manageable part.
+/// Returns the difference between the manageable parts of two objects.
 pub(super) fn manageable_difference(
     before: &Value,
     after: &Value,

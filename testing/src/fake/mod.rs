@@ -19,29 +19,39 @@
 //! # }
 //! ```
 //!
-//! [`ApiServer::client`] is an ordinary [`kube::Client`]; a reconcile function, a controller and a whole
-//! `rbuilder::Manager` run on it. Kubernetes' own stable kinds are served from the start; [`ApiServer::crd`] adds those
-//! of the operator.
+//! [`ApiServer::client`] returns an ordinary [`kube::Client`], which works with reconcile
+//! functions, controllers and a whole `rbuilder::Manager`. The stable built-in kinds of Kubernetes
+//! are always served. Use [`ApiServer::crd`] to serve the kinds of the operator.
 //!
 //! # Supported
-//! Names, resource versions and conflicts; generations; the status subresource; JSON, merge and strategic merge patches
-//! and server-side apply with managed fields; finalizers, preconditions, dry runs; label and field selectors, pages;
-//! watches with bookmarks, from any version; lists and watches of metadata; defaults, pruning and the bounds of
-//! schemas; subresources `status` and `scale`; discovery. One suite of tests runs against it and kube-apiserver.
+//! - names, resource versions and conflicts, generations
+//! - JSON, merge and strategic merge patches, and server-side apply with managed fields
+//! - finalizers, preconditions and dry runs
+//! - label and field selectors, pagination
+//! - watches from any resource version, with bookmarks
+//! - lists and watches of metadata only
+//! - schema defaults, pruning and bounds
+//! - the subresources `status` and `scale`
+//! - discovery
+//!
+//! The same test suite runs against this server and against kube-apiserver.
 //!
 //! # Not supported
-//! - CEL rules, patterns and formats of schemas are not checked, nor the validation that kube-apiserver has in code for
-//!   its own kinds; of their defaults only the most common ones are set. CRDs themselves are not validated.
-//! - Admission and conversion webhooks are not called. Versions with the conversion strategy `None` are converted.
-//! - There is no authorization: every client may do everything.
-//! - There are no controllers, as with `envtest`: Deployments get no pods, a deleted namespace stays `Terminating`, and
-//!   an object without its owner stays, unless [`ApiServer::collecting_garbage`] is called.
+//! - CEL rules, patterns and formats in schemas are not checked. For built-in kinds, the validation
+//!   code of kube-apiserver is missing and only the most common defaults are set. CRDs are not
+//!   validated.
+//! - Admission and conversion webhooks are not called. Versions are converted if the conversion
+//!   strategy is `None`.
+//! - There is no authorization: clients have all permissions.
+//! - As with `envtest`, no controllers run: Deployments do not create Pods, and deleted namespaces
+//!   remain `Terminating`. Dependents of a deleted owner are kept, unless
+//!   [`ApiServer::collecting_garbage`] is called.
 //! - Logs, `exec` and port forwarding are not served.
 //!
 //! # Time
-//! Only tokio's clock is used. In a test with `#[tokio::test(start_paused = true)]` hours pass at once:
-//! [`tokio::time::sleep`] in the test fires every timer that is due earlier, in order, and the clock does not move
-//! while a task is ready to run.
+//! The server only uses tokio's clock. In tests with `#[tokio::test(start_paused = true)]`, hours
+//! pass instantly: [`tokio::time::sleep`] in the test first fires all timers that are due earlier,
+//! in order, and the clock does not advance while a task is ready to run.
 
 mod apply;
 mod builtin;

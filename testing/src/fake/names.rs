@@ -5,7 +5,7 @@ use super::kinds::Definition;
 
 const LABEL: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
 
-/// Checks the name of an object, with the rules of its kind.
+/// Checks the name of an object by the rules of its kind.
 pub(super) fn check_name(definition: &Definition, name: &str) -> Result<(), Cause> {
     if name.is_empty() {
         return Err(Cause {
@@ -15,7 +15,7 @@ pub(super) fn check_name(definition: &Definition, name: &str) -> Result<(), Caus
         });
     }
     let why = match definition.kind.as_str() {
-        // Names of roles and bindings need only be path segments.
+        // Names of roles and bindings only have to be path segments.
         _ if definition.id.group == "rbac.authorization.k8s.io" => {
             if matches!(name, "." | "..") || name.contains(['/', '%']) {
                 "may not be '.' or '..', nor contain '/' or '%'".to_owned()

@@ -1,4 +1,4 @@
-//! Patches of the four content types that Kubernetes accepts.
+//! Patches with the four content types that Kubernetes supports.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ const STRATEGIC: &str = "application/strategic-merge-patch+json";
 const APPLY: &str = "application/apply-patch+yaml";
 
 impl State {
-    /// Applies a patch to an object. Returns the object, and true when the patch created it.
+    /// Applies a patch to an object. Returns the object and whether it was created.
     pub(super) fn patch(
         &mut self,
         writer: Writer<'_>,
@@ -87,7 +87,7 @@ impl State {
         Ok((self.save(writer, old, new, Some(managers))?, made))
     }
 
-    /// Refuses an apply that sets fields which the schema does not declare.
+    /// Rejects an apply that sets fields not declared in the schema.
     fn check_declared(&self, writer: Writer<'_>, wanted: &Value) -> Result<(), Failure> {
         let unknown = shape::prune_unknown_fields(&mut wanted.clone(), writer.version.schema());
         let Some(first) = unknown.first() else {
@@ -106,7 +106,7 @@ impl State {
     }
 }
 
-/// Refuses a change of the uid.
+/// Rejects a changed uid.
 fn check_uid(writer: Writer<'_>, old: &Value, new: &Value) -> Result<(), Failure> {
     if writer.ignores_uid() {
         return Ok(());
@@ -126,7 +126,7 @@ fn check_uid(writer: Writer<'_>, old: &Value, new: &Value) -> Result<(), Failure
     ))
 }
 
-/// Refuses a uid in the apply of an object that does not exist.
+/// Rejects a uid in an apply that would create the object.
 fn check_unknown_uid(writer: Writer<'_>, wanted: &Value) -> Result<(), Failure> {
     let uid = string_at(wanted, "/metadata/uid");
     if uid.is_empty() {
@@ -178,7 +178,8 @@ fn patched(writer: Writer<'_>, content_type: &str, mut object: Value) -> Result<
     Ok(object)
 }
 
-/// Turns each `replace` of an absent field into an `add`: kube-apiserver accepts it, RFC 6902 does not.
+/// Converts `replace` operations on absent fields to `add`. kube-apiserver accepts them, although
+/// RFC 6902 does not.
 fn lenient(patch: &json_patch::Patch, object: &Value) -> json_patch::Patch {
     let mut operations = patch.0.clone();
     let mut so_far = object.clone();
@@ -191,7 +192,7 @@ fn lenient(patch: &json_patch::Patch, object: &Value) -> json_patch::Patch {
                 value: replace.value.clone(),
             });
         }
-        // An error is ignored here, because the caller runs into it again and reports it.
+        // Ignore errors here: the caller applies the same patch and reports them.
         let _ = json_patch::patch(&mut so_far, std::slice::from_ref(operation));
     }
     json_patch::Patch(operations)

@@ -1,4 +1,4 @@
-//! Reads of single objects and of lists, whole or in pages.
+//! Reads single objects and lists, with pagination.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ pub(super) fn key_of(request: &Request, name: &str) -> Key {
     (request.namespace.clone().unwrap_or_default(), name.to_owned())
 }
 
-/// Parses a resource version in a parameter; `None` when it is empty.
+/// Parses a resource version parameter; `None` if it is empty.
 pub(super) fn version_parameter(text: &str) -> Result<Option<u64>, Failure> {
     if text.is_empty() {
         return Ok(None);
@@ -33,14 +33,14 @@ pub(super) fn version_parameter(text: &str) -> Result<Option<u64>, Failure> {
 }
 
 impl State {
-    /// Returns the object that a request names.
+    /// Returns the requested object.
     pub(super) fn named(&self, request: &Request) -> Result<Arc<Value>, Failure> {
         let (id, name) = (request.id(), request.name.as_deref().unwrap_or_default());
         let found = self.get(&id, &key_of(request, name));
         found.cloned().ok_or_else(|| Failure::not_found(&id, name))
     }
 
-    /// Returns the list that a request asks for.
+    /// Returns the requested list.
     pub(super) fn list(
         &self,
         request: &Request,
@@ -85,7 +85,8 @@ impl State {
 /// The requested page of a list.
 struct Page {
     limit: Option<usize>,
-    /// Resource version of the first page and key of the last object of the previous one, from the continue token.
+    /// Resource version of the first page and key of the last object on the previous page, from the
+    /// continue token.
     after: Option<(u64, Key)>,
 }
 

@@ -1,4 +1,4 @@
-//! Requests: paths and parameters.
+//! Parses the paths and parameters of requests.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,29 +8,29 @@ use serde_json::Value;
 
 use super::kinds::ResourceId;
 
-/// The verb of a request, as RBAC names it.
+/// The verb of a request, as in RBAC rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Verb {
-    /// Reads one object.
+    /// Reads an object.
     Get,
-    /// Reads several objects.
+    /// Reads a list of objects.
     List,
-    /// Follows changes.
+    /// Watches for changes.
     Watch,
     /// Creates an object.
     Create,
     /// Replaces an object.
     Update,
-    /// Changes parts of an object, also by server-side apply.
+    /// Changes parts of an object, including server-side apply.
     Patch,
     /// Deletes an object.
     Delete,
-    /// Deletes several objects.
+    /// Deletes a collection of objects.
     DeleteCollection,
 }
 
 impl Verb {
-    /// Returns the verb as roles write it, such as `deletecollection`.
+    /// Returns the verb as written in roles, such as `deletecollection`.
     pub fn as_str(self) -> &'static str {
         match self {
             Verb::Get => "get",
@@ -51,9 +51,9 @@ impl fmt::Display for Verb {
     }
 }
 
-/// A request that the server received, for assertions about what an operator did.
+/// A request that the server received. Tests can use it to check what an operator did.
 ///
-/// Displayed as one line, such as `patch memos.example.com/status default/note`.
+/// Formatted as one line, such as `patch memos.example.com/status default/note`.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Request {
@@ -67,15 +67,16 @@ pub struct Request {
     pub resource: String,
     /// The subresource, such as `status`.
     pub subresource: Option<String>,
-    /// The namespace; `None` for cluster-wide kinds and for requests across all namespaces.
+    /// The namespace; `None` for cluster-scoped kinds and for requests across all namespaces.
     pub namespace: Option<String>,
     /// The name of the object; `None` for lists, watches, collections and creates.
     pub name: Option<String>,
     /// The query parameters.
     pub parameters: BTreeMap<String, String>,
-    /// The body; `null` when it is empty or not JSON.
+    /// The body; `null` if it is empty or not JSON.
     pub body: Value,
-    /// The status code of the response; 0 when there was none, see [`Fault::disconnect`](super::Fault::disconnect).
+    /// The status code of the response; 0 if there was no response, see
+    /// [`Fault::disconnect`](super::Fault::disconnect).
     pub code: u16,
 }
 
@@ -95,7 +96,7 @@ impl fmt::Display for Request {
 }
 
 impl Request {
-    /// Returns true for requests for this kind, in any version.
+    /// Returns true if the request is for this kind, in any version.
     pub fn is_of<K: kube::Resource<DynamicType = ()>>(&self) -> bool {
         self.group == K::group(&()) && self.resource == K::plural(&())
     }
@@ -112,7 +113,7 @@ impl Request {
         matches!(self.parameter(name), "true" | "1")
     }
 
-    /// Parses a request; `None` when its path is not that of a resource.
+    /// Parses a request; `None` if the path is not a resource.
     pub(super) fn read(method: &Method, path: &str, query: &str) -> Option<Self> {
         let segments: Vec<String> = path
             .split('/')
@@ -126,7 +127,7 @@ impl Request {
             _ => return None,
         };
         let (namespace, rest) = match *rest {
-            // The namespaces themselves, and their subresources.
+            // A namespace itself, or one of its subresources.
             ["namespaces", _] | ["namespaces", _, "status" | "finalize"] => (None, rest),
             ["namespaces", namespace, ref rest @ ..] => (Some(namespace), rest),
             _ => (None, rest),
@@ -175,7 +176,7 @@ fn parameters(query: &str) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Decodes percent-encoding; a `%` that begins no escape stays.
+/// Decodes percent-encoding. A `%` that does not start an escape is kept.
 fn decode(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -203,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_name_kinds_objects_and_subresources() {
+    fn parses_resource_paths() {
         check(&Method::GET, "/api/v1/pods", "list pods");
         check(&Method::GET, "/api/v1/pods?watch=true", "watch pods");
         check(&Method::GET, "/api/v1/namespaces/a/pods", "list pods in a");
@@ -234,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_are_unescaped() {
+    fn decodes_parameters() {
         let read = parameters("labelSelector=a+in+%28b%2Cc%29&limit=5&&x");
         let expected = [("labelSelector", "a in (b,c)"), ("limit", "5"), ("x", "")];
         assert_eq!(

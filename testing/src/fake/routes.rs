@@ -1,4 +1,4 @@
-//! Dispatch of requests to their answers.
+//! Dispatches requests.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::watch::Watch;
 use super::write::Writer;
 use super::{Shared, scale};
 
-/// The headers that matter to an answer.
+/// The request headers that affect the response.
 #[derive(Debug, Default)]
 pub(super) struct Headers {
     pub(super) accept: String,
@@ -20,16 +20,16 @@ pub(super) struct Headers {
     pub(super) user_agent: String,
 }
 
-/// The answer to a request.
+/// The response to a request.
 #[derive(Debug)]
 pub(super) enum Answer {
     Object(u16, Value),
-    /// 404, for a path that is not served.
+    /// 404, because the path is not served.
     NoSuchPath,
     Lines(Box<Watch>),
 }
 
-/// Answers a request about a resource.
+/// Handles a request for a resource.
 pub(super) fn answer_request(
     shared: &Arc<Shared>,
     state: &mut State,
@@ -178,7 +178,7 @@ impl Call<'_> {
         Ok(Answer::Object(200, scale::to_scale(&saved, paths)))
     }
 
-    /// Deletes an evicted pod; disruption budgets are not honoured.
+    /// Deletes an evicted Pod. Disruption budgets are ignored.
     fn evict(self) -> Result<Answer, Failure> {
         let Writer {
             request, definition, ..
@@ -193,7 +193,8 @@ impl Call<'_> {
     }
 }
 
-/// Answers a review of authentication or authorization: every user is authenticated and allowed everything.
+/// Answers an authentication or authorization review. All users are authenticated and have all
+/// permissions.
 fn review(writer: Writer<'_>) -> Result<Answer, Failure> {
     if writer.request.verb != Verb::Create {
         return Ok(Answer::NoSuchPath);

@@ -1,11 +1,11 @@
-//! The subresource `scale`.
+//! The `scale` subresource.
 
 use serde_json::{Map, Value, json};
 
 use super::failure::{Cause, Failure};
 use super::kinds::Scale;
 
-/// Checks the number of replicas, if it is set.
+/// Validates the number of replicas, if it is set.
 pub(super) fn check_replicas(object: &Value, scale: &Scale) -> Option<Cause> {
     let field = scale.replicas.replace('/', ".");
     let found = object.pointer(&scale.replicas)?;
@@ -21,7 +21,7 @@ pub(super) fn check_replicas(object: &Value, scale: &Scale) -> Option<Cause> {
     Some(Cause::invalid(field, message))
 }
 
-/// Returns the `Scale` of an object.
+/// Returns the `Scale` for an object.
 pub(super) fn to_scale(object: &Value, scale: &Scale) -> Value {
     let metadata = &object["metadata"];
     let mut kept = Map::new();
@@ -45,7 +45,7 @@ pub(super) fn to_scale(object: &Value, scale: &Scale) -> Value {
     shown
 }
 
-/// Returns a selector as a string; that of a custom kind is one already.
+/// Returns a selector as a string. Custom kinds already store it as one.
 fn selector_text(selector: &Value) -> String {
     if let Some(text) = selector.as_str() {
         return text.to_owned();
@@ -58,7 +58,7 @@ fn selector_text(selector: &Value) -> String {
     terms.collect::<Vec<_>>().join(",")
 }
 
-/// Returns the object with the number of replicas of a `Scale`.
+/// Returns the object with the number of replicas from a `Scale`.
 pub(super) fn set_replicas(object: &Value, wanted: &Value, scale: &Scale) -> Result<Value, Failure> {
     let replicas = wanted["spec"]
         .get("replicas")

@@ -10,7 +10,7 @@ use super::kinds::Version;
 use super::request::Request;
 use super::store::Key;
 
-/// The objects that a list or a watch selects.
+/// The objects selected by a list or watch request.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Selector {
     namespace: Option<String>,
@@ -73,7 +73,8 @@ impl Requirement {
     }
 }
 
-/// Returns a field as selectors compare it: as a string, empty when absent.
+/// Returns the value of a field for comparison with a selector: a string, empty if the field is
+/// absent.
 fn field_of(object: &Value, path: &str) -> String {
     match object.pointer(&format!("/{}", path.replace('.', "/"))) {
         None | Some(Value::Null) => String::new(),
@@ -200,7 +201,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn labels_are_selected_as_kubernetes_does() {
+    fn label_selectors_match_like_kubernetes() {
         let object = json!({ "metadata": { "labels": { "app": "web", "tier/x": "" } } });
         for (selector, expected) in [
             ("", true),
@@ -229,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_are_compared_as_text() {
+    fn field_selectors_compare_strings() {
         let object = json!({ "spec": { "unschedulable": true }, "type": "Opaque" });
         for (selector, expected) in [
             ("type=Opaque", true),

@@ -1,4 +1,4 @@
-//! The server: the handle that tests hold, and the service behind its clients.
+//! The server handle for tests, and the HTTP service behind its clients.
 
 use std::convert::Infallible;
 use std::path::Path;
@@ -27,20 +27,20 @@ use super::routes::{Answer, Headers, answer_request};
 use super::store::State;
 use crate::manifests::read_documents;
 
-/// The body of responses.
+/// The body type of responses.
 type ResponseBody = UnsyncBoxBody<Bytes, Infallible>;
 
-/// An API server inside the test process. Clones share it. See [the module](super).
+/// An API server in the test process. Clones share the same server. See [the module](super).
 #[derive(Clone, Debug)]
 pub struct ApiServer {
     shared: Arc<Shared>,
 }
 
-/// State shared by handles and clients.
+/// The state shared by handles and clients.
 #[derive(Debug)]
 pub(super) struct Shared {
     state: Mutex<State>,
-    /// Counter that changes whenever watches have to look for changes.
+    /// A counter that changes when watches must check for new changes.
     pub(super) changed: watch::Sender<u64>,
 }
 
@@ -61,8 +61,8 @@ impl Default for ApiServer {
 }
 
 impl ApiServer {
-    /// Creates a server with Kubernetes' own kinds and the namespaces `default`, `kube-node-lease`, `kube-public` and
-    /// `kube-system`.
+    /// Creates a server with the built-in kinds of Kubernetes and the namespaces `default`,
+    /// `kube-node-lease`, `kube-public` and `kube-system`.
     #[must_use]
     pub fn new() -> Self {
         let shared = Shared {
@@ -77,7 +77,7 @@ impl ApiServer {
     /// Serves the kind of a CRD, such as `Memcached::crd()`.
     ///
     /// # Panics
-    /// When its name is not `<plural>.<group>`.
+    /// Panics if the name of the CRD is not `<plural>.<group>`.
     #[must_use]
     pub fn crd(self, crd: CustomResourceDefinition) -> Self {
         let name = crd.metadata.name.clone().unwrap_or_default();
@@ -87,11 +87,12 @@ impl ApiServer {
         self
     }
 
-    /// Serves the kinds of the CRDs in a file, or in the `.yaml`, `.yml` and `.json` files of a folder. Documents of
-    /// other kinds are ignored.
+    /// Serves the kinds of the CRDs in a file, or in the `.yaml`, `.yml` and `.json` files of a
+    /// folder. Documents of other kinds are ignored.
     ///
     /// # Errors
-    /// When the path cannot be read or contains no CRD, or when a document is not YAML or not a valid CRD.
+    /// Returns an error if the path cannot be read or contains no CRD, or if a document is not
+    /// valid YAML or not a valid CRD.
     pub fn install_crds(&self, path: impl AsRef<Path>) -> std::io::Result<()> {
         let path = path.as_ref();
         let mut found = false;
@@ -138,19 +139,19 @@ impl ApiServer {
         }
     }
 
-    /// Serves the kind of a Rust type for which no CRD is available, such as another operator's. Its objects are neither
-    /// validated nor defaulted, and it has the status subresource.
+    /// Serves the kind of a Rust type without a CRD, such as a kind of another operator. Its
+    /// objects are neither validated nor defaulted. The kind has a status subresource.
     #[must_use]
     pub fn kind<K: Resource<DynamicType = (), Scope: 'static>>(self) -> Self {
         self.shared.state().serve(Definition::of_type::<K>());
         self
     }
 
-    /// Stores an object as it is, including its status. It gets a uid and a creation timestamp if it has none, and
-    /// replaces an object with the same name.
+    /// Stores an object unchanged, including its status. A uid and a creation timestamp are added
+    /// if missing. An existing object with the same name is replaced.
     ///
     /// # Panics
-    /// When its kind is not served, or it has no name.
+    /// Panics if the kind is not served or the object has no name.
     #[must_use]
     pub fn object<K: Resource<DynamicType = ()> + Serialize>(self, object: &K) -> Self {
         let mut value = serde_json::to_value(object).unwrap_or_default();
@@ -180,21 +181,22 @@ impl ApiServer {
         self
     }
 
-    /// Runs a garbage collector: objects whose owners are all gone are deleted, propagation policies are honoured, and
-    /// terminating namespaces are emptied and removed.
+    /// Runs a garbage collector: it deletes objects whose owners are all gone, respects propagation
+    /// policies, and empties and removes terminating namespaces.
     ///
-    /// It works in the steps of the collector of a cluster, one object at a time, each 10 ms after the one before by tokio's
-    /// clock. So an operator may act in between, and a test has to wait for the result, as on a real server.
+    /// It takes the same steps as the collector of a cluster: one object at a time, with 10 ms of
+    /// tokio's clock between two steps. The operator can therefore act between steps, and tests
+    /// must wait for the result, as on a real server.
     #[must_use]
     pub fn collecting_garbage(self) -> Self {
         self.shared.state().collector = Some(Collector::default());
         self
     }
 
-    /// Returns a new client with the default namespace `default` and all permissions.
+    /// Returns a new client with all permissions and the default namespace `default`.
     ///
     /// # Panics
-    /// Outside a tokio runtime, to which a client belongs.
+    /// Panics if called outside a tokio runtime.
     #[must_use]
     pub fn client(&self) -> Client {
         let server = self.clone();
@@ -205,10 +207,10 @@ impl ApiServer {
         Client::new(service, "default")
     }
 
-    /// Creates a namespace with a generated name, `<prefix>-<suffix>`, and returns the name.
+    /// Creates a namespace with a generated name, `<prefix>-<suffix>`, and returns its name.
     ///
     /// # Panics
-    /// When the prefix is not a valid beginning of a namespace's name.
+    /// Panics if the prefix is not a valid start of a namespace name.
     #[must_use]
     pub fn namespace(&self, prefix: &str) -> String {
         let mut request = internal_request(Verb::Create, &ResourceId::namespaces(), None, None);
@@ -233,9 +235,10 @@ impl ApiServer {
         }
     }
 
-    /// Makes requests fail or wait.
+    /// Injects a fault, which makes requests fail or wait.
     ///
-    /// The first matching error or disconnect affects a request, and so does the first matching delay.
+    /// A request is affected by the first matching error or disconnect and by the first matching
+    /// delay.
     pub fn inject(&self, fault: Fault) {
         self.shared.state().faults.push(fault);
     }
@@ -245,13 +248,15 @@ impl ApiServer {
         self.shared.state().faults.clear();
     }
 
-    /// Closes all watches, as a restart of the server does. Clients resume at their resource version.
+    /// Closes all watches, like a restart of the server. Clients resume from their resource
+    /// version.
     pub fn drop_watches(&self) {
         self.shared.state().epoch += 1;
         self.shared.wake();
     }
 
-    /// Closes all watches and compacts the history: clients that resume get `410 Expired` and have to list again.
+    /// Closes all watches and compacts the history. Clients that resume get `410 Expired` and must
+    /// list again.
     pub fn expire_watches(&self) {
         {
             let mut state = self.shared.state();
@@ -261,13 +266,13 @@ impl ApiServer {
         self.shared.wake();
     }
 
-    /// Returns the requests so far, in the order of their arrival. Discovery is not among them, access reviews are.
+    /// Returns all received requests in order. Includes access reviews but not discovery.
     #[must_use]
     pub fn requests(&self) -> Vec<Request> {
         self.shared.state().requests.all()
     }
 
-    /// Clears the list of requests.
+    /// Clears the list of received requests.
     pub fn forget_requests(&self) {
         self.shared.state().requests.forget();
     }
@@ -328,7 +333,7 @@ impl ApiServer {
     }
 }
 
-/// Creates a request that the server sends to itself.
+/// Creates a request that the server handles for itself.
 fn internal_request(verb: Verb, id: &ResourceId, namespace: Option<&str>, name: Option<&str>) -> Request {
     Request {
         verb,
@@ -356,7 +361,7 @@ fn read_headers(headers: &HeaderMap) -> Headers {
     }
 }
 
-/// Parses a body; `null` when it is empty or malformed, which is refused where a body is needed.
+/// Parses a body. Returns `null` if it is empty or malformed; handlers that need a body reject it.
 fn parse_body(bytes: &[u8], content_type: &str) -> Value {
     if let Ok(value) = serde_json::from_slice(bytes) {
         return value;

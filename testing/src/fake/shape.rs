@@ -1,9 +1,9 @@
-//! Pruning of objects by their schema.
+//! Prunes objects by their schema.
 
 use rbuilder_schema::{Schema, SchemaType, items_of};
 use serde_json::Value;
 
-/// Removes unknown fields, and nulls that the schema does not allow. Returns the paths of the unknown fields.
+/// Removes unknown fields and disallowed nulls. Returns the paths of the unknown fields.
 pub(super) fn prune_unknown_fields(value: &mut Value, schema: &Schema) -> Vec<String> {
     let mut unknown = Vec::new();
     prune_at(value, schema, "", &mut unknown);
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unknown_fields_and_nulls_are_removed() {
+    fn removes_unknown_fields_and_nulls() {
         let schema: Schema = serde_json::from_value(json!({ "type": "object", "properties": {
             "size": { "type": "integer" },
             "maybe": { "type": "string", "nullable": true },

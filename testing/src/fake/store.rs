@@ -1,4 +1,4 @@
-//! The stored state: kinds, objects and the history of their changes, each with a resource version.
+//! The stored state: kinds, objects, and the history of changes with their resource versions.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -13,13 +13,13 @@ use super::fault::Fault;
 use super::kinds::{Definition, ResourceId};
 use super::request::Request;
 
-/// Namespace and name of an object; the namespace is empty for cluster-wide kinds.
+/// Namespace and name of an object. The namespace is empty for cluster-scoped kinds.
 pub(super) type Key = (String, String);
 
 /// The objects of a kind.
 pub(super) type Objects = BTreeMap<Key, Arc<Value>>;
 
-/// One change of one object.
+/// A change of an object.
 #[derive(Clone, Debug)]
 pub(super) struct Change {
     pub(super) version: u64,
@@ -27,24 +27,25 @@ pub(super) struct Change {
     pub(super) key: Key,
     pub(super) before: Option<Arc<Value>>,
     pub(super) after: Option<Arc<Value>>,
-    /// The written object, or the last state of a deleted one with the resource version of its deletion.
+    /// The written object. For a deletion, the last state with the resource version of the
+    /// deletion.
     pub(super) object: Arc<Value>,
 }
 
-/// The state of a server, behind one lock.
+/// The state of a server. Guarded by one lock.
 #[derive(Debug)]
 pub(super) struct State {
     kinds: BTreeMap<ResourceId, Arc<Definition>>,
     objects: HashMap<ResourceId, Objects>,
     changes: Vec<Change>,
     version: u64,
-    /// Changes up to this version are no longer available.
+    /// Changes up to this version have been discarded.
     compacted: u64,
-    /// Watches that were opened in an earlier epoch end.
+    /// Incremented to close all watches opened before.
     pub(super) epoch: u64,
     pub(super) faults: Vec<Fault>,
     pub(super) requests: Requests,
-    /// The garbage collector, if there is one.
+    /// The garbage collector, if enabled.
     pub(super) collector: Option<Collector>,
     names: u64,
     clock: Clock,
@@ -58,13 +59,13 @@ pub(super) struct Requests {
 }
 
 impl Requests {
-    /// Records a request and returns its number.
+    /// Records a request and returns its index.
     pub(super) fn note(&mut self, request: Request) -> usize {
         self.noted.push(request);
         self.forgotten + self.noted.len() - 1
     }
 
-    /// Records the status code of a request's response, unless the request was cleared meanwhile.
+    /// Sets the status code of a request, unless it has been cleared in the meantime.
     pub(super) fn answered(&mut self, number: usize, code: u16) {
         let position = number.checked_sub(self.forgotten);
         if let Some(request) = position.and_then(|position| self.noted.get_mut(position)) {
@@ -82,7 +83,7 @@ impl Requests {
     }
 }
 
-/// The wall clock at the start, advanced by tokio's clock, which tests can pause.
+/// The wall clock at the start plus the time elapsed on tokio's clock, which tests can pause.
 #[derive(Debug)]
 struct Clock {
     wall: Timestamp,
@@ -172,7 +173,7 @@ impl State {
         kinds.flat_map(|(id, objects)| objects.iter().map(move |(key, object)| (id, key, object)))
     }
 
-    /// Returns the objects of a kind as they were at a resource version.
+    /// Returns the objects of a kind at a resource version.
     pub(super) fn at(&self, id: &ResourceId, version: u64) -> Result<Objects, Failure> {
         if version > self.version {
             return Err(Failure::too_large_version(version, self.version));
@@ -193,7 +194,7 @@ impl State {
         Ok(objects)
     }
 
-    /// Checks that the changes after a resource version are still available.
+    /// Returns an error if the changes after a resource version have been discarded.
     pub(super) fn check_age(&self, version: u64) -> Result<(), Failure> {
         if version < self.compacted {
             let message = format!("too old resource version: {version} ({})", self.compacted);
@@ -226,7 +227,7 @@ impl State {
         object
     }
 
-    /// Removes an object. Watches see its last state, with the resource version of the deletion.
+    /// Removes an object. Watches receive its last state with the resource version of the deletion.
     pub(super) fn remove(&mut self, id: &ResourceId, key: &Key) {
         let Some(before) = self.objects.get_mut(id).and_then(|objects| objects.remove(key)) else {
             return;
@@ -244,29 +245,30 @@ impl State {
         });
     }
 
-    /// Drops the history: clients that ask for it have to list again.
+    /// Discards the history. Clients that need it must list again.
     pub(super) fn compact(&mut self) {
         self.version += 1;
         self.compacted = self.version;
         self.changes.clear();
     }
 
-    /// Returns the time in the format of objects.
+    /// Returns the current time in the format of object metadata.
     pub(super) fn now(&self) -> String {
         self.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
     }
 
-    /// Returns a new uid in the format of a UUID; the same ones in every run.
+    /// Returns a new uid in the format of a UUID. Uids are the same in every run.
     pub(super) fn uid(&mut self) -> String {
         self.names += 1;
         format!("00000000-0000-4000-8000-{:012x}", self.names)
     }
 
-    /// Returns a new suffix of five characters for `generateName`; the same ones in every run.
+    /// Returns a new five-character suffix for `generateName`. Suffixes are the same in every run.
     pub(super) fn suffix(&mut self) -> String {
         const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
         self.names += 1;
-        // An odd factor without 3 in it visits every number below 27⁵ before it repeats one, in no visible order.
+        // The factor is coprime to 27⁵, so all values are visited before one repeats, in a
+        // scattered order.
         let mut number = self.names.wrapping_mul(7_654_321) % 27u64.pow(5);
         let mut suffix = String::new();
         for _ in 0..5 {

@@ -1,6 +1,7 @@
-//! Strategic merge patches of Kubernetes' own kinds: lists are merged by the keys in their schemas.
+//! Strategic merge patches for built-in kinds. Lists are merged by the keys in the schema.
 //!
-//! Of several keys, only the first one is used, as `patchMergeKey` in Go's types has only one.
+//! If a list has several keys, only the first is used, because `patchMergeKey` in the Go types is a
+//! single key.
 
 use std::collections::HashSet;
 
@@ -49,7 +50,7 @@ fn merge_field(fields: &mut Map<String, Value>, name: &str, change: &Value, sche
             fields.remove(name);
             return;
         }
-        // A map that is atomic for applies is merged by a patch.
+        // Patches merge maps even if they are atomic in server-side apply.
         _ if change.is_object() => {
             merge_strategically(fields.entry(name).or_insert(Value::Null), change, schema);
             return;
@@ -98,7 +99,7 @@ fn without_directives(changes: &Map<String, Value>) -> Map<String, Value> {
     plain.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
-/// Sorts the items that an order names into that order, before all others.
+/// Moves the items listed in `order` to the front, in that order.
 fn sort(list: Option<&mut Value>, order: &Value, schema: Option<&Schema>) {
     let (Some(list), Some(order)) = (list, order.as_array()) else {
         return;
@@ -141,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_are_merged_by_key() {
+    fn merges_lists_by_key() {
         let pod = json!({ "containers": [{ "name": "a", "image": "1", "args": ["x"] }, { "name": "b" }] });
         let change = json!({ "containers": [{ "name": "c" }, { "name": "a", "image": "2", "args": ["y"] }] });
         let expected = json!({ "containers": [
@@ -170,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_can_be_replaced_or_thinned() {
+    fn supports_replace_and_retain_keys_directives() {
         let pod = || json!({ "nodeSelector": { "a": "1", "b": "2" }, "hostNetwork": true });
         check(
             pod(),

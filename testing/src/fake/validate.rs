@@ -1,6 +1,6 @@
-//! Validation of objects against their schemas, with kube-apiserver's messages.
+//! Validates objects against their schema, with the messages of kube-apiserver.
 //!
-//! Patterns, formats and CEL rules are not checked.
+//! Does not check patterns, formats or CEL rules.
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
@@ -54,7 +54,7 @@ fn visit(value: &Value, schema: &Schema, path: &str, causes: &mut Vec<Cause>) {
     check_alternatives(value, schema, path, causes);
 }
 
-/// Returns the expected type when the value has another one.
+/// Returns the expected type if the type of the value is different.
 fn wrong_type(value: &Value, schema: &Schema) -> Option<&'static str> {
     let fits = match schema.schema_type {
         None if schema.int_or_string => value.is_string() || value.is_i64() || value.is_u64(),
@@ -115,7 +115,8 @@ fn check_number(number: &Number, schema: &Schema, path: &str, causes: &mut Vec<C
     }
 }
 
-/// Formats a bound as Go does: kube writes bounds as floats, and Go prints whole ones without a decimal point.
+/// Formats a bound like Go. kube stores bounds as floats, and Go prints whole numbers without a
+/// decimal point.
 fn plain(number: &Number) -> String {
     let text = number.to_string();
     text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
@@ -224,7 +225,7 @@ fn check_alternatives(value: &Value, schema: &Schema, path: &str, causes: &mut V
         );
         causes.push(Cause::invalid(path, message));
     };
-    // As the only member of an `anyOf`, a part is checked for what it mentions and does not refuse other fields.
+    // Wrap the part in `anyOf`, so that the fields that it does not mention are ignored.
     let holds = |part: &Schema| {
         let alone = Schema {
             any_of: vec![part.clone()],
@@ -263,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_read_as_those_of_the_server() {
+    fn messages_match_kube_apiserver() {
         let schema = json!({ "type": "object", "required": ["must"], "properties": {
             "size": { "type": "integer", "maximum": 5.0, "minimum": 1 },
             "colour": { "type": "string", "enum": ["red", "blue"] },
@@ -289,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn alternatives_look_at_what_they_name() {
+    fn alternatives_ignore_unmentioned_fields() {
         let schema = json!({ "type": "object",
             "properties": { "a": { "type": "integer" }, "b": { "type": "integer" } },
             "oneOf": [{ "required": ["a"] }, { "required": ["b"] }] });

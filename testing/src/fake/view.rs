@@ -1,16 +1,16 @@
-//! Representation of objects in responses: in the requested version, whole or metadata only.
+//! The representation of objects in responses: in the requested version, complete or metadata only.
 
 use serde_json::{Value, json};
 
 use super::kinds::{Definition, Version};
 
-/// The representation that a client asked for.
+/// The representation requested by a client.
 #[derive(Clone, Debug)]
 pub(super) struct View {
     api_version: String,
     list_kind: String,
     metadata_only: bool,
-    /// True for built-in kinds, whose lists leave out `apiVersion` and `kind` of the items.
+    /// True for built-in kinds: the items of their lists omit `apiVersion` and `kind`.
     bare_items: bool,
 }
 
@@ -24,7 +24,7 @@ impl View {
         }
     }
 
-    /// Returns the representation of one object.
+    /// Returns the representation of an object.
     pub(super) fn object(&self, object: &Value) -> Value {
         if self.metadata_only {
             return json!({
@@ -37,7 +37,7 @@ impl View {
         shown
     }
 
-    /// Returns a list. `metadata` is that of the list.
+    /// Returns the representation of a list with this list metadata.
     pub(super) fn list<'a>(&self, items: impl Iterator<Item = &'a Value>, metadata: &Value) -> Value {
         if self.metadata_only {
             return json!({
@@ -59,7 +59,7 @@ impl View {
         })
     }
 
-    /// Returns the object of a bookmark.
+    /// Returns the object in a bookmark event.
     pub(super) fn bookmark(&self, kind: &str, version: u64, ends_initial_events: bool) -> Value {
         let (kind, api_version) = if self.metadata_only {
             ("PartialObjectMetadata", "meta.k8s.io/v1")

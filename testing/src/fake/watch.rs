@@ -1,4 +1,4 @@
-//! Watches: the changes of a kind after a resource version, as lines of JSON.
+//! Watches: stream the changes of a kind after a resource version as lines of JSON.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,9 +18,9 @@ use super::selectors::Selector;
 use super::store::{Change, State};
 use super::view::View;
 
-/// Interval of bookmarks, for watches that allow them.
+/// Interval of bookmarks, if the watch allows them.
 const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
-/// Default duration of a watch. kube-apiserver's is between 30 and 60 minutes.
+/// Default timeout of a watch. kube-apiserver uses 30 to 60 minutes.
 const TIMEOUT: Duration = Duration::from_secs(1800);
 
 /// An open watch.
@@ -32,7 +32,7 @@ pub(super) struct Watch {
     kind: String,
     selector: Selector,
     view: View,
-    /// Changes up to this version have been sent.
+    /// The resource version of the last change sent.
     version: u64,
     epoch: u64,
     bookmarks: bool,
@@ -76,7 +76,7 @@ impl Watch {
         Ok(watch)
     }
 
-    /// Sends the existing objects, or starts after a resource version.
+    /// Queues the existing objects, or sets the resource version to start from.
     fn begin(&mut self, state: &State, request: &Request) -> Result<(), Failure> {
         let from = super::read::version_parameter(request.parameter("resourceVersion"))?.unwrap_or(0);
         let initial = request.is_set("sendInitialEvents");
@@ -93,7 +93,8 @@ impl Watch {
             }
             return Ok(());
         }
-        // kube-apiserver waits for a future version, and closes the watch without an error when it does not come.
+        // If the version is in the future, kube-apiserver waits for it and closes the watch without
+        // an error if it does not come.
         self.version = from;
         if let Err(expired) = state.check_age(from) {
             self.fail(&expired);
@@ -101,7 +102,7 @@ impl Watch {
         Ok(())
     }
 
-    /// Returns the lines of the response.
+    /// Returns the lines of the response body.
     pub(super) fn lines(self) -> impl Stream<Item = Bytes> + Send {
         futures::stream::unfold(self, |mut watch| async move {
             let line = watch.next().await?;
@@ -117,7 +118,7 @@ impl Watch {
             if self.ended {
                 return None;
             }
-            // Marked as seen before reading, so that a change during the read wakes the watch again.
+            // Mark as seen before reading, so that a change during the read wakes the watch again.
             self.changed.borrow_and_update();
             self.collect_changes();
             if self.lines.is_empty() && !self.ended {
@@ -142,8 +143,8 @@ impl Watch {
         self.version = self.version.max(state.version());
     }
 
-    /// Returns the event of a change for the watch's selector: an object that begins to match is added, one that ceases
-    /// to match is deleted.
+    /// Returns the watch event for a change, if any. An object that starts to match the selector is
+    /// added, and an object that no longer matches is deleted.
     fn event(&self, change: &Change) -> Option<Bytes> {
         let selects = |object: &Option<Arc<Value>>| {
             object
@@ -169,7 +170,7 @@ impl Watch {
         tokio::select! {
             changed = self.changed.changed() => self.ended = changed.is_err(),
             () = sleep_until(self.end) => self.ended = true,
-            // The next look at the changes runs the collector.
+            // Wake up to collect changes, which runs the collector.
             () = sleep_until(next_collection.unwrap_or(self.end)), if next_collection.is_some() => {}
             () = sleep_until(next_bookmark), if next_bookmark < self.end => {
                 self.next_bookmark += BOOKMARK_INTERVAL;

@@ -1,4 +1,4 @@
-//! Writes: what is checked and set before an object is stored.
+//! Writes: validation and defaulting before an object is stored.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ impl Writer<'_> {
         &self.definition.id
     }
 
-    /// Returns `status` or an empty string. A write to `scale` is one to the object itself.
+    /// Returns `status` or an empty string. Writes to `scale` count as writes to the object itself.
     pub(super) fn part(&self) -> &str {
         self.request
             .subresource
@@ -39,8 +39,8 @@ impl Writer<'_> {
             .unwrap_or_default()
     }
 
-    /// Returns true for a patch of a custom resource's status, of whose metadata kube-apiserver reads the resource version
-    /// only.
+    /// Returns true for patches of the status of a custom resource. kube-apiserver ignores their
+    /// metadata except for the resource version.
     pub(super) fn ignores_uid(&self) -> bool {
         self.request.verb == Verb::Patch && self.definition.custom && self.part() == "status"
     }
@@ -60,12 +60,12 @@ impl Writer<'_> {
         }
     }
 
-    /// Returns the object in the body.
+    /// Returns the object in the request body.
     pub(super) fn object(&self) -> Result<Value, Failure> {
         self.check_object(self.request.body.clone())
     }
 
-    /// Checks kind, version and namespace of an object, and sets them where they are absent.
+    /// Checks kind, version and namespace of an object, and sets them if they are absent.
     pub(super) fn check_object(&self, mut object: Value) -> Result<Value, Failure> {
         let kind = &self.definition.kind;
         if !object.is_object()
@@ -102,7 +102,7 @@ impl Writer<'_> {
         Ok(object)
     }
 
-    /// Sets the namespace to that of the path.
+    /// Sets the namespace in the path.
     fn set_namespace(&self, object: &mut Value) -> Result<(), Failure> {
         let wanted = self.request.namespace.as_deref().unwrap_or_default();
         let found = string_at(object, "/metadata/namespace");
@@ -124,7 +124,7 @@ impl Writer<'_> {
 }
 
 impl State {
-    /// Creates the object in the body.
+    /// Creates the object in the request body.
     pub(super) fn create(&mut self, writer: Writer<'_>) -> Result<Arc<Value>, Failure> {
         let mut object = writer.object()?;
         if !string_at(&object, "/metadata/resourceVersion").is_empty() {
@@ -138,7 +138,7 @@ impl State {
         self.save(writer, None, object, None)
     }
 
-    /// Updates an object with the one in the body.
+    /// Replaces an object with the one in the request body.
     pub(super) fn update(&mut self, writer: Writer<'_>) -> Result<Arc<Value>, Failure> {
         let old = self.named(writer.request);
         let object = writer.object()?;
@@ -161,7 +161,7 @@ impl State {
         self.save(writer, Some(old), object, None)
     }
 
-    /// Validates and stores the new state of an object. `managers` are the result of an apply.
+    /// Validates and stores the new state of an object. `managers` is the result of an apply.
     pub(super) fn save(
         &mut self,
         writer: Writer<'_>,
@@ -206,7 +206,7 @@ impl State {
         ))
     }
 
-    /// Stores an object, or removes it when it is deleted and has no finalizers.
+    /// Stores an object, or removes it if it is deleted and has no finalizers.
     pub(super) fn settle(&mut self, id: &ResourceId, key: super::store::Key, object: Value) -> Arc<Value> {
         if is_released(&object) {
             self.remove(id, &key);
@@ -218,7 +218,7 @@ impl State {
         self.put(id, key, object)
     }
 
-    /// Sets the server's fields of a new object.
+    /// Sets server-generated fields of a new object.
     fn initialize(&mut self, writer: Writer<'_>, object: &mut Value) -> Result<(), Failure> {
         let (definition, id) = (writer.definition, writer.id());
         let name = string_at(object, "/metadata/name").to_owned();
@@ -275,7 +275,7 @@ impl State {
         Err(Failure::forbidden(writer.id(), name, &why, Some(cause)))
     }
 
-    /// Updates the managed fields. Returns true when they have changed.
+    /// Updates the managed fields. Returns true if they changed.
     fn note_managers(
         &mut self,
         writer: Writer<'_>,
@@ -302,7 +302,7 @@ impl State {
     }
 }
 
-/// Restores the fields that the writer cannot change, and refuses changes of immutable ones.
+/// Restores fields that clients cannot change, and rejects changes to immutable fields.
 fn keep_immutable(writer: Writer<'_>, old: &Value, new: &mut Value) -> Result<(), Failure> {
     check_identity(writer, old, new)?;
     let going = string_at(new, "/metadata/deletionTimestamp");
@@ -369,7 +369,7 @@ fn keep_immutable(writer: Writer<'_>, old: &Value, new: &mut Value) -> Result<()
     Ok(())
 }
 
-/// Checks that uid and resource version, if they are set, are those of the stored object.
+/// Checks that uid and resource version, if set, match the stored object.
 fn check_identity(writer: Writer<'_>, old: &Value, new: &Value) -> Result<(), Failure> {
     let (id, name) = (writer.id(), string_at(old, "/metadata/name"));
     let (uid, is) = (string_at(new, "/metadata/uid"), string_at(old, "/metadata/uid"));
@@ -394,7 +394,7 @@ fn set(object: &mut Value, name: &str, value: Option<Value>) {
     }
 }
 
-/// Prunes, defaults and validates an object. CRDs are exempt: their schema is recursive.
+/// Prunes, defaults and validates an object. CRDs are exempt, because their schema is recursive.
 fn check_shape(writer: Writer<'_>, object: &mut Value) -> Result<(), Failure> {
     let (definition, version) = (writer.definition, writer.version);
     if *writer.id() == ResourceId::crds() {
@@ -417,7 +417,7 @@ fn check_shape(writer: Writer<'_>, object: &mut Value) -> Result<(), Failure> {
     fill_defaults(object, version.schema());
     let mut causes = validate::find_violations(object, version.schema(), "");
     if !definition.custom {
-        // In Go, absent fields of a status are empty values, so none is missing.
+        // In Go, absent fields of a status are zero values, so ignore missing fields.
         causes.retain(|cause| !cause.field.starts_with("status"));
         if let Some(cause) = causes
             .iter()
@@ -473,7 +473,7 @@ fn count_generation(writer: Writer<'_>, old: Option<&Value>, new: &mut Value) {
     new["metadata"]["generation"] = generation.into();
 }
 
-/// Returns true when two states of an object differ in their managed fields only.
+/// Returns true if two states of an object differ only in their managed fields.
 fn is_same(old: &Value, new: &Value) -> bool {
     let without = |object: &Value| {
         let mut object = object.clone();
@@ -483,7 +483,7 @@ fn is_same(old: &Value, new: &Value) -> bool {
     without(old) == without(new)
 }
 
-/// Returns true when an object is deleted and neither finalizers nor a grace period hold it.
+/// Returns true if an object is deleted and no finalizers or grace period prevent its removal.
 pub(super) fn is_released(object: &Value) -> bool {
     let metadata = &object["metadata"];
     let empty = |value: &Value| value.as_array().is_none_or(Vec::is_empty);
@@ -491,7 +491,7 @@ pub(super) fn is_released(object: &Value) -> bool {
         .as_i64()
         .unwrap_or_default()
         > 0;
-    // Namespaces have finalizers in their spec as well.
+    // Namespaces also have finalizers in their spec.
     let is_namespace = object["kind"] == "Namespace" && object["apiVersion"] == "v1";
     let is_held = !empty(&metadata["finalizers"]) || is_namespace && !empty(&object["spec"]["finalizers"]);
     metadata.get("deletionTimestamp").is_some() && !waits && !is_held
