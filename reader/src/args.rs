@@ -1,4 +1,4 @@
-//! The arguments of attributes, as in `#[serde(rename = "a", skip)]`: names, values, lists.
+//! Arguments of attributes, as in `#[serde(rename = "a", skip)]`.
 //!
 //! An argument is `name`, `name = value`, `name(arguments)` or a literal.
 
@@ -13,9 +13,9 @@ use crate::{Diagnostic, Span};
 /// One argument.
 #[derive(Debug)]
 pub struct Arg<'a> {
-    /// Its name; empty for a bare literal.
+    /// The name. Empty for a bare literal.
     pub name: &'a str,
-    /// The place of the name, or of the bare literal.
+    /// Location of the name or of the bare literal.
     pub span: Span,
     /// The value.
     pub value: ArgValue<'a>,
@@ -34,12 +34,12 @@ pub enum ArgValue<'a> {
     List(Vec<Arg<'a>>),
 }
 
-/// A literal, an array of literals, or a map of them.
+/// A literal, an array of literals, or a map of literals.
 #[derive(Debug)]
 pub struct Literal {
-    /// The literal as JSON; a character is a string.
+    /// The literal as JSON. Characters are strings.
     pub value: Value,
-    /// Its place.
+    /// Location of the literal.
     pub span: Span,
 }
 
@@ -57,7 +57,7 @@ fn arg<'a>(cursor: &mut Cursor<'a>) -> Result<Arg<'a>, Diagnostic> {
     let start = *cursor;
     let Some(ident) = cursor.any_ident() else {
         let literal = literal(cursor)?;
-        // `extend("x-key" = value)`, as schemars writes it.
+        // `extend("x-key" = value)`, a syntax of schemars.
         if literal.value.is_string() && cursor.is_punct(b'=') {
             let name = start.text_of(literal.span).trim_matches('"');
             cursor.skip();
@@ -72,7 +72,7 @@ fn arg<'a>(cursor: &mut Cursor<'a>) -> Result<Arg<'a>, Diagnostic> {
         });
     };
     let mut name = ident.text;
-    // serde and others have no paths here, but `a::b` must not make the whole attribute unreadable.
+    // serde has no paths here, but a path must not make the whole attribute unreadable.
     while cursor.eat_pair(b':', b':') {
         if cursor.any_ident().is_none() {
             return Err(cursor.expected("identifier"));
@@ -99,7 +99,7 @@ fn value<'a>(cursor: &mut Cursor<'a>) -> Result<ArgValue<'a>, Diagnostic> {
     let start = *cursor;
     match literal(cursor) {
         Ok(literal) if cursor.is_end() || cursor.is_punct(b',') => Ok(ArgValue::Literal(literal)),
-        // A block is never wanted here, so the complaint about a map is the better one.
+        // No attribute accepts a block, so report the problem in the map.
         Err(error) if start.is_group(Delimiter::Brace) => Err(error),
         attempt => {
             *cursor = start;
@@ -111,7 +111,7 @@ fn value<'a>(cursor: &mut Cursor<'a>) -> Result<ArgValue<'a>, Diagnostic> {
                 (Err(error), ExprKind::Literal(_) | ExprKind::Array(_)) => Err(error),
                 (Err(error), ExprKind::Other) if is_literal(start, *cursor) => Err(error),
                 (Ok(_), ExprKind::Other) if !continues(start) => {
-                    // `1 b`: the literal was meant, and a comma is missing behind it.
+                    // `1 b`: a literal that lacks a comma after it.
                     *cursor = start;
                     let literal = literal(cursor)?;
                     Ok(ArgValue::Literal(literal))
@@ -128,13 +128,13 @@ fn value<'a>(cursor: &mut Cursor<'a>) -> Result<ArgValue<'a>, Diagnostic> {
     }
 }
 
-/// Returns true if all that was read is one token, and that is a literal.
+/// Returns whether exactly one literal lies between the cursors.
 fn is_literal(mut start: Cursor<'_>, behind: Cursor<'_>) -> bool {
     start.eat(b'-');
     start.literal().is_some() && start.is_at(behind)
 }
 
-/// Returns true if an operator stands behind the literal that is next.
+/// Returns whether an operator follows the next literal.
 fn continues(mut start: Cursor<'_>) -> bool {
     start.eat(b'-');
     start.skip();
@@ -152,7 +152,7 @@ fn literal(cursor: &mut Cursor<'_>) -> Result<Literal, Diagnostic> {
 
 const WANTED: &str = "expected a name or a literal: a string, a number, `true`, `[…]` or `{ \"key\": … }`";
 
-/// Reads a literal, an array of them or a map of them as JSON.
+/// Reads a literal, an array of literals or a map of literals as JSON.
 pub(crate) fn literal_value(cursor: &mut Cursor<'_>) -> Result<Value, Diagnostic> {
     if let Some(items) = cursor.group(Delimiter::Bracket) {
         return array(items);
@@ -246,7 +246,8 @@ fn fraction(text: &str, sign: &str, at: Span) -> Result<Value, Diagnostic> {
 }
 
 impl<'a> Arg<'a> {
-    /// Reads arguments up to the end. The list holds those in front of what cannot be read.
+    /// Reads arguments up to the end. If one of them is malformed, returns the arguments before it
+    /// and the error.
     pub fn read_list(mut cursor: Cursor<'a>) -> (Vec<Self>, Option<Diagnostic>) {
         let mut args = Vec::new();
         let malformed = list(&mut cursor, &mut args).err();
@@ -261,7 +262,7 @@ impl<'a> Arg<'a> {
         }
     }
 
-    /// The place of the value; of the name where there is none.
+    /// Returns the location of the value, or of the name if there is no value.
     pub fn value_span(&self) -> Span {
         match &self.value {
             ArgValue::Literal(literal) => literal.span,
@@ -302,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn forms() {
+    fn reads_arguments() {
         check("", Ok(json!([])));
         check("a, b,", Ok(json!(["a", "b"])));
         check(
@@ -333,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes() {
+    fn reports_malformed_arguments() {
         check("a = 1 b", Err("expected `,`"));
         check(
             "a = 99999999999999999999",

@@ -1,44 +1,45 @@
-//! Attributes as written; a doc comment is one, as it is for rustc.
+//! Attributes. A doc comment is an attribute too, like in rustc.
 
 use std::borrow::Cow;
 
 use crate::token::{Cursor, Delimiter, Kind, LiteralKind, text_value};
 use crate::{Diagnostic, Span};
 
-/// `#[…]`, `#![…]`, or a doc comment, which is an attribute called `doc`.
+/// `#[…]`, `#![…]`, or a doc comment, which is an attribute with the name `doc`.
 #[derive(Clone, Copy, Debug)]
 pub struct Attribute<'a> {
-    /// At the path, or at the doc comment.
+    /// Points to the path or to the doc comment.
     meta: Cursor<'a>,
-    /// The path, where it is one name; else nothing.
+    /// The path if it is a single name, empty otherwise.
     name: &'a str,
     span: Span,
 }
 
-/// The part of an attribute behind its path.
+/// The part of an attribute after its path.
 #[derive(Clone, Copy, Debug)]
 pub enum Form<'a> {
     /// Nothing.
     Path,
-    /// `(…)`, or another delimiter.
+    /// `(…)`, or other delimiters.
     List(Cursor<'a>),
-    /// `= …`; the cursor is behind the `=`.
+    /// `= …`. The cursor is after the `=`.
     Value(Cursor<'a>),
 }
 
 impl<'a> Attribute<'a> {
-    /// Reads the attributes and doc comments in front of something.
+    /// Reads the attributes and doc comments before an item, field or variant.
     ///
-    /// # Errors
+    ///  # Errors
     ///
-    /// If `#` is next, and no attribute.
+    /// If a `#` does not start an attribute.
     pub fn read_outer(cursor: &mut Cursor<'a>) -> Result<Vec<Self>, Diagnostic> {
         let mut attrs = Vec::new();
         read_outer(cursor, &mut attrs)?;
         Ok(attrs)
     }
 
-    /// Reads `path`, `path(…)` or `path = value` inside of a longer list, as the attributes in `cfg_attr` are.
+    /// Creates an attribute from `path`, `path(…)` or `path = value` in a longer list, such as
+    /// `cfg_attr`.
     pub(crate) fn of_meta(cursor: Cursor<'a>, span: Span) -> Self {
         Attribute::new(cursor, span)
     }
@@ -52,12 +53,12 @@ impl<'a> Attribute<'a> {
         Attribute { meta, name, span }
     }
 
-    /// Returns true if the path is this one name.
+    /// Returns whether the path is this single name.
     pub fn is(&self, name: &str) -> bool {
         self.name == name
     }
 
-    /// Returns the names of the path, without `r#`.
+    /// Returns the segments of the path, without `r#`.
     pub fn segments(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         let mut cursor = self.meta;
         let mut doc = matches!(cursor.kind(), Kind::OuterDoc | Kind::InnerDoc).then_some("doc");
@@ -67,7 +68,7 @@ impl<'a> Attribute<'a> {
             }
             cursor.eat_pair(b':', b':');
             cursor.any_ident().map(|ident| {
-                // What follows the last name is not part of the path.
+                // Skip everything after the path.
                 if !cursor.is_pair(b':', b':') {
                     while !cursor.is_end() {
                         cursor.skip();
@@ -78,7 +79,7 @@ impl<'a> Attribute<'a> {
         })
     }
 
-    /// Returns the last name of the path: `test` of `#[tokio::test]`.
+    /// Returns the last segment of the path: `test` for `#[tokio::test]`.
     pub fn last_segment(&self) -> &'a str {
         match self.name {
             "" => self.segments().last().unwrap_or_default(),
@@ -86,24 +87,24 @@ impl<'a> Attribute<'a> {
         }
     }
 
-    /// The place of the attribute, `#` and brackets included.
+    /// Returns the location of the attribute, including `#` and brackets.
     pub fn span(&self) -> Span {
         self.span
     }
 
-    /// The attribute as written, `#` and brackets included.
+    /// Returns the source text of the attribute, including `#` and brackets.
     pub fn text(&self) -> &'a str {
         self.meta.text_of(self.span)
     }
 
-    /// The place of the path.
+    /// Returns the location of the path.
     pub fn path_span(&self) -> Span {
         let mut cursor = self.meta;
         pass_path(&mut cursor);
         cursor.span_since(self.meta)
     }
 
-    /// Returns the part behind the path.
+    /// Returns the part after the path.
     pub fn form(&self) -> Form<'a> {
         let mut cursor = self.meta;
         pass_path(&mut cursor);
@@ -128,7 +129,7 @@ impl<'a> Attribute<'a> {
     }
 }
 
-/// Returns the value of the string literal that is next, alone or in parentheses.
+/// Returns the value of the next string literal, which may be in parentheses.
 pub fn read_string(mut cursor: Cursor<'_>) -> Option<Cow<'_, str>> {
     while let Some(inner) = cursor.group(Delimiter::Paren) {
         cursor = inner;
@@ -139,7 +140,7 @@ pub fn read_string(mut cursor: Cursor<'_>) -> Option<Cow<'_, str>> {
     }
 }
 
-/// A doc comment without its slashes and stars.
+/// Returns the text of a doc comment without the comment markers.
 fn doc_text(comment: &str) -> Cow<'_, str> {
     let text = &comment[3..];
     let text = if comment.starts_with("/*") {
@@ -150,13 +151,13 @@ fn doc_text(comment: &str) -> Cow<'_, str> {
     crate::token::with_plain_lines(text)
 }
 
-/// Returns true if `::` follows the first name.
+/// Returns whether `::` follows the first name.
 fn is_path(mut cursor: Cursor<'_>) -> bool {
     cursor.skip();
     cursor.is_pair(b':', b':')
 }
 
-/// Passes `a::b`; a doc comment counts as its own path.
+/// Skips `a::b`, or a doc comment.
 fn pass_path(cursor: &mut Cursor<'_>) {
     if matches!(cursor.kind(), Kind::OuterDoc | Kind::InnerDoc) {
         return cursor.skip();
@@ -165,7 +166,7 @@ fn pass_path(cursor: &mut Cursor<'_>) {
     while cursor.any_ident().is_some() && cursor.eat_pair(b':', b':') {}
 }
 
-/// Reads the attributes and doc comments in front of something.
+/// Reads the attributes and doc comments before an item, field or variant.
 pub(crate) fn read_outer<'a>(cursor: &mut Cursor<'a>, to: &mut Vec<Attribute<'a>>) -> Result<(), Diagnostic> {
     loop {
         let start = *cursor;
@@ -183,7 +184,7 @@ pub(crate) fn read_outer<'a>(cursor: &mut Cursor<'a>, to: &mut Vec<Attribute<'a>
     }
 }
 
-/// Reads the attributes and doc comments about what they stand in: `#![…]`, `//!…`.
+/// Reads inner attributes and doc comments: `#![…]`, `//!…`.
 pub(crate) fn read_inner<'a>(cursor: &mut Cursor<'a>, to: &mut Vec<Attribute<'a>>) -> Result<(), Diagnostic> {
     loop {
         let start = *cursor;

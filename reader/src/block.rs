@@ -1,4 +1,4 @@
-//! Bodies of functions, as far as they are statements without control flow.
+//! Function bodies that consist of statements without control flow.
 
 use crate::expr::{Expr, comparison};
 use crate::local::pass_item;
@@ -14,19 +14,15 @@ pub enum Statement<'a> {
     Assign(Expr<'a>, Expr<'a>),
     /// `value;`.
     Expr(Expr<'a>),
-    /// The value of the block: its last expression, or what `return` has.
+    /// The value of the block: the last expression, or the operand of `return`.
     Result(Expr<'a>),
-    /// An item, by its first word or attribute.
+    /// An item. The cursor is at its first keyword or attribute.
     Item(Cursor<'a>),
-    /// Anything else, by its first word.
+    /// Anything else. The cursor is at its first token.
     Other(Cursor<'a>),
 }
 
-/// Reads the statements of a body, up to the first that is not one of the forms above.
-///
-/// # Errors
-///
-/// If an expression is nested deeper than [`MAX_DEPTH`](crate::token::MAX_DEPTH).
+/// Reads the statements of a body. Stops after the first [`Statement::Other`].
 pub fn read_block(mut cursor: Cursor<'_>) -> Result<Vec<Statement<'_>>, Diagnostic> {
     let mut statements = Vec::new();
     while !cursor.is_end() {
@@ -95,7 +91,7 @@ fn binding<'a>(cursor: &mut Cursor<'a>) -> Result<Option<Statement<'a>>, Diagnos
     let value = match comparison(cursor, 0)? {
         Some(value) if cursor.is_punct(b';') => value,
         _ => {
-            // What the name stands for may not matter.
+            // The value may not matter, so keep it as text.
             *cursor = start;
             while !cursor.is_end() && !cursor.is_punct(b';') {
                 cursor.skip();
@@ -129,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn statements() {
+    fn reads_statements() {
         check("1", &["-> 1"]);
         check("return f(1);", &["-> f(1)"]);
         check(

@@ -1,6 +1,7 @@
-//! Conditional compilation: which parts of source text a build has.
+//! Conditional compilation: evaluates `cfg` and `cfg_attr`.
 //!
-//! rustc has done this before a procedural macro sees its item; source text that is only read needs it done here.
+//! rustc does this before it calls a procedural macro, but not for source files that we read
+//! ourselves.
 
 use std::collections::BTreeSet;
 
@@ -8,16 +9,17 @@ use crate::attribute::{Attribute, Form};
 use crate::token::{Cursor, lex};
 use crate::{Diagnostic, Span, attribute};
 
-/// The build that `cfg(…)` asks about: a release build for Linux on a machine of 64 bits.
+/// The configuration for which `cfg(…)` is evaluated: a release build for 64-bit Linux.
 #[derive(Clone, Debug, Default)]
 pub struct Cfg {
     features: BTreeSet<String>,
-    /// Every predicate counts as true.
+    /// Treat every predicate as true.
     everything: bool,
 }
 
 impl Cfg {
-    /// A release build for Linux with these features on, and without tests.
+    /// Creates the configuration of a release build for Linux with these features, and without
+    /// tests.
     pub fn with_features(features: impl IntoIterator<Item = String>) -> Self {
         Cfg {
             features: features.into_iter().collect(),
@@ -25,8 +27,8 @@ impl Cfg {
         }
     }
 
-    /// Every build at once: each predicate holds, and so does its opposite. For finding what stands in source text
-    /// under whatever condition.
+    /// Creates a configuration in which every predicate and its negation are true. Finds items
+    /// regardless of their conditions.
     pub fn everything() -> Self {
         Cfg {
             features: BTreeSet::new(),
@@ -34,8 +36,8 @@ impl Cfg {
         }
     }
 
-    /// Returns false if what these attributes stand on is not compiled. `cfg_attr` is replaced by what it stands for, so
-    /// that readers meet only attributes that count.
+    /// Replaces `cfg_attr` by the attributes that it adds. Returns false if the attributes disable
+    /// their item.
     pub(crate) fn configure<'a>(
         &self,
         attrs: &mut Vec<Attribute<'a>>,
@@ -52,14 +54,14 @@ impl Cfg {
         active
     }
 
-    /// Evaluates a predicate, such as `any(windows, feature = "a")`. Returns `None` if it asks about something that the source
-    /// does not tell, or is not a predicate.
+    /// Evaluates a predicate such as `any(windows, feature = "a")`. Returns `None` if the predicate
+    /// is malformed or depends on the build.
     pub fn evaluate(&self, predicate: &str) -> Option<bool> {
         let tokens = lex(predicate).ok()?;
         self.holds(&mut tokens.cursor()).ok()?
     }
 
-    /// Evaluates the predicate that is next; `None` if it asks about something that the source does not tell.
+    /// Evaluates the next predicate. Returns `None` if it depends on the build.
     fn holds(&self, cursor: &mut Cursor<'_>) -> Result<Option<bool>, Diagnostic> {
         let name = cursor.any_ident().ok_or_else(|| cursor.expected("identifier"))?;
         if cursor.eat(b'=') {
@@ -109,7 +111,7 @@ fn flag(name: &str) -> Option<bool> {
         "unix" | "true" => Some(true),
         "windows" | "test" | "doc" | "doctest" | "miri" | "proc_macro" | "debug_assertions" | "docsrs"
         | "false" => Some(false),
-        // Set by tools that check or measure a program, for their own build of it.
+        // Set by development tools for their own builds.
         "clippy" | "rust_analyzer" | "fuzzing" | "tarpaulin" | "tarpaulin_include" | "coverage"
         | "coverage_nightly" => Some(false),
         _ => None,
@@ -120,7 +122,8 @@ fn negate(value: Option<bool>) -> Option<bool> {
     value.map(|value| !value)
 }
 
-/// Combines predicates as `all(…)` does; one that is false decides even beside one that is unknown.
+/// Combines predicates like `all(…)`. One false predicate makes the result false, even if others
+/// are unknown.
 fn all_of(values: &[Option<bool>]) -> Option<bool> {
     if values.contains(&Some(false)) {
         return Some(false);
@@ -128,17 +131,17 @@ fn all_of(values: &[Option<bool>]) -> Option<bool> {
     values.iter().all(|value| *value == Some(true)).then_some(true)
 }
 
-/// The conditions on an item and on its parts that a reader may want to report.
+/// The conditions on an item and its parts, for diagnostics.
 #[derive(Debug, Default)]
 pub struct Conditions<'a> {
-    /// Predicates that the source cannot decide. They counted as true.
+    /// Predicates that depend on the build. They are treated as true.
     pub undecided: Vec<Span>,
-    /// Every `cfg` and `cfg_attr` on a field or variant, also on those that are not compiled.
+    /// All `cfg` and `cfg_attr` on fields and variants, including disabled ones.
     pub on_parts: Vec<Attribute<'a>>,
 }
 
 impl<'a> Conditions<'a> {
-    /// Notes the conditions on a field or variant.
+    /// Records the conditions on a field or variant.
     pub(crate) fn add_part(&mut self, attrs: &[Attribute<'a>]) {
         let conditions = attrs.iter().filter(|attr| is_condition(attr));
         self.on_parts.extend(conditions.copied());
@@ -149,7 +152,7 @@ fn is_condition(attr: &Attribute<'_>) -> bool {
     attr.is("cfg") || attr.is("cfg_attr")
 }
 
-/// Adds what an attribute stands for; returns false if what it stands on is not compiled.
+/// Adds an attribute, or the attributes of a `cfg_attr`. Returns false if they disable their item.
 fn keep<'a>(
     attr: Attribute<'a>,
     to: &mut Vec<Attribute<'a>>,
@@ -171,7 +174,7 @@ fn keep<'a>(
     };
     let mut active = true;
     let start = list;
-    // What is wrong with the attribute itself, rustc says.
+    // rustc reports malformed attributes.
     let Ok(holds) = cfg.holds(&mut list) else {
         return true;
     };
@@ -191,7 +194,7 @@ fn keep<'a>(
     active
 }
 
-/// The attributes behind the predicate of a `cfg_attr`.
+/// Returns the attributes after the predicate of a `cfg_attr`.
 fn split_conditional<'a>(mut list: Cursor<'a>, span: Span) -> Vec<Attribute<'a>> {
     let mut attrs = Vec::new();
     while list.eat(b',') && !list.is_end() {
@@ -203,7 +206,7 @@ fn split_conditional<'a>(mut list: Cursor<'a>, span: Span) -> Vec<Attribute<'a>>
     attrs
 }
 
-/// Attributes of the compiler that change neither an item nor what is read of it.
+/// Compiler attributes that do not affect what we read.
 const IDLE: &[&str] = &[
     "allow",
     "cold",
@@ -219,7 +222,7 @@ const IDLE: &[&str] = &[
     "warn",
 ];
 
-/// Tools that have attributes of their own, by the first name of these.
+/// Tools with attributes of their own, as the first segment of a path.
 const TOOLS: &[&str] = &[
     "clippy",
     "diagnostic",
@@ -229,8 +232,8 @@ const TOOLS: &[&str] = &[
     "verifier",
 ];
 
-/// Returns true if it matters whether an attribute is there. Of those within an item, at its beginning, only conditions do: a
-/// macro cannot stand there.
+/// Returns whether the presence of an attribute matters. Of inner attributes, only conditions
+/// matter, because macros cannot be inner attributes.
 fn decides(attr: &Attribute<'_>) -> bool {
     if is_condition(attr) {
         return true;
@@ -267,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn predicates() {
+    fn evaluates_predicates() {
         check("unix", Some(true));
         check("windows", Some(false));
         check("test", Some(false));
@@ -287,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn every_build_at_once_leaves_nothing_out() {
+    fn everything_disables_nothing() {
         let source = "#[cfg(test)] #[cfg(not(test))] #[cfg_attr(windows, a)]";
         let tokens = lex(source).expect("tokens");
         let mut attrs = Attribute::read_outer(&mut tokens.cursor()).expect("attributes");
@@ -315,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn attributes_that_are_off_go() {
+    fn removes_disabled_attributes() {
         check_attributes("#[cfg(windows)] #[a]", None);
         check_attributes("#[cfg(unix)] #[a] /// b", Some(&["a", "doc"]));
         check_attributes(
@@ -328,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn idle_attributes_need_no_decision() {
+    fn undecided_conditions_on_idle_attributes_are_ignored() {
         check_attributes(
             "#[cfg_attr(kani, allow(unused), rustfmt::skip)] #[a]",
             Some(&["a"]),

@@ -1,32 +1,32 @@
-//! The values of constant expressions: arithmetic on literals, and the bounds of std's integers.
+//! Evaluates constant expressions: arithmetic on literals and on the bounds of integer types.
 //!
-//! A name that the program gives a value is not followed.
+//! Does not look up the user's constants.
 
 use serde_json::{Number, Value};
 
 use crate::expr::{Expr, ExprKind, Operator};
 
-/// Why an expression has no value here.
+/// The reason why an expression has no known value.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Unknown<'a> {
-    /// It needs the value of this name.
+    /// Depends on the value of this name.
     Name(String),
-    /// This part of it is not arithmetic on numbers, or has no result.
+    /// This part is not numeric arithmetic, or has no result.
     Part(&'a str),
 }
 
 impl<'a> Expr<'a> {
-    /// Evaluates arithmetic on literals and on the bounds of std's integers.
+    /// Evaluates arithmetic on literals and on the bounds of integer types.
     ///
-    /// # Errors
+    ///  # Errors
     ///
-    /// If the expression is of another form, needs a name of the program, or has no result.
+    /// If the expression has another form, refers to the user's constants, or has no result.
     pub fn value(&self) -> Result<Value, Unknown<'a>> {
         evaluate_expr(self)
     }
 }
 
-/// The value of an expression.
+/// Returns the value of an expression.
 fn evaluate_expr<'a>(expr: &Expr<'a>) -> Result<Value, Unknown<'a>> {
     match &expr.kind {
         ExprKind::Literal(value) => Ok(value.clone()),
@@ -67,7 +67,7 @@ fn integer(value: &Value) -> Option<i128> {
         .or_else(|| number.as_u64().map(i128::from))
 }
 
-/// Numbers in JSON have 64 bits.
+/// Returns `None` for integers that do not fit into 64 bits, the limit of numbers in JSON.
 fn from_integer(integer: i128) -> Option<Value> {
     let number = i64::try_from(integer).map(Number::from);
     let number = number
@@ -94,7 +94,7 @@ fn operate(left: &Value, operator: Operator, right: &Value) -> Option<Value> {
         };
         return result.and_then(from_integer);
     }
-    // As in Rust, a whole number and a fraction do not mix.
+    // Like in Rust, integers and floats do not mix.
     let (Value::Number(left), Value::Number(right)) = (left, right) else {
         return None;
     };
@@ -112,7 +112,7 @@ fn operate(left: &Value, operator: Operator, right: &Value) -> Option<Value> {
     })
 }
 
-/// `u16::MAX`, `i32::MIN`, also by their longer paths.
+/// Returns the value of `u16::MAX`, `i32::MIN` and so on, also with longer paths.
 fn bound(path: &[&str]) -> Option<Value> {
     let (ty, name) = match path {
         [ty, name] | ["std" | "core", ty, name] | ["", "std" | "core", ty, name] => (*ty, *name),
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn arithmetic() {
+    fn evaluates_arithmetic() {
         check("60 * 60 - 1", Ok(json!(3599)));
         check("-(1 << 4)", Ok(json!(-16)));
         check("2 + 3 * 4 % 5", Ok(json!(4)));

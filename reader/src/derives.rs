@@ -1,4 +1,4 @@
-//! The derives that an item asks for.
+//! The derives of an item.
 
 use crate::attribute::{Attribute, Form};
 use crate::token::Cursor;
@@ -18,7 +18,7 @@ pub fn read_derives<'a>(attrs: &[Attribute<'a>]) -> Vec<Vec<&'a str>> {
     paths
 }
 
-/// Returns true if a derive of this name is asked for, whatever path leads to it.
+/// Returns whether the item has a derive of this name, with any path.
 pub fn has_derive(attrs: &[Attribute<'_>], name: &str) -> bool {
     lists(attrs).any(|mut list| {
         let mut found = false;
@@ -31,7 +31,7 @@ pub fn has_derive(attrs: &[Attribute<'_>], name: &str) -> bool {
     })
 }
 
-/// The lists of derives. One that cannot be read is for rustc to refuse.
+/// Returns the lists of derives. Skips malformed ones, which rustc reports.
 fn lists<'a>(attrs: &[Attribute<'a>]) -> impl Iterator<Item = Cursor<'a>> {
     let derives = attrs.iter().filter(|attr| attr.is("derive"));
     derives.filter_map(|attr| match attr.form() {
@@ -40,7 +40,7 @@ fn lists<'a>(attrs: &[Attribute<'a>]) -> impl Iterator<Item = Cursor<'a>> {
     })
 }
 
-/// Reads a path of a list and what is before the next one; `each` takes the segments.
+/// Reads a path and skips to the next one. Calls `each` with every segment.
 fn read_path<'a>(list: &mut Cursor<'a>, mut each: impl FnMut(&'a str)) {
     list.eat_pair(b':', b':');
     while let Some(ident) = list.any_ident() {
@@ -58,7 +58,7 @@ mod tests {
     use crate::token::lex;
 
     #[test]
-    fn paths() {
+    fn reads_derive_paths() {
         let tokens = lex("#[derive(Clone, kube::CustomResource, Debug)] struct S;").expect("tokens");
         let attrs = Attribute::read_outer(&mut tokens.cursor()).expect("attributes");
         assert_eq!(

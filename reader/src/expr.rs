@@ -1,4 +1,4 @@
-//! Expressions, as far as attributes need them: values, paths, calls and arithmetic.
+//! Expressions that occur in attributes: values, paths, calls and arithmetic.
 
 use serde_json::Value;
 
@@ -10,29 +10,30 @@ use crate::{Diagnostic, Span, TypeRef, args, types};
 pub struct Expr<'a> {
     /// The form of the expression.
     pub kind: ExprKind<'a>,
-    /// The type arguments that are written in a path, or behind the name of a method.
+    /// Type arguments in a path, or after the name of a method.
     pub generic: Generic,
-    /// Its place.
+    /// Location of the expression.
     pub span: Span,
-    /// The expression as written.
+    /// Source text of the expression.
     pub text: &'a str,
 }
 
-/// The types that are written in a path.
+/// The type arguments in a path.
 #[derive(Clone, Debug, Default)]
 pub struct Generic {
-    /// Those behind the last name: `A` and `B` in `f::<A, B>`.
+    /// Arguments of the last segment: `A` and `B` in `f::<A, B>`.
     pub arguments: Vec<TypeRef>,
-    /// The type in front of the last name, where it has arguments: `Vec::<T>` in `Vec::<T>::new`.
+    /// The type before the last segment if it has arguments: `Vec::<T>` in `Vec::<T>::new`.
     pub owner: Option<Box<TypeRef>>,
 }
 
-/// The forms of expressions. Parentheses, `&` and `*` in front are passed over.
+/// The forms of expressions. Parentheses and the prefixes `&` and `*` are ignored.
 #[derive(Clone, Debug)]
 pub enum ExprKind<'a> {
-    /// A literal with a form in JSON; a number may be negative.
+    /// A literal with a JSON value. Numbers may be negative.
     Literal(Value),
-    /// `a::b::C`: names without `r#` (a leading `::` is an empty first one), type arguments left out.
+    /// `a::b::C`: segments without `r#` and type arguments. A leading `::` is an empty first
+    /// segment.
     Path(Vec<&'a str>),
     /// `<T as Trait>::name`.
     Associated(TypeRef, &'a str),
@@ -44,36 +45,37 @@ pub enum ExprKind<'a> {
     Field(Box<Expr<'a>>, &'a str),
     /// `x[i]`.
     Index(Box<Expr<'a>>, Box<Expr<'a>>),
-    /// `a::name!(…)`, except `vec!`: the names of the path, and what stands within the delimiters.
+    /// `a::name!(…)`, except `vec!`: the segments of the path, and the content of the delimiters.
     Macro(Vec<&'a str>, Cursor<'a>),
     /// `[a, b]` and `vec![a, b]`.
     Array(Vec<Expr<'a>>),
     /// `(a, b)`.
     Tuple(Vec<Expr<'a>>),
-    /// `a::S { x: 1, y, ..base }`: a field without a value has that of the variable of its name.
+    /// `a::S { x: 1, y, ..base }`. A field without a value has the value of the variable with its
+    /// name.
     Struct(StructExpr<'a>),
     /// `!x`.
     Not(Box<Expr<'a>>),
-    /// `a == b`, or `a != b` where the flag is false.
+    /// `a == b`, or `a != b` if the flag is false.
     Equals(Box<Expr<'a>>, Box<Expr<'a>>, bool),
     /// `-x`, where `x` is not a literal.
     Negative(Box<Expr<'a>>),
-    /// `a + b` and the like.
+    /// `a + b` and similar.
     Binary(Box<Expr<'a>>, Operator, Box<Expr<'a>>),
-    /// `{ …; x }`: what stands within the braces, for [`read_block`](crate::read_block).
+    /// `{ …; x }`: the content of the braces, for [`read_block`](crate::read_block).
     Block(Cursor<'a>),
     /// Anything else.
     Other,
 }
 
-/// A struct, or a variant with named fields, as it is made.
+/// An expression that creates a struct, or a variant with named fields.
 #[derive(Clone, Debug)]
 pub struct StructExpr<'a> {
-    /// Its name, as in [`ExprKind::Path`].
+    /// The path, as in [`ExprKind::Path`].
     pub path: Vec<&'a str>,
     /// The fields and their values, in source order.
     pub fields: Vec<(&'a str, Expr<'a>)>,
-    /// The value that the other fields are taken from.
+    /// The value of the remaining fields.
     pub base: Option<Box<Expr<'a>>>,
 }
 
@@ -91,7 +93,7 @@ pub enum Operator {
 }
 
 impl Operator {
-    /// Returns the result for two integers; `None` if it has none or overflows, as a division by zero.
+    /// Returns the result for two integers, or `None` on overflow or division by zero.
     pub fn apply(self, left: i128, right: i128) -> Option<i128> {
         match self {
             Operator::Add => left.checked_add(right),
@@ -106,12 +108,12 @@ impl Operator {
 }
 
 impl<'a> Expr<'a> {
-    /// Reads the expression that is next, up to a comma or the end. One of a form that is not known here is
+    /// Reads the next expression, up to a comma or the end. Unsupported forms become
     /// [`ExprKind::Other`].
     ///
-    /// # Errors
+    ///  # Errors
     ///
-    /// If no expression is next, or one that is nested deeper than [`MAX_DEPTH`].
+    /// If there is no expression, or if it is nested deeper than [`MAX_DEPTH`].
     pub fn read(cursor: &mut Cursor<'a>) -> Result<Self, Diagnostic> {
         let start = *cursor;
         if start.is_end() || start.is_punct(b',') {
@@ -128,22 +130,22 @@ impl<'a> Expr<'a> {
         }
     }
 
-    /// Reads a literal, a name or an expression in parentheses, and calls behind it.
+    /// Reads a literal, a name or a parenthesized expression, and the calls after it.
     ///
-    /// # Errors
+    ///  # Errors
     ///
-    /// If none is next.
+    /// If there is none.
     pub fn read_operand(cursor: &mut Cursor<'a>) -> Result<Self, Diagnostic> {
         let start = *cursor;
         operand(cursor, 0)?.ok_or_else(|| start.expected("an expression"))
     }
 
-    /// Everything from one place to another, as an expression of no known form.
+    /// Creates an [`ExprKind::Other`] from everything between two cursors.
     pub(crate) fn other(start: Cursor<'a>, behind: Cursor<'a>) -> Self {
         made(ExprKind::Other, start, behind)
     }
 
-    /// Returns true for a call of serde_json's `json!`.
+    /// Returns whether this is a call of serde_json's `json!`.
     pub(crate) fn is_json(&self) -> bool {
         matches!(&self.kind, ExprKind::Macro(names, _) if names.last() == Some(&"json"))
     }
@@ -159,7 +161,7 @@ fn made<'a>(kind: ExprKind<'a>, start: Cursor<'a>, behind: Cursor<'a>) -> Expr<'
     }
 }
 
-/// Passes everything up to a comma that is not among the parameters of a closure.
+/// Skips everything up to a comma. Ignores commas between the parameters of a closure.
 pub(crate) fn pass_expr(cursor: &mut Cursor<'_>) {
     let mut parameters = false;
     let mut begins = true;
@@ -174,7 +176,7 @@ pub(crate) fn pass_expr(cursor: &mut Cursor<'_>) {
     }
 }
 
-/// An operation, or two of them compared.
+/// Reads an operation or a comparison of two operations.
 pub(crate) fn comparison<'a>(cursor: &mut Cursor<'a>, depth: usize) -> Result<Option<Expr<'a>>, Diagnostic> {
     let start = *cursor;
     let Some(left) = operation(cursor, 0, depth)? else {
@@ -193,7 +195,7 @@ pub(crate) fn comparison<'a>(cursor: &mut Cursor<'a>, depth: usize) -> Result<Op
     }))
 }
 
-/// Operators by how tightly they bind.
+/// Returns the next operator and its precedence.
 fn operator(cursor: Cursor<'_>) -> Option<(Operator, usize)> {
     let found = match cursor.kind() {
         Kind::Punct(b'*') => (Operator::Mul, 3),
@@ -208,7 +210,7 @@ fn operator(cursor: Cursor<'_>) -> Option<(Operator, usize)> {
     Some(found)
 }
 
-/// Operands and operators that bind more tightly than `around`.
+/// Reads operands and operators with a higher precedence than `around`.
 fn operation<'a>(
     cursor: &mut Cursor<'a>,
     around: usize,
@@ -218,7 +220,7 @@ fn operation<'a>(
     let Some(mut left) = operand(cursor, depth)? else {
         return Ok(None);
     };
-    // The loop grows to the left without recursion, yet the value is walked by recursion later.
+    // The loop does not recurse, but later traversals of the expression do.
     let mut length = depth;
     while let Some((operator, binding)) = operator(*cursor).filter(|(_, binding)| *binding > around) {
         length += 1;
@@ -243,7 +245,7 @@ fn check_depth(cursor: Cursor<'_>, depth: usize) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-/// A value with the calls behind it.
+/// Reads a value and the calls after it.
 fn operand<'a>(cursor: &mut Cursor<'a>, depth: usize) -> Result<Option<Expr<'a>>, Diagnostic> {
     check_depth(*cursor, depth)?;
     let start = *cursor;
@@ -290,7 +292,7 @@ fn operand<'a>(cursor: &mut Cursor<'a>, depth: usize) -> Result<Option<Expr<'a>>
     }
 }
 
-/// Passes `::<A, B>`, if it is next.
+/// Skips `::<A, B>`, if it is next.
 fn pass_arguments(cursor: &mut Cursor<'_>) -> bool {
     let mut ahead = *cursor;
     let found = ahead.eat_pair(b':', b':') && ahead.is_punct(b'<');
@@ -301,7 +303,7 @@ fn pass_arguments(cursor: &mut Cursor<'_>) -> bool {
     found
 }
 
-/// Reads `::<A, B>`, if it is next; nothing for arguments that are not all types.
+/// Reads `::<A, B>`, if it is next. Returns nothing if an argument is not a type.
 fn read_arguments(cursor: &mut Cursor<'_>) -> Vec<TypeRef> {
     let mut inner = *cursor;
     if !pass_arguments(cursor) {
@@ -401,7 +403,8 @@ fn path<'a>(
         names.push("");
     }
     loop {
-        // `self`, `Self`, `super` and `crate` begin paths; other keywords begin what is not a value here.
+        // `self`, `Self`, `super` and `crate` start paths. Other keywords do not start a supported
+        // expression.
         let is_root = matches!(cursor.text(), "self" | "Self" | "super" | "crate");
         if !is_root && !cursor.is_ident() {
             return Ok(None);
@@ -485,7 +488,7 @@ fn value<'a>(cursor: &mut Cursor<'a>, depth: usize) -> Result<Expr<'a>, Diagnost
     }
 }
 
-/// Reads the content of delimiters, separated by commas.
+/// Reads a comma-separated list in delimiters.
 fn list<'a>(cursor: &mut Cursor<'a>, depth: usize) -> Result<Option<Vec<Expr<'a>>>, Diagnostic> {
     let Some(mut inner) = cursor.any_group() else {
         return Ok(None);
@@ -577,7 +580,7 @@ mod tests {
     }
 
     #[test]
-    fn types_in_paths() {
+    fn reads_types_in_paths() {
         let tokens = lex("m::Map::<A, Vec<B>>::f::<C>(g).h::<D>()").expect("tokens");
         let expr = Expr::read(&mut tokens.cursor()).expect("an expression");
         let shown_types = |types: &[TypeRef]| types.iter().map(shown_type).collect::<Vec<_>>().join(", ");
@@ -594,7 +597,7 @@ mod tests {
     }
 
     #[test]
-    fn forms() {
+    fn reads_expressions() {
         check("1", "1");
         check("-1.5, next", "-1.5");
         check("true", "true");
@@ -636,7 +639,7 @@ mod tests {
     }
 
     #[test]
-    fn arithmetic_binds_as_in_rust() {
+    fn operators_bind_as_in_rust() {
         check("1 + 2 * 3", "(1 Add (2 Mul 3))");
         check("1 - 2 - 3", "((1 Sub 2) Sub 3)");
         check("(1 + 2) * 3", "((1 Add 2) Mul 3)");
@@ -647,7 +650,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rest_is_kept_as_text() {
+    fn keeps_other_expressions_as_text() {
         for text in [
             "|a, b| a + b",
             "move |a, b| { a }",
@@ -665,7 +668,7 @@ mod tests {
     }
 
     #[test]
-    fn depth_is_bounded() {
+    fn limits_depth() {
         for text in [
             "-".repeat(10_000) + "a",
             "a".to_owned() + &"+a".repeat(10_000),

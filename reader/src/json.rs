@@ -1,27 +1,27 @@
-//! The values that `serde_json::json!` and macros like it are given.
+//! Arguments of `serde_json::json!` and similar macros.
 
 use crate::token::{Cursor, Delimiter, MAX_DEPTH, warn_too_deep};
 use crate::{Diagnostic, Expr};
 
-/// JSON with expressions in it.
+/// JSON that may contain expressions.
 #[derive(Clone, Debug)]
 pub enum Json<'a> {
     /// `null`.
     Null,
     /// `[a, b]`.
     List(Vec<Json<'a>>),
-    /// `{ "key": value }`, with the keys as expressions.
+    /// `{ "key": value }`. Keys are expressions.
     Object(Vec<(Expr<'a>, Json<'a>)>),
     /// An expression.
     Value(Expr<'a>),
 }
 
 impl<'a> Json<'a> {
-    /// Reads all that stands in the delimiters of the macro.
+    /// Reads the content of the macro's delimiters.
     ///
-    /// # Errors
+    ///  # Errors
     ///
-    /// If it is not JSON with expressions, or nested deeper than [`MAX_DEPTH`].
+    /// If it is not JSON with expressions, or is nested deeper than [`MAX_DEPTH`].
     pub fn read(mut cursor: Cursor<'a>) -> Result<Self, Diagnostic> {
         let value = nested(&mut cursor, 0)?;
         if cursor.is_end() {
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn values() {
+    fn reads_json() {
         for (text, expected) in [
             (
                 "{\"a\": [1, -2.5, true, null,], }",

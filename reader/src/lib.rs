@@ -1,10 +1,14 @@
-//! A fast reader of Rust source: items with their attributes, fields and types, each with its place in the text.
+//! A fast reader for Rust source. It reads items with their attributes, fields and types, and
+//! records the location of each in the text.
 //!
-//! It is for tools that look at the declarations of many files: generators, linters, procedural macros. In place of a
-//! syntax tree there is a flat list of [`token`]s, read in one pass, without the bodies of functions; readers walk it
-//! with a [`Cursor`](token::Cursor), borrow names from the text and pass over what they do not need. Conditional
-//! compilation (the module [`cfg`](mod@cfg)) is applied on the way. A text that is not Rust is reported where tokens
-//! do not match or end, or an item, field, type or `use` is not formed as one; bodies are for rustc to check.
+//! It is made for tools that look at the declarations in many files: generators, linters,
+//! procedural macros. It does not build a syntax tree. Instead, a single pass creates a flat list
+//! of [`token`]s without function bodies. Readers walk it with a [`Cursor`](token::Cursor), borrow
+//! names from the text, and skip what they do not need. Conditional compilation (see the module
+//! [`cfg`](mod@cfg)) is applied on the way.
+//!
+//! Errors are reported for unbalanced delimiters, unterminated tokens, and malformed items, fields,
+//! types and `use` declarations. Bodies are not checked, because rustc does that.
 //!
 //! ```
 //! use rbuilder_reader::grammar::{Body, ItemKind, Items};
@@ -31,8 +35,9 @@
 //! }
 //! ```
 //!
-//! What an attribute means is the caller's business. [`Attribute`] gives its path and what follows it, [`Arg`] reads
-//! the usual list of names, values and nested lists, and [`Expr`] what stands behind a `=`.
+//! The caller interprets attributes: [`Attribute`] returns the path and what follows it, [`Arg`]
+//! reads the usual list of names, values and nested lists, and [`Expr`] reads the value after a
+//! `=`.
 
 mod args;
 mod attribute;
@@ -59,6 +64,7 @@ pub use local::find_local_items;
 pub use span::Span;
 pub use types::{TypeKind, TypeRef, is_path};
 
-/// The reason why a text cannot be read, with its place: an error where the text is not Rust, a warning where it may be
-/// but is nested deeper than this crate reads ([`MAX_DEPTH`](token::MAX_DEPTH)).
+/// The reason why a text cannot be read, with its location. It is an error if the text is not Rust,
+/// and a warning if the text is nested deeper than this crate supports
+/// ([`MAX_DEPTH`](token::MAX_DEPTH)).
 pub type Diagnostic = rbuilder_diagnostic::Diagnostic<Span>;

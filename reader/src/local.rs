@@ -1,9 +1,9 @@
-//! Items inside of bodies of functions.
+//! Items inside of function bodies.
 
 use crate::Span;
 use crate::token::{Cursor, Delimiter, Kind};
 
-/// Returns the places of the items that a body declares between its statements, each with its attributes.
+/// Returns the locations of the items between the statements of a body, including their attributes.
 pub fn find_local_items(mut body: Cursor<'_>) -> Vec<Span> {
     let mut found = Vec::new();
     let mut is_start = true;
@@ -19,7 +19,7 @@ pub fn find_local_items(mut body: Cursor<'_>) -> Vec<Span> {
     found
 }
 
-/// Passes an item with its attributes, if one is next. One that a macro stands for is none.
+/// Skips an item with its attributes, if one is next. A macro call is not an item here.
 pub(crate) fn pass_item(cursor: &mut Cursor<'_>) -> bool {
     let mut ahead = *cursor;
     if !pass_front(&mut ahead) {
@@ -39,7 +39,7 @@ pub(crate) fn pass_item(cursor: &mut Cursor<'_>) -> bool {
     false
 }
 
-/// Passes the attributes and the visibility of an item; false if they are not formed as such.
+/// Skips the attributes and the visibility of an item. Returns false if they are malformed.
 fn pass_front(cursor: &mut Cursor<'_>) -> bool {
     loop {
         if cursor.kind() == Kind::OuterDoc {
@@ -58,15 +58,15 @@ fn pass_front(cursor: &mut Cursor<'_>) -> bool {
     true
 }
 
-/// The end of an item.
+/// The token that ends an item.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
     Semicolon,
-    /// Braces, or a semicolon in place of them.
+    /// A closing brace, or a semicolon instead.
     Braces,
 }
 
-/// The end of an item that begins with a keyword; nothing if no item begins here.
+/// Returns how the item that starts with the next keyword ends, or `None` if no item starts here.
 fn end_of_item(mut cursor: Cursor<'_>) -> Option<End> {
     if cursor.kind() != Kind::Ident {
         return None;
@@ -99,7 +99,7 @@ mod tests {
     use crate::token::lex;
 
     #[test]
-    fn items_of_bodies() {
+    fn finds_items_in_bodies() {
         for (body, expected) in [
             ("1", &[][..]),
             ("use a::{b, c}; b()", &["use a::{b, c};"]),

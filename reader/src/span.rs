@@ -1,29 +1,29 @@
-//! Places in source: byte ranges of the text that was read.
+//! Locations in source text, as byte ranges.
 //!
-//! A caller that reads a file shows these bytes. A procedural macro writes its tokens out to a text, reads that, and
-//! looks up which token begins at a byte.
+//! Callers that read files show these bytes. A procedural macro prints its tokens to a string,
+//! reads that, and maps byte offsets back to tokens.
 
 use std::ops::Range;
 
-/// A place in the text that was read, in bytes.
+/// A byte range in the text.
 ///
-/// Offsets are 32 bits wide, since the model holds many places: no text of 4 GB or more is read.
+/// Offsets have 32 bits because the model stores many of them. Texts of 4 GiB or more are rejected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Span {
-    /// The first byte.
+    /// Offset of the first byte.
     pub start: u32,
-    /// Behind the last byte.
+    /// Offset after the last byte.
     pub end: u32,
 }
 
 impl Span {
-    /// A place outside of the text: for a procedural macro, the place of its call.
+    /// A location outside of the text. For a procedural macro, this is its call site.
     pub const OUTSIDE: Span = Span {
         start: u32::MAX,
         end: u32::MAX,
     };
 
-    /// Returns the place from the start of this one to the end of another.
+    /// Returns the span from the start of this one to the end of another.
     #[must_use]
     pub fn to(self, last: Span) -> Span {
         Span {
@@ -32,12 +32,12 @@ impl Span {
         }
     }
 
-    /// Returns the place as a range, to cut the text with.
+    /// Returns the span as a range, for slicing the text.
     pub fn range(self) -> Range<usize> {
         self.start as usize..self.end as usize
     }
 
-    /// Returns the place in a text that has this many bytes more in front.
+    /// Returns the span in a text with this many additional bytes at the start.
     #[must_use]
     pub fn shifted(self, bytes: u32) -> Span {
         Span {
@@ -46,7 +46,7 @@ impl Span {
         }
     }
 
-    /// Returns true if an offset lies within.
+    /// Returns whether the span contains an offset.
     pub fn contains(self, offset: u32) -> bool {
         self.start <= offset && offset < self.end
     }

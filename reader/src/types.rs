@@ -8,36 +8,36 @@ use crate::{Diagnostic, Span};
 pub struct TypeRef {
     /// The form of the type.
     pub kind: TypeKind,
-    /// Its place.
+    /// Location of the type.
     pub span: Span,
 }
 
-/// The forms of types that name what data is made of.
+/// The forms of types that matter for a schema.
 #[derive(Clone, Debug)]
 pub enum TypeKind {
-    /// `a::b::C<D, E>`: segments without `r#` (a leading `::` is an empty first segment) and the type
-    /// arguments of the last segment.
+    /// `a::b::C<D, E>`: segments without `r#`, and the type arguments of the last segment. A
+    /// leading `::` is an empty first segment.
     Path(Vec<String>, Vec<TypeRef>),
     /// `[T; N]` with a literal length, or `[T]`.
     Array(Box<TypeRef>, Option<u64>),
     /// `(A, B)`, and `()`.
     Tuple(Vec<TypeRef>),
-    /// Any other form, as the text on one line.
+    /// Any other form, as its text on one line.
     Other(String),
 }
 
 impl TypeRef {
-    /// Reads the type that is next, up to what cannot be part of a type.
+    /// Reads the next type, up to the first token that cannot be part of a type.
     ///
-    /// # Errors
+    ///  # Errors
     ///
-    /// If no type is next, or one that is nested deeper than [`MAX_DEPTH`].
+    /// If there is no type, or if it is nested deeper than [`MAX_DEPTH`].
     pub fn read(cursor: &mut Cursor<'_>) -> Result<Self, Diagnostic> {
         nested(cursor, 0)
     }
 
-    /// Reads a type that is written in a string of the source, as in `schema_type = "a::B"`. Each of its spans is that
-    /// of the string. `None` if the string holds anything else.
+    /// Parses a type inside of a string literal, as in `schema_type = "a::B"`. All spans are `at`.
+    /// Returns `None` if the string contains anything else.
     pub fn parse(text: &str, at: Span) -> Option<Self> {
         let tokens = lex(text).ok()?;
         let mut cursor = tokens.cursor();
@@ -48,7 +48,7 @@ impl TypeRef {
 }
 
 impl TypeRef {
-    /// Returns the type with another place, which each part of it has too.
+    /// Returns the type with all spans replaced.
     #[must_use]
     pub fn placed_at(mut self, span: Span) -> Self {
         place_within(&mut self, span);
@@ -56,7 +56,7 @@ impl TypeRef {
     }
 }
 
-/// Returns true if a string holds a path without type arguments, and nothing else.
+/// Returns whether a string is a path without type arguments.
 pub fn is_path(text: &str) -> bool {
     let Ok(tokens) = lex(text) else { return false };
     let mut cursor = tokens.cursor();
@@ -72,7 +72,7 @@ pub fn is_path(text: &str) -> bool {
     false
 }
 
-/// Moves a type that was written inside a text to the place of the text.
+/// Replaces the spans of a type and its parts.
 fn place_within(ty: &mut TypeRef, at: Span) {
     ty.span = at;
     match &mut ty.kind {
@@ -114,12 +114,13 @@ fn begins_a_type(kind: Kind) -> bool {
     }
 }
 
-/// Reads the forms that can have a schema; nothing for any other.
+/// Reads the forms that can have a schema. Returns `None` for other forms.
 fn known(cursor: &mut Cursor<'_>, depth: usize) -> Result<Option<TypeKind>, Diagnostic> {
     let kind = match cursor.kind() {
         Kind::Open(Delimiter::Paren) => tuple(cursor, depth)?,
         Kind::Open(Delimiter::Bracket) => return array(cursor, depth),
-        // `&'static str` and `Box<[T]>` are on the wire what they refer to.
+        // A reference has the JSON of the type that it refers to, so use that for `&'static str`
+        // and similar.
         Kind::Punct(b'&') => {
             cursor.skip();
             if cursor.kind() == Kind::Lifetime {
@@ -134,7 +135,7 @@ fn known(cursor: &mut Cursor<'_>, depth: usize) -> Result<Option<TypeKind>, Diag
     Ok(Some(kind))
 }
 
-/// `(T)`, `()`, `(A, B)`.
+/// Reads `(T)`, `()` or `(A, B)`.
 fn tuple(cursor: &mut Cursor<'_>, depth: usize) -> Result<TypeKind, Diagnostic> {
     let Some(mut inner) = cursor.group(Delimiter::Paren) else {
         return Err(cursor.expected("`(`"));
@@ -157,7 +158,7 @@ fn tuple(cursor: &mut Cursor<'_>, depth: usize) -> Result<TypeKind, Diagnostic> 
     }
 }
 
-/// `[T]`, and `[T; N]` with a literal length.
+/// Reads `[T]`, or `[T; N]` with a literal length.
 fn array(cursor: &mut Cursor<'_>, depth: usize) -> Result<Option<TypeKind>, Diagnostic> {
     let Some(mut inner) = cursor.group(Delimiter::Bracket) else {
         return Err(cursor.expected("`[`"));
@@ -175,10 +176,10 @@ fn array(cursor: &mut Cursor<'_>, depth: usize) -> Result<Option<TypeKind>, Diag
     Ok(length.map(|length| TypeKind::Array(item, Some(length))))
 }
 
-/// Words that begin a type which is not a path.
+/// Words that start a type other than a path.
 const OTHER: &[&str] = &["fn", "impl", "dyn", "unsafe", "extern", "for", "_"];
 
-/// `a::b::C<D, E>`; nothing where more than a name and types would be needed to follow it.
+/// Reads `a::b::C<D, E>`. Returns `None` for other types that start like a path.
 fn path(cursor: &mut Cursor<'_>, depth: usize) -> Result<Option<TypeKind>, Diagnostic> {
     if cursor.kind() == Kind::Ident && OTHER.contains(&cursor.text()) {
         return Ok(None);
@@ -215,7 +216,7 @@ fn path(cursor: &mut Cursor<'_>, depth: usize) -> Result<Option<TypeKind>, Diagn
     }
 }
 
-/// `<A, B>`; nothing where a value or a name is among the arguments.
+/// Reads `<A, B>`. Returns `None` if an argument is a constant or an associated type.
 fn arguments(cursor: &mut Cursor<'_>, depth: usize) -> Result<Option<Vec<TypeRef>>, Diagnostic> {
     cursor.expect(b'<')?;
     let mut types = Vec::with_capacity(1);
@@ -253,7 +254,7 @@ fn arguments(cursor: &mut Cursor<'_>, depth: usize) -> Result<Option<Vec<TypeRef
     Ok(plain.then_some(types))
 }
 
-/// Passes a type or bounds of any form: everything up to what ends one, outside of angle brackets.
+/// Skips a type or bounds of any form, up to a token that ends them outside of angle brackets.
 pub(crate) fn pass_type(cursor: &mut Cursor<'_>) {
     let start = *cursor;
     let mut angles = 0usize;
@@ -268,7 +269,7 @@ pub(crate) fn pass_type(cursor: &mut Cursor<'_>) {
             Kind::Punct(b',' | b';' | b'=') if angles == 0 => return,
             Kind::Punct(b':') if cursor.is_pair(b':', b':') => cursor.skip(),
             Kind::Punct(b':') if angles == 0 => return,
-            // `m! { … }`, and not the type `!` in front of a body.
+            // `m! { … }`, but not the type `!` before a body.
             Kind::Punct(b'!')
                 if !cursor.is_at(start) && cursor.second_kind() == Kind::Open(Delimiter::Brace) =>
             {
@@ -282,7 +283,7 @@ pub(crate) fn pass_type(cursor: &mut Cursor<'_>) {
     }
 }
 
-/// Passes `<…>`.
+/// Skips `<…>`.
 pub(crate) fn pass_angles(cursor: &mut Cursor<'_>) {
     let mut angles = 0usize;
     while !cursor.is_end() {
@@ -299,7 +300,7 @@ pub(crate) fn pass_angles(cursor: &mut Cursor<'_>) {
     }
 }
 
-/// The text of tokens on one line.
+/// Returns the text with all white space collapsed.
 pub(crate) fn as_written(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -308,7 +309,7 @@ pub(crate) fn as_written(text: &str) -> String {
 mod tests {
     use super::*;
 
-    /// A short form of the model, for the cases.
+    /// Formats a type.
     fn shown(ty: &TypeRef) -> String {
         let list = |types: &[TypeRef]| types.iter().map(shown).collect::<Vec<_>>().join(",");
         match &ty.kind {
@@ -332,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn forms() {
+    fn reads_types() {
         check("i32", "i32<>");
         check("::std::string::String", "::std::string::String<>");
         check("r#type::T", "type::T<>");
@@ -351,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn forms_without_a_schema_are_kept_as_text() {
+    fn keeps_other_types_as_text() {
         for ty in [
             "[u8; N]",
             "[u8; 2 * 2]",
@@ -385,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_type_is_refused() {
+    fn rejects_non_types() {
         for ty in ["", "=", "a::", "Vec<", "Vec<A B>", "(A B)", "[A B]", "[]", "5"] {
             let tokens = lex(ty).expect("tokens");
             let mut cursor = tokens.cursor();
@@ -395,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn depth_is_bounded() {
+    fn limits_depth() {
         let ty = format!("{}u8{}", "Box<".repeat(1000), ">".repeat(1000));
         let tokens = lex(&ty).expect("tokens");
         let error = TypeRef::read(&mut tokens.cursor()).expect_err("too deep");

@@ -1,10 +1,10 @@
-//! The readers of items against `syn`: in every file that `syn` takes for Rust they find the same items,
+//! Compares this crate with `syn`: every file that `syn` can parse must have the same items,
 //! attributes, names and types.
 //!
-//! The files are those of this repository. `CORPUS=<folder>` reads those of another one instead, such as cargo's
-//! registry with all the crates that were ever fetched.
+//! Reads the files of this repository. `CORPUS=<folder>` reads another folder instead, such as the
+//! registry of cargo.
 
-// The test's own files are what it is about, and the folder is the caller's choice.
+// The test reads its own source files, or a folder that the user chose.
 #![allow(clippy::disallowed_methods)]
 
 #[path = "corpus/ours.rs"]
@@ -15,14 +15,14 @@ mod theirs;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Stands for tokens with comments between, which `syn` does not have.
+/// A placeholder for source with comments, which `syn` does not preserve.
 const COMMENTED: &str = " /* … */";
 
-/// Deep nesting costs `syn` much of the stack.
+/// `syn` recurses deeply on nested code.
 const STACK: usize = 256 << 20;
 
 #[test]
-fn every_file_is_read_as_syn_reads_it() {
+fn reads_every_file_like_syn() {
     let folder = std::env::var_os("CORPUS").map(PathBuf::from);
     let folder = folder.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join(".."));
     let mut files = Vec::new();
@@ -47,7 +47,7 @@ fn compare_all(files: &[PathBuf]) -> (usize, Vec<String>) {
         let Ok(text) = fs::read_to_string(path) else {
             continue;
         };
-        // `syn` panics on a few files that no rustc would take.
+        // `syn` panics on a few files that rustc rejects.
         let Ok(Some(theirs)) = std::panic::catch_unwind(|| theirs::outline(&text)) else {
             continue;
         };
@@ -62,12 +62,12 @@ fn compare_all(files: &[PathBuf]) -> (usize, Vec<String>) {
 fn compare(text: &str, theirs: &[String]) -> Result<(), String> {
     let ours = match ours::outline(text) {
         Ok(ours) => ours,
-        // Where nothing is nested as deep as this, `syn` has no limit of its own but the stack.
+        // Our reader limits the nesting, and `syn` does not.
         Err(error) if !error.is_error() => return Ok(()),
         Err(error) => return Err(format!("{} at `{}`", error.message, &text[error.place.range()])),
     };
     if theirs.iter().any(|line| line == "verbatim") {
-        // What `syn` only passes on can be read; as what, it does not say.
+        // `syn` does not say what it parsed.
         return Ok(());
     }
     let differ = |ours: &str, theirs: &str| match ours.strip_suffix(COMMENTED) {
@@ -99,7 +99,7 @@ fn rust_files(folder: &Path, to: &mut Vec<PathBuf>) {
     }
 }
 
-/// Text without anything that does not count.
+/// Removes white space.
 fn squeezed(text: &str) -> String {
     text.chars().filter(|letter| !letter.is_whitespace()).collect()
 }

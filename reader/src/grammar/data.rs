@@ -9,11 +9,11 @@ use crate::{Diagnostic, TypeRef, expr};
 /// A struct, enum or union.
 #[derive(Debug)]
 pub struct TypeItem<'a> {
-    /// Its name.
+    /// The name.
     pub ident: Ident<'a>,
-    /// Its parameters.
+    /// The generic parameters.
     pub generics: Generics<'a>,
-    /// Its fields or variants.
+    /// The fields or variants.
     pub body: Body<'a>,
 }
 
@@ -24,7 +24,7 @@ pub enum Body<'a> {
     Struct(Fields<'a>),
     /// The variants of an enum.
     Enum(Vec<VariantItem<'a>>),
-    /// A union, which no tool can describe.
+    /// A union. Its fields are not read.
     Union,
 }
 
@@ -35,36 +35,36 @@ pub enum Fields<'a> {
     Named(Vec<FieldItem<'a>>),
     /// `(Type)`.
     Unnamed(Vec<FieldItem<'a>>),
-    /// Nothing.
+    /// No fields.
     Unit,
 }
 
 /// A field.
 #[derive(Debug)]
 pub struct FieldItem<'a> {
-    /// The attributes that count.
+    /// The attributes after `cfg_attr` is resolved.
     pub attrs: Vec<Attribute<'a>>,
-    /// Its name; nothing in a tuple.
+    /// The name. `None` in a tuple.
     pub ident: Option<Ident<'a>>,
-    /// Its type.
+    /// The type.
     pub ty: TypeRef,
 }
 
 /// A variant.
 #[derive(Debug)]
 pub struct VariantItem<'a> {
-    /// The attributes that count.
+    /// The attributes after `cfg_attr` is resolved.
     pub attrs: Vec<Attribute<'a>>,
-    /// Its name.
+    /// The name.
     pub ident: Ident<'a>,
-    /// Its fields.
+    /// The fields.
     pub fields: Fields<'a>,
-    /// The expression behind `=`, as written.
+    /// Source text of the expression after `=`.
     pub discriminant: Option<&'a str>,
 }
 
 impl<'a> Fields<'a> {
-    /// The fields, named or not.
+    /// Returns all fields, whether named or not.
     pub fn list(&self) -> &[FieldItem<'a>] {
         match self {
             Fields::Named(fields) | Fields::Unnamed(fields) => fields,
@@ -72,7 +72,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The fields, named or not.
+    /// Returns all fields, whether named or not.
     pub fn into_list(self) -> Vec<FieldItem<'a>> {
         match self {
             Fields::Named(fields) | Fields::Unnamed(fields) => fields,
@@ -137,7 +137,7 @@ fn head<'a>(cursor: &mut Cursor<'a>) -> Result<(Ident<'a>, Generics<'a>), Diagno
     Ok((cursor.ident()?, Generics::read(cursor)?))
 }
 
-/// Reads the attributes of a part of an item; says whether the part is compiled.
+/// Reads the attributes of a field or variant. Also returns whether it is enabled.
 fn attributes<'a>(
     cursor: &mut Cursor<'a>,
     cfg: Option<&Cfg>,
@@ -172,7 +172,7 @@ fn fields<'a>(
         };
         let ty = TypeRef::read(&mut cursor)?;
         if cursor.eat(b'=') {
-            // The value of the field where none is given.
+            // The default value of the field.
             expr::pass_expr(&mut cursor);
         }
         if active {

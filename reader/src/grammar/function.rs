@@ -1,28 +1,28 @@
-//! Functions: the parts of a signature.
+//! Functions and their signatures.
 
 use super::generics::{GenericKind, Generics};
 use super::pass_header;
 use crate::token::{Cursor, Delimiter, Ident, Kind, lex};
 use crate::{Diagnostic, Span, TypeRef, attribute, types};
 
-/// A function as declared.
+/// A function declaration.
 #[derive(Debug)]
 pub struct Function<'a> {
-    /// Its name.
+    /// The name.
     pub ident: Ident<'a>,
-    /// The word `fn`.
+    /// Location of the keyword `fn`.
     pub keyword: Span,
-    /// True if `async` stands in front of it.
+    /// True for `async fn`.
     pub is_async: bool,
-    /// The parameters in angle brackets, brackets included.
+    /// The generic parameters, including the angle brackets.
     pub generics: Option<Span>,
     /// `-> Type`.
     pub output: Option<Span>,
-    /// Everything behind the visibility and in front of the body: `async fn name(…) -> Type where …`.
+    /// Everything after the visibility and before the body: `async fn name(…) -> Type where …`.
     pub signature: Span,
-    /// The text between the braces, of which there are no tokens; `None` where there are no braces.
+    /// The text between the braces, which is not tokenized. `None` for functions without a body.
     pub body: Option<&'a str>,
-    /// The byte at which the body begins.
+    /// Byte offset of the body.
     pub body_start: u32,
     inputs: Cursor<'a>,
 }
@@ -32,9 +32,9 @@ pub struct Function<'a> {
 pub struct Parameter {
     /// The whole parameter, without attributes.
     pub span: Span,
-    /// Its name, where it has one: `self` too.
+    /// The name, if any. `self` is a name too.
     pub name: Option<String>,
-    /// Its type; `None` for `self` in any form.
+    /// The type. `None` for `self` in any form.
     pub ty: Option<TypeRef>,
 }
 
@@ -53,7 +53,7 @@ impl Function<'_> {
         generics.unwrap_or_default()
     }
 
-    /// Returns the text of `-> Type`; nothing where there is none.
+    /// Returns the text of `-> Type`, or an empty string.
     pub fn output_text(&self) -> &str {
         self.output.map_or("", |span| self.inputs.text_of(span))
     }
@@ -62,7 +62,7 @@ impl Function<'_> {
     ///
     /// # Errors
     ///
-    /// If one of them is not formed as a parameter.
+    /// If a parameter is malformed.
     pub fn parameters(&self) -> Result<Vec<Parameter>, Diagnostic> {
         let mut cursor = self.inputs;
         let mut parameters = Vec::new();
@@ -81,7 +81,8 @@ impl Function<'_> {
     }
 }
 
-/// Reads from `fn` to behind the body, or behind the semicolon in its place; `start` is in front of words like `async`.
+/// Reads from `fn` to the end of the body, or to the semicolon. `start` is before qualifiers such
+/// as `async`.
 pub(super) fn read_function<'a>(
     start: Cursor<'a>,
     is_async: bool,
@@ -134,7 +135,7 @@ pub(super) fn read_function<'a>(
     })
 }
 
-/// Returns the name in front of a colon, or `self`.
+/// Returns the name before a colon, or `self`.
 fn name(mut cursor: Cursor<'_>) -> Option<String> {
     cursor.eat(b'&');
     if cursor.kind() == Kind::Lifetime {
@@ -146,7 +147,7 @@ fn name(mut cursor: Cursor<'_>) -> Option<String> {
     is_whole.then(|| ident.text.to_owned())
 }
 
-/// Returns the type; `None` for `self`.
+/// Returns the type, or `None` for `self`.
 fn parameter(cursor: &mut Cursor<'_>) -> Result<Option<TypeRef>, Diagnostic> {
     let mut ahead = *cursor;
     if ahead.eat(b'&') && ahead.kind() == Kind::Lifetime {
@@ -197,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_a_signature() {
+    fn reads_signatures() {
         check("fn f() {}", "fn f()", [None, None], &[]);
         check(
             "#[a] pub(crate) async unsafe fn f<T: Fn() -> u8>(#[b] (a, b): (u8, T), c: &'a [u8; 2],) -> impl Fn() -> T where T: A { x }",

@@ -4,29 +4,29 @@ use super::pass_header;
 use crate::token::{Cursor, Delimiter, Ident};
 use crate::{Diagnostic, Span, TypeRef, attribute, types};
 
-/// The parameters of an item.
+/// The generic parameters of an item.
 #[derive(Debug, Default)]
 pub struct Generics<'a> {
     /// The parameters, in source order.
     pub list: Vec<Generic<'a>>,
-    /// The predicates of the `where` clause, without the word; `None` where there are none.
+    /// The predicates of the `where` clause, without `where`.
     pub predicates: Option<Span>,
 }
 
 /// One parameter.
 #[derive(Debug)]
 pub struct Generic<'a> {
-    /// The sort of parameter.
+    /// The kind of parameter.
     pub kind: GenericKind,
-    /// The name; that of a lifetime begins with its tick.
+    /// The name. The name of a lifetime starts with `'`.
     pub ident: Ident<'a>,
-    /// The parameter with its bounds, or with the type of a constant, and without its default.
+    /// The parameter with its bounds or its type, but without its default.
     pub declaration: Span,
-    /// The type that stands in for a type parameter where none is given.
+    /// The default of a type parameter.
     pub default: Option<TypeRef>,
 }
 
-/// The sorts of parameters.
+/// The kinds of parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GenericKind {
     /// `'a: 'b`.
@@ -38,7 +38,7 @@ pub enum GenericKind {
 }
 
 impl<'a> Generics<'a> {
-    /// Reads the parameters, if there are any. A `where` clause comes later in an item.
+    /// Reads the parameters, if there are any. Does not read the `where` clause, which comes later.
     pub(super) fn read(cursor: &mut Cursor<'a>) -> Result<Self, Diagnostic> {
         let mut generics = Generics::default();
         if !cursor.eat(b'<') {
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn declarations_and_predicates() {
+    fn reads_parameters_and_predicates() {
         check("struct S;", &[], &[], None);
         check(
             "struct S<'a: 'static, #[x] T: A<B = C> + 'a = Vec<u8>, const N: usize = { 1 }>(T);",

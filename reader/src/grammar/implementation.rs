@@ -1,4 +1,4 @@
-//! `impl` blocks: trait, type and content.
+//! `impl` blocks.
 
 use super::{body, pass_header};
 use crate::token::{Cursor, Delimiter, Kind};
@@ -7,24 +7,24 @@ use crate::{Diagnostic, TypeRef, types};
 /// `impl Trait for Type { … }`, `impl Type { … }`.
 #[derive(Debug)]
 pub struct Implementation<'a> {
-    /// Behind the word and its parameters.
+    /// Points after `impl` and its parameters.
     head: Cursor<'a>,
     /// The content of the braces.
     pub content: Cursor<'a>,
 }
 
 impl<'a> Implementation<'a> {
-    /// Reads the type that `Self` stands for.
+    /// Reads the type that is `Self`.
     pub fn self_type(&self) -> Result<TypeRef, Diagnostic> {
         TypeRef::read(&mut self.parts().1)
     }
 
-    /// The last name in the path of the trait, where it is one's.
+    /// Returns the last segment of the trait's path, if this implements a trait.
     pub fn trait_name(&self) -> Option<&'a str> {
         self.parts().0
     }
 
-    /// The name of the trait, and where `Self` begins.
+    /// Returns the name of the trait, and a cursor at the self type.
     fn parts(&self) -> (Option<&'a str>, Cursor<'a>) {
         let mut start = self.head;
         let (mut name, mut trait_name) = (None, None);
@@ -56,7 +56,7 @@ fn ends_head(cursor: Cursor<'_>) -> bool {
     cursor.is_group(Delimiter::Brace) || cursor.is_word("where")
 }
 
-/// From `impl` to behind the braces.
+/// Reads from `impl` to the closing brace.
 pub(super) fn read_impl<'a>(cursor: &mut Cursor<'a>) -> Result<Implementation<'a>, Diagnostic> {
     cursor.skip();
     if cursor.is_punct(b'<') {
@@ -77,7 +77,7 @@ mod tests {
     use crate::token::lex;
 
     #[test]
-    fn trait_names() {
+    fn reads_trait_names() {
         for (source, expected) in [
             ("impl S {}", None),
             (
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn self_types() {
+    fn reads_self_types() {
         check("impl S {}", "S");
         check("impl<T: Fn(u8) -> Vec<T>> a::S<T> where T: Copy {}", "a::S");
         check("impl<const N: usize> Trait<{ N }> for S<N> {}", "S");

@@ -1,7 +1,8 @@
-//! Items as written: the content of a file, a module or an `impl`, one item at a time.
+//! Reads the items of a file, a module or an `impl`.
 //!
-//! Attributes, names, generics, fields and variants are read. Of the rest (bodies of functions, values of constants,
-//! `where` clauses, `impl` headers) only the places are kept: rustc checks that it is correct.
+//! Parses attributes, names, generics, fields and variants. For everything else (function bodies,
+//! values of constants, `where` clauses, `impl` headers) it only records the location: rustc checks
+//! the syntax.
 
 mod data;
 mod function;
@@ -18,56 +19,57 @@ use crate::cfg::{Cfg, Conditions};
 use crate::token::{Cursor, Delimiter, Ident, Kind};
 use crate::{Diagnostic, Span, TypeRef, types};
 
-/// Reads items one after the other, with `cfg` and `cfg_attr` applied.
+/// Reads items one by one, and applies `cfg` and `cfg_attr`.
 #[derive(Debug)]
 pub struct Items<'a, 'c> {
     cursor: Cursor<'a>,
-    /// Nothing where the compiler has applied them.
+    /// `None` if the compiler has already applied them.
     cfg: Option<&'c Cfg>,
 }
 
 /// One item.
 #[derive(Debug)]
 pub struct Item<'a> {
-    /// The attributes that count, those inside of a module or `impl` included.
+    /// The attributes after `cfg_attr` is resolved, including inner attributes of a module or
+    /// `impl`.
     pub attrs: Vec<Attribute<'a>>,
-    /// The places of its attributes: in front of the item, and inside of it.
+    /// Locations of the outer and the inner attributes.
     pub written: [Span; 2],
-    /// True if the item is compiled; one that is not has no other kind than [`ItemKind::Other`].
+    /// True if the item is enabled. The kind of a disabled item is always [`ItemKind::Other`].
     pub active: bool,
-    /// The conditions on the item and on its parts that a reader may want to hear of.
+    /// The conditions on the item and its parts, for diagnostics.
     pub conditions: Conditions<'a>,
-    /// `pub`, `pub(crate)` and the like; `None` where there is none.
+    /// `pub`, `pub(crate)` and similar.
     pub visibility: Option<Span>,
-    /// The whole item.
+    /// Location of the whole item.
     pub span: Span,
-    /// Its sort.
+    /// The kind of item.
     pub kind: ItemKind<'a>,
 }
 
-/// Attributes about what they stand in: `#![…]` and `//!…`.
+/// Inner attributes: `#![…]` and `//!…`.
 #[derive(Debug)]
 pub struct InnerAttributes<'a> {
-    /// The attributes that count.
+    /// The attributes after `cfg_attr` is resolved.
     pub attrs: Vec<Attribute<'a>>,
-    /// True if the thing that they are about is compiled.
+    /// True if they do not disable the file or item.
     pub active: bool,
-    /// The conditions among them that a reader may want to hear of.
+    /// The conditions among them, for diagnostics.
     pub conditions: Conditions<'a>,
 }
 
-/// The sorts of items.
+/// The kinds of items.
 #[derive(Debug)]
 pub enum ItemKind<'a> {
     /// A struct, enum or union.
     Type(TypeItem<'a>),
-    /// A function, with a body or without.
+    /// A function with or without a body.
     Function(Function<'a>),
     /// An `impl`.
     Impl(Implementation<'a>),
-    /// A trait, with its content.
+    /// A trait and its content.
     Trait(Ident<'a>, Cursor<'a>),
-    /// A module, with its content if it is written here.
+    /// A module, and its content if it is inline.
     Module(Ident<'a>, Option<Cursor<'a>>),
     /// The tree of a `use`.
     Use(Cursor<'a>),
@@ -86,49 +88,50 @@ pub enum ItemKind<'a> {
 /// `type Name<T> = Target;`
 #[derive(Debug)]
 pub struct Alias<'a> {
-    /// Its name.
+    /// The name.
     pub ident: Ident<'a>,
-    /// Its parameters.
+    /// The generic parameters.
     pub generics: Generics<'a>,
-    /// The type that it stands for; `None` in a trait.
+    /// The aliased type. `None` in a trait.
     pub target: Option<TypeRef>,
 }
 
 /// `const NAME: Type = value;`, `static NAME: Type = value;`
 #[derive(Debug)]
 pub struct Constant<'a> {
-    /// Its name; `_` for one that nothing can refer to.
+    /// The name, which may be `_`.
     pub ident: Ident<'a>,
-    /// Its type.
+    /// The type.
     pub ty: TypeRef,
-    /// The value, up to a semicolon; `None` in a trait that leaves it open.
+    /// A cursor at the value, which ends at a semicolon. `None` for a trait constant without a
+    /// value.
     pub value: Option<Cursor<'a>>,
 }
 
 /// `path::name!(…)`
 #[derive(Debug)]
 pub struct Macro<'a> {
-    /// The names of the path.
+    /// The segments of the path.
     pub path: Vec<&'a str>,
     /// The content of the delimiters.
     pub body: Cursor<'a>,
-    /// The whole, without a semicolon behind it.
+    /// Location of the call, without the semicolon after it.
     pub span: Span,
 }
 
 impl<'a, 'c> Items<'a, 'c> {
-    /// Reads what begins at a cursor: a file, or what stands in braces.
+    /// Reads items from a cursor at the start of a file or inside of braces.
     ///
-    /// Without `cfg` the attributes count as they are written.
+    /// Without `cfg`, attributes are kept as written.
     pub fn new(cursor: Cursor<'a>, cfg: Option<&'c Cfg>) -> Self {
         Items { cursor, cfg }
     }
 
-    /// Reads `#![…]` and `//!…` at the beginning.
+    /// Reads `#![…]` and `//!…` at the start.
     ///
-    /// # Errors
+    ///  # Errors
     ///
-    /// If `#!` is next, and no attribute.
+    /// If `#!` does not start an attribute.
     pub fn read_inner_attributes(&mut self) -> Result<InnerAttributes<'a>, Diagnostic> {
         let mut attrs = Vec::new();
         attribute::read_inner(&mut self.cursor, &mut attrs)?;
@@ -141,11 +144,11 @@ impl<'a, 'c> Items<'a, 'c> {
         })
     }
 
-    /// Reads the next item; `None` at the end.
+    /// Reads the next item. Returns `None` at the end.
     ///
-    /// # Errors
+    ///  # Errors
     ///
-    /// If what is next is not formed as an item. Nothing behind it can be read then.
+    /// If the item is malformed. The items after it cannot be read then.
     pub fn read(&mut self) -> Result<Option<Item<'a>>, Diagnostic> {
         if self.cursor.is_end() {
             return Ok(None);
@@ -182,7 +185,7 @@ impl<'a, 'c> Items<'a, 'c> {
     }
 }
 
-/// Applies `cfg` and `cfg_attr`; returns false if what the attributes stand on is not compiled.
+/// Applies `cfg` and `cfg_attr`. Returns false if the attributes disable their item.
 fn configure<'a>(attrs: &mut Vec<Attribute<'a>>, cfg: Option<&Cfg>, conditions: &mut Conditions<'a>) -> bool {
     cfg.is_none_or(|cfg| cfg.configure(attrs, conditions))
 }
@@ -236,7 +239,7 @@ fn kind<'a>(
     macro_call(cursor).map(ItemKind::Macro)
 }
 
-/// Reads an item that words like `unsafe` can stand in front of; `None` if there is none.
+/// Reads an item that may have qualifiers such as `unsafe`. Returns `None` if there is none.
 fn qualified<'a>(cursor: &mut Cursor<'a>) -> Result<Option<ItemKind<'a>>, Diagnostic> {
     let start = *cursor;
     let mut is_async = false;
@@ -279,7 +282,7 @@ fn trait_item<'a>(cursor: &mut Cursor<'a>) -> Result<ItemKind<'a>, Diagnostic> {
     let ident = cursor.ident()?;
     pass_header(cursor);
     if cursor.is_punct(b'=') {
-        // An alias of a trait.
+        // A trait alias.
         pass_statement(cursor)?;
         return Ok(ItemKind::Other);
     }
@@ -302,7 +305,7 @@ fn alias<'a>(cursor: &mut Cursor<'a>) -> Result<Alias<'a>, Diagnostic> {
     cursor.skip();
     let ident = cursor.ident()?;
     let mut generics = Generics::read(cursor)?;
-    // Bounds in a trait.
+    // Bounds of an associated type.
     if cursor.eat(b':') {
         types::pass_type(cursor);
     }
@@ -321,7 +324,7 @@ fn alias<'a>(cursor: &mut Cursor<'a>) -> Result<Alias<'a>, Diagnostic> {
     })
 }
 
-/// Reads a `const` or a `static`; one of a form that is not known is passed.
+/// Reads a `const` or a `static`. Skips unsupported forms.
 fn constant<'a>(cursor: &mut Cursor<'a>) -> Result<ItemKind<'a>, Diagnostic> {
     let start = *cursor;
     pass_statement(cursor)?;
@@ -396,7 +399,7 @@ fn pass_visibility(cursor: &mut Cursor<'_>) {
     let Some(mut inner) = ahead.group(Delimiter::Paren) else {
         return;
     };
-    // `pub (A, B)` is a field with a tuple in it.
+    // `pub (A, B)` is a field whose type is a tuple.
     let restricted = inner.is_word("in")
         || ["crate", "self", "super"]
             .iter()
@@ -406,7 +409,7 @@ fn pass_visibility(cursor: &mut Cursor<'_>) {
     }
 }
 
-/// Passes everything up to the `{`, `;` or `=` that ends the head of an item.
+/// Skips everything up to the `{`, `;` or `=` that ends the head of an item.
 fn pass_header(cursor: &mut Cursor<'_>) {
     let mut angles = 0usize;
     while !cursor.is_end() {
@@ -424,7 +427,7 @@ fn pass_header(cursor: &mut Cursor<'_>) {
     }
 }
 
-/// Passes everything up to and with a semicolon.
+/// Skips everything up to and including a semicolon.
 fn pass_statement(cursor: &mut Cursor<'_>) -> Result<(), Diagnostic> {
     while !cursor.is_punct(b';') {
         if cursor.is_end() {
@@ -448,7 +451,7 @@ mod tests {
     use super::*;
     use crate::token::lex;
 
-    /// Reads the only item; returns its type, if it is an alias with one.
+    /// Reads a single item, and returns the target if it is an alias.
     fn alias_target(source: &str) -> Option<String> {
         let tokens = lex(source).expect("tokens");
         let mut items = Items::new(tokens.cursor(), None);
@@ -461,7 +464,7 @@ mod tests {
     }
 
     #[test]
-    fn aliases_with_bounds() {
+    fn reads_aliases_with_bounds() {
         for (source, target) in [
             ("type A: Clone + a::B<C> + 'static;", None),
             ("type A<T: X>: Clone where T: Y;", None),

@@ -1,12 +1,12 @@
-//! A place in a list of tokens, from which readers go on.
+//! A position in a list of tokens.
 
 use super::keyword::is_reserved;
 use super::{Delimiter, Kind, LiteralKind, Token, Tokens};
 use crate::{Diagnostic, Span};
 
-/// A place among tokens. Copies are cheap: to look ahead, read on with a copy.
+/// A position in a list of tokens. Copies are cheap, so readers look ahead with a copy.
 ///
-/// A cursor inside of delimiters never leaves them: the closing one is its end.
+/// A cursor inside of delimiters never leaves them: it ends at the closing delimiter.
 #[derive(Clone, Copy, Debug)]
 pub struct Cursor<'a> {
     tokens: &'a Tokens<'a>,
@@ -18,7 +18,7 @@ pub struct Cursor<'a> {
 pub struct Ident<'a> {
     /// The name, without `r#`.
     pub text: &'a str,
-    /// Its place, `r#` included.
+    /// Location of the name, including `r#`.
     pub span: Span,
 }
 
@@ -31,43 +31,43 @@ impl<'a> Cursor<'a> {
         self.tokens.list[self.at as usize]
     }
 
-    /// The token after the next, where the next is not a delimiter and not the end.
+    /// Returns the token after the next one. The next one must not be a delimiter or the end.
     fn second(self) -> Token {
         let last = self.tokens.list.len() - 1;
         self.tokens.list[(self.at as usize + 1).min(last)]
     }
 
-    /// The sort of the next token.
+    /// Returns the kind of the next token.
     pub fn kind(self) -> Kind {
         self.token().kind
     }
 
-    /// The place of the next token.
+    /// Returns the location of the next token.
     pub fn span(self) -> Span {
         self.token().span()
     }
 
-    /// The place of the last token passed; that of the next one at the very beginning.
+    /// Returns the location of the previous token, or of the next one at the very start.
     pub fn previous_span(self) -> Span {
         self.tokens.list[self.at.saturating_sub(1) as usize].span()
     }
 
-    /// The next token as written.
+    /// Returns the source text of the next token.
     pub fn text(self) -> &'a str {
         &self.tokens.text[self.span().range()]
     }
 
-    /// The source text of a place.
+    /// Returns the source text of a span.
     pub fn text_of(self, span: Span) -> &'a str {
         &self.tokens.text[span.range()]
     }
 
-    /// Returns true if nothing is left before the closing delimiter.
+    /// Returns whether the closing delimiter or the end of the text is next.
     pub fn is_end(self) -> bool {
         matches!(self.kind(), Kind::Close(_) | Kind::End)
     }
 
-    /// Passes the next token, or all of a group in delimiters; stays at an end.
+    /// Skips the next token, or a group with its delimiters. Does nothing at the end.
     pub fn skip(&mut self) {
         match self.token() {
             Token {
@@ -83,19 +83,20 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Returns true if the next token is this character.
+    /// Returns whether the next token is this character.
     pub fn is_punct(self, punct: u8) -> bool {
         self.kind() == Kind::Punct(punct)
     }
 
-    /// Passes this character, if it is next.
+    /// Consumes this character, if it is next.
     pub fn eat(&mut self, punct: u8) -> bool {
         let found = self.is_punct(punct);
         self.at += u32::from(found);
         found
     }
 
-    /// Returns true if the next two tokens are these characters with nothing between: `::`, `->`.
+    /// Returns whether the next two tokens are these characters without a space between them, such
+    /// as `::` or `->`.
     pub fn is_pair(self, first: u8, second: u8) -> bool {
         self.is_punct(first) && {
             let next = self.second();
@@ -103,18 +104,14 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Passes two characters with nothing between, if they are next.
+    /// Consumes two adjacent characters, if they are next.
     pub fn eat_pair(&mut self, first: u8, second: u8) -> bool {
         let found = self.is_pair(first, second);
         self.at += 2 * u32::from(found);
         found
     }
 
-    /// Passes a character that must be next.
-    ///
-    /// # Errors
-    ///
-    /// If another token is next.
+    /// Consumes a character that must be next.
     pub fn expect(&mut self, punct: u8) -> Result<(), Diagnostic> {
         if self.eat(punct) {
             Ok(())
@@ -123,30 +120,30 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Returns true if the next token is this word, and not `r#` and the word.
+    /// Returns whether the next token is this word, without `r#`.
     pub fn is_word(self, word: &str) -> bool {
         self.kind() == Kind::Ident && self.text() == word
     }
 
-    /// Returns true if the token after the next is this word.
+    /// Returns whether the token after the next one is this word.
     pub(crate) fn is_second_word(self, word: &str) -> bool {
         let second = self.second();
         second.kind == Kind::Ident && &self.tokens.text[second.span().range()] == word
     }
 
-    /// The sort of the token after the next.
+    /// Returns the kind of the token after the next one.
     pub(crate) fn second_kind(self) -> Kind {
         self.second().kind
     }
 
-    /// Passes this word, if it is next.
+    /// Consumes this word, if it is next.
     pub fn eat_word(&mut self, word: &str) -> bool {
         let found = self.is_word(word);
         self.at += u32::from(found);
         found
     }
 
-    /// Reads any identifier, keywords included.
+    /// Reads an identifier or keyword.
     pub fn any_ident(&mut self) -> Option<Ident<'a>> {
         let token = self.token();
         let text = &self.tokens.text[token.span().range()];
@@ -162,7 +159,7 @@ impl<'a> Cursor<'a> {
         })
     }
 
-    /// Passes a lifetime, if one is next; its name begins with the tick.
+    /// Reads a lifetime, if one is next. Its name starts with `'`.
     pub fn lifetime(&mut self) -> Option<Ident<'a>> {
         (self.kind() == Kind::Lifetime).then(|| {
             let (text, span) = (self.text(), self.span());
@@ -171,11 +168,11 @@ impl<'a> Cursor<'a> {
         })
     }
 
-    /// Reads a name, which is not a keyword.
+    /// Reads an identifier that is not a keyword.
     ///
-    /// # Errors
+    ///  # Errors
     ///
-    /// If no name is next.
+    /// If there is none.
     pub fn ident(&mut self) -> Result<Ident<'a>, Diagnostic> {
         let here = *self;
         match self.any_ident() {
@@ -189,7 +186,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Returns true if the next token can be a name.
+    /// Returns whether the next token is an identifier that is not a keyword.
     pub fn is_ident(self) -> bool {
         match self.kind() {
             Kind::RawIdent => true,
@@ -198,12 +195,12 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Returns true if the next token opens this delimiter.
+    /// Returns whether the next token opens this delimiter.
     pub fn is_group(self, delimiter: Delimiter) -> bool {
         self.kind() == Kind::Open(delimiter)
     }
 
-    /// Passes what stands in this delimiter, if it is next, and returns a cursor within.
+    /// Skips a group in this delimiter, if it is next, and returns a cursor at its content.
     pub fn group(&mut self, delimiter: Delimiter) -> Option<Cursor<'a>> {
         if !self.is_group(delimiter) {
             return None;
@@ -216,7 +213,7 @@ impl<'a> Cursor<'a> {
         Some(inner)
     }
 
-    /// Passes what stands in any delimiter, if one is next, and returns a cursor within.
+    /// Skips a group in any delimiter, if one is next, and returns a cursor at its content.
     pub fn any_group(&mut self) -> Option<Cursor<'a>> {
         match self.kind() {
             Kind::Open(delimiter) => self.group(delimiter),
@@ -224,7 +221,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Passes a literal, if one is next; returns what it is and how it is written.
+    /// Reads a literal, if one is next. Returns its kind and its source text.
     pub fn literal(&mut self) -> Option<(LiteralKind, &'a str)> {
         match self.kind() {
             Kind::Literal(kind) => {
@@ -236,7 +233,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Returns the error that something else should be here.
+    /// Returns the error "expected …" for the next token.
     pub fn expected(self, what: &str) -> Diagnostic {
         let message = if self.is_end() {
             format!("unexpected end of input, expected {what}")
@@ -246,12 +243,12 @@ impl<'a> Cursor<'a> {
         Diagnostic::error(self.span(), message)
     }
 
-    /// Returns the place from the next token of `start` to the last one passed here.
+    /// Returns the span from the next token of `start` to the previous token of this cursor.
     pub fn span_since(self, start: Cursor<'_>) -> Span {
         start.span().to(self.previous_span())
     }
 
-    /// Returns true if this cursor stands where another does.
+    /// Returns whether both cursors are at the same position.
     pub(crate) fn is_at(self, other: Cursor<'_>) -> bool {
         self.at == other.at
     }

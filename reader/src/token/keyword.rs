@@ -1,7 +1,7 @@
 //! Keywords.
 
-/// Returns true if a word is a keyword in every edition. What only some editions reserve (`async`, `dyn`, `try`, `gen`) can
-/// be a name elsewhere, and a name that the edition does not allow is for rustc to refuse.
+/// Returns whether a word is a keyword in every edition. Words that only some editions reserve
+/// (`async`, `dyn`, `try`, `gen`) count as names; rustc rejects them if necessary.
 pub(super) fn is_reserved(word: &str) -> bool {
     match word.len() {
         2 => matches!(word, "as" | "fn" | "if" | "in"),

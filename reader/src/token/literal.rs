@@ -1,16 +1,16 @@
-//! The values of literals, from how they are written.
+//! Values of literals.
 
 use std::borrow::Cow;
 
-/// The text of `"…"`, `r"…"` or `r#"…"#`. Nothing for a literal with an escape that Rust does not know.
+/// Returns the value of `"…"`, `r"…"` or `r#"…"#`, or `None` if it contains an unknown escape.
 ///
-/// A line break is `\n`, however the file ends its lines.
+/// Line breaks become `\n`, whatever the line endings of the file.
 pub fn text_value(literal: &str) -> Option<Cow<'_, str>> {
     if let Some(raw) = literal.strip_prefix('r') {
         let inner = raw.trim_matches('#').strip_prefix('"')?.strip_suffix('"')?;
         return Some(with_plain_lines(inner));
     }
-    // A suffix is for macros only; none has a value here.
+    // Literals with a suffix are only valid in macros, and have no value here.
     let inner = literal.strip_prefix('"')?.strip_suffix('"')?;
     if !inner.contains('\\') {
         return Some(with_plain_lines(inner));
@@ -21,7 +21,7 @@ pub fn text_value(literal: &str) -> Option<Cow<'_, str>> {
         push_plain_lines(&rest[..at], &mut value);
         let (escape, behind) = rest[at + 1..].split_at_checked(1)?;
         rest = match escape {
-            // A line that ends in `\` goes on at the first letter of the next.
+            // `\` at the end of a line skips the white space at the start of the next one.
             "\n" | "\r" => behind.trim_start_matches([' ', '\t', '\n', '\r']),
             _ => {
                 let (letter, behind) = unescape(escape.as_bytes()[0], behind)?;
@@ -34,7 +34,7 @@ pub fn text_value(literal: &str) -> Option<Cow<'_, str>> {
     Some(Cow::Owned(value))
 }
 
-/// The character of `'c'`.
+/// Returns the character of `'c'`.
 pub(crate) fn char_value(literal: &str) -> Option<char> {
     let inner = literal.strip_prefix('\'')?.strip_suffix('\'')?;
     match inner.strip_prefix('\\') {
@@ -46,7 +46,7 @@ pub(crate) fn char_value(literal: &str) -> Option<char> {
     }
 }
 
-/// The number of `1`, `0xFF`, `1_000u64`. Nothing when it does not fit.
+/// Returns the value of `1`, `0xFF` or `1_000u64`, or `None` if it overflows.
 pub(crate) fn integer_value(literal: &str) -> Option<u128> {
     let (digits, radix) = match literal.as_bytes() {
         [b'0', b'x', ..] => (&literal[2..], 16),
@@ -57,7 +57,7 @@ pub(crate) fn integer_value(literal: &str) -> Option<u128> {
     let mut value: u128 = 0;
     for letter in digits.chars().filter(|letter| *letter != '_') {
         let Some(digit) = letter.to_digit(radix) else {
-            // The suffix; its letters are not hexadecimal digits.
+            // The suffix. No suffix starts with a hexadecimal digit.
             break;
         };
         value = value
@@ -67,7 +67,7 @@ pub(crate) fn integer_value(literal: &str) -> Option<u128> {
     Some(value)
 }
 
-/// The number of `1.5`, `1e3`, `1f64`. Nothing when it is not finite.
+/// Returns the value of `1.5`, `1e3` or `1f64`, or `None` if it is not finite.
 pub(crate) fn float_value(literal: &str, sign: &str) -> Option<f64> {
     let number = literal
         .strip_suffix("f32")
@@ -80,7 +80,7 @@ pub(crate) fn float_value(literal: &str, sign: &str) -> Option<f64> {
     text.parse().ok().filter(|number: &f64| number.is_finite())
 }
 
-/// Returns the character that `\` and a letter stand for, and the rest of the text.
+/// Decodes an escape. Returns the character and the rest of the text.
 fn unescape(escape: u8, rest: &str) -> Option<(char, &str)> {
     let letter = match escape {
         b'n' => '\n',
@@ -103,7 +103,7 @@ fn unescape(escape: u8, rest: &str) -> Option<(char, &str)> {
     Some((letter, rest))
 }
 
-/// A text that ends its lines as Unix does.
+/// Replaces `\r\n` by `\n`.
 pub(crate) fn with_plain_lines(text: &str) -> Cow<'_, str> {
     if text.contains('\r') {
         Cow::Owned(text.replace("\r\n", "\n"))
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn texts() {
+    fn reads_strings() {
         check_text(r#""""#, Some(""));
         check_text(r#""plain""#, Some("plain"));
         check_text(r#""a\n\t\r\0\\\'\"b""#, Some("a\n\t\r\0\\'\"b"));
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn characters() {
+    fn reads_characters() {
         for (literal, expected) in [
             ("'a'", Some('a')),
             ("'é'", Some('é')),
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers() {
+    fn reads_numbers() {
         for (literal, expected) in [
             ("0", Some(0)),
             ("1_000u32", Some(1000)),

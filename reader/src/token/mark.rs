@@ -1,31 +1,32 @@
-//! Marks: tokens that a reader must not miss, wherever they stand.
+//! Marks: tokens that a reader must not miss, even inside of function bodies.
 
 use crate::Span;
 
-/// The words that make marks, and the comments to note. They are the caller's.
+/// The marks and comments that a caller asks for.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MarkWords {
-    /// Names in a `derive(…)`, the last of a path.
+    /// Names in `derive(…)`. Only the last segment of a path is compared.
     pub derives: &'static [&'static str],
-    /// Names in an attribute with arguments in parentheses behind them, the last of a path.
+    /// Names of attributes with arguments in parentheses. Only the last segment of a path is
+    /// compared.
     pub attributes: &'static [&'static str],
-    /// The first character of the comments to note.
+    /// The first character of the comments to record.
     pub comments: Option<u8>,
 }
 
 /// A token that a reader must not miss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
-    /// The word itself.
+    /// The word.
     pub word: &'static str,
-    /// Its first byte.
+    /// Byte offset of the word.
     pub at: u32,
-    /// True if it stands in the body of a function.
+    /// True inside of a function body.
     pub in_body: bool,
 }
 
 impl Mark {
-    /// The place of the word.
+    /// Returns the location of the word.
     pub fn span(&self) -> Span {
         let length = u32::try_from(self.word.len()).unwrap_or_default();
         Span {

@@ -1,8 +1,8 @@
-//! Tokens of Rust text: a flat list, in which each delimiter knows its partner.
+//! Tokens of Rust source, as a flat list in which each delimiter stores the index of its partner.
 //!
-//! One pass of [`lex`] over a text makes the list, checks that delimiters match and literals end, leaves out what
-//! is in the bodies of functions (most of a program, and never part of an API), and notes marker tokens wherever
-//! they stand. What the tokens mean is for the readers that walk the list with a [`Cursor`].
+//! [`lex`] creates the list in one pass. It checks that delimiters match and literals end, skips
+//! function bodies (most of a program, and never part of an API), and records marks wherever they
+//! occur. Readers walk the list with a [`Cursor`] and interpret the tokens.
 
 mod cursor;
 mod keyword;
@@ -36,12 +36,12 @@ impl<'a> Tokens<'a> {
         Cursor::new(self, 0)
     }
 
-    /// The text that was read.
+    /// Returns the source text.
     pub fn text(&self) -> &'a str {
         self.text
     }
 
-    /// All of the text.
+    /// Returns the span of the whole text.
     pub fn span(&self) -> Span {
         self.list.last().map_or_else(Span::default, |end| Span {
             start: 0,
@@ -49,12 +49,13 @@ impl<'a> Tokens<'a> {
         })
     }
 
-    /// The comments outside of functions' bodies that begin with [`MarkWords::comments`], without their slashes.
+    /// Returns the comments that start with [`MarkWords::comments`], without the slashes. Does not
+    /// include comments in function bodies.
     pub fn marked_comments(&self) -> &[Span] {
         &self.comments
     }
 
-    /// The marker tokens, in source order, those in the bodies of functions included.
+    /// Returns the marks in source order, including those in function bodies.
     pub fn marks(&self) -> &[Mark] {
         &self.marks
     }
@@ -65,7 +66,7 @@ impl<'a> Tokens<'a> {
 pub struct Token {
     start: u32,
     end: u32,
-    /// Of a delimiter: the index of its partner.
+    /// For a delimiter, the index of its partner.
     partner: u32,
     kind: Kind,
 }
@@ -79,7 +80,7 @@ impl Token {
     }
 }
 
-/// The sorts of tokens.
+/// The kinds of tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// An identifier or keyword.
@@ -90,7 +91,7 @@ pub enum Kind {
     Lifetime,
     /// A literal.
     Literal(LiteralKind),
-    /// One ASCII character; `::` is two tokens that touch.
+    /// One ASCII character. `::` is two adjacent tokens.
     Punct(u8),
     /// An opening delimiter.
     Open(Delimiter),
@@ -100,11 +101,11 @@ pub enum Kind {
     OuterDoc,
     /// `//!…` or `/*!…*/`.
     InnerDoc,
-    /// Behind the last token.
+    /// After the last token.
     End,
 }
 
-/// The sorts of literals.
+/// The kinds of literals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LiteralKind {
     /// `"…"`, `r"…"`, `r#"…"#`.
@@ -119,7 +120,7 @@ pub enum LiteralKind {
     Bytes,
 }
 
-/// The sorts of delimiters.
+/// The kinds of delimiters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delimiter {
     /// `(…)`.

@@ -1,8 +1,8 @@
-//! The lexer on what is easily read wrong.
+//! Edge cases of the lexer.
 
 use super::*;
 
-/// A short form of a list of tokens.
+/// Formats a list of tokens.
 fn shown(tokens: &Tokens<'_>) -> String {
     let text = |token: &Token| &tokens.text[token.span().range()];
     let shown = tokens.list.iter().map(|token| match token.kind {
@@ -31,7 +31,7 @@ fn check(text: &str, expected: &str) {
 }
 
 #[test]
-fn words() {
+fn lexes_words() {
     check("", "");
     check("a _b é9 r#fn", "a _b é9 raw:r#fn");
     check("a\u{2028}b\u{85}c", "a b c");
@@ -39,7 +39,7 @@ fn words() {
 }
 
 #[test]
-fn literals() {
+fn lexes_literals() {
     check(r#""a\"b" "\\" c"#, r#"Text:"a\"b" Text:"\\" c"#);
     check(
         r###"r"\" r#"a"b"# r##""#"## r"###,
@@ -60,7 +60,7 @@ fn literals() {
 }
 
 #[test]
-fn numbers() {
+fn lexes_numbers() {
     check(
         "1 1_000u32 0xFFe 0b1 0o7",
         "Integer:1 Integer:1_000u32 Integer:0xFFe Integer:0b1 Integer:0o7",
@@ -76,7 +76,7 @@ fn numbers() {
 }
 
 #[test]
-fn comments() {
+fn lexes_comments() {
     check("a // b\nc /* d /* e */ f */ g", "a c g");
     check("/// a\n//// b\n//! c\n// d", "outer:/// a inner://! c");
     check(
@@ -87,7 +87,7 @@ fn comments() {
 }
 
 #[test]
-fn what_comes_before_the_code_is_passed_over() {
+fn skips_preamble() {
     check("\u{feff}a", "a");
     check("#!/usr/bin/env x\na", "a");
     check("\u{feff}#!/usr/bin/env x", "");
@@ -96,7 +96,7 @@ fn what_comes_before_the_code_is_passed_over() {
 }
 
 #[test]
-fn bodies_of_functions_are_left_out() {
+fn skips_function_bodies() {
     for (text, expected) in [
         ("fn f() { a } b", "fn f ( ) { } b"),
         (
@@ -128,7 +128,7 @@ fn bodies_of_functions_are_left_out() {
 }
 
 #[test]
-fn what_does_not_match_or_end_is_refused() {
+fn reports_unbalanced_and_unterminated_tokens() {
     for (text, message, place) in [
         ("a { ( }", "mismatched closing delimiter `}` for `(`", "}"),
         ("a ) b", "unexpected closing delimiter `)`", ")"),
@@ -158,7 +158,7 @@ fn what_does_not_match_or_end_is_refused() {
 }
 
 #[test]
-fn depth_is_bounded_outside_of_bodies() {
+fn limits_depth_outside_of_bodies() {
     let nest = |times: usize| format!("{}{}", "(".repeat(times), ")".repeat(times));
     assert!(lex(&nest(MAX_DEPTH)).is_ok());
     assert!(lex(&nest(MAX_DEPTH + 1)).is_err_and(|error| !error.is_error()));
@@ -185,7 +185,7 @@ fn check_marks(text: &str, expected: &[(&str, bool)]) {
 }
 
 #[test]
-fn marks_are_found_in_code_only() {
+fn finds_marks_only_in_code() {
     let kind = |in_body| ("CustomResource", in_body);
     let rbac = |in_body| ("rbac", in_body);
     check_marks("#[derive(Clone, CustomResource)] struct S;", &[kind(false)]);
@@ -217,7 +217,7 @@ fn marks_are_found_in_code_only() {
 }
 
 #[test]
-fn comments_are_noted_outside_of_bodies() {
+fn records_comments_outside_of_bodies() {
     let text = "// +a\n/// +b\n//  +c\n// d\nfn f() { // +e\n }";
     let tokens = lex_marked(text, &WORDS).expect("tokens");
     let noted: Vec<_> = tokens

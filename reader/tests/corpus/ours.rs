@@ -1,4 +1,4 @@
-//! A file as the readers of this crate see it.
+//! The outline of a file as this crate reads it.
 
 use rbuilder_reader::grammar::{Body, Fields, Function, Generics, Item, ItemKind, Items, TypeItem};
 use rbuilder_reader::token::{Cursor, lex};
@@ -11,7 +11,7 @@ struct Outline<'a> {
     lines: Vec<String>,
 }
 
-/// One line for each thing found, in source order.
+/// Returns one line for each thing found, in source order.
 pub(super) fn outline(text: &str) -> Result<Vec<String>, Diagnostic> {
     let tokens = lex(text)?;
     let mut outline = Outline {
@@ -157,7 +157,7 @@ impl Outline<'_> {
         }
     }
 
-    /// The source text of a place.
+    /// Returns the source text of a span.
     fn source(&self, span: Span) -> String {
         let text = &self.text[span.range()];
         if text.contains("//") || text.contains("/*") {
@@ -166,7 +166,7 @@ impl Outline<'_> {
         squeezed(text)
     }
 
-    /// The rest up to the semicolon.
+    /// Returns the text up to the semicolon.
     fn rest(&self, start: Cursor<'_>) -> String {
         let mut cursor = start;
         let mut text = String::new();

@@ -1,4 +1,4 @@
-//! A file as `syn` sees it, in the same lines.
+//! The outline of a file as `syn` reads it.
 
 use quote::ToTokens;
 use syn::ext::IdentExt;
@@ -14,7 +14,7 @@ struct Outline {
     lines: Vec<String>,
 }
 
-/// One line for each thing found; nothing where the text is not Rust.
+/// Returns one line for each thing found, or `None` if the text is not Rust.
 pub(super) fn outline(text: &str) -> Option<Vec<String>> {
     let file = syn::parse_file(text).ok()?;
     let mut outline = Outline::default();
@@ -51,7 +51,7 @@ impl Outline {
                 self.generics(&item.generics);
             }
             Item::Fn(item) => {
-                // Attributes within a body are not looked for.
+                // This crate does not read attributes inside of function bodies.
                 let outer: Vec<_> = item.attrs.iter().filter(|attr| is_outer(attr)).cloned().collect();
                 self.attrs(&outer);
                 self.source(&item.vis);

@@ -1,11 +1,11 @@
-//! Literals, and the lifetimes that begin like one.
+//! Literals and lifetimes. Both may start with `'`.
 
 use super::{Lexer, starts_word};
 use crate::Diagnostic;
 use crate::token::{Kind, LiteralKind};
 
 impl Lexer<'_> {
-    /// From the opening quote to behind the closing one.
+    /// Skips from the opening to the closing quote.
     pub(super) fn skip_text(&mut self) -> Result<(), Diagnostic> {
         let start = self.at;
         self.at += 1;
@@ -25,7 +25,8 @@ impl Lexer<'_> {
         ))
     }
 
-    /// From the first `#` or `"` to behind the last; does not move where no raw text begins.
+    /// Skips a raw string, starting at its first `#` or `"`. Returns false and does not move if
+    /// there is none.
     pub(super) fn skip_raw_text(&mut self) -> Result<bool, Diagnostic> {
         let hashes = self.bytes[self.at..]
             .iter()
@@ -50,13 +51,13 @@ impl Lexer<'_> {
         ))
     }
 
-    /// `'a'`, `'\n'`, or the lifetime `'a`. A prefix may stand before the tick.
+    /// Reads `'a'`, `'\n'`, or the lifetime `'a`. A prefix such as `b` may precede the `'`.
     pub(super) fn tick(&mut self, start: usize, tick: usize) -> Result<(), Diagnostic> {
         self.at = tick + 1;
         let mut chars = self.text[self.at..].chars();
         let kind = match chars.next() {
             Some('\\') => {
-                // The escaped character may be a tick itself.
+                // The escaped character may be `'` itself.
                 let escaped = chars.next().map_or(0, char::len_utf8);
                 self.at += 1 + escaped;
                 let rest = &self.text[self.at..];
@@ -98,14 +99,15 @@ impl Lexer<'_> {
         Ok(())
     }
 
-    /// Digits, a fraction and an exponent, letters of a suffix.
+    /// Reads digits with an optional fraction, exponent and suffix.
     pub(super) fn number(&mut self, start: usize) {
         self.skip_word();
         let prefixed =
             self.bytes[start] == b'0' && matches!(self.bytes.get(start + 1), Some(b'x' | b'o' | b'b'));
         let mut float = false;
         if !prefixed {
-            // `1.5` and `1.` are numbers; `1..2`, `1.max(2)` and `x.0.1` go on behind the number.
+            // `1.5` and `1.` are numbers. In `1..2`, `1.max(2)` and `x.0.1`, the number ends before
+            // the dot.
             if self.peek(0) == b'.' && self.peek(1) != b'.' && !starts_word(self.peek(1)) {
                 float = true;
                 self.at += 1;
@@ -138,8 +140,8 @@ impl Lexer<'_> {
     }
 }
 
-/// Returns true if a decimal number has `e` and a number behind it; the `e` of `1usize` has a letter before, that of `1else`
-/// one behind.
+/// Returns whether a decimal number has an exponent. A letter precedes the `e` in `1usize` and
+/// follows it in `1else`, so these have none.
 fn has_exponent(number: &[u8]) -> bool {
     let is_digit = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b'_' | b'.');
     let rest = match number.iter().position(|byte| !is_digit(byte)) {

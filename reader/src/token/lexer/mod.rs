@@ -1,4 +1,4 @@
-//! Text to tokens.
+//! Converts text to tokens.
 
 mod literal;
 mod trivia;
@@ -7,28 +7,28 @@ use crate::token::mark::{Mark, MarkWords};
 use crate::token::{Delimiter, Kind, LiteralKind, Token, Tokens, warn_too_deep};
 use crate::{Diagnostic, Span};
 
-/// Delimiters or angle brackets within each other, outside the bodies of functions; real code stays below 20.
+/// Maximum nesting of delimiters and angle brackets outside of function bodies. Real code stays
+/// below 20.
 pub const MAX_DEPTH: usize = 50;
 
-/// Bytes of text for each token, at the least, in code as people write it.
+/// Bytes of text per token, a lower bound for typical code.
 const BYTES_PER_TOKEN: usize = 6;
 
-/// Reads a text: delimiters match, literals and comments end, nothing is nested deeper than [`MAX_DEPTH`].
+/// Tokenizes a text. Skips a byte order mark, and a first line that starts with `#!`.
 ///
-/// A byte order mark and a first line that begins with `#!` are passed over.
+///  # Errors
 ///
-/// # Errors
-///
-/// If the text breaks one of these rules.
+/// If delimiters are unbalanced, a literal or comment is unterminated, or the nesting exceeds
+/// [`MAX_DEPTH`].
 pub fn lex(text: &str) -> Result<Tokens<'_>, Diagnostic> {
     lex_marked(text, &MarkWords::default())
 }
 
-/// Reads a text as [`lex`] does, and notes the words and comments that the caller names.
+/// Like [`lex`], and also records the marks and comments that the caller asks for.
 ///
-/// # Errors
+///  # Errors
 ///
-/// As [`lex`].
+/// Same as [`lex`].
 pub fn lex_marked<'a>(text: &'a str, words: &MarkWords) -> Result<Tokens<'a>, Diagnostic> {
     if u32::try_from(text.len()).is_err() {
         let message = "the file is larger than 4 GiB";
@@ -54,28 +54,28 @@ struct Lexer<'a> {
     marks: Vec<Mark>,
     comments: Vec<Span>,
     open: Vec<Open>,
-    /// Between `fn name` and the body.
+    /// Set between `fn name` and the body.
     signature: Option<Signature>,
-    /// Inside of a body: the number of delimiters that are open around it.
+    /// In a body: the number of open delimiters around it.
     body: Option<usize>,
-    /// Inside of an attribute: the number that are open around it.
+    /// In an attribute: the number of open delimiters around it.
     attribute: Option<usize>,
-    /// Inside of the arguments of a `derive`: the number that are open around them.
+    /// In the arguments of a `derive`: the number of open delimiters around them.
     derive: Option<usize>,
 }
 
-/// A delimiter that waits for its partner.
+/// A delimiter that has not been closed.
 struct Open {
     delimiter: Delimiter,
     start: u32,
-    /// Its token, where it has one.
+    /// The index of its token, if there is one.
     index: u32,
 }
 
 struct Signature {
-    /// The number of delimiters that were open at `fn`.
+    /// The number of open delimiters at `fn`.
     depth: usize,
-    /// The number of `<` that are open: a brace between them is an argument, not a body.
+    /// The number of open `<`. A brace between angle brackets is a const argument, not a body.
     angles: usize,
 }
 
@@ -146,7 +146,7 @@ impl<'a> Lexer<'a> {
         self.bytes.get(self.at + ahead).copied().unwrap_or(0)
     }
 
-    /// The text is shorter than 4 GB, so nothing is cut off.
+    /// Does not truncate: texts are smaller than 4 GiB.
     #[allow(clippy::cast_possible_truncation)]
     fn span(&self, start: usize, end: usize) -> Span {
         Span {
@@ -155,7 +155,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Adds the token from `start` to here, unless it is in a body.
+    /// Adds the token from `start` to the current position, unless it is in a body.
     fn push(&mut self, start: usize, kind: Kind) {
         if self.body.is_none() {
             let Span { start, end } = self.span(start, self.at);
@@ -178,7 +178,7 @@ impl<'a> Lexer<'a> {
         Diagnostic::error(span, format!("unexpected character `{}`", letter.escape_debug()))
     }
 
-    /// Letters, digits, `_`, and characters beyond ASCII that are not spaces.
+    /// Skips letters, digits, `_`, and non-ASCII characters that are not white space.
     fn skip_word(&mut self) {
         loop {
             let rest = &self.bytes[self.at..];
@@ -195,7 +195,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// An identifier, or a literal with a prefix: `r#"…"#`, `b"…"`, `c"…"`, `br"…"`, `b'…'`.
+    /// Reads an identifier, or a literal with a prefix: `r#"…"#`, `b"…"`, `c"…"`, `br"…"`, `b'…'`.
     fn word(&mut self, start: usize) -> Result<(), Diagnostic> {
         self.skip_word();
         let word = &self.bytes[start..self.at];
@@ -232,7 +232,7 @@ impl<'a> Lexer<'a> {
         Ok(())
     }
 
-    /// `fn`: a name behind it makes it the beginning of a signature.
+    /// Reads `fn`. If a name follows, a signature starts.
     fn function(&mut self, start: usize) -> Result<(), Diagnostic> {
         self.push(start, Kind::Ident);
         if self.body.is_none() && starts_word(self.next_byte()?) {
@@ -279,10 +279,10 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// `#` is the beginning of an attribute if `[` or `![` follows.
+    /// Starts an attribute if `[` or `![` follows the `#`.
     fn attribute(&mut self) {
         let here = self.at;
-        // An unended comment is complained about when it is met again.
+        // Ignore an unterminated comment here: the main loop reports it.
         let mut found = self.skip_trivia().is_ok();
         if self.peek(0) == b'!' {
             self.at += 1;
@@ -374,7 +374,7 @@ impl<'a> Lexer<'a> {
         Ok(())
     }
 
-    /// Reads a word or a space that begins with a character beyond ASCII.
+    /// Reads a word or white space that starts with a non-ASCII character.
     fn foreign(&mut self, start: usize) -> Result<(), Diagnostic> {
         let letter = self.text[start..].chars().next().unwrap_or_default();
         if is_space(letter) {
@@ -388,7 +388,7 @@ impl<'a> Lexer<'a> {
     }
 }
 
-/// Which ASCII bytes can stand in a word.
+/// ASCII bytes that may occur in a word.
 const IN_WORD: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0;
@@ -399,12 +399,12 @@ const IN_WORD: [bool; 256] = {
     table
 };
 
-/// Returns true if a byte can begin a name.
+/// Returns whether a byte may start a name.
 fn starts_word(byte: u8) -> bool {
     matches!(byte, b'_' | b'a'..=b'z' | b'A'..=b'Z' | 0x80..)
 }
 
-/// Unicode's `Pattern_White_Space` beyond ASCII, which is what Rust passes over.
+/// Returns whether Rust treats a non-ASCII character as white space (`Pattern_White_Space`).
 fn is_space(letter: char) -> bool {
     matches!(
         letter,

@@ -1,11 +1,11 @@
-//! Spaces and comments between tokens, and the byte order mark and `#!` line before the first one.
+//! White space and comments, and the byte order mark and `#!` line at the start of a file.
 
 use super::Lexer;
 use crate::Diagnostic;
 use crate::token::Kind;
 
 impl Lexer<'_> {
-    /// A byte order mark, and a first line that begins with `#!` and is not an attribute.
+    /// Skips a byte order mark, and a first line that starts with `#!` and is not an attribute.
     pub(super) fn skip_preamble(&mut self) {
         if self.text.starts_with('\u{feff}') {
             self.at = '\u{feff}'.len_utf8();
@@ -15,7 +15,7 @@ impl Lexer<'_> {
         }
         let start = self.at;
         self.at += 2;
-        // An unended comment is complained about when it is met again.
+        // Ignore an unterminated comment here: the main loop reports it.
         let attribute = self.skip_trivia().is_ok() && self.peek(0) == b'[';
         self.at = start;
         if !attribute {
@@ -28,7 +28,7 @@ impl Lexer<'_> {
         self.at += rest.find('\n').unwrap_or(rest.len());
     }
 
-    /// Spaces and comments, documentation included.
+    /// Skips white space and comments, including doc comments.
     pub(super) fn skip_trivia(&mut self) -> Result<(), Diagnostic> {
         loop {
             match self.peek(0) {
@@ -40,7 +40,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// The next byte that is neither space nor comment; 0 at the end.
+    /// Returns the next byte after white space and comments, or 0 at the end.
     pub(super) fn next_byte(&mut self) -> Result<u8, Diagnostic> {
         let here = self.at;
         self.skip_trivia()?;
@@ -49,7 +49,7 @@ impl Lexer<'_> {
         Ok(byte)
     }
 
-    /// `///` and `//!` document; `//` and `////` do not.
+    /// Reads a line comment. `///` and `//!` are doc comments; `//` and `////` are not.
     pub(super) fn line_comment(&mut self, start: usize) {
         let kind = match (self.peek(2), self.peek(3)) {
             (b'/', b'/') => None,
@@ -65,7 +65,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// Notes a comment that begins as the caller asked.
+    /// Records a comment if it starts with the character that the caller asked for.
     fn note_comment(&mut self, start: usize) {
         let Some(wanted) = self.words.comments else { return };
         let text = &self.bytes[start..self.at];
@@ -76,7 +76,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// `/**` and `/*!` document; `/*`, `/***` and `/**/` do not.
+    /// Reads a block comment. `/**` and `/*!` are doc comments; `/*`, `/***` and `/**/` are not.
     pub(super) fn block_comment(&mut self, start: usize) -> Result<(), Diagnostic> {
         let kind = match (self.peek(2), self.peek(3)) {
             (b'*', b'*' | b'/') => None,
