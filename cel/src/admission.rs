@@ -1,4 +1,4 @@
-//! The match checks_match_conditions of webhooks. Their variables are those of
+//! The match conditions of webhooks. Their variables are those of
 //! `k8s.io/apiserver/pkg/admission/plugin/cel`.
 
 use std::sync::Arc;
@@ -22,7 +22,7 @@ fn simple(ty: Type) -> Arc<Decl> {
     declare(DeclKind::Simple(ty))
 }
 
-/// Returns a declaration without sizes, since the cost of match checks_match_conditions is not estimated.
+/// Returns a declaration without sizes, since the cost of match conditions is not estimated.
 fn declare(kind: DeclKind) -> Arc<Decl> {
     Arc::new(Decl {
         kind,

@@ -1,38 +1,41 @@
-//! Errors, warnings and notes as data, said once and shown by rustc and by the command in the same words.
+//! Errors, warnings and notes as data, so that rustc and the command line show the same messages.
 //!
-//! A [`Diagnostic`] is generic over its place, because the crates that find mistakes know different places: a path in
-//! a schema, bytes of an expression, a span of one text, a range of a named file. A crate reports in the places it
-//! knows, and its caller, who knows more, converts them with [`Diagnostic::map_place`]. Printing is the caller's too.
+//! A [`Diagnostic`] is generic over its place, because each crate knows different places: a path in
+//! a schema, bytes of an expression, a span of a text, or a range in a named file. A crate reports
+//! diagnostics with its own type of place, and the caller converts them with
+//! [`Diagnostic::map_place`]. Printing is up to the caller too.
 
 pub mod suggest;
 
 /// The severity of a diagnostic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
-    /// Nothing is written while one stands.
+    /// Prevents any output from being written.
     Error,
-    /// The output is written all the same.
+    /// Does not prevent the output from being written.
     Warning,
-    /// Nothing is wrong, but the output may not be all that one expects.
+    /// Nothing is wrong, but the output may lack something that the user expects.
     Note,
 }
 
-/// An error, a warning or a note about one place.
+/// An error, warning or note about a place.
 ///
-/// The order is that of places, then severity, message and help. Outside of this crate a diagnostic is made by
-/// [`error`](Diagnostic::error), [`warning`](Diagnostic::warning), [`note`](Diagnostic::note) or
-/// [`new`](Diagnostic::new) and completed by [`help`](Diagnostic::help), so that it can gain parts (a stable code)
-/// without a change where it is made.
+/// Diagnostics are ordered by place, then by severity, message and help.
+///
+/// Other crates create them with [`error`](Diagnostic::error), [`warning`](Diagnostic::warning),
+/// [`note`](Diagnostic::note) or [`new`](Diagnostic::new), and add help with
+/// [`help`](Diagnostic::help). The struct is non-exhaustive, so that fields (such as a stable code)
+/// can be added without changes to these crates.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub struct Diagnostic<P> {
-    /// The place it is about.
+    /// The place that the diagnostic is about.
     pub place: P,
-    /// Its severity.
+    /// The severity.
     pub severity: Severity,
-    /// The mistake: a phrase in lower case, names in backticks.
+    /// The problem: a phrase in lower case, with names in backticks.
     pub message: String,
-    /// The advice, as an imperative; `None` where the message says all.
+    /// What to do, in the imperative. `None` if the message says enough.
     pub help: Option<String>,
 }
 
@@ -69,26 +72,26 @@ impl<P> Diagnostic<P> {
         self
     }
 
-    /// Sets the help, or removes it.
+    /// Sets or removes the help.
     #[must_use]
     pub fn maybe_help(mut self, help: Option<String>) -> Self {
         self.help = help;
         self
     }
 
-    /// Changes the message, as a crate does that adds what the message is about.
+    /// Replaces the message, for example to add what it is about.
     #[must_use]
     pub fn map_message(mut self, message: impl FnOnce(String) -> String) -> Self {
         self.message = message(self.message);
         self
     }
 
-    /// Returns whether it is an error.
+    /// Returns whether this is an error.
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }
 
-    /// Converts the place, as a crate does that knows it better than the one that reported.
+    /// Converts the place, for example to one that includes the file.
     #[must_use]
     pub fn map_place<Q>(self, place: impl FnOnce(P) -> Q) -> Diagnostic<Q> {
         Diagnostic {
@@ -99,13 +102,13 @@ impl<P> Diagnostic<P> {
         }
     }
 
-    /// Moves it to another place.
+    /// Replaces the place.
     #[must_use]
     pub fn at<Q>(self, place: Q) -> Diagnostic<Q> {
         self.map_place(|_| place)
     }
 
-    /// Returns message and help as one string, as a compile error shows them.
+    /// Returns the message and the help as one string, as in a compile error.
     pub fn text(&self) -> String {
         match &self.help {
             Some(help) => format!("{}\nhelp: {help}", self.message),
@@ -114,7 +117,7 @@ impl<P> Diagnostic<P> {
     }
 }
 
-/// Collects diagnostics within a stage, so that one mistake does not hide the next.
+/// A list of diagnostics, which lets a stage continue after a mistake and find the next one.
 #[derive(Clone, Debug)]
 pub struct Diagnostics<P> {
     list: Vec<Diagnostic<P>>,
@@ -127,17 +130,17 @@ impl<P> Default for Diagnostics<P> {
 }
 
 impl<P> Diagnostics<P> {
-    /// Adds one.
+    /// Adds a diagnostic.
     pub fn push(&mut self, diagnostic: Diagnostic<P>) {
         self.list.push(diagnostic);
     }
 
-    /// Returns whether an error was added.
+    /// Returns whether any of the diagnostics is an error.
     pub fn has_errors(&self) -> bool {
         self.list.iter().any(Diagnostic::is_error)
     }
 
-    /// Counts the errors added so far, so that a stage can tell its own from earlier ones.
+    /// Returns the number of errors so far. A stage compares counts to detect errors of its own.
     pub fn error_count(&self) -> usize {
         self.list
             .iter()
@@ -145,7 +148,7 @@ impl<P> Diagnostics<P> {
             .count()
     }
 
-    /// Returns all of them, in the order they were added.
+    /// Returns the diagnostics in the order in which they were added.
     pub fn into_vec(self) -> Vec<Diagnostic<P>> {
         self.list
     }
@@ -156,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn conversion_changes_the_place_only() {
+    fn map_place_keeps_severity_and_text() {
         let diagnostic = Diagnostic::warning(3..5, "unknown key `nme`").help("did you mean `name`?");
         let moved = diagnostic.map_place(|range| ("PROJECT", range));
         assert_eq!(
@@ -168,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn places_order_before_severities() {
+    fn sorts_by_place_before_severity() {
         let mut all = [
             Diagnostic::note(1, "c"),
             Diagnostic::warning(0, "b"),
@@ -183,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn warnings_and_notes_are_no_errors() {
+    fn warnings_and_notes_are_not_errors() {
         let mut diagnostics = Diagnostics::default();
         diagnostics.push(Diagnostic::warning((), "a"));
         diagnostics.push(Diagnostic::note((), "b"));

@@ -1,10 +1,10 @@
-//! "Did you mean …?" by edit distance.
+//! "Did you mean …?" suggestions, based on edit distance.
 
-/// A beginning of a word has at least this many letters to be taken for an abbreviation of it.
+/// The minimum number of letters of an abbreviation.
 const MIN_ABBREVIATION: usize = 3;
 
-/// Returns the candidate nearest to `word`, if one is near enough to be meant: at most a third of its letters wrong,
-/// where two that changed places count as one.
+/// Returns the candidate nearest to `word`, if they differ in at most a third of its letters. A
+/// transposition of two letters counts as one difference. Case and underscores are ignored.
 pub fn find_nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let plain = normal(word);
     candidates
@@ -15,8 +15,11 @@ pub fn find_nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str
         .map(|(_, candidate)| candidate)
 }
 
-/// Returns the nearest candidate, or without one the shortest that begins with `word`: `minimum` for `min`. This is for
-/// keywords, of which an abbreviation is a likely slip, and not for names that people choose.
+/// Returns the nearest candidate, or else the shortest one that starts with `word`: `minimum` for
+/// `min`.
+///
+/// Use this for keywords, which users are likely to abbreviate, and not for names that people
+/// choose.
 pub fn find_keyword<'a>(
     word: &str,
     candidates: impl IntoIterator<Item = &'a str> + Clone,
@@ -32,13 +35,14 @@ pub fn find_keyword<'a>(
     })
 }
 
-/// Returns whether two words differ by one slip: a letter too many, too few or another, or two that changed places.
+/// Returns whether two words differ by one typo: an inserted, missing or wrong letter, or two
+/// letters transposed.
 pub fn is_one_slip(word: &str, other: &str) -> bool {
     let (word, other) = (word.as_bytes(), other.as_bytes());
     if word.len().abs_diff(other.len()) > 1 {
         return false;
     }
-    // What is left where the words begin and end alike; most words are told apart by their first letters.
+    // Compare only the differing middle. For most words, the first letter is enough.
     let same_start = word.iter().zip(other).take_while(|(one, two)| one == two).count();
     let (word, other) = (&word[same_start..], &other[same_start..]);
     let same_end = word
@@ -54,7 +58,8 @@ pub fn is_one_slip(word: &str, other: &str) -> bool {
     }
 }
 
-/// Returns the help about an unknown name: `did you mean …?` if a candidate is near, else the list of all.
+/// Returns the help for an unknown name: `did you mean …?` if a candidate is similar, or else the
+/// list of all candidates.
 pub fn describe_candidates<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str> + Clone) -> String {
     match find_keyword(word, candidates.clone()) {
         Some(candidate) => format!("did you mean `{candidate}`?"),
@@ -71,7 +76,7 @@ pub fn list_names<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
         .join(", ")
 }
 
-/// `minLength`, `MinLength` and `min_length` are the same word to a reader.
+/// Normalizes a word: `minLength`, `MinLength` and `min_length` are the same to a reader.
 fn normal(word: &str) -> Vec<char> {
     word.chars()
         .filter(|letter| *letter != '_')
@@ -103,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_slip() {
+    fn detects_single_typos() {
         for (word, other, expected) in [
             ("apps", "apps", false),
             ("app", "apps", true),
@@ -121,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn near_words_are_suggested() {
+    fn suggests_similar_words() {
         let known = ["minimum", "maximum", "min_length", "pattern"];
         for (word, expected) in [
             ("minimun", Some("minimum")),
@@ -136,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn abbreviated_keywords_are_suggested() {
+    fn suggests_abbreviated_keywords() {
         let known = ["min_length", "minimum", "maximum", "pattern"];
         for (word, expected) in [
             ("minimun", Some("minimum")),

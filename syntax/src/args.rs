@@ -1,6 +1,6 @@
-//! The arguments of `#[kube(…)]`, `#[crd(…)]`, `#[rbac(…)]` and `#[serde(…)]`, as markers want them.
+//! Parses the arguments of `#[kube(…)]`, `#[crd(…)]`, `#[rbac(…)]` and `#[serde(…)]`.
 //!
-//! What a name means is not known here.
+//! This module does not know the meaning of any name.
 
 use rbuilder_reader::token::Cursor;
 pub(crate) use rbuilder_reader::{Arg, ArgValue, Literal};
@@ -10,7 +10,7 @@ use serde_json::{Number, Value};
 
 use crate::Session;
 
-/// Reads the arguments of an attribute. `#[name]` has none; `#[name = …]` is an error.
+/// Parses the arguments of an attribute. `#[name]` has none; `#[name = …]` is an error.
 pub(crate) fn of_attribute<'a>(attr: &Attribute<'a>, session: &mut Session) -> Vec<Arg<'a>> {
     match attr.form() {
         Form::List(list) => parse_args(list, session),
@@ -27,7 +27,7 @@ pub(crate) fn of_attribute<'a>(attr: &Attribute<'a>, session: &mut Session) -> V
     }
 }
 
-/// Reads arguments; what cannot be read is reported, and what came before it is returned.
+/// Parses arguments. Reports a syntax error, and returns the arguments before it.
 pub(crate) fn parse_args<'a>(cursor: Cursor<'a>, session: &mut Session) -> Vec<Arg<'a>> {
     let (args, malformed) = Arg::read_list(cursor);
     if let Some(error) = malformed {
@@ -36,33 +36,33 @@ pub(crate) fn parse_args<'a>(cursor: Cursor<'a>, session: &mut Session) -> Vec<A
     args
 }
 
-/// The values of an argument as markers want them; anything else is reported.
+/// Typed access to the value of an argument. A value of another type is reported.
 pub(crate) trait ReadArg<'a> {
-    /// The string of `name = "…"`.
+    /// Returns the string of `name = "…"`.
     fn text(&self, session: &mut Session) -> Option<String>;
 
-    /// The value of `name = true|false`; `name` alone is true.
+    /// Returns the boolean of `name = true|false`. `name` alone is true.
     fn boolean(&self, session: &mut Session) -> Option<bool>;
 
     /// Checks that the argument is a bare name.
     fn flag(&self, session: &mut Session) -> bool;
 
-    /// The number of `name = 1`.
+    /// Returns the number of `name = 1`.
     fn number(&self, session: &mut Session) -> Option<Number>;
 
-    /// The count of `name = 1`: an integer that is not negative.
+    /// Returns the non-negative integer of `name = 1`.
     fn count(&self, session: &mut Session) -> Option<u64>;
 
-    /// The strings of `name = ["a", "b"]`; a single one counts as a list.
+    /// Returns the strings of `name = ["a", "b"]`. A single string counts as a list.
     fn texts(&self, session: &mut Session) -> Option<Vec<String>>;
 
-    /// Any literal.
+    /// Returns the value of any literal.
     fn any(&self, session: &mut Session) -> Option<Value>;
 
-    /// The arguments of `name(…)`.
+    /// Returns the arguments of `name(…)`.
     fn list(&self, session: &mut Session) -> Option<&[Arg<'a>]>;
 
-    /// The place of the argument, for rules that it stands for.
+    /// Returns the place of the argument, as the origin of a rule.
     fn origin(&self) -> Origin;
 }
 
@@ -116,7 +116,7 @@ impl<'a> ReadArg<'a> for Arg<'a> {
 
     fn count(&self, session: &mut Session) -> Option<u64> {
         let number = self.number(session)?;
-        // The API server counts in Go's `int64`.
+        // The API server stores counts in Go's `int64`.
         let count = number.as_u64().filter(|count| i64::try_from(*count).is_ok());
         if count.is_none() {
             let name = self.name;
@@ -203,7 +203,7 @@ fn wrong<T>(arg: &Arg<'_>, session: &mut Session, wanted: &str, sample: &str) ->
     None
 }
 
-/// Returns the message about an argument with another value than is wanted.
+/// Returns the message about an argument with an unexpected value.
 fn expected_value(arg: &Arg<'_>, wanted: &str) -> String {
     let found = match &arg.value {
         ArgValue::Flag => "no value".to_owned(),
@@ -218,7 +218,7 @@ fn is_arithmetic(expr: &Expr<'_>) -> bool {
     matches!(expr.kind, ExprKind::Binary(..) | ExprKind::Negative(_))
 }
 
-/// A place, as the schema crate carries it.
+/// Converts a span to the origin type of the schema crate.
 pub(crate) fn origin_at(span: Span) -> Origin {
     Origin {
         file: 0,

@@ -1,4 +1,4 @@
-//! Conditional compilation, where the manifest depends on it.
+//! Conditional compilation that affects manifests.
 
 use rbuilder_reader::cfg::Conditions;
 use rbuilder_reader::token::Cursor;
@@ -6,7 +6,7 @@ use rbuilder_reader::{Attribute, Form};
 
 use crate::Diagnostic;
 
-/// Returns the diagnostics about the conditions on an item and in it.
+/// Returns the diagnostics about `cfg` conditions on an item and its parts.
 pub fn check_conditions(conditions: &Conditions<'_>) -> Vec<Diagnostic> {
     let mut found: Vec<_> = conditions.on_parts.iter().filter_map(build_warning).collect();
     found.extend(conditions.undecided.iter().map(|span| {
@@ -16,7 +16,8 @@ pub fn check_conditions(conditions: &Conditions<'_>) -> Vec<Diagnostic> {
     found
 }
 
-/// Warns of a field or variant that not every build of a program has: the manifest is that of one of them.
+/// Warns about a field or variant that some builds do not have: the manifest only describes one
+/// build.
 fn build_warning(attr: &Attribute<'_>) -> Option<Diagnostic> {
     let Form::List(mut list) = attr.form() else {
         return None;
@@ -32,7 +33,7 @@ fn build_warning(attr: &Attribute<'_>) -> Option<Diagnostic> {
     Some(Diagnostic::warning(attr.span(), message).help(help))
 }
 
-/// The first option of the profile or the target that a predicate asks about; passes the predicate.
+/// Returns the first option of the profile or target in a predicate, and consumes the predicate.
 fn option_of_build<'a>(list: &mut Cursor<'a>) -> Option<&'a str> {
     let name = list.any_ident()?.text;
     if list.eat(b'=') {
@@ -50,7 +51,7 @@ fn option_of_build<'a>(list: &mut Cursor<'a>) -> Option<&'a str> {
     (matches!(name, "debug_assertions" | "test") || name.starts_with("target_")).then_some(name)
 }
 
-/// Returns true if the attributes behind a predicate decide the form on the wire.
+/// Returns whether any attribute after a predicate affects the JSON form.
 fn changes_shape(mut list: Cursor<'_>) -> bool {
     while !list.is_end() {
         if ["serde", "kube", "crd", "schemars", "cfg"]

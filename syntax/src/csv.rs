@@ -1,4 +1,5 @@
-//! `#[csv(…)]` on kinds and fields: their description for catalogs and consoles, in the ClusterServiceVersion.
+//! `#[csv(…)]` on kinds and fields: their description for catalogs and consoles in the
+//! ClusterServiceVersion.
 
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use crate::table::{ArgRow, Draft};
 /// The name of the attribute.
 const CSV: &str = "csv";
 
-/// Every argument of `#[csv(…)]` on a field.
+/// The arguments of `#[csv(…)]` on a field.
 pub const CSV_FIELD_ARGS: &[ArgRow<Descriptor>] = &[
     ArgRow::once(
         "display_name",
@@ -49,7 +50,7 @@ pub const CSV_FIELD_ARGS: &[ArgRow<Descriptor>] = &[
     ),
 ];
 
-/// Every argument of `#[csv(…)]` on a kind.
+/// The arguments of `#[csv(…)]` on a kind.
 pub const CSV_KIND_ARGS: &[ArgRow<CsvKind>] = &[
     ArgRow::once(
         "display_name",
@@ -108,7 +109,7 @@ const REQUIRED_ARGS: &[ArgRow<RequiredCrd>] = &[
     }),
 ];
 
-/// Reads `#[csv(…)]` on a field. `#[csv]` alone describes it by its schema.
+/// Reads `#[csv(…)]` on a field. A bare `#[csv]` describes the field by its schema.
 pub(crate) fn read_descriptor(attrs: &[Attribute<'_>], session: &mut Session) -> Option<Arc<Descriptor>> {
     let descriptor: Descriptor = read_attributes(attrs, CSV_FIELD_ARGS, session)?;
     let first = attrs.iter().find(|attr| attr.is(CSV))?;
@@ -118,7 +119,8 @@ pub(crate) fn read_descriptor(attrs: &[Attribute<'_>], session: &mut Session) ->
     }))
 }
 
-/// Reads `#[csv(…)]` on a kind. A kind is described without a marker, so that one without arguments lacks something.
+/// Reads `#[csv(…)]` on a kind. Reports it without arguments, since a kind is described even
+/// without the attribute.
 pub(crate) fn read_csv_kind(attrs: &[Attribute<'_>], session: &mut Session) -> CsvKind {
     for attr in attrs.iter().filter(|attr| attr.is(CSV)) {
         let is_bare = match attr.form() {
@@ -134,14 +136,15 @@ pub(crate) fn read_csv_kind(attrs: &[Attribute<'_>], session: &mut Session) -> C
     read_attributes(attrs, CSV_KIND_ARGS, session).unwrap_or_default()
 }
 
-/// Reports `#[csv(…)]` where it has no meaning; `place` is the noun.
+/// Reports `#[csv(…)]` where it is not allowed. `place` describes the item in the message.
 pub(crate) fn report_misplaced_csv(attrs: &[Attribute<'_>], place: &str, session: &mut Session) {
     if let Some(attr) = attrs.iter().find(|attr| attr.is(CSV)) {
         report_misplaced(attr.span(), place, session);
     }
 }
 
-/// Reports `#[csv(…)]` on fields of a kind without a spec: paths of descriptors begin in `spec` or `status`.
+/// Reports `#[csv(…)]` on fields of a kind without a spec, since descriptor paths start in `spec`
+/// or `status`.
 pub(crate) fn report_csv_beside_metadata(fields: &[Field], session: &mut Session) {
     for field in fields {
         let origin = field
@@ -163,7 +166,7 @@ fn report_misplaced(at: Span, place: &str, session: &mut Session) {
     );
 }
 
-/// Reads all `#[csv(…)]` of one place by a table; nothing if there is none.
+/// Reads all `#[csv(…)]` attributes of an item. Returns `None` if there are none.
 fn read_attributes<T: Default + 'static>(
     attrs: &[Attribute<'_>],
     rows: &'static [ArgRow<T>],
@@ -178,7 +181,7 @@ fn read_attributes<T: Default + 'static>(
     draft.map(|draft| draft.value)
 }
 
-/// Adds a kind of objects, unless it is there.
+/// Adds a resource. Reports a duplicate.
 fn add_resource(arg: &Arg<'_>, kind: &mut CsvKind, session: &mut Session) {
     let Some(resource) = read_resource(arg, session) else {
         return;
@@ -191,7 +194,8 @@ fn add_resource(arg: &Arg<'_>, kind: &mut CsvKind, session: &mut Session) {
     kind.resources.push(resource);
 }
 
-/// Adds a CRD of others, unless it is there: a ClusterServiceVersion has one entry for each version of a CRD.
+/// Adds a required CRD. Reports a duplicate: a ClusterServiceVersion has one entry per version of a
+/// CRD.
 fn add_required(arg: &Arg<'_>, kind: &mut CsvKind, session: &mut Session) {
     let Some(required) = read_required(arg, session) else {
         return;
@@ -229,7 +233,7 @@ fn read_required(arg: &Arg<'_>, session: &mut Session) -> Option<RequiredCrd> {
     })
 }
 
-/// Reads a string that is not empty.
+/// Reads a non-empty string.
 fn read_filled(arg: &Arg<'_>, session: &mut Session) -> Option<String> {
     let text = arg.text(session)?;
     if text.trim().is_empty() {
@@ -255,7 +259,7 @@ fn read_kind_name(arg: &Arg<'_>, session: &mut Session) -> Option<String> {
     check_kind_name(&kind, 63, arg.value_span(), session).then_some(kind)
 }
 
-/// Reads the name of a CRD: its plural and its group.
+/// Reads the name of a CRD, which consists of its plural and its group.
 fn read_crd_name(arg: &Arg<'_>, session: &mut Session) -> Option<String> {
     let name = read_filled(arg, session)?;
     if is_crd_name(&name) {

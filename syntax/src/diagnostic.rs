@@ -1,13 +1,13 @@
-//! Diagnostics about one text.
+//! Diagnostics about one source text.
 
 use rbuilder_reader::Span;
 
-/// A diagnostic about a part of one text.
+/// A diagnostic about a span of a source text.
 pub type Diagnostic = rbuilder_diagnostic::Diagnostic<Span>;
-/// Diagnostics about one text.
+/// Diagnostics about one source text.
 pub type Diagnostics = rbuilder_diagnostic::Diagnostics<Span>;
 
-/// Returns the error about a text that the reader cannot read.
+/// Describes an error that prevents the text from being parsed.
 pub fn describe_malformed(reason: Diagnostic) -> Diagnostic {
     if reason.is_error() {
         return reason.map_message(|message| format!("syntax error: {message}"));

@@ -1,4 +1,5 @@
-//! Doc comments to descriptions, by controller-gen's rules; of types whose schema schemars makes, as they are.
+//! Converts doc comments to descriptions. Types with our derive follow controller-gen's rules; for
+//! types with schemars' derive, the text is kept as schemars keeps it.
 
 use rbuilder_reader::token::Cursor;
 use rbuilder_reader::{Attribute, Expr, ExprKind, Form, Span, read_string};
@@ -7,12 +8,15 @@ use serde_json::Value;
 use crate::kubebuilder::{SchemaSource, warn_of_go_marker};
 use crate::{Diagnostic, Session};
 
-/// The description that doc comments make, and a `Deprecated:` paragraph from `#[deprecated]`.
+/// Returns the description in the doc comments, with a `Deprecated:` paragraph for `#[deprecated]`.
 ///
-/// Notes to developers (`TODO`, `TODO: …`, `TODO(name) …`) are dropped, a line that starts with `---` ends the text, and neither counts
-/// inside a code fence, nor where the line is indented. Text after `---` is a warning, since Markdown has it for a rule. Line breaks and blank lines are kept, blank ends are not. The `#` of a heading on the
-/// first line is dropped, since no reader of a CRD renders Markdown.
-/// A text that `concat!` makes of literals is read; any other macro's is not known here, which is a warning.
+/// For types with our derive, notes to developers (`TODO`, `TODO: …`, `TODO(name) …`) are dropped,
+/// and a line that starts with `---` ends the description. Neither applies to indented lines or in
+/// a code fence. Text after `---` causes a warning, since in Markdown it is only a horizontal rule.
+///
+/// Line breaks and blank lines within the text are kept. The `#` of a heading on the first line is
+/// dropped, since tools that show CRDs do not render Markdown. `concat!` of literals is evaluated;
+/// the result of any other macro is unknown, which causes a warning.
 pub(crate) fn read_description(attrs: &[Attribute<'_>], session: &mut Session) -> Option<String> {
     let mut lines = Lines {
         source: session.schema_source,
@@ -53,7 +57,7 @@ pub(crate) fn read_description(attrs: &[Attribute<'_>], session: &mut Session) -
     (!text.is_empty()).then_some(text)
 }
 
-/// The text of `concat!("a", 1, …)`.
+/// Evaluates `concat!("a", 1, …)`.
 fn joined(mut cursor: Cursor<'_>) -> Option<String> {
     let name = cursor.any_ident()?;
     if name.text != "concat" || !cursor.eat(b'!') {
@@ -82,25 +86,26 @@ fn trimmed(mut text: String) -> String {
     }
 }
 
-/// Lines that are kept, as they come.
+/// The lines of a description, as they are collected.
 #[derive(Default)]
 struct Lines {
     text: String,
     begun: bool,
     fenced: bool,
     ended: bool,
-    /// The library that makes the schema of the item.
+    /// The library that generates the schema of the item.
     source: SchemaSource,
-    /// The place of the lines that come now.
+    /// The span of the current lines.
     at: Span,
-    /// The first line with text after the end.
+    /// The first non-empty line after `---`.
     dropped: Option<Span>,
-    /// Warnings about lines that are markers in Go, which are not text.
+    /// Warnings about Go markers, which are not part of the text.
     go_markers: Vec<Diagnostic>,
 }
 
 impl Lines {
-    /// Adds the lines of one doc attribute: one `///` line, or a whole block, whose margin of stars is not text.
+    /// Adds the text of a doc attribute: a `///` line, or a block comment, whose leading stars are
+    /// removed.
     fn add_text(&mut self, text: &str) {
         if !text.contains('\n') {
             return self.add(text.strip_prefix(' ').unwrap_or(text).trim_end());
@@ -144,7 +149,7 @@ impl Lines {
     }
 }
 
-/// Returns whether a line is a note to developers. Other words after `TODO` are text about it.
+/// Returns whether a line is a note to developers. In `TODO is the name of a list`, it is not.
 fn is_note(line: &str) -> bool {
     line.strip_prefix("TODO")
         .is_some_and(|rest| rest.is_empty() || rest.starts_with([':', '(']))
@@ -156,7 +161,7 @@ fn deprecation(attrs: &[Attribute<'_>]) -> Option<String> {
     match attr.form() {
         Form::Value(value) => note = read_string(value),
         Form::List(mut list) => {
-            // What is wrong with the attribute itself, rustc says.
+            // rustc reports errors in the attribute.
             while !list.is_end() {
                 if list.eat_word("note") && list.eat(b'=') {
                     note = read_string(list);
@@ -187,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn text_after_a_rule_is_kept_or_a_warning() {
+    fn dropping_text_after_a_rule_warns() {
         let read = |text: &str, source: SchemaSource| {
             let text = format!("{text}\nstruct S;");
             let tokens = lex(&text).expect("tokens");
@@ -208,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn rules() {
+    fn converts_doc_comments_to_descriptions() {
         check("", None);
         check("/// One line.", Some("One line."));
         check("/// Two\n/// lines.", Some("Two\nlines."));

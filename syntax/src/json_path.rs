@@ -1,27 +1,28 @@
-//! JSON paths as Kubernetes' `jsonpath` package reads them: those of printer columns.
+//! JSON paths of printer columns, parsed like Kubernetes' `jsonpath` package does.
 //!
-//! A path that the package cannot parse costs more than its own column: the API server leaves out the columns after it,
-//! too. When a definition is written it checks no more of a path than the dot at its beginning.
+//! If the package cannot parse a path, the API server drops not only this column but also the
+//! columns after it. When a definition is created, the API server only checks that the path starts
+//! with a dot.
 
-/// One step of a path, from a value to values inside it.
+/// A step of a path, from a value to values inside it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// `.name`, with its escapes resolved.
+    /// `.name`, with escapes resolved.
     Field(String),
-    /// `[0]`, `[1:3]`, `[?(@.type=="Ready")]`: some elements of a list.
+    /// `[0]`, `[1:3]`, `[?(@.type=="Ready")]`: some items of a list.
     Elements,
-    /// `.*`, `[*]`, `..name`, `['a','b']`: values that no single schema describes.
+    /// `.*`, `[*]`, `..name`, `['a','b']`: values without a common schema.
     Any,
 }
 
-/// The operators a filter may compare with.
+/// The comparison operators in filters.
 const OPERATORS: [&str; 6] = ["==", "!=", "<=", ">=", "<", ">"];
 
-/// Reads the path of a printer column.
+/// Parses the path of a printer column.
 ///
 /// # Errors
-/// A phrase that says what was expected, where the API server could not read the path, or could never find a value
-/// with it.
+/// A phrase about what was expected, if the API server cannot parse the path or could never find a
+/// value with it.
 pub(crate) fn parse_json_path(path: &str) -> Result<Vec<Step>, String> {
     if !path.starts_with('.') {
         return Err("it must begin with a dot".into());
@@ -37,7 +38,7 @@ fn parse_steps(path: &str) -> Result<Vec<Step>, String> {
             if after.starts_with("..") {
                 return Err("expected a name after `..`".into());
             }
-            // What follows is looked for at every depth.
+            // `..` searches at every depth.
             steps.push(Step::Any);
             let field = after.starts_with(|c: char| c == '_' || c.is_alphanumeric());
             if field { parse_field(after).1 } else { after }
@@ -56,7 +57,7 @@ fn parse_steps(path: &str) -> Result<Vec<Step>, String> {
             steps.push(if name == "*" { Step::Any } else { Step::Field(name) });
             after
         } else if matches!(first, '$' | '@') {
-            // The object that the path is about.
+            // The root or the current object.
             &rest[1..]
         } else {
             return Err(format!("expected `.` or `[`, found `{first}`"));
@@ -65,7 +66,8 @@ fn parse_steps(path: &str) -> Result<Vec<Step>, String> {
     Ok(steps)
 }
 
-/// A name up to the next sign that ends one, and what follows it. A backslash takes the next sign as it is.
+/// Parses a field name. Returns it and the rest of the path. A backslash escapes the next
+/// character.
 fn parse_field(text: &str) -> (String, &str) {
     let mut name = String::new();
     let mut signs = text.char_indices();
@@ -81,7 +83,7 @@ fn parse_field(text: &str) -> (String, &str) {
     (name, "")
 }
 
-/// Reads the part between `[` and `]`.
+/// Parses the content of brackets.
 fn parse_brackets(inside: &str, steps: &mut Vec<Step>) -> Result<(), String> {
     if inside.contains(',') {
         for part in inside.split(',') {
@@ -91,7 +93,7 @@ fn parse_brackets(inside: &str, steps: &mut Vec<Step>) -> Result<(), String> {
     } else if inside == "*" {
         steps.push(Step::Any);
     } else if let Some(key) = quoted_key(inside) {
-        // The package reads the key as a path of its own, so that dots in it separate fields.
+        // The package parses the key as a path, so dots in it separate fields.
         steps.extend(parse_steps(&format!(".{key}"))?);
     } else if is_slice(inside) {
         steps.push(Step::Elements);
@@ -108,7 +110,8 @@ fn quoted_key(inside: &str) -> Option<&str> {
     (!key.contains('\'')).then_some(key)
 }
 
-/// Up to three whole numbers with colons between, each of which may be left out.
+/// Returns whether the content of brackets is an index or a slice: up to three optional integers,
+/// separated by colons.
 fn is_slice(inside: &str) -> bool {
     let is_index = |part: &str| {
         let digits = part.strip_prefix('-').unwrap_or(part);
@@ -117,7 +120,7 @@ fn is_slice(inside: &str) -> bool {
     inside.split(':').count() <= 3 && inside.split(':').all(is_index)
 }
 
-/// The inside of `[?(…)]`; returns what follows it.
+/// Parses a filter after `[?(`. Returns the rest of the path.
 fn parse_filter(text: &str) -> Result<&str, String> {
     let mut quote = None;
     let mut before = '\0';
@@ -153,7 +156,7 @@ fn check_filter(inside: &str) -> Result<(), String> {
     check_operand(right)
 }
 
-/// A path, a number, a boolean or a string in quotes.
+/// Checks an operand: a path, a number, a boolean or a quoted string.
 fn check_operand(text: &str) -> Result<(), String> {
     let text = text.trim_matches(' ');
     let is_quoted = |quote: char| text.len() >= 2 && text.starts_with(quote) && text.ends_with(quote);
@@ -173,13 +176,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths() {
+    fn parses_valid_paths() {
         let field = |name: &str| Step::Field(name.into());
         for (path, steps) in [
             (".spec.size", vec![field("spec"), field("size")]),
             (r".a\.b/c", vec![field("a.b/c")]),
             (".a['b']", vec![field("a"), field("b")]),
-            // The package splits the key, as `kubectl get -o jsonpath` does.
+            // The package splits the key, and so does `kubectl get -o jsonpath`.
             (".a['b.c']", vec![field("a"), field("b"), field("c")]),
             (r".a['b\.c']", vec![field("a"), field("b.c")]),
             (".a[0]", vec![field("a"), Step::Elements]),
@@ -200,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none() {
+    fn rejects_invalid_paths() {
         for (path, reason) in [
             ("spec", "it must begin with a dot"),
             ("", "it must begin with a dot"),

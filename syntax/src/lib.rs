@@ -1,8 +1,8 @@
-//! Rust as written, read into a model of types and markers.
+//! Parses Rust source into a model of types and markers.
 //!
-//! `derive` and the static generator call the same functions here on one item at a time, so that they
-//! accept the same items and complain in the same words. Nothing in this crate resolves a path to another
-//! item or opens a file: rules that need a second item live in `rbuilder-generator`.
+//! The derive and the static generator both call this crate with one item at a time, so they accept
+//! the same items and report the same errors. Nothing here resolves a path to another item or opens
+//! a file. Checks that need a second item are in `rbuilder-generator`.
 
 mod args;
 mod client_config;
@@ -60,12 +60,13 @@ pub use webhook::{
     misplaced_webhook, parse_webhook, parse_webhook_attribute, webhook_attributes,
 };
 
-/// The path of `#[crd(crate = "…")]`, as written: where the derive's code finds rbuilder, in place of `::rbuilder`.
+/// Returns the path in `#[crd(crate = "…")]`, where the emitted code finds rbuilder instead of
+/// `::rbuilder`.
 ///
-/// Read it before the markers of the item, which pass `crate` over.
+/// Call it before parsing the item's markers, which skip `crate`.
 pub fn crate_path(attrs: &[Attribute<'_>], session: &mut Session) -> Option<String> {
     for attr in attrs.iter().filter(|attr| attr.is("crd")) {
-        // Reading an attribute twice would say its mistakes twice; the markers' reader says them.
+        // Discard errors in the attribute: parsing the markers reports them.
         let mut scratch = Session::default();
         let args = args::of_attribute(attr, &mut scratch);
         let Some(arg) = args.iter().find(|arg| arg.name == "crate") else {

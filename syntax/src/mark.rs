@@ -1,9 +1,9 @@
-//! Marker tokens: what a reader of manifests must not miss, wherever it stands.
+//! Marker tokens, which the generator must not miss wherever they appear in a file.
 
 use crate::Diagnostic;
 use rbuilder_reader::token::{Mark, MarkWords, Tokens, lex_marked};
 
-/// The sorts of marker tokens.
+/// The type of a marker token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MarkKind {
     /// `CustomResource` in a `derive(…)`.
@@ -17,12 +17,12 @@ pub enum MarkKind {
 const WORDS: MarkWords = MarkWords {
     derives: &["CustomResource"],
     attributes: &["rbac", "webhook"],
-    // Markers in Go.
+    // Go markers.
     comments: Some(b'+'),
 };
 
 impl MarkKind {
-    /// The word itself.
+    /// Returns the word of the marker.
     pub fn word(self) -> &'static str {
         match self {
             MarkKind::Kind => "CustomResource",
@@ -31,7 +31,7 @@ impl MarkKind {
         }
     }
 
-    /// The sort of a mark that [`lex_file`] noted.
+    /// Returns the type of a mark found by [`lex_file`].
     pub fn of(mark: &Mark) -> Self {
         match mark.word {
             "rbac" => MarkKind::Rbac,
@@ -41,11 +41,11 @@ impl MarkKind {
     }
 }
 
-/// Reads the text of a file, and notes marker tokens and comments that are markers in Go.
+/// Tokenizes a file, and records marker tokens and comments that are Go markers.
 ///
 /// # Errors
 ///
-/// If the text is not Rust as far as tokens go.
+/// If the text is not valid Rust at the level of tokens.
 pub fn lex_file(text: &str) -> Result<Tokens<'_>, Diagnostic> {
     lex_marked(text, &WORDS)
 }

@@ -1,4 +1,5 @@
-//! The model of one item, unresolved: owned values and [`Span`]s, no tokens beyond this point.
+//! The model of one item before types are resolved. It owns its values, and refers to the source by
+//! [`Span`] only.
 
 use std::collections::BTreeMap;
 
@@ -12,89 +13,92 @@ use crate::names;
 pub struct Type {
     /// The Rust identifier, without `r#`.
     pub ident: String,
-    /// True if a marker could not be read: another mistake may only seem to be one for want of it.
+    /// Whether a marker could not be parsed. Other errors may only be a consequence of that.
     pub is_incomplete: bool,
-    /// True if a marker makes it nullable, although serde reads it from `null` only in an `Option`.
+    /// Whether a marker makes the type nullable, so that serde accepts the `null` only inside an
+    /// `Option`.
     pub needs_option: bool,
-    /// The place of the identifier.
+    /// The span of the identifier.
     pub span: Span,
-    /// The first byte of its attributes, or of the identifier if there are none.
+    /// The offset of the first attribute, or of the identifier if there are no attributes.
     pub start: u32,
-    /// Type parameters in order, with their default types.
+    /// The type parameters in order, with their default types.
     pub generics: Vec<(String, Option<TypeRef>)>,
-    /// The form that serde gives it; slots index `slots`.
+    /// The JSON form. Its slots are indices into `slots`.
     pub container: Container,
-    /// The types that the container mentions, as written.
+    /// The types that the container refers to, as written.
     pub slots: Vec<TypeRef>,
-    /// The types of the values of some slots, where only schemars is told of the type of the slot.
+    /// The types of the values of some slots, where `#[schemars(with)]` changes the type for the
+    /// schema only.
     pub value_types: BTreeMap<usize, TypeRef>,
-    /// The functions of schemars that give the schemas of some slots, by the position of the slot.
+    /// The schemars functions that generate the schemas of some slots, by slot index.
     pub schema_functions: BTreeMap<usize, SchemaFunction>,
-    /// The place of each `Site` of the container: fields of a struct, or variants of an enum.
+    /// The span of each `Site` of the container: the fields of a struct, or the variants of an
+    /// enum.
     pub sites: Vec<Span>,
-    /// For each variant, where each of its named fields is.
+    /// The spans of the named fields of each variant.
     pub variant_sites: Vec<Vec<Span>>,
-    /// The places of markers on the type, its fields and its variants.
+    /// The spans of markers on the type, its fields and its variants.
     pub marker_spans: Vec<MarkerSpan>,
-    /// `#[kube(group, version, kind, …)]`, when it derives `CustomResource`.
+    /// `#[kube(group, version, kind, …)]`, if the type derives `CustomResource`.
     pub custom_resource: Option<CustomResource>,
-    /// `from` or `into` without the other, where serde derives both ways.
+    /// `from` or `into` without the other, if serde derives both directions.
     pub one_way: Option<OneWay>,
-    /// serde's view of the values of the fields of a struct, in their order.
+    /// The serde attributes that affect the values of a struct's fields, in field order.
     pub values: Vec<FieldValue>,
     /// The same for the named fields of each variant.
     pub variant_values: Vec<Vec<FieldValue>>,
-    /// The value of the whole struct whose fields stand for absent ones.
+    /// The container default, which provides the values of absent fields.
     pub whole_default: Option<DefaultSource>,
-    /// True if another type or a schema that is written out stands for it in JSON.
+    /// Whether another type or an explicit schema replaces the type in JSON.
     pub is_replaced: bool,
-    /// The numbers of the variants of an enum, where each is known.
+    /// The discriminants of an enum's variants, if all are known.
     pub numbers: Option<Vec<i64>>,
-    /// The integer type of `#[repr(…)]`.
+    /// The integer type in `#[repr(…)]`.
     pub repr: Option<String>,
-    /// The position of the variant with `#[default]`.
+    /// The index of the variant with `#[default]`.
     pub default_variant: Option<usize>,
 }
 
-/// The place of one marker.
+/// The span of one marker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MarkerSpan {
-    /// The place of the name of the type, field or variant that has it.
+    /// The span of the name of the type, field or variant with the marker.
     pub owner: Span,
     /// The name of the marker or constraint.
     pub name: &'static str,
-    /// The place of its value, or of its name if it has none.
+    /// The span of its value, or of its name if it has none.
     pub span: Span,
 }
 
-/// A function of the program that returns a schema: `#[schemars(schema_with = "path")]`.
+/// A function that returns a schema: `#[schemars(schema_with = "path")]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SchemaFunction {
-    /// Its path as written, which may have type arguments.
+    /// The path as written. It may have type arguments.
     pub path: String,
-    /// The place of the path.
+    /// The span of the path.
     pub span: Span,
 }
 
-/// A field whose default counts for the schema.
+/// A field whose default is part of the schema.
 #[derive(Clone, Copy, Debug)]
 pub struct AbsentField<'a> {
     /// The field.
     pub field: &'a Field,
-    /// The place of its name.
+    /// The span of its name.
     pub span: Span,
-    /// The position of the variant that it is in.
+    /// The index of its variant, for fields of an enum.
     pub variant: Option<usize>,
-    /// Its position among the fields.
+    /// The index among the fields.
     pub position: usize,
-    /// serde's view of its value.
+    /// The serde attributes that affect its value.
     pub said: &'a FieldValue,
-    /// The value in its place where it is absent.
+    /// The value of the field when it is absent.
     pub value: &'a AbsentValue,
 }
 
 impl AbsentField<'_> {
-    /// The part of the container that it is.
+    /// Returns the field's site in the container.
     pub fn site(&self) -> Site {
         match self.variant {
             Some(variant) => Site::VariantField(variant, self.position),
@@ -104,20 +108,20 @@ impl AbsentField<'_> {
 }
 
 impl Type {
-    /// Returns the place of a marker on the part of the type that is named at `owner`; `None` if it is not written there, as
-    /// where another tool's attribute stands for it.
+    /// Returns the span of a marker on the type, field or variant named at `owner`. Returns `None`
+    /// if the marker is not written there, for example because another tool's attribute implies it.
     pub fn marker_span(&self, owner: Span, name: &str) -> Option<Span> {
         let mut spans = self.marker_spans.iter();
         let found = spans.find(|marker| marker.owner == owner && marker.name == name)?;
         Some(found.span)
     }
 
-    /// The type of the values of a slot, which need not be that of its schema.
+    /// Returns the type of the values of a slot, which can differ from the type of its schema.
     pub fn value_type(&self, slot: usize) -> Option<&TypeRef> {
         self.value_types.get(&slot).or_else(|| self.slots.get(slot))
     }
 
-    /// The fields whose default counts for the schema, in source order.
+    /// Returns the fields whose default is part of the schema, in source order.
     pub fn absent_fields(&self) -> Vec<AbsentField<'_>> {
         let mut found = Vec::new();
         match &self.container.shape {
@@ -157,25 +161,25 @@ fn add_absent<'a>(
     }
 }
 
-/// The value of a field, as far as serde's attributes speak of it.
+/// The value of a field, as far as serde's attributes affect it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FieldValue {
-    /// The value of the field where it is absent, if the schema is to have it as a default.
+    /// The value of the field when absent, if the schema should contain it as a default.
     pub absent: Option<AbsentValue>,
-    /// The function of `skip_serializing_if`.
+    /// The function in `skip_serializing_if`.
     pub skip_if: Option<String>,
-    /// True if serde never writes the field.
+    /// Whether serde never serializes the field.
     pub is_unwritten: bool,
-    /// True if a function of the program writes it, so that its type does not say its form.
+    /// Whether a function serializes the field, so that the type does not determine the JSON.
     pub is_opaque: bool,
 }
 
-/// The value that takes the place of an absent field.
+/// The value of an absent field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AbsentValue {
-    /// Its origin.
+    /// Where the value comes from.
     pub source: DefaultSource,
-    /// True if only schemars is told of it: serde reads no object without the field.
+    /// Whether only schemars knows the default: serde still requires the field.
     pub is_shown_only: bool,
 }
 
@@ -184,24 +188,25 @@ pub struct AbsentValue {
 pub enum DefaultSource {
     /// `Default` of the field's type, or of the struct.
     Type,
-    /// The function of this path.
+    /// The function with this path.
     Function(String),
-    /// The field of the same name in the value of the whole struct.
+    /// The field of the same name in the container's default.
     Container,
 }
 
-/// A type that another one stands for when serde reads it, or when serde writes it, and not both.
+/// A conversion with `from` or `into` for one direction only.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OneWay {
-    /// The place of the other type.
+    /// The span of the other type.
     pub span: Span,
-    /// True if the other type is the one read.
+    /// Whether the other type is the one that is deserialized.
     pub is_read: bool,
-    /// The wire names of the type's own fields, sorted; nothing for what is not a struct with named fields.
+    /// The JSON names of the type's own fields, sorted. `None` unless it is a struct with named
+    /// fields.
     pub fields: Option<Vec<String>>,
 }
 
-/// kube-derive's container keys, read as kube-derive reads them, and the keys of `#[crd(…)]`.
+/// The container keys of kube-derive, parsed the same way, and the keys of `#[crd(…)]`.
 #[derive(Clone, Debug)]
 #[allow(missing_docs)] // each field is kube's key of the same name
 pub struct CustomResource {
@@ -210,44 +215,45 @@ pub struct CustomResource {
     pub version: String,
     pub kind: String,
     pub kind_span: Span,
-    /// Name of the struct that kube makes; the kind without it.
+    /// The name of the struct that kube-derive generates. Defaults to the kind.
     pub root: Option<String>,
     pub plural: Option<String>,
     pub singular: Option<String>,
     pub short_names: Vec<String>,
     pub categories: Vec<String>,
     pub namespaced: bool,
-    /// The fields stand at the root of the object, with no `spec` between.
+    /// Whether the fields are at the root of the object, without a `spec`.
     pub no_spec: bool,
     /// `#[crd(optional_spec)]`: the API server accepts objects without a spec.
     pub optional_spec: bool,
-    /// `#[crd(root_schema = { … })]`: keys of the schema of the whole object, beside those that every kind has.
+    /// `#[crd(root_schema = { … })]`: keys of the object's schema, in addition to those of every
+    /// kind.
     pub root_schema: Option<Box<rbuilder_schema::Schema>>,
-    /// `#[crd(status_subresource = …)]`; nothing where the type of the status decides.
+    /// `#[crd(status_subresource = …)]`. By default, a kind with a status type has the subresource.
     pub status_subresource: Option<bool>,
     /// The type of the status, as written.
     pub status: Option<TypeRef>,
     pub scale: Option<Scale>,
     pub print_columns: Vec<PrintColumn>,
-    /// The fields that field selectors may use: `selectable`.
+    /// Fields that field selectors can use: `selectable`.
     pub selectable_fields: Vec<SelectableField>,
-    /// Description of the root; kube's `doc`.
+    /// The description of the root: kube's `doc`.
     pub doc: Option<String>,
     pub storage: bool,
-    /// True if `storage` is written.
+    /// Whether `storage` is given explicitly.
     pub is_storage_written: bool,
     pub served: bool,
-    /// `None`: not deprecated; `Some(None)`: deprecated without a warning of its own.
+    /// `None` if not deprecated, `Some(None)` if deprecated without a custom warning.
     pub deprecated: Option<Option<String>>,
-    /// Root-level CEL rules.
+    /// CEL rules at the root.
     pub validations: Vec<rbuilder_schema::Cel>,
     pub annotations: Vec<(String, String)>,
     pub labels: Vec<(String, String)>,
     /// `#[crd(conversion(…))]`.
     pub conversion: Option<Conversion>,
-    /// Origin of the schema in `Kind::crd()`.
+    /// The origin of the schema in `Kind::crd()`.
     pub schema_mode: SchemaMode,
-    /// Place of kube's key `schema`; of the item without one.
+    /// The span of kube's key `schema`, or of the item without one.
     pub schema_span: Span,
     /// `#[csv(…)]`.
     pub csv: CsvKind,
@@ -256,12 +262,12 @@ pub struct CustomResource {
 /// kube's key `schema`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SchemaMode {
-    /// The Rust types' own schemas.
+    /// Derived from the Rust types.
     #[default]
     Derived,
-    /// An `impl JsonSchema` of the kind that is written by hand.
+    /// A handwritten `impl JsonSchema` of the kind.
     Manual,
-    /// None: the program has no schema of the kind.
+    /// The program has no schema for the kind.
     Disabled,
 }
 
@@ -271,7 +277,7 @@ impl CustomResource {
         self.status_subresource.unwrap_or(self.status.is_some())
     }
 
-    /// Returns the parts of its objects.
+    /// Returns the parts of the kind's objects.
     pub fn object_parts(&self) -> ObjectParts {
         ObjectParts {
             has_spec: !self.no_spec,
@@ -279,15 +285,15 @@ impl CustomResource {
         }
     }
 
-    /// Returns the singular under which the program knows the resource: kube-derive's where none is written.
+    /// Returns the singular name of the resource. Defaults to kube-derive's.
     pub fn singular_name(&self) -> String {
         self.singular
             .clone()
             .unwrap_or_else(|| names::singular(&self.kind))
     }
 
-    /// Returns the plural under which the program asks the API server for the resource: kube-derive's where none is
-    /// written, which follows the singular and not the kind.
+    /// Returns the plural name of the resource, under which the program requests it from the API
+    /// server. Defaults to kube-derive's, which depends on the singular instead of the kind.
     pub fn plural_name(&self) -> String {
         self.plural
             .clone()
@@ -300,19 +306,19 @@ impl CustomResource {
 #[allow(missing_docs)] // the fields of CustomResourceConversion and WebhookClientConfig
 pub struct Conversion {
     pub span: Span,
-    /// True if a webhook converts; otherwise only the version is written again.
+    /// Whether a webhook converts. Otherwise the API server only changes the version.
     pub webhook: bool,
     pub service_name: String,
     pub service_namespace: String,
     pub service_port: Option<u16>,
     pub path: String,
-    /// In place of the service.
+    /// Replaces the service.
     pub url: Option<String>,
     pub ca_bundle: Option<String>,
     pub review_versions: Vec<String>,
 }
 
-/// `scale(…)`, in either of kube's spellings.
+/// `scale(…)`, in either of kube's notations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // the fields of CustomResourceSubresourceScale
 pub struct Scale {
@@ -320,19 +326,19 @@ pub struct Scale {
     pub spec_replicas_path: String,
     pub status_replicas_path: String,
     pub label_selector_path: Option<String>,
-    /// The places of the paths, by the names above; none for kube's JSON.
+    /// The spans of the paths, by field name. Empty for kube's JSON notation.
     pub path_spans: Vec<(&'static str, Span)>,
 }
 
 impl Scale {
-    /// Returns the place of a path, or of the whole marker.
+    /// Returns the span of a path, or of the whole marker.
     pub fn span_of(&self, name: &str) -> Span {
         let found = self.path_spans.iter().find(|(known, _)| *known == name);
         found.map_or(self.span, |(_, span)| *span)
     }
 }
 
-/// `printcolumn(…)`, in either of kube's spellings.
+/// `printcolumn(…)`, in either of kube's notations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // the fields of CustomResourceColumnDefinition
 pub struct PrintColumn {
@@ -345,12 +351,12 @@ pub struct PrintColumn {
     pub priority: Option<i32>,
 }
 
-/// A field that field selectors may use.
+/// A field that field selectors can use.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SelectableField {
-    /// Place of the path.
+    /// The span of the path.
     pub span: Span,
-    /// Path from the root of the object, as in `.spec.size`.
+    /// The path from the root of the object, such as `.spec.size`.
     pub json_path: String,
 }
 
@@ -360,10 +366,10 @@ pub struct SelectableField {
 pub struct RbacRule {
     pub span: Span,
     pub groups: Vec<String>,
-    /// The place of the groups.
+    /// The span of the groups.
     pub groups_span: Span,
     pub resources: Vec<String>,
-    /// The place of the resources.
+    /// The span of the resources.
     pub resources_span: Span,
     pub resource_names: Vec<String>,
     pub verbs: Vec<String>,

@@ -1,6 +1,6 @@
-//! Names as other tools derive them: serde's `rename_all` and kube-derive's plural.
+//! Names that other tools derive: field names by serde's `rename_all`, and plurals by kube-derive.
 
-/// One of serde's `rename_all` rules.
+/// A rule of serde's `rename_all`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // each is serde's rule of the same name
 pub enum Case {
@@ -14,7 +14,7 @@ pub enum Case {
     ScreamingKebab,
 }
 
-/// serde's spelling of each rule.
+/// The rules by serde's spelling.
 const CASES: [(&str, Case); 8] = [
     ("lowercase", Case::Lower),
     ("UPPERCASE", Case::Upper),
@@ -27,7 +27,7 @@ const CASES: [(&str, Case); 8] = [
 ];
 
 impl Case {
-    /// The rule by serde's spelling, such as `camelCase`.
+    /// Parses serde's spelling of a rule, such as `camelCase`.
     pub fn parse(text: &str) -> Option<Case> {
         CASES
             .iter()
@@ -35,12 +35,13 @@ impl Case {
             .map(|(_, case)| *case)
     }
 
-    /// Returns serde's spellings of the rules.
+    /// Returns serde's spellings of all rules.
     pub(crate) fn names() -> impl Iterator<Item = &'static str> + Clone {
         CASES.iter().map(|(name, _)| *name)
     }
 
-    /// The wire name of a field. serde looks at `_` only: `http2_url` becomes `http2Url`, `iPv4` stays.
+    /// Returns the JSON name of a field. serde splits words at `_` only: `http2_url` becomes
+    /// `http2Url`, and `iPv4` stays `iPv4`.
     pub fn field(self, ident: &str) -> String {
         match self {
             Case::Lower | Case::Snake => ident.to_owned(),
@@ -52,8 +53,8 @@ impl Case {
         }
     }
 
-    /// The wire name of a variant. serde takes every upper-case letter for the start of a word:
-    /// `HTTPServer` in kebab-case is `h-t-t-p-server`.
+    /// Returns the JSON name of a variant. serde starts a new word at every upper-case letter:
+    /// `HTTPServer` becomes `h-t-t-p-server` in kebab case.
     pub fn variant(self, ident: &str) -> String {
         match self {
             Case::Lower => ident.to_ascii_lowercase(),
@@ -72,11 +73,12 @@ fn pascal(ident: &str) -> String {
     let mut name = String::with_capacity(ident.len());
     let mut rest = Some(ident);
     while let Some(text) = rest {
-        // Words are shorter than what `split` takes to set out.
+        // Names are so short that setting up `split` takes longer than this.
         let end = text.bytes().position(|byte| byte == b'_').unwrap_or(text.len());
         let start = name.len();
         name.push_str(&text[..end]);
-        // serde changes ASCII only: the slice is absent where the word begins with another character.
+        // serde only changes ASCII letters. `get_mut` returns `None` if the word starts with
+        // another character.
         if let Some(first) = name.get_mut(start..=start) {
             first.make_ascii_uppercase();
         }
@@ -103,13 +105,14 @@ fn words(ident: &str, separator: char) -> String {
     name
 }
 
-/// Returns the singular that kube-derive gives a kind without `singular`: the kind in lower case.
+/// Returns the singular that kube-derive uses for a kind without `singular`: the kind in lower
+/// case.
 pub fn singular(kind: &str) -> String {
     kind.to_ascii_lowercase()
 }
 
-/// Returns the plural that kube-derive gives a resource without `plural`, from its singular: `es` after a hiss, `ies` for
-/// a `y` after a consonant, and `s` otherwise.
+/// Returns the plural that kube-derive uses for a resource without `plural`, given the singular. It
+/// ends in `es` after a sibilant, in `ies` for a `y` after a consonant, and in `s` otherwise.
 pub fn plural(singular: &str) -> String {
     let hisses = ["s", "x", "z", "ch", "sh"];
     if hisses.iter().any(|ending| singular.ends_with(ending)) {
@@ -126,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_are_named_as_serde_names_them() {
+    fn field_names_match_serde() {
         for (case, ident, expected) in [
             ("camelCase", "http2_url", "http2Url"),
             ("camelCase", "iPv4", "iPv4"),
@@ -146,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn variants_are_named_as_serde_names_them() {
+    fn variant_names_match_serde() {
         for (case, ident, expected) in [
             ("camelCase", "HTTPServer", "hTTPServer"),
             ("kebab-case", "HTTPServer", "h-t-t-p-server"),
@@ -163,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn plurals_are_kube_derives() {
+    fn plurals_match_kube_derive() {
         for (kind, expected) in [
             ("Foo", "foos"),
             ("Memcached", "memcacheds"),

@@ -1,20 +1,20 @@
-//! The arguments inside of arguments, for the reference page.
+//! Nested argument lists, for the reference.
 
 use crate::custom_resource::{describe_column_args, describe_conversion_args, describe_scale_args};
 use crate::marker::{describe_cel_args, describe_external_docs_args};
 use crate::table::ArgDoc;
 use crate::webhook::{describe_condition_args, describe_requirement_args, describe_selector_args};
 
-/// An argument that is a list of arguments in parentheses.
+/// An argument that has arguments itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NestedArgs {
-    /// Its form, such as `scale(…)`.
+    /// The notation, such as `scale(…)`.
     pub form: &'static str,
     /// The arguments in parentheses.
     pub args: Vec<ArgDoc>,
 }
 
-/// Returns the lists inside of the markers of fields and types.
+/// Returns the nested lists of markers on fields and types.
 pub fn nested_marker_args() -> Vec<NestedArgs> {
     vec![
         nested("cel(…)", describe_cel_args()),
@@ -22,7 +22,7 @@ pub fn nested_marker_args() -> Vec<NestedArgs> {
     ]
 }
 
-/// Returns the lists inside of the container keys.
+/// Returns the nested lists of container keys.
 pub fn nested_key_args() -> Vec<NestedArgs> {
     vec![
         nested("printcolumn(…)", describe_column_args()),
@@ -31,7 +31,7 @@ pub fn nested_key_args() -> Vec<NestedArgs> {
     ]
 }
 
-/// Returns the lists inside of `#[webhook(…)]`.
+/// Returns the nested lists of `#[webhook(…)]`.
 pub fn nested_webhook_args() -> Vec<NestedArgs> {
     vec![
         nested("match_condition(…)", describe_condition_args()),

@@ -1,6 +1,7 @@
-//! The forms of names that the API server asks of objects, labels and paths.
+//! Name formats that the API server requires for objects, labels and paths.
 
-/// A DNS label as RFC 1123 has it: what the name of a namespace is, and each part of a domain.
+/// Returns whether a string is an RFC 1123 label, such as the name of a namespace or a part of a
+/// domain.
 pub(crate) fn is_label(text: &str) -> bool {
     let is_end = |byte: Option<&u8>| byte.is_some_and(|byte| is_lower_or_digit(*byte));
     let bytes = text.as_bytes();
@@ -10,14 +11,16 @@ pub(crate) fn is_label(text: &str) -> bool {
         && bytes.iter().all(|byte| is_lower_or_digit(*byte) || *byte == b'-')
 }
 
-/// A DNS label that begins with a letter, as RFC 1035 has it: what the name of a Service is.
+/// Returns whether a string is an RFC 1035 label, such as the name of a Service: it also starts
+/// with a letter.
 pub(crate) fn is_service_name(text: &str) -> bool {
     is_label(text) && text.starts_with(|first: char| first.is_ascii_lowercase())
 }
 
-/// A lower-case domain: what the names of most objects are, and API groups.
+/// Returns whether a string is an RFC 1123 subdomain, such as an API group or the name of most
+/// objects.
 pub(crate) fn is_subdomain(text: &str) -> bool {
-    // Labels of a subdomain may be longer than 63; Kubernetes limits the whole.
+    // A part may be longer than 63 characters: Kubernetes only limits the total length.
     let is_part = |part: &str| {
         let bytes = part.as_bytes();
         bytes.first().is_some_and(|byte| is_lower_or_digit(*byte))
@@ -27,7 +30,7 @@ pub(crate) fn is_subdomain(text: &str) -> bool {
     text.len() <= 253 && text.split('.').all(is_part)
 }
 
-/// The key of a label: a name, or `domain/name`.
+/// Returns whether a string is a label key: `name` or `domain/name`.
 pub(crate) fn is_label_key(text: &str) -> bool {
     match text.split_once('/') {
         Some((domain, name)) => is_subdomain(domain) && is_word(name),
@@ -35,7 +38,7 @@ pub(crate) fn is_label_key(text: &str) -> bool {
     }
 }
 
-/// The value of a label; it may be empty.
+/// Returns whether a string is a label value. It may be empty.
 pub(crate) fn is_label_value(text: &str) -> bool {
     text.is_empty() || is_word(text)
 }
@@ -59,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn forms() {
+    fn names_follow_kubernetes_formats() {
         let long = "a".repeat(64);
         let check = |is: fn(&str) -> bool, right: &[&str], wrong: &[&str]| {
             right.iter().for_each(|text| assert!(is(text), "{text}"));

@@ -1,7 +1,9 @@
-//! The rules about printer columns: each by itself, against the others of its version, and against the schema.
+//! Checks printer columns individually, against the other columns of a version, and against the
+//! schema.
 //!
-//! What `kubectl get` shows follows from how the API server converts cells of a table: a path that leads nowhere or a
-//! type that does not fit makes an empty column, and a path that cannot be parsed loses the columns after it too.
+//! The checks follow the API server's conversion of table cells. A path to a missing field or a
+//! mismatched type leaves the column empty. A path that cannot be parsed also drops the columns
+//! after it.
 
 use std::sync::LazyLock;
 
@@ -11,9 +13,9 @@ use rbuilder_schema::{PathEnd, Schema, SchemaType, find_near_field, is_open, mem
 
 use crate::{Diagnostic, PrintColumn, Step, parse_json_path};
 
-/// The types a column may have.
+/// The types of printer columns.
 const COLUMN_TYPES: &[&str] = &["integer", "number", "string", "boolean", "date"];
-/// The formats a column may have.
+/// The formats of printer columns.
 const COLUMN_FORMATS: &[&str] = &[
     "int32",
     "int64",
@@ -25,7 +27,7 @@ const COLUMN_FORMATS: &[&str] = &[
     "password",
 ];
 
-/// Checks a column by itself. `at` is the place of an argument, by its name in `printcolumn(…)`.
+/// Checks a single column. `at` returns the span of an argument of `printcolumn(…)` by name.
 pub(crate) fn check_printer_column(column: &PrintColumn, at: impl Fn(&str) -> Span) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     if column.name.is_empty() {
@@ -59,8 +61,8 @@ pub(crate) fn check_printer_column(column: &PrintColumn, at: impl Fn(&str) -> Sp
     found
 }
 
-/// Checks the columns of a version against each other and against its schema. Each is sound by itself, or it would not
-/// have been read.
+/// Checks the columns of a version against each other and against the schema. Each column was
+/// checked on its own when it was parsed.
 pub fn check_printer_columns(columns: &[PrintColumn], schema: &Schema) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     for (position, column) in columns.iter().enumerate() {
@@ -102,8 +104,8 @@ fn check_against_schema(column: &PrintColumn, schema: &Schema) -> Option<Diagnos
     Some(Diagnostic::warning(column.span, message).help(help))
 }
 
-/// Returns why values of the field cannot be shown in the column, and what to do, as the API server converts the cells
-/// of a table.
+/// Returns why the column cannot show the values of the field, and the help. The rules are those of
+/// the API server's conversion of table cells.
 fn check_type(schema: &Schema, column: &PrintColumn) -> Option<(String, &'static str)> {
     let found = schema.schema_type?;
     let is_shown = match column.column_type.as_str() {
@@ -111,7 +113,7 @@ fn check_type(schema: &Schema, column: &PrintColumn) -> Option<(String, &'static
         "number" => matches!(found, SchemaType::Integer | SchemaType::Number),
         "boolean" => found == SchemaType::Boolean,
         "date" => found == SchemaType::String,
-        // Everything can be shown as text.
+        // Any value can be shown as a string.
         _ => true,
     };
     if !is_shown {
@@ -134,7 +136,7 @@ fn check_type(schema: &Schema, column: &PrintColumn) -> Option<(String, &'static
     }
 }
 
-/// Follows the path of a column.
+/// Resolves the path of a column in a schema.
 fn follow_steps<'s>(root: &'s Schema, steps: &[Step]) -> PathEnd<'s> {
     let mut schema = root;
     let mut is_root = true;
@@ -166,7 +168,7 @@ fn follow_steps<'s>(root: &'s Schema, steps: &[Step]) -> PathEnd<'s> {
     PathEnd::Schema(schema)
 }
 
-/// The metadata of every object, which the API server fills and a CRD's schema does not describe.
+/// The schema of `metadata`. The schema of a CRD does not include it.
 fn object_meta() -> &'static Schema {
     static OBJECT_META: LazyLock<Schema> = LazyLock::new(|| {
         let text = |format: Option<&str>| Schema {

@@ -1,7 +1,7 @@
-//! serde's attributes, as far as they decide the wire shape.
+//! serde's attributes that affect the JSON form.
 //!
-//! Keys that do not are passed over. Mistakes in others are serde's to report to the compiler; the generator, which runs
-//! without one, reports the names that serde does not know.
+//! Other keys are ignored. serde's derive reports mistakes to the compiler. The generator runs
+//! without a compiler, so it reports unknown keys itself.
 
 use rbuilder_reader::{Attribute, Span};
 use rbuilder_schema::Tagging;
@@ -12,7 +12,7 @@ use crate::names::Case;
 use crate::table::{ArgRow, Draft, find_row, read_args, report_duplicate};
 use crate::{Diagnostic, Session, suggest};
 
-/// The value that serde reads by, the one it writes by, and the place where they are said.
+/// The values for deserializing and serializing, and the span of the attribute.
 #[derive(Clone, Debug)]
 pub(crate) struct Directions<T> {
     pub(crate) read: Option<T>,
@@ -31,7 +31,7 @@ impl<T> Default for Directions<T> {
 }
 
 impl<T> Directions<T> {
-    /// Adds what another `rename` says: serde takes one for each direction.
+    /// Merges another `rename`: serde accepts one per direction.
     fn add(&mut self, other: Directions<T>, arg: &Arg<'_>, session: &mut Session) {
         let is_duplicate =
             self.read.is_some() && other.read.is_some() || self.written.is_some() && other.written.is_some();
@@ -44,34 +44,34 @@ impl<T> Directions<T> {
     }
 }
 
-/// The meaning of `#[serde(…)]` on a container.
+/// The parsed `#[serde(…)]` attributes of a container.
 #[derive(Default)]
 pub(crate) struct ContainerAttrs {
     rename: Directions<String>,
     pub(crate) rename_all: Directions<Case>,
     pub(crate) rename_all_fields: Directions<Case>,
-    /// The value whose fields stand for absent ones.
+    /// The container default, which provides the values of absent fields.
     pub(crate) default: Option<DefaultSource>,
     pub(crate) transparent: bool,
     tag: Option<String>,
     content: Option<String>,
     untagged: bool,
-    /// `from`, `try_from` or `into`: the type that is on the wire in place of this one.
+    /// `from`, `try_from` or `into`: the type that replaces this one in JSON.
     pub(crate) stands_for: Option<(String, Span)>,
-    /// `into`, until it is known which of them stands for the type.
+    /// `into`, before it is merged with `from`.
     into: Option<(String, Span)>,
     /// `deny_unknown_fields`.
     pub(crate) denies_unknown: Option<Span>,
-    /// True if that is the type read, where only one way has another type.
+    /// Set if only one direction is converted: true for `from`, false for `into`.
     pub(crate) is_one_way: Option<bool>,
-    /// schemars' own `default`, which counts for the schema.
+    /// schemars' own `default`, which takes precedence in the schema.
     pub(crate) shown_default: Option<DefaultSource>,
-    /// The keys that schemars is told and serde is not.
+    /// Keys that are set for schemars but not for serde.
     pub(crate) foreign: Foreign,
 }
 
 impl ContainerAttrs {
-    /// The representation of an enum.
+    /// Returns the representation of an enum.
     pub(crate) fn tagging(&self) -> Tagging {
         match (&self.tag, &self.content) {
             _ if self.untagged => Tagging::Untagged,
@@ -81,44 +81,46 @@ impl ContainerAttrs {
         }
     }
 
-    /// `tag` on a struct: the field that serde writes beside those of the struct, and the name in it.
+    /// Returns the field that `tag` adds to a struct, and the struct's name as its value.
     pub(crate) fn struct_tag(&self, ident: &str) -> Option<(String, String)> {
         let name = self.rename.written.as_deref().unwrap_or(ident);
         self.tag.clone().map(|tag| (tag, name.to_owned()))
     }
 }
 
-/// The meaning of `#[serde(…)]` on a field.
+/// The parsed `#[serde(…)]` attributes of a field.
 #[derive(Default)]
 pub(crate) struct FieldAttrs {
     pub(crate) rename: Directions<String>,
     pub(crate) default: Option<DefaultSource>,
-    /// schemars' own `default`, which counts for the schema: serde may read no object without the field.
+    /// schemars' own `default`, which takes precedence in the schema. serde may still require the
+    /// field.
     pub(crate) shown_default: Option<DefaultSource>,
     pub(crate) skip: bool,
-    /// `skip_deserializing`: written, never read.
+    /// `skip_deserializing`: the field is only serialized.
     pub(crate) output_only: bool,
-    /// `skip_serializing`: read, never written.
+    /// `skip_serializing`: the field is only deserialized.
     pub(crate) input_only: Option<Span>,
-    /// `skip_serializing_if`: left out where this function says so.
+    /// `skip_serializing_if`: the function that decides whether the field is left out.
     pub(crate) skip_if: Option<(String, Span)>,
     pub(crate) flatten: bool,
-    /// `with`, `serialize_with` or `deserialize_with`: the Rust type does not say what is on the wire.
+    /// `with`, `serialize_with` or `deserialize_with`: the Rust type does not determine the JSON.
     pub(crate) opaque: Option<Opaque>,
-    /// `with` or `deserialize_with`: serde asks the function also where the type is an `Option`, and only of a field that
-    /// is there.
+    /// `with` or `deserialize_with`: serde requires the field even if it is an `Option`, since it
+    /// only calls the function for a field that is present.
     pub(crate) read_by_function: bool,
-    /// The keys that schemars is told and serde is not.
+    /// Keys that are set for schemars but not for serde.
     pub(crate) foreign: Foreign,
 }
 
-/// Functions that read or write a field in place of its type.
+/// Functions that serialize or deserialize a field in place of its type.
 #[derive(Clone, Copy)]
 pub(crate) struct Opaque {
     pub(crate) span: Span,
-    /// False if they only read it: then the form of the type is written.
+    /// False if the functions only deserialize: the type then determines the JSON that is written.
     pub(crate) writes: bool,
-    /// True for `with` and `serde_as`, beside which schemars needs a type with a schema; single functions it passes over.
+    /// True for `with` and `serde_as`, for which schemars requires a type with a schema. schemars
+    /// ignores single functions.
     pub(crate) is_module: bool,
 }
 
@@ -131,7 +133,7 @@ impl Opaque {
         }
     }
 
-    /// Adds a function of one direction to what is known.
+    /// Adds a function for one direction.
     fn with_function(known: Option<Self>, span: Option<Span>, writes: bool) -> Option<Self> {
         let Some(span) = span else { return known };
         let first = known.unwrap_or(Opaque {
@@ -146,24 +148,24 @@ impl Opaque {
     }
 }
 
-/// The keys of `#[schemars(…)]` about a form on the wire that serde does not have.
+/// Keys of `#[schemars(…)]` that describe a JSON form other than serde's.
 #[derive(Default)]
 pub(crate) struct Foreign {
-    /// The name that serde has.
+    /// serde's name, if schemars has its own.
     rename: Option<Directions<String>>,
-    /// `skip`: the schema is without it.
+    /// `skip`: the schema does not have the field.
     pub(crate) skip: Option<Span>,
-    /// Each other key, and where it is.
+    /// The other keys and their spans.
     pub(crate) keys: Vec<(String, Span)>,
 }
 
 impl Foreign {
-    /// Returns true if schemars has a name of its own.
+    /// Returns whether schemars has its own name.
     pub(crate) fn is_renamed(&self) -> bool {
         self.rename.is_some()
     }
 
-    /// Notes a key of schemars' that is none of serde's.
+    /// Records a key of schemars that serde does not have with the same value.
     fn note(&mut self, arg: &Arg<'_>, serde: &[Arg<'_>]) {
         const KEYS: &[&str] = &[
             "content",
@@ -186,24 +188,24 @@ impl Foreign {
     }
 }
 
-/// The meaning of `#[serde(…)]` on a variant.
+/// The parsed `#[serde(…)]` attributes of a variant.
 #[derive(Default)]
 pub(crate) struct VariantAttrs {
     pub(crate) rename: Directions<String>,
     pub(crate) rename_all: Directions<Case>,
     pub(crate) skip: bool,
-    /// `skip_deserializing`: written, never read.
+    /// `skip_deserializing`: the variant is only serialized.
     pub(crate) output_only: Option<Span>,
-    /// `skip_serializing`: read, never written.
+    /// `skip_serializing`: the variant is only deserialized.
     pub(crate) input_only: Option<Span>,
     pub(crate) other: bool,
     pub(crate) untagged: bool,
     pub(crate) opaque: Option<Span>,
-    /// The keys that schemars is told and serde is not.
+    /// Keys that are set for schemars but not for serde.
     pub(crate) foreign: Foreign,
 }
 
-/// The keys on a container. Other keys are for serde's own derive to judge.
+/// The keys on a container. serde's own derive validates all other keys.
 const CONTAINER: &[ArgRow<ContainerAttrs>] = &[
     ArgRow::repeatable("rename", "Name of the type.", |arg, read, session| {
         read.rename.add(names(arg, session), arg, session);
@@ -259,7 +261,7 @@ const CONTAINER: &[ArgRow<ContainerAttrs>] = &[
     }),
 ];
 
-/// The keys on a container that mean another thing to schemars.
+/// The keys on a container that have a different meaning for schemars.
 const SHOWN_CONTAINER: &[ArgRow<ContainerAttrs>] = &[
     ArgRow::once(
         "default",
@@ -312,7 +314,7 @@ const FIELD: &[ArgRow<FieldAttrs>] = &[
     }),
 ];
 
-/// The keys on a field that mean another thing to schemars.
+/// The keys on a field that have a different meaning for schemars.
 const SHOWN_FIELD: &[ArgRow<FieldAttrs>] = &[
     ArgRow::once(
         "default",
@@ -358,7 +360,7 @@ const VARIANT: &[ArgRow<VariantAttrs>] = &[
     }),
 ];
 
-/// The two directions of `rename(serialize = "x", deserialize = "y")`.
+/// The directions of `rename(serialize = "x", deserialize = "y")`.
 const DIRECTIONS: &[ArgRow<Directions<String>>] = &[
     ArgRow::once("serialize", "Name that is written.", |arg, to, session| {
         to.written = arg.text(session);
@@ -368,7 +370,7 @@ const DIRECTIONS: &[ArgRow<Directions<String>>] = &[
     }),
 ];
 
-/// All keys of `#[serde(…)]`, of serde 1.0.229, `serde_derive/src/internals/symbol.rs`.
+/// All keys of `#[serde(…)]` in serde 1.0.229, from `serde_derive/src/internals/symbol.rs`.
 const KEYS: &[&str] = &[
     "alias",
     "borrow",
@@ -402,7 +404,7 @@ const KEYS: &[&str] = &[
     "with",
 ];
 
-/// Warns of a key that serde does not have: a newer serde may have it, so this is not an error.
+/// Warns about an unknown key. A newer serde may support it, so this is not an error.
 fn warn_of_unknown(arg: &Arg<'_>, session: &mut Session) {
     if KEYS.contains(&arg.name) {
         return;
@@ -418,8 +420,9 @@ fn warn_of_unknown(arg: &Arg<'_>, session: &mut Session) {
     session.report(Diagnostic::warning(arg.span, message).help(help));
 }
 
-/// Returns the place of a function that reads or writes a value, unless the form in JSON is the type's own: `singleton_map`
-/// of serde_yaml and its successors keeps enums in YAML in the form that they have in JSON.
+/// Returns the span of a function that reads or writes a value, unless it leaves the JSON
+/// unchanged: `singleton_map` of serde_yaml and its successors gives enums in YAML the same form as
+/// in JSON.
 fn changes_form(arg: &Arg<'_>) -> Option<Span> {
     let path = arg.literal().and_then(|literal| literal.value.as_str());
     let keeps_form = path.is_some_and(|path| {
@@ -429,7 +432,7 @@ fn changes_form(arg: &Arg<'_>) -> Option<Span> {
     (!keeps_form).then_some(arg.span)
 }
 
-/// `default`, or `default = "path"`.
+/// Parses `default` or `default = "path"`.
 fn default_source(arg: &Arg<'_>, session: &mut Session) -> Option<DefaultSource> {
     match arg.value {
         ArgValue::Flag => Some(DefaultSource::Type),
@@ -437,12 +440,12 @@ fn default_source(arg: &Arg<'_>, session: &mut Session) -> Option<DefaultSource>
     }
 }
 
-/// A string and its place.
+/// Returns a string and its span.
 fn placed_text(arg: &Arg<'_>, session: &mut Session) -> Option<(String, Span)> {
     arg.text(session).map(|text| (text, arg.value_span()))
 }
 
-/// Reads serde's keys, and then those that schemars is told: what they say counts for the schema.
+/// The keys of serde, and those of schemars, which take precedence in the schema.
 struct Keys<'a> {
     serde: Vec<Arg<'a>>,
     schemars: Vec<Arg<'a>>,
@@ -454,7 +457,7 @@ impl<'a> Keys<'a> {
         let schemars = attrs.iter().filter(|attr| attr.is("schemars"));
         Keys {
             serde: serde.flat_map(|attr| args::of_attribute(attr, session)).collect(),
-            // What cannot be read is reported where the rest of them is read.
+            // Discard errors: they are reported when the other markers of schemars are parsed.
             schemars: schemars
                 .flat_map(|attr| args::of_attribute(attr, &mut Session::default()))
                 .filter(|arg| !matches!(arg.name, "with" | "serialize_with"))
@@ -462,18 +465,18 @@ impl<'a> Keys<'a> {
         }
     }
 
-    /// Reads serde's own.
+    /// Reads the keys of serde.
     fn read_own<T: Default + 'static>(&self, rows: &'static [ArgRow<T>], session: &mut Session) -> T {
         let mut draft = Draft::default();
         draft.read_known(&self.serde, rows, session);
-        // To the compiler serde reports it.
+        // In the compiler, serde's derive reports unknown keys.
         if !session.is_of_derive() {
             self.serde.iter().for_each(|arg| warn_of_unknown(arg, session));
         }
         draft.value
     }
 
-    /// Reads schemars', first by the rows that are about schemars.
+    /// Reads the keys of schemars. The rows of `shown` take precedence.
     fn read_shown<T>(
         &self,
         read: T,
@@ -487,7 +490,7 @@ impl<'a> Keys<'a> {
         draft.value
     }
 
-    /// Empties what schemars is told again; returns what was there.
+    /// Clears serde's value of a key that schemars overrides. Returns the old value.
     fn take_renamed<T>(&self, name: &str, to: &mut Directions<T>) -> Option<Directions<T>> {
         let is_told = self.schemars.iter().any(|arg| arg.name == name);
         is_told.then(|| std::mem::take(to))
@@ -524,9 +527,9 @@ pub(crate) fn read_container_attrs(attrs: &[Attribute<'_>], session: &mut Sessio
         (None, Some(_)) => Some(false),
         _ => None,
     };
-    // What is read counts; `into` alone says what is written.
+    // The schema describes the type that is deserialized. `into` only counts if there is no `from`.
     read.stands_for = read.stands_for.or(into);
-    // schemars' `with` on a type: the schema of that one.
+    // `with` of schemars on a type: use the schema of the given type.
     let schemars = attrs.iter().filter(|attr| attr.is("schemars"));
     for arg in schemars.flat_map(|attr| args::of_attribute(attr, &mut Session::default())) {
         if arg.name == "with" {
@@ -537,7 +540,7 @@ pub(crate) fn read_container_attrs(attrs: &[Attribute<'_>], session: &mut Sessio
     read
 }
 
-/// A type in a text, without blanks.
+/// Removes all white space from a type.
 fn plain(text: &str) -> String {
     text.split_whitespace().collect()
 }
@@ -551,7 +554,7 @@ pub(crate) fn read_field_attrs(attrs: &[Attribute<'_>], session: &mut Session) -
         read = keys.read_shown(read, SHOWN_FIELD, FIELD, session);
         keys.note_foreign(&mut read.foreign);
     }
-    // serde_with's macro makes a `with` of it, and a `default` where the type is an `Option`.
+    // The macro of serde_with adds `with`, and `default` if the type is an `Option`.
     let converted = attrs.iter().find(|attr| attr.last_segment() == "serde_as");
     read.opaque = read.opaque.or(converted.map(|attr| Opaque::module(attr.span())));
     read.skip |= read.input_only.is_some() && read.output_only;
@@ -573,7 +576,7 @@ pub(crate) fn read_variant_attrs(attrs: &[Attribute<'_>], session: &mut Session)
     read
 }
 
-/// `rename = "x"`, or `rename(serialize = "x", deserialize = "y")`.
+/// Parses `rename = "x"` or `rename(serialize = "x", deserialize = "y")`.
 fn names(arg: &Arg<'_>, session: &mut Session) -> Directions<String> {
     let mut names = Draft::<Directions<String>>::default();
     if let ArgValue::List(directions) = &arg.value {
@@ -598,7 +601,7 @@ fn cases(arg: &Arg<'_>, session: &mut Session) -> Directions<Case> {
         read.as_deref(),
         written.as_deref().filter(|rule| Some(*rule) != read.as_deref()),
     ] {
-        // To the compiler serde reports it.
+        // In the compiler, serde's derive reports unknown rules.
         if let Some(rule) = rule.filter(|rule| Case::parse(rule).is_none() && !session.is_of_derive()) {
             let message = format!("unknown rule `{rule}` of `{}`", arg.name);
             let help = suggest::describe_candidates(rule, Case::names());
@@ -613,7 +616,7 @@ fn cases(arg: &Arg<'_>, session: &mut Session) -> Directions<Case> {
 }
 
 impl Directions<Case> {
-    /// These rules; where they are silent, those of the container.
+    /// Returns these rules, with those of the container as a fallback.
     pub(crate) fn or(self, other: &Directions<Case>) -> Directions<Case> {
         Directions {
             read: self.read.or(other.read),
@@ -623,7 +626,7 @@ impl Directions<Case> {
     }
 }
 
-/// The name that serde reads; a warning where it writes another one.
+/// Returns the name that serde deserializes. Warns if it serializes another name.
 pub(crate) fn wire_name(
     ident: &str,
     rename: &Directions<String>,
@@ -632,7 +635,7 @@ pub(crate) fn wire_name(
     session: &mut Session,
 ) -> String {
     let read = pick(&rename.read, rename_all.read, ident, by_case);
-    // Nearly every field has one rule for both directions, and one name made by it.
+    // Most fields have the same rules in both directions, so the second name is rarely needed.
     let has_two_rules = rename.read != rename.written || rename_all.read != rename_all.written;
     if has_two_rules
         && pick(&rename.written, rename_all.written, ident, by_case) != read
@@ -645,8 +648,8 @@ pub(crate) fn wire_name(
     read
 }
 
-/// An error for each thing on the wire of which schemars is told another form than serde has: for a type whose reading
-/// serde derives.
+/// Reports keys that give schemars another JSON form than serde. Call it only for types that derive
+/// `Deserialize`.
 pub(crate) fn check_foreign(foreign: &Foreign, session: &mut Session) {
     for (key, at) in &foreign.keys {
         let message = format!("`{key}` is set for schemars but not for serde");
@@ -655,7 +658,8 @@ pub(crate) fn check_foreign(foreign: &Foreign, session: &mut Session) {
     }
 }
 
-/// The same for the name of a field or variant, which is `shown` to schemars.
+/// Reports a field or variant whose name in the schema, `shown`, is not the name that serde
+/// deserializes.
 pub(crate) fn check_foreign_name(
     foreign: &Foreign,
     shown: &Directions<String>,

@@ -1,4 +1,4 @@
-//! The state of one parse beside its result: diagnostics, and the types that the derive needs back.
+//! State shared by all parts of one parse: diagnostics, constants, and types that the derive emits.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,39 +7,39 @@ use serde_json::Value;
 
 use crate::{Diagnostic, Diagnostics, SchemaSource};
 
-/// The state of one parse. The generator uses one for each file, the derive one for each item.
+/// The state of one parse. The generator creates one per file, the derive one per item.
 #[derive(Debug, Default)]
 pub struct Session {
-    /// Every diagnostic so far.
+    /// All diagnostics so far.
     pub diagnostics: Diagnostics,
-    /// The types of the slots of the last item parsed, where they are kept: what the derive writes back into the
-    /// program.
+    /// The slot types of the last item. Only kept for the derive, which emits them.
     slot_types: Option<Vec<SlotType>>,
-    /// True if a marker of the last item parsed could not be read.
+    /// Whether a marker of the last item could not be parsed.
     pub(crate) is_incomplete: bool,
-    /// The library that makes the schema of the last item parsed.
+    /// The library that generates the schema of the last item.
     pub(crate) schema_source: SchemaSource,
-    /// Regular expressions that were found good: many fields share one.
+    /// Patterns that are known to be valid. Many fields share a pattern.
     good_patterns: BTreeSet<String>,
-    /// Values of the program's constants, by path as written in attributes.
+    /// The values of constants in the program, by path as written in attributes.
     constants: BTreeMap<String, Value>,
-    /// The constants that attributes name, of which there is no value.
+    /// Constants used in attributes whose values are unknown.
     missing_constants: BTreeSet<String>,
 }
 
-/// The type of a slot, for the derive to write into its code.
+/// The type of a slot, as the derive emits it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SlotType {
-    /// The tokens in this place of the item.
+    /// The tokens of the item within this span.
     Written(Span),
-    /// This text, which stands in a marker or stands in for the type.
+    /// A type from a marker, or one that takes the place of the declared type.
     Text(String),
-    /// The result of the function of this path is the schema; the type, where there is one, is in this place.
+    /// The path of a function that returns the schema, and the span of the declared type if there
+    /// is one.
     Function(String, Option<Span>),
 }
 
 impl Session {
-    /// A session that keeps the types of the slots.
+    /// Creates a session that keeps slot types.
     pub fn keeping_slot_types() -> Self {
         Session {
             slot_types: Some(Vec::new()),
@@ -47,8 +47,8 @@ impl Session {
         }
     }
 
-    /// A session that knows the values of constants, by path as written in attributes of schemars and validators; of a
-    /// regular expression, the value is its pattern.
+    /// Creates a session with the values of constants, by path as written in the attributes of
+    /// schemars and validators. The value of a regular expression is its pattern.
     pub fn with_constants(constants: BTreeMap<String, Value>) -> Self {
         Session {
             constants,
@@ -56,12 +56,12 @@ impl Session {
         }
     }
 
-    /// Returns the constants that were needed and not known, and forgets them.
+    /// Returns and clears the constants whose values were needed but unknown.
     pub fn take_missing_constants(&mut self) -> BTreeSet<String> {
         std::mem::take(&mut self.missing_constants)
     }
 
-    /// The value of a constant; one that is not known is noted.
+    /// Returns the value of a constant. Records the constant if its value is unknown.
     pub(crate) fn constant(&mut self, path: &str) -> Option<Value> {
         let value = self.constants.get(path).cloned();
         if value.is_none() {
@@ -70,22 +70,24 @@ impl Session {
         value
     }
 
-    /// Returns true if the item comes from the derive, which sees the markers of the item and not its derives.
+    /// Returns whether the derive is parsing the item. It sees the item's markers but not its other
+    /// derives.
     pub(crate) fn is_of_derive(&self) -> bool {
         self.slot_types.is_some()
     }
 
-    /// Returns true if our derive makes the schema of the item.
+    /// Returns whether `CrdSchema` generates the schema of the item.
     pub(crate) fn is_ours(&self) -> bool {
         self.schema_source == SchemaSource::CrdSchema
     }
 
-    /// The slots' types of the last item parsed, in slot order; empty unless they are kept.
+    /// Returns and clears the slot types of the last item, in slot order. Empty unless they are
+    /// kept.
     pub fn take_slot_types(&mut self) -> Vec<SlotType> {
         self.slot_types.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// Forgets the previous item.
+    /// Resets the state of the previous item.
     pub(crate) fn start_item(&mut self, schema_source: SchemaSource) {
         self.schema_source = schema_source;
         self.is_incomplete = false;
@@ -100,7 +102,7 @@ impl Session {
         }
     }
 
-    /// Returns true if this regular expression was found good before.
+    /// Returns whether this pattern is known to be valid.
     pub(crate) fn is_good_pattern(&self, pattern: &str) -> bool {
         self.good_patterns.contains(pattern)
     }
@@ -114,12 +116,12 @@ impl Session {
         self.diagnostics.push(diagnostic);
     }
 
-    /// Adds an error about a place.
+    /// Adds an error.
     pub(crate) fn error(&mut self, span: Span, message: impl Into<String>) {
         self.report(Diagnostic::error(span, message));
     }
 
-    /// Adds an error about a place and says what to write instead.
+    /// Adds an error with help.
     pub(crate) fn error_help(&mut self, span: Span, message: impl Into<String>, help: impl Into<String>) {
         self.report(Diagnostic::error(span, message).help(help));
     }

@@ -1,7 +1,8 @@
-//! The one reader of argument lists: each list is read by a table with a row for each argument.
+//! Reads argument lists. A table describes each list, with one row per argument.
 //!
-//! Every list behaves alike. An unknown name is an error with a suggestion from the table. A duplicate is an error at
-//! the second place, and the first value is kept. Reading goes on behind either, so that further mistakes are found.
+//! All lists behave alike. An unknown name is an error with a suggestion from the table. A
+//! duplicate is an error at the second occurrence, and the first value is kept. Reading continues
+//! after either error to find further mistakes.
 
 use rbuilder_diagnostic::suggest;
 use rbuilder_reader::Span;
@@ -14,25 +15,26 @@ pub(crate) trait Row<T> {
     /// The name of the argument.
     fn name(&self) -> &'static str;
 
-    /// True if it may be written more than once.
+    /// Whether the argument may be repeated.
     fn is_repeatable(&self) -> bool;
 
-    /// Checks that the argument may stand in this list, and reports it if not.
+    /// Checks that the argument is allowed in this list. Reports it otherwise.
     fn check_place(&self, _arg: &Arg<'_>, _target: &mut T, _session: &mut Session) -> bool {
         true
     }
 
-    /// Reads the argument into the target.
+    /// Stores the value of the argument in the target.
     fn read(&self, arg: &Arg<'_>, target: &mut T, session: &mut Session);
 }
 
-/// A target that arguments are read into.
+/// A value that arguments are read into.
 pub(crate) trait Target {
     /// The arguments read so far.
     fn seen(&mut self) -> &mut Seen;
 }
 
-/// Reads arguments by the rows that `find` knows; `report_unknown` says which there are.
+/// Reads arguments. `find` looks up the row of an argument, and `report_unknown` reports an
+/// argument without a row.
 pub(crate) fn read_args<T: Target, R: Row<T> + 'static>(
     args: &[Arg<'_>],
     target: &mut T,
@@ -53,25 +55,25 @@ pub(crate) fn read_args<T: Target, R: Row<T> + 'static>(
     }
 }
 
-/// The arguments read at one place, each with the span of its value.
+/// The arguments read so far, with the spans of their values.
 #[derive(Default)]
 pub(crate) struct Seen {
     list: Vec<(&'static str, Span)>,
 }
 
 impl Seen {
-    /// Returns true if the argument has been written.
+    /// Returns whether the argument has been read.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.list.iter().any(|(seen, _)| *seen == name)
     }
 
-    /// Returns the place of the value, or of its first one.
+    /// Returns the span of the argument's value, or of the first value of a repeated one.
     pub(crate) fn at(&self, name: &str) -> Option<Span> {
         let found = self.list.iter().find(|(seen, _)| *seen == name);
         found.map(|(_, span)| *span)
     }
 
-    /// Returns the names and the places of the values, in source order.
+    /// Returns the names and value spans in source order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&'static str, Span)> {
         self.list.iter().copied()
     }
@@ -80,7 +82,7 @@ impl Seen {
         self.list.is_empty()
     }
 
-    /// Notes an argument; reports a duplicate and returns false.
+    /// Records an argument. Reports a duplicate and returns `false`.
     fn add(&mut self, name: &'static str, repeatable: bool, arg: &Arg<'_>, session: &mut Session) -> bool {
         if !repeatable && self.has(name) {
             report_duplicate(arg, session);
@@ -91,40 +93,40 @@ impl Seen {
     }
 }
 
-/// Reports the second of two arguments that are mutually exclusive by having one name.
+/// Reports the second argument of the same name.
 pub(crate) fn report_duplicate(arg: &Arg<'_>, session: &mut Session) {
     session.error(arg.span, format!("duplicate argument `{}`", arg.name));
 }
 
-/// One argument: a row of the reference page, and all that its reader and "did you mean" go by.
+/// An argument of a list: its row in the reference, and how to read it.
 pub struct ArgRow<T: 'static> {
-    /// Its name.
+    /// The name of the argument.
     pub name: &'static str,
-    /// Its meaning, one line.
+    /// The description, in one line.
     pub doc: &'static str,
-    /// True if it may be written more than once.
+    /// Whether the argument may be repeated.
     pub repeatable: bool,
     read: fn(&Arg<'_>, &mut T, &mut Session),
 }
 
-/// An argument as the reference page describes it.
+/// The entry of an argument in the reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArgDoc {
-    /// Its name.
+    /// The name of the argument.
     pub name: &'static str,
-    /// Its meaning, one line.
+    /// The description, in one line.
     pub doc: &'static str,
-    /// True if it may be written more than once.
+    /// Whether the argument may be repeated.
     pub repeatable: bool,
 }
 
-/// Returns the documentation of each argument of a table.
+/// Returns the reference entries of a table.
 pub(crate) fn describe_rows<T>(rows: &[ArgRow<T>]) -> Vec<ArgDoc> {
     rows.iter().map(ArgRow::describe).collect()
 }
 
 impl<T> ArgRow<T> {
-    /// Returns the documentation of the argument.
+    /// Returns the reference entry of the argument.
     pub fn describe(&self) -> ArgDoc {
         ArgDoc {
             name: self.name,
@@ -133,7 +135,7 @@ impl<T> ArgRow<T> {
         }
     }
 
-    /// A row of an argument that is written once.
+    /// Creates a row for an argument that may be given once.
     pub(crate) const fn once(
         name: &'static str,
         doc: &'static str,
@@ -147,7 +149,7 @@ impl<T> ArgRow<T> {
         }
     }
 
-    /// A row of an argument that may be written more than once.
+    /// Creates a row for an argument that may be repeated.
     pub(crate) const fn repeatable(
         name: &'static str,
         doc: &'static str,
@@ -176,12 +178,12 @@ impl<T> Row<Draft<T>> for ArgRow<T> {
     }
 }
 
-/// A value while its arguments are read.
+/// A value whose arguments are being read.
 #[derive(Default)]
 pub(crate) struct Draft<T> {
     pub(crate) value: T,
     pub(crate) seen: Seen,
-    /// True if there is an argument without a row, which may be one that is missing by another name.
+    /// Whether an unknown argument was found. It may be a misspelling of a required one.
     pub(crate) has_unknown: bool,
 }
 
@@ -200,7 +202,8 @@ impl<T: 'static> Draft<T> {
         }
     }
 
-    /// Reads the arguments of `owner` by a table. `advice` has what to write in place of names that other tools know.
+    /// Reads the arguments of `owner`. `advice` maps names used by other tools to what to write
+    /// instead.
     pub(crate) fn read(
         &mut self,
         owner: &str,
@@ -221,13 +224,14 @@ impl<T: 'static> Draft<T> {
         read_args(args, self, find_row(rows), report_unknown, session);
     }
 
-    /// Reads those arguments that have a row, and passes over the others, which another reader judges.
+    /// Reads the arguments that have a row and ignores all others, which are checked elsewhere.
     pub(crate) fn read_known(&mut self, args: &[Arg<'_>], rows: &'static [ArgRow<T>], session: &mut Session) {
         read_args(args, self, find_row(rows), |_, _, _| {}, session);
     }
 
-    /// Checks that arguments are there, and reports each that is not, unless an unknown one is to be corrected first. `samples`
-    /// are values to show.
+    /// Reports missing arguments. If there was an unknown argument, which may be a misspelling,
+    /// nothing is reported. `samples` lists the required names with a value to suggest. Returns
+    /// whether all of them are present.
     pub(crate) fn require(&self, owner: &Arg<'_>, samples: &[(&str, &str)], session: &mut Session) -> bool {
         let mut is_whole = true;
         for (name, sample) in samples.iter().filter(|(name, _)| !self.seen.has(name)) {
@@ -243,7 +247,7 @@ impl<T: 'static> Draft<T> {
 }
 
 impl<T: Default + 'static> Draft<T> {
-    /// Reads `name(…)` by a table. `None` if the argument has no parentheses.
+    /// Reads `name(…)`. Returns `None` if the argument has no parentheses.
     pub(crate) fn of_list(arg: &Arg<'_>, rows: &'static [ArgRow<T>], session: &mut Session) -> Option<Self> {
         let mut draft = Draft::default();
         draft.read(arg.name, arg.list(session)?, rows, &[], session);
@@ -251,7 +255,7 @@ impl<T: Default + 'static> Draft<T> {
     }
 }
 
-/// Returns the lookup in a table.
+/// Returns a function that looks up rows by name.
 pub(crate) fn find_row<T>(rows: &'static [ArgRow<T>]) -> impl Fn(&str) -> Option<&'static ArgRow<T>> {
     |name| rows.iter().find(|row| row.name == name)
 }

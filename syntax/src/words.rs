@@ -1,10 +1,12 @@
-//! Lists of words, as kubebuilder's markers write them and as Rust does.
+//! Lists of words, in kubebuilder's notation or as Rust arrays.
 
 use crate::Session;
 use crate::args::{Arg, ReadArg as _};
 
-/// A list as `"a;b"` or `["a", "b"]`. Only a group may be empty: it is the core group, where it stands alone or in
-/// an array; beside a `;` it is most likely a slip, and would allow what nobody meant.
+/// Reads a list written as `"a;b"` or `["a", "b"]`.
+///
+/// Only an item of `groups` may be empty, because it is the core group. An empty part next to a `;`
+/// is more likely a typo, and would grant access that nobody intended.
 pub(crate) fn read_words(arg: &Arg<'_>, session: &mut Session) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut is_right = true;
@@ -25,7 +27,8 @@ pub(crate) fn read_words(arg: &Arg<'_>, session: &mut Session) -> Option<Vec<Str
     is_right.then_some(words)
 }
 
-/// Words with a comma or a space in them are several, where neither can be a part of one.
+/// Reports a list item that contains a separator, such as `"get,list"`: the user meant two items.
+/// URLs and resource names can contain separators.
 fn check_separators(words: &[String], arg: &Arg<'_>, session: &mut Session) -> bool {
     const FREE: &[&str] = &["urls", "resource_names"];
     let is_separator = |byte: &u8| matches!(byte, b',' | b' ' | b'\t' | b'\n');

@@ -1,5 +1,5 @@
-//! Every list of arguments treats a duplicate alike: an error at the second place, the first value kept, and the
-//! mistakes behind it found as well.
+//! Every argument list treats duplicates the same way: the second argument is an error, the first
+//! value is kept, and later mistakes are still found.
 
 use rbuilder_reader::grammar::{Item, ItemKind, Items};
 use rbuilder_reader::token::lex;
@@ -21,7 +21,7 @@ fn read(source: &str, session: &mut Session) -> Result<Option<Type>, Diagnostic>
     }
 }
 
-/// Counts the duplicates of `name` that a session reports, and checks that each is placed at the second one.
+/// Counts the reported duplicates of `name`, and checks that each error is at the second argument.
 fn count(name: &str, source: &str, session: Session) -> usize {
     let message = format!("duplicate argument `{name}`");
     let all = session.diagnostics.into_vec();
@@ -44,7 +44,7 @@ fn count_in_type(name: &str, source: &str) -> usize {
 }
 
 #[test]
-fn every_row_of_every_table() {
+fn reports_duplicate_arguments() {
     for marker in markers() {
         let (name, expected) = (marker.name, usize::from(!marker.repeatable));
         let source = if marker.places.contains(&Place::Field) {
@@ -94,7 +94,7 @@ fn every_row_of_every_table() {
 }
 
 #[test]
-fn every_list_within_a_list() {
+fn reports_duplicate_nested_arguments() {
     let lists: &[(&str, &[&str])] = &[
         (
             "struct S { #[kube(cel(?, ?))] f: Foreign }",
@@ -176,7 +176,7 @@ fn every_list_within_a_list() {
 }
 
 #[test]
-fn a_direction_of_serde_is_renamed_once() {
+fn serde_renames_each_direction_once() {
     let name = |attrs: &str| {
         let source = format!("struct S {{ {attrs} f: u8 }}");
         let mut session = Session::default();
@@ -204,7 +204,7 @@ fn a_direction_of_serde_is_renamed_once() {
 }
 
 #[test]
-fn the_first_value_is_kept_and_reading_goes_on() {
+fn first_value_is_kept_and_later_mistakes_are_found() {
     let source = r#"#[derive(CustomResource)]
         #[kube(group = "a.b", version = "v1", kind = "Foo", plural = "as", plural = "bs", plurl = "x")]
         #[crd(conversion(path = "/a", path = "/b"))]

@@ -1,4 +1,4 @@
-//! Attributes of schemars, validator, garde and kube's `KubeSchema` say what markers of ours say.
+//! Attributes of schemars, validator, garde and kube's `KubeSchema` are equivalent to markers.
 
 use rbuilder_reader::grammar::{Item, ItemKind, Items};
 use rbuilder_reader::token::lex;
@@ -17,8 +17,8 @@ fn read(source: &str, session: &mut Session) -> Result<Option<Type>, Diagnostic>
     }
 }
 
-/// The model of a type, and the diagnostics about it.
-fn said(source: &str) -> (String, Vec<String>) {
+/// Returns the model of a type and the diagnostics about it.
+fn describe_model(source: &str) -> (String, Vec<String>) {
     let mut session = Session::default();
     let read = read(source, &mut session).map_err(|error| error.message);
     let read = read.unwrap_or_else(|message| panic!("{source}: {message}"));
@@ -34,7 +34,7 @@ fn said(source: &str) -> (String, Vec<String>) {
     )
 }
 
-/// Places differ with the length of what is written.
+/// Removes spans, which depend on the length of the source.
 fn without_numbers(text: &str) -> String {
     let mut kept = String::new();
     let mut rest = text;
@@ -53,26 +53,26 @@ fn without_numbers(text: &str) -> String {
     plain
 }
 
-/// Two ways to write a field come to the same.
+/// Checks that two sets of attributes produce the same field.
 #[track_caller]
 fn field(theirs: &str, ours: &str, ty: &str) {
     let source = |attrs: &str| format!("struct S {{ {attrs} a: {ty} }}");
-    let (theirs, complaints) = said(&source(theirs));
+    let (theirs, complaints) = describe_model(&source(theirs));
     assert!(complaints.is_empty(), "{complaints:?}");
-    assert_eq!(theirs, said(&source(ours)).0);
+    assert_eq!(theirs, describe_model(&source(ours)).0);
 }
 
 #[track_caller]
 fn container(theirs: &str, ours: &str) {
     let source = |attrs: &str| format!("{attrs} struct S {{ b_c: Option<String> }}");
-    let (theirs, complaints) = said(&source(theirs));
+    let (theirs, complaints) = describe_model(&source(theirs));
     assert!(complaints.is_empty(), "{complaints:?}");
-    assert_eq!(theirs, said(&source(ours)).0);
+    assert_eq!(theirs, describe_model(&source(ours)).0);
 }
 
 #[track_caller]
 fn refused(attrs: &str, expected: &str) {
-    let (_, complaints) = said(&format!("struct S {{ {attrs} a: String }}"));
+    let (_, complaints) = describe_model(&format!("struct S {{ {attrs} a: String }}"));
     let [complaint] = &complaints[..] else {
         panic!("{complaints:?}")
     };
@@ -80,7 +80,7 @@ fn refused(attrs: &str, expected: &str) {
 }
 
 #[test]
-fn ranges_and_lengths() {
+fn translates_ranges_and_lengths() {
     let range = "#[kube(validation(minimum = 1, maximum = 5))]";
     field("#[schemars(range(min = 1, max = 5))]", range, "i32");
     field(
@@ -89,7 +89,7 @@ fn ranges_and_lengths() {
         "i32",
     );
     field("#[garde(range(min = 1, max = 2 + 3))]", range, "i32");
-    // Written for each tool that checks it.
+    // Repeated for each tool that checks it.
     field(
         "#[garde(range(min = 1, max = 9))] #[schemars(range(min = 1, max = 5))]",
         range,
@@ -140,7 +140,7 @@ fn ranges_and_lengths() {
 }
 
 #[test]
-fn texts_and_formats() {
+fn translates_patterns_and_formats() {
     let pattern = "#[kube(validation(pattern = \"^a$\"))]";
     field("#[schemars(regex(pattern = r\"^a$\"))]", pattern, "String");
     field("#[schemars(pattern(\"^a$\"))]", pattern, "String");
@@ -169,7 +169,7 @@ fn texts_and_formats() {
 }
 
 #[test]
-fn inner_and_required_and_with() {
+fn translates_inner_required_and_with() {
     field(
         "#[schemars(inner(length(min = 1), regex(pattern = \"a\")))]",
         "#[kube(items(validation(min_length = 1), validation(pattern = \"a\")))]",
@@ -194,9 +194,10 @@ fn inner_and_required_and_with() {
     container("#[schemars(with = \"String\")]", "#[serde(from = \"String\")]");
 }
 
-/// garde goes into an `Option` with `inner`; schemars compiles that, too, and has none of it in its schema.
+/// With garde, `inner` applies to an `Option`. schemars compiles that too, but its schema does not
+/// contain the constraint.
 #[test]
-fn inner_of_what_is_no_list_is_left_out() {
+fn ignores_inner_on_other_types_than_lists() {
     for (attrs, ty, noun) in [
         ("#[garde(inner(length(min = 1)))]", "Option<String>", "a string"),
         (
@@ -210,8 +211,12 @@ fn inner_of_what_is_no_list_is_left_out() {
             "a string",
         ),
     ] {
-        let (shown, warnings) = said(&format!("struct S {{ {attrs} a: {ty} }}"));
-        assert_eq!(shown, said(&format!("struct S {{ a: {ty} }}")).0, "{attrs}");
+        let (shown, warnings) = describe_model(&format!("struct S {{ {attrs} a: {ty} }}"));
+        assert_eq!(
+            shown,
+            describe_model(&format!("struct S {{ a: {ty} }}")).0,
+            "{attrs}"
+        );
         let start = "`inner` is left out, as in `Kind::crd()`: schemars applies it to the items of a list; this field is ";
         assert!(
             warnings.len() == 1 && warnings[0].starts_with(&format!("{start}{noun}")),
@@ -221,7 +226,7 @@ fn inner_of_what_is_no_list_is_left_out() {
 }
 
 #[test]
-fn words_and_names() {
+fn translates_titles_defaults_and_names() {
     field(
         "#[schemars(title = \"T\", example = 1)]",
         "#[kube(title = \"T\", example = 1)]",
@@ -235,9 +240,9 @@ fn words_and_names() {
         "#[serde(rename = \"b\", default)]",
         "i32",
     );
-    // The value is the generator's to find.
+    // The generator evaluates the default.
     field("#[schemars(default)]", "", "i32");
-    // What schemars is told outweighs what serde is.
+    // schemars' name takes precedence over serde's.
     field(
         "#[serde(rename = \"b\")] #[schemars(rename = \"c\")]",
         "#[serde(rename = \"c\")]",
@@ -259,7 +264,7 @@ fn words_and_names() {
 }
 
 #[test]
-fn extensions() {
+fn translates_extensions() {
     field(
         "#[schemars(extend(\"x-kubernetes-list-type\" = \"map\", \"x-kubernetes-list-map-keys\" = [\"name\"]))]",
         "#[kube(list_type = \"map\", list_map_keys = [\"name\"])]",
@@ -311,7 +316,7 @@ fn extensions() {
 }
 
 #[test]
-fn what_would_have_to_be_run_is_refused_unless_a_marker_says_it() {
+fn code_is_rejected_unless_a_marker_states_the_schema() {
     refused(
         "#[schemars(schema_with = f)]",
         "the schema that this function returns is unknown",
@@ -328,7 +333,7 @@ fn what_would_have_to_be_run_is_refused_unless_a_marker_says_it() {
 }
 
 #[test]
-fn rules_and_strategies_of_kube_schema() {
+fn translates_rules_and_merge_strategies_of_kube_schema() {
     let rule = "#[kube(cel(rule = \"self != ''\", message = \"m\"))]";
     field(
         "#[x_kube(validation = Rule::new(\"self != ''\").message(\"m\"))]",

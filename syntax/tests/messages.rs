@@ -1,4 +1,4 @@
-//! The messages about items. The compiler and the command line print these same words.
+//! The messages about items, which the compiler and the command line both print.
 
 use rbuilder_reader::grammar::{Item, ItemKind, Items};
 use rbuilder_reader::token::lex;
@@ -6,7 +6,7 @@ use rbuilder_reader::{Diagnostic, Span};
 use rbuilder_syntax::marker::{CONSTRAINTS, Place, markers};
 use rbuilder_syntax::{CRD_KEYS, KUBE_KEYS, Session, Type, parse_type};
 
-/// Reads the one type of a source.
+/// Parses the only type in a source.
 fn read(source: &str, session: &mut Session) -> Result<Option<Type>, Diagnostic> {
     let tokens = lex(source)?;
     match Items::new(tokens.cursor(), None).read()? {
@@ -19,7 +19,8 @@ fn read(source: &str, session: &mut Session) -> Result<Option<Type>, Diagnostic>
     }
 }
 
-/// Every complaint about an item, as `place: text`, where the place is the source it covers.
+/// Returns every diagnostic about an item as `place: text`, where `place` is the source of its
+/// span.
 fn complaints(source: &str) -> Vec<String> {
     let mut session = Session::default();
     if let Err(error) = read(source, &mut session) {
@@ -41,13 +42,13 @@ fn check(source: &str, expected: &[&str]) {
     assert_eq!(complaints(source), expected, "{source}");
 }
 
-/// One field of a type with these attributes.
+/// Checks one field with these attributes.
 fn field(attrs: &str, ty: &str, expected: &[&str]) {
     check(&format!("struct S {{ {attrs} f: {ty} }}"), expected);
 }
 
 #[test]
-fn descriptions_for_catalogs_are_checked() {
+fn reports_invalid_csv_on_fields() {
     field(
         "#[csv(display_name = \"Pods\", description = \"Number of pods.\", order = 1)] #[csv(x_descriptors = [\"urn:x\"])]",
         "i32",
@@ -109,7 +110,7 @@ fn descriptions_for_catalogs_are_checked() {
 }
 
 #[test]
-fn a_description_without_arguments_is_that_of_the_schema() {
+fn bare_csv_is_allowed_on_fields_only() {
     for bare in ["#[csv]", "#[csv()]"] {
         field(bare, "i32", &[]);
         let kind = "#[kube(group = \"a.example.com\", version = \"v1\", kind = \"Test\")]";
@@ -129,7 +130,7 @@ fn a_description_without_arguments_is_that_of_the_schema() {
 }
 
 #[test]
-fn descriptions_of_kinds_are_checked() {
+fn reports_invalid_csv_on_kinds() {
     for (args, expected) in [
         (
             "display_name = \"Cup\", resource(kind = \"Pod\", version = \"v1\"), resource(kind = \"Service\", version = \"v1\")",
@@ -214,7 +215,7 @@ fn descriptions_of_kinds_are_checked() {
 }
 
 #[test]
-fn markers_that_a_whole_object_cannot_have_are_refused() {
+fn reports_markers_that_a_whole_object_cannot_have() {
     let help = "write a rule in CEL instead: `cel(…)`";
     for (keys, marker, refused) in [
         (
@@ -253,7 +254,7 @@ fn markers_that_a_whole_object_cannot_have_are_refused() {
 }
 
 #[test]
-fn a_struct_that_is_the_whole_object_has_fields_of_its_own() {
+fn no_spec_requires_fields_with_other_names() {
     let kind = |keys: &str, item: &str| {
         format!("#[kube(group = \"a.example.com\", version = \"v1\", kind = \"Test\", {keys})] {item}")
     };
@@ -304,7 +305,7 @@ fn a_struct_that_is_the_whole_object_has_fields_of_its_own() {
 }
 
 #[test]
-fn types_without_a_schema_are_reported_where_they_are_written() {
+fn reports_types_without_a_schema() {
     let ours = |attrs: &str, ty: &str, expected: &[&str]| {
         check(
             &format!("#[derive(CrdSchema)] struct S {{ {attrs} f: {ty} }}"),
@@ -338,19 +339,19 @@ fn types_without_a_schema_are_reported_where_they_are_written() {
     for ty in ["Box<S>", "Option<Box<Self>>", "BTreeMap<String, Vec<S>>", "[S]"] {
         ours("", ty, &[&recursive(ty)]);
     }
-    // The schema of these is that of another type, whatever their arguments.
+    // The schema of these types is not that of `S`, whatever their arguments.
     for ty in ["Ref<S>", "other::S", "BTreeMap<S, i32>"] {
         ours("", ty, &[]);
     }
     ours("#[kube(schemaless, preserve_unknown_fields)]", "Vec<S>", &[]);
     ours("#[kube(schemaless, preserve_unknown_fields)]", "(i32, S)", &[]);
     ours("#[serde(skip)]", "Box<S>", &[]);
-    // A type of another derive has none only if a kind needs it.
+    // Other derives only need a schema if a kind uses the type.
     field("", "(i32, i32)", &[]);
 }
 
 #[test]
-fn unknown_fields_are_those_of_objects() {
+fn preserve_unknown_fields_applies_to_objects() {
     let marker = "#[crd(preserve_unknown_fields)]";
     for ty in [
         "Inner",
@@ -370,7 +371,7 @@ fn unknown_fields_are_those_of_objects() {
 }
 
 #[test]
-fn correct_markers_pass() {
+fn accepts_valid_markers() {
     for (attrs, ty) in [
         (
             "#[kube(validation(minimum = 1, maximum = 5), default = 1)]",
@@ -436,7 +437,7 @@ fn correct_markers_pass() {
 }
 
 #[test]
-fn names_are_checked() {
+fn reports_unknown_names() {
     field(
         "#[kube(validation(minimun = 1))]",
         "i32",
@@ -479,13 +480,13 @@ fn names_are_checked() {
     );
 }
 
-/// A word without the letter in its middle.
+/// Removes the letter in the middle of a word.
 fn misspell(word: &str) -> String {
     let middle = word.len() / 2;
     format!("{}{}", &word[..middle], &word[middle + 1..])
 }
 
-/// Checks the help about a name in the source at `NAME`.
+/// Checks the help for a name, which replaces `NAME` in the source.
 fn check_help(source: &str, name: &str, expected: &str) {
     let source = source.replace("NAME", name);
     let complaints = complaints(&source);
@@ -497,7 +498,7 @@ const CUP: &str =
     "#[derive(CustomResource, CrdSchema)] #[kube(group = \"a.io\", version = \"v1\", kind = \"Cup\")]";
 
 #[test]
-fn a_misspelt_name_gets_the_one_that_is_meant_wherever_it_is_written() {
+fn suggests_corrections_of_misspelled_names() {
     let kube_keys = || KUBE_KEYS.iter().map(|key| key.name);
     let crd_keys = || CRD_KEYS.iter().map(|key| key.name);
     let kind = format!("{CUP} #[ATTR(NAME)] struct CupSpec {{ a: i32 }}");
@@ -543,7 +544,7 @@ fn a_misspelt_name_gets_the_one_that_is_meant_wherever_it_is_written() {
 }
 
 #[test]
-fn a_name_that_belongs_elsewhere_is_sent_there() {
+fn suggests_the_place_of_misplaced_names() {
     let kube = format!("{CUP} #[kube(NAME)] struct CupSpec {{ a: i32 }}");
     let crd = kube.replace("#[kube(NAME", "#[crd(NAME");
     for (source, name, expected) in [
@@ -589,7 +590,7 @@ fn a_name_that_belongs_elsewhere_is_sent_there() {
     ] {
         check_help(source, name, expected);
     }
-    // schemars' derive knows no attribute of ours.
+    // schemars' derive accepts none of our attributes.
     let foreign = kube.replace("CrdSchema", "JsonSchema");
     check_help(&foreign, "plurral", "did you mean `plural`?");
     for name in ["title", "conversion", "min_properties"] {
@@ -607,7 +608,7 @@ fn a_name_that_belongs_elsewhere_is_sent_there() {
 }
 
 #[test]
-fn a_selectable_field_must_be_in_the_struct() {
+fn selectable_field_must_be_in_the_struct() {
     let missing = "\".spec.colour\": `.spec.colour` is not a valid selectable field: unknown field `colour` | did you \
                    mean `color`?";
     let unlike = "\".spec.colour\": `.spec.colour` is not a valid selectable field: unknown field `colour` | use the path \
@@ -630,7 +631,7 @@ fn a_selectable_field_must_be_in_the_struct() {
 }
 
 #[test]
-fn serde_attributes_that_serde_does_not_know_are_reported() {
+fn reports_unknown_serde_attributes() {
     let reported = |attributes: &str, expected: &[&str]| {
         check(
             &format!("#[derive(CrdSchema, Deserialize)] {attributes} struct S {{ a: i32 }}"),
@@ -672,7 +673,7 @@ fn serde_attributes_that_serde_does_not_know_are_reported() {
 }
 
 #[test]
-fn the_flag_cel_of_a_kind_is_no_rule() {
+fn cel_of_a_kind_is_a_flag() {
     kind("cel", &[]);
     kind(
         "cel(rule = \"self.a > 0\")",
@@ -684,7 +685,7 @@ fn the_flag_cel_of_a_kind_is_no_rule() {
 }
 
 #[test]
-fn repetition_is_checked() {
+fn reports_repeated_markers() {
     field(
         "#[kube(default = 1, default = 2)]",
         "i32",
@@ -703,7 +704,7 @@ fn repetition_is_checked() {
 }
 
 #[test]
-fn a_number_in_quotes_keeps_its_value() {
+fn help_for_a_quoted_number_keeps_its_value() {
     for (written, advised) in [("\"0\"", "0"), ("\"-2.5\"", "-2.5"), ("\"few\"", "1")] {
         let expected = format!(
             "{written}: expected a number for `minimum`, found `{written}` | write `minimum = {advised}`"
@@ -717,7 +718,7 @@ fn a_number_in_quotes_keeps_its_value() {
 }
 
 #[test]
-fn values_are_checked() {
+fn reports_invalid_values() {
     field(
         "#[kube(validation(minimum = 5, maximum = 1))]",
         "i32",
@@ -809,7 +810,7 @@ fn values_are_checked() {
 }
 
 #[test]
-fn shapes_without_a_schema_are_explained() {
+fn reports_shapes_without_a_schema() {
     check(
         "struct S(i32, String);",
         &[
@@ -837,16 +838,16 @@ fn shapes_without_a_schema_are_explained() {
     );
 }
 
-/// Without the derive, as a derive sees the item.
+/// The attribute alone, since a derive macro does not see `#[derive(…)]`.
 const KIND: &str = "#[kube(group = \"x.dev\", version = \"v1\", kind = \"Foo\"";
 
-/// A kind with further keys.
+/// Checks a kind with additional keys.
 fn kind(keys: &str, expected: &[&str]) {
     check(&format!("{KIND}, {keys})] struct FooSpec {{ a: i32 }}"), expected);
 }
 
 #[test]
-fn kinds_pass() {
+fn accepts_valid_kinds() {
     kind(
         "plural = \"foos\", namespaced, status = \"FooStatus\", shortname = \"f\", category = \"all\"",
         &[],
@@ -874,7 +875,7 @@ fn kinds_pass() {
 }
 
 #[test]
-fn kinds_are_checked() {
+fn reports_invalid_kinds() {
     kind(
         "plurl = \"foos\"",
         &["plurl: unknown key `plurl` of a kind | did you mean `plural`?"],
@@ -946,9 +947,9 @@ fn kinds_are_checked() {
     );
 }
 
-/// Broken attributes are ordinary input: they make complaints, never a panic, wherever they break off.
+/// Malformed attributes are normal input: they cause errors, but never a panic.
 #[test]
-fn no_attribute_makes_the_reader_panic() {
+fn malformed_attributes_do_not_panic() {
     let tokens = [
         "validation",
         "(",
@@ -982,7 +983,7 @@ fn no_attribute_makes_the_reader_panic() {
         "'c'",
         "b\"x\"",
     ];
-    // A small generator, so that the cases are the same in every run.
+    // A fixed random number generator, so that every run has the same cases.
     let mut state: u32 = 1;
     let mut read = 0;
     for _ in 0..8_000 {

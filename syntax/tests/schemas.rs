@@ -1,4 +1,4 @@
-//! From an item as written to its schema: what serde's attributes and the markers come to.
+//! From an item to its schema: the effect of serde attributes and markers.
 
 use rbuilder_reader::grammar::{Item, ItemKind, Items};
 use rbuilder_reader::token::lex;
@@ -7,7 +7,7 @@ use rbuilder_schema::{Part, Schema, Slot, array_of, assemble, known, map_of};
 use rbuilder_syntax::{Session, Type, parse_type};
 use serde_json::{Value, json};
 
-/// Resolves the types that the cases here mention; finding others is not this crate's business.
+/// Resolves the types in these cases. Finding types is not part of this crate.
 fn slot(ty: &TypeRef) -> Slot {
     let TypeKind::Path(segments, args) = &ty.kind else {
         panic!("{ty:?}")
@@ -55,7 +55,7 @@ fn item(properties: Value, required: &[&str]) -> Schema {
     from(json!({"type": "object", "properties": properties, "required": required}))
 }
 
-/// Reads the one type of a source.
+/// Parses the only type in a source.
 fn read(source: &str, session: &mut Session) -> Result<Option<Type>, Diagnostic> {
     let tokens = lex(source)?;
     match Items::new(tokens.cursor(), None).read()? {
@@ -74,7 +74,7 @@ fn build(source: &str) -> Result<Value, Vec<String>> {
     let complaints = session.diagnostics.into_vec();
     assert!(complaints.is_empty(), "{source}: {complaints:?}");
     let parsed = parsed.expect("a type");
-    // The derive carries the container as JSON; nothing may be lost on the way.
+    // The derive emits the container as JSON, which must not lose anything.
     let carried = serde_json::to_string(&parsed.container).expect("JSON");
     assert_eq!(
         parsed.container,
@@ -108,7 +108,7 @@ fn refused(source: &str, expected: &[&str]) {
     );
 }
 
-/// The schema of one field, in a struct.
+/// Checks the schema of one field of a struct.
 fn field(source: &str, expected: Value) {
     let schema = build(&format!("struct S {{ {source} }}"));
     let mut properties =
@@ -124,7 +124,7 @@ fn field(source: &str, expected: Value) {
 }
 
 #[test]
-fn names_presence_and_words() {
+fn names_presence_and_descriptions() {
     check(
         r#"
         /// A spec.
@@ -173,7 +173,7 @@ fn names_presence_and_words() {
 }
 
 #[test]
-fn markers() {
+fn markers_set_schema_keys() {
     field(
         "#[kube(validation(minimum = 1, maximum = 5), default = 1)] a: i32",
         json!({"type": "integer", "format": "int32", "minimum": 1, "maximum": 5, "default": 1}),
@@ -217,7 +217,7 @@ fn markers() {
 }
 
 #[test]
-fn rules_about_fields() {
+fn one_of_and_immutable_become_cel_rules() {
     check(
         r#"
         #[crd(exactly_one_of(alpha, namespace), at_least_one_of(alpha, beta_value))]
@@ -240,7 +240,7 @@ fn rules_about_fields() {
 }
 
 #[test]
-fn flattening() {
+fn flattened_fields_are_hoisted() {
     check(
         "struct S { a: bool, #[serde(flatten)] item: Item, #[serde(flatten)] other: Option<Other> }",
         json!({"type": "object", "required": ["a", "name"], "properties": {
@@ -254,7 +254,7 @@ fn flattening() {
 }
 
 #[test]
-fn rules_of_hoisted_fields_are_asked_where_they_apply() {
+fn rules_of_hoisted_fields_are_conditional() {
     let fields = json!({"a": {"type": "boolean"}});
     check(
         "struct S { #[serde(flatten)] ruled: Ruled }",
@@ -277,7 +277,7 @@ fn rules_of_hoisted_fields_are_asked_where_they_apply() {
 }
 
 #[test]
-fn enums() {
+fn enums_follow_their_representation() {
     check(
         "/// How.\n#[serde(rename_all = \"lowercase\")] enum E { /// The first.\n Alpha, Beta }",
         json!({"type": "string", "enum": ["alpha", "beta"], "description": "How.\n\n- alpha: The first."}),
@@ -359,7 +359,7 @@ fn enums() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused() {
+fn reports_markers_that_contradict_the_type() {
     refused(
         "struct S { #[kube(validation(minimum = 9))] a: Narrow }",
         &["Field(0): minimum 9 is greater than maximum 8"],

@@ -1,4 +1,4 @@
-//! `printcolumn(…)`, in either of kube's spellings.
+//! `printcolumn(…)`, in either of kube's notations.
 
 use serde::Deserialize;
 
@@ -8,7 +8,7 @@ use crate::printer_column::check_printer_column;
 use crate::table::{ArgDoc, ArgRow, Draft, describe_rows};
 use crate::{PrintColumn, Session};
 
-/// `printcolumn` in kube's JSON form.
+/// `printcolumn` in kube's JSON notation.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct JsonColumn {
@@ -21,7 +21,7 @@ struct JsonColumn {
     priority: Option<i32>,
 }
 
-/// `printcolumn` in parentheses.
+/// `printcolumn` with arguments in parentheses.
 #[derive(Default)]
 struct Parts {
     name: Option<String>,
@@ -77,13 +77,13 @@ const ARGS: &[ArgRow<Parts>] = &[
     ),
 ];
 
-/// Returns the documentation of the arguments of `printcolumn(…)`.
+/// Returns the reference entries of `printcolumn(…)`.
 pub(crate) fn describe_column_args() -> Vec<ArgDoc> {
     describe_rows(ARGS)
 }
 
-/// Reads columns and reports what is wrong with each by itself: one, or several objects with commas between, which kube
-/// puts into its list as they are.
+/// Reads columns and checks each on its own. In JSON, the argument can hold several objects
+/// separated by commas, since kube inserts the text into a list.
 pub(super) fn read_print_columns(arg: &Arg, session: &mut Session) -> Vec<PrintColumn> {
     let text = arg.literal().and_then(|literal| literal.value.as_str());
     let several = text.and_then(|text| serde_json::from_str::<Vec<JsonColumn>>(&format!("[{text}]")).ok());

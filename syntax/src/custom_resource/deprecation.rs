@@ -3,7 +3,7 @@
 use crate::Session;
 use crate::args::{Arg, ArgValue, ReadArg as _};
 
-/// Returns the warning; `None` for the API server's own.
+/// Returns the warning. `None` stands for the API server's default warning.
 pub(super) fn read_deprecation(arg: &Arg, session: &mut Session) -> Option<String> {
     if matches!(arg.value, ArgValue::Flag) {
         return None;
@@ -29,7 +29,8 @@ pub(super) fn read_deprecation(arg: &Arg, session: &mut Session) -> Option<Strin
     Some(warning)
 }
 
-/// Go's `unicode.IsPrint`, which the API server asks, except for characters that no version of Unicode has assigned.
+/// Returns whether a character is printable according to Go's `unicode.IsPrint`, which the API
+/// server uses. Unlike Go, accepts unassigned characters.
 fn is_printable(c: char) -> bool {
     let is_format = matches!(
         c,

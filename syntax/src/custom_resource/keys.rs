@@ -9,10 +9,10 @@ use crate::args::{Arg, ArgValue, Literal, ReadArg as _};
 use crate::table::ArgRow;
 use crate::{SchemaMode, SelectableField, Session, marker};
 
-/// One container key.
+/// A container key.
 pub type ContainerKey = ArgRow<Parts>;
 
-/// kube-derive's container keys.
+/// The container keys of kube-derive.
 pub const KUBE_KEYS: &[ContainerKey] = &[
     ArgRow::once("group", "API group, a DNS name.", |arg, parts, session| {
         parts.group = arg.text(session)
@@ -192,7 +192,8 @@ pub const KUBE_KEYS: &[ContainerKey] = &[
     ),
 ];
 
-/// The keys of `#[crd(…)]` that kube does not have: about the definition only, not about its objects.
+/// Container keys of `#[crd(…)]` that kube does not have. They only affect the definition, not its
+/// objects.
 pub const CRD_KEYS: &[ContainerKey] = &[
     ArgRow::repeatable(
         "annotation",
@@ -234,7 +235,7 @@ pub const CRD_KEYS: &[ContainerKey] = &[
     ),
 ];
 
-/// `true`, `false`, the bare name, or either word in quotes: kube takes them all.
+/// Reads a boolean as kube does: `true`, `false`, the bare name, or either word in quotes.
 fn kube_bool(arg: &Arg, session: &mut Session) -> Option<bool> {
     match arg.literal().and_then(|literal| literal.value.as_str()) {
         Some("true") => Some(true),
@@ -243,7 +244,7 @@ fn kube_bool(arg: &Arg, session: &mut Session) -> Option<bool> {
     }
 }
 
-/// `schema = "…"`.
+/// Reads `schema = "…"`.
 fn schema_mode(arg: &Arg, session: &mut Session) -> SchemaMode {
     match arg.text(session).as_deref() {
         Some("derived") | None => SchemaMode::Derived,
@@ -258,12 +259,12 @@ fn schema_mode(arg: &Arg, session: &mut Session) -> SchemaMode {
     }
 }
 
-/// `status = "path::Status"`, or the path without quotes.
+/// Reads `status = "path::Status"`, or the path without quotes.
 fn type_path(arg: &Arg, session: &mut Session) -> Option<TypeRef> {
     let span = arg.value_span();
     let ty = match &arg.value {
         ArgValue::Expr(expr) => match &expr.kind {
-            // With type arguments, the path is more than its names.
+            // The parsed path lacks type arguments, so parse the text again.
             ExprKind::Path(_) => TypeRef::parse(expr.text, span),
             _ => None,
         },
@@ -298,7 +299,7 @@ fn root_rule(arg: &Arg, session: &mut Session) -> Option<rbuilder_schema::Cel> {
     marker::read_cel_rule(arg, session)
 }
 
-/// Reads the JSON that kube takes in place of arguments.
+/// Parses the JSON that kube accepts in place of arguments.
 pub(super) fn from_json<T: serde::de::DeserializeOwned>(arg: &Arg, session: &mut Session) -> Option<T> {
     let text = arg.text(session)?;
     serde_json::from_str(&text)

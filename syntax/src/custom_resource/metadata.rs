@@ -3,7 +3,7 @@
 use crate::args::{Arg, ArgValue, ReadArg as _};
 use crate::{Session, object_name};
 
-/// Reads a pair and adds it to those that are read; a key stands once.
+/// Reads a pair and adds it to `pairs`. Reports a duplicate key.
 pub(super) fn add_pair(arg: &Arg, pairs: &mut Vec<(String, String)>, session: &mut Session) {
     let Some((key, value)) = pair(arg, session) else {
         return;
@@ -34,9 +34,10 @@ fn pair(arg: &Arg, session: &mut Session) -> Option<(String, String)> {
     None
 }
 
-/// Keys of annotations and labels have one form; values have one in labels only.
+/// Checks a pair. Annotations and labels have the same key format, but only label values have one.
 fn check_pair(arg: &Arg, (key, name): (&Arg, &str), (value, text): (&Arg, &str), session: &mut Session) {
-    // The domain of an annotation's key may be in upper case; nobody writes it so.
+    // The API server also accepts upper case in the domain of an annotation key, but nobody uses
+    // it.
     if !object_name::is_label_key(name) {
         let help = "use a name such as `tier`, or a domain and a name such as `example.com/tier`";
         let message = format!("`{name}` is not a valid key of {}", with_article(arg.name));

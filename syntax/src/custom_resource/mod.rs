@@ -1,4 +1,5 @@
-//! The container keys of a kind: `#[kube(…)]` as kube-derive reads it, and what `#[crd(…)]` adds.
+//! The container keys of a kind: `#[kube(…)]` as kube-derive reads it, and additional keys of
+//! `#[crd(…)]`.
 
 mod column;
 mod conversion;
@@ -29,17 +30,18 @@ use crate::{CustomResource, Diagnostic, SchemaMode, Session};
 
 pub use keys::{CRD_KEYS, ContainerKey, KUBE_KEYS};
 
-/// The parts of a kind, before it is known to be whole.
+/// The parts of a kind, of which the required ones may still be missing.
 pub struct Parts {
     group: Option<String>,
     version: Option<String>,
     kind: Option<String>,
-    /// The rest, in its final place.
+    /// All other parts.
     made: CustomResource,
 }
 
-/// Returns true if a type is a kind: it derives `CustomResource`, or has the keys that only a kind has. The compiler
-/// takes `#[derive(…)]` away before a derive sees the item, so there the keys must tell.
+/// Returns whether a type is a kind: it derives `CustomResource` or has keys that only a kind has.
+/// The compiler removes `#[derive(…)]` from the item that a derive macro sees, so the derive relies
+/// on the keys.
 pub(crate) fn is_kind(attrs: &[Attribute<'_>]) -> bool {
     has_derive(attrs, "CustomResource")
         || attrs.iter().filter(|attr| attr.is("kube")).any(|attr| {
@@ -49,7 +51,8 @@ pub(crate) fn is_kind(attrs: &[Attribute<'_>]) -> bool {
         })
 }
 
-/// Reads the kind of an item that derives `CustomResource`.
+/// Parses the container keys of a kind. Returns `None` for other types, and if a required key is
+/// missing.
 pub(crate) fn parse_custom_resource(
     attrs: &[Attribute<'_>],
     ident: Ident<'_>,
@@ -76,7 +79,7 @@ pub(crate) fn parse_custom_resource(
             };
             read_args(&args, &mut draft, find_row(KUBE_KEYS), report_unknown, session);
         } else if attr.is("crd") {
-            // The rest of `#[crd(…)]` is markers, which are read as such.
+            // The other keys are markers, which are parsed elsewhere.
             draft.read_known(&args::of_attribute(attr, session), CRD_KEYS, session);
         }
     }
@@ -129,8 +132,8 @@ fn report_unknown_key(arg: &Arg, owner: Owner, session: &mut Session) {
     session.error_help(arg.span, format!("unknown key `{}` of a kind", arg.name), help);
 }
 
-/// Checks `root_schema` by the rules for whole objects. Keys that break one are dropped, so that the schema that is made with
-/// them is not reported again.
+/// Checks `root_schema` against the rules for whole objects. Removes it if there are errors, so
+/// that the final schema does not report them again.
 fn check_root_schema(made: &mut CustomResource, at: Span, session: &mut Session) {
     let parts = made.object_parts();
     let Some(keys) = &made.root_schema else { return };
@@ -144,7 +147,7 @@ fn check_root_schema(made: &mut CustomResource, at: Span, session: &mut Session)
     made.root_schema = None;
 }
 
-/// Checks what needs the whole kind.
+/// Checks the kind as a whole.
 fn finish(draft: Draft<Parts>, ident: Ident<'_>, session: &mut Session) -> Option<CustomResource> {
     let Draft {
         value,
@@ -205,7 +208,7 @@ fn finish(draft: Draft<Parts>, ident: Ident<'_>, session: &mut Session) -> Optio
         if session.is_ours() {
             session.error_help(at("scale"), message, help);
         } else {
-            // kube drops it, and projects of kube alone are published so.
+            // kube ignores it, and existing projects that only use kube have it.
             session.report(Diagnostic::warning(at("scale"), message).help(help));
             made.scale = None;
         }

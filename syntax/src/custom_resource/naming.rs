@@ -1,14 +1,15 @@
-//! The names of a kind: group, version, kind, plural, singular, short names.
+//! Checks the names of a kind: group, version, kind, plural, singular and short names.
 
 use rbuilder_reader::Span;
 use rbuilder_reader::token::Ident;
 
 use crate::{CustomResource, Diagnostic, Session};
 
-/// kube-derive panics over a singular of the letter `y`, and does not look whether its plural can be one.
+/// Reports a plural that kube-derive cannot derive: it panics for the singular `y`, and does not
+/// check whether the derived plural is valid.
 pub(super) fn check_derived_plural(resource: &CustomResource, at: Span, session: &mut Session) {
     let singular = resource.singular_name();
-    // A wrong singular has been reported, and a kind of these lengths is one that fits.
+    // An invalid singular has been reported already.
     if resource.plural.is_some() || !is_label(&singular, true) {
         return;
     }
@@ -30,15 +31,15 @@ pub(super) fn check_group(group: &str, at: Span, session: &mut Session) {
     }
 }
 
-/// A domain with a dot: the API server takes no other group of a CRD.
+/// Returns whether a group is valid for a CRD. The API server requires a domain with a dot.
 fn is_crd_group(group: &str) -> bool {
-    // The API server counts the letters of the whole name, not those of a label.
+    // The API server limits the length of the whole name, not of each label.
     group.contains('.')
         && group.len() <= 253
         && group.split('.').all(|label| is_label_of_any_length(label, false))
 }
 
-/// The name of a CRD: its plural, a dot and its group.
+/// Returns whether a name is the name of a CRD: its plural, a dot and its group.
 pub(crate) fn is_crd_name(name: &str) -> bool {
     name.split_once('.')
         .is_some_and(|(plural, group)| is_label(plural, true) && is_crd_group(group))
@@ -50,7 +51,7 @@ pub(crate) fn check_version(version: &str, at: Span, session: &mut Session) {
     check_label("version", version, help, at, session);
 }
 
-/// Checks the form that the API server asks of a kind of at most so many letters, and returns true if it is right.
+/// Checks a kind of at most `most` characters, and returns whether it is valid.
 pub(crate) fn check_kind_name(kind: &str, most: usize, at: Span, session: &mut Session) -> bool {
     let is_right = is_kind_name(kind, most);
     if !is_right {
@@ -71,7 +72,7 @@ fn capitalize(text: &str) -> String {
     first.into_iter().chain(letters).collect()
 }
 
-/// The form that the API server asks of a kind, of at most so many letters.
+/// Returns whether the API server accepts a kind, given a limit on its length.
 fn is_kind_name(kind: &str, most: usize) -> bool {
     let is_letter_first = kind.starts_with(|first: char| first.is_ascii_alphabetic());
     is_letter_first && kind.len() <= most && kind.bytes().all(|byte| byte.is_ascii_alphanumeric())
@@ -90,10 +91,11 @@ pub(super) fn check_kind(
     at: Span,
     session: &mut Session,
 ) {
-    // The name of its list, which ends in `List`, has the same limit of 63.
+    // Its list kind, which ends in `List`, has the API server's limit of 63.
     const MOST: usize = 59;
     let is_right = check_kind_name(kind, MOST, at, session);
-    // The API server accepts it, and objects of it may exist. Whoever names the struct knows.
+    // The API server accepts such a kind, and there may be objects. An explicit `root` shows that
+    // it is intended.
     if is_right && !is_upper_case(kind) && made.root.is_none() {
         let message = format!("the kind `{kind}` does not begin with a capital letter");
         let help = format!(
@@ -108,7 +110,8 @@ pub(super) fn check_kind(
     }
 }
 
-/// A DNS label; with `letter_first` as RFC 1035 has it, else as RFC 1123.
+/// Returns whether a string is a DNS label: of RFC 1035 if `letter_first` is set, of RFC 1123
+/// otherwise.
 fn is_label(text: &str, letter_first: bool) -> bool {
     text.len() <= 63 && is_label_of_any_length(text, letter_first)
 }

@@ -1,4 +1,4 @@
-//! `scale(…)`, in either of kube's spellings.
+//! `scale(…)`, in either of kube's notations.
 
 use serde::Deserialize;
 
@@ -7,7 +7,7 @@ use crate::args::{Arg, ArgValue, ReadArg as _};
 use crate::table::{ArgDoc, ArgRow, Draft, describe_rows};
 use crate::{Scale, Session, suggest};
 
-/// `scale` in kube's JSON form.
+/// `scale` in kube's JSON notation.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct JsonScale {
@@ -16,7 +16,7 @@ struct JsonScale {
     label_selector_path: Option<String>,
 }
 
-/// `scale` in parentheses.
+/// `scale` with arguments in parentheses.
 #[derive(Default)]
 struct Parts {
     spec_replicas_path: Option<String>,
@@ -48,7 +48,7 @@ const ARGS: &[ArgRow<Parts>] = &[
     ),
 ];
 
-/// Returns the documentation of the arguments of `scale(…)`.
+/// Returns the reference entries of `scale(…)`.
 pub(crate) fn describe_scale_args() -> Vec<ArgDoc> {
     describe_rows(ARGS)
 }

@@ -1,14 +1,14 @@
-//! `selectable = "…"`: the fields that field selectors may use.
+//! `selectable = "…"`: fields that field selectors can use.
 
 use rbuilder_diagnostic::suggest::find_nearest;
 use rbuilder_schema::Field;
 
 use crate::{CustomResource, SchemaMode, SelectableField, Session};
 
-/// Help about a path at which there is no field like it.
+/// The help for a path that is not similar to the path of any field.
 const ANY_SCALAR: &str = "use the path of a string, integer or boolean field, with JSON names";
 
-/// The API server takes at most this many selectable fields.
+/// The API server's limit on selectable fields.
 const MAX_SELECTABLE: usize = 8;
 
 pub(super) fn check_selectable(field: &SelectableField, earlier: &[SelectableField], session: &mut Session) {
@@ -45,11 +45,11 @@ pub(super) fn check_selectable(field: &SelectableField, earlier: &[SelectableFie
     }
 }
 
-/// Reports the selectable fields that a struct does not have, as the check of the whole schema does: the compiler sees
-/// this much of it. `fields` are all that the struct has.
+/// Reports selectable fields that the struct does not have. The check of the whole schema does too,
+/// but this one also runs in the compiler. `fields` must be all fields of the struct.
 pub(crate) fn check_selected_fields(resource: &CustomResource, fields: &[Field], session: &mut Session) {
     let is_stated = resource.schema_mode == SchemaMode::Manual || resource.root_schema.is_some();
-    // Another derive, or an `impl` by hand, may make a schema of other fields.
+    // Another derive or a handwritten `impl` can produce a schema with other fields.
     if !session.is_ours() || is_stated || resource.no_spec || fields.iter().any(|field| field.flatten) {
         return;
     }

@@ -1,5 +1,5 @@
-//! The struct of a kind without a spec: it is the whole object, which can have fewer keys than a field, and has some
-//! fields anyway.
+//! Checks the struct of a kind without a spec. It describes the whole object, which supports fewer
+//! schema keys than a field and already has some fields.
 
 use rbuilder_reader::Span;
 use rbuilder_schema::{Field, Markers, Schema, check_root};
@@ -10,7 +10,8 @@ use crate::{CustomResource, FieldValue, Session};
 /// The fields of every object.
 const FIELDS_OF_OBJECTS: [&str; 4] = ["apiVersion", "kind", "metadata", "status"];
 
-/// Reports that the type of a kind with `no_spec` has no fields to put beside `metadata`, as kube-derive does.
+/// Reports a type of a kind with `no_spec` that does not have named fields, which kube-derive
+/// rejects too.
 pub(crate) fn check_has_fields(has_fields: bool, at: Span, session: &mut Session) {
     if !has_fields {
         let help = "name the fields: without a spec they stand beside `metadata`";
@@ -18,8 +19,8 @@ pub(crate) fn check_has_fields(has_fields: bool, at: Span, session: &mut Session
     }
 }
 
-/// Reports the fields of a kind with `no_spec` that every object has, and drops them, so that the schema that is made
-/// with them is not reported again.
+/// Reports and removes fields of a kind with `no_spec` that every object has. They are removed so
+/// that the final schema does not report them again.
 pub(crate) fn drop_fields_of_objects(
     fields: &mut Vec<Field>,
     sites: &mut Vec<Span>,
@@ -41,7 +42,8 @@ pub(crate) fn drop_fields_of_objects(
     }
 }
 
-/// Returns the field of every object that a field would be by its name in JSON, or, as kube-derive has it, in Rust.
+/// Returns the field of every object that has the same name as `field`: in JSON, or in Rust as
+/// kube-derive compares it.
 fn field_of_objects(field: &Field) -> Option<&'static str> {
     let in_json = (!field.flatten).then_some(field.name.as_str());
     let in_rust = match field.ident.as_str() {
@@ -52,8 +54,10 @@ fn field_of_objects(field: &Field) -> Option<&'static str> {
     FIELDS_OF_OBJECTS.into_iter().find(is_taken)
 }
 
-/// Checks the markers on the struct of a kind with `no_spec` by the rules for whole objects. A marker that breaks one is
-/// dropped, and a schema that is written out is noted, so that the schema that is made with it is not reported again.
+/// Checks the markers on the struct of a kind with `no_spec` against the rules for whole objects.
+///
+/// Removes invalid markers, and flags an invalid explicit schema as reported, so that the final
+/// schema does not report them again.
 pub(crate) fn check_markers(
     resource: &CustomResource,
     markers: &mut Markers,
@@ -78,7 +82,7 @@ pub(crate) fn check_markers(
     }
 }
 
-/// Reports the keys that a whole object cannot have, and returns true if there is one.
+/// Reports keys that a whole object cannot have. Returns whether there are any.
 fn report_root(stated: &Schema, resource: &CustomResource, at: Span, session: &mut Session) -> bool {
     let diagnostics = check_root(stated, resource.object_parts());
     let is_refused = !diagnostics.is_empty();
@@ -88,7 +92,8 @@ fn report_root(stated: &Schema, resource: &CustomResource, at: Span, session: &m
     is_refused
 }
 
-/// Returns a schema with the key of one marker. `None` if a whole object can have it, or if it is not a key.
+/// Returns a schema with only the key of one marker. `None` if the marker has no key, or one that
+/// is valid for a whole object.
 fn state_alone(name: &str, markers: &Markers) -> Option<Schema> {
     let validation = &markers.validation;
     let alternatives = validation.alternatives.as_deref().cloned().unwrap_or_default();

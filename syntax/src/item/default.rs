@@ -1,8 +1,9 @@
-//! serde's defaults: those that a schema has.
+//! Selects the serde defaults that become part of the schema.
 //!
-//! A schema of schemars has all of them, so that types with its derive do too. `derive(CrdSchema)` has a marker for
-//! defaults, beside which a bare `#[serde(default)]` says no more than that a field may be absent; a function that is
-//! named gives a value as the marker does. `#[crd(serde_defaults)]` takes all, `#[crd(serde_defaults = false)]` none.
+//! schemars includes all of them, so types with schemars' derive do too. `derive(CrdSchema)` has
+//! its own marker for defaults: there, a bare `#[serde(default)]` only makes a field optional,
+//! while a named function provides a default like the marker does. `#[crd(serde_defaults)]`
+//! includes all defaults, and `#[crd(serde_defaults = false)]` none.
 
 use rbuilder_reader::grammar::{GenericKind, Generics};
 use rbuilder_reader::{Attribute, TypeKind, TypeRef, has_derive};
@@ -12,12 +13,12 @@ use super::{FieldRules, Reader};
 use crate::serde_attrs::FieldAttrs;
 use crate::{AbsentValue, DefaultSource, Session};
 
-/// The defaults of serde that the schema of a type has.
+/// The serde defaults that become part of a type's schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Defaults {
-    /// All of them.
+    /// All defaults.
     Serde,
-    /// Those that a function gives.
+    /// Defaults from named functions.
     Functions,
     None,
 }
@@ -46,7 +47,7 @@ impl Defaults {
 }
 
 impl Reader<'_, '_> {
-    /// The value in place of a field that is absent, where the schema is to have it.
+    /// Returns the value of a field when absent, if the schema should contain it.
     pub(super) fn absent_value(
         &self,
         attrs: &FieldAttrs,
@@ -54,7 +55,8 @@ impl Reader<'_, '_> {
         ty: &TypeRef,
         markers: &Markers,
     ) -> Option<AbsentValue> {
-        // What serde does not write has no form in JSON, and what it does not read has no default.
+        // A field that is not serialized has no JSON value, and one that is not deserialized has no
+        // default.
         if attrs.flatten || attrs.output_only || attrs.input_only.is_some() || markers.default.is_some() {
             return None;
         }
@@ -84,14 +86,15 @@ impl Reader<'_, '_> {
     }
 }
 
-/// The names of the type parameters.
+/// Returns the names of the type parameters.
 pub(super) fn type_parameters(generics: &Generics<'_>) -> Vec<String> {
     let types = generics.list.iter();
     let types = types.filter(|parameter| parameter.kind == GenericKind::Type);
     types.map(|parameter| parameter.ident.text.to_owned()).collect()
 }
 
-/// Returns true if a type mentions one of these names: its values need not have a form in JSON.
+/// Returns whether a type uses one of these type parameters, so that its values may not be
+/// serializable.
 fn mentions(ty: &TypeRef, names: &[String]) -> bool {
     if names.is_empty() {
         return false;

@@ -1,4 +1,4 @@
-//! Fields of structs and of variants.
+//! Fields of structs and variants.
 
 use rbuilder_reader::grammar::FieldItem;
 use rbuilder_reader::{Span, TypeRef, has_derive};
@@ -12,7 +12,7 @@ use crate::names::Case;
 use crate::serde_attrs::{self, FieldAttrs};
 use crate::{Diagnostic, FieldValue};
 
-/// The fields of a struct or variant: each with its place, and with serde's view of its value.
+/// The parsed fields of a struct or variant, with their spans and serde attributes.
 #[derive(Default)]
 pub(super) struct ReadFields {
     pub(super) fields: Vec<Field>,
@@ -41,7 +41,8 @@ impl Reader<'_, '_> {
         let attrs = serde_attrs::read_field_attrs(&field.attrs, self.session);
         let place = field.ident?;
         let ident = place.text.to_owned();
-        // A default of the whole is no help to a flattened field either: serde reads it from what is there.
+        // Defaults do not apply to a flattened field: serde always deserializes it from the other
+        // fields.
         let has_default = (attrs.default.is_some() || rules.default.is_some()) && !attrs.flatten;
         if let Some(at) = attrs.foreign.skip {
             self.check_hidden(at, &attrs, has_default, &field.ty);
@@ -75,7 +76,7 @@ impl Reader<'_, '_> {
             check_retyped(&Kind::of(&field.ty), &read, place.span, self.session);
         }
         let stated = read.schema_type.is_some() || read.markers.schemaless || read.markers.schema.is_some();
-        // serde writes and reads the value all the same, unless it is told of it too.
+        // `with` of schemars does not affect serde, which still uses the type of the field.
         let is_ours = self.session.is_of_derive() || has_derive(self.attrs, "CrdSchema");
         let value_type = (read.is_with && !is_ours).then(|| field.ty.clone());
         let is_opaque = match attrs.opaque {
@@ -85,13 +86,14 @@ impl Reader<'_, '_> {
         let stated = stated || attrs.opaque.is_some() || read.schema_function.is_some();
         let absent = self.absent_value(&attrs, rules, &field.ty, &read.markers);
         let value = FieldValue {
-            // A default is to schemars what serde writes, whoever does.
+            // schemars serializes the default with serde, whichever function does it.
             absent: absent.filter(|_| !is_opaque || attrs.opaque.is_some() && !is_ours),
             skip_if: attrs.skip_if.as_ref().map(|(path, _)| path.clone()),
             is_unwritten: attrs.input_only.is_some(),
             is_opaque,
         };
-        // To schemars what a function returns is not an option; serde still reads one.
+        // schemars does not treat the result of a function as an option, but serde does accept an
+        // absent `Option`.
         let is_shown_optional =
             read.schema_function.is_some() && attrs.shown_default.is_some() && marker::is_option(&field.ty);
         let slot = self.slot(field.ty, &attrs, &read);
@@ -121,10 +123,10 @@ impl Reader<'_, '_> {
         ))
     }
 
-    /// Warns of a field that serde can leave out and cannot do without, so that what the program writes is refused: by the
-    /// API server, or at the next read.
+    /// Warns about a field that serde can leave out but requires when reading. The API server, or
+    /// the program itself, rejects an object without it.
     fn check_written(&mut self, attrs: &FieldAttrs, has_default: bool, ty: &TypeRef, markers: &Markers) {
-        // An alias of `Option` shows in the function's name only.
+        // An alias of `Option` can only be recognized by the name of the function.
         let is_option = |path: &str| marker::is_option(ty) || path.ends_with("is_none");
         if let Some((path, at)) = &attrs.skip_if
             && !(has_default || attrs.output_only || attrs.flatten)
@@ -146,9 +148,10 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// A field that schemars is told to skip has no place in the schema, so that the API server drops it.
+    /// Reports a required field that only schemars skips. It is not in the schema, so the API
+    /// server prunes it.
     fn check_hidden(&mut self, at: Span, attrs: &FieldAttrs, has_default: bool, ty: &TypeRef) {
-        // What a flattened map takes may be nothing, and unknown fields of an object are the program's to look at.
+        // A flattened map may be empty, and only the program knows whether it needs unknown fields.
         let takes_rest = attrs.flatten && marker::takes_rest(ty);
         let is_needed = attrs.read_by_function || !(marker::is_option(ty) || attrs.output_only || takes_rest);
         if is_needed && !has_default && self.reads_by_derive() {

@@ -1,4 +1,5 @@
-//! A struct or enum to a [`Type`]: serde's attributes, doc comments and markers put together.
+//! Parses a struct or enum into a [`Type`], from its fields, serde attributes, doc comments and
+//! markers.
 
 mod default;
 mod field;
@@ -25,7 +26,7 @@ use crate::{
 use default::Defaults;
 use field::ReadFields;
 
-/// Returns the form on the wire, as far as it is certain.
+/// Returns the kind of JSON value that the item has, if it is known.
 fn kind(body: &Body<'_>) -> Kind {
     match body {
         Body::Struct(Fields::Named(_)) => Kind::Object,
@@ -34,8 +35,8 @@ fn kind(body: &Body<'_>) -> Kind {
     }
 }
 
-/// Reads one struct or enum. Nothing comes back where its shape cannot be said at all; the session then holds
-/// the reason. A type that does come back may still have errors against it.
+/// Parses a struct or enum. Returns `None` if its shape cannot be determined; the session then has
+/// an error. Even a returned type can have errors.
 pub fn parse_type(attrs: &[Attribute<'_>], item: TypeItem<'_>, session: &mut Session) -> Option<Type> {
     let is_ours = session.is_of_derive() || has_derive(attrs, "CrdSchema");
     session.start_item(if is_ours {
@@ -90,7 +91,7 @@ pub fn parse_type(attrs: &[Attribute<'_>], item: TypeItem<'_>, session: &mut Ses
         custom_resource::check_has_fields(has_fields, span, reader.session);
     }
     let mut shape = match read.schema_type {
-        // The type itself is not looked at.
+        // The fields are not parsed, since the schema replaces them.
         _ if markers.schema.is_some() => Shape::default(),
         Some((slot, text)) => Shape::Transparent(reader.add_slot(slot, || SlotType::Text(text))),
         None if let Some(function) = read.schema_function => {
@@ -165,8 +166,9 @@ pub fn parse_type(attrs: &[Attribute<'_>], item: TypeItem<'_>, session: &mut Ses
     })
 }
 
-/// The forms of a type that is read as another and written as itself, or the other way round. What the compiler hands to
-/// the derive does not say which ways serde derives, so that this is seen in source text only.
+/// Returns the conversion of a type with `from` or `into` only, if serde derives the other
+/// direction. A derive macro does not see the other derives of the item, so this works on source
+/// text only.
 fn one_way(attrs: &[Attribute<'_>], serde: &ContainerAttrs, body: &Body<'_>) -> Option<OneWay> {
     let is_read = serde.is_one_way?;
     let own_way = if is_read { "Serialize" } else { "Deserialize" };
@@ -199,7 +201,7 @@ fn one_way(attrs: &[Attribute<'_>], serde: &ContainerAttrs, body: &Body<'_>) -> 
     })
 }
 
-/// Reads fields into slots; holds what grows while it goes.
+/// Parses an item, and collects the parts of the model.
 struct Reader<'s, 'a> {
     session: &'s mut Session,
     /// The name of the item.
@@ -207,11 +209,11 @@ struct Reader<'s, 'a> {
     /// The attributes of the item.
     attrs: &'s [Attribute<'a>],
     slots: Vec<TypeRef>,
-    /// The functions that give the schemas of some slots.
+    /// The functions that generate the schemas of some slots.
     schema_functions: BTreeMap<usize, SchemaFunction>,
     /// The types of the values of some slots.
     value_types: BTreeMap<usize, TypeRef>,
-    /// The defaults of serde that the schema has.
+    /// The serde defaults that become part of the schema.
     defaults: Defaults,
     /// The names of the item's type parameters.
     type_parameters: Vec<String>,
@@ -221,22 +223,22 @@ struct Reader<'s, 'a> {
     values: Vec<FieldValue>,
     variant_values: Vec<Vec<FieldValue>>,
     default_variant: Option<usize>,
-    /// The numbers of the variants so far; nothing once one is not known.
+    /// The discriminants of the variants so far. `None` once one of them is unknown.
     numbers: Option<Vec<i64>>,
 }
 
-/// The attributes around a list of fields that decide their names and presence.
+/// The container attributes that decide the names and presence of fields.
 struct FieldRules {
     rename_all: Directions<Case>,
-    /// The value whose fields stand for absent ones.
+    /// The container default, which provides the values of absent fields.
     default: Option<DefaultSource>,
-    /// The same as schemars is told.
+    /// The container default of schemars.
     shown_default: Option<DefaultSource>,
 }
 
 impl Reader<'_, '_> {
-    /// Checks for markers on a type that serde, by its attributes, does not follow. Returns true if the schema accepts a
-    /// `null` that serde reads only in an `Option`.
+    /// Reports markers on a type that contradict its serde attributes. Returns whether the schema
+    /// accepts a `null` that serde only accepts inside an `Option`.
     fn check_container(&mut self, markers: &Markers, serde: &ContainerAttrs, shape: &Shape) -> bool {
         if let Some(at) = serde.denies_unknown
             && markers.preserve_unknown_fields
@@ -305,7 +307,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Warns of names in snake case that serde takes from Rust, because nobody chose them.
+    /// Warns about names in snake case that nobody chose: serde took them from Rust.
     fn check_case(&mut self, fields: &[Field], serde: &ContainerAttrs) {
         if !self.session.is_ours() || serde.rename_all.read.is_some() {
             return;
@@ -345,14 +347,14 @@ impl Reader<'_, '_> {
         Some(Shape::Transparent(slot))
     }
 
-    /// Keeps the places of markers for those who find mistakes later, when types are known.
+    /// Keeps the spans of markers for checks that run once types are resolved.
     fn keep_marker_spans(&mut self, owner: Span, seen: &Seen) {
         let spans = seen.iter().map(|(name, span)| MarkerSpan { owner, name, span });
         self.marker_spans.extend(spans);
     }
 
-    /// Returns true if serde's derive reads the item. The compiler hides the derives of an item from each other, so that this is
-    /// seen in source text only.
+    /// Returns whether the item derives `Deserialize`. A derive macro does not see the other
+    /// derives of the item, so this works on source text only.
     fn reads_by_derive(&self) -> bool {
         has_derive(self.attrs, "Deserialize")
     }
@@ -377,19 +379,19 @@ impl Reader<'_, '_> {
     }
 }
 
-/// The first argument of `#[repr(…)]`.
+/// Returns the first argument of `#[repr(…)]`.
 fn read_repr(attrs: &[Attribute<'_>]) -> Option<String> {
     let repr = attrs.iter().find(|attr| attr.is("repr"))?;
     let args = crate::args::of_attribute(repr, &mut Session::default());
     args.first().map(|arg| arg.name.to_owned())
 }
 
-/// `PhantomData` is nothing to serde where one field stands for the whole struct.
+/// In a transparent struct, serde ignores fields of type `PhantomData`.
 fn is_phantom(ty: &TypeRef) -> bool {
     matches!(&ty.kind, TypeKind::Path(segments, _) if segments.last().is_some_and(|last| last == "PhantomData"))
 }
 
-/// The fields that a rule about several fields names must be there.
+/// Checks that the fields named in a rule such as `exactly_one_of` exist.
 fn check_one_of(names: &[(String, Span)], shape: &Shape, session: &mut Session) {
     let fields: &[Field] = match shape {
         Shape::Object(fields) => fields,
@@ -405,7 +407,7 @@ fn check_one_of(names: &[(String, Span)], shape: &Shape, session: &mut Session) 
     }
 }
 
-/// Returns the description: schemars' own, else the doc comment.
+/// Returns the description: the one for schemars, or else the doc comment.
 fn described(attrs: &[Attribute<'_>], session: &mut Session) -> Option<String> {
     marker::schemars_description(attrs).or_else(|| docs::read_description(attrs, session))
 }

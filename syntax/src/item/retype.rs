@@ -1,4 +1,4 @@
-//! Markers that change the type of a value: where serde would refuse what the schema allows.
+//! Checks for markers that give a value another JSON type than serde expects.
 
 use rbuilder_reader::Span;
 use rbuilder_schema::{Markers, SchemaType};
@@ -6,7 +6,8 @@ use rbuilder_schema::{Markers, SchemaType};
 use crate::Session;
 use crate::marker::{self, Kind};
 
-/// Returns true if markers say a type at all: otherwise the kind of the field need not be found out.
+/// Returns whether markers set a type at all. Otherwise the kind of the field need not be
+/// determined.
 pub(super) fn may_retype(markers: &Markers) -> bool {
     markers.int_or_string
         || markers.validation.schema_type.is_some()
@@ -14,7 +15,8 @@ pub(super) fn may_retype(markers: &Markers) -> bool {
         || markers.values.is_some()
 }
 
-/// A marker that gives another type to a value of one of Rust's own types: serde would refuse what the schema says.
+/// Reports a marker that changes the type of a Rust primitive, list or map: serde would reject what
+/// the schema accepts.
 pub(super) fn check_retyped(kind: &Kind, read: &marker::FieldMarkers, at: Span, session: &mut Session) {
     let is_stated = read.schema_type.is_some() || read.markers.schemaless || read.markers.schema.is_some();
     if !is_stated && let Some(kind) = retyped(kind, &read.markers) {
@@ -27,7 +29,7 @@ pub(super) fn check_retyped(kind: &Kind, read: &marker::FieldMarkers, at: Span, 
     }
 }
 
-/// The kind, or that of its items or values, whose type a marker changes.
+/// Returns the kind whose type a marker changes: `kind` itself, or the kind of its items or values.
 fn retyped<'k>(kind: &'k Kind, markers: &Markers) -> Option<&'k Kind> {
     let is_other = |own: SchemaType| {
         let written = markers.validation.schema_type;
@@ -36,7 +38,7 @@ fn retyped<'k>(kind: &'k Kind, markers: &Markers) -> Option<&'k Kind> {
     match kind {
         Kind::Text => is_other(SchemaType::String).then_some(kind),
         Kind::Integer => is_other(SchemaType::Integer).then_some(kind),
-        // A float reads whole numbers too.
+        // A float also accepts integers.
         Kind::Number if markers.validation.schema_type == Some(SchemaType::Integer) => None,
         Kind::Number => is_other(SchemaType::Number).then_some(kind),
         Kind::Boolean => is_other(SchemaType::Boolean).then_some(kind),

@@ -1,4 +1,4 @@
-//! Slots: the types that a container mentions, each where its schema will be put.
+//! Slots: the types that a container refers to, in whose place their schemas are inserted.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use crate::session::SlotType;
 use crate::{Diagnostic, SchemaFunction, Session};
 
 impl Reader<'_, '_> {
-    /// The slot of `from`, `try_from` or `into`.
+    /// Adds the slot of `from`, `try_from` or `into`.
     pub(super) fn stand_in(&mut self, text: &str, at: Span) -> Option<usize> {
         match TypeRef::parse(text, at) {
             Some(slot) => Some(self.add_slot(slot, || SlotType::Text(text.to_owned()))),
@@ -23,7 +23,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// The slot of a field, after the markers that replace its type.
+    /// Adds the slot of a field, after applying markers that replace its type.
     pub(super) fn slot(&mut self, ty: TypeRef, attrs: &FieldAttrs, read: &marker::FieldMarkers) -> usize {
         if let Some((slot, text)) = &read.schema_type {
             return self.add_slot(slot.clone(), || SlotType::Text(text.clone()));
@@ -44,7 +44,7 @@ impl Reader<'_, '_> {
                 );
                 return self.schemaless(&ty);
             }
-            // To schemars these functions make no difference, and what users apply is its schema.
+            // schemars ignores these functions, so the CRD that the program prints does too.
             let message = if opaque.writes {
                 "a function serializes this field; its schema describes its type, as that of schemars does"
             } else {
@@ -57,8 +57,8 @@ impl Reader<'_, '_> {
         self.add_slot(ty, || SlotType::Written(span))
     }
 
-    /// A slot for a type that must not be looked at, so that the type need not have a schema: text stands in
-    /// for it, and only whether it is an `Option` is kept.
+    /// Adds a slot for a type that needs no schema. `String` takes its place, wrapped in an
+    /// `Option` if the type is.
     fn schemaless(&mut self, ty: &TypeRef) -> usize {
         let stand_in = if marker::is_option(ty) {
             "::core::option::Option<::std::string::String>"
@@ -69,7 +69,7 @@ impl Reader<'_, '_> {
         self.add_slot(slot, || SlotType::Text(stand_in.to_owned()))
     }
 
-    /// A slot of a type whose schema a function returns.
+    /// Adds a slot whose schema is the result of a function.
     pub(super) fn add_function(
         &mut self,
         ty: TypeRef,
@@ -82,14 +82,14 @@ impl Reader<'_, '_> {
     }
 
     pub(super) fn add_slot(&mut self, slot: TypeRef, ty: impl FnOnce() -> SlotType) -> usize {
-        // Of the types of other derives, only those count that a kind needs.
+        // Types with other derives are only checked if a kind needs them.
         if self.session.is_ours() {
             self.check_type(&slot);
         }
         self.add_unchecked(slot, ty)
     }
 
-    /// Reports what has no schema wherever it is declared. Types with names are left to those who can look them up.
+    /// Reports types that never have a schema. Named types are checked once they are resolved.
     fn check_type(&mut self, ty: &TypeRef) {
         report_refused(ty, self.session);
         if holds(ty, self.ident) {
@@ -122,7 +122,8 @@ fn report_refused(ty: &TypeRef, session: &mut Session) {
     }
 }
 
-/// The path of a type of std that is written in full, which includes the primitive ones.
+/// Returns the path of a std type with a full path, or of a type with a single segment, which may
+/// be a primitive.
 fn std_path(segments: &[String]) -> Option<Cow<'_, str>> {
     let leads_with_colons = segments.first().is_some_and(String::is_empty);
     let (first, rest) = segments[usize::from(leads_with_colons)..].split_first()?;
@@ -133,8 +134,7 @@ fn std_path(segments: &[String]) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Returns true if a value of a type, seen through the containers of std, holds one of the type `ident`, which is the item
-/// that the type is written in.
+/// Returns whether a type, seen through std containers, contains the item `ident` that uses it.
 fn holds(ty: &TypeRef, ident: &str) -> bool {
     let (segments, args) = match &ty.kind {
         TypeKind::Array(item, _) => return holds(item, ident),

@@ -53,7 +53,7 @@ impl Reader<'_, '_> {
         })
     }
 
-    /// Notes the number of a variant: the one behind `=`, else the next.
+    /// Records the discriminant of a variant: the explicit one, or the next number.
     fn number(&mut self, variant: &VariantItem<'_>) {
         let next = |numbers: &Vec<i64>| numbers.last().map_or(Some(0), |last| last.checked_add(1));
         let number = match (&self.numbers, variant.discriminant) {
@@ -154,7 +154,8 @@ impl Reader<'_, '_> {
     }
 }
 
-/// A variant that serde writes and does not read has no place in a schema: the program could not read its own object.
+/// Warns about a variant that serde never deserializes. It is not in the schema, since the program
+/// could not read such an object.
 fn report_unread_variant(ident: Ident<'_>, at: Span, session: &mut Session) {
     let message = format!(
         "serde serializes `{}` but never deserializes it, so the schema does not have it",
@@ -164,7 +165,8 @@ fn report_unread_variant(ident: Ident<'_>, at: Span, session: &mut Session) {
     session.report(Diagnostic::warning(at, message).help(help));
 }
 
-/// Whoever reads an object with such a variant cannot write it again.
+/// Warns about a variant that serde cannot serialize: a program that reads such an object cannot
+/// write it back.
 fn report_unwritten_variant(ident: Ident<'_>, at: Span, session: &mut Session) {
     let message = format!("serde deserializes `{}` but fails to serialize it", ident.text);
     let help = "remove `skip_serializing`, or only patch other fields of an object that has it";

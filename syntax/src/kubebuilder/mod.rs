@@ -1,4 +1,5 @@
-//! Markers in Go's spelling, `// +kubebuilder:…`, which say nothing here: what to write in their place.
+//! Go markers in comments, `// +kubebuilder:…`, which have no effect in Rust: what to write
+//! instead.
 
 mod schemars;
 
@@ -6,33 +7,33 @@ use rbuilder_reader::Span;
 
 use crate::Diagnostic;
 
-/// The form of a marker in Rust.
+/// How to write a marker in Rust.
 enum Spelling {
-    /// As an attribute, whatever the value.
+    /// An attribute without the value.
     As(&'static str),
-    /// As an attribute with the value in place of `{}`, unquoted: a number, or `true`.
+    /// An attribute with the value in place of `{}`, unquoted: a number or a boolean.
     Value(&'static str),
-    /// As an attribute with the value as a string in place of `{}`.
+    /// An attribute with the value as a string in place of `{}`.
     Text(&'static str),
-    /// As an attribute with a list of strings in place of `{}`.
+    /// An attribute with a list of strings in place of `{}`.
     List(&'static str),
-    /// As an attribute with a list of names in place of `{}`.
+    /// An attribute with a list of names in place of `{}`.
     Names(&'static str),
-    /// As an attribute with `name = "…"` for each argument in place of `{}`.
+    /// An attribute with the arguments as `name = "…"` in place of `{}`.
     Args(&'static str),
-    /// As an attribute with an object of JSON that has the arguments in place of `{}`.
+    /// An attribute with the arguments as a JSON object in place of `{}`.
     Json(&'static str),
-    /// In another way.
+    /// Other advice.
     Else(&'static str),
 }
 
 use Spelling::{Args, As, Else, Json, List, Names, Text, Value};
 
-/// The help for constraints of the items of a list, which stand behind `items:`.
+/// The help for constraints on list items, `items:…`.
 const ITEMS: &str = "write the constraint in `#[crd(items(validation(…)))]`";
 
-/// A marker's name, and how it is written in Rust. The markers are those of controller-tools and those of Kubernetes that
-/// it reads; `#[crd(…)]` is what every place takes.
+/// The markers of controller-tools, and those of Kubernetes that it supports, with the way to write
+/// them in Rust. The advice uses `#[crd(…)]`, which is valid on every kind of item.
 #[rustfmt::skip] // a row is a line
 const MARKERS: &[(&str, Spelling)] = &[
     ("default", Value("#[crd(default = {})]")),
@@ -114,18 +115,18 @@ const MARKERS: &[(&str, Spelling)] = &[
     ("versionName", Text("#[kube(version = {})]")),
 ];
 
-/// The library that makes the schema of a type, whose attributes it may have.
+/// The library that generates the schema of a type, and thus determines its attributes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SchemaSource {
     /// `derive(CrdSchema)`.
     #[default]
     CrdSchema,
-    /// `derive(JsonSchema)` of schemars, or a derive of kube that stands on it.
+    /// `derive(JsonSchema)` of schemars, or a derive of kube that requires it.
     Schemars,
 }
 
-/// The warning about one line of a comment or a doc comment that is a marker in Go's spelling; nothing for any other
-/// line. The help names attributes that the type can have.
+/// Returns a warning if a line of a comment or doc comment is a Go marker. The help only suggests
+/// attributes that the type can have.
 pub fn warn_of_go_marker(line: &str, span: Span, source: SchemaSource) -> Option<Diagnostic> {
     let line = line.trim();
     let marker = line.strip_prefix('+')?;
@@ -135,10 +136,10 @@ pub fn warn_of_go_marker(line: &str, span: Span, source: SchemaSource) -> Option
         .trim_start_matches('=');
     let shown: String = line.chars().take(80).collect();
     let message = format!("`{shown}` is a kubebuilder marker, which has no effect in Rust");
-    Some(Diagnostic::warning(span, message).help(spelled(in_words_of(source, spelling), value)))
+    Some(Diagnostic::warning(span, message).help(spelled(spelling_for(source, spelling), value)))
 }
 
-/// The row of a marker: the longest name that it begins with.
+/// Finds the row of a marker by the longest matching name.
 fn row(marker: &str) -> Option<(&'static str, &'static Spelling)> {
     let fits = |name: &str| {
         marker
@@ -155,8 +156,8 @@ fn row(marker: &str) -> Option<(&'static str, &'static Spelling)> {
 
 const UNKNOWN: Spelling = Else("see docs/markers.md for the markers of rbuilder");
 
-/// The spelling for a type, given the one with our attributes.
-fn in_words_of(source: SchemaSource, spelling: &'static Spelling) -> &'static Spelling {
+/// Returns the spelling for a schema source, given the one for our derive.
+fn spelling_for(source: SchemaSource, spelling: &'static Spelling) -> &'static Spelling {
     let (As(ours) | Value(ours) | Text(ours) | List(ours) | Names(ours) | Args(ours) | Json(ours)
     | Else(ours)) = spelling;
     let row = schemars::SPELLINGS.iter().find(|(other, _)| other == ours);
@@ -183,7 +184,7 @@ fn spelled(spelling: &Spelling, value: &str) -> String {
     format!("write `{written}`")
 }
 
-/// `a;b`, `{a,b}`.
+/// Splits `a;b` or `{a,b}`.
 fn items(value: &str) -> impl Iterator<Item = &str> {
     let inner = value.trim().trim_start_matches('{').trim_end_matches('}');
     inner
@@ -192,7 +193,7 @@ fn items(value: &str) -> impl Iterator<Item = &str> {
         .filter(|item| !item.is_empty())
 }
 
-/// A number or boolean as it is, anything else as a string.
+/// Formats a value: numbers and booleans as they are, anything else as a string.
 fn literal(value: &str) -> String {
     let value = value.trim();
     let is_plain = matches!(value, "true" | "false") || value.parse::<f64>().is_ok_and(f64::is_finite);
@@ -204,7 +205,7 @@ fn literal(value: &str) -> String {
     }
 }
 
-/// A string literal of Go or a bare word as a string literal of Rust.
+/// Converts a Go string literal or a bare word to a Rust string literal.
 fn quoted(value: &str) -> String {
     let value = value.trim();
     let between = |quote: char| {
@@ -223,7 +224,7 @@ fn quoted(value: &str) -> String {
     }
 }
 
-/// `a=b,c="d"` as `a = "b", c = "d"`, names in Rust's case.
+/// Converts `a=b,c="d"` to `a = "b", c = "d"`, with names in snake case.
 fn arguments(value: &str) -> String {
     let written = named_values(value).into_iter().map(|(name, value)| {
         let mut spelled = String::new();
@@ -238,14 +239,14 @@ fn arguments(value: &str) -> String {
     written.collect::<Vec<_>>().join(", ")
 }
 
-/// `a=b,c="d"` as `{ "a": "b", "c": "d" }`.
+/// Converts `a=b,c="d"` to `{ "a": "b", "c": "d" }`.
 fn json_object(value: &str) -> String {
     let written = named_values(value).into_iter();
     let written = written.map(|(name, value)| format!("\"{name}\": {value}"));
     format!("{{ {} }}", written.collect::<Vec<_>>().join(", "))
 }
 
-/// The names of `a=b,c="d"` with their values as Rust writes them.
+/// Returns the names in `a=b,c="d"`, with their values as Rust literals.
 fn named_values(value: &str) -> Vec<(&str, String)> {
     let mut list = Vec::new();
     let mut rest = value;
@@ -262,7 +263,7 @@ fn named_values(value: &str) -> Vec<(&str, String)> {
     list
 }
 
-/// `{a,b}` as `a;b`, anything else as it is.
+/// Converts `{a,b}` to `a;b`, and leaves other values unchanged.
 fn items_text(value: &str) -> String {
     let value = value.trim();
     if value.starts_with('{') {
@@ -272,7 +273,7 @@ fn items_text(value: &str) -> String {
     }
 }
 
-/// Returns the end of the value that a text begins with: a comma outside of quotes and braces.
+/// Returns the end of the value at the start of `text`: a comma outside of quotes and braces.
 fn end_of_value(text: &str) -> usize {
     let mut quote = None;
     let mut depth = 0usize;
@@ -307,14 +308,14 @@ mod tests {
     }
 
     #[test]
-    fn schemars_has_words_for_every_marker() {
+    fn every_marker_has_a_schemars_spelling() {
         for (name, spelling) in MARKERS {
             let value = if name.ends_with("XValidation") {
                 "=rule=\"true\""
             } else {
                 "=1"
             };
-            let said = spelled(in_words_of(SchemaSource::Schemars, spelling), value);
+            let said = spelled(spelling_for(SchemaSource::Schemars, spelling), value);
             assert!(!said.contains("#[crd("), "{name}: {said}");
         }
         for (ours, _) in schemars::SPELLINGS {
@@ -327,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn markers_are_spelled_in_rust() {
+    fn suggests_rust_spelling_of_markers() {
         for (line, expected) in [
             (
                 "+kubebuilder:validation:Minimum=1",

@@ -1,13 +1,14 @@
-//! The markers of Go on types that have their schema from schemars, where `#[crd(…)]` would not compile.
+//! How to write Go markers on types whose schema comes from schemars, where `#[crd(…)]` does not
+//! compile.
 
 use super::Spelling::{self, As, Else, Json, List, Text, Value};
 
-/// Any content, and whatever serde makes of it.
+/// Any JSON, whatever serde serializes.
 const ANY: Spelling =
     As("#[schemars(with = \"serde_json::Value\", extend(\"x-kubernetes-preserve-unknown-fields\" = true))]");
 
-/// The attribute of ours, and how schemars writes the same. `extend` sets a key of the schema; what schemars has words for
-/// is written in those.
+/// Attributes of `CrdSchema` and their equivalents for schemars. `extend` sets a key of the schema;
+/// it is only used where schemars has no attribute for the key.
 #[rustfmt::skip] // a row is a line
 pub(super) const SPELLINGS: &[(&str, Spelling)] = &[
     ("#[crd(at_least_one_of({}))]", Else("write a rule for the fields: `#[schemars(extend(\"x-kubernetes-validations\" = [{ \"rule\": \"has(self.a) || has(self.b)\" }]))]`")),

@@ -1,4 +1,5 @@
-//! The kinds and resources of Kubernetes itself: groups, plurals and scopes, by the Rust paths of `k8s-openapi`.
+//! The built-in kinds and resources of Kubernetes: groups, plurals and scopes, by the paths of
+//! their types in `k8s-openapi`.
 
 pub mod resources;
 mod table;
@@ -8,7 +9,7 @@ use rbuilder_diagnostic::suggest;
 use resources::Resource;
 use table::RESOURCES;
 
-/// A kind as a webhook or a rule names it.
+/// A kind and its resource, as webhooks and rules refer to them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // the words of the API
 pub struct Kind {
@@ -19,7 +20,7 @@ pub struct Kind {
     pub plural: String,
 }
 
-/// Returns the kind behind a canonical path, such as `k8s_openapi::api::apps::v1::Deployment`.
+/// Returns the kind with a canonical path, such as `k8s_openapi::api::apps::v1::Deployment`.
 pub fn find_kind(path: &str) -> Option<Kind> {
     let rest = path.strip_prefix("k8s_openapi::")?;
     let (rest, kind) = rest.rsplit_once("::")?;
@@ -42,8 +43,9 @@ pub struct BuiltinKind {
 }
 
 impl BuiltinKind {
-    /// Returns the kinds of a group, as people write it: `apps`, `core` or nothing for the core group, `networking` or
-    /// `networking.k8s.io`, `rbac`, `rbac.authorization` or `rbac.authorization.k8s.io`.
+    /// Returns the kinds of a group. The group can be abbreviated: `apps`, `core` or `""` for the
+    /// core group, `networking` or `networking.k8s.io`, and `rbac`, `rbac.authorization` or
+    /// `rbac.authorization.k8s.io`.
     pub fn of_group(group: &str) -> impl Iterator<Item = BuiltinKind> {
         let is_meant = move |known: &&Resource| {
             let short = known.module.rsplit("::").next();
@@ -61,43 +63,44 @@ impl BuiltinKind {
             .map(|resource| BuiltinKind { resource })
     }
 
-    /// Returns every kind.
+    /// Returns all kinds.
     pub fn all() -> impl Iterator<Item = BuiltinKind> {
         RESOURCES.iter().map(|resource| BuiltinKind { resource })
     }
 
-    /// The API group; `""` for the core group.
+    /// The API group. `""` is the core group.
     pub fn group(&self) -> &'static str {
         self.resource.group
     }
 
-    /// The kind: `Deployment`.
+    /// The kind, such as `Deployment`.
     pub fn kind(&self) -> &'static str {
         self.resource.kind
     }
 
-    /// The plural: `deployments`.
+    /// The plural, such as `deployments`.
     pub fn plural(&self) -> &'static str {
         self.resource.plural
     }
 
-    /// True if its objects are in namespaces.
+    /// Whether the kind is namespaced.
     pub fn is_namespaced(&self) -> bool {
         self.resource.is_namespaced
     }
 
-    /// Returns true if its objects can be watched. Those of `TokenReview` are answered and not stored, those of
-    /// `ComponentStatus` made for each answer.
+    /// Returns whether objects of the kind can be watched. A `TokenReview` is answered instead of
+    /// stored, and a `ComponentStatus` is created on each request.
     pub fn is_watchable(&self) -> bool {
         self.resource.is_watchable()
     }
 
-    /// Returns true if clients can write its objects.
+    /// Returns whether clients can write objects of the kind.
     pub fn is_written(&self) -> bool {
         self.resource.is_written()
     }
 
-    /// Returns the canonical path of the type in a version. Whether a minor of Kubernetes has it is not checked.
+    /// Returns the canonical path of the type in a version. Does not check whether any release of
+    /// Kubernetes has it.
     pub fn path(&self, version: &str) -> String {
         format!(
             "k8s_openapi::{}::{version}::{}",
@@ -106,10 +109,10 @@ impl BuiltinKind {
     }
 }
 
-/// Explains what is most likely wrong with a rule about this resource of these groups: a message, and its help.
+/// Explains a likely mistake in a rule for this resource and these groups: a message and its help.
 ///
-/// Only what looks like a slip is reported: the plural of another group, or nearly the plural of one of these. A
-/// resource that is not known at all may be newer than the table.
+/// Only reports likely typos: the plural of another group, or almost the plural of one of the
+/// groups. A resource that is not known at all may be newer than the table.
 pub(crate) fn explain_resource(groups: &[String], resource: &str) -> Option<(String, String)> {
     let resource = resource.split('/').next().unwrap_or_default();
     let named: Vec<&str> = groups
@@ -150,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slips() {
+    fn explains_likely_typos() {
         let cases = [
             (&["apps"][..], "deployments", None),
             (&["apps"], "deployments/scale", None),
@@ -176,7 +179,7 @@ mod tests {
             (&["example.com"], "deployments", None),
             (&["apps", "*"], "pods", None),
             (&[], "pods", None),
-            // Known to nobody here, and near to nothing.
+            // Unknown here, and similar to no known name.
             (&["certificates.k8s.io"], "signers", None),
             (&[""], "users", None),
             (&["authentication.k8s.io"], "userextras/scopes", None),
@@ -190,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_by_path() {
+    fn finds_kinds_by_path() {
         let cases = [
             ("k8s_openapi::api::core::v1::Pod", Some(("", "v1", "pods"))),
             (

@@ -1,26 +1,29 @@
-//! The resources of Kubernetes itself: their scope, their subresources and the verbs of these.
+//! The built-in resources of Kubernetes: their scopes, their subresources and the verbs of
+//! subresources.
 
 use super::table::RESOURCES;
 use crate::suggest;
 
-/// A resource as kube-apiserver's discovery describes it.
+/// A resource, as described by kube-apiserver's discovery.
 #[derive(Debug)]
 pub struct Resource {
     pub(super) group: &'static str,
-    /// The module of `k8s_openapi` above the versions.
+    /// The module in `k8s_openapi`, without the version.
     pub(super) module: &'static str,
     pub(super) kind: &'static str,
     pub(super) plural: &'static str,
     short_names: &'static str,
-    /// True if its objects are in namespaces.
+    /// Whether the resource is namespaced.
     pub is_namespaced: bool,
-    /// Its verbs, separated by commas, if objects cannot be watched; empty otherwise. Reviews can only be created.
+    /// Comma-separated verbs of a resource that cannot be watched. Empty if it can. Reviews can
+    /// only be created.
     limited_verbs: &'static str,
-    /// Names of subresources, with the verbs after a `:` where they are not those of `status`.
+    /// The names of subresources. A `:` and the verbs follow the name if they differ from
+    /// `STATUS_VERBS`.
     subresources: &'static str,
 }
 
-/// Creates a row of the table; its columns are described there.
+/// Creates a row of the table, which documents the columns.
 #[allow(clippy::too_many_arguments)] // the columns of a table
 pub(super) const fn row(
     group: &'static str,
@@ -47,8 +50,8 @@ pub(super) const fn row(
 /// The verbs of `status`, `scale` and most other subresources.
 const STATUS_VERBS: &str = "get,patch,update";
 
-/// Subresources that only authorization knows, by plural: kubelet's, those of the signers of certificates, and those that admission
-/// plugins of OpenShift ask for (RestrictedEndpointsAdmission).
+/// Subresources that exist for authorization only, by plural: those of the kubelet, of certificate
+/// signers, and of admission plugins in OpenShift (RestrictedEndpointsAdmission).
 const VIRTUAL: &[(&str, &str)] = &[
     ("nodes", "log metrics stats spec checkpoint configz healthz pods"),
     (
@@ -60,10 +63,10 @@ const VIRTUAL: &[(&str, &str)] = &[
     ("endpointslices", "restricted"),
 ];
 
-/// A group that is no longer served and that old projects still name.
+/// A group that is no longer served but still appears in old projects.
 const FORMER_GROUP: &str = "extensions";
 
-/// Finds a resource by group and plural; `core` is the empty group.
+/// Finds a resource by group and plural. `core` also means the core group.
 pub fn find_resource(group: &str, plural: &str) -> Option<&'static Resource> {
     let group = if group == "core" { "" } else { group };
     RESOURCES
@@ -71,13 +74,14 @@ pub fn find_resource(group: &str, plural: &str) -> Option<&'static Resource> {
         .find(|resource| resource.group == group && resource.plural == plural)
 }
 
-/// Says what to write in place of a name with a slash too many or a second subresource; nothing if it has neither.
+/// Returns the help for a resource with superfluous slashes or more than one subresource, or `None`
+/// if it has neither.
 pub(crate) fn explain_path(resource: &str) -> Option<String> {
     let parts: Vec<&str> = resource.split('/').collect();
     if parts.iter().any(|part| part.len() > 1 && part.contains('*')) {
         return Some("write the whole plural: `*` cannot stand for a part of a name".to_owned());
     }
-    // The name of an extra field, which may have slashes of its own, is the subresource in impersonation.
+    // In impersonation, the subresource is the name of an extra field, which may contain slashes.
     if parts[0] == "userextras" || (parts.len() <= 2 && !parts.contains(&"")) {
         return None;
     }
@@ -98,29 +102,30 @@ pub fn is_kubernetes_group(group: &str) -> bool {
 }
 
 impl Resource {
-    /// The names that kubectl takes in place of the plural.
+    /// Returns the short names that kubectl accepts.
     pub(super) fn short_names(&self) -> impl Iterator<Item = &'static str> {
         self.short_names.split_whitespace()
     }
 
-    /// Returns true if its objects can be watched.
+    /// Returns whether objects can be watched.
     pub(super) fn is_watchable(&self) -> bool {
         self.limited_verbs.is_empty()
     }
 
-    /// Returns true if clients can write its objects, or have them answered.
+    /// Returns whether clients can write objects, including reviews.
     pub(super) fn is_written(&self) -> bool {
         self.is_watchable() || self.limited_verbs == "create"
     }
 
-    /// The subresources and their verbs.
+    /// Returns the subresources and their verbs.
     fn subresources(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         self.subresources
             .split_whitespace()
             .map(|entry| entry.split_once(':').unwrap_or((entry, STATUS_VERBS)))
     }
 
-    /// The verbs that a subresource knows; `None` if all verbs are possible, or which are is not known.
+    /// Returns the verbs of a subresource or of the resource itself. `None` if there is no
+    /// restriction or it is unknown.
     fn verbs(&self, subresource: Option<&str>) -> Option<&'static str> {
         match subresource {
             None => Some(self.limited_verbs).filter(|verbs| !verbs.is_empty()),
@@ -137,8 +142,8 @@ impl Resource {
             || others.any(|(_, names)| names.split_whitespace().any(|known| known == name))
     }
 
-    /// Explains why a rule with these verbs allows nothing of this resource or its subresource: a word about it, and what
-    /// to write.
+    /// Explains why a rule with these verbs grants nothing on this resource or subresource: a
+    /// message and its help.
     pub(crate) fn explain_rule(
         &self,
         subresource: Option<&str>,
@@ -162,7 +167,7 @@ impl Resource {
         Some((message, format!("use one of {}", suggest::list_names(verbs))))
     }
 
-    /// Explains that there is no such subresource, and what to write.
+    /// Explains that a subresource does not exist: a message and its help.
     pub(crate) fn explain_subresource(&self, name: &str) -> Option<(String, String)> {
         if self.has_subresource(name) {
             return None;
@@ -175,7 +180,8 @@ impl Resource {
         Some((format!("`{}` has no subresource `{name}`", self.plural), help))
     }
 
-    /// The admission operations on a subresource, or on the resource itself; `None` if it is not known.
+    /// Returns the admission operations on a subresource or on the resource itself. `None` if the
+    /// subresource is unknown.
     pub fn operations(&self, subresource: Option<&str>) -> Option<&'static [&'static str]> {
         match subresource {
             None if self.limited_verbs == "create" => Some(&["CREATE"]),
@@ -191,9 +197,9 @@ impl Resource {
     }
 }
 
-/// Explains what is most likely wrong with the name of an API group: a word about it, and what to write.
+/// Explains a likely mistake in the name of an API group: a message and its help.
 ///
-/// Only Kubernetes has groups without a dot; those of a CustomResourceDefinition must have one.
+/// Only built-in groups can have a name without a dot: a CustomResourceDefinition requires one.
 pub fn explain_group(group: &str) -> Option<(String, String)> {
     if matches!(group, "" | "*" | "core") || group == FORMER_GROUP || is_kubernetes_group(group) {
         return None;
@@ -203,7 +209,7 @@ pub fn explain_group(group: &str) -> Option<(String, String)> {
         named.filter(|group| !group.is_empty()).chain([FORMER_GROUP])
     };
     let near = if group.contains('.') {
-        // Others have groups that are not far from Kubernetes'.
+        // Other projects have groups with similar names.
         known().find(|known| known.contains('.') && suggest::is_one_slip(group, known))?
     } else {
         let first_label =
@@ -229,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn groups() {
+    fn explains_unknown_groups() {
         for (group, expected) in [
             ("", None),
             ("core", None),
@@ -264,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn subresources() {
+    fn explains_unknown_subresources_and_verbs() {
         for (group, plural, subresource, verbs, expected) in [
             ("", "pods", Some("log"), "get", None),
             ("core", "pods", Some("log"), "get;list", None),

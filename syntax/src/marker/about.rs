@@ -1,4 +1,4 @@
-//! `title`, `description` and `external_docs`: words for readers.
+//! `title`, `description` and `external_docs`: documentation in the schema.
 
 use rbuilder_schema::ExternalDocs;
 
@@ -61,7 +61,7 @@ const DOCS_ARGS: &[ArgRow<ExternalDocs>] = &[
     }),
 ];
 
-/// Returns the documentation of the arguments of `external_docs(…)`.
+/// Returns the reference entries of `external_docs(…)`.
 pub(crate) fn describe_external_docs_args() -> Vec<ArgDoc> {
     describe_rows(DOCS_ARGS)
 }

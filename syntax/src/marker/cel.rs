@@ -1,4 +1,4 @@
-//! `cel(…)`: rules in the Common Expression Language.
+//! `cel(…)`: CEL validation rules.
 
 use rbuilder_reader::{Expr, ExprKind, Span};
 use rbuilder_schema::{Cel, Reason};
@@ -70,7 +70,7 @@ const ARGS: &[ArgRow<Parts>] = &[
     ),
 ];
 
-/// Returns the documentation of the arguments of `cel(…)`.
+/// Returns the reference entries of `cel(…)`.
 pub(crate) fn describe_cel_args() -> Vec<ArgDoc> {
     describe_rows(ARGS)
 }
@@ -110,8 +110,8 @@ fn reason(text: &str, at: Span, session: &mut Session) -> Option<Reason> {
     known
 }
 
-/// Checks the parts that the API server refuses without looking into the expression. A field path that cannot be one is
-/// dropped, so that it is not looked for.
+/// Reports what the API server rejects without compiling the expression. Drops an invalid field
+/// path, so that it is not resolved later.
 fn check(cel: &mut Cel, at: &dyn Fn(&str) -> Span, session: &mut Session) {
     if cel.rule.trim().is_empty() {
         session.error_help(
@@ -150,7 +150,7 @@ fn check(cel: &mut Cel, at: &dyn Fn(&str) -> Span, session: &mut Session) {
     }
 }
 
-/// `validation = "…"`, or kube's `validation = Rule::new("…").message("…")…`.
+/// Reads `validation = "…"`, or kube's `validation = Rule::new("…").message("…")…`.
 pub(crate) fn read_cel_rule(arg: &Arg, session: &mut Session) -> Option<Cel> {
     let mut cel = match &arg.value {
         ArgValue::Expr(expr) => match rule(expr, arg.value_span(), session) {
@@ -174,7 +174,8 @@ pub(crate) fn read_cel_rule(arg: &Arg, session: &mut Session) -> Option<Cel> {
     (!cel.rule.trim().is_empty()).then_some(cel)
 }
 
-/// A rule, or what can be converted to one: `"…"`, `("…", "…")`, with `.into()` or in `Rule::from(…)`.
+/// Parses a rule or a value that converts to one: `"…"` or `("…", "…")`, possibly with `.into()` or
+/// in `Rule::from(…)`.
 fn rule(expr: &Expr<'_>, at: Span, session: &mut Session) -> Option<Cel> {
     match &expr.kind {
         ExprKind::Method(inner, "into", args) if args.is_empty() => rule(inner, at, session),
@@ -232,7 +233,7 @@ fn chain(expr: &Expr<'_>, at: Span, session: &mut Session) -> Option<Cel> {
     }
 }
 
-/// `("rule", "message")`, which kube takes for a rule as well.
+/// Parses `("rule", "message")`, which kube converts to a rule.
 fn pair(parts: &[Expr<'_>]) -> Option<Cel> {
     let [rule, message] = parts else { return None };
     Some(Cel {
@@ -245,7 +246,7 @@ fn pair(parts: &[Expr<'_>]) -> Option<Cel> {
 fn text(expr: &Expr<'_>) -> Option<String> {
     match &expr.kind {
         ExprKind::Literal(Value::String(text)) => Some(text.clone()),
-        // `"…".to_string()` and `"…".into()`
+        // Skips conversions such as `"…".to_string()` and `"…".into()`.
         ExprKind::Method(receiver, _, args) if args.is_empty() => text(receiver),
         _ => None,
     }

@@ -1,4 +1,4 @@
-//! Checks on the markers of one place, as far as they need nothing but the place itself.
+//! Checks the markers of one place, without any other item.
 
 use rbuilder_reader::Span;
 use rbuilder_schema::{
@@ -11,7 +11,7 @@ use super::constraint::{CONSTRAINTS, Subject};
 use super::{Kind, Reading};
 use crate::{Diagnostic, Session, suggest};
 
-/// Checks everything that one place says.
+/// Checks all markers of a place.
 pub(super) fn check_reading(reading: &Reading, session: &mut Session) {
     bounds(reading, session);
     subjects(reading, session);
@@ -19,13 +19,14 @@ pub(super) fn check_reading(reading: &Reading, session: &mut Session) {
     whole_numbers(reading, session);
     texts(reading, session);
     values(reading, session);
-    // What seems to be missing may be what could not be read.
+    // A marker that seems to be missing may be one that could not be parsed.
     if !reading.is_incomplete {
         companions(reading, session);
     }
 }
 
-/// Checks the markers of one place against each other, where the spelling of the type says all of what it is.
+/// Checks the markers of a place against each other, if the kind is known in full from how the type
+/// is written.
 pub(super) fn check_consistency(reading: &Reading, session: &mut Session) {
     let Markers {
         validation,
@@ -35,13 +36,13 @@ pub(super) fn check_consistency(reading: &Reading, session: &mut Session) {
         topology,
         ..
     } = &reading.markers;
-    let speaks_of_values = default.is_some()
+    let has_value_markers = default.is_some()
         || !validation.enumeration.is_empty()
         || validation.multiple_of.is_some()
         || topology.list_type.is_some()
         || items.is_some()
         || values.is_some();
-    if !speaks_of_values || default.as_ref().is_some_and(has_null) {
+    if !has_value_markers || default.as_ref().is_some_and(has_null) {
         return;
     }
     let Some(schema) = schema_of(effective_kind(reading)) else {
@@ -54,7 +55,7 @@ pub(super) fn check_consistency(reading: &Reading, session: &mut Session) {
     }
 }
 
-/// An `Option` in the value's type may allow it.
+/// Returns whether a value contains `null`, which an `Option` in the type may allow.
 fn has_null(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -64,7 +65,7 @@ fn has_null(value: &Value) -> bool {
     }
 }
 
-/// The schema of a kind whose parts are all known.
+/// Returns the schema of a kind, if all its parts are known.
 fn schema_of(kind: &Kind) -> Option<Schema> {
     Some(match kind {
         Kind::Text => of_type(SchemaType::String),
@@ -77,7 +78,7 @@ fn schema_of(kind: &Kind) -> Option<Schema> {
     })
 }
 
-/// The kind that constraints must fit: the type's own, unless a marker puts another in its place.
+/// Returns the kind that constraints must match. It is unknown if a marker replaces the type.
 fn effective_kind(reading: &Reading) -> &Kind {
     let Markers {
         validation,
@@ -154,14 +155,14 @@ fn exceeds(left: &Number, right: &Number) -> bool {
     rbuilder_schema::compare_numbers(left, right) == std::cmp::Ordering::Greater
 }
 
-/// Each constraint constrains one sort of value.
+/// Checks that each constraint applies to the kind of value.
 fn subjects(reading: &Reading, session: &mut Session) {
     let kind = effective_kind(reading);
     if *kind == Kind::Unknown {
         return;
     }
     for (name, at) in reading.seen.iter() {
-        // `default` and the like are not constraints, and share their names with none.
+        // Markers such as `default` are not constraints, and no constraint has the same name.
         let Some(constraint) = CONSTRAINTS.iter().find(|constraint| constraint.name == name) else {
             continue;
         };
@@ -185,7 +186,8 @@ fn subjects(reading: &Reading, session: &mut Session) {
     }
 }
 
-/// Unknown fields are those of objects, or of the objects in a list: elsewhere the marker has no effect.
+/// Warns about `preserve_unknown_fields` where it has no effect: only objects, or objects in lists,
+/// have unknown fields.
 fn preserved_subject(reading: &Reading, session: &mut Session) {
     let kind = effective_kind(reading);
     if has_objects(kind) || !reading.is_read("preserve_unknown_fields") {
@@ -199,7 +201,7 @@ fn preserved_subject(reading: &Reading, session: &mut Session) {
     session.report(Diagnostic::warning(at, message).help("remove it: it has no effect"));
 }
 
-/// Returns whether values of a kind may be objects, or lists of some.
+/// Returns whether values of a kind can be objects or lists of objects.
 fn has_objects(kind: &Kind) -> bool {
     match kind {
         Kind::List(items) => has_objects(items),
@@ -207,7 +209,8 @@ fn has_objects(kind: &Kind) -> bool {
     }
 }
 
-/// A format is about values of one type; the API server ignores it on others, and warns on every apply.
+/// Checks that the format applies to the type. Otherwise the API server ignores it, and warns on
+/// every apply.
 fn format_subject(reading: &Reading, at: Span, kind: &Kind, session: &mut Session) {
     let Some(format) = &reading.markers.validation.format else {
         return;
@@ -247,7 +250,7 @@ fn noun(subject: Subject) -> &'static str {
     }
 }
 
-/// The constraint that says about this kind what another says about its own.
+/// Returns the constraint that has the same meaning for this kind as `name` has for another.
 fn instead(name: &str, kind: &Kind) -> Option<&'static str> {
     let low = matches!(name, "minimum" | "min_length" | "min_items" | "min_properties");
     let high = matches!(name, "maximum" | "max_length" | "max_items" | "max_properties");
@@ -309,7 +312,7 @@ fn texts(reading: &Reading, session: &mut Session) {
     }
 }
 
-/// Values as literals must be of the kind they are values of.
+/// Checks that `default`, `example` and `enum` literals match the kind of the value.
 fn values(reading: &Reading, session: &mut Session) {
     let Markers {
         validation,
@@ -362,7 +365,7 @@ fn is(value: &Value, kind: &Kind) -> bool {
     }
 }
 
-/// Numbers are the same by value, however they are written.
+/// Returns whether two values are equal. Numbers compare by value, regardless of notation.
 fn is_same(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Number(left), Value::Number(right)) => rbuilder_schema::compare_numbers(left, right).is_eq(),
@@ -405,7 +408,7 @@ fn exclusive_bounds(reading: &Reading, session: &mut Session) {
     }
 }
 
-/// Markers that need another one beside them.
+/// Checks markers that require another marker.
 fn companions(reading: &Reading, session: &mut Session) {
     exclusive_bounds(reading, session);
     let topology = &reading.markers.topology;

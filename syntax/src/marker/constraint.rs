@@ -1,4 +1,4 @@
-//! `validation(…)`: plain OpenAPI constraints. `validation = "…"` is kube's short form of a CEL rule.
+//! `validation(…)`: OpenAPI constraints. `validation = "…"` is kube's notation of a CEL rule.
 
 use rbuilder_schema::{SchemaType, Validation};
 use serde_json::Value;
@@ -20,10 +20,10 @@ pub(super) const MARKERS: &[Marker] = &[Marker {
     },
 }];
 
-/// The values that a constraint is about.
+/// The values to which a constraint applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
-    /// Whole numbers and others.
+    /// Integers and floating-point numbers.
     Number,
     /// Strings.
     Text,
@@ -35,13 +35,13 @@ pub enum Subject {
     Any,
 }
 
-/// One key of `validation(…)`.
+/// A key of `validation(…)`.
 pub struct Constraint {
-    /// Its name.
+    /// The name of the constraint.
     pub name: &'static str,
-    /// Its meaning, one line.
+    /// The description, in one line.
     pub doc: &'static str,
-    /// The values that it is about.
+    /// The values to which it applies.
     pub subject: Subject,
     read: fn(&Arg, &mut Validation, &mut Session),
 }
@@ -60,7 +60,7 @@ const fn row(
     }
 }
 
-/// Every key of `validation(…)`.
+/// The keys of `validation(…)`.
 pub const CONSTRAINTS: &[Constraint] = &[
     row(
         "minimum",
@@ -237,14 +237,14 @@ fn read(args: &[Arg<'_>], reading: &mut Reading, session: &mut Session) {
     read_args(args, reading, find, read_foreign, session);
 }
 
-/// Reads what has no row: what other tools' attributes are put into, and nobody writes here.
+/// Reads constraints without a row, which only exist as the translation of other tools' attributes.
 fn read_foreign(arg: &Arg<'_>, reading: &mut Reading, session: &mut Session) {
     let validation = &mut reading.markers.validation;
     match arg.name {
-        // What schemars' `length` becomes where the spelling of the type does not say what is counted.
+        // `length` of schemars, if the kind of value is unknown.
         "min_size" => validation.min_size = arg.count(session),
         "max_size" => validation.max_size = arg.count(session),
-        // What schemars' `extend` says by the words of OpenAPI.
+        // `extend` of schemars, with OpenAPI's names.
         key @ ("allOf" | "anyOf" | "oneOf") => raw::read_alternatives(key, arg, validation, session),
         name => {
             let help = match name {

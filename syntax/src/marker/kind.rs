@@ -1,11 +1,11 @@
-//! The form of a type on the wire, as far as its spelling tells.
+//! The kind of JSON value of a type, as far as the way it is written shows.
 //!
-//! This is for early complaints at the token. A type that somebody else named `String` is not seen through;
-//! whatever is not certain is left to the checks on the finished schema.
+//! It allows early errors at the token. A user's own type with the name `String` is not recognized.
+//! The checks of the finished schema cover everything that is uncertain here.
 
 use rbuilder_reader::{TypeKind, TypeRef};
 
-/// The form of a type on the wire.
+/// The kind of JSON value that a type has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Text,
@@ -20,7 +20,8 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// The kind of a type as written; `Option`, `Box`, `Arc` and `Rc` are what they hold.
+    /// Returns the kind of a type as written. `Option`, `Box`, `Arc` and `Rc` have the kind of
+    /// their content.
     pub(crate) fn of(ty: &TypeRef) -> Kind {
         match &ty.kind {
             TypeKind::Array(item, _) => Kind::List(Box::new(Kind::of(item))),
@@ -29,7 +30,7 @@ impl Kind {
         }
     }
 
-    /// Returns the noun that messages use for it.
+    /// Returns the noun for messages.
     pub(crate) fn noun(&self) -> &'static str {
         match self {
             Kind::Text => "a string",
@@ -58,12 +59,13 @@ fn of_path(segments: &[String], args: &[TypeRef]) -> Kind {
     }
 }
 
-/// Returns true if a type is written as an `Option`.
+/// Returns whether a type is written as an `Option`.
 pub(crate) fn is_option(ty: &TypeRef) -> bool {
     ends_with_one_of(ty, &["Option"])
 }
 
-/// Returns true if a type is written as one that takes all fields which are left, if serde flattens it.
+/// Returns whether a type is written as one that collects all remaining fields when serde flattens
+/// it.
 pub(crate) fn takes_rest(ty: &TypeRef) -> bool {
     ends_with_one_of(ty, &["BTreeMap", "HashMap", "IndexMap", "Map", "Value"])
 }

@@ -1,7 +1,8 @@
-//! `#[kube(…)]` and `#[crd(…)]` on types, fields and variants: the marker table and its reader.
+//! `#[kube(…)]` and `#[crd(…)]` on types, fields and variants: the table of markers and their
+//! parser.
 //!
-//! A family of markers is a file here with its rows; a new marker is a row. What a marker does to a schema
-//! is `rbuilder-schema`'s to know.
+//! Each family of markers is a module with a table of rows. To add a marker, add a row. How a
+//! marker affects the schema is implemented in `rbuilder-schema`.
 
 mod about;
 mod cel;
@@ -37,21 +38,22 @@ pub(crate) use raw::read_root_schema;
 pub(crate) use schemars::{is_required_elsewhere, schemars_description};
 pub(crate) use unknown::{Owner, describe_unknown};
 
-/// Why the API server cannot use a regular expression, which it reads as Go's RE2 does; nothing if it can.
+/// Returns why the API server rejects a regular expression, or `None` if it is valid. The syntax is
+/// RE2, as in Go.
 pub fn pattern_problem(text: &str) -> Option<String> {
     Pattern::parse(text).err()
 }
 
-/// The places of markers.
+/// The places where markers are allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// On a struct or enum.
+    /// A struct or enum.
     Type,
-    /// On a named field.
+    /// A named field.
     Field,
-    /// On the one unnamed field of a newtype.
+    /// The only field of a newtype.
     Newtype,
-    /// On an enum variant.
+    /// An enum variant.
     Variant,
     /// Inside `items(…)`, `keys(…)` or `values(…)`.
     Value,
@@ -69,17 +71,17 @@ impl Place {
     }
 }
 
-/// One marker: a row of the reference page, and all that the reader knows of it.
+/// A marker: its row in the reference, and how to read it.
 pub struct Marker {
-    /// Its name.
+    /// The name of the marker.
     pub name: &'static str,
-    /// Its form in source.
+    /// The notation in source.
     pub form: &'static str,
-    /// Its meaning, one line.
+    /// The description, in one line.
     pub doc: &'static str,
-    /// The places that it may stand at.
+    /// The places where it is allowed.
     pub places: &'static [Place],
-    /// True if it may be written more than once in one place.
+    /// Whether it may be repeated at one place.
     pub repeatable: bool,
     read: fn(&Arg, &mut Reading, &mut Session),
 }
@@ -94,7 +96,7 @@ const ANYWHERE: &[Place] = &[
 const FIELD: &[Place] = &[Place::Field];
 const TYPE: &[Place] = &[Place::Type];
 
-/// Every marker, by family.
+/// All markers, by family.
 const FAMILIES: &[&[Marker]] = &[
     constraint::MARKERS,
     nested::MARKERS,
@@ -108,12 +110,12 @@ const FAMILIES: &[&[Marker]] = &[
     about::MARKERS,
 ];
 
-/// Every marker, in the order of the reference page.
+/// Returns all markers, in the order of the reference.
 pub fn markers() -> impl Iterator<Item = &'static Marker> + Clone {
     FAMILIES.iter().flat_map(|family| family.iter())
 }
 
-/// Returns true if there is a marker of this name.
+/// Returns whether there is a marker of this name.
 pub(crate) fn is_marker(name: &str) -> bool {
     find(name).is_some()
 }
@@ -122,26 +124,26 @@ fn find(name: &str) -> Option<&'static Marker> {
     markers().find(|marker| marker.name == name)
 }
 
-/// The markers of one place while they are read.
+/// The markers of one place, as they are read.
 struct Reading {
     place: Place,
-    /// True on a kind, whose `#[crd(…)]` has keys beside markers.
+    /// Whether this is a kind, whose `#[crd(…)]` also has container keys.
     is_root: bool,
     kind: Kind,
     markers: Markers,
-    /// Each marker and constraint read.
+    /// The markers and constraints read so far.
     seen: Seen,
-    /// The fields that `exactly_one_of` and its kin name.
+    /// The fields named in `exactly_one_of` and similar markers.
     one_of_fields: Vec<(String, Span)>,
-    /// The type that `schema_type` names, and how it is written.
+    /// The type in `schema_type`, parsed and as written.
     schema_type: Option<(TypeRef, String)>,
-    /// The function that `schema_with` names.
+    /// The function in `schema_with`.
     schema_function: Option<SchemaFunction>,
-    /// True if schemars is told of another type, of which serde knows nothing.
+    /// Whether `with` of schemars sets a type that serde does not use.
     is_with: bool,
     /// The value of `serde_defaults`.
     serde_defaults: Option<bool>,
-    /// True if something could not be read: a marker that seems to be missing may be that.
+    /// Whether an argument could not be parsed. It may be a marker that seems to be missing.
     is_incomplete: bool,
 }
 
@@ -162,7 +164,7 @@ impl Reading {
         }
     }
 
-    /// Returns the owner of the names that are read.
+    /// Returns the owner of the names, for messages.
     fn owner(&self) -> Owner {
         match self.is_root {
             true => Owner::KindMarkers,
@@ -174,7 +176,7 @@ impl Reading {
         self.seen.has(name)
     }
 
-    /// Returns the place of the value of a marker or constraint.
+    /// Returns the span of the value of a marker or constraint.
     fn at(&self, name: &str) -> Span {
         self.seen.at(name).unwrap_or_default()
     }
@@ -187,7 +189,7 @@ impl Reading {
         read_args(args, self, find, report_unknown, session);
     }
 
-    /// Checks what has been read.
+    /// Checks the markers.
     fn check(&self, session: &mut Session) {
         session.is_incomplete |= self.is_incomplete;
         if !self.seen.is_empty() {
@@ -195,7 +197,8 @@ impl Reading {
         }
     }
 
-    /// Checks what has been read at a place of its own, of which nothing has been reported since there were `had` errors.
+    /// Checks the markers, and their consistency if there are no new errors. `had` is the number of
+    /// errors before the place was read.
     fn check_whole(&self, had: usize, session: &mut Session) {
         self.check(session);
         if !self.seen.is_empty() && !self.is_incomplete && session.diagnostics.error_count() == had {
@@ -215,7 +218,8 @@ impl Row<Reading> for Marker {
         self.name
     }
 
-    /// `validation(…)` and `validation = "…"` are two things; the constraints inside have rows of their own.
+    /// `validation` is repeatable, because `validation(…)` and `validation = "…"` are different
+    /// markers. The constraints inside have rows themselves.
     fn is_repeatable(&self) -> bool {
         self.repeatable
     }
@@ -257,37 +261,38 @@ fn misplaced(arg: &Arg<'_>, marker: &Marker, place: Place, session: &mut Session
     );
 }
 
-/// The markers of one container.
+/// The markers of a container.
 #[derive(Default)]
 pub(crate) struct ContainerMarkers {
     pub(crate) markers: Markers,
-    /// The fields that `exactly_one_of` and its kin name, to be looked up among the container's.
+    /// The fields named in `exactly_one_of` and similar markers, not yet checked to exist.
     pub(crate) one_of_fields: Vec<(String, Span)>,
-    /// The type that `schema_type` names, and how it is written.
+    /// The type in `schema_type`, parsed and as written.
     pub(crate) schema_type: Option<(TypeRef, String)>,
-    /// The function that `schema_with` names.
+    /// The function in `schema_with`.
     pub(crate) schema_function: Option<SchemaFunction>,
     /// The value of `serde_defaults`.
     pub(crate) serde_defaults: Option<bool>,
-    /// The places of the markers and constraints.
+    /// The spans of the markers and constraints.
     pub(crate) seen: Seen,
 }
 
-/// The markers of one field.
+/// The markers of a field.
 #[derive(Default)]
 pub(crate) struct FieldMarkers {
     pub(crate) markers: Markers,
-    /// The type that `schema_type` names, and how it is written.
+    /// The type in `schema_type`, parsed and as written.
     pub(crate) schema_type: Option<(TypeRef, String)>,
-    /// The function that `schema_with` names.
+    /// The function in `schema_with`.
     pub(crate) schema_function: Option<SchemaFunction>,
-    /// True if schemars is told of another type, of which serde knows nothing.
+    /// Whether `with` of schemars sets a type that serde does not use.
     pub(crate) is_with: bool,
-    /// The places of the markers and constraints.
+    /// The spans of the markers and constraints.
     pub(crate) seen: Seen,
 }
 
-/// Reads the markers on a type. On a kind, `#[kube(…)]` holds kube's own keys, so only `#[crd(…)]` is read.
+/// Parses the markers on a type. On a kind, `#[kube(…)]` contains kube's own keys, so only
+/// `#[crd(…)]` is parsed.
 pub(crate) fn parse_container(
     attrs: &[Attribute<'_>],
     is_root: bool,
@@ -321,12 +326,13 @@ pub(crate) fn parse_container(
     }
 }
 
-/// `#[crd(crate = "…")]` is for the derive, and a kind's keys are read with the kind.
+/// Returns whether an argument is not a marker: `crate` is for the derive, and the container keys
+/// are parsed with the kind.
 fn is_container_key(arg: &Arg<'_>, is_root: bool) -> bool {
     arg.name == "crate" || (is_root && CRD_KEYS.iter().any(|key| key.name == arg.name))
 }
 
-/// Reads the markers on a field.
+/// Parses the markers on a field.
 pub(crate) fn parse_field(
     attrs: &[Attribute<'_>],
     ty: &TypeRef,
@@ -348,7 +354,7 @@ pub(crate) fn parse_field(
     }
 }
 
-/// Reads the markers on a variant, with the places of markers and constraints.
+/// Parses the markers on a variant. Returns them with their spans.
 pub(crate) fn parse_variant(attrs: &[Attribute<'_>], session: &mut Session) -> (Markers, Seen) {
     let mut reading = Reading::new(Place::Variant, Kind::Unknown);
     read(attrs, &mut reading, session);
@@ -368,7 +374,8 @@ fn read(attrs: &[Attribute<'_>], reading: &mut Reading, session: &mut Session) {
     reading.check_whole(had, session);
 }
 
-/// Reads other tools' attributes about the schema, after our own: where those say it, nothing is opaque.
+/// Reads other tools' attributes about the schema. Call it after reading our own markers, which can
+/// state what those attributes leave unknown.
 fn read_foreign(attrs: &[Attribute<'_>], reading: &mut Reading, session: &mut Session) {
     for names in [
         &["schemars", "x_kube", "cel_validate"][..],

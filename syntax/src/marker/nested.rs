@@ -1,4 +1,4 @@
-//! `items(…)`, `keys(…)` and `values(…)`: the same grammar, one level down.
+//! `items(…)`, `keys(…)` and `values(…)`: markers one level down.
 
 use rbuilder_schema::Markers;
 

@@ -1,4 +1,4 @@
-//! `exactly_one_of(…)` and its kin: how many of some fields are set.
+//! `exactly_one_of(…)` and similar markers: how many of some fields must be set.
 
 use rbuilder_schema::OneOf;
 
@@ -59,7 +59,7 @@ fn read(arg: &Arg, make: fn(Vec<String>) -> OneOf, reading: &mut Reading, sessio
             "list them: `(a, b)`",
         );
     }
-    // A rule about other fields than those that are meant would be reported again.
+    // Skip a rule with errors, since the schema would report it again.
     if session.diagnostics.error_count() == had {
         reading.markers.origin = arg.origin();
         reading.markers.one_of.push(make(names));

@@ -1,4 +1,4 @@
-//! Markers that say what the Rust type cannot: open content, whole objects, another type.
+//! Markers that override the Rust type: unknown fields, embedded objects, or another type.
 
 use rbuilder_reader::TypeRef;
 

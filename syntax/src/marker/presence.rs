@@ -1,4 +1,5 @@
-//! `optional`, `required`, `nullable`, `immutable`: whether a field is there, and whether it may change.
+//! `optional`, `required`, `nullable` and `immutable`: whether a field must be present, and whether
+//! it can change.
 
 use super::{ANYWHERE, FIELD, Marker, Reading, TYPE};
 use crate::Session;

@@ -1,4 +1,5 @@
-//! `schema = { … }`: the schema itself, where neither the Rust type nor other markers can say it.
+//! `schema = { … }`: an explicit schema, for what neither the Rust type nor other markers can
+//! express.
 
 use rbuilder_schema::{
     FORMATS, IsReported, Pattern, SCHEMA_KEYS, Schema, SchemaError, SchemaType, Validation, check_literal,
@@ -40,8 +41,8 @@ fn read(arg: &Arg, reading: &mut Reading, session: &mut Session) {
     reading.markers.schema = Some(schema.into());
 }
 
-/// The keys of the schema of a whole object that `root_schema` can set. The others mean nothing there, or the API server
-/// refuses them.
+/// The schema keys that `root_schema` can set for the whole object. All others have no effect
+/// there, or the API server rejects them.
 pub const ROOT_SCHEMA_KEYS: &[&str] = &[
     "allOf",
     "anyOf",
@@ -61,7 +62,8 @@ pub const ROOT_SCHEMA_KEYS: &[&str] = &[
     "x-kubernetes-validations",
 ];
 
-/// Reads the keys of `root_schema`: whether the whole is structural is judged when it is complete.
+/// Reads the keys of `root_schema`. Whether the result is structural is only checked once the
+/// schema is complete.
 pub(crate) fn read_root_schema(arg: &Arg, session: &mut Session) -> Option<Schema> {
     let value = arg.any(session)?;
     let mut schema = schema_of(&value, arg, session)?;
@@ -79,7 +81,8 @@ pub(crate) fn read_root_schema(arg: &Arg, session: &mut Session) -> Option<Schem
         );
         session.error_help(at, message, "remove `type`");
     }
-    // What has been reported is not judged again as a part of the whole.
+    // Remove what has been reported, so that the checks of the complete schema do not report it
+    // again.
     schema.schema_type = None;
     schema.nullable = false;
     schema.default = None;
@@ -87,7 +90,7 @@ pub(crate) fn read_root_schema(arg: &Arg, session: &mut Session) -> Option<Schem
     Some(schema)
 }
 
-/// Reads a schema as it stands in a manifest; what cannot be read is reported.
+/// Parses a schema in the notation of a manifest.
 fn schema_of(value: &Value, arg: &Arg, session: &mut Session) -> Option<Schema> {
     match Schema::from_literal(value) {
         Ok(schema) => {
@@ -112,8 +115,8 @@ fn schema_of(value: &Value, arg: &Arg, session: &mut Session) -> Option<Schema> 
     }
 }
 
-/// Returns the key of each empty list of alternatives in a schema: a schema with an empty list is one without it, so it would be
-/// lost silently.
+/// Returns the key of each empty list of alternatives in a schema. The parsed schema does not
+/// distinguish an empty list from an absent one, so it would be dropped silently.
 fn empty_alternatives(schema: &Value) -> Vec<&str> {
     let Value::Object(keys) = schema else {
         return match schema {
@@ -138,7 +141,8 @@ fn report_empty(key: &str, arg: &Arg, session: &mut Session) {
     session.error_help(arg.value_span(), message, help);
 }
 
-/// Reads the alternatives of `validation(one_of = [{ "required": ["a"] }, …])`, under their key in a manifest.
+/// Reads `validation(one_of = [{ "required": ["a"] }, …])`. `key` is the name of the list in a
+/// manifest.
 pub(super) fn read_alternatives(key: &str, arg: &Arg, validation: &mut Validation, session: &mut Session) {
     let Some(value) = arg.any(session) else { return };
     if value.as_array().is_some_and(Vec::is_empty) {
@@ -155,7 +159,7 @@ pub(super) fn read_alternatives(key: &str, arg: &Arg, validation: &mut Validatio
     known.not = new.not.or(known.not.take());
 }
 
-/// Checks every pattern and format in a schema, alternatives included.
+/// Checks every pattern and format in a schema, including its alternatives.
 fn check_patterns(schema: &Schema, arg: &Arg, session: &mut Session) {
     if let Some(text) = &schema.pattern
         && let Err(reason) = Pattern::parse(text)

@@ -1,8 +1,9 @@
-//! `#[schemars(…)]`, `#[validate(…)]` and `#[garde(…)]`, put into our own markers.
+//! Translates `#[schemars(…)]`, `#[validate(…)]` and `#[garde(…)]` to markers.
 //!
-//! schemars reads constraints from all three, and so does rbuilder: what a kube-rs user has written counts for
-//! the derive and for the generator. The keys that serde knows too are read with serde's (`serde_attrs`). What schemars would have to run
-//! code for is an error, unless a marker of ours says what comes out.
+//! schemars takes constraints from all three attributes, and so does rbuilder. Existing attributes
+//! of a kube-rs project therefore apply to both the derive and the generator. `serde_attrs` reads
+//! the keys that serde has too. A key that would require running code is an error, unless a marker
+//! states the result.
 
 use rbuilder_reader::token::lex;
 use rbuilder_reader::{Attribute, Expr, ExprKind, Json, Span, is_path};
@@ -12,16 +13,16 @@ use super::{Kind, Place, Reading, x_kube};
 use crate::args::{self, Arg, ArgValue, Literal, ReadArg as _};
 use crate::{SchemaFunction, Session, suggest};
 
-/// The owner of an attribute: each has keys that the others do not.
+/// The owner of an attribute, which decides the valid keys.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Owner {
     Schemars,
-    /// validator's or garde's, of which only constraints count.
+    /// validator or garde. Only their constraints are read.
     Validator,
 }
 
-/// The keys of `#[schemars(…)]` that change nothing here: serde's, which are read elsewhere, and those that are
-/// about schemars' own output.
+/// Keys of `#[schemars(…)]` that are ignored here: keys of serde, which are read elsewhere, and
+/// keys that only affect schemars' own output.
 const PASSED: &[&str] = &[
     "alias",
     "bound",
@@ -55,7 +56,7 @@ const PASSED: &[&str] = &[
     "ref_variants",
 ];
 
-/// The keys that are read here, for suggestions.
+/// Keys that are read here, for suggestions.
 const READ: &[&str] = &[
     "contains",
     "email",
@@ -77,7 +78,7 @@ const READ: &[&str] = &[
     "with",
 ];
 
-/// Reads an attribute of another tool, if it is one that says something about the schema.
+/// Reads an attribute of another tool, if it affects the schema.
 pub(super) fn read_attribute(attr: &Attribute<'_>, reading: &mut Reading, session: &mut Session) {
     let owner = if attr.is("schemars") {
         Owner::Schemars
@@ -91,7 +92,7 @@ pub(super) fn read_attribute(attr: &Attribute<'_>, reading: &mut Reading, sessio
     };
     let args = match owner {
         Owner::Schemars => args::of_attribute(attr, session),
-        // What is wrong with those is for their own derives to say.
+        // Their own derives report errors in them.
         Owner::Validator => args::of_attribute(attr, &mut Session::default()),
     };
     let mut markers = Vec::new();
@@ -105,14 +106,15 @@ pub(super) fn read_attribute(attr: &Attribute<'_>, reading: &mut Reading, sessio
         }
     }
     if owner == Owner::Validator {
-        // The same constraint may be written for each tool that checks it; schemars' is the one that counts.
+        // A constraint can be repeated for each tool that checks it. The one for schemars takes
+        // precedence.
         markers.iter_mut().for_each(|marker| drop_read(marker, reading));
         markers.retain(|marker| marker.name == "validation" || !reading.is_read(marker.name));
     }
     reading.read(&markers, session);
 }
 
-/// The function that `schema_with = "path"` names.
+/// Returns the function in `schema_with = "path"`.
 fn schema_function(arg: &Arg<'_>) -> Option<SchemaFunction> {
     let literal = arg.literal().filter(|_| arg.name == "schema_with")?;
     let path = literal.value.as_str()?;
@@ -125,7 +127,7 @@ fn schema_function(arg: &Arg<'_>) -> Option<SchemaFunction> {
     })
 }
 
-/// Takes out the constraints that have been read already.
+/// Removes constraints that have been read already.
 fn drop_read(marker: &mut Arg<'_>, reading: &Reading) {
     if let ArgValue::List(constraints) = &mut marker.value
         && marker.name == "validation"
@@ -134,7 +136,7 @@ fn drop_read(marker: &mut Arg<'_>, reading: &Reading) {
     }
 }
 
-/// `description = "…"`, which takes the place of the doc comment.
+/// Returns `description = "…"`, which replaces the doc comment.
 pub(crate) fn schemars_description(attrs: &[Attribute<'_>]) -> Option<String> {
     let schemars = attrs.iter().filter(|attr| attr.is("schemars"));
     let mut args = schemars.flat_map(|attr| args::of_attribute(attr, &mut Session::default()));
@@ -147,8 +149,8 @@ pub(crate) fn schemars_description(attrs: &[Attribute<'_>]) -> Option<String> {
     }
 }
 
-/// Returns true if `required` stands in their attributes only: there it is about an `Option`, and without effect on a field that
-/// has a default.
+/// Returns whether only other tools' attributes contain `required`. They apply it to an `Option`,
+/// and it has no effect on a field with a default.
 pub(crate) fn is_required_elsewhere(attrs: &[Attribute<'_>]) -> bool {
     let says = |names: &[&str]| {
         let here = attrs.iter().filter(|attr| names.iter().any(|name| attr.is(name)));
@@ -158,7 +160,7 @@ pub(crate) fn is_required_elsewhere(attrs: &[Attribute<'_>]) -> bool {
     says(&["schemars", "validate", "garde"]) && !says(&["kube", "crd"])
 }
 
-/// One key of theirs as keys of ours.
+/// Translates one key to markers.
 fn translate<'a>(
     arg: Arg<'a>,
     owner: Owner,
@@ -188,7 +190,7 @@ fn translate<'a>(
         "required" if !matches!(arg.value, ArgValue::Literal(_)) => markers.push(flag("required", span)),
         "inner" => markers.extend(inner(arg, owner, kind, reading, session)),
         _ if owner == Owner::Validator => {}
-        // On a type it is read with serde's `from`.
+        // On a type, it is read together with serde's `from`.
         "with" if reading.place == Place::Type => {}
         "title" | "with" => match &arg.value {
             ArgValue::Literal(_) => markers.push(Arg {
@@ -202,7 +204,7 @@ fn translate<'a>(
             _ => opaque(&arg, "the title", reading, session),
         },
         "example" => {
-            // A value that has to be computed is for readers only, and kube leaves it out as well.
+            // A computed value is only documentation. kube leaves it out too.
             let is_first = !markers.iter().any(|marker| marker.name == "example");
             if let Some(value) = literal(&arg.value)
                 && is_first
@@ -226,7 +228,7 @@ fn translate<'a>(
     }
 }
 
-/// Reports a key that would have to be run, unless a marker of ours says what comes out.
+/// Reports a key that would require running code, unless a marker states the result.
 fn opaque(arg: &Arg<'_>, what: &str, reading: &Reading, session: &mut Session) {
     if ["schema", "schema_type", "schemaless"]
         .iter()
@@ -265,12 +267,13 @@ fn list<'a>(name: &'static str, span: Span, args: Vec<Arg<'a>>) -> Arg<'a> {
     }
 }
 
-/// `validation(name = value)`.
+/// Creates `validation(name = value)`.
 fn constraint<'a>(name: &'static str, span: Span, value: Value) -> Arg<'a> {
     list("validation", span, vec![valued(name, span, value)])
 }
 
-/// `range(min = 1, max = 5)`; validator's `exclusive_min` and `exclusive_max` as well.
+/// Translates `range(min = 1, max = 5)`, including `exclusive_min` and `exclusive_max` of
+/// validator.
 fn range<'a>(arg: Arg<'a>, session: &mut Session) -> Option<Arg<'a>> {
     let mut constraints = Vec::new();
     for bound in arg.list(session)? {
@@ -296,7 +299,7 @@ fn range<'a>(arg: Arg<'a>, session: &mut Session) -> Option<Arg<'a>> {
     Some(list("validation", arg.span, constraints))
 }
 
-/// `length(min = 1, max = 5)`, `length(equal = 3)`: of a text, a list or a map.
+/// Translates `length(min = 1, max = 5)` or `length(equal = 3)` of a string, a list or a map.
 fn length<'a>(arg: Arg<'a>, kind: &Kind, session: &mut Session) -> Option<Arg<'a>> {
     let (least, most) = match kind {
         Kind::List(_) => ("min_items", "max_items"),
@@ -321,7 +324,8 @@ fn length<'a>(arg: Arg<'a>, kind: &Kind, session: &mut Session) -> Option<Arg<'a
     Some(list("validation", arg.span, constraints))
 }
 
-/// `regex(pattern = "…")`, garde's `pattern("…")`, or validator's `regex(path = …)`, which names a value.
+/// Translates `regex(pattern = "…")`, `pattern("…")` of garde, or `regex(path = …)` of validator,
+/// which names a static.
 fn pattern<'a>(arg: Arg<'a>, reading: &Reading, session: &mut Session) -> Option<Arg<'a>> {
     let written = match &arg.value {
         ArgValue::List(args) => args.iter().find_map(|inner| match inner.name {
@@ -347,13 +351,13 @@ fn pattern<'a>(arg: Arg<'a>, reading: &Reading, session: &mut Session) -> Option
     }
 }
 
-/// The pattern of the regular expression, or of the string, that a path names.
+/// Returns the pattern of a regular expression or string in the program, given its path.
 fn named_pattern(value: &ArgValue<'_>, session: &mut Session) -> Option<Value> {
     match value {
         ArgValue::Literal(literal) => named_constant(literal.value.as_str()?, session),
         ArgValue::Expr(expr) => match &expr.kind {
             ExprKind::Path(names) => session.constant(&names.join("::")),
-            // A function that returns it.
+            // A function that returns the regular expression.
             ExprKind::Call(function, args) if args.is_empty() => match &function.kind {
                 ExprKind::Path(names) => session.constant(&names.join("::")),
                 _ => None,
@@ -364,7 +368,7 @@ fn named_pattern(value: &ArgValue<'_>, session: &mut Session) -> Option<Value> {
     }
 }
 
-/// `contains(pattern = "…")`: the text as it is.
+/// Translates `contains(pattern = "…")`. The text is matched literally.
 fn contains<'a>(arg: Arg<'a>, session: &mut Session) -> Option<Arg<'a>> {
     let text = match &arg.value {
         ArgValue::List(args) => args.iter().find_map(|inner| literal(&inner.value)),
@@ -388,8 +392,9 @@ fn contains<'a>(arg: Arg<'a>, session: &mut Session) -> Option<Arg<'a>> {
     Some(constraint("pattern", arg.span, Value::String(escaped)))
 }
 
-/// `inner(…)`: the items of a list, or the values of a map. garde has it for the value of an `Option`, too, where schemars finds
-/// no items and leaves it out of `Kind::crd()`.
+/// Translates `inner(…)`, which applies to the items of a list or the values of a map. In garde, it
+/// also applies to the value of an `Option`. schemars finds no items there and leaves the
+/// constraint out of `Kind::crd()`.
 fn inner<'a>(
     arg: Arg<'a>,
     owner: Owner,
@@ -437,11 +442,11 @@ fn warn_of_inner(arg: &Arg<'_>, kind: &Kind, session: &mut Session) {
     session.report(crate::Diagnostic::warning(arg.span, message).help(help));
 }
 
-/// A number that the source says: a literal, arithmetic on literals, `u16::MAX` and the like.
+/// Evaluates a number: a literal, arithmetic on literals, or a constant such as `u16::MAX`.
 fn number(arg: &Arg<'_>, session: &mut Session) -> Option<Value> {
     let value = match &arg.value {
         ArgValue::Literal(literal) if literal.value.is_number() => return Some(literal.value.clone()),
-        // schemars 0.8 took numbers in quotes.
+        // schemars 0.8 accepted numbers in quotes.
         ArgValue::Literal(literal) => literal.value.as_str().and_then(|text| {
             let number = text.parse::<i128>().ok();
             number
@@ -471,7 +476,7 @@ fn integer(value: i128) -> Option<Value> {
     small.or_else(|_| u64::try_from(value).map(Value::from)).ok()
 }
 
-/// The value of a constant that is named in a string, as before schemars 1.
+/// Returns the value of a constant named in a string, which was the notation before schemars 1.
 fn named_constant(text: &str, session: &mut Session) -> Option<Value> {
     is_path(text).then(|| session.constant(text))?
 }
@@ -496,7 +501,8 @@ fn calculate(expr: &Expr<'_>, session: &mut Session) -> Option<i128> {
     }
 }
 
-/// `u8::MAX` and the like, of types that are the same everywhere.
+/// Returns the value of `u8::MAX` and similar constants. The range of these types does not depend
+/// on the platform.
 fn constant(names: &[&str]) -> Option<i128> {
     let [.., of, which] = names else { return None };
     let (low, high) = match *of {
@@ -517,7 +523,7 @@ fn constant(names: &[&str]) -> Option<i128> {
     }
 }
 
-/// A value that stands in the source, `&"…"` and `"…".to_string()` included.
+/// Evaluates a literal, including `&"…"` and `"…".to_string()`.
 fn literal(value: &ArgValue<'_>) -> Option<Value> {
     match value {
         ArgValue::Literal(literal) => Some(literal.value.clone()),
@@ -539,7 +545,7 @@ fn literal_of(expr: &Expr<'_>) -> Option<Value> {
     }
 }
 
-/// What `json!` makes of literals.
+/// Evaluates `json!` with literals.
 fn json_of(json: &Json<'_>) -> Option<Value> {
     match json {
         Json::Null => Some(Value::Null),
@@ -555,7 +561,7 @@ fn json_of(json: &Json<'_>) -> Option<Value> {
     }
 }
 
-/// The constraints that `extend("key" = value)` may name, by the words of OpenAPI.
+/// Constraints in `extend("key" = value)`, by OpenAPI's names.
 const KEYWORDS: &[(&str, &str)] = &[
     ("minimum", "minimum"),
     ("maximum", "maximum"),
@@ -576,7 +582,7 @@ const KEYWORDS: &[(&str, &str)] = &[
     ("not", "not"),
 ];
 
-/// Extensions and other keys that are a word there and a flag here.
+/// Keys with a boolean value that is a flag here.
 const FLAGS: &[(&str, &str)] = &[
     ("x-kubernetes-preserve-unknown-fields", "preserve_unknown_fields"),
     ("x-kubernetes-embedded-resource", "embedded_resource"),
@@ -584,7 +590,7 @@ const FLAGS: &[(&str, &str)] = &[
     ("nullable", "nullable"),
 ];
 
-/// Keys with a marker that takes the same value.
+/// Keys for which there is a marker with the same value.
 const VALUES: &[(&str, &str)] = &[
     ("x-kubernetes-list-type", "list_type"),
     ("x-kubernetes-list-map-keys", "list_map_keys"),
@@ -594,7 +600,7 @@ const VALUES: &[(&str, &str)] = &[
     ("example", "example"),
 ];
 
-/// `extend("x-kubernetes-…" = value, …)`.
+/// Translates `extend("x-kubernetes-…" = value, …)`.
 fn extend<'a>(arg: &Arg<'a>, kind: &Kind, markers: &mut Vec<Arg<'a>>, session: &mut Session) {
     let find = |table: &[(&str, &'static str)], key: &str| {
         table
@@ -639,7 +645,7 @@ fn extend<'a>(arg: &Arg<'a>, kind: &Kind, markers: &mut Vec<Arg<'a>>, session: &
     }
 }
 
-/// `"x-kubernetes-validations" = [{ "rule": "…", "message": "…" }]`.
+/// Translates `"x-kubernetes-validations" = [{ "rule": "…", "message": "…" }]`.
 fn rules<'a>(value: Value, span: Span, markers: &mut Vec<Arg<'a>>, session: &mut Session) {
     const KEYS: &[(&str, &str)] = &[
         ("rule", "rule"),

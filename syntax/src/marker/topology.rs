@@ -1,4 +1,4 @@
-//! `list_type`, `list_map_keys`, `map_type`, `struct_type`: how server-side apply merges.
+//! `list_type`, `list_map_keys`, `map_type`, `struct_type`: how server-side apply merges a value.
 
 use rbuilder_schema::{ListType, MapType};
 

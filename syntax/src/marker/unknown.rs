@@ -1,26 +1,26 @@
-//! Advice about a name that is not a marker where it is written: it may be misspelt, or belong elsewhere.
+//! Help for unknown names: a name may be misspelled, or belong to another place.
 
 use rbuilder_diagnostic::suggest::{find_keyword, list_names};
 
 use super::{CONSTRAINTS, Place, is_marker, markers};
 use crate::custom_resource::{CRD_KEYS, KUBE_KEYS};
 
-/// The attributes that have a name which no marker has at their place.
+/// The place of an unknown name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Owner {
-    /// `#[kube(…)]` on a kind, which has kube's own keys.
+    /// `#[kube(…)]` on a kind, which accepts kube's own keys.
     KindKeys {
-        /// True if the kind can have `#[crd(…)]` as well: schemars' derive does not know it.
+        /// Whether the kind can also have `#[crd(…)]`, which schemars' derive does not accept.
         takes_markers: bool,
     },
-    /// `#[crd(…)]` on a kind, which has markers, and keys that kube does not have.
+    /// `#[crd(…)]` on a kind, which accepts markers and keys that kube does not have.
     KindMarkers,
-    /// Either of them elsewhere.
+    /// Either attribute on another item.
     Elsewhere(Place),
 }
 
 impl Owner {
-    /// Returns the names that may be written there.
+    /// Returns the names that are valid here.
     fn names(self) -> Vec<&'static str> {
         match self {
             Owner::KindKeys { .. } => KUBE_KEYS.iter().map(|key| key.name).collect(),
@@ -39,7 +39,7 @@ fn markers_at(place: Place) -> impl Iterator<Item = &'static str> {
         .map(|marker| marker.name)
 }
 
-/// Returns the help about a name that is unknown there.
+/// Returns the help for an unknown name.
 pub(crate) fn describe_unknown(name: &str, owner: Owner) -> String {
     if let Some(help) = find_elsewhere(name, owner) {
         return help;
@@ -52,13 +52,14 @@ pub(crate) fn describe_unknown(name: &str, owner: Owner) -> String {
     }
 }
 
-/// Returns the help about a name that is known in another place.
+/// Returns the help for a name that is valid in another place.
 fn find_elsewhere(name: &str, owner: Owner) -> Option<String> {
     let is_key = |keys: &[crate::ContainerKey]| keys.iter().any(|key| key.name == name);
     match owner {
-        // The key's name before kube 1.0.
+        // The name of this key before kube 1.0.
         Owner::KindKeys { .. } if name == "struct" => return Some("use `root = \"…\"`".to_owned()),
-        // A word that only looks like the name of a marker is no help, nor is the marker, which would not compile.
+        // The attribute would not compile, so neither a marker nor a similarly named key is a
+        // useful suggestion.
         Owner::KindKeys { takes_markers: false } => {
             let is_ours = is_marker(name) || is_key(CRD_KEYS);
             return is_ours.then(|| format!("use one of: {}", list_names(owner.names())));
@@ -73,7 +74,7 @@ fn find_elsewhere(name: &str, owner: Owner) -> Option<String> {
         }
         _ => {}
     }
-    // The constraints are what people coming from other tools forget to wrap.
+    // Users of other tools tend to forget the `validation(…)` around constraints.
     if CONSTRAINTS.iter().any(|constraint| constraint.name == name) {
         return Some(format!("write `{}`", constraint_form(name, owner)));
     }
@@ -91,7 +92,7 @@ fn on_kind(attribute: &str, name: &str) -> String {
     format!("write `#[{attribute}({name}…)]` on the type that derives `CustomResource`")
 }
 
-/// Returns all names that may be meant, each as it is written; those of the place itself come first.
+/// Returns all names that may be meant, with their notation. Those of this place come first.
 fn near_forms(owner: Owner) -> Vec<(&'static str, String)> {
     let here = owner.names().into_iter().map(|name| (name, name.to_owned()));
     if owner == (Owner::KindKeys { takes_markers: false }) {
@@ -107,7 +108,7 @@ fn near_forms(owner: Owner) -> Vec<(&'static str, String)> {
     let others = others
         .into_iter()
         .map(|name| (name, format!("#[{attribute}({name}…)]")));
-    // What the derive alone reads is no news to whoever does not write it.
+    // Do not suggest this key as `use one of`: only the derive reads it.
     let is_type = matches!(owner, Owner::KindMarkers | Owner::Elsewhere(Place::Type));
     let derive_key = is_type.then(|| ("crate", "crate".to_owned()));
     here.chain(wrapped).chain(derive_key).chain(others).collect()

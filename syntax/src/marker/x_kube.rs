@@ -1,4 +1,5 @@
-//! `#[x_kube(…)]`, kube's attribute under `KubeSchema`: rules and merge strategies, put into our own markers.
+//! Translates `#[x_kube(…)]`, the attribute of kube's `KubeSchema`, to markers: rules and merge
+//! strategies.
 
 use rbuilder_reader::{Expr, ExprKind, Span};
 use serde_json::Value;
@@ -9,12 +10,12 @@ use crate::{Session, suggest};
 
 const KEYS: &[&str] = &["validation", "merge_strategy"];
 
-/// Reads the arguments of one attribute.
+/// Reads the arguments of an attribute.
 pub(super) fn read_x_kube(args: Vec<Arg<'_>>, reading: &mut Reading, session: &mut Session) {
     for arg in args {
         match arg.name {
             "validation" => reading.read(&[arg], session),
-            // The name in kube 0.98, with `#[cel_validate(…)]`.
+            // The name in kube 0.98, in `#[cel_validate(…)]`.
             "rule" => {
                 let name = "validation";
                 reading.read(&[Arg { name, ..arg }], session);
@@ -23,7 +24,7 @@ pub(super) fn read_x_kube(args: Vec<Arg<'_>>, reading: &mut Reading, session: &m
                 let markers = merge_strategy(&arg, session);
                 reading.read(&markers, session);
             }
-            // Which crates kube's derive names, and a switch that it ignores.
+            // Only for kube's derive, which ignores the latter.
             "crates" | "cel" => {}
             name => {
                 let help = suggest::describe_candidates(name, KEYS.iter().copied());
@@ -33,7 +34,8 @@ pub(super) fn read_x_kube(args: Vec<Arg<'_>>, reading: &mut Reading, session: &m
     }
 }
 
-/// `ListMerge::Atomic`, `ListMerge::Map(vec!["name".into()])`, `MapMerge::Granular`, `StructMerge::Atomic`.
+/// Translates `ListMerge::Atomic`, `ListMerge::Map(vec!["name".into()])`, `MapMerge::Granular` or
+/// `StructMerge::Atomic`.
 fn merge_strategy<'a>(arg: &Arg<'a>, session: &mut Session) -> Vec<Arg<'a>> {
     let strategy = match &arg.value {
         ArgValue::Expr(expr) => strategy(expr),
@@ -96,7 +98,7 @@ fn strategy(expr: &Expr<'_>) -> Option<Strategy> {
     }
 }
 
-/// `"…"`, with `.into()`, `.to_string()` or `.to_owned()` behind it.
+/// Evaluates `"…"`, possibly followed by `.into()`, `.to_string()` or `.to_owned()`.
 fn text(expr: &Expr<'_>) -> Option<String> {
     match &expr.kind {
         ExprKind::Literal(Value::String(text)) => Some(text.clone()),

@@ -1,4 +1,4 @@
-//! Checks of a rule: the API server's own, and those that find a rule which allows nothing.
+//! Checks RBAC rules: validations of the API server, and cases in which a rule grants nothing.
 
 use rbuilder_reader::Span;
 
@@ -6,7 +6,7 @@ use super::Parts;
 use crate::args::Arg;
 use crate::{Diagnostic, RbacRule, Session, kubernetes, object_name, resources, suggest};
 
-/// The verbs Kubernetes knows. RBAC itself takes any word; another one is nearly always a mistake.
+/// The verbs of Kubernetes. RBAC accepts any string, but another verb is nearly always a mistake.
 pub const RBAC_VERBS: &[&str] = &[
     "get",
     "list",
@@ -33,13 +33,13 @@ pub const RBAC_VERBS: &[&str] = &[
     "request-serviceaccounts-token-audience",
 ];
 
-/// The verbs of requests to URLs that are not resources: the methods of HTTP.
+/// The verbs of requests to non-resource URLs: the HTTP methods.
 pub const RBAC_URL_VERBS: &[&str] = &["get", "post", "put", "patch", "delete", "head", "options", "*"];
 
-/// The place of an argument's value; of the marker for one that is not written.
+/// Returns the span of an argument's value, or of the marker if there is no such argument.
 type At<'a> = &'a dyn Fn(&str) -> Span;
 
-/// Rules between the arguments of one marker, and the form of each.
+/// Checks the value of each argument, and the arguments against each other.
 pub(super) fn check_rule(parts: &Parts, args: &[Arg<'_>], session: &mut Session) {
     let rule = &parts.rule;
     let at = |name: &str| {
@@ -134,7 +134,8 @@ fn check_resource(rule: &RbacRule, resource: &str, at: Span, session: &mut Sessi
     }
 }
 
-/// Checks a rule about a resource of Kubernetes; only where no other group could have a resource of this name.
+/// Checks a rule for a built-in resource, unless another of its groups could also have a resource
+/// of this name.
 fn check_known_resource(
     rule: &RbacRule,
     (whole, part): (&str, Option<&str>),
@@ -149,8 +150,9 @@ fn check_known_resource(
     let Some([resource]) = found.as_deref() else {
         return;
     };
-    // A Role's `namespaces` is the namespace it is in, and `bind` of a ClusterRole is asked in the namespace of the RoleBinding.
-    // `escalate` is asked in the namespace of the role, and a ClusterRole has none.
+    // A Role grants access to its own namespace. The API server authorizes `bind` of a ClusterRole
+    // in the namespace of the RoleBinding, but `escalate` in the namespace of the role, which a
+    // ClusterRole does not have.
     let has_bind = || rule.verbs.iter().any(|verb| verb == "bind" || verb == "*");
     let has_effect = whole == "namespaces" || whole == "clusterroles" && has_bind();
     if rule.namespace.is_some() && !resource.is_namespaced && !has_effect {
@@ -168,7 +170,7 @@ fn check_names(rule: &RbacRule, at: At<'_>, session: &mut Session) {
         session.error_help(at("resource_names"), "invalid object name `*`", help);
     }
     let has = |verb: &str| rule.verbs.iter().any(|found| found == verb);
-    // The names of objects are not names of what a request to a subresource makes.
+    // For subresources, `resource_names` does not refer to the created object.
     if rule.resource_names.is_empty() || rule.resources.iter().any(|resource| resource.contains('/')) {
         return;
     }
@@ -179,7 +181,7 @@ fn check_names(rule: &RbacRule, at: At<'_>, session: &mut Session) {
             "move this verb to a separate rule without `resource_names`",
         );
     }
-    // Server-side apply of an object that is not there yet is both verbs on its name.
+    // Server-side apply of a new object requires both verbs on its name.
     if has("create") && !has("patch") && !has("*") {
         let message =
             "`create` limited by name allows only server-side apply, which requires `patch` as well";
@@ -210,7 +212,7 @@ fn check_urls(rule: &RbacRule, at: Span, session: &mut Session) {
     }
 }
 
-/// Checks for the methods of HTTP, which are the verbs of requests to URLs only.
+/// Reports HTTP methods, which are only verbs of requests to URLs.
 fn check_resource_verbs(rule: &RbacRule, at: Span, session: &mut Session) {
     const INSTEAD: &[(&str, &str)] = &[
         ("post", "create"),
@@ -226,7 +228,7 @@ fn check_resource_verbs(rule: &RbacRule, at: Span, session: &mut Session) {
     }
 }
 
-/// A request to a URL has the verb of its method; `list` and `watch` are those of resources.
+/// Reports verbs other than HTTP methods: `list` and `watch` only apply to resources.
 fn check_url_verbs(parts: &Parts, at: Span, session: &mut Session) {
     let is_known = |verb: &String| RBAC_URL_VERBS.contains(&verb.as_str());
     let verbs = &parts.rule.verbs;

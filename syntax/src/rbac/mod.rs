@@ -1,4 +1,4 @@
-//! `#[rbac(…)]`: the permissions a function needs, beside the function.
+//! `#[rbac(…)]`: the permissions that a function needs, declared on the function.
 
 mod check;
 #[cfg(test)]
@@ -13,21 +13,21 @@ use crate::table::{ArgRow, Draft};
 use crate::words::read_words;
 use crate::{RbacRule, Session};
 
-/// The name of the attribute; its last segment where it is written with a path.
+/// The name of the attribute, or the last segment if it has a path.
 pub const RBAC: &str = "rbac";
 
-/// One argument of `#[rbac(…)]`.
+/// An argument of `#[rbac(…)]`.
 pub type RbacArg = ArgRow<Parts>;
 
 /// The parts of a rule.
 #[derive(Default)]
 pub struct Parts {
     rule: RbacRule,
-    /// Verbs that are taken as they are.
+    /// Verbs that are not validated.
     custom_verbs: Vec<String>,
 }
 
-/// Every argument of `#[rbac(…)]`.
+/// The arguments of `#[rbac(…)]`.
 pub const RBAC_ARGS: &[RbacArg] = &[
     ArgRow::once(
         "groups",
@@ -77,19 +77,19 @@ pub const RBAC_ARGS: &[RbacArg] = &[
     ),
 ];
 
-/// The `#[rbac(…)]` attributes among these, however their path is written.
+/// Returns the `#[rbac(…)]` attributes, with or without a path.
 pub fn rbac_attributes<'t, 'a>(attrs: &'t [Attribute<'a>]) -> impl Iterator<Item = &'t Attribute<'a>> {
     attrs.iter().filter(|attr| attr.last_segment() == RBAC)
 }
 
-/// Reads one `#[rbac(…)]` attribute.
+/// Parses one `#[rbac(…)]` attribute.
 pub fn parse_rbac_attribute(attr: &Attribute<'_>, session: &mut Session) -> Option<RbacRule> {
     let args = args::of_attribute(attr, session);
     rule(&args, attr.span(), session)
 }
 
-/// Reads what stands between the parentheses of `#[rbac(…)]`. Nothing comes back when the rule is wrong; the
-/// session then holds the reasons. Complaints about the whole are placed where the macro was called.
+/// Parses the arguments of `#[rbac(…)]`. Returns `None` if there are errors, which the session then
+/// holds. An error about the rule as a whole is placed at the macro call.
 pub fn parse_rbac(arguments: Cursor<'_>, session: &mut Session) -> Option<RbacRule> {
     let args = args::parse_args(arguments, session);
     rule(&args, Span::OUTSIDE, session)

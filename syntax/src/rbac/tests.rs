@@ -24,7 +24,7 @@ fn check(tokens: &str, expected: Result<&str, &str>) {
 }
 
 #[test]
-fn rules() {
+fn accepts_valid_rules() {
     check(
         r#"groups = "apps", resources = "deployments", verbs = "get;list""#,
         Ok("get,list"),
@@ -54,7 +54,7 @@ fn rules() {
 }
 
 #[test]
-fn mistakes() {
+fn reports_invalid_rules() {
     check(
         r#"groups = "apps", resources = "deployments", verb = "get""#,
         Err("unknown argument `verb` of `rbac`\nhelp: did you mean `verbs`?"),
@@ -161,7 +161,7 @@ fn mistakes() {
 }
 
 #[test]
-fn create_limited_by_name() {
+fn create_limited_by_name_requires_patch() {
     let warnings = |verbs: &str| {
         let mut session = Session::default();
         let tokens = format!(r#"groups = "", resources = "pods", resource_names = "a", verbs = "{verbs}""#);
@@ -182,7 +182,7 @@ fn create_limited_by_name() {
 }
 
 #[test]
-fn words_are_separated_by_semicolons() {
+fn reports_other_separators_than_semicolons() {
     check(
         r#"groups = "", resources = "pods", verbs = "get,list""#,
         Err("`get,list` is read as a single word\nhelp: separate words by `;`: `verbs = \"get;list\"`"),
@@ -203,12 +203,12 @@ fn words_are_separated_by_semicolons() {
             "`fill,break` is read as a single word\nhelp: separate words by `;`: `custom_verbs = \"fill;break\"`",
         ),
     );
-    // Commas may stand in paths.
+    // A comma is valid in a URL path.
     check(r#"urls = "/a,b", verbs = "get""#, Ok("get"));
 }
 
 #[test]
-fn paths_of_resources() {
+fn reports_invalid_resource_paths() {
     for (resource, help) in [
         ("pods/", "write `pods`"),
         ("/pods", "write `pods`"),
@@ -228,7 +228,7 @@ fn paths_of_resources() {
 }
 
 #[test]
-fn rules_that_a_role_of_a_namespace_cannot_hold() {
+fn reports_cluster_scoped_resources_in_a_role() {
     check(
         r#"groups = "", resources = "pods;nodes", verbs = "get", namespace = "n""#,
         Err(
@@ -241,7 +241,7 @@ fn rules_that_a_role_of_a_namespace_cannot_hold() {
             "`storageclasses` are cluster-scoped, so a Role has no effect on them\nhelp: remove `namespace`: only a ClusterRole can grant access to them",
         ),
     );
-    // The API server asks for `bind` in the namespace of the RoleBinding.
+    // The API server authorizes `bind` in the namespace of the RoleBinding.
     check(
         r#"groups = "rbac.authorization.k8s.io", resources = "clusterroles", resource_names = "view", verbs = "bind", namespace = "n""#,
         Ok("bind"),
@@ -260,12 +260,12 @@ fn rules_that_a_role_of_a_namespace_cannot_hold() {
         r#"groups = "rbac.authorization.k8s.io", resources = "roles", verbs = "bind;escalate", namespace = "n""#,
         Ok("bind,escalate"),
     );
-    // The Role's own namespace.
+    // The namespace of the Role itself.
     check(
         r#"groups = "", resources = "namespaces", verbs = "get", namespace = "n""#,
         Ok("get"),
     );
-    // Of the one group or of the other.
+    // `nodes` could also be a resource of the second group.
     check(
         r#"groups = ["", "example.com"], resources = "nodes", verbs = "get", namespace = "n""#,
         Ok("get"),
@@ -273,7 +273,7 @@ fn rules_that_a_role_of_a_namespace_cannot_hold() {
 }
 
 #[test]
-fn verbs_of_urls() {
+fn reports_verbs_that_do_not_apply_to_urls() {
     check(
         r#"urls = "/metrics", verbs = "list;watch""#,
         Err(
@@ -292,7 +292,7 @@ fn verbs_of_urls() {
 }
 
 #[test]
-fn doubts() {
+fn warns_about_likely_mistakes() {
     let said = |tokens: &str| {
         let mut session = Session::default();
         let source = rbuilder_reader::token::lex(tokens).expect("tokens");

@@ -1,4 +1,4 @@
-//! Checks of a webhook: the API server's own, and those that find one which is never called.
+//! Checks webhooks: validations of the API server, and cases in which a webhook is never called.
 
 use rbuilder_reader::Span;
 
@@ -7,10 +7,10 @@ use crate::args::{Arg, ReadArg as _};
 use crate::client_config::{check_service_path, check_webhook_url};
 use crate::{Diagnostic, Session, kubernetes, object_name, resources};
 
-/// The place of an argument's value; of the marker for one that is not written.
+/// Returns the span of an argument's value, or of the marker if there is no such argument.
 type At<'a> = &'a dyn Fn(&str) -> Span;
 
-/// Rules between the arguments of one marker, and the form of each.
+/// Checks the value of each argument, and the arguments against each other.
 pub(super) fn check_webhook(webhook: &Webhook, args: &[Arg], session: &mut Session) {
     let has = |name: &str| args.iter().any(|arg| arg.name == name);
     let at = |name: &str| {
@@ -94,7 +94,7 @@ fn check_rule(webhook: &Webhook, at: At<'_>, session: &mut Session) {
     }
 }
 
-/// Checks the name of a resource of Kubernetes; only where the groups are written too.
+/// Checks the name of a built-in resource. The name is only known to be wrong if `groups` is given.
 fn check_known_resource(resource: &str, webhook: &Webhook, at: Span, session: &mut Session) {
     let groups = webhook.groups.as_deref().unwrap_or_default();
     let (whole, part) = match resource.split_once('/') {
@@ -131,7 +131,7 @@ fn check_group(group: &str, at: Span, session: &mut Session) {
     session.error_help(at, format!("invalid API group `{group}`"), help);
 }
 
-/// The API server refuses a wildcard beside what it stands for, so that a rule says each thing once.
+/// Checks a resource. The API server rejects a wildcard next to a resource that it already matches.
 fn check_resource(resource: &str, webhook: &Webhook, at: Span, session: &mut Session) {
     if resource.chars().any(char::is_uppercase) {
         let help = "use the lower-case plural, as in `deployments`";
@@ -231,7 +231,7 @@ fn check_review_versions(webhook: &Webhook, at: At<'_>, session: &mut Session) {
     }
 }
 
-/// The API server takes no more match conditions than this.
+/// The API server's limit on match conditions.
 const MOST_CONDITIONS: usize = 64;
 
 fn check_conditions(webhook: &Webhook, at: At<'_>, session: &mut Session) {
@@ -251,7 +251,7 @@ fn check_conditions(webhook: &Webhook, at: At<'_>, session: &mut Session) {
     }
 }
 
-/// `service_port`: 1 to 65535.
+/// Reads `service_port`: 1 to 65535.
 pub(super) fn read_port(arg: &Arg, session: &mut Session) -> Option<u16> {
     let number = arg.number(session)?;
     let port = number
@@ -269,7 +269,7 @@ pub(super) fn read_port(arg: &Arg, session: &mut Session) -> Option<u16> {
     port
 }
 
-/// `timeout_seconds`: 1 to 30.
+/// Reads `timeout_seconds`: 1 to 30.
 pub(super) fn read_timeout(arg: &Arg, session: &mut Session) -> Option<u8> {
     let number = arg.number(session)?;
     let seconds = number
@@ -283,7 +283,7 @@ pub(super) fn read_timeout(arg: &Arg, session: &mut Session) -> Option<u8> {
     seconds
 }
 
-/// `side_effects`: the API server refuses `Some` and `Unknown` since v1.
+/// Reads `side_effects`. The API server rejects `Some` and `Unknown` in `v1`.
 pub(super) fn side_effects(arg: &Arg, session: &mut Session) -> &'static str {
     let refused = arg
         .literal()

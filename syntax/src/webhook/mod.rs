@@ -1,7 +1,7 @@
-//! `#[webhook(…)]`: the requests that the API server calls a handler function for.
+//! `#[webhook(…)]`: the requests for which the API server calls a handler function.
 //!
-//! Group, version, resource, path and name follow from the handler's type where the marker is silent; which type
-//! that is takes a second item, so the generator fills them in.
+//! Group, version, resource, path and name default to those of the handler's type. Finding this
+//! type requires a second item, so the generator fills them in.
 
 mod check;
 mod selector;
@@ -19,21 +19,21 @@ use crate::{Session, suggest};
 pub use selector::{LabelSelector, MatchCondition, Requirement};
 pub(crate) use selector::{describe_condition_args, describe_requirement_args, describe_selector_args};
 
-/// The name of the attribute; its last segment where it is written with a path.
+/// The name of the attribute, or the last segment if it has a path.
 pub const WEBHOOK: &str = "webhook";
 
-/// The two sorts of admission webhooks.
+/// The two kinds of admission webhooks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum WebhookKind {
-    /// Changes it, before any webhook validates it.
+    /// Changes objects, before any webhook validates them.
     #[default]
     Mutating,
-    /// Accepts or refuses it.
+    /// Accepts or rejects requests.
     Validating,
 }
 
-/// One `#[webhook(…)]`. Words of the API are as the API spells them; nothing stands for what the API server, or
-/// the handler's type, says in its place.
+/// One `#[webhook(…)]`. Enumerated values are in the API's spelling. `None` stands for the default
+/// of the API server or of the handler's type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // the marker's argument of the same name
 pub struct Webhook {
@@ -41,11 +41,11 @@ pub struct Webhook {
     pub kind: WebhookKind,
     pub configuration: Option<String>,
     pub name: Option<String>,
-    /// The place of the name; of the marker where it has none.
+    /// The span of the name, or of the marker without one.
     pub name_span: Span,
-    /// From the handler's type when nothing is written, as `versions`, `resources` and `path`.
+    /// Derived from the handler's type if absent, like `versions`, `resources` and `path`.
     pub groups: Option<Vec<String>>,
-    /// The place of the groups; of the marker where none are written. The other places are alike.
+    /// The span of the groups, or of the marker without any. The other spans work the same way.
     pub groups_span: Span,
     pub versions: Option<Vec<String>>,
     pub versions_span: Span,
@@ -56,7 +56,7 @@ pub struct Webhook {
     pub scope: Option<&'static str>,
     pub scope_span: Span,
     pub path: Option<String>,
-    /// The place of the path; of the marker where it has none.
+    /// The span of the path, or of the marker without one.
     pub path_span: Span,
     pub url: Option<String>,
     pub service_name: Option<String>,
@@ -74,7 +74,8 @@ pub struct Webhook {
 }
 
 impl Webhook {
-    /// The defaults of kubebuilder's scaffold: operations create and update, fail closed, no side effects, v1.
+    /// Returns the defaults of kubebuilder's scaffold: create and update, fail closed, no side
+    /// effects, `v1` reviews.
     fn at(span: Span) -> Webhook {
         Webhook {
             span,
@@ -111,10 +112,10 @@ impl Webhook {
     }
 }
 
-/// One argument of `#[webhook(…)]`.
+/// An argument of `#[webhook(…)]`.
 pub type WebhookArg = ArgRow<Webhook>;
 
-/// Every argument of `#[webhook(…)]`.
+/// The arguments of `#[webhook(…)]`.
 pub const WEBHOOK_ARGS: &[WebhookArg] = &[
     ArgRow::once(
         "mutating",
@@ -273,7 +274,8 @@ pub const WEBHOOK_ARGS: &[WebhookArg] = &[
 const OPERATIONS: &[&str] = &["CREATE", "UPDATE", "DELETE", "CONNECT", "*"];
 const SCOPES: &[&str] = &["Namespaced", "Cluster", "*"];
 
-/// controller-gen's arguments that go by another name here, or not at all, and what to write.
+/// Arguments of controller-gen that have another name or no counterpart here, and the help for
+/// each.
 const FOREIGN: &[(&str, &str)] = &[
     ("verbs", "write `operations = …`"),
     (
@@ -294,25 +296,25 @@ const FOREIGN: &[(&str, &str)] = &[
     ),
 ];
 
-/// The `#[webhook(…)]` attributes among these, however their path is written.
+/// Returns the `#[webhook(…)]` attributes, with or without a path.
 pub fn webhook_attributes<'t, 'a>(attrs: &'t [Attribute<'a>]) -> impl Iterator<Item = &'t Attribute<'a>> {
     attrs.iter().filter(|attr| attr.last_segment() == WEBHOOK)
 }
 
-/// Reads one `#[webhook(…)]` attribute.
+/// Parses one `#[webhook(…)]` attribute.
 pub fn parse_webhook_attribute(attr: &Attribute<'_>, session: &mut Session) -> Option<Webhook> {
     let args = args::of_attribute(attr, session);
     read(&args, attr.span(), session)
 }
 
-/// Reads what stands between the parentheses of `#[webhook(…)]`. Nothing comes back when it is wrong; the session
-/// then holds the reasons. Complaints about the whole are placed where the macro was called.
+/// Parses the arguments of `#[webhook(…)]`. Returns `None` if there are errors, which the session
+/// then holds. An error about the marker as a whole is placed at the macro call.
 pub fn parse_webhook(arguments: Cursor<'_>, session: &mut Session) -> Option<Webhook> {
     let args = args::parse_args(arguments, session);
     read(&args, Span::OUTSIDE, session)
 }
 
-/// Says that a marker stands on something that cannot be called.
+/// Reports a marker on an item that is not a function.
 pub fn misplaced_webhook(span: Span, session: &mut Session) {
     session.error_help(
         span,
@@ -326,14 +328,15 @@ fn read(args: &[Arg<'_>], span: Span, session: &mut Session) -> Option<Webhook> 
     let mut draft = Draft::new(Webhook::at(span));
     draft.read(WEBHOOK, args, WEBHOOK_ARGS, FOREIGN, session);
     let webhook = draft.value;
-    // What holds between arguments is looked at only where each was understood: one mistake, one complaint.
+    // Only check arguments against each other if each of them is valid, so that one mistake causes
+    // one error.
     if session.diagnostics.error_count() == errors {
         check::check_webhook(&webhook, args, session);
     }
     (session.diagnostics.error_count() == errors).then_some(webhook)
 }
 
-/// One of the API's words; upper and lower case are the same, as in kubebuilder's markers.
+/// Reads an enumerated value of the API. Case is ignored, as in kubebuilder's markers.
 fn choice(arg: &Arg, known: &[&'static str], session: &mut Session) -> Option<&'static str> {
     let text = arg.text(session)?;
     chosen(&text, arg, known, session)

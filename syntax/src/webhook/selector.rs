@@ -1,4 +1,4 @@
-//! The parts of a webhook that have a shape of their own: label selectors and match conditions.
+//! Label selectors and match conditions of webhooks.
 
 use std::collections::BTreeMap;
 
@@ -10,34 +10,34 @@ use crate::args::{Arg, ReadArg as _};
 use crate::table::{ArgDoc, ArgRow, Draft, describe_rows};
 use crate::{Session, object_name};
 
-/// Chooses objects by their labels; all that is written must hold.
+/// Selects objects by labels. All requirements must match.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LabelSelector {
-    /// Labels that the object has, with these values.
+    /// Labels that must have these values.
     pub match_labels: BTreeMap<String, String>,
-    /// Further conditions on single labels.
+    /// Additional requirements on single labels.
     pub match_expressions: Vec<Requirement>,
 }
 
-/// A condition on one label.
+/// A requirement on one label.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Requirement {
-    /// The label's key.
+    /// The key of the label.
     pub key: String,
     /// `In`, `NotIn`, `Exists` or `DoesNotExist`.
     pub operator: &'static str,
-    /// The values that `In` and `NotIn` compare with.
+    /// The values for `In` and `NotIn`.
     pub values: Vec<String>,
 }
 
 /// A CEL expression about the request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MatchCondition {
-    /// Its name, for messages and metrics.
+    /// The name in messages and metrics.
     pub name: String,
-    /// The expression; it may speak of `object`, `oldObject`, `request` and `authorizer`.
+    /// The expression. It can use `object`, `oldObject`, `request` and `authorizer`.
     pub expression: String,
-    /// The place of the expression.
+    /// The span of the expression.
     pub span: Span,
 }
 
@@ -66,12 +66,12 @@ const CONDITION_ARGS: &[ArgRow<ConditionParts>] = &[
     ),
 ];
 
-/// Returns the documentation of the arguments of `match_condition(…)`.
+/// Returns the reference entries of `match_condition(…)`.
 pub(crate) fn describe_condition_args() -> Vec<ArgDoc> {
     describe_rows(CONDITION_ARGS)
 }
 
-/// `match_condition(name = "…", expression = "…")`.
+/// Reads `match_condition(name = "…", expression = "…")`.
 pub(super) fn read_condition(arg: &Arg, session: &mut Session) -> Option<MatchCondition> {
     let draft = Draft::of_list(arg, CONDITION_ARGS, session)?;
     draft.require(arg, &[("name", "…"), ("expression", "…")], session);
@@ -113,12 +113,12 @@ const SELECTOR_ARGS: &[ArgRow<LabelSelector>] = &[
     ),
 ];
 
-/// Returns the documentation of the arguments of `namespace_selector(…)`.
+/// Returns the reference entries of `namespace_selector(…)`.
 pub(crate) fn describe_selector_args() -> Vec<ArgDoc> {
     describe_rows(SELECTOR_ARGS)
 }
 
-/// `….selector(match_labels = {…}, match_expression(…))`.
+/// Reads `….selector(match_labels = {…}, match_expression(…))`.
 pub(super) fn read_selector(arg: &Arg, session: &mut Session) -> Option<LabelSelector> {
     if arg.list(session)?.is_empty() {
         let help =
@@ -185,7 +185,7 @@ const REQUIREMENT_ARGS: &[ArgRow<RequirementParts>] = &[
     ),
 ];
 
-/// Returns the documentation of the arguments of `match_expression(…)`.
+/// Returns the reference entries of `match_expression(…)`.
 pub(crate) fn describe_requirement_args() -> Vec<ArgDoc> {
     describe_rows(REQUIREMENT_ARGS)
 }

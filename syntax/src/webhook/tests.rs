@@ -9,7 +9,7 @@ fn read_text(text: &str) -> (Option<Webhook>, Vec<String>) {
     (webhook, complaints.iter().map(Diagnostic::text).collect())
 }
 
-/// The diagnostics, as `message | help`.
+/// Checks that the marker is rejected with these diagnostics, written as `message | help`.
 fn refused(text: &str, expected: &[&str]) {
     let (webhook, complaints) = read_text(text);
     let complaints: Vec<String> = complaints
@@ -27,7 +27,7 @@ fn accepted(text: &str) -> Webhook {
 }
 
 #[test]
-fn what_is_not_written_is_kubebuilders() {
+fn defaults_match_kubebuilder() {
     let webhook = accepted("mutating");
     let span = webhook.span;
     assert_eq!(webhook, Webhook::at(span));
@@ -36,7 +36,7 @@ fn what_is_not_written_is_kubebuilders() {
 }
 
 #[test]
-fn words_are_read_as_the_api_spells_them() {
+fn enumerated_values_ignore_case() {
     let webhook = accepted(
         "mutating, operations = \"create;Delete\", failure_policy = \"IGNORE\", match_policy = \"exact\", \
          side_effects = \"noneondryrun\", reinvocation_policy = \"ifneeded\", scope = \"cluster\"",
@@ -50,7 +50,7 @@ fn words_are_read_as_the_api_spells_them() {
 }
 
 #[test]
-fn correct_arguments_pass() {
+fn accepts_valid_arguments() {
     for text in [
         "validating, groups = \"\", versions = [\"v1\"], resources = \"pods;pods/status\"",
         "validating, groups = \"*\", versions = \"*\", resources = \"*\"",
@@ -70,7 +70,7 @@ fn correct_arguments_pass() {
 }
 
 #[test]
-fn the_marker_as_a_whole() {
+fn reports_missing_type_and_unknown_arguments() {
     refused(
         "",
         &[
@@ -115,7 +115,7 @@ fn the_marker_as_a_whole() {
 }
 
 #[test]
-fn what_is_asked_about() {
+fn reports_invalid_rules() {
     refused(
         "validating, operations = \"create;destroy\"",
         &[
@@ -186,7 +186,7 @@ fn what_is_asked_about() {
 }
 
 #[test]
-fn who_is_asked() {
+fn reports_invalid_client_config() {
     let both = "use `url` for a server outside of the cluster, `path` for a Service";
     refused(
         "validating, path = \"/a\", url = \"https://a/b\"",
@@ -257,7 +257,7 @@ fn who_is_asked() {
 }
 
 #[test]
-fn how_the_answer_is_taken() {
+fn reports_invalid_policies() {
     refused(
         "validating, failure_policy = \"abort\"",
         &["unknown value `abort` of `failure_policy` | use one of: `Fail`, `Ignore`"],
@@ -308,7 +308,7 @@ fn how_the_answer_is_taken() {
 }
 
 #[test]
-fn conditions_and_selectors() {
+fn reports_invalid_conditions_and_selectors() {
     refused(
         "validating, match_condition(expression = \"true\")",
         &["missing argument `name` of `match_condition` | add `name = \"…\"`"],
@@ -382,7 +382,7 @@ fn conditions_and_selectors() {
 }
 
 #[test]
-fn names_that_match_nothing() {
+fn reports_names_that_match_nothing() {
     refused(
         "validating, resources = \"pods/\"",
         &["invalid resource `pods/` | write `pods`"],
