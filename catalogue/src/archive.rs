@@ -1,11 +1,10 @@
-//! An archive as it lies in memory: the index of types, and blocks that are inflated when something in them is
-//! wanted.
+//! An archive in memory: the index of types, and blocks that are inflated on demand.
 
 use crate::Minor;
 use crate::format::{MAGIC, NONE};
 
-/// Reads numbers and texts off the front of some bytes. What is not there is `None`: a damaged archive knows
-/// nothing, and panics nowhere.
+/// Reads numbers and strings from bytes. Returns `None` at the end, so a damaged archive causes
+/// failed lookups instead of panics.
 #[derive(Clone, Copy)]
 pub(crate) struct Reader<'a>(pub(crate) &'a [u8]);
 
@@ -46,7 +45,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Numbers of a fixed width, not yet read.
+/// Numbers of a fixed width, decoded on access.
 #[derive(Clone, Copy)]
 struct Numbers<'a, const WIDTH: usize>(&'a [u8]);
 
@@ -87,7 +86,7 @@ impl<'a> Names<'a> {
         std::str::from_utf8(self.names.get(range)?).ok()
     }
 
-    /// The position of a name in a part of the table that is sorted.
+    /// Returns the index of a name in a sorted part of the table.
     fn find(self, part: std::ops::Range<usize>, name: &str) -> Option<usize> {
         let (mut low, mut high) = (part.start, part.end);
         while low < high {
@@ -102,11 +101,11 @@ impl<'a> Names<'a> {
     }
 }
 
-/// Deflated blocks of numbered items.
+/// Compressed blocks of numbered items.
 #[derive(Clone, Copy)]
 pub(crate) struct Blocks<'a> {
     count: usize,
-    /// Three for each block: its first item, its offset, its inflated length.
+    /// Three numbers per block: its first item, its offset, and its inflated length.
     entries: Numbers<'a, 4>,
     data: &'a [u8],
 }
@@ -123,12 +122,12 @@ impl<'a> Blocks<'a> {
         })
     }
 
-    /// The number of blocks.
+    /// Returns the number of blocks.
     pub(crate) fn count(self) -> usize {
         self.count
     }
 
-    /// The block that an item is in, and the item's position there.
+    /// Returns the block that contains an item, and the index of the item in it.
     pub(crate) fn locate(self, item: usize) -> Option<(usize, usize)> {
         let (mut low, mut high) = (0, self.count);
         while low < high {
@@ -155,7 +154,7 @@ impl<'a> Blocks<'a> {
     }
 }
 
-/// An archive, opened: nothing is inflated yet.
+/// An open archive. Opening does not inflate anything.
 #[derive(Clone, Copy)]
 pub(crate) struct Archive<'a> {
     minors: &'a [u8],
@@ -188,12 +187,12 @@ impl<'a> Archive<'a> {
         })
     }
 
-    /// The position of a minor among those of the archive.
+    /// Returns the index of a minor in the archive.
     pub(crate) fn minor(&self, minor: Minor) -> Option<usize> {
         self.minors.iter().position(|number| *number == minor.number())
     }
 
-    /// The position of a type, by its path below the crate: `api::core::v1::Pod`.
+    /// Returns the index of a type by its path in the crate: `api::core::v1::Pod`.
     pub(crate) fn find(&self, path: &str) -> Option<usize> {
         let (module, name) = path.rsplit_once("::")?;
         let module = self.modules.find(0..self.modules.count, module)?;
@@ -201,7 +200,7 @@ impl<'a> Archive<'a> {
         self.types.find(part, name)
     }
 
-    /// Returns true if the archive has types in a module, or in a module below it.
+    /// Returns whether the archive has types in a module or in one of its submodules.
     pub(crate) fn is_module(&self, path: &str) -> bool {
         (0..self.modules.count)
             .filter_map(|position| self.modules.get(position))
@@ -212,13 +211,13 @@ impl<'a> Archive<'a> {
             })
     }
 
-    /// The record of a type in a minor.
+    /// Returns the record of a type in a minor.
     pub(crate) fn record(&self, ty: usize, minor: usize) -> Option<usize> {
         let record = self.records.get(ty * self.minors.len() + minor)?;
         (record != usize::from(NONE)).then_some(record)
     }
 
-    /// The paths of all types that a minor has.
+    /// Returns the indices and paths of all types in a minor.
     pub(crate) fn paths(&self, minor: usize) -> impl Iterator<Item = (usize, String)> {
         let module = move |module: usize| {
             let part = self.firsts.get(module).unwrap_or(0)..self.firsts.get(module + 1).unwrap_or(0);
@@ -230,7 +229,7 @@ impl<'a> Archive<'a> {
             .filter(move |(ty, _)| self.record(*ty, minor).is_some())
     }
 
-    /// The path of a type.
+    /// Returns the path of a type.
     pub(crate) fn path(&self, ty: usize) -> Option<String> {
         let module = (0..self.modules.count).find(|module| self.firsts.get(module + 1) > Some(ty))?;
         Some(format!("{}::{}", self.modules.get(module)?, self.types.get(ty)?))

@@ -1,4 +1,4 @@
-//! Looking types up.
+//! Lookup of types.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -15,7 +15,8 @@ use crate::{DATA, Minor};
 
 /// The types of one Kubernetes minor.
 ///
-/// To make one costs nothing; what lookups inflate and decode is kept for the next ones.
+/// Creating a catalogue is cheap. Lookups cache the blocks that they inflate and the schemas that
+/// they decode.
 pub struct Catalogue<'a> {
     archive: Option<Archive<'a>>,
     minor: Minor,
@@ -29,14 +30,14 @@ struct State {
     nodes: Vec<Option<Arc<Block>>>,
     texts: Vec<Option<Arc<Block>>>,
     made: BTreeMap<usize, Arc<Schema>>,
-    /// Format names, of which there are few and many mentions.
+    /// Format names, shared because few names occur many times.
     formats: BTreeMap<String, Arc<str>>,
 }
 
-/// A block, inflated.
+/// An inflated block.
 struct Block {
     bytes: Vec<u8>,
-    /// The bytes of each item.
+    /// The byte range of each item.
     items: Vec<Range<usize>>,
 }
 
@@ -54,7 +55,7 @@ impl Block {
         Block { bytes, items }
     }
 
-    /// An item of the blocks, by its number; what had to be inflated for it is kept.
+    /// Returns an item by its number. Caches the block that contains it.
     fn with<'a>(
         blocks: Blocks<'_>,
         kept: &'a mut Vec<Option<Arc<Block>>>,
@@ -72,17 +73,18 @@ impl Block {
     }
 }
 
-/// The depth of references that are followed; Kubernetes' types are not nested deeper.
+/// Maximum depth of references. The types of Kubernetes stay below it.
 const MAX_DEPTH: usize = 64;
 
 impl Catalogue<'static> {
-    /// The types that kube-apiserver of this minor serves and k8s-openapi has.
+    /// Creates a catalogue of the types that kube-apiserver of this minor serves and k8s-openapi
+    /// defines.
     pub fn new(minor: Minor) -> Self {
         Self::of(DATA, minor)
     }
 }
 
-/// The types of the newest minor.
+/// The catalogue of the newest minor.
 impl Default for Catalogue<'static> {
     fn default() -> Self {
         Self::new(Minor::LATEST)
@@ -90,7 +92,7 @@ impl Default for Catalogue<'static> {
 }
 
 impl<'a> Catalogue<'a> {
-    /// The types of an archive other than the embedded one.
+    /// Creates a catalogue from an archive other than the embedded one.
     pub fn of(archive: &'a [u8], minor: Minor) -> Self {
         let archive = Archive::open(archive);
         let column = archive.and_then(|archive| archive.minor(minor));
@@ -102,17 +104,18 @@ impl<'a> Catalogue<'a> {
         }
     }
 
-    /// The minor that was asked for.
+    /// Returns the minor.
     pub fn minor(&self) -> Minor {
         self.minor
     }
 
-    /// Returns true if a type has a schema here, by its full path. No block is inflated for this.
+    /// Returns whether the catalogue has a type, by its full path. Does not inflate any block.
     pub fn contains(&self, path: &str) -> bool {
         self.find(path).is_some()
     }
 
-    /// Returns true if this is a module of k8s-openapi with types in it, or in a module below it.
+    /// Returns whether this is a module of k8s-openapi that contains types, directly or in a
+    /// submodule.
     pub fn is_module(&self, path: &str) -> bool {
         match (path.strip_prefix("k8s_openapi::"), &self.archive) {
             (Some(rest), Some(archive)) => archive.is_module(rest),
@@ -120,20 +123,20 @@ impl<'a> Catalogue<'a> {
         }
     }
 
-    /// The paths of all types in the table, sorted by module.
+    /// Returns the paths of all types, sorted by module.
     pub fn paths(&self) -> Vec<String> {
         let paths = self.archive.iter().flat_map(|archive| archive.paths(self.column));
         paths.map(|(_, path)| format!("k8s_openapi::{path}")).collect()
     }
 
-    /// The schema of a type by its full path (`k8s_openapi::api::core::v1::PodSpec`), with the schemas of the types
-    /// it mentions inlined; nothing when the minor has no such type.
+    /// Returns the schema of a type by its full path (`k8s_openapi::api::core::v1::PodSpec`), or
+    /// `None` if the minor has no such type. Schemas of referenced types are inlined.
     pub fn schema(&self, path: &str) -> Option<Arc<Schema>> {
         let ty = self.find(path)?;
         Decoder {
             archive: self.archive?,
             column: self.column,
-            // What is kept stays true when a panic ends a lookup.
+            // The caches are valid even if a lookup panicked.
             state: &mut self.state.lock().unwrap_or_else(PoisonError::into_inner),
             depth: 0,
         }
@@ -166,7 +169,7 @@ impl Decoder<'_, '_> {
             return None;
         }
         let (block, range) = Block::with(self.archive.nodes, &mut self.state.nodes, record)?;
-        // Types met meanwhile may be in other blocks, or in this one.
+        // Keep the block alive: decoding may load other blocks, or use this one again.
         let block = block.clone();
         self.depth += 1;
         let made = self.node(&mut Reader(block.bytes.get(range)?));
@@ -176,7 +179,7 @@ impl Decoder<'_, '_> {
         Some(made)
     }
 
-    /// A node, and whether the object it is in requires it.
+    /// Decodes a node. Also returns whether its object requires it.
     fn node(&mut self, from: &mut Reader<'_>) -> Option<(Arc<Schema>, bool)> {
         let flags = from.varint()?;
         let is_required = flags & REQUIRED != 0;
@@ -186,7 +189,7 @@ impl Decoder<'_, '_> {
             _ => Some(from.varint()? as usize),
         };
         let mut schema = match referred {
-            // A mention that says nothing itself is the type.
+            // A reference without keywords of its own shares the schema of the type.
             Some(ty) if flags == REFERENCE => return Some((self.made(ty)?, is_required)),
             Some(ty) => Schema::clone(&*self.made(ty)?),
             None => Schema::default(),

@@ -1,15 +1,16 @@
-//! The catalogue of the Kubernetes minor that the program is compiled for.
+//! The catalogue of the Kubernetes minor for which the program is compiled.
 
 use std::sync::LazyLock;
 
 use crate::{Catalogue, Minor};
 
-/// Kubernetes' own types, as the k8s-openapi in this program has them.
+/// The Kubernetes types of the k8s-openapi in this program.
 pub static KUBERNETES: LazyLock<Catalogue<'static>> =
     LazyLock::new(|| Catalogue::new(MINOR.unwrap_or_default()));
 
-// The minor whose feature of k8s-openapi is on; for one that the catalogue does not have, the next to it. A minor of the
-// catalogue without a line here would get its neighbour's types and nobody would hear of it.
+// Selects the minor of the enabled k8s-openapi feature, or the closest minor in the catalogue. The
+// assertion fails if a minor is added to the catalogue but not here: it would silently use the
+// types of its neighbour.
 const _: () = assert!(Minor::EARLIEST.number() == 33 && Minor::LATEST.number() == 37);
 k8s_openapi::k8s_if_le_1_33! { const MINOR: Option<Minor> = Minor::new(33); }
 k8s_openapi::k8s_if_1_34! { const MINOR: Option<Minor> = Minor::new(34); }

@@ -1,50 +1,52 @@
-//! The bytes of an archive, which the reader and the writer share.
+//! The binary format of an archive, shared by the reader and the writer.
 //!
-//! All numbers are little endian. A *varint* has seven bits in each byte, the low ones first. A *text* is a
-//! varint length and that many bytes.
+//! All numbers are little endian. A *varint* has seven bits per byte, least significant first. A
+//! *text* is a varint length followed by that many bytes.
 //!
 //! ```text
 //! magic       8 bytes
 //! minors      u8 count, then a u8 each
 //! modules     table of names: k8s-openapi's modules below the crate, sorted
 //! types       table of names: in the order of modules, sorted within one
-//! firsts      u16 for each module, and one more: where its types begin
+//! firsts      u16 for each module, and one more: index of its first type
 //! records     u16 for each type and minor: its record, or NONE
 //! nodes       blocks of records: a varint length and a node each
 //! texts       blocks of texts: descriptions
 //! ```
-//! A *table of names* is a u16 count, a u16 offset for each name and one more, and the names. *Blocks* are a
-//! u16 count, an entry for each block (u32 number of its first item, u32 offset, u32 inflated length), a u32
-//! end, and the deflated blocks. Neighbours in a block are types of one module, which are often wanted together.
+//! A *table of names* is a u16 count, a u16 offset for each name and one more, and the names.
+//! *Blocks* are a u16 count, an entry for each block (u32 number of its first item, u32 offset, u32
+//! inflated length), a u32 end, and the deflated blocks. A block contains types of the same module,
+//! which are often looked up together.
 //!
-//! A *node* is a varint of the flags below, then what they announce, in the order of the flags. Types are referred
-//! to by their position in the table of types, descriptions by theirs among the texts.
+//! A *node* is a varint of the flags below, followed by the data for each flag, in the order of the
+//! flags. Types are referenced by their index in the table of types, and descriptions by their
+//! index in the texts.
 //!
-//! Nodes as plain JSON schemas in the same blocks would need no format of their own, but cost too much where it counts:
-//! measured with the types of all five minors, the archive grows from 263 to 440 kB, since every minor repeats the
-//! descriptions of a type that changed in one word, and the schema of `PodTemplateSpec` takes 15.2 million instructions
-//! in place of 10.1.
+//! Nodes could be stored as plain JSON schemas instead. With the types of all five minors, this
+//! increases the archive from 263 to 440 kB, because every minor repeats the descriptions of a type
+//! that changed in a single word. It also increases the cost of the schema of `PodTemplateSpec`
+//! from 10.1 to 15.2 million instructions.
 
 pub(crate) const MAGIC: &[u8; 8] = b"rbk8s\0\0\x01";
 pub(crate) const NONE: u16 = u16::MAX;
-/// The size at which a block is closed, in bytes before deflation.
+/// Size at which a block is closed, in bytes before compression.
 #[cfg(feature = "write")]
 pub(crate) const BLOCK: usize = 16 * 1024;
 
-/// The type: its position in [`TYPES`] and one, or zero.
+/// The type: its index in [`TYPES`] plus one, or zero.
 pub(crate) const TYPE_MASK: u32 = 0b111;
-/// The field is required of the object it is in.
+/// The parent object requires the field.
 pub(crate) const REQUIRED: u32 = 1 << 3;
 pub(crate) const REFERENCE: u32 = 1 << 4;
 pub(crate) const DESCRIPTION: u32 = 1 << 5;
 pub(crate) const FORMAT: u32 = 1 << 6;
 pub(crate) const DEFAULT: u32 = 1 << 7;
-/// `x-kubernetes-list-type`, by position in [`LIST_TYPES`] and one.
+/// `x-kubernetes-list-type`: its index in [`LIST_TYPES`] plus one.
 pub(crate) const LIST_TYPE_SHIFT: u32 = 8;
-/// `x-kubernetes-map-type`, by position in [`MAP_TYPES`] and one.
+/// `x-kubernetes-map-type`: its index in [`MAP_TYPES`] plus one.
 pub(crate) const MAP_TYPE_SHIFT: u32 = 10;
 pub(crate) const LIST_MAP_KEYS: u32 = 1 << 12;
-/// Keywords that few types have, as the JSON of a schema.
+/// Rare keywords, as the JSON of a schema.
 pub(crate) const REST: u32 = 1 << 13;
 pub(crate) const ITEMS: u32 = 1 << 14;
 pub(crate) const VALUES: u32 = 1 << 15;

@@ -1,15 +1,15 @@
-//! The schemas of Kubernetes' own types: a table from k8s-openapi's Rust paths
-//! (`k8s_openapi::api::core::v1::PodSpec`) to structural schemas, for every Kubernetes minor that k8s-openapi
-//! supports.
+//! The schemas of Kubernetes types: a table from the Rust paths of k8s-openapi
+//! (`k8s_openapi::api::core::v1::PodSpec`) to structural schemas, for every Kubernetes minor that
+//! k8s-openapi supports.
 //!
-//! The table is made by `cargo xtask catalogue` from the OpenAPI v3 documents that kube-apiserver serves (types, list
-//! types and their keys, map types, requiredness) and from the Go source they come from (line breaks of descriptions,
-//! and the defaults and constraints that are written as markers). It is embedded, compressed: a lookup inflates the few
-//! blocks its types are in.
+//! `cargo xtask catalogue` creates the table. Types, list types and their keys, map types and
+//! required fields come from the OpenAPI v3 documents of kube-apiserver. Line breaks in
+//! descriptions, and the defaults and constraints in markers, come from its Go source. The table is
+//! embedded and compressed. A lookup only inflates the blocks that contain its types.
 //!
-//! Types whose wire form is not what their fields say (`Quantity`, `IntOrString`, `Time`, …) are not in the
-//! table: [`rbuilder_schema::known`] knows them, and the table refers to it. Finding out which type and which minor a
-//! program means is left to the generator and to the library.
+//! The table does not contain types that do not serialize as their fields (`Quantity`,
+//! `IntOrString`, `Time`, …). It refers to [`rbuilder_schema::known`] for them. The generator and
+//! the library determine which type and which minor a program uses.
 
 mod archive;
 mod catalogue;

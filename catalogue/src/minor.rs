@@ -7,12 +7,12 @@ use std::fmt;
 pub struct Minor(u8);
 
 impl Minor {
-    /// k8s-openapi's feature `earliest`.
+    /// The feature `earliest` of k8s-openapi.
     pub const EARLIEST: Minor = Minor(33);
-    /// k8s-openapi's feature `latest`.
+    /// The feature `latest` of k8s-openapi.
     pub const LATEST: Minor = Minor(37);
 
-    /// Kubernetes 1.`number`, which the catalogue must have: anything else does not compile.
+    /// Returns Kubernetes 1.`number`. Fails to compile if the catalogue does not contain it.
     pub(crate) const fn of(number: u8) -> Self {
         match Self::new(number) {
             Some(minor) => minor,
@@ -20,7 +20,7 @@ impl Minor {
         }
     }
 
-    /// Kubernetes 1.`number`, where the catalogue has it.
+    /// Returns Kubernetes 1.`number` if the catalogue contains it.
     pub const fn new(number: u8) -> Option<Self> {
         if Self::EARLIEST.0 <= number && number <= Self::LATEST.0 {
             Some(Minor(number))
@@ -29,7 +29,7 @@ impl Minor {
         }
     }
 
-    /// The minor that is nearest to Kubernetes 1.`number`.
+    /// Returns the minor that is closest to Kubernetes 1.`number`.
     pub const fn nearest(number: u8) -> Self {
         if number < Self::EARLIEST.0 {
             Self::EARLIEST
@@ -40,12 +40,12 @@ impl Minor {
         }
     }
 
-    /// All of them, the earliest first.
+    /// Returns all minors, from the earliest to the latest.
     pub fn all() -> impl DoubleEndedIterator<Item = Minor> {
         (Self::EARLIEST.0..=Self::LATEST.0).map(Minor)
     }
 
-    /// The minor that a feature of k8s-openapi chooses: `v1_35`, `earliest`, `latest`.
+    /// Returns the minor that a feature of k8s-openapi selects: `v1_35`, `earliest`, `latest`.
     pub fn from_feature(feature: &str) -> Option<Self> {
         match feature {
             "earliest" => Some(Self::EARLIEST),
@@ -54,18 +54,19 @@ impl Minor {
         }
     }
 
-    /// The minor that a version names: `1.35`, as k8s-openapi's variable `K8S_OPENAPI_ENABLED_VERSION` has it.
+    /// Parses a version such as `1.35`, the format of k8s-openapi's variable
+    /// `K8S_OPENAPI_ENABLED_VERSION`.
     pub fn from_version(version: &str) -> Option<Self> {
         Self::new(version.strip_prefix("1.")?.parse().ok()?)
     }
 
-    /// 35 for Kubernetes 1.35.
+    /// Returns the number after the dot: 35 for Kubernetes 1.35.
     pub const fn number(self) -> u8 {
         self.0
     }
 }
 
-/// The newest.
+/// The newest minor.
 impl Default for Minor {
     fn default() -> Self {
         Self::LATEST
@@ -83,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_minors() {
+    fn parses_minors() {
         let number = |minor: Option<Minor>| minor.map(Minor::number);
         for (feature, expected) in [
             ("v1_33", Some(33)),

@@ -1,24 +1,29 @@
-//! The versions of other projects that rbuilder is made for.
+//! The versions of other projects that rbuilder supports.
 //!
-//! Scaffold, documents and checks take them from here. Files that cannot ask (manifests, documents) repeat them:
-//! `cargo xtask versions` writes them there, and `cargo xtask tidy` finds a repeat that it does not know.
+//! Scaffolding, documentation and checks use these constants. Files that cannot use them
+//! (manifests, documents) contain copies: `cargo xtask versions` updates the copies, and
+//! `cargo xtask tidy` reports unknown ones.
 
 use crate::Minor;
 
-/// Requirement on kube of projects and of this workspace.
+/// Version requirement for kube, in projects and in this workspace.
 pub const KUBE: &str = "5.0";
 
-/// Requirement on k8s-openapi of projects and of this workspace; kube names the one that it works with.
+/// Version requirement for k8s-openapi, in projects and in this workspace. kube determines which
+/// release works.
 pub const K8S_OPENAPI: &str = "0.29";
 
-/// Kubernetes minor that scaffolded projects are built for, and whose kube-apiserver the tests run.
+/// Kubernetes minor for which scaffolded projects are built, and whose kube-apiserver the tests
+/// run.
 pub const KUBERNETES: Minor = Minor::of(36);
 
-/// The oldest Rust that compiles this workspace and scaffolded projects: `rust-version` in Cargo.toml, where cargo reads it.
+/// Minimum supported Rust version of this workspace and of scaffolded projects: `rust-version` in
+/// Cargo.toml.
 pub const RUST: &str = env!("CARGO_PKG_RUST_VERSION");
 
-/// The release of each minor that the catalogue is made from and, for [`KUBERNETES`], that kube-apiserver is built from:
-/// the newest that the Go module proxy has whole.
+/// The release of each minor from which the catalogue is created. For [`KUBERNETES`],
+/// kube-apiserver is built from it as well. Always the newest release that is complete on the Go
+/// module proxy.
 pub const RELEASES: &[(Minor, &str)] = &[
     (Minor::of(33), "33.13"),
     (Minor::of(34), "34.4"),
@@ -27,18 +32,19 @@ pub const RELEASES: &[(Minor, &str)] = &[
     (Minor::of(37), "37.1"),
 ];
 
-/// The feature of k8s-openapi for a minor: `v1_35`.
+/// Returns the feature of k8s-openapi for a minor: `v1_35`.
 pub fn k8s_openapi_feature(minor: Minor) -> String {
     format!("v1_{}", minor.number())
 }
 
-/// The newest minor of Kubernetes that k8s-openapi 0.`release` has: each release since the twentieth brings one.
+/// Returns the newest Kubernetes minor in k8s-openapi 0.`release`. Since 0.20, each release adds
+/// one.
 pub fn newest_minor_of(release: u8) -> u8 {
     let ahead = if release < 19 { 9 } else { 8 };
     release.saturating_add(ahead)
 }
 
-/// The release of a minor without the leading `1.`: `35.4`.
+/// Returns the release of a minor without the leading `1.`: `35.4`.
 pub fn release_of(minor: Minor) -> Option<&'static str> {
     let mut releases = RELEASES.iter();
     releases.find(|(of, _)| *of == minor).map(|(_, release)| *release)

@@ -1,4 +1,4 @@
-//! Writing an archive.
+//! Writes archives.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,29 +13,30 @@ use crate::format::{
 /// One node of a type's schema.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Node {
-    /// The keywords of the node itself, without `items`, `additionalProperties`, `properties` and `required`.
+    /// The keywords of the node itself, without `items`, `additionalProperties`, `properties` and
+    /// `required`.
     pub own: Schema,
-    /// The type it refers to, by path below the crate.
+    /// The type that it refers to, by its path in the crate.
     pub reference: Option<String>,
     /// Schema of the items of a list.
     pub items: Option<Box<Node>>,
     /// Schema of the values of a map.
     pub values: Option<Box<Node>>,
-    /// The fields, by wire name.
+    /// The fields, by their names in JSON.
     pub properties: BTreeMap<String, Node>,
-    /// The fields that must be present.
+    /// The names of required fields.
     pub required: BTreeSet<String>,
 }
 
-/// The types of one minor, by path below the crate (`api::core::v1::Pod`).
+/// The types of one minor, by their paths in the crate (`api::core::v1::Pod`).
 pub type Types = BTreeMap<String, Node>;
 
-/// The bytes of an archive.
+/// Writes an archive.
 ///
 /// # Errors
-/// The types say something that the format has no place for.
+/// If a type uses something that the format cannot store.
 pub fn write_archive(minors: &BTreeMap<Minor, Types>) -> Result<Vec<u8>, String> {
-    // What no minor defines but a type refers to has a place in the index, for its name.
+    // The index needs the names of types that are referenced but that no minor defines.
     let mut paths: BTreeSet<(&str, &str)> = BTreeSet::new();
     for types in minors.values() {
         for (path, node) in types {
@@ -61,7 +62,7 @@ pub fn write_archive(minors: &BTreeMap<Minor, Types>) -> Result<Vec<u8>, String>
     for (module, name) in &paths {
         let path = format!("{module}::{name}");
         let mut row = vec![NONE; minors.len()];
-        // The newest first: its records lie together.
+        // Write the newest minor first, so that its records are adjacent.
         for (column, types) in minors.values().enumerate().rev() {
             if let Some(node) = types.get(&path) {
                 let mut record = Vec::new();
@@ -106,7 +107,7 @@ impl Node {
     }
 }
 
-/// Numbered items; equal ones are one.
+/// Numbered items. Equal items have the same number.
 #[derive(Default)]
 struct Items {
     numbers: BTreeMap<Vec<u8>, usize>,
@@ -221,7 +222,7 @@ impl Nodes<'_> {
     }
 }
 
-/// Returns the keywords without a flag of their own, as JSON: constraints from Go markers.
+/// Returns the keywords without their own flag as JSON: the constraints from Go markers.
 fn rest(own: &Schema) -> Result<Option<String>, String> {
     let rest = Schema {
         schema_type: None,
@@ -256,7 +257,7 @@ fn rest(own: &Schema) -> Result<Option<String>, String> {
         .map_err(|error| error.to_string())
 }
 
-/// A position and one, or zero.
+/// Returns the index of a value plus one, or zero if there is none.
 fn place<T: PartialEq>(table: &[T], value: Option<&T>) -> u32 {
     let position = value.and_then(|value| table.iter().position(|other| other == value));
     position.map_or(0, |position| u32::try_from(position).unwrap_or_default() + 1)

@@ -1,4 +1,4 @@
-//! The embedded catalogue.
+//! Tests of the embedded catalogue.
 
 use rbuilder_catalogue::{Catalogue, Minor};
 use rbuilder_schema::{ListType, MapType};
@@ -18,7 +18,7 @@ fn every_type_of_every_minor_has_a_schema() {
 }
 
 #[test]
-fn what_kubernetes_says_of_its_types_is_kept() {
+fn schemas_keep_topology_defaults_and_constraints() {
     let catalogue = Catalogue::new(Minor::new(36).expect("a minor"));
     let schema = |path: &str| catalogue.schema(path).expect("a type");
 
@@ -61,7 +61,7 @@ fn what_kubernetes_says_of_its_types_is_kept() {
 }
 
 #[test]
-fn a_damaged_archive_knows_nothing() {
+fn damaged_archive_is_empty() {
     for bytes in [&b""[..], b"rbk8s", b"rbk8s\0\0\x01\x05!\"#$%\xff\xff\0\0"] {
         let catalogue = Catalogue::of(bytes, Minor::LATEST);
         assert!(!catalogue.contains("k8s_openapi::api::core::v1::Pod"));

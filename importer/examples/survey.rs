@@ -1,10 +1,11 @@
-//! Imports the definitions below a folder, generates them again, and counts what is lost.
+//! Imports the CRDs in a folder, generates them again, and counts the differences.
 //!
 //! ```text
 //! cargo run --release -p rbuilder-importer --example survey -- FOLDER [--together] [--out DIR] [--verbose]
 //! ```
 //!
-//! With `--together`, the definitions in each folder of FOLDER are imported as those of one project, and share types.
+//! With `--together`, the CRDs in each subfolder of FOLDER are imported as one project and share
+//! types.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros)] // reads files and prints, as a program does
 
@@ -19,7 +20,7 @@ use rbuilder_importer::is_definition;
 use serde_json::Value;
 use support::RoundTrip;
 
-/// The counts of all definitions.
+/// The counts over all definitions.
 #[derive(Default)]
 struct Counts {
     total: usize,
@@ -28,15 +29,15 @@ struct Counts {
     refused: usize,
     types: usize,
     shared: usize,
-    /// Warnings of the importer and of the generator, by their sentences.
+    /// Warnings of the importer and of the generator, grouped by message.
     warnings: BTreeMap<String, Warnings>,
 }
 
-/// The warnings of one sentence.
+/// All warnings with the same message.
 #[derive(Default)]
 struct Warnings {
     count: usize,
-    /// The first of them, with its place.
+    /// The first warning, with its place.
     first: String,
 }
 
@@ -163,7 +164,7 @@ impl Counts {
     }
 }
 
-/// A message without the fields, kinds and numbers that it names.
+/// Replaces the names and numbers in a message, so that similar messages are grouped.
 fn sentence(message: &str) -> String {
     let is_name = |part: &str| part.starts_with(|first: char| first == '.' || first.is_uppercase());
     let parts = message.split('`').enumerate();
@@ -177,7 +178,7 @@ fn sentence(message: &str) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// Writes the tree of modules.
+/// Writes all source files and their `mod.rs` files.
 fn write(folder: &Path, trip: &RoundTrip) {
     let put = |path: &str, text: &str| {
         let at = folder.join(path);
@@ -206,7 +207,8 @@ fn find(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// A catalogue may have a file for each version, of which only one says that it is stored.
+/// Marks the first version as served and stored if no version is: some catalogues have one file per
+/// version.
 fn complete(mut document: Value) -> Value {
     if document["spec"]["group"]
         .as_str()

@@ -1,7 +1,8 @@
-//! The types that one version of a kind needs: one for each shape of its schema.
+//! The types of one version of a kind, one for each shape in its schema.
 //!
-//! Two places with the same schema have one type. What a field can say about its value by itself, such as the description, the
-//! default or the way in which a list is merged, is not part of the shape; descriptions of the fields inside are.
+//! Places with the same shape share a type. The shape excludes everything that a field can set for
+//! itself, such as its description, its default, or how a list is merged. It includes the
+//! descriptions of inner fields.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,32 +12,32 @@ use rbuilder_schema::{Schema, SchemaType};
 use crate::recognize::{ANY_OBJECT, KubernetesTypes, leaf, without_field_keys};
 use crate::words::{singular, type_name};
 
-/// A type in Rust.
+/// A Rust type.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Ty {
-    /// A type without parts, by its path.
+    /// A type without parts, as a path.
     Leaf(&'static str),
-    /// A type of k8s-openapi, by its path.
+    /// A type of k8s-openapi, as a path.
     Kubernetes(String, Arc<Schema>),
-    /// A struct or an enum of the file, by its position.
+    /// A struct or enum of the file, as an index into [`Classes::list`].
     Class(usize),
     List(Box<Ty>),
     Map(Box<Ty>),
-    /// An item or a value that can be `null`.
+    /// A list item or map value that may be `null`.
     Nullable(Box<Ty>),
 }
 
 /// A struct or an enum.
 #[derive(Debug)]
 pub(crate) struct Class {
-    /// The schema that it is to have, without what its fields say.
+    /// The schema that the type must have, without the keys that its fields set.
     pub(crate) schema: Arc<Schema>,
     pub(crate) body: Body,
-    /// The places that have it, in the order of the schema.
+    /// The places that use the type, in schema order.
     pub(crate) uses: Vec<Use>,
-    /// The name; until names are given, the one that is fixed.
+    /// The name. Empty until names are assigned, unless it is fixed.
     pub(crate) name: String,
-    /// Set if it is the spec or the status, which no other place shares.
+    /// True for the spec and the status, which are never shared.
     pub(crate) is_root: bool,
     /// The description in the schema of the type.
     pub(crate) doc: Option<Arc<str>>,
@@ -45,7 +46,7 @@ pub(crate) struct Class {
 #[derive(Debug)]
 pub(crate) enum Body {
     Struct(Vec<Member>),
-    /// Identifiers and names on the wire.
+    /// Rust identifiers and names in JSON.
     Enum(Vec<(String, String)>),
 }
 
@@ -57,13 +58,13 @@ pub(crate) struct Member {
     pub(crate) ty: Ty,
 }
 
-/// A place that has a type.
+/// A place that uses a type.
 #[derive(Clone, Debug)]
 pub(crate) struct Use {
-    /// The names on the way to it, as parts of type names, from the kind on.
+    /// The path from the kind to the place, as parts of type names.
     pub(crate) path: Vec<String>,
     pub(crate) description: Option<Arc<str>>,
-    /// Set for a field, which has a description of its own; not for items and values.
+    /// True for a field, which may have its own description, unlike an item or a value.
     pub(crate) is_field: bool,
 }
 
@@ -83,7 +84,7 @@ impl<'k> Classes<'k> {
         }
     }
 
-    /// Adds a struct with a name of its own.
+    /// Adds a struct with a fixed name.
     pub(crate) fn add_root(&mut self, schema: &Schema, name: String, path: Vec<String>) -> usize {
         let id = self.push(Arc::new(schema.clone()), name, true);
         let members = self.members(schema, &path);
@@ -118,7 +119,7 @@ impl<'k> Classes<'k> {
         members
     }
 
-    /// The type of a value.
+    /// Returns the type of a value.
     fn ty(&mut self, schema: &Schema, path: &[String], is_field: bool) -> Ty {
         let key = path.last().map_or("", String::as_str);
         match schema.schema_type {
@@ -145,7 +146,7 @@ impl<'k> Classes<'k> {
         }
     }
 
-    /// The type of the items of a list or of the values of a map.
+    /// Returns the type of the items of a list or of the values of a map.
     fn part(&mut self, schema: &Schema, path: &[String]) -> Ty {
         let mut path = path.to_vec();
         if let Some(last) = path.last_mut() {
@@ -213,8 +214,8 @@ impl<'k> Classes<'k> {
         Ty::Class(id)
     }
 
-    /// Chooses the description of each type. Items and values have no other description than that of their type; fields
-    /// have their own, and then the type can have any.
+    /// Chooses the description of each type. Items and values show the description of their type,
+    /// so it must be theirs. Fields have their own, so otherwise any description works.
     pub(crate) fn describe(&mut self) {
         for class in self.list.iter_mut().filter(|class| !class.is_root) {
             let all_described = class.uses.iter().all(|place| place.description.is_some());
@@ -231,7 +232,7 @@ impl<'k> Classes<'k> {
     }
 }
 
-/// The first sentence of a text, or its first line.
+/// Returns the first sentence of a text, or its first paragraph.
 fn first_sentence(text: &str) -> &str {
     let paragraph = text.split("\n\n").next().unwrap_or(text);
     let end = paragraph
@@ -246,7 +247,7 @@ fn is_open(schema: &Schema) -> bool {
     schema.preserve_unknown_fields || schema.embedded_resource
 }
 
-/// A schema without what a field says about its value.
+/// Returns a schema without the keys that a field sets for its value.
 fn shape(schema: &Schema) -> Schema {
     Schema {
         map_type: None,
@@ -257,7 +258,8 @@ fn shape(schema: &Schema) -> Schema {
     }
 }
 
-/// The variants of an enum: nothing if a value would have no good name, or two the same.
+/// Returns the variants of an enum, or `None` if a value has no valid name or two values have the
+/// same name.
 fn variants(schema: &Schema) -> Option<Vec<(String, String)>> {
     if schema.enumeration.is_empty() || schema.nullable {
         return None;
@@ -292,14 +294,14 @@ impl Ty {
         }
     }
 
-    /// Returns whether the type mentions a struct or an enum of the file.
+    /// Returns whether the type contains a struct or an enum of the file.
     pub(crate) fn has_class(&self) -> bool {
         let mut found = false;
         self.each_class(&mut |_| found = true);
         found
     }
 
-    /// The path of the type of another crate that the type mentions.
+    /// Returns the path of the k8s-openapi type in this type, if any.
     pub(crate) fn foreign_path(&self) -> Option<&str> {
         match self {
             Ty::Leaf(path) if path.starts_with("k8s_openapi::") => Some(path),
@@ -319,7 +321,7 @@ impl Ty {
         }
     }
 
-    /// The type of the items of a list or of the values of a map.
+    /// Returns the type of the items of a list or of the values of a map.
     pub(crate) fn part(&self) -> Option<&Ty> {
         match self {
             Ty::List(part) | Ty::Map(part) => Some(part),
@@ -328,7 +330,7 @@ impl Ty {
         }
     }
 
-    /// Returns whether the type is written with `BTreeMap`.
+    /// Returns whether the type uses `BTreeMap` in source.
     pub(crate) fn has_map(&self) -> bool {
         match self {
             Ty::Map(_) => true,

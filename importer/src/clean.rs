@@ -1,16 +1,16 @@
-//! A schema as it is published to one that says the same with the fewest keys.
+//! Reduces a published schema to an equivalent one with the fewest keys.
 
 use rbuilder_schema::{SCHEMA_KEYS, compare_numbers};
 use serde_json::{Map, Value, json};
 
-/// The depth of schemas that are read. The deepest published one has 38; the generator reads 64.
+/// Maximum depth of schemas. The deepest published one has 38, and the generator supports 64.
 const MAX_DEPTH: usize = 60;
 
-/// Notes about schemas: the path of each and what became of it.
+/// Paths of schemas, each with a message about what was changed.
 pub(crate) type Lost = Vec<(String, String)>;
 
-/// Takes out of a schema what means nothing, so that two schemas that mean the same are equal, and what the API server
-/// refuses today, which is noted with its path.
+/// Removes keys without meaning, so that equivalent schemas become equal. Also removes what the API
+/// server no longer accepts, and returns a message for each.
 pub(crate) fn clean(schema: &mut Value) -> Lost {
     let mut lost = Vec::new();
     clean_at(schema, &mut String::new(), 0, &mut lost);
@@ -50,7 +50,8 @@ fn clean_at(schema: &mut Value, path: &mut String, depth: usize, lost: &mut Lost
     );
 }
 
-/// Marks a schema that controller-gen wrote for `IntOrString` before there was a key for it.
+/// Marks a schema that controller-gen wrote for `IntOrString` before `x-kubernetes-int-or-string`
+/// existed.
 fn mark_integer_or_string(keys: &mut Map<String, Value>) {
     let is_either = |alternatives: &Value| {
         let mut types: Vec<&Value> = alternatives.as_array().into_iter().flatten().collect();
@@ -74,7 +75,7 @@ fn mark_integer_or_string(keys: &mut Map<String, Value>) {
 const INT_OR_STRING: &str = "x-kubernetes-int-or-string";
 const KEEPS_UNKNOWN: &str = "x-kubernetes-preserve-unknown-fields";
 
-/// Cleans a member of `allOf` and the like, which constrains values and describes none.
+/// Cleans a member of `allOf` and similar lists, which may only constrain values.
 fn clean_alternative(schema: &mut Value, path: &mut String, depth: usize, lost: &mut Lost) {
     const REFUSED: &[&str] = &[
         "additionalProperties",
@@ -103,7 +104,7 @@ fn clean_alternative(schema: &mut Value, path: &mut String, depth: usize, lost: 
     }
 }
 
-/// The keys of JSON Schema that the API server knows and refuses; others it drops silently.
+/// Keys of JSON Schema that the API server rejects. It silently drops other unknown keys.
 const REJECTED: &[&str] = &[
     "$ref",
     "$schema",
@@ -147,8 +148,8 @@ fn clean_keys(keys: &mut Map<String, Value>, path: &str, lost: &mut Lost) {
     whole_numbers(keys);
 }
 
-/// Calls a function with each schema in another: the schema, its path, and whether it is an alternative. The two that say
-/// that a value is an integer or a string are part of its type.
+/// Calls a function for each schema inside another one, with its path and whether it is an
+/// alternative. Skips the `anyOf` of an integer-or-string, which is part of its type.
 fn each_part(
     keys: &mut Map<String, Value>,
     path: &mut String,
@@ -185,7 +186,7 @@ fn each_part(
     }
 }
 
-/// Returns whether a key is written with the value that it has without being written.
+/// Returns whether a key has its default value.
 fn means_nothing(key: &str, value: &Value) -> bool {
     match value {
         Value::Null => key != "default" && key != "example",
@@ -199,7 +200,7 @@ fn means_nothing(key: &str, value: &Value) -> bool {
     }
 }
 
-/// Writes `1.0` as `1` where both mean the same.
+/// Replaces `1.0` by `1`.
 fn whole_numbers(keys: &mut Map<String, Value>) {
     for key in ["minimum", "maximum", "multipleOf"] {
         if let Some(Value::Number(number)) = keys.get_mut(key)

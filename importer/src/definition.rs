@@ -1,4 +1,5 @@
-//! A CustomResourceDefinition as it is published, read into what the printer needs; what it says beyond that is reported.
+//! Reads a published CustomResourceDefinition. Reports everything that has no counterpart in Rust
+//! source.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +11,7 @@ use serde_json::Value;
 use crate::clean::clean;
 use crate::v1beta1::convert_definition;
 
-/// A definition of one kind.
+/// The definition of one kind.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Definition {
     pub(crate) group: String,
@@ -40,7 +41,8 @@ pub(crate) struct Version {
     pub(crate) name: String,
     pub(crate) is_served: bool,
     pub(crate) is_stored: bool,
-    /// The warning of a deprecated version, which may be the API server's own.
+    /// Set for a deprecated version. The inner value is the warning, or `None` for the API server's
+    /// default.
     pub(crate) deprecated: Option<Option<String>>,
     pub(crate) columns: Vec<Column>,
     pub(crate) selectable: Vec<String>,
@@ -96,10 +98,11 @@ pub fn is_definition(document: &Value) -> bool {
 }
 
 impl Definition {
-    /// Reads a definition. What has no counterpart in Rust source is a warning, by its path.
+    /// Reads a definition. Adds a warning for everything that has no counterpart in Rust source.
     ///
     /// # Errors
-    /// When it is not one of `apiextensions.k8s.io`, has no names, or a version without a schema that can be read.
+    /// If it is not a definition of `apiextensions.k8s.io`, if names are missing, or if the schema
+    /// of a version is invalid.
     pub(crate) fn read(
         document: &Value,
         diagnostics: &mut Vec<Diagnostic<String>>,
@@ -225,7 +228,7 @@ const UNKNOWN_FIELDS: &str = "`preserveUnknownFields: true` is left out: `v1` do
 const REFUSED: &str =
     "correct it: the API server refuses such a definition, or no Rust type can have the name";
 
-/// Checks a name that source is made of. Whatever a definition has in its place must not become Rust.
+/// Checks a name that becomes part of the source, because an invalid name could inject code.
 fn check_name(what: &str, name: &str, is_valid: fn(&str) -> bool) -> Result<(), String> {
     match is_valid(name) {
         true => Ok(()),
@@ -243,7 +246,7 @@ fn is_subdomain(text: &str) -> bool {
     text.chars().all(is_allowed) && text.split('.').all(is_part)
 }
 
-/// The API server takes hyphens as well, which no Rust type can have.
+/// The API server also accepts hyphens, which a Rust type name cannot contain.
 fn is_type_name(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphabetic()) && text.chars().all(|c| c.is_ascii_alphanumeric())
 }
@@ -268,7 +271,7 @@ fn conversion(value: &Value) -> Option<Conversion> {
     })
 }
 
-/// Annotations that say by which tool and with which command the definition was made are not those of its author.
+/// Removes annotations that name the tool or the command that created the definition.
 fn own_annotations(annotations: BTreeMap<String, String>) -> BTreeMap<String, String> {
     const OF_TOOLS: &[&str] = &[
         "controller-gen.kubebuilder.io/version",
@@ -280,7 +283,7 @@ fn own_annotations(annotations: BTreeMap<String, String>) -> BTreeMap<String, St
     annotations
 }
 
-/// Reads a value; an absent one is the default.
+/// Deserializes a value. `null` becomes the default.
 fn read<T: Default + for<'de> Deserialize<'de>>(value: &Value) -> Result<T, serde_json::Error> {
     if value.is_null() {
         Ok(T::default())

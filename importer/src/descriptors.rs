@@ -1,4 +1,4 @@
-//! `#[csv(…)]` on the fields of types, found by the paths that catalogs have for fields.
+//! Places `#[csv(…)]` on fields, by their descriptor paths.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -8,16 +8,16 @@ use rbuilder_schema::{CsvMarkers, Descriptor, Markers};
 use crate::classes::{Body, Classes, Ty};
 use crate::structs::{FieldText, Finished};
 
-/// A field: the position of its struct, and its own in it.
+/// A field, as the index of its struct and its index in the struct.
 type FieldId = (usize, usize);
 
-/// The struct in which the fields of a part of the object are, and the beginning of their paths there.
+/// The struct with the fields of `spec` or `status`, and the prefix of their paths in it.
 pub(crate) type PartRoot = (Option<usize>, &'static str);
 
-/// Gives fields the descriptors that belong to them. A type that stands at several places has one if all places that have any
-/// have the same.
+/// Assigns descriptors to fields. If a type is used in several places, they all must have the same
+/// descriptor or none.
 ///
-/// Returns the descriptors that no field can have, as `spec` or `status` and a path.
+/// Returns the descriptors without a field, as `spec` or `status` and a path.
 pub(crate) fn place_descriptors(
     csv: &CsvMarkers,
     (spec, status): (PartRoot, PartRoot),
@@ -51,8 +51,8 @@ pub(crate) fn place_descriptors(
     unplaced
 }
 
-/// Finds the field with a path such as `servers[0].memory` below a struct. None is below a schema that is written out, which
-/// hides the markers of what it stands for.
+/// Finds the field at a path such as `servers[0].memory` in a struct. Returns `None` inside of a
+/// schema that is written out, because it hides the markers of its type.
 fn find_field(
     root: usize,
     path: &str,
@@ -80,7 +80,7 @@ fn find_field(
     None
 }
 
-/// Returns the struct of a field, or of the items of its list.
+/// Returns the struct of a field, or of the items of a list field.
 fn class_of(field: &FieldText, lists: usize) -> Option<usize> {
     let mut markers: Option<&Markers> = Some(&field.markers);
     let mut ty = &field.ty;

@@ -1,4 +1,4 @@
-//! One version of a kind to the text of its file.
+//! Prints one version of a kind as a source file.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,21 +17,21 @@ use crate::source::{Printer, find_imports, has_map, print_shared_uses, print_use
 use crate::structs::{Finished, finish};
 use crate::words::{object_name, type_stem};
 
-/// A version of a kind as Rust.
+/// The Rust source of one version of a kind.
 ///
-/// Its types have names from the beginning. Those that other files have as well are then shared, and at last all are
-/// finished.
+/// [`Module::new`] names the types. Then types that other files have too are shared, and finally
+/// all types are finished.
 pub(crate) struct Module<'a> {
     definition: &'a Definition,
     version: &'a Version,
     root: Root,
     pub(crate) classes: Classes<'a>,
-    /// The types by position, once they are finished.
+    /// The finished types, by index.
     pub(crate) finished: BTreeMap<usize, Finished>,
     status: Option<usize>,
-    /// The types that stand in another file, by position, with the path of its module.
+    /// The types that are in another file, by index, with the path of its module.
     shared: BTreeMap<usize, String>,
-    /// `#[csv(…)]` of the kind.
+    /// `#[csv(…)]` on the kind.
     csv: CsvKind,
 }
 
@@ -68,7 +68,7 @@ impl<'a> Module<'a> {
         module
     }
 
-    /// The names that only this file can have.
+    /// Returns the names that are reserved for this file.
     fn own_names(&self) -> Vec<String> {
         let kind = &type_stem(&self.definition.names.kind);
         let roots = self.classes.list.iter().filter(|class| class.is_root);
@@ -78,27 +78,28 @@ impl<'a> Module<'a> {
             .collect()
     }
 
-    /// Takes a type out of the file; it stands in the module at `path`.
+    /// Moves a type to the module at `path`.
     pub(crate) fn share(&mut self, id: usize, path: &str) {
         self.shared.insert(id, path.to_owned());
     }
 
-    /// Describes all types, and finds their markers.
+    /// Chooses the descriptions of all types, and computes their markers.
     pub(crate) fn finish(&mut self) {
         self.classes.describe();
         self.finished = finish(&self.classes);
     }
 
-    /// Adds `#[csv(…)]` to the kind and to fields. Returns the descriptors that no field can have, as `spec` or `status` and a path.
+    /// Adds `#[csv(…)]` to the kind and to fields. Returns the descriptors without a field, as
+    /// `spec` or `status` and a path.
     pub(crate) fn describe(&mut self, csv: &CsvMarkers) -> BTreeSet<(&'static str, String)> {
         self.csv = csv.of_kind.clone();
-        // Without a spec, the struct of the kind can have a field of that name.
+        // Without a `Spec` struct, `spec` may be a field of the struct of the kind.
         let prefix = if self.root.no_spec { "spec." } else { "" };
         let parts = ((Some(0), prefix), (self.status, ""));
         place_descriptors(csv, parts, &self.classes, &mut self.finished)
     }
 
-    /// Returns a warning for each thing that could not be kept.
+    /// Returns a warning for everything that could not be kept.
     pub(crate) fn warnings(&self) -> impl Iterator<Item = Diagnostic> {
         let Definition { group, names, .. } = self.definition;
         let place = format!("{}.{group}, version {}", names.plural, self.version.name);
@@ -115,7 +116,7 @@ impl<'a> Module<'a> {
         })
     }
 
-    /// The text of the file.
+    /// Returns the text of the file.
     pub(crate) fn print(&self) -> String {
         let names = &self.definition.names;
         let head = format!(
@@ -126,7 +127,7 @@ impl<'a> Module<'a> {
         let has_map = own().filter_map(|id| self.finished.get(&id)).any(has_map);
         let imported = find_imports(own().map(|id| &self.classes.list[id]), &self.own_names());
         let mut text = print_uses(has_map, &imported, true);
-        // The types that stand in other files are re-exported, as if they stood in this one.
+        // Re-export the shared types, so that their paths do not depend on sharing.
         let shared = self.shared.iter();
         let shared = shared.map(|(id, path)| (path.as_str(), self.classes.list[*id].name.as_str()));
         text += &print_shared_uses("pub ", shared);
@@ -144,7 +145,7 @@ impl<'a> Module<'a> {
         head + &allow_doc_lints(&text) + &text
     }
 
-    /// The attributes of the struct that defines the kind.
+    /// Returns the attributes of the struct that defines the kind.
     fn kind_attributes(&self) -> String {
         let status = self.status.map(|status| self.classes.list[status].name.as_str());
         let args = kube_args(self.definition, self.version, &self.root, status);

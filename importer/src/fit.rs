@@ -1,7 +1,7 @@
-//! Markers by which a Rust type has a wanted schema.
+//! Computes the markers with which a Rust type gets a given schema.
 //!
-//! The effect of markers on a schema is not predicted here: the builder that both front ends use is asked. Where it does not give
-//! the wanted schema, the schema itself is written into the source.
+//! This module does not predict the effect of markers. It runs the schema builder that both front
+//! ends use. If the result differs from the wanted schema, the schema is written out in source.
 
 use std::sync::Arc;
 
@@ -10,18 +10,18 @@ use rbuilder_schema::{
     Container, Markers, Schema, Shape, Slot, Topology, Validation, assemble, check_literal, check_structural,
 };
 
-/// Markers that do not give the wanted schema.
+/// Markers that do not result in the wanted schema.
 pub(crate) struct Misfit {
-    /// Those that come closest.
+    /// The closest markers.
     pub(crate) markers: Markers,
-    /// The reason why they do not.
+    /// The reason why they do not fit.
     pub(crate) reason: String,
 }
 
-/// Returns the markers that give `own`, the schema of a Rust type, the keys of `wanted`.
+/// Returns the markers that turn `own`, the schema of a Rust type, into `wanted`.
 ///
 /// # Errors
-/// When there are none.
+/// If there are none.
 pub(crate) fn fit(wanted: &Schema, own: &Arc<Schema>) -> Result<Markers, Box<Misfit>> {
     if *wanted == **own {
         return Ok(Markers::default());
@@ -43,7 +43,7 @@ pub(crate) fn fit(wanted: &Schema, own: &Arc<Schema>) -> Result<Markers, Box<Mis
     }
 }
 
-/// The reason why a schema cannot be written out in source.
+/// Returns the reason why a schema cannot be written out in source.
 fn problem(schema: &Schema) -> Option<String> {
     let diagnostics = check_structural(schema).into_iter().chain(check_literal(schema));
     let error = diagnostics.into_iter().find(Diagnostic::is_error)?;
@@ -53,7 +53,7 @@ fn problem(schema: &Schema) -> Option<String> {
     })
 }
 
-/// The first key in which two schemas differ.
+/// Returns a message about the first key that differs.
 fn first_difference(wanted: &Schema, made: &Schema) -> String {
     let json = |schema: &Schema| serde_json::to_value(schema).unwrap_or_default();
     let (wanted, made) = (json(wanted), json(made));
@@ -66,7 +66,7 @@ fn first_difference(wanted: &Schema, made: &Schema) -> String {
     format!("`{}` cannot be written", differ.next().map_or("", String::as_str))
 }
 
-/// The schema of a value with markers on it.
+/// Returns the schema of a value with these markers.
 pub(crate) fn apply(markers: &Markers, own: &Arc<Schema>) -> Option<Schema> {
     let container = Container {
         shape: Shape::Transparent(0),
@@ -80,7 +80,7 @@ pub(crate) fn apply(markers: &Markers, own: &Arc<Schema>) -> Option<Schema> {
     assemble(&container, &[slot]).ok()
 }
 
-/// The schema itself as a marker.
+/// Returns the marker that writes out the schema.
 pub(crate) fn literal(wanted: &Schema, own: &Schema) -> Markers {
     let schema = Schema {
         description: None,
@@ -98,7 +98,7 @@ fn described(wanted: &Schema, own: &Schema) -> Option<String> {
     differs.then(|| wanted.description.as_deref().unwrap_or_default().to_owned())
 }
 
-/// Each key in which two schemas differ, as the marker that sets it.
+/// Returns markers for every key that differs.
 fn difference(wanted: &Schema, own: &Schema) -> Markers {
     let differs_in_alternatives = wanted.all_of != own.all_of
         || wanted.any_of != own.any_of

@@ -1,4 +1,4 @@
-//! The keys of a kind: what `#[kube(…)]` and `#[crd(…)]` say on the struct of its spec.
+//! The arguments of `#[kube(…)]` and `#[crd(…)]` on the struct that defines a kind.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,22 +9,22 @@ use crate::definition::{Column, Conversion, Definition, Scale, Version};
 use crate::print::{Meta, literal, rule_arg, string_literal};
 use crate::words::object_name;
 
-/// The form of the object of one version.
+/// The shape of the objects of one version.
 #[derive(Debug, Default)]
 pub(crate) struct Root {
     /// The schema of the struct that derives `CustomResource`.
     pub(crate) spec: Schema,
-    /// Set if its fields stand beside `metadata`, without a `spec`.
+    /// True if its fields are next to `metadata` instead of in `spec`.
     pub(crate) no_spec: bool,
     pub(crate) status: Option<Schema>,
-    /// The keys of the root's schema that no other key says.
+    /// The remaining keys of the root schema.
     rest: Schema,
     optional_spec: bool,
     description: Option<Arc<str>>,
 }
 
 impl Root {
-    /// Takes the schema of a version apart.
+    /// Splits the schema of a version into its parts.
     pub(crate) fn new(version: &Version) -> Root {
         let mut rest = version.schema.clone();
         rest.schema_type = None;
@@ -35,7 +35,7 @@ impl Root {
             status: take_struct("status", &mut properties),
             ..Root::default()
         };
-        // A status that no struct can have keeps its schema, and has no type.
+        // If the status is not an object, keep its schema, without a type.
         rest.properties.extend(properties.remove_entry("status"));
         let is_alone = properties.len() == 1;
         if let Some(spec) = take_struct("spec", &mut properties).filter(|_| is_alone) {
@@ -49,14 +49,14 @@ impl Root {
         root
     }
 
-    /// Rules that `kube` can have, too.
+    /// Returns the rules of the root, which `#[kube(validation = …)]` may express.
     fn rules(&self) -> &[Cel] {
         &self.rest.validations
     }
 }
 
-/// The struct of an object without a spec: all fields but those of every object. Rules and alternatives stay with the
-/// object, because they may speak of its metadata.
+/// Returns the schema of an object without `spec`: all fields except `apiVersion`, `kind` and
+/// `metadata`. Rules and alternatives stay on the root, because they may refer to the metadata.
 fn fields_of_root(
     version: &Version,
     mut properties: BTreeMap<Arc<str>, Arc<Schema>>,
@@ -77,14 +77,14 @@ fn fields_of_root(
     }
 }
 
-/// Takes out a field, if a struct can have its schema.
+/// Removes and returns a field if its schema can be a struct.
 fn take_struct(name: &str, properties: &mut BTreeMap<Arc<str>, Arc<Schema>>) -> Option<Schema> {
     properties.get(name).filter(|schema| is_struct(schema))?;
     properties.remove(name).map(|schema| Schema::clone(&schema))
 }
 
-/// Takes out the fields that every object has, and returns those that are constrained. The API server has descriptions of
-/// its own for them, in place of any other.
+/// Removes the fields that every object has, and returns those with constraints. Their descriptions
+/// do not matter, because the API server replaces them.
 fn take_type_meta(properties: &mut BTreeMap<Arc<str>, Arc<Schema>>) -> Vec<(Arc<str>, Arc<Schema>)> {
     let types = [
         ("apiVersion", SchemaType::String),
@@ -108,7 +108,7 @@ fn take_type_meta(properties: &mut BTreeMap<Arc<str>, Arc<Schema>>) -> Vec<(Arc<
     constrained
 }
 
-/// Returns whether a struct can have the schema.
+/// Returns whether the schema can be a struct.
 fn is_struct(schema: &Schema) -> bool {
     schema.schema_type == Some(SchemaType::Object)
         && schema.additional_properties.is_none()
@@ -116,7 +116,7 @@ fn is_struct(schema: &Schema) -> bool {
         && !schema.embedded_resource
 }
 
-/// The arguments of `#[kube(…)]`.
+/// Returns the arguments of `#[kube(…)]`.
 pub(crate) fn kube_args(
     definition: &Definition,
     version: &Version,
@@ -181,10 +181,10 @@ pub(crate) fn kube_args(
     args
 }
 
-/// The arguments of `#[crd(…)]` that only a kind has, one attribute each.
+/// Returns the arguments of `#[crd(…)]` on a kind. Each becomes an attribute.
 pub(crate) fn crd_args(definition: &Definition, version: &Version, root: &Root) -> Vec<Meta> {
     let mut args = Vec::new();
-    // What is about the whole definition stands at the stored version.
+    // Settings of the whole definition are on the stored version.
     if version.is_stored {
         for (name, pairs) in [
             ("annotation", &definition.annotations),
@@ -261,7 +261,8 @@ fn conversion_arg(conversion: &Conversion) -> Meta {
             string_literal(&service.namespace),
         ));
         args.extend(service.port.map(|port| Meta::assign("service_port", port)));
-        // What the API server calls if there is no path. Without one in the source, it would be `/convert`.
+        // Without a path, the API server calls `/`. Without the argument, the generator would write
+        // `/convert`.
         let path = service.path.as_deref().unwrap_or("/");
         args.push(Meta::assign("path", string_literal(path)));
     }
@@ -276,7 +277,7 @@ fn conversion_arg(conversion: &Conversion) -> Meta {
     Meta::list("conversion", args)
 }
 
-/// Returns whether kube's `validation` has words for a rule.
+/// Returns whether kube's `validation` can express a rule.
 fn is_kube_rule(rule: &Cel) -> bool {
     rule.optional_old_self.is_none() && !(rule.message.is_some() && rule.message_expression.is_some())
 }
@@ -310,7 +311,7 @@ fn kube_rule(rule: &Cel) -> Meta {
     Meta::assign("validation", text)
 }
 
-/// `cel(…)` on a type, one attribute each.
+/// Returns `cel(…)` for each rule. Each becomes an attribute.
 pub(crate) fn rule_args(rules: &[Cel]) -> Vec<Meta> {
     rules.iter().map(rule_arg).collect()
 }

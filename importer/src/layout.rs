@@ -1,4 +1,5 @@
-//! Files and modules: a folder for each version, in a folder for each group where there are several.
+//! Files and modules. Each version has a folder, inside of a folder for its group if there are
+//! several groups.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,34 +16,34 @@ use crate::sharing::{SharedType, find_shared};
 use crate::words::{folder_name, module_name};
 use rbuilder_catalogue::Minor;
 
-/// A file of Rust source.
+/// A Rust source file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceFile {
-    /// Its path below the folder of the types: `v1/certificate.rs`.
+    /// Path relative to the folder of the types: `v1/certificate.rs`.
     pub path: String,
-    /// Its content.
+    /// The content.
     pub text: String,
 }
 
 /// A folder of modules.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModuleFolder {
-    /// Its path below the folder of the types; empty for that folder itself.
+    /// Path relative to the folder of the types. Empty for that folder itself.
     pub path: String,
-    /// The modules in it, sorted.
+    /// The names of the modules, sorted.
     pub modules: Vec<String>,
-    /// The text of its `mod.rs`, where there is none yet.
+    /// The text of `mod.rs`, to be written if there is none yet.
     pub text: String,
 }
 
-/// The types of definitions. With an error among the diagnostics there are no files.
+/// The types of definitions. There are no files if the diagnostics contain an error.
 #[derive(Clone, Debug, Default)]
 pub struct Imported {
-    /// The files of types, by path: one for each version of a kind.
+    /// The source files, sorted by path: one for each version of a kind.
     pub files: Vec<SourceFile>,
-    /// The folders that declare them as modules, by path.
+    /// The folders that declare them as modules, sorted by path.
     pub folders: Vec<ModuleFolder>,
-    /// Errors, and a warning for each thing that could not be kept.
+    /// Errors, and a warning for everything that could not be kept.
     pub diagnostics: Vec<Diagnostic>,
 }
 
@@ -112,10 +113,10 @@ pub(crate) fn import(documents: &[Value], minor: Minor, shares: bool) -> Importe
     }
 }
 
-/// The module of types that several files have.
+/// The name of modules with shared types.
 const SHARED: &str = "shared";
 
-/// Takes the types that several files have out of these.
+/// Moves types that several files have to shared modules.
 fn share(modules: &mut [Module<'_>], places: &[(String, String)]) -> Vec<SharedType> {
     let files: Vec<(&str, &Classes<'_>)> = modules
         .iter()
@@ -124,7 +125,8 @@ fn share(modules: &mut [Module<'_>], places: &[(String, String)]) -> Vec<SharedT
         .collect();
     let found = find_shared(&files);
     for shared in &found {
-        // Which places have the type decides what it is described by, so each file has to know of all.
+        // The description of a type depends on all of its uses, so tell each file about all of
+        // them.
         let uses = shared.uses().iter();
         let uses: Vec<Use> = uses
             .flat_map(|(file, id)| modules[*file].classes.list[*id].uses.clone())
@@ -159,11 +161,11 @@ fn check_twice(definitions: &[Definition], diagnostics: &mut Vec<Diagnostic>) {
 #[derive(Default)]
 struct Folder {
     doc: String,
-    /// The modules in it, by name.
+    /// The names of the modules.
     modules: BTreeSet<String>,
 }
 
-/// Notes the folders on the way to a version.
+/// Adds the folders on the path to a version.
 fn register(
     steps: &[String],
     definition: &Definition,

@@ -1,14 +1,15 @@
-//! CustomResourceDefinitions to Rust types that lose nothing: `rbuilder manifests` makes the same definitions of them.
+//! Converts CustomResourceDefinitions to Rust types without loss: `rbuilder manifests` generates
+//! the same definitions from them.
 //!
 //! ```text
 //! documents ─▶ definitions ─▶ shapes, one type each ─▶ names ─▶ markers ─▶ source text
 //! ```
 //!
-//! The markers of a field are found by asking the builder of `rbuilder-schema`, which makes the manifests, for the schema
-//! that it would have; where it is another than the one in the definition, the schema itself is written into the source.
-//! A part that cannot be kept even so is a warning, one for each cause.
+//! To find the markers of a field, the importer runs the schema builder of `rbuilder-schema`, which
+//! also creates the manifests. If the result differs from the definition, the schema is written out
+//! in source. What cannot be kept even then is a warning, one for each cause.
 //!
-//! This crate reads no file: documents come in as JSON values, source goes out as text.
+//! This crate performs no I/O: it takes documents as JSON values and returns source text.
 
 mod classes;
 mod clean;
@@ -40,13 +41,15 @@ pub use rbuilder_catalogue::Minor;
 pub use single::{ImportedKind, ImportedVersion, import_kind};
 pub use v1beta1::convert_definition;
 
-/// An error or a warning about a place in a definition: its name, the version, and the path of a field.
+/// An error or a warning about a place in a definition: its name, the version, and the path of a
+/// field.
 pub type Diagnostic = rbuilder_diagnostic::Diagnostic<String>;
 
-/// Writes the types of all versions of the definitions. Documents that are not definitions are passed over.
+/// Writes the types of all versions of the definitions. Ignores documents that are not definitions.
 ///
-/// `minor` is the Kubernetes whose types k8s-openapi has in the program. Types that several files have are written once if
-/// `shares` is set, in a module `shared` of the folder above them; otherwise each file stands alone.
+/// `minor` is the Kubernetes version for which the program enables k8s-openapi. If `shares` is set,
+/// a type that several files have is written once, in a module `shared` of their common folder.
+/// Otherwise, every file is self-contained.
 pub fn import_definitions(documents: &[Value], minor: Minor, shares: bool) -> Imported {
     layout::import(documents, minor, shares)
 }

@@ -1,6 +1,7 @@
-//! The lints that descriptions break: they are written for `kubectl explain`, and rustdoc reads them as Markdown.
+//! Lints that descriptions may violate: they are written for `kubectl explain`, and rustdoc parses
+//! them as Markdown.
 
-/// A lint, and whether a line of a description may break it.
+/// A lint, and whether a line of a description may violate it.
 type Lint = (&'static str, fn(&str) -> bool);
 
 const LINTS: &[Lint] = &[
@@ -12,7 +13,8 @@ const LINTS: &[Lint] = &[
     ("rustdoc::invalid_html_tags", |line| line.contains('<')),
 ];
 
-/// Returns attributes of a file that allow the lints which its documentation may break; nothing where it breaks none.
+/// Returns attributes that allow the lints that the documentation of a file may violate, or an
+/// empty string.
 pub(crate) fn allow_doc_lints(source: &str) -> String {
     let docs = || {
         source
@@ -27,7 +29,7 @@ pub(crate) fn allow_doc_lints(source: &str) -> String {
     }
 }
 
-/// Returns whether a line begins an item of a list, or is quoted.
+/// Returns whether a line is a list item or a quote.
 fn is_item(line: &str) -> bool {
     let line = line.trim_start();
     let number = line.trim_start_matches(|letter: char| letter.is_ascii_digit());
@@ -36,8 +38,9 @@ fn is_item(line: &str) -> bool {
 
 /// Returns whether rustdoc would compile a part of a text as an example.
 ///
-/// Such a part is indented by four columns, or stands between fences that name no other language. An indented part of
-/// an item of a list is none; it is taken for one here, since what belongs to an item depends on much of Markdown.
+/// Rustdoc compiles blocks that are indented by four columns, and fenced blocks without another
+/// language. This function also returns true for an indented paragraph of a list item, which
+/// rustdoc does not compile, because finding the end of an item requires a Markdown parser.
 pub(crate) fn has_example(text: &str) -> bool {
     let (mut is_fenced, mut is_after_blank) = (false, true);
     for line in text.split('\n') {
@@ -63,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lints_of_documentation() {
+    fn allows_violated_lints() {
         let check = |line: &str, expected: &[&str]| {
             let source = format!("/// {line}\npub struct A {{}}\n");
             let attributes = expected.iter().map(|lint| format!("#![allow({lint})]\n"));
@@ -94,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn examples() {
+    fn finds_examples() {
         let check = |text: &str, expected| assert_eq!(has_example(text), expected, "{text}");
         check("A.\n\nB.", false);
         check("A.\n    not code: no blank line before", false);

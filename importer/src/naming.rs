@@ -1,17 +1,20 @@
-//! Names of types: the last key on the path to a type, and as little more of the path as no other type of the file has.
+//! Names of types: the last key on the path to a type, with as few further keys as necessary to be
+//! unique in the file.
 //!
-//! A field `ingress` at `spec.solvers[].http01.ingress` makes `Ingress`. If another type would be called this as well, the
-//! nearest key on its path that is not on the other's stands before it, `Http01Ingress`; or two of them; or, where keys do
-//! not tell the types apart, as many as it takes from the end of the path. A type in several places is named for the key
-//! that most of them have. Names depend on the schema of the one version alone, so they stay when another definition is
-//! added to a folder.
+//! A field at `spec.solvers[].http01.ingress` is named `Ingress`. If another type has the same last
+//! key, the name also contains the nearest key that is not on the other's path: `Http01Ingress`. If
+//! there is none, it contains two keys; if these are not enough either, it contains as many keys as
+//! necessary from the end of the path.
+//!
+//! A type that is used in several places is named after their most frequent key. Names only depend
+//! on the schema of one version, so adding another definition to a folder does not change them.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::classes::{Class, Classes};
 
-/// Names that would hide those that generated code uses.
+/// Names that would shadow names in the generated code.
 const TAKEN: &[&str] = &[
     "BTreeMap",
     "Box",
@@ -44,7 +47,7 @@ const TAKEN: &[&str] = &[
     "Vec",
 ];
 
-/// Gives every type of a version its name. `taken` has further names that no type may have.
+/// Names all types of a version. No type may have a name from `taken`.
 pub(crate) fn name_classes(classes: &mut Classes<'_>, taken: &[String]) {
     let mut given: BTreeSet<String> = TAKEN.iter().map(|name| (*name).to_owned()).collect();
     given.extend(taken.iter().cloned());
@@ -59,7 +62,7 @@ pub(crate) fn name_classes(classes: &mut Classes<'_>, taken: &[String]) {
             .or_default()
             .push(at);
     }
-    // Short names first, so that they are not taken by longer ones.
+    // Name unique keys first, so that longer names do not take their names.
     let (single, several): (Vec<_>, Vec<_>) = groups.into_values().partition(|group| group.len() == 1);
     for group in single.into_iter().chain(several) {
         for at in &group {
@@ -72,7 +75,7 @@ pub(crate) fn name_classes(classes: &mut Classes<'_>, taken: &[String]) {
             let name = candidates
                 .into_iter()
                 .find(|name| is_name(name) && !given.contains(name));
-            // A key that is the name of the kind, or of its status.
+            // The key may be the name of the kind or of its status.
             let last = paths[*at].last().map_or("", String::as_str);
             let mut name = name.unwrap_or_else(|| format!("{last}Value"));
             while given.contains(&name) {
@@ -84,8 +87,8 @@ pub(crate) fn name_classes(classes: &mut Classes<'_>, taken: &[String]) {
     }
 }
 
-/// The names that a type may have, the best first: its key, with one or two keys that tell it from the others of the
-/// group, and the ends of its path.
+/// Returns the possible names of a type, best first: its key alone, its key with one or two keys
+/// that distinguish it from the others in the group, and the ends of its path.
 fn candidates(path: &[String], others: &[&[String]]) -> Vec<String> {
     let Some((last, before)) = path.split_last() else {
         return Vec::new();
@@ -117,7 +120,7 @@ fn candidates(path: &[String], others: &[&[String]]) -> Vec<String> {
     names
 }
 
-/// The keys as one name; a key that begins with all before it is not said twice.
+/// Joins keys to one name. A key that starts with the keys before it replaces them.
 fn joined(keys: &[&String]) -> String {
     keys.iter()
         .fold(String::new(), |name, key| match key.starts_with(name.as_str()) {
@@ -130,8 +133,8 @@ fn is_name(name: &str) -> bool {
     name.starts_with(|first: char| first.is_ascii_alphabetic())
 }
 
-/// The path that names a type: of the places with its most frequent key, the one with the shortest path, and of these the
-/// first.
+/// Returns the path that names a type. Among the places with the most frequent key, this is the
+/// shortest path, or the first one if there are several.
 fn naming_path(class: &Class) -> Vec<String> {
     let is_empty_struct = class.schema.properties.is_empty() && class.schema.enumeration.is_empty();
     if is_empty_struct && class.uses.len() > 1 {

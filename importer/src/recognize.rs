@@ -1,8 +1,9 @@
-//! Types of Kubernetes by their schemas.
+//! Recognises Kubernetes types by their schemas.
 //!
-//! Names of fields say little: `{key, name, optional}` selects from a Secret and from a ConfigMap. So a type is taken only
-//! where the schema that rbuilder writes for it is the one that is wanted, descriptions of fields included. What differs
-//! by a word, such as a type of an older Kubernetes, becomes a struct of its own.
+//! Field names are not enough: `{key, name, optional}` may select from a Secret or from a
+//! ConfigMap. So a type is only used if rbuilder writes exactly the wanted schema for it, including
+//! the descriptions of fields. If a word differs, for example in a type of an older Kubernetes
+//! version, we generate a struct.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use std::sync::Arc;
 use rbuilder_catalogue::{Catalogue, Minor};
 use rbuilder_schema::{Schema, SchemaType, known};
 
-/// The types of one Kubernetes minor, by the names of their fields.
+/// The types of one Kubernetes minor, indexed by the names of their fields.
 pub(crate) struct KubernetesTypes {
     by_fields: BTreeMap<Vec<Arc<str>>, Vec<KubernetesType>>,
 }
@@ -38,8 +39,8 @@ impl KubernetesTypes {
         KubernetesTypes { by_fields }
     }
 
-    /// The type whose schema a value has, except for its own description, with that schema. Of several, the one whose name
-    /// is most like the name of the field.
+    /// Finds a type with this schema, ignoring the description of the value. If there are several,
+    /// returns the one whose name is most similar to the name of the field.
     pub(crate) fn find(&self, schema: &Schema, field: &str) -> Option<(&str, Arc<Schema>)> {
         let candidates = self.by_fields.get(&fields(schema))?;
         let wanted = without_field_keys(schema);
@@ -62,7 +63,7 @@ impl KubernetesTypes {
     }
 }
 
-/// The number of letters with which both begin.
+/// Returns the length of the common prefix.
 fn shared_start(a: &str, b: &str) -> usize {
     a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count()
 }
@@ -71,7 +72,7 @@ fn fields(schema: &Schema) -> Vec<Arc<str>> {
     schema.properties.keys().map(Arc::clone).collect()
 }
 
-/// Returns a schema without what a field can say differently from its type.
+/// Returns a schema without the keys that a field can override.
 pub(crate) fn without_field_keys(schema: &Schema) -> Schema {
     Schema {
         description: None,
@@ -84,7 +85,7 @@ pub(crate) fn without_field_keys(schema: &Schema) -> Schema {
     }
 }
 
-/// The leaf type of a value that has no fields: primitive, or with a special form.
+/// Returns the leaf type of a value without fields.
 pub(crate) fn leaf(schema: &Schema) -> &'static str {
     const QUANTITY: &str = "k8s_openapi::apimachinery::pkg::api::resource::Quantity";
     const INT_OR_STRING: &str = "k8s_openapi::apimachinery::pkg::util::intstr::IntOrString";
@@ -111,5 +112,5 @@ pub(crate) fn leaf(schema: &Schema) -> &'static str {
     }
 }
 
-/// Any object, as the generator knows it.
+/// Any object, under the name that the generator uses.
 pub(crate) const ANY_OBJECT: &str = "serde_json::Map";

@@ -1,11 +1,11 @@
-//! Warnings with one cause, said once.
+//! Merges warnings with the same cause.
 
 use std::collections::BTreeMap;
 
 use crate::Diagnostic;
 
-/// Merges the warnings that say the same of several places into the first of each, which names another place and the
-/// number of the rest. Errors stay.
+/// Merges warnings with the same message into the first one, which then names a second place and
+/// counts the rest. Does not change errors.
 pub(crate) fn merge_repeated(diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut kept = Vec::new();
@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_warning_for_each_cause() {
+    fn merges_warnings_with_same_cause() {
         let check = |places: &[&str], expected: &str| {
             let warn = |place: &&str| Diagnostic::warning((*place).to_owned(), "`id` is left out");
             let other = Diagnostic::error("b".to_owned(), "no names");

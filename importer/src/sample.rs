@@ -1,9 +1,10 @@
-//! An object that a schema accepts: the sample of a kind.
+//! Generates the sample of a kind: an object that its schema accepts.
 //!
-//! It has the fields that must be there and no others, each with the simplest value: the default or the example of the
-//! schema, the first value of an enum, the number nearest to 1, the shortest string that matches. Where fields exclude or
-//! need each other, the first alternative is taken that the schema accepts. CEL rules are not evaluated; of those that want
-//! one of several fields, the first field is set.
+//! The sample has the required fields and no others. Each has the simplest valid value: the default
+//! or the example of the schema, the first value of an enum, the number closest to 1, or the
+//! shortest matching string. If fields exclude or require each other, the first alternative that
+//! the schema accepts is used. CEL rules are not evaluated, but if a rule requires one of several
+//! fields, the first one is set.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,13 +16,14 @@ use serde_json::{Map, Number, Value, json};
 
 use crate::words::split_words;
 
-/// The name of objects, and what begins the strings that nothing is known of.
+/// The name of objects, and the start of strings without constraints.
 const EXAMPLE: &str = "example";
 
-/// The number of alternatives that are tried at one place, so that lists of alternatives in alternatives end.
+/// Maximum number of alternatives to try at one place, so that nested lists of alternatives
+/// terminate.
 const MOST_TRIES: usize = 64;
 
-/// The number of items, entries or characters that a bound can ask for; a sample with more would not be read.
+/// Maximum number of items, entries or characters. A larger sample would not be readable.
 const MOST: u64 = 64;
 
 /// Returns a value that the schema accepts. `key` is the name of the field.
@@ -32,7 +34,7 @@ pub(crate) fn sample_value(schema: &Schema, key: &str) -> Value {
     sample_within(schema, key)
 }
 
-/// Returns a value of a schema that has the bounds of its `allOf`.
+/// Returns a value for a schema that includes the bounds of its `allOf`.
 fn sample_within(schema: &Schema, key: &str) -> Value {
     for value in [&schema.default, &schema.example].into_iter().flatten() {
         if !value.is_null() && validate(value, schema).is_ok() && matches_pattern(value, schema) {
@@ -61,7 +63,8 @@ fn matches_pattern(value: &Value, schema: &Schema) -> bool {
     Pattern::parse(pattern).is_ok_and(|pattern| pattern.is_match(text) == Some(true))
 }
 
-/// The fields that must be there; then, of the alternatives that add some, the first that is accepted.
+/// Returns an object with the required fields, and with the fields of the first alternative that is
+/// valid.
 fn object(schema: &Schema) -> Value {
     let mut fields = Map::new();
     for name in &schema.required {
@@ -104,7 +107,8 @@ fn object(schema: &Schema) -> Value {
         .unwrap_or(plain)
 }
 
-/// The value with one optional field more, for constraints that only name what must not be absent.
+/// Returns variants of the value with one more optional field each, for constraints that only say
+/// what must not be absent.
 fn with_each_field(value: &Value, schema: &Schema) -> Vec<Value> {
     let Value::Object(fields) = value else {
         return Vec::new();
@@ -137,7 +141,7 @@ fn add_field(fields: &mut Map<String, Value>, schema: &Schema, name: &str) {
     fields.insert(name.to_owned(), value);
 }
 
-/// Adds fields or entries until there are as many as there must be.
+/// Adds fields or entries until the minimum is reached.
 fn fill_up(fields: &mut Map<String, Value>, schema: &Schema) {
     let least = schema.min_properties.unwrap_or(0).min(MOST) as usize;
     for name in schema.properties.keys() {
@@ -159,7 +163,7 @@ fn numbered(text: &str, at: usize) -> String {
     }
 }
 
-/// The lists of alternatives of a schema, each of which needs a choice.
+/// Returns the lists of alternatives of a schema. Each requires a choice.
 fn alternatives(schema: &Schema) -> Vec<&[Schema]> {
     let mut lists: Vec<&[Schema]> = [&schema.one_of, &schema.any_of]
         .into_iter()
@@ -172,7 +176,7 @@ fn alternatives(schema: &Schema) -> Vec<&[Schema]> {
     lists
 }
 
-/// The value with what one alternative asks for.
+/// Returns the value with everything that one alternative requires.
 fn with_branch(value: &Value, branch: &Schema, whole: &Schema) -> Value {
     if let Some(value) = branch.enumeration.first() {
         return value.clone();
@@ -199,8 +203,9 @@ fn with_branch(value: &Value, branch: &Schema, whole: &Schema) -> Value {
     value
 }
 
-/// Fields that CEL rules want, of which none is there: of `has(self.a) || has(self.b)`, and of the rule by which
-/// controller-gen and rbuilder want exactly one of several, the first.
+/// Returns the first field of every CEL rule that requires one of several fields, unless one of
+/// them is set. Recognises `has(self.a) || has(self.b)`, and the rule that controller-gen and
+/// rbuilder write for "exactly one of".
 fn wanted_by_rules(schema: &Schema, fields: &Map<String, Value>) -> BTreeSet<String> {
     let mut wanted = BTreeSet::new();
     for rule in &schema.validations {
@@ -244,7 +249,8 @@ fn list(schema: &Schema, key: &str) -> Value {
     Value::from(made)
 }
 
-/// Changes an item of a set, or the keys of an item of a map, so that no two are equal.
+/// Changes an item of a set, or the keys of an item in a list of type `map`, so that all items are
+/// distinct.
 fn tell_apart(item: &mut Value, list: &Schema, items: &Arc<Schema>, at: usize) {
     let other = |schema: &Schema, value: &Value| match value {
         _ if !schema.enumeration.is_empty() => schema.enumeration[at % schema.enumeration.len()].clone(),
@@ -276,7 +282,7 @@ fn int_or_string(schema: &Schema, key: &str) -> Value {
     }
 }
 
-/// The whole number nearest to 1 that is within bounds.
+/// Returns the integer within the bounds that is closest to 1.
 fn whole_number(schema: &Schema) -> i64 {
     let bound = |number: &Option<Number>, round: fn(f64) -> f64| {
         let number = number.as_ref()?;
@@ -306,7 +312,7 @@ fn number(schema: &Schema) -> Value {
     let near = whole_number(schema);
     let whole = Value::from(near);
     let of = |number: &Option<Number>| number.as_ref().and_then(Number::as_f64);
-    // The API server would cut the fraction of a bound that it compares a whole number with.
+    // Check the bounds here: for integers, the API server truncates the bound.
     let is_within = of(&schema.minimum).is_none_or(|least| least <= near as f64)
         && of(&schema.maximum).is_none_or(|most| near as f64 <= most);
     if is_within && validate(&whole, schema).is_ok() {
@@ -320,7 +326,8 @@ fn number(schema: &Schema) -> Value {
     }
 }
 
-/// A string that fits: of its format, of its pattern, or the words of the field's name.
+/// Returns a valid string: an example of the format, a match of the pattern, or the words of the
+/// field's name.
 fn string(schema: &Schema, key: &str) -> String {
     if let Some(example) = schema.format.as_deref().and_then(example_of_format) {
         return example.to_owned();
@@ -368,7 +375,7 @@ fn string(schema: &Schema, key: &str) -> String {
     })
 }
 
-/// A string that matches: the first of those in which a repetition ends after as few times as possible.
+/// Returns a string that matches the pattern, with as few repetitions as possible.
 fn shortest_match(pattern: &Pattern, fits: &dyn Fn(&str) -> bool) -> Option<String> {
     for (times, letter) in (0..=MOST as usize).flat_map(|times| [(times, 0), (times, 1)]) {
         let mut into = times;

@@ -1,4 +1,4 @@
-//! The text of a module `shared`.
+//! Prints a module `shared`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,13 +8,13 @@ use crate::lints::allow_doc_lints;
 use crate::sharing::{SharedType, mentioned};
 use crate::source::{Printer, find_imports, has_map, print_shared_uses, print_uses};
 
-/// The types that the files below a folder share, and those of the folders above that they mention.
+/// The types shared by the files in a folder, and the types from parent folders that they refer to.
 pub(crate) struct SharedFile<'a> {
     folder: &'a str,
     modules: &'a [Module<'a>],
-    /// The shared types by each file that has them and their positions there.
+    /// All shared types, by file and index.
     by_place: BTreeMap<(usize, usize), &'a SharedType>,
-    /// The types of this file.
+    /// The types in this file.
     own: Vec<&'a SharedType>,
 }
 
@@ -37,8 +37,8 @@ impl<'a> SharedFile<'a> {
         &self.modules[file].classes.list[id]
     }
 
-    /// The types of folders above that are mentioned, by the path of their module, and which of them are imported. Where a
-    /// name is taken, the type is written by its path.
+    /// Returns the types of parent folders that this file refers to, with the path of their module
+    /// and whether they are imported. A type whose name is taken is written with its path instead.
     fn types_above(&self) -> BTreeMap<(usize, usize), (String, bool)> {
         let mut taken: BTreeSet<&str> = self
             .own
@@ -64,7 +64,7 @@ impl<'a> SharedFile<'a> {
         found
     }
 
-    /// The text of the file.
+    /// Returns the text of the file.
     pub(crate) fn print(&self) -> String {
         let above = self.types_above();
         let name = |first: &(usize, usize)| self.modules[first.0].classes.list[first.1].name.as_str();
@@ -105,7 +105,8 @@ impl<'a> SharedFile<'a> {
     }
 }
 
-/// The path of the module `shared` of the folder `to`, in a file that stands in the folder `from`, which is `to` or below it.
+/// Returns the path of the module `shared` in the folder `to`, as seen from a file in the folder
+/// `from`. `to` must be `from` or a parent of it.
 pub(crate) fn module_path(from: &str, to: &str) -> String {
     let depth = |folder: &str| folder.split('/').filter(|step| !step.is_empty()).count();
     let up = depth(from).saturating_sub(depth(to)) + 1;
@@ -117,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_of_modules() {
+    fn module_paths_are_relative() {
         for (from, to, expected) in [
             ("v1", "v1", "super::shared"),
             ("v1", "", "super::super::shared"),

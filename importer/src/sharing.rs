@@ -1,11 +1,12 @@
-//! Types that several files have: each is written once, in a module `shared` above them.
+//! Sharing of types: a type that several files have is written once, in a module `shared`.
 //!
-//! A type is shared if several files have it under the same name with the same schema, and so do all types that it mentions.
-//! It stands in the file `shared.rs` of the deepest folder that is above all of them. If two types would have the same name
-//! there, the one that more files have is shared, then the one that comes first, and the other stays in its files.
+//! A type is shared if several files have it with the same name and schema, and all types that it
+//! refers to are shared too. It is written to `shared.rs` in the deepest common folder. If two
+//! shared types in a folder would have the same name, the one in more files wins, then the first
+//! one. The other one stays in its files.
 //!
-//! Names are given before, by each file alone, and a file re-exports the shared types that it has: adding a definition to a
-//! folder may move a type, but what it was called by stays valid.
+//! Names are assigned before types are shared, and files re-export the shared types. So adding a
+//! definition to a folder may move a type, but its old path stays valid.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,15 +16,15 @@ use crate::classes::{Body, Class, Classes};
 /// A type in the module `shared` of a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SharedType {
-    /// The folder, by its path below the folder of the types.
+    /// The folder, relative to the folder of the types.
     pub(crate) folder: String,
-    /// The first file that has it, and its position there.
+    /// The first occurrence, as (file index, type index).
     pub(crate) first: (usize, usize),
-    /// The position of each file that has it, with that of the type there.
+    /// All occurrences, as (file index, type index).
     uses: Vec<(usize, usize)>,
 }
 
-/// Finds the types that files share. `files` has the folder and the types of each file, which have their names.
+/// Finds the types that files share. `files` contains the folder and the named types of each file.
 pub(crate) fn find_shared(files: &[(&str, &Classes<'_>)]) -> Vec<SharedType> {
     let mut found: BTreeMap<usize, SharedType> = BTreeMap::new();
     let mut identities = Identities::default();
@@ -55,7 +56,7 @@ pub(crate) fn find_shared(files: &[(&str, &Classes<'_>)]) -> Vec<SharedType> {
         .filter(|(_, shared)| taken.insert((shared.folder.as_str(), name(shared))))
         .map(|(identity, _)| identity)
         .collect();
-    // A shared type mentions shared types only.
+    // Shared types must only refer to shared types.
     loop {
         let is_closed = |identity: &usize| identities.parts[*identity].iter().all(|part| kept.contains(part));
         let (closed, open): (BTreeSet<usize>, BTreeSet<usize>) = kept.iter().copied().partition(is_closed);
@@ -71,13 +72,13 @@ pub(crate) fn find_shared(files: &[(&str, &Classes<'_>)]) -> Vec<SharedType> {
 }
 
 impl SharedType {
-    /// Returns each file that has it, with its position there.
+    /// Returns all occurrences, as (file index, type index).
     pub(crate) fn uses(&self) -> &[(usize, usize)] {
         &self.uses
     }
 }
 
-/// The deepest folder above both.
+/// Returns the deepest common folder.
 fn common_folder<'a>(one: &'a str, other: &str) -> &'a str {
     let mut end = 0;
     for (step, other) in one.split('/').zip(other.split('/')) {
@@ -89,16 +90,17 @@ fn common_folder<'a>(one: &'a str, other: &str) -> &'a str {
     one.get(..end.saturating_sub(1)).unwrap_or(one)
 }
 
-/// Numbers of types that are equal: by name, by schema, and by the types that they mention.
+/// Numbers types so that equal ones have the same number. Types are equal if their names, schemas
+/// and referenced types are.
 #[derive(Default)]
 struct Identities {
     known: BTreeMap<(String, String, Vec<usize>), usize>,
-    /// The types that each mentions.
+    /// The referenced types, by number.
     parts: Vec<Vec<usize>>,
 }
 
 impl Identities {
-    /// Returns the number of each type of a file.
+    /// Returns the numbers of all types in a file.
     fn of_file(&mut self, classes: &Classes<'_>) -> Vec<usize> {
         let mut numbers = vec![None; classes.list.len()];
         for id in 0..classes.list.len() {
@@ -130,7 +132,7 @@ impl Identities {
     }
 }
 
-/// The types that the fields of a type mention, in their order.
+/// Returns the types that the fields of a type refer to, in order.
 pub(crate) fn mentioned(class: &Class) -> Vec<usize> {
     let mut parts = Vec::new();
     if let Body::Struct(members) = &class.body {
@@ -146,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_deepest_folder_above_both() {
+    fn finds_deepest_common_folder() {
         for (one, other, expected) in [
             ("v1", "v1", "v1"),
             ("v1", "v2", ""),

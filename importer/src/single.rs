@@ -1,4 +1,5 @@
-//! One kind for a project that has files of its own for it: the source of each version, and a sample.
+//! Imports one kind into a project that has its own files for it: the source of each version, and a
+//! sample.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,24 +16,24 @@ use crate::repeated::merge_repeated;
 use crate::sample::sample_value;
 use crate::words::object_name;
 
-/// A kind, with the source of its types.
+/// A kind and the source of its types.
 #[derive(Clone, Debug)]
 pub struct ImportedKind {
     /// The API group: `shop.example.com`.
     pub group: String,
     /// The kind: `Gadget`.
     pub kind: String,
-    /// The name of the struct of the whole object: the kind, unless Rust or the generated code needs that name.
+    /// The name of the struct of the whole object. This is the kind, unless that name is reserved.
     pub object: String,
     /// The resource name: `gadgets`.
     pub plural: String,
-    /// True if objects are in namespaces.
+    /// True if the kind is namespaced.
     pub is_namespaced: bool,
     /// True if a webhook converts objects between versions.
     pub is_converted: bool,
     /// The versions, by name.
     pub versions: Vec<ImportedVersion>,
-    /// A warning for each thing that could not be kept.
+    /// A warning for everything that could not be kept.
     pub warnings: Vec<Diagnostic>,
 }
 
@@ -41,22 +42,23 @@ pub struct ImportedKind {
 pub struct ImportedVersion {
     /// The name: `v1alpha1`.
     pub name: String,
-    /// True for the version in which objects are stored.
+    /// True for the storage version.
     pub is_stored: bool,
     /// The source of its types.
     pub text: String,
-    /// The descriptors that no field of the types can have, as `spec` or `status` and a path.
+    /// The descriptors without a field, as `spec` or `status` and a path.
     pub unplaced: BTreeSet<(&'static str, String)>,
-    /// The fields of an object that the schema accepts, beside `apiVersion`, `kind` and `metadata`.
+    /// A sample object, without `apiVersion`, `kind` and `metadata`.
     pub sample: Map<String, Value>,
 }
 
 /// Writes the types of all versions of a definition.
 ///
-/// `minor` is the Kubernetes whose types k8s-openapi has in the program. `csv` has the `#[csv(…)]` of versions.
+/// `minor` is the Kubernetes version for which the program enables k8s-openapi. `csv` contains the
+/// `#[csv(…)]` markers of the versions.
 ///
 /// # Errors
-/// Fails with what is wrong with the definition.
+/// The problems in the definition.
 pub fn import_kind(
     document: &Value,
     minor: Minor,
@@ -99,8 +101,8 @@ pub fn import_kind(
     })
 }
 
-/// An object of a version, without what every object has and without its status. The spec is there even if it is
-/// optional, because kube's types have one.
+/// Generates a sample without a status and without the fields that every object has. It contains
+/// the spec even if that is optional, because kube's types always have one.
 fn sample_of(version: &Version) -> Map<String, Value> {
     let mut schema: Schema = version.schema.clone();
     for name in ["apiVersion", "kind", "metadata", "status"] {

@@ -1,4 +1,4 @@
-//! The text of types.
+//! Prints types.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,18 +11,18 @@ use crate::recognize::ANY_OBJECT;
 use crate::structs::{FieldText, Finished, is_camel_case, is_doc_comment};
 use crate::words::{VARIANT_RULES, identifier};
 
-/// Prints types of one definition, with the names that the file has for others.
+/// Prints types of one definition.
 pub(crate) struct Printer<'a> {
     pub(crate) classes: &'a Classes<'a>,
     pub(crate) finished: &'a BTreeMap<usize, Finished>,
-    /// Types of k8s-openapi that are imported; others are written with their paths.
+    /// The k8s-openapi types that are imported. Others are written with their paths.
     pub(crate) imported: &'a BTreeSet<String>,
-    /// The name of a type in the file.
+    /// Returns the name of a type in this file.
     pub(crate) name_of: &'a dyn Fn(usize) -> String,
 }
 
 impl Printer<'_> {
-    /// Prints a type; `kind` has the attributes of the struct that defines a kind.
+    /// Prints a type. `kind` contains the attributes if the struct defines a kind.
     pub(crate) fn print_class(&self, id: usize, kind: Option<&str>, text: &mut String) {
         let class = &self.classes.list[id];
         let Some(finished) = self.finished.get(&id) else {
@@ -128,7 +128,7 @@ impl Printer<'_> {
     }
 }
 
-/// The types of k8s-openapi that can be imported under their own names.
+/// Returns the k8s-openapi types that can be imported without a name conflict.
 pub(crate) fn find_imports<'c>(
     classes: impl Iterator<Item = &'c Class>,
     taken: &[String],
@@ -157,8 +157,8 @@ pub(crate) fn find_imports<'c>(
     paths
 }
 
-/// The imports of a file: of the standard library, and of the crates that its types need. `has_kind` is set for the file
-/// of a kind.
+/// Prints the imports of std and of other crates. `has_kind` is true for a file that defines a
+/// kind.
 pub(crate) fn print_uses(has_map: bool, imported: &BTreeSet<String>, has_kind: bool) -> String {
     let mut text = String::new();
     if has_map {
@@ -177,8 +177,8 @@ pub(crate) fn print_uses(has_map: bool, imported: &BTreeSet<String>, has_kind: b
     text + "use rbuilder::CrdSchema;\nuse serde::{Deserialize, Serialize};\n"
 }
 
-/// The imports of types from modules `shared`, given by module and name, after a visibility: a block of its own, empty
-/// without types.
+/// Prints the imports from modules `shared` as a separate block. `names` contains modules and
+/// names. Returns an empty string if there are none.
 pub(crate) fn print_shared_uses<'n>(
     visibility: &str,
     names: impl Iterator<Item = (&'n str, &'n str)>,
@@ -188,7 +188,7 @@ pub(crate) fn print_shared_uses<'n>(
         modules.entry(module).or_default().push(name);
     }
     let mut text = String::new();
-    // `super::super` comes before `super::shared`.
+    // rustfmt sorts `super::super` before `super::shared`.
     for (module, mut names) in modules.into_iter().rev() {
         names.sort_by_key(|name| order(name));
         text += if text.is_empty() { "\n" } else { "" };
@@ -197,12 +197,12 @@ pub(crate) fn print_shared_uses<'n>(
     text
 }
 
-/// Returns whether a finished type is written with `BTreeMap`.
+/// Returns whether a finished type uses `BTreeMap` in source.
 pub(crate) fn has_map(finished: &Finished) -> bool {
     finished.keeps_unknown || finished.fields.iter().any(|field| field.ty.has_map())
 }
 
-/// The key by which rustfmt orders names: numbers by their value.
+/// Returns the key by which rustfmt sorts names. It compares numbers by value.
 fn order(name: &str) -> Vec<(String, u64)> {
     let mut parts: Vec<(String, u64)> = Vec::new();
     let (mut word, mut number) = (String::new(), None);
@@ -224,7 +224,7 @@ fn order(name: &str) -> Vec<(String, u64)> {
     parts
 }
 
-/// `use module::{A, B};` after a visibility, over as many lines as rustfmt takes.
+/// Prints `use module::{A, B};` on as many lines as rustfmt uses.
 fn print_use(visibility: &str, module: &str, names: &[&str]) -> String {
     if let [name] = names {
         return format!("{visibility}use {module}::{name};\n");
@@ -236,7 +236,7 @@ fn print_use(visibility: &str, module: &str, names: &[&str]) -> String {
     let mut text = format!("{visibility}use {module}::{{\n   ");
     let (mut width, mut is_first_line) = (3, true);
     for (at, name) in names.iter().enumerate() {
-        // Of the last name the comma is not counted, on the first line.
+        // If everything fits on the first line, rustfmt does not count the last comma.
         let is_only_line = is_first_line && at + 1 == names.len();
         if width + name.len() + 2 >= WIDTH + usize::from(is_only_line) {
             text += "\n   ";

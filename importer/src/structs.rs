@@ -1,4 +1,4 @@
-//! Classes to finished types: each field with the markers that give it its schema.
+//! Finishes classes: computes the markers with which each field gets its schema.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,39 +14,40 @@ use crate::lints::has_example;
 use crate::recognize::ANY_OBJECT;
 use crate::words::{camel_case, field_name};
 
-/// A type, ready to be printed.
+/// A type that is ready to be printed.
 #[derive(Debug)]
 pub(crate) struct Finished {
     /// The fields of a struct.
     pub(crate) fields: Vec<FieldText>,
-    /// Set if a struct keeps fields that the schema does not name.
+    /// True if a struct keeps fields that the schema does not define.
     pub(crate) keeps_unknown: bool,
     /// Markers on the type.
     pub(crate) markers: Markers,
     /// The schema of the type.
     pub(crate) own: Arc<Schema>,
-    /// Set if the type can have `Default`.
+    /// True if the type can derive `Default`.
     pub(crate) has_default: bool,
-    /// The parts that could not be kept, each with the name of the field; empty for the type itself.
+    /// What could not be kept, as the name of the field and a message. The name is empty for the
+    /// type itself.
     pub(crate) lost: Vec<(String, String)>,
 }
 
-/// A field, ready to be printed.
+/// A field that is ready to be printed.
 #[derive(Debug)]
 pub(crate) struct FieldText {
     /// Without `r#`.
     pub(crate) ident: String,
     pub(crate) wire: Arc<str>,
     pub(crate) ty: Ty,
-    /// Set if the type is an `Option`.
+    /// True if the type is an `Option`.
     pub(crate) is_option: bool,
-    /// Set if the field may be absent.
+    /// True if the field may be absent.
     pub(crate) is_optional: bool,
     pub(crate) doc: Option<String>,
     pub(crate) markers: Markers,
 }
 
-/// Finishes all classes of a version, by position.
+/// Finishes all classes of a version. Returns them by index.
 pub(crate) fn finish(classes: &Classes<'_>) -> BTreeMap<usize, Finished> {
     let mut finished = BTreeMap::new();
     for id in 0..classes.list.len() {
@@ -154,7 +155,7 @@ fn finish_struct(class: &Class, finished: &BTreeMap<usize, Finished>) -> Finishe
         lost.push((String::new(), misfit.reason));
         Markers::default()
     });
-    // A schema that is written out has none of the markers of fields.
+    // A schema that is written out drops the markers of its fields.
     if markers.schema.is_some() && dropped_object_meta(&wanted).is_some() {
         markers.embedded_object_meta = Some(false);
     }
@@ -172,15 +173,17 @@ fn finish_struct(class: &Class, finished: &BTreeMap<usize, Finished>) -> Finishe
     }
 }
 
-/// Returns whether the API server drops metadata in the value of a field, outside of structs of the file, whose fields
-/// say so themselves. The definition is as it is; only a person knows whether anything needs the metadata.
+/// Returns whether the API server drops metadata in the value of a field. Ignores structs of this
+/// file, whose fields have their own markers. Import the definition as it is: only the user knows
+/// whether anything needs the metadata.
 fn drops_object_meta(class: &Class, member: &Member) -> bool {
     let is_metadata =
         &*member.wire == "metadata" && is_bare(&member.schema) && !class.schema.embedded_resource;
     !member.ty.has_class() && (is_metadata || dropped_object_meta(&member.schema).is_some())
 }
 
-/// The schema of the fields as both front ends assemble it. A field that they refuse has its schema written out instead.
+/// Assembles the schema of the fields like both front ends. Writes out the schema of every field
+/// with an error.
 fn assemble_fields(
     members: &[Member],
     fields: &mut [FieldText],
@@ -248,7 +251,7 @@ fn flattened(slot: usize) -> Field {
     }
 }
 
-/// The schema of a type alone.
+/// Returns the schema of a type without field markers.
 fn own_schema(ty: &Ty, finished: &BTreeMap<usize, Finished>) -> Arc<Schema> {
     match ty {
         Ty::Leaf("String") => of_type(SchemaType::String).into(),
@@ -265,7 +268,7 @@ fn own_schema(ty: &Ty, finished: &BTreeMap<usize, Finished>) -> Arc<Schema> {
     }
 }
 
-/// Returns whether a type is known to have `Default`.
+/// Returns whether a type is known to implement `Default`.
 fn can_default(ty: &Ty, finished: &BTreeMap<usize, Finished>) -> bool {
     match ty {
         Ty::Class(id) => finished.get(id).is_some_and(|class| class.has_default),
@@ -289,8 +292,8 @@ fn undocumented(text: Option<&str>) -> Option<String> {
     text.filter(|text| !is_doc_comment(text)).map(str::to_owned)
 }
 
-/// Returns whether a doc comment of these lines makes this description, by the rules of `rbuilder-syntax`, and nothing else
-/// of it.
+/// Returns whether a doc comment can contain this description: `rbuilder-syntax` must read it
+/// unchanged, and rustdoc must not compile a part of it.
 pub(crate) fn is_doc_comment(text: &str) -> bool {
     let is_lost = |line: &str| {
         let start = line.trim_start();
@@ -299,7 +302,7 @@ pub(crate) fn is_doc_comment(text: &str) -> bool {
             || line.starts_with("---")
             || start.starts_with('+')
     };
-    // rustc refuses these in comments.
+    // rustc rejects these in comments.
     let turns_text = |letter: char| matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     !text.is_empty()
         && text == text.trim()
@@ -310,7 +313,7 @@ pub(crate) fn is_doc_comment(text: &str) -> bool {
         && !has_example(text)
 }
 
-/// Returns whether `rename_all = "camelCase"` names a field.
+/// Returns whether `rename_all = "camelCase"` results in the field's name.
 pub(crate) fn is_camel_case(field: &FieldText) -> bool {
     camel_case(&field.ident) == *field.wire
 }

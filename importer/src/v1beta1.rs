@@ -1,4 +1,5 @@
-//! Definitions of `apiextensions.k8s.io/v1beta1`, which kubebuilder 2 wrote, as the API server converts them to `v1`.
+//! Converts definitions of `apiextensions.k8s.io/v1beta1`, which kubebuilder 2 wrote, to `v1` like
+//! the API server.
 
 use serde_json::{Map, Value, json};
 
@@ -7,10 +8,11 @@ use crate::definition::is_definition;
 const OLD: &str = "apiextensions.k8s.io/v1beta1";
 const NEW: &str = "apiextensions.k8s.io/v1";
 
-/// Returns a definition of `apiextensions.k8s.io/v1beta1` in `v1`; `None` for any other document.
+/// Converts a definition from `apiextensions.k8s.io/v1beta1` to `v1`. Returns `None` for other
+/// documents.
 ///
-/// `v1` has no fields of the whole definition for what differs between versions, and requires a schema: a version without one
-/// gets that which accepts all objects.
+/// In `v1`, each version has the fields that `v1beta1` has once per definition. A schema is also
+/// required, so versions without one get a schema that accepts all objects.
 pub fn convert_definition(document: &Value) -> Option<Value> {
     if document["apiVersion"] != OLD || !is_definition(document) {
         return None;
@@ -62,7 +64,7 @@ fn convert_spec(spec: &mut Map<String, Value>) {
             }
         }
     }
-    // Unknown fields are kept unless the definition says otherwise.
+    // `v1beta1` preserves unknown fields by default.
     spec.entry("preserveUnknownFields").or_insert(Value::Bool(true));
     if let Some(conversion) = spec.get_mut("conversion").and_then(Value::as_object_mut) {
         let client = conversion.remove("webhookClientConfig");
@@ -86,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn what_versions_have_in_common_is_in_each() {
+    fn copies_shared_settings_to_each_version() {
         let schema = json!({ "openAPIV3Schema": { "type": "object" } });
         check(
             json!({
@@ -122,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_webhook_that_converts_is_below_webhook() {
+    fn moves_settings_of_conversion_webhook() {
         check(
             json!({
                 "versions": [],
@@ -140,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn other_documents_are_not_converted() {
+    fn ignores_other_documents() {
         for document in [
             json!({ "apiVersion": NEW, "kind": "CustomResourceDefinition" }),
             json!({ "apiVersion": OLD, "kind": "ConfigMap" }),

@@ -1,6 +1,6 @@
-//! Names on the wire to names in Rust.
+//! Converts names in JSON to names in Rust.
 
-/// Words that Rust reserves and that a raw identifier can use.
+/// Keywords that can be raw identifiers.
 const RAW: &[&str] = &[
     "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "do", "dyn", "else",
     "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop", "macro",
@@ -8,10 +8,10 @@ const RAW: &[&str] = &[
     "true", "try", "type", "typeof", "unsafe", "unsized", "use", "virtual", "where", "while", "yield",
 ];
 
-/// Words that have no raw form.
+/// Keywords that cannot be raw identifiers.
 const NEVER: &[&str] = &["self", "Self", "super", "crate", "_", ""];
 
-/// Spellings that the rules below would split in the middle of a word.
+/// Spellings that would otherwise be split within a word.
 const WHOLE: &[(&str, &str)] = &[
     ("IPv", "Ipv"),
     ("OAuth", "Oauth"),
@@ -19,7 +19,7 @@ const WHOLE: &[(&str, &str)] = &[
     ("GitLab", "Gitlab"),
 ];
 
-/// The words of a name, in lower case: `podCIDRs` is `pod`, `cidrs`.
+/// Splits a name into words in lower case: `podCIDRs` becomes `pod`, `cidrs`.
 pub(crate) fn split_words(name: &str) -> Vec<String> {
     let mut name = name.to_owned();
     for (from, to) in WHOLE {
@@ -43,20 +43,21 @@ pub(crate) fn split_words(name: &str) -> Vec<String> {
     words
 }
 
-/// Returns whether an upper-case letter begins a word: after a small one, or where an abbreviation ends before it.
+/// Returns whether an upper-case letter starts a word: after a lower-case letter, or after an
+/// abbreviation.
 fn begins_word(letters: &[char], at: usize) -> bool {
     let before = at.checked_sub(1).and_then(|before| letters.get(before));
     let Some(before) = before else { return false };
     if before.is_ascii_lowercase() || before.is_ascii_digit() {
         return true;
     }
-    // The plural of an abbreviation, `CIDRs`, is one word.
+    // The plural of an abbreviation, such as `CIDRs`, is one word.
     let is_plural = letters.get(at + 1) == Some(&'s')
         && letters.get(at + 2).is_none_or(|next| !next.is_ascii_lowercase());
     before.is_ascii_uppercase() && !is_plural && letters.get(at + 1).is_some_and(char::is_ascii_lowercase)
 }
 
-/// The name of a field, without `r#`: `podCIDRs` is `pod_cidrs`.
+/// Returns the name of a field, without `r#`: `podCIDRs` becomes `pod_cidrs`.
 pub(crate) fn field_name(wire: &str) -> String {
     let name = split_words(wire).join("_");
     if name.starts_with(|first: char| first.is_ascii_digit()) {
@@ -68,7 +69,7 @@ pub(crate) fn field_name(wire: &str) -> String {
     }
 }
 
-/// A name as it is written in source: `r#type`.
+/// Returns a name as written in source: `r#type`.
 pub(crate) fn identifier(name: &str) -> String {
     if RAW.contains(&name) {
         format!("r#{name}")
@@ -77,12 +78,13 @@ pub(crate) fn identifier(name: &str) -> String {
     }
 }
 
-/// The name of a type or variant: `podCIDRs` is `PodCidrs`. Empty if nothing of the name is left.
+/// Returns the name of a type or variant: `podCIDRs` becomes `PodCidrs`. Empty if the name contains
+/// no letters or digits.
 pub(crate) fn type_name(wire: &str) -> String {
     split_words(wire).iter().map(|word| capitalized(word)).collect()
 }
 
-/// The name of a file and module.
+/// Returns the name of a file and module.
 pub(crate) fn module_name(kind: &str) -> String {
     let name = kind.to_ascii_lowercase();
     match name.as_str() {
@@ -92,8 +94,8 @@ pub(crate) fn module_name(kind: &str) -> String {
     }
 }
 
-/// Kinds whose name no struct can have in the file of a kind: it is a keyword, or hides a type that the file or the code that derives
-/// make of it names without a path.
+/// Kinds that cannot be the name of a struct in their file: keywords, and names that would shadow a
+/// type that the file or the code of a derive uses without a path.
 const HIDDEN_KINDS: &[&str] = &[
     "BTreeMap",
     "Box",
@@ -107,12 +109,14 @@ const HIDDEN_KINDS: &[&str] = &[
     "Vec",
 ];
 
-/// A kind with a capital first letter, as the types of its file begin: the API server accepts others.
+/// Returns the kind with a capital first letter, as the prefix of its types. The API server also
+/// accepts kinds that start with a lower-case letter.
 pub(crate) fn type_stem(kind: &str) -> String {
     capitalized(kind)
 }
 
-/// The name of the struct of the whole object: the kind, unless that cannot be one.
+/// Returns the name of the struct of the whole object. This is the kind, unless that name is
+/// reserved.
 pub(crate) fn object_name(kind: &str) -> String {
     let stem = type_stem(kind);
     if HIDDEN_KINDS.contains(&stem.as_str()) {
@@ -122,7 +126,7 @@ pub(crate) fn object_name(kind: &str) -> String {
     }
 }
 
-/// The path segment of a group or version: `cert-manager.io` is `cert_manager_io`.
+/// Returns the folder name of a group or version: `cert-manager.io` becomes `cert_manager_io`.
 pub(crate) fn folder_name(text: &str) -> String {
     let name: String = text
         .chars()
@@ -147,7 +151,8 @@ fn capitalized(word: &str) -> String {
     first.into_iter().chain(letters).collect()
 }
 
-/// The singular of a word that names a list or a map: `policies` is `policy`. A word that only looks like a plural stays.
+/// Returns the singular of a name of a list or map: `policies` becomes `policy`. Words that only
+/// look like a plural are unchanged.
 pub(crate) fn singular(name: &str) -> String {
     const NO_PLURALS: &[&str] = &[
         "series",
@@ -179,17 +184,17 @@ pub(crate) fn singular(name: &str) -> String {
     }
 }
 
-/// The wire name that serde's `camelCase` makes of a field name.
+/// Returns the name that serde's `camelCase` creates from a field name.
 pub(crate) fn camel_case(field: &str) -> String {
     let mut words = field.split('_').filter(|word| !word.is_empty());
     let first = words.next().unwrap_or_default().to_owned();
     first + &words.map(capitalized).collect::<String>()
 }
 
-/// A rule of serde for the names of variants, with the name that it makes of one.
+/// A `rename_all` rule of serde for variants, and its implementation.
 pub(crate) type VariantRule = (&'static str, fn(&str) -> String);
 
-/// The rules of serde for the names of variants.
+/// The `rename_all` rules of serde for variants.
 pub(crate) const VARIANT_RULES: &[VariantRule] = &[
     ("camelCase", |name| {
         let mut letters = name.chars();
@@ -205,7 +210,7 @@ pub(crate) const VARIANT_RULES: &[VariantRule] = &[
     ("kebab-case", |name| snake_of(name, '-')),
 ];
 
-/// serde puts the mark before every upper-case letter.
+/// Converts to snake case like serde, which inserts a separator before every upper-case letter.
 fn snake_of(name: &str, mark: char) -> String {
     let mut made = String::new();
     for (at, letter) in name.char_indices() {
@@ -222,7 +227,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_in_rust() {
+    fn converts_names() {
         for (wire, field, of_type) in [
             ("podCIDRs", "pod_cidrs", "PodCidrs"),
             ("http01", "http01", "Http01"),
@@ -242,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn singulars() {
+    fn converts_to_singular() {
         for (plural, expected) in [
             ("containers", "container"),
             ("policies", "policy"),

@@ -1,4 +1,5 @@
-//! `#[csv(…)]` comes into types, and the generator finds the same in them.
+//! Checks that `#[csv(…)]` is added to types, and that the generator reads the same markers from
+//! them.
 
 #[allow(dead_code)] // this one needs the manifest alone
 mod support;
@@ -16,7 +17,7 @@ fn definition() -> Value {
         "name": { "type": "string" }, "file": { "type": "string" },
     } });
     let selector = Catalogue::new(Minor::LATEST).schema("k8s_openapi::api::core::v1::SecretKeySelector");
-    // Without `null` among the values of `enum`: no markers give this schema.
+    // `null` is not among the `enum` values, so no markers result in this schema.
     let hidden = json!({
         "type": "object", "nullable": true, "enum": [{ "inner": "a" }], "properties": { "inner": { "type": "string" } },
     });
@@ -79,7 +80,7 @@ fn import_from(
     kind.versions.into_iter().next().expect("a version")
 }
 
-/// The markers that the generator finds in the source of a version.
+/// Returns the markers that the generator reads from the source of a version.
 fn found(version: &ImportedVersion) -> CsvMarkers {
     let mut sources = SourceSet::default();
     sources.insert("Cargo.toml", CARGO_TOML);
@@ -99,7 +100,7 @@ fn found(version: &ImportedVersion) -> CsvMarkers {
 }
 
 #[test]
-fn descriptors_stand_at_their_fields() {
+fn places_descriptors_on_fields() {
     let hints = Descriptor {
         description: Some("A \"quoted\" text.".to_owned()),
         x_descriptors: vec!["urn:alm:descriptor:com.tectonic.ui:podCount".to_owned()],
@@ -142,7 +143,7 @@ fn descriptors_stand_at_their_fields() {
 }
 
 #[test]
-fn what_no_field_can_have_is_told() {
+fn reports_descriptors_without_field() {
     let check = |spec: &[(&str, Descriptor)], expected: &[&str]| {
         let version = import(spec, &[], CsvKind::default());
         let unplaced: Vec<&str> = version.unplaced.iter().map(|(_, path)| path.as_str()).collect();
@@ -150,7 +151,7 @@ fn what_no_field_can_have_is_told() {
         let placed = spec.len() - unplaced.len();
         assert_eq!(version.text.contains("#[csv("), placed > 0, "{}", version.text);
     };
-    // The type has one marker for all places that have it.
+    // The type has one marker for all places that use it.
     check(
         &[("first.name", named("Name")), ("second.name", named("Name"))],
         &[],
@@ -160,7 +161,7 @@ fn what_no_field_can_have_is_told() {
         &[("first.name", named("Name")), ("second.name", named("Other"))],
         &["first.name", "second.name"],
     );
-    // A type of Kubernetes, a schema that is written out, a map, and paths that lead nowhere.
+    // A Kubernetes type, a schema that is written out, a map, and nonexistent paths.
     check(
         &[("password.key", named("Key")), ("size", named("Size"))],
         &["password.key"],
@@ -189,9 +190,9 @@ fn what_no_field_can_have_is_told() {
     );
 }
 
-/// Beside another field of the object, `spec` is a field of the struct that defines the kind.
+/// If the object has another field, `spec` is a field of the struct that defines the kind.
 #[test]
-fn a_spec_that_is_a_field_is_described() {
+fn places_descriptors_on_spec_without_struct() {
     let mut definition = definition();
     let fields = "/spec/versions/0/schema/openAPIV3Schema/properties";
     definition.pointer_mut(fields).expect("fields")["other"] = json!({ "type": "string" });

@@ -1,4 +1,5 @@
-//! Definitions become Rust and come back the same: our own manifests, and schemas at random.
+//! Imports definitions and generates them again: the manifests of this repository, and random
+//! schemas.
 
 #![allow(clippy::disallowed_methods)] // reads the manifests of this repository
 
@@ -12,7 +13,8 @@ use rbuilder_importer::{Minor, import_definitions, is_definition};
 use serde_json::{Map, Value, json};
 use support::RoundTrip;
 
-/// Fails with everything that does not come back: an error of either side, a difference, a warning that something was lost.
+/// Returns everything that went wrong: errors of either side, differences, and warnings about
+/// losses.
 fn check(documents: &[Value]) -> Result<(), String> {
     let trip = RoundTrip::of(documents);
     let lost = trip
@@ -42,7 +44,7 @@ fn check(documents: &[Value]) -> Result<(), String> {
 }
 
 #[test]
-fn manifests_of_this_repository() {
+fn manifests_of_repository_round_trip() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"))
         .parent()
         .expect("the repository");
@@ -64,7 +66,7 @@ fn manifests_of_this_repository() {
             continue;
         };
         for document in documents.into_iter().filter(is_definition) {
-            // The API server rejects it: controller-gen writes it all the same.
+            // The API server rejects `uniqueItems`, although controller-gen writes it.
             if text.contains("uniqueItems: true") {
                 continue;
             }
@@ -105,7 +107,7 @@ fn find_manifests(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// A definition with these versions, of which the first is stored.
+/// A definition with these versions. The first one is stored.
 fn definition(kind: &str, versions: &[(&str, Value)]) -> Value {
     let versions: Vec<Value> = versions
         .iter()
@@ -154,7 +156,7 @@ fn check_root(schema: Value) {
 }
 
 #[test]
-fn roots_of_every_form() {
+fn roots_of_every_form_round_trip() {
     let status = object(json!({ "ready": { "type": "boolean" } }));
     let spec = object(json!({ "size": { "type": "integer", "format": "int32" } }));
     check_root(root(json!({ "spec": spec, "status": status })));
@@ -162,7 +164,7 @@ fn roots_of_every_form() {
     required["required"] = json!(["metadata", "spec"]);
     required["description"] = "A gadget.".into();
     check_root(required.clone());
-    // The spec is described, the object is not; and its name is bounded.
+    // Only the spec has a description, and the name is constrained.
     required["properties"]["spec"]["description"] = "What is wanted.".into();
     required["description"].take();
     required["properties"]["metadata"]["properties"] =
@@ -172,21 +174,21 @@ fn roots_of_every_form() {
         { "rule": "self.metadata.name != 'x'", "message": "not \"x\"", "reason": "FieldValueInvalid" },
     ]);
     check_root(required);
-    // No spec, and a field beside it.
+    // No spec, or a field next to it.
     check_root(root(
         json!({ "data": { "type": "object", "additionalProperties": { "type": "string" } } }),
     ));
     check_root(root(
         json!({ "spec": spec, "extra": { "type": "string" }, "status": status }),
     ));
-    // A spec that is not a struct, and a status that is none.
+    // A spec that is not a struct, or a status that is not a struct.
     check_root(root(
         json!({ "spec": { "type": "object", "additionalProperties": { "type": "string" } } }),
     ));
     check_root(root(
         json!({ "spec": spec, "status": { "type": "string", "enum": ["a", "b"] } }),
     ));
-    // Anything goes.
+    // Arbitrary content.
     check_root(json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true }));
     check_root(root(
         json!({ "spec": { "type": "object", "x-kubernetes-preserve-unknown-fields": true } }),
@@ -194,7 +196,7 @@ fn roots_of_every_form() {
 }
 
 #[test]
-fn what_rust_cannot_say() {
+fn schemas_without_rust_type_round_trip() {
     let cases = json!({
         "unformatted": { "type": "integer", "minimum": 0 },
         "listOfUnformatted": { "type": "array", "items": { "type": "number" } },
@@ -226,7 +228,8 @@ fn what_rust_cannot_say() {
     check_root(root(json!({ "spec": spec })));
 }
 
-/// A definition with a field of this schema comes back the same, and the generator has nothing to say about it.
+/// Checks that a definition with a field of this schema is unchanged, and that the generator
+/// reports no warnings.
 #[track_caller]
 fn check_unwarned(field: Value) {
     let documents = [definition(
@@ -239,7 +242,7 @@ fn check_unwarned(field: Value) {
 }
 
 #[test]
-fn unknown_fields_of_lists() {
+fn lists_preserve_unknown_fields() {
     let keeps = |mut schema: Value| {
         schema["x-kubernetes-preserve-unknown-fields"] = true.into();
         schema
@@ -260,7 +263,7 @@ fn unknown_fields_of_lists() {
 }
 
 #[test]
-fn keys_that_no_crd_can_have() {
+fn removes_unsupported_keys() {
     let spec = object(json!({
         "a": { "type": "array", "uniqueItems": true, "items": { "type": "string" } },
         "b": { "type": "string", "readOnly": true },
@@ -283,9 +286,9 @@ fn keys_that_no_crd_can_have() {
     );
 }
 
-/// A kind that is being retired has a CRD for the objects that are still stored.
+/// The CRD of a kind that is being retired is still needed for stored objects.
 #[test]
-fn a_kind_that_is_not_served() {
+fn imports_unserved_kind() {
     let mut definition = definition("Gadget", &[("v1", root(json!({ "spec": object(json!({})) })))]);
     definition["spec"]["versions"][0]["served"] = false.into();
     let documents = [definition];
@@ -295,9 +298,10 @@ fn a_kind_that_is_not_served() {
     assert!(messages[0].starts_with("warning: no version of `Gadget` is served"));
 }
 
-/// Each cause is said once, and the generator has nothing to say about what is left.
+/// Checks that each cause is reported once, and that the generator does not warn about what is
+/// left.
 #[test]
-fn keys_that_say_nothing_are_left_out() {
+fn removes_keys_without_effect() {
     let long = |bound: Value| json!({ "type": "integer", "format": "int64", "maximum": bound });
     let spec = object(json!({
         "names": { "type": "array", "minLength": 1, "items": { "type": "string" } },
@@ -354,7 +358,7 @@ fn keys_that_say_nothing_are_left_out() {
 }
 
 #[test]
-fn metadata_that_is_dropped() {
+fn dropped_metadata_needs_no_warning() {
     let metadata = json!({ "type": "object" });
     let list = |items: Value| json!({ "type": "array", "items": items });
     let template = object(json!({ "metadata": metadata, "size": { "type": "integer", "format": "int32" } }));
@@ -364,7 +368,7 @@ fn metadata_that_is_dropped() {
     defaulted["properties"]["metadata"]["default"] = json!({});
     let mut required = template.clone();
     required["required"] = json!(["metadata"]);
-    // The struct has its schema written out, and its fields say nothing.
+    // The struct has its schema written out, so its fields have no markers.
     let mut written_out = template.clone();
     written_out["x-kubernetes-preserve-unknown-fields"] = true.into();
     written_out["required"] = json!(["name"]);
@@ -391,7 +395,7 @@ fn metadata_that_is_dropped() {
 }
 
 #[test]
-fn what_is_refused() {
+fn rejects_invalid_definitions() {
     let errors = |document: Value| -> Vec<String> {
         let imported = import_definitions(&[document], Minor::LATEST, true);
         assert!(imported.files.is_empty());
@@ -413,7 +417,7 @@ fn what_is_refused() {
         errors(unnamed),
         ["expected `group`, `names.kind` and `names.plural` in `spec`"]
     );
-    // Source is made of the names, and whatever is in them would be compiled.
+    // The names become source code, so invalid names could inject code.
     for (place, what, name) in [
         ("/spec/names/kind", "kind", "Foo { } fn evil() {} struct Bar"),
         ("/spec/names/kind", "kind", "Foo-Bar"),
@@ -434,9 +438,9 @@ fn what_is_refused() {
     assert!(errors(wrong)[0].starts_with("invalid schema: unknown variant `text`"));
 }
 
-/// Definitions of `v1beta1` have in `spec` what versions have in `v1`, and keep unknown fields unless they say otherwise.
+/// `v1beta1` has in `spec` what `v1` has in each version, and preserves unknown fields by default.
 #[test]
-fn definitions_of_v1beta1_are_read_as_those_of_v1() {
+fn reads_v1beta1_like_v1() {
     let port = |key: &str| json!({ key: [{ "type": "string" }, { "type": "integer" }] });
     let spec =
         |port: Value| object(json!({ "size": { "type": "integer", "format": "int64" }, "port": port }));
@@ -466,10 +470,9 @@ fn definitions_of_v1beta1_are_read_as_those_of_v1() {
     }
 }
 
-/// A type is named by the end of its path, and keeps its name when another definition is added.
-/// A struct of the name would be a syntax error, or hide the type that its own fields have.
+/// A struct with such a name would be a syntax error, or shadow a type that its fields use.
 #[test]
-fn kinds_whose_name_no_struct_can_have() {
+fn renames_structs_of_reserved_kinds() {
     let spec = json!({
         "name": { "type": "string" },
         "list": { "type": "array", "items": { "type": "string" } },
@@ -504,6 +507,7 @@ fn kinds_whose_name_no_struct_can_have() {
     assert!(!imported.files[0].text.contains("    root ="));
 }
 
+/// A type is named after the end of its path, and keeps its name when a definition is added.
 #[test]
 fn names_are_short_and_stable() {
     let reference = |name: &str| object(json!({ name: { "type": "string" } }));
@@ -535,9 +539,9 @@ fn names_are_short_and_stable() {
     );
 }
 
-/// A type that several files have stands in the deepest folder above them, and each file has it under its name.
+/// A type that several files have is in their deepest common folder, and each file re-exports it.
 #[test]
-fn types_are_shared_in_the_folder_above() {
+fn shares_types_in_common_folder() {
     let text = json!({ "type": "string" });
     let list = |item: Value| json!({ "type": "array", "items": item });
     let port = object(json!({ "name": text, "number": { "type": "integer", "format": "int32" } }));
@@ -594,9 +598,9 @@ fn types_are_shared_in_the_folder_above() {
     );
 }
 
-/// Two types of one name cannot stand in one module: the one that more files have does.
+/// A module cannot have two types of one name, so the one in more files is shared.
 #[test]
-fn the_type_of_more_files_is_shared() {
+fn shares_type_of_most_files() {
     let kind = |name: &str, key: &str| {
         let inner = object(json!({ key: { "type": "string" } }));
         definition(
@@ -622,7 +626,7 @@ fn the_type_of_more_files_is_shared() {
     assert_eq!(owners, ["v1/a.rs", "v1/b.rs", "v1/shared.rs"]);
 }
 
-/// A schema of a value, with constraints that do not contradict each other.
+/// Generates a schema of a value whose constraints do not contradict each other.
 fn value_schema() -> impl Strategy<Value = Value> {
     let text = prop_oneof![
         Just(json!({})),
@@ -735,7 +739,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn schemas_at_random(spec in value_schema(), status in value_schema(), other in value_schema()) {
+    fn random_schemas_round_trip(spec in value_schema(), status in value_schema(), other in value_schema()) {
         let schema = root(json!({ "spec": spec, "status": status, "other": other }));
         let (first, second) = (root(json!({ "spec": other })), schema);
         let mut definition = definition("Gadget", &[("v1", first), ("v2", second)]);

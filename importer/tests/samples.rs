@@ -1,4 +1,4 @@
-//! Samples are objects that their schema accepts.
+//! Checks that samples are valid.
 
 use rbuilder_importer::{Minor, import_kind};
 use serde_json::{Value, json};
@@ -33,7 +33,7 @@ fn check_value(schema: Value, expected: Value) {
 }
 
 #[test]
-fn values() {
+fn picks_simplest_valid_value() {
     let text = json!({ "type": "string" });
     for (schema, expected) in [
         (text.clone(), json!("example")),
@@ -104,7 +104,7 @@ fn values() {
 }
 
 #[test]
-fn fields_that_need_or_exclude_each_other() {
+fn picks_valid_combination_of_fields() {
     let text = json!({ "type": "string" });
     let with = |keys: Value| {
         let mut schema = json!({ "properties": { "a": text, "b": text } });

@@ -29,7 +29,7 @@ pub enum Form<'a> {
 impl<'a> Attribute<'a> {
     /// Reads the attributes and doc comments before an item, field or variant.
     ///
-    ///  # Errors
+    /// # Errors
     ///
     /// If a `#` does not start an attribute.
     pub fn read_outer(cursor: &mut Cursor<'a>) -> Result<Vec<Self>, Diagnostic> {

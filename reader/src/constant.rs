@@ -18,7 +18,7 @@ pub enum Unknown<'a> {
 impl<'a> Expr<'a> {
     /// Evaluates arithmetic on literals and on the bounds of integer types.
     ///
-    ///  # Errors
+    /// # Errors
     ///
     /// If the expression has another form, refers to the user's constants, or has no result.
     pub fn value(&self) -> Result<Value, Unknown<'a>> {

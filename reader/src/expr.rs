@@ -111,7 +111,7 @@ impl<'a> Expr<'a> {
     /// Reads the next expression, up to a comma or the end. Unsupported forms become
     /// [`ExprKind::Other`].
     ///
-    ///  # Errors
+    /// # Errors
     ///
     /// If there is no expression, or if it is nested deeper than [`MAX_DEPTH`].
     pub fn read(cursor: &mut Cursor<'a>) -> Result<Self, Diagnostic> {
@@ -132,7 +132,7 @@ impl<'a> Expr<'a> {
 
     /// Reads a literal, a name or a parenthesized expression, and the calls after it.
     ///
-    ///  # Errors
+    /// # Errors
     ///
     /// If there is none.
     pub fn read_operand(cursor: &mut Cursor<'a>) -> Result<Self, Diagnostic> {

@@ -19,7 +19,7 @@ pub enum Json<'a> {
 impl<'a> Json<'a> {
     /// Reads the content of the macro's delimiters.
     ///
-    ///  # Errors
+    /// # Errors
     ///
     /// If it is not JSON with expressions, or is nested deeper than [`MAX_DEPTH`].
     pub fn read(mut cursor: Cursor<'a>) -> Result<Self, Diagnostic> {

@@ -29,7 +29,7 @@ pub enum TypeKind {
 impl TypeRef {
     /// Reads the next type, up to the first token that cannot be part of a type.
     ///
-    ///  # Errors
+    /// # Errors
     ///
     /// If there is no type, or if it is nested deeper than [`MAX_DEPTH`].
     pub fn read(cursor: &mut Cursor<'_>) -> Result<Self, Diagnostic> {

@@ -63,7 +63,7 @@ pub struct Assembled {
 
 /// Builds the schema of a container from the schemas of the types it mentions.
 ///
-///  # Errors
+/// # Errors
 /// All errors found, in source order: types without a structural schema, and schemas that the API
 /// server would reject.
 pub fn assemble(container: &Container, slots: &[Slot]) -> Result<Schema, Vec<Diagnostic<Part>>> {
@@ -76,7 +76,7 @@ pub fn assemble(container: &Container, slots: &[Slot]) -> Result<Schema, Vec<Dia
 /// A field without a default marker gets its value as the default, unless the value is `null`, the
 /// schema rejects it, or a rule such as `exactly_one_of(…)` counts the field.
 ///
-///  # Errors
+/// # Errors
 /// Same as [`assemble`].
 pub fn assemble_with_defaults(
     container: &Container,

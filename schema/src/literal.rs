@@ -69,7 +69,7 @@ pub enum SchemaError {
 impl Schema {
     /// Reads a schema from JSON, as written in a manifest, and keeps it unchanged.
     ///
-    ///  # Errors
+    /// # Errors
     /// If a key is unknown or its value has the wrong type. Does not check whether the schema is
     /// structural; see [`check_structural`](crate::check_structural).
     pub fn from_literal(value: &Value) -> Result<Schema, SchemaError> {

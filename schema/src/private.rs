@@ -39,7 +39,7 @@ impl Drop for Entered {
 /// `container` is the [`Container`] as JSON. `slots` returns the schemas of the types that it
 /// mentions.
 ///
-///  # Panics
+/// # Panics
 /// If the type has no structural schema because it contains itself or has an invalid marker.
 /// `JsonSchema` cannot return errors. `rbuilder manifests` reports the same problem with its
 /// location in source.
@@ -49,7 +49,7 @@ pub fn json_schema<T: ?Sized>(container: &str, slots: impl FnOnce() -> Vec<Slot>
 
 /// Like [`json_schema`], with the values that serde uses for absent fields.
 ///
-///  # Panics
+/// # Panics
 /// Same as [`json_schema`].
 pub fn json_schema_with_defaults<T: ?Sized>(
     container: &str,
@@ -174,7 +174,7 @@ impl<T: ?Sized> Unserialized for &Held<'_, T> {
 /// Builds a slot from the schema that a function of the user returns. `kubernetes` returns the
 /// schemas of Kubernetes types.
 ///
-///  # Panics
+/// # Panics
 /// If the schema has no structural form.
 pub fn slot_of(
     function: impl FnOnce(&mut schemars::SchemaGenerator) -> schemars::Schema,
@@ -199,7 +199,7 @@ pub fn is_option<T: JsonSchema + ?Sized>() -> bool {
 
 /// Builds the slot of a type from its `JsonSchema`.
 ///
-///  # Panics
+/// # Panics
 /// If the schema has no structural form.
 pub fn slot<T: JsonSchema + ?Sized>() -> Slot {
     slot_with::<T>(&|_| None)
@@ -208,7 +208,7 @@ pub fn slot<T: JsonSchema + ?Sized>() -> Slot {
 /// Like [`slot`], with a lookup of the schemas of Kubernetes types by Rust path
 /// (`k8s_openapi::api::core::v1::Pod`).
 ///
-///  # Panics
+/// # Panics
 /// If the schema of the type has no structural form.
 pub fn slot_with<T: JsonSchema + ?Sized>(kubernetes: &dyn Fn(&str) -> Option<Arc<Schema>>) -> Slot {
     let mut generator = SchemaSettings::draft2020_12().into_generator();

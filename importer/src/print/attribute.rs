@@ -1,17 +1,18 @@
-//! Attributes, in rustfmt's layout.
+//! Prints attributes in rustfmt's layout.
 //!
-//! rustfmt formats an attribute whose arguments are names, literals and lists of these, and leaves any other as it is. So a
-//! value that is an array, a map or a negative number makes the layout of its attribute ours; it is the same then.
+//! rustfmt formats attributes whose arguments are names, literals, and lists of these, and leaves
+//! other attributes alone. If an argument is an array, a map or a negative number, any layout is
+//! stable, so we use the same one.
 
 use super::WIDTH;
 
-/// The width that rustfmt gives to several arguments on one line (`attr_fn_like_width`).
+/// The maximum width of several arguments on one line (rustfmt's `attr_fn_like_width`).
 const ARGUMENTS: usize = 70;
 
 /// One argument of an attribute.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Meta {
-    /// `name`, `name = value` or a value, complete.
+    /// `name`, `name = value` or a value, as source text.
     Text(String),
     /// `name(…)`.
     List(String, Vec<Meta>),
@@ -23,7 +24,7 @@ impl Meta {
         Meta::Text(name.to_owned())
     }
 
-    /// `name = value`, with the value as it stands in source.
+    /// `name = value`. The value is source text.
     pub(crate) fn assign(name: &str, value: impl std::fmt::Display) -> Meta {
         Meta::Text(format!("{name} = {value}"))
     }
@@ -49,14 +50,14 @@ fn joined(items: &[Meta]) -> String {
 /// Prints `#[name(…)]`, indented.
 pub(crate) fn print_attribute(name: &str, items: Vec<Meta>, indent: usize) -> String {
     let margin = " ".repeat(indent);
-    // rustfmt keeps one column free at a field, and one for each list in a list.
+    // rustfmt reserves one column on a field, and one for each nested list.
     let end = WIDTH - usize::from(indent > 0);
     let whole = Meta::List(name.to_owned(), items);
     format!("{margin}#[{}]\n", print(&whole, indent, indent + 2, end - 1))
 }
 
-/// Prints an argument that begins at `column` of a line with this indent, and ends before the column `end` if it is one
-/// line.
+/// Prints an argument that starts at `column` in a line with this indentation. If it fits on one
+/// line, it ends before the column `end`.
 fn print(meta: &Meta, indent: usize, column: usize, end: usize) -> String {
     let Meta::List(name, items) = meta else {
         return meta.one_line();
@@ -68,7 +69,7 @@ fn print(meta: &Meta, indent: usize, column: usize, end: usize) -> String {
         _ if fits && (items.len() < 2 || joined(items).chars().count() <= ARGUMENTS) && all_fit(items) => {
             line
         }
-        // A list that is alone goes on in the line of its parent.
+        // A list that is the only argument continues the line of its parent.
         [only @ Meta::List(..)] => {
             let start = column + name.chars().count() + 1;
             format!("{name}({})", print(only, indent, start, end - 2))
@@ -85,7 +86,7 @@ fn print(meta: &Meta, indent: usize, column: usize, end: usize) -> String {
     }
 }
 
-/// The number of lists in each other among the arguments.
+/// Returns the depth of nested lists in the arguments.
 fn nesting(items: &[Meta]) -> usize {
     let depths = items.iter().map(|item| match item {
         Meta::Text(_) => 0,
@@ -94,7 +95,7 @@ fn nesting(items: &[Meta]) -> usize {
     depths.max().unwrap_or(0)
 }
 
-/// Returns whether every list among the arguments, and in these, is short enough for one line.
+/// Returns whether every list in the arguments, at any depth, is short enough for one line.
 fn all_fit(items: &[Meta]) -> bool {
     items.iter().all(|item| match item {
         Meta::Text(_) => true,
@@ -109,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn layout() {
+    fn follows_layout_of_rustfmt() {
         let text = |length: usize| Meta::assign("pattern", format!("{:?}", "a".repeat(length - 12)));
         let validation = |length: usize| vec![Meta::list("validation", vec![text(length)])];
         let check = |items: Vec<Meta>, expected: &str| {

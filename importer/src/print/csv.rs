@@ -1,11 +1,11 @@
-//! `#[csv(…)]` as it is written.
+//! Prints `#[csv(…)]`.
 
 use rbuilder_schema::{CsvKind, CsvResource, Descriptor};
 use serde_json::Value;
 
 use super::{Meta, literal, string_literal};
 
-/// The arguments of `#[csv(…)]` on a field.
+/// Returns the arguments of `#[csv(…)]` on a field.
 pub(crate) fn csv_args(descriptor: &Descriptor) -> Vec<Meta> {
     let mut args = text_args(&descriptor.display_name, &descriptor.description);
     if !descriptor.x_descriptors.is_empty() {
@@ -16,7 +16,7 @@ pub(crate) fn csv_args(descriptor: &Descriptor) -> Vec<Meta> {
     args
 }
 
-/// The arguments of `#[csv(…)]` on a kind, one list for each attribute.
+/// Returns the arguments of `#[csv(…)]` on a kind, one list for each attribute.
 pub(crate) fn kind_csv_args(kind: &CsvKind) -> Vec<Vec<Meta>> {
     let mut texts = text_args(&kind.display_name, &kind.description);
     texts.extend(kind.order.map(|order| Meta::assign("order", order)));

@@ -1,4 +1,4 @@
-//! Markers as they are written.
+//! Prints markers.
 
 use rbuilder_schema::{Cel, Markers, Schema, Validation};
 use serde_json::Value;
@@ -7,7 +7,8 @@ use crate::classes::Ty;
 
 use super::{Meta, literal, string_literal};
 
-/// The arguments of `#[crd(…)]` for markers, without the rules, which stand in attributes of their own.
+/// Returns the arguments of `#[crd(…)]` for markers, without the rules, which have their own
+/// attributes.
 pub(crate) fn marker_args(markers: &Markers, ty: Option<&Ty>) -> Vec<Meta> {
     let mut args = Vec::new();
     if let Some(schema) = &markers.schema {
@@ -101,7 +102,7 @@ pub(crate) fn rule_arg(cel: &Cel) -> Meta {
     Meta::list("cel", args)
 }
 
-/// A schema as it stands in a manifest.
+/// Prints a schema as in a manifest.
 fn schema_literal(schema: &Schema) -> String {
     literal(&serde_json::to_value(schema).unwrap_or_default())
 }

@@ -1,7 +1,8 @@
-//! Rust source as rustfmt writes it, with its default settings.
+//! Prints Rust source in the layout of rustfmt's defaults.
 //!
-//! rustfmt is not run: it may be absent, and the files of a large project would take it seconds. `attribute` follows its
-//! rules for the few forms that are printed here, and `cargo xtask import` asks rustfmt itself about thousands of them.
+//! We do not run rustfmt: it may not be installed, and it would take seconds for the files of a
+//! large project. Instead, `attribute` implements its rules for the few forms that we print.
+//! `cargo xtask import` compares thousands of attributes with rustfmt.
 
 mod attribute;
 mod csv;
@@ -15,5 +16,5 @@ pub(crate) use markers::{marker_args, rule_arg};
 pub(crate) use types::{TypeText, print_typed};
 pub(crate) use value::{literal, string_literal};
 
-/// The width of a line.
+/// Maximum width of a line.
 pub(crate) const WIDTH: usize = 100;

@@ -1,4 +1,4 @@
-//! Types of fields, in rustfmt's layout.
+//! Prints the types of fields in rustfmt's layout.
 
 use super::WIDTH;
 
@@ -25,7 +25,8 @@ impl TypeText {
         format!("{}<{}>", self.name, arguments.join(", "))
     }
 
-    /// The type over as many lines as it needs; the first continues one that ends at `column`.
+    /// Prints the type on as many lines as necessary. The first continues a line that ends at
+    /// `column`.
     fn lines(&self, indent: usize, column: usize) -> String {
         let line = self.one_line();
         if column + line.len() < WIDTH || self.arguments.is_empty() {

@@ -1,8 +1,8 @@
-//! JSON as the literals that markers take.
+//! Prints JSON as marker literals.
 
 use serde_json::Value;
 
-/// A string literal: raw where that is easier to read.
+/// Returns a string literal, raw if that is easier to read.
 pub(crate) fn string_literal(text: &str) -> String {
     let is_plain = !text.contains(['\\', '"']) || text.chars().any(|letter| letter.is_control());
     if is_plain {
@@ -15,7 +15,7 @@ pub(crate) fn string_literal(text: &str) -> String {
     format!("r{marks}\"{text}\"{marks}")
 }
 
-/// A value on one line: `["a"]`, `{ "k": -1 }`, `null`.
+/// Prints a value on one line: `["a"]`, `{ "k": -1 }`, `null`.
 pub(crate) fn literal(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),

@@ -1,4 +1,4 @@
-//! Definitions to Rust and back.
+//! Converts definitions to Rust and back.
 
 #![allow(unreachable_pub)] // an example includes this file as well
 
@@ -6,7 +6,7 @@ use rbuilder_generator::{Options, Product, Severity, SourceSet, generate};
 use rbuilder_importer::{Imported, Minor, import_definitions};
 use serde_json::{Map, Value, json};
 
-/// The manifest of the package that has the types.
+/// The manifest of the package that contains the types.
 pub const CARGO_TOML: &str = r#"[package]
 name = "imported"
 edition = "2024"
@@ -19,14 +19,14 @@ serde = "1"
 serde_json = "1"
 "#;
 
-/// The result of definitions that were imported and generated again.
+/// The result of importing definitions and generating them again.
 #[derive(Default)]
 pub struct RoundTrip {
-    /// The source.
+    /// The generated source.
     pub imported: Imported,
     /// The diagnostics of the generator, errors first.
     pub messages: Vec<String>,
-    /// Each path at which a definition differs from the first one, with both values.
+    /// The paths at which a definition differs, with both values.
     pub differences: Vec<String>,
 }
 
@@ -45,7 +45,7 @@ impl RoundTrip {
         }
         let options = Options {
             products: vec![Product::Crds],
-            // Kinds of well-known groups are somebody else's, and skipped unless they are asked for.
+            // The generator skips kinds of well-known groups unless they are selected.
             kinds: documents
                 .iter()
                 .filter_map(|document| Some(format!("*.{}", document["spec"]["group"].as_str()?)))
@@ -95,7 +95,7 @@ impl RoundTrip {
         }
     }
 }
-/// A definition with what the API server would fill in, and without what it replaces or ignores.
+/// Adds what the API server would default, and removes what it replaces or ignores.
 pub fn normal(definition: &Value) -> Value {
     let mut spec = definition["spec"].clone();
     let metadata = json!({
@@ -106,7 +106,7 @@ pub fn normal(definition: &Value) -> Value {
     let Some(keys) = spec.as_object_mut() else {
         return json!({ "metadata": metadata });
     };
-    // Of the days of v1beta1: v1 has no other value.
+    // A setting of `v1beta1`. `v1` only allows `false`.
     keys.remove("preserveUnknownFields");
     if keys
         .get("conversion")
@@ -203,7 +203,7 @@ fn normalize_version(version: &mut Value) {
     else {
         return;
     };
-    // The API server publishes descriptions of its own for the fields that every object has.
+    // The API server replaces the descriptions of these fields.
     for (name, of_type) in [
         ("apiVersion", "string"),
         ("kind", "string"),
@@ -221,7 +221,7 @@ fn normalize_version(version: &mut Value) {
     }
 }
 
-/// Takes out what is written with the value that it has anyway.
+/// Removes keys that have their default value.
 fn normalize_schema(schema: &mut Value) {
     match schema {
         Value::Object(keys) => {

@@ -129,7 +129,7 @@ impl<'a, 'c> Items<'a, 'c> {
 
     /// Reads `#![…]` and `//!…` at the start.
     ///
-    ///  # Errors
+    /// # Errors
     ///
     /// If `#!` does not start an attribute.
     pub fn read_inner_attributes(&mut self) -> Result<InnerAttributes<'a>, Diagnostic> {
@@ -146,7 +146,7 @@ impl<'a, 'c> Items<'a, 'c> {
 
     /// Reads the next item. Returns `None` at the end.
     ///
-    ///  # Errors
+    /// # Errors
     ///
     /// If the item is malformed. The items after it cannot be read then.
     pub fn read(&mut self) -> Result<Option<Item<'a>>, Diagnostic> {

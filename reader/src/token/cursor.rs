@@ -170,7 +170,7 @@ impl<'a> Cursor<'a> {
 
     /// Reads an identifier that is not a keyword.
     ///
-    ///  # Errors
+    /// # Errors
     ///
     /// If there is none.
     pub fn ident(&mut self) -> Result<Ident<'a>, Diagnostic> {

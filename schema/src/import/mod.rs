@@ -24,7 +24,7 @@ pub(crate) type Refusal = String;
 
 /// Reads a schema that `schemars` wrote. Parts from [`mark_structural`] are copied unchanged.
 ///
-///  # Errors
+/// # Errors
 /// A phrase with the reason if the schema has no structural form.
 pub fn read_json_schema(value: &Value) -> Result<Schema, String> {
     import_schema(value, &Map::new(), &|_| None)

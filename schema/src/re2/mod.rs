@@ -28,7 +28,7 @@ pub struct Pattern {
 impl Pattern {
     /// Parses a regular expression.
     ///
-    ///  # Errors
+    /// # Errors
     /// The reason why Go's `regexp` rejects it, as a phrase in lower case without a full stop.
     pub fn parse(text: &str) -> Result<Self, String> {
         let ops = parse::parse(text)?;

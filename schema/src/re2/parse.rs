@@ -14,7 +14,7 @@ const MAX_REPEAT: u32 = 1000;
 
 /// Parses an expression.
 ///
-///  # Errors
+/// # Errors
 /// The reason why Go's `regexp` rejects it.
 pub(super) fn parse(text: &str) -> Result<Vec<Op>, String> {
     let mut parser = Parser {

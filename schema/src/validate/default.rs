@@ -15,7 +15,7 @@ use crate::{ListType, Schema};
 ///
 /// A `null` default is ignored if the value is nullable, like in the API server.
 ///
-///  # Errors
+/// # Errors
 /// A phrase with the path and the reason if the default is invalid.
 pub fn check_default(default: &Value, schema: &Schema) -> Result<(), String> {
     if default.is_null() && schema.nullable {
@@ -35,7 +35,7 @@ pub fn check_default(default: &Value, schema: &Schema) -> Result<(), String> {
 /// is neither nullable nor replaced by a default, then fills in defaults. Reports unknown fields,
 /// like `kubectl apply`. Only checks the CEL rules that markers add.
 ///
-///  # Errors
+/// # Errors
 /// A phrase with the path and the reason if the object is invalid.
 pub fn check_created(object: &Value, schema: &Schema) -> Result<(), String> {
     let mut filled = object.clone();

@@ -13,7 +13,7 @@ pub(crate) use number::{is_in_format, is_whole};
 
 /// Checks whether a value is valid. Does not check patterns, formats or CEL rules.
 ///
-///  # Errors
+/// # Errors
 /// A phrase with the path and the reason if the value is invalid.
 pub fn validate(value: &Value, schema: &Schema) -> Result<(), String> {
     fits(value, schema, Judge::of_structure())

@@ -7,7 +7,7 @@ use crate::{Cel, cel_name};
 
 /// Checks a value against a rule that `exactly_one_of(…)` and similar markers, or `keys(…)`, add.
 ///
-///  # Errors
+/// # Errors
 /// The message of the rule if it fails.
 pub(super) fn check_rule(rule: &Cel, value: &Value) -> Result<(), String> {
     let Value::Object(fields) = value else {

@@ -16,7 +16,7 @@ const BYTES_PER_TOKEN: usize = 6;
 
 /// Tokenizes a text. Skips a byte order mark, and a first line that starts with `#!`.
 ///
-///  # Errors
+/// # Errors
 ///
 /// If delimiters are unbalanced, a literal or comment is unterminated, or the nesting exceeds
 /// [`MAX_DEPTH`].
@@ -26,7 +26,7 @@ pub fn lex(text: &str) -> Result<Tokens<'_>, Diagnostic> {
 
 /// Like [`lex`], and also records the marks and comments that the caller asks for.
 ///
-///  # Errors
+/// # Errors
 ///
 /// Same as [`lex`].
 pub fn lex_marked<'a>(text: &'a str, words: &MarkWords) -> Result<Tokens<'a>, Diagnostic> {
