@@ -9,7 +9,7 @@ const MAX_DEPTH: usize = 60;
 /// Paths of schemas, each with a message about what was changed.
 pub(crate) type Lost = Vec<(String, String)>;
 
-/// Removes keys without meaning, so that equivalent schemas become equal. Also removes what the API
+/// Removes redundant keys, so that equivalent schemas become equal. Also removes what the API
 /// server no longer accepts, and returns a message for each.
 pub(crate) fn clean(schema: &mut Value) -> Lost {
     let mut lost = Vec::new();
@@ -117,7 +117,7 @@ const REJECTED: &[&str] = &[
 ];
 
 fn clean_keys(keys: &mut Map<String, Value>, path: &str, lost: &mut Lost) {
-    keys.retain(|key, value| !means_nothing(key, value));
+    keys.retain(|key, value| !has_no_effect(key, value));
     match keys.get("additionalProperties") {
         Some(Value::Bool(true)) => {
             keys.remove("additionalProperties");
@@ -187,7 +187,7 @@ fn each_part(
 }
 
 /// Returns whether a key has its default value.
-fn means_nothing(key: &str, value: &Value) -> bool {
+fn has_no_effect(key: &str, value: &Value) -> bool {
     match value {
         Value::Null => key != "default" && key != "example",
         Value::Bool(false) => !matches!(key, "default" | "example" | "additionalProperties"),
@@ -200,7 +200,7 @@ fn means_nothing(key: &str, value: &Value) -> bool {
     }
 }
 
-/// Replaces `1.0` by `1`.
+/// Replaces `1.0` with `1`.
 fn whole_numbers(keys: &mut Map<String, Value>) {
     for key in ["minimum", "maximum", "multipleOf"] {
         if let Some(Value::Number(number)) = keys.get_mut(key)

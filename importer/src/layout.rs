@@ -57,7 +57,7 @@ pub(crate) fn import(documents: &[Value], minor: Minor, shares: bool) -> Importe
         }
     }
     definitions.sort_by(|a, b| (&a.group, &a.names.kind).cmp(&(&b.group, &b.names.kind)));
-    check_twice(&definitions, &mut diagnostics);
+    check_duplicates(&definitions, &mut diagnostics);
     if diagnostics.iter().any(Diagnostic::is_error) {
         return Imported {
             diagnostics,
@@ -145,7 +145,7 @@ fn declare(folders: &mut BTreeMap<String, Folder>, folder: &str, module: &str) {
     folder.modules.insert(module.to_owned());
 }
 
-fn check_twice(definitions: &[Definition], diagnostics: &mut Vec<Diagnostic>) {
+fn check_duplicates(definitions: &[Definition], diagnostics: &mut Vec<Diagnostic>) {
     for pair in definitions.windows(2) {
         if let [a, b] = pair
             && (&a.group, &a.names.kind) == (&b.group, &b.names.kind)

@@ -1,4 +1,4 @@
-//! Recognises Kubernetes types by their schemas.
+//! Recognizes Kubernetes types by their schemas.
 //!
 //! Field names are not enough: `{key, name, optional}` may select from a Secret or from a
 //! ConfigMap. So a type is only used if rbuilder writes exactly the wanted schema for it, including

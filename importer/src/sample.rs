@@ -204,7 +204,7 @@ fn with_branch(value: &Value, branch: &Schema, whole: &Schema) -> Value {
 }
 
 /// Returns the first field of every CEL rule that requires one of several fields, unless one of
-/// them is set. Recognises `has(self.a) || has(self.b)`, and the rule that controller-gen and
+/// them is set. Recognizes `has(self.a) || has(self.b)`, and the rule that controller-gen and
 /// rbuilder write for "exactly one of".
 fn wanted_by_rules(schema: &Schema, fields: &Map<String, Value>) -> BTreeSet<String> {
     let mut wanted = BTreeSet::new();

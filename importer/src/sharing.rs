@@ -90,7 +90,7 @@ fn common_folder<'a>(one: &'a str, other: &str) -> &'a str {
     one.get(..end.saturating_sub(1)).unwrap_or(one)
 }
 
-/// Numbers types so that equal ones have the same number. Types are equal if their names, schemas
+/// Assigns numbers to types. Equal types have the same number. Types are equal if their names, schemas
 /// and referenced types are.
 #[derive(Default)]
 struct Identities {

@@ -1,4 +1,4 @@
-//! Attributes. A doc comment is an attribute too, like in rustc.
+//! Attributes. A doc comment is an attribute too, as in rustc.
 
 use std::borrow::Cow;
 
@@ -18,7 +18,7 @@ pub struct Attribute<'a> {
 /// The part of an attribute after its path.
 #[derive(Clone, Copy, Debug)]
 pub enum Form<'a> {
-    /// Nothing.
+    /// Nothing: the attribute is only a path.
     Path,
     /// `(…)`, or other delimiters.
     List(Cursor<'a>),

@@ -36,7 +36,7 @@ impl Cfg {
         }
     }
 
-    /// Replaces `cfg_attr` by the attributes that it adds. Returns false if the attributes disable
+    /// Replaces `cfg_attr` with the attributes that it adds. Returns false if the attributes disable
     /// their item.
     pub(crate) fn configure<'a>(
         &self,

@@ -67,7 +67,7 @@ fn integer(value: &Value) -> Option<i128> {
         .or_else(|| number.as_u64().map(i128::from))
 }
 
-/// Returns `None` for integers that do not fit into 64 bits, the limit of numbers in JSON.
+/// Returns `None` for integers that do not fit in 64 bits, the limit of numbers in JSON.
 fn from_integer(integer: i128) -> Option<Value> {
     let number = i64::try_from(integer).map(Number::from);
     let number = number
@@ -94,7 +94,7 @@ fn operate(left: &Value, operator: Operator, right: &Value) -> Option<Value> {
         };
         return result.and_then(from_integer);
     }
-    // Like in Rust, integers and floats do not mix.
+    // As in Rust, integers and floats do not mix.
     let (Value::Number(left), Value::Number(right)) = (left, right) else {
         return None;
     };

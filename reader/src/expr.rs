@@ -303,7 +303,7 @@ fn pass_arguments(cursor: &mut Cursor<'_>) -> bool {
     found
 }
 
-/// Reads `::<A, B>`, if it is next. Returns nothing if an argument is not a type.
+/// Reads `::<A, B>`, if it is next. Returns an empty list if an argument is not a type.
 fn read_arguments(cursor: &mut Cursor<'_>) -> Vec<TypeRef> {
     let mut inner = *cursor;
     if !pass_arguments(cursor) {

@@ -35,7 +35,7 @@ pub type MarkerName = Option<&'static str>;
 pub struct Part {
     /// The type, a field or a variant.
     pub site: Site,
-    /// The marker there.
+    /// The marker, if the diagnostic is about one.
     pub marker: MarkerName,
 }
 
@@ -52,7 +52,7 @@ impl Site {
     }
 }
 
-/// The schema of a container, and the defaults of serde that it cannot express.
+/// The schema of a container, and the serde defaults that it cannot express.
 #[derive(Clone, Debug, Default)]
 pub struct Assembled {
     /// The schema.

@@ -19,12 +19,12 @@ pub struct Container {
     /// Markers on the type itself.
     #[serde(default)]
     pub markers: Markers,
-    /// Its representation on the wire.
+    /// The representation in JSON.
     pub shape: Shape,
     /// The field that `#[serde(tag = "…")]` adds to a struct, and its value: the struct's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tag: Option<(String, String)>,
-    /// True for `#[serde(transparent)]`, and if an attribute replaces the type by another one. A
+    /// True for `#[serde(transparent)]`, or if an attribute replaces the type with another one. A
     /// field of this type may then be absent if the inner type is an `Option`. (A plain newtype of
     /// an `Option` is required, and may be `null`.)
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -34,7 +34,7 @@ pub struct Container {
     pub denies_unknown: bool,
 }
 
-/// The representation of a container on the wire.
+/// The representation of a container in JSON.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Shape {
     /// A struct with named fields.
@@ -61,7 +61,7 @@ impl Default for Shape {
 pub struct Field {
     /// The Rust identifier, without `r#`.
     pub ident: String,
-    /// The name on the wire, after `rename` and `rename_all`.
+    /// The name in JSON, after `rename` and `rename_all`.
     pub name: String,
     /// The doc comment, processed by controller-gen's rules.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -112,7 +112,7 @@ pub enum Tagging {
 pub struct Variant {
     /// The Rust identifier, without `r#`.
     pub ident: String,
-    /// The name on the wire.
+    /// The name in JSON.
     pub name: String,
     /// The doc comment, processed by controller-gen's rules.
     #[serde(default, skip_serializing_if = "Option::is_none")]

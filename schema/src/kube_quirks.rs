@@ -1,4 +1,5 @@
-//! Works around kube 5.0, which rewrites a kind's `JsonSchema` on its way into `Kind::crd()`.
+//! Workarounds for kube (as of 5.0), which rewrites a kind's `JsonSchema` on its way into
+//! `Kind::crd()`.
 //!
 //! kube rewrites schemas because most of them come from `schemars` and are not structural. Ours are
 //! structural, and the rewriting breaks some of them:

@@ -8,7 +8,7 @@ use crate::{Schema, SchemaType};
 /// A type and its form in JSON. If `schemars` supports the type, the schema is the same, except for
 /// formats that the API server does not know or interprets differently.
 struct Leaf {
-    /// Its full Rust path.
+    /// The full Rust path.
     path: &'static str,
     wire: Wire,
     /// Where the representation is documented.

@@ -360,7 +360,7 @@ fn check_keys(value: &Value, path: String) -> Result<(), SchemaError> {
     Ok(())
 }
 
-/// Replaces `additionalProperties: true` by `x-kubernetes-preserve-unknown-fields`, which the API
+/// Replaces `additionalProperties: true` with `x-kubernetes-preserve-unknown-fields`, which the API
 /// server treats the same.
 fn open_maps(schema: &mut Value) {
     let Value::Object(keys) = schema else { return };

@@ -28,7 +28,7 @@ pub struct Markers {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cel: Vec<Cel>,
     /// `exactly_one_of(…)`, `at_most_one_of(…)`, `at_least_one_of(…)`, in source order. Fields are
-    /// Rust identifiers; [`assemble`](crate::assemble) replaces them by their names in JSON.
+    /// Rust identifiers; [`assemble`](crate::assemble) replaces them with their names in JSON.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub one_of: Vec<OneOf>,
     /// `immutable`.

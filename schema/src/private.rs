@@ -215,7 +215,7 @@ pub fn slot_with<T: JsonSchema + ?Sized>(kubernetes: &dyn Fn(&str) -> Option<Arc
     let schema = generator.subschema_for::<T>();
     let definitions = generator.take_definitions(true);
     match import_schema(schema.as_value(), &definitions, kubernetes) {
-        // Ask the trait, so that aliases of `Option` are recognised.
+        // Ask the trait, so that aliases of `Option` are recognized.
         Ok(mut schema) => {
             refine_by_type_name(&mut schema, std::any::type_name::<T>());
             Slot {

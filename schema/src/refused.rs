@@ -1,4 +1,4 @@
-//! Leaf types whose JSON does not belong into a CRD, and what to use instead.
+//! Leaf types whose JSON does not belong in a CRD, and what to use instead.
 
 /// The help of both front ends for a type whose JSON representation is unknown.
 pub const ESCAPE: &str = "describe its JSON: `#[kube(schema_type = \"String\")]` names a type with the same form, which is an `Option` if the field may be absent, \

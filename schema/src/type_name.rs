@@ -7,8 +7,8 @@ use crate::Schema;
 use crate::known::known;
 use crate::leaves::leaf_of;
 
-/// Replaces the schemas that `schemars` wrote for leaf types by our own. Does not change the schema
-/// if the name cannot be parsed.
+/// Replaces the schemas that `schemars` wrote for leaf types with our own. Does not change the
+/// schema if the name cannot be parsed.
 pub(crate) fn refine_by_type_name(schema: &mut Schema, name: &str) {
     let name = name.trim_start_matches('&');
     if let Some(inner) = name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {

@@ -103,7 +103,7 @@ fn unescape(escape: u8, rest: &str) -> Option<(char, &str)> {
     Some((letter, rest))
 }
 
-/// Replaces `\r\n` by `\n`.
+/// Replaces `\r\n` with `\n`.
 pub(crate) fn with_plain_lines(text: &str) -> Cow<'_, str> {
     if text.contains('\r') {
         Cow::Owned(text.replace("\r\n", "\n"))

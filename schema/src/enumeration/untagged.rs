@@ -166,7 +166,7 @@ fn int_or_text(contents: &[Alternative]) -> Schema {
     schema
 }
 
-/// Returns the constraints of one variant on values of one type. Replaces a format by its bounds,
+/// Returns the constraints of one variant on values of one type. Replaces a format with its bounds,
 /// because a format only applies next to a type.
 fn own_constraints(schema_type: SchemaType, content: &Schema) -> Schema {
     let own = value_only(content);

@@ -10,7 +10,7 @@ pub(super) fn is_email(text: &str) -> Option<bool> {
     Some(reader.read_address().is_some() && reader.skip_comments().is_some() && reader.0.is_empty())
 }
 
-/// The rest of the string. Each method consumes what it recognises.
+/// The rest of the string. Each method consumes what it recognizes.
 struct Reader<'a>(&'a str);
 
 impl Reader<'_> {

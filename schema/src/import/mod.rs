@@ -271,7 +271,7 @@ fn strip_null(map: &mut Map<String, Value>) -> bool {
     stripped
 }
 
-/// Recognises std's `Duration` and `SystemTime` by their fields: `schemars` gives them names that a
+/// Recognizes std's `Duration` and `SystemTime` by their fields: `schemars` gives them names that a
 /// user's type may have too.
 fn std_time(name: &str, definition: &Value) -> Option<(&'static str, &'static str)> {
     let (path, seconds, nanoseconds) = match name {

@@ -210,7 +210,7 @@ impl Budget {
         Ok(())
     }
 
-    /// Counts a counted repetition. Like in Go, a repetition that is the only part of its group
+    /// Counts a counted repetition. As in Go, a repetition that is the only part of its group
     /// counts again when the group ends.
     fn add_repeat(&mut self, times: u32) {
         let times = u64::from(times.max(1));

@@ -1,5 +1,4 @@
-//! Checks of defaults that the API server performs on the CRD, and later on the objects that it
-//! adds them to.
+//! Checks defaults like the API server: in the CRD, and later in the objects that receive them.
 
 use serde_json::{Map, Value};
 
@@ -13,7 +12,7 @@ use crate::{ListType, Schema};
 /// In addition, the default must not cause an object to be rejected later. So items of sets and of
 /// lists of type `map` must be distinct, even after the defaults of inner fields are filled in.
 ///
-/// A `null` default is ignored if the value is nullable, like in the API server.
+/// Ignores a `null` default if the value is nullable, as the API server does.
 ///
 /// # Errors
 /// A phrase with the path and the reason if the default is invalid.
@@ -106,7 +105,8 @@ fn fill(value: &mut Value, schema: &Schema) {
     }
 }
 
-/// Replaces a `null` that is not nullable by its default, then fills in the defaults inside.
+/// Replaces `null` with the default if the field is not nullable, then fills in the defaults inside
+/// the value.
 fn fill_field(value: &mut Value, schema: &Schema) {
     if let Some(default) = &schema.default
         && value.is_null()
