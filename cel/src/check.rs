@@ -77,8 +77,7 @@ const TYPE_PACKAGES: &[&str] = &["google", "kubernetes", "net"];
 struct Checker {
     /// The names in scope, innermost last.
     scopes: Vec<(String, Type)>,
-    /// The number of scopes that hold variables of the expression; the variables of loops come
-    /// after them.
+    /// The number of leading `scopes` that are variables of the expression. Loop variables follow.
     free: usize,
     bindings: Bindings,
     types: Vec<Type>,
@@ -361,7 +360,7 @@ impl Checker {
         Type::map(or_fresh(keys), or_fresh(values))
     }
 
-    /// Returns the type of an item or value. That of an optional one, `?item`, is unwrapped.
+    /// Returns the type of an item or value. An optional one, `?item`, is unwrapped.
     fn unwrap(&mut self, ty: Type, optional: bool, at: &Range<usize>) -> Type {
         if !optional {
             return ty;
@@ -380,7 +379,7 @@ impl Checker {
         let Some(joined) = joined else { return ty };
         let differ = match (self.bindings.resolve(&joined), self.bindings.resolve(&ty)) {
             (Type::Error, _) | (_, Type::Error) => return Type::Error,
-            // Kubernetes requires items of one type, and does not accept `dyn` in place of another
+            // Kubernetes requires all items to have one type, and `dyn` does not match any other
             // type.
             (Type::Dyn, other) | (other, Type::Dyn) => {
                 !self.in_format && !matches!(other, Type::Dyn | Type::Variable(_))
@@ -511,8 +510,8 @@ fn of_literal(literal: &Literal) -> Type {
     }
 }
 
-/// Returns whether a path names a type, such as `google.protobuf.Timestamp`, to which `type(x)` can
-/// be compared.
+/// Returns whether a path names a type that `type(x)` can be compared with, such as
+/// `google.protobuf.Timestamp`.
 fn is_type_name(path: &str) -> bool {
     let mut segments = path.split('.');
     let first = segments.next().unwrap_or_default();

@@ -108,7 +108,8 @@ fn examine_expression(
     }
 }
 
-/// Adds the location of a syntax error to the message, which is shown at the rule as a whole.
+/// Adds the location of a syntax error to the message, since errors are shown at the rule and not
+/// at a single token.
 fn name_place(mut error: Diagnostic, text: &str) -> Diagnostic {
     if error.is_error() {
         let place = match text.get(error.place.clone()).unwrap_or_default() {

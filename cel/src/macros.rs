@@ -1,7 +1,7 @@
-//! Expands CEL's macros into loops and field tests, so that the checker and the estimator need not
-//! know them. Covers the standard macros and the extensions that Kubernetes enables.
+//! Expands CEL's macros into loops and field tests, so that the checker and the estimator do not
+//! have to support them. Covers the standard macros and the extensions that Kubernetes enables.
 //!
-//! The cost of a rule depends on the expansion, so each one has the same nodes as in cel-go.
+//! The cost of a rule depends on the expansion, so each expansion has the same nodes as in cel-go.
 
 use std::ops::Range;
 

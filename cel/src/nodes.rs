@@ -10,7 +10,7 @@ const MAX_DEPTH: usize = 300;
 /// The maximum number of nodes of a tree.
 const MAX_NODES: usize = 20_000;
 
-/// A counter of nodes, which also assigns their ids.
+/// Creates nodes and assigns their ids.
 #[derive(Default)]
 pub(crate) struct Nodes {
     count: usize,

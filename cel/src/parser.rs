@@ -18,7 +18,6 @@ pub(crate) struct Parsed {
     pub(crate) nodes: usize,
 }
 
-/// Parses an expression.
 pub(crate) fn parse_expression(text: &str) -> Result<Parsed> {
     let mut parser = Parser {
         tokens: lexer::read_tokens(text)?,

@@ -1,8 +1,8 @@
-//! CEL's types, and schemas as Kubernetes declares them to CEL: types with the maximum sizes of
-//! their values.
+//! CEL's types, and the types and maximum sizes that Kubernetes declares for the values of a
+//! schema.
 //!
-//! The sizes follow `k8s.io/apiserver/pkg/cel/common/schemas.go`. The largest request limits a
-//! value that has no limit in the schema.
+//! The sizes follow `k8s.io/apiserver/pkg/cel/common/schemas.go`. A value without a limit in the
+//! schema is limited by the size of the largest request.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -164,7 +164,6 @@ impl Decl {
         Decl::of(schema, schema.embedded_resource)
     }
 
-    /// Returns the type of the value.
     pub(crate) fn ty(self: &Arc<Decl>) -> Type {
         match &self.kind {
             DeclKind::Simple(ty) => ty.clone(),

@@ -4,7 +4,7 @@ use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 
 /// Replaces each `ByteString` in a type with `stand_in`. Returns `None` if there is none.
 ///
-/// A macro sees only the name, which may belong to a type of the user's. The emitted code lets the
+/// A macro only sees the name, which may refer to a user's own type. The emitted code lets the
 /// compiler choose between the two types.
 pub(crate) fn replace_byte_string(ty: TokenStream, stand_in: &TokenStream) -> Option<TokenStream> {
     let mut found = false;

@@ -1,4 +1,4 @@
-//! Diagnostics as compile errors, with the messages of the command line.
+//! Converts diagnostics to compile errors with the same messages as on the command line.
 
 use proc_macro2::{Delimiter, Group, Ident, Literal, Punct, Spacing, Span as Place, TokenStream, TokenTree};
 use rbuilder_syntax::{Diagnostic, Session, describe_malformed};

@@ -1,8 +1,8 @@
 //! The compiler's output for mistakes in markers. Each case is named after its mistake.
 //!
 //! `tests/ui` holds the mistakes and the expected output, which `TRYBUILD=overwrite` rewrites.
-//! `tests/pass` holds code that must compile. The cases are slow to build, so they only show that
-//! errors of every form point at the right token. `rbuilder-syntax` tests each single message.
+//! `tests/pass` holds code that must compile. The cases are slow to build, so they only check that
+//! errors point at the right token. `rbuilder-syntax` tests the individual messages.
 
 #[test]
 fn ui() {

@@ -11,7 +11,6 @@ use crate::args::{self, Arg, ReadArg as _, origin_at};
 use crate::custom_resource::{check_kind_name, check_version, is_crd_name};
 use crate::table::{ArgRow, Draft};
 
-/// The name of the attribute.
 const CSV: &str = "csv";
 
 /// The arguments of `#[csv(…)]` on a field.
@@ -119,8 +118,8 @@ pub(crate) fn read_descriptor(attrs: &[Attribute<'_>], session: &mut Session) ->
     }))
 }
 
-/// Reads `#[csv(…)]` on a kind. Reports it without arguments, since a kind is described even
-/// without the attribute.
+/// Reads `#[csv(…)]` on a kind. Reports a bare `#[csv]`, since a kind is described even without the
+/// attribute.
 pub(crate) fn read_csv_kind(attrs: &[Attribute<'_>], session: &mut Session) -> CsvKind {
     for attr in attrs.iter().filter(|attr| attr.is(CSV)) {
         let is_bare = match attr.form() {
@@ -181,7 +180,7 @@ fn read_attributes<T: Default + 'static>(
     draft.map(|draft| draft.value)
 }
 
-/// Adds a resource. Reports a duplicate.
+/// Adds a resource, or reports a duplicate.
 fn add_resource(arg: &Arg<'_>, kind: &mut CsvKind, session: &mut Session) {
     let Some(resource) = read_resource(arg, session) else {
         return;
@@ -194,8 +193,8 @@ fn add_resource(arg: &Arg<'_>, kind: &mut CsvKind, session: &mut Session) {
     kind.resources.push(resource);
 }
 
-/// Adds a required CRD. Reports a duplicate: a ClusterServiceVersion has one entry per version of a
-/// CRD.
+/// Adds a required CRD, or reports a duplicate: a ClusterServiceVersion has one entry per version
+/// of a CRD.
 fn add_required(arg: &Arg<'_>, kind: &mut CsvKind, session: &mut Session) {
     let Some(required) = read_required(arg, session) else {
         return;

@@ -1,5 +1,5 @@
-//! Converts doc comments to descriptions. Types with our derive follow controller-gen's rules; for
-//! types with schemars' derive, the text is kept as schemars keeps it.
+//! Converts doc comments to descriptions. The text follows controller-gen's rules if the type has
+//! our derive, and is kept like schemars keeps it otherwise.
 
 use rbuilder_reader::token::Cursor;
 use rbuilder_reader::{Attribute, Expr, ExprKind, Form, Span, read_string};
@@ -149,7 +149,7 @@ impl Lines {
     }
 }
 
-/// Returns whether a line is a note to developers. In `TODO is the name of a list`, it is not.
+/// Returns whether a line is a note to developers. `TODO is the name of a list` is not.
 fn is_note(line: &str) -> bool {
     line.strip_prefix("TODO")
         .is_some_and(|rest| rest.is_empty() || rest.starts_with([':', '(']))

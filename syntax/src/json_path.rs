@@ -57,7 +57,7 @@ fn parse_steps(path: &str) -> Result<Vec<Step>, String> {
             steps.push(if name == "*" { Step::Any } else { Step::Field(name) });
             after
         } else if matches!(first, '$' | '@') {
-            // The root or the current object.
+            // `$` and `@` refer to the root and the current object.
             &rest[1..]
         } else {
             return Err(format!("expected `.` or `[`, found `{first}`"));

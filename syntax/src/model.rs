@@ -1,5 +1,5 @@
-//! The model of one item before types are resolved. It owns its values, and refers to the source by
-//! [`Span`] only.
+//! The model of one item before types are resolved. It owns its values and only refers to the
+//! source by [`Span`].
 
 use std::collections::BTreeMap;
 
@@ -206,7 +206,7 @@ pub struct OneWay {
     pub fields: Option<Vec<String>>,
 }
 
-/// The container keys of kube-derive, parsed the same way, and the keys of `#[crd(…)]`.
+/// kube-derive's container keys, parsed the same way, and the keys of `#[crd(…)]`.
 #[derive(Clone, Debug)]
 #[allow(missing_docs)] // each field is kube's key of the same name
 pub struct CustomResource {
@@ -318,7 +318,7 @@ pub struct Conversion {
     pub review_versions: Vec<String>,
 }
 
-/// `scale(…)`, in either of kube's notations.
+/// `scale(…)`, in either syntax that kube accepts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // the fields of CustomResourceSubresourceScale
 pub struct Scale {
@@ -326,7 +326,7 @@ pub struct Scale {
     pub spec_replicas_path: String,
     pub status_replicas_path: String,
     pub label_selector_path: Option<String>,
-    /// The spans of the paths, by field name. Empty for kube's JSON notation.
+    /// The spans of the paths, by field name. Empty if the scale is given as JSON.
     pub path_spans: Vec<(&'static str, Span)>,
 }
 
@@ -338,7 +338,7 @@ impl Scale {
     }
 }
 
-/// `printcolumn(…)`, in either of kube's notations.
+/// `printcolumn(…)`, in either syntax that kube accepts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // the fields of CustomResourceColumnDefinition
 pub struct PrintColumn {

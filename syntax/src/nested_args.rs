@@ -8,7 +8,7 @@ use crate::webhook::{describe_condition_args, describe_requirement_args, describ
 /// An argument that has arguments itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NestedArgs {
-    /// The notation, such as `scale(…)`.
+    /// The syntax, such as `scale(…)`.
     pub form: &'static str,
     /// The arguments in parentheses.
     pub args: Vec<ArgDoc>,

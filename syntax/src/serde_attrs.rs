@@ -1,4 +1,4 @@
-//! serde's attributes that affect the JSON form.
+//! serde attributes that affect the JSON of a type.
 //!
 //! Other keys are ignored. serde's derive reports mistakes to the compiler. The generator runs
 //! without a compiler, so it reports unknown keys itself.
@@ -119,8 +119,8 @@ pub(crate) struct Opaque {
     pub(crate) span: Span,
     /// False if the functions only deserialize: the type then determines the JSON that is written.
     pub(crate) writes: bool,
-    /// True for `with` and `serde_as`, for which schemars requires a type with a schema. schemars
-    /// ignores single functions.
+    /// True for `with` and `serde_as`, for which schemars requires a type with a schema. It ignores
+    /// single functions.
     pub(crate) is_module: bool,
 }
 
@@ -148,10 +148,10 @@ impl Opaque {
     }
 }
 
-/// Keys of `#[schemars(…)]` that describe a JSON form other than serde's.
+/// Keys of `#[schemars(…)]` that describe other JSON than serde's.
 #[derive(Default)]
 pub(crate) struct Foreign {
-    /// serde's name, if schemars has its own.
+    /// serde's names, if schemars has its own.
     rename: Option<Directions<String>>,
     /// `skip`: the schema does not have the field.
     pub(crate) skip: Option<Span>,
@@ -165,7 +165,7 @@ impl Foreign {
         self.rename.is_some()
     }
 
-    /// Records a key of schemars that serde does not have with the same value.
+    /// Records a key that schemars has and serde does not, or with another value.
     fn note(&mut self, arg: &Arg<'_>, serde: &[Arg<'_>]) {
         const KEYS: &[&str] = &[
             "content",
@@ -277,7 +277,6 @@ const SHOWN_CONTAINER: &[ArgRow<ContainerAttrs>] = &[
     ),
 ];
 
-/// The keys on a field.
 const FIELD: &[ArgRow<FieldAttrs>] = &[
     ArgRow::repeatable("rename", "Name of the field.", |arg, read, session| {
         read.rename.add(names(arg, session), arg, session);
@@ -328,7 +327,6 @@ const SHOWN_FIELD: &[ArgRow<FieldAttrs>] = &[
     }),
 ];
 
-/// The keys on a variant.
 const VARIANT: &[ArgRow<VariantAttrs>] = &[
     ArgRow::repeatable("rename", "Name of the variant.", |arg, read, session| {
         read.rename.add(names(arg, session), arg, session);
@@ -445,7 +443,7 @@ fn placed_text(arg: &Arg<'_>, session: &mut Session) -> Option<(String, Span)> {
     arg.text(session).map(|text| (text, arg.value_span()))
 }
 
-/// The keys of serde, and those of schemars, which take precedence in the schema.
+/// The keys for serde and those for schemars, which take precedence in the schema.
 struct Keys<'a> {
     serde: Vec<Arg<'a>>,
     schemars: Vec<Arg<'a>>,
@@ -457,7 +455,7 @@ impl<'a> Keys<'a> {
         let schemars = attrs.iter().filter(|attr| attr.is("schemars"));
         Keys {
             serde: serde.flat_map(|attr| args::of_attribute(attr, session)).collect(),
-            // Discard errors: they are reported when the other markers of schemars are parsed.
+            // Discard errors: they are reported when schemars' markers are parsed.
             schemars: schemars
                 .flat_map(|attr| args::of_attribute(attr, &mut Session::default()))
                 .filter(|arg| !matches!(arg.name, "with" | "serialize_with"))
@@ -465,7 +463,7 @@ impl<'a> Keys<'a> {
         }
     }
 
-    /// Reads the keys of serde.
+    /// Reads serde's keys.
     fn read_own<T: Default + 'static>(&self, rows: &'static [ArgRow<T>], session: &mut Session) -> T {
         let mut draft = Draft::default();
         draft.read_known(&self.serde, rows, session);
@@ -476,7 +474,7 @@ impl<'a> Keys<'a> {
         draft.value
     }
 
-    /// Reads the keys of schemars. The rows of `shown` take precedence.
+    /// Reads schemars' keys. The rows of `shown` take precedence.
     fn read_shown<T>(
         &self,
         read: T,
@@ -503,7 +501,6 @@ impl<'a> Keys<'a> {
     }
 }
 
-/// Reads the attributes of a container.
 pub(crate) fn read_container_attrs(attrs: &[Attribute<'_>], session: &mut Session) -> ContainerAttrs {
     let keys = Keys::of(attrs, session);
     let mut read = keys.read_own(CONTAINER, session);
@@ -529,7 +526,7 @@ pub(crate) fn read_container_attrs(attrs: &[Attribute<'_>], session: &mut Sessio
     };
     // The schema describes the type that is deserialized. `into` only counts if there is no `from`.
     read.stands_for = read.stands_for.or(into);
-    // `with` of schemars on a type: use the schema of the given type.
+    // schemars' `with` on a type: use the schema of the given type.
     let schemars = attrs.iter().filter(|attr| attr.is("schemars"));
     for arg in schemars.flat_map(|attr| args::of_attribute(attr, &mut Session::default())) {
         if arg.name == "with" {
@@ -545,7 +542,6 @@ fn plain(text: &str) -> String {
     text.split_whitespace().collect()
 }
 
-/// Reads the attributes of a field.
 pub(crate) fn read_field_attrs(attrs: &[Attribute<'_>], session: &mut Session) -> FieldAttrs {
     let keys = Keys::of(attrs, session);
     let mut read = keys.read_own(FIELD, session);
@@ -554,7 +550,7 @@ pub(crate) fn read_field_attrs(attrs: &[Attribute<'_>], session: &mut Session) -
         read = keys.read_shown(read, SHOWN_FIELD, FIELD, session);
         keys.note_foreign(&mut read.foreign);
     }
-    // The macro of serde_with adds `with`, and `default` if the type is an `Option`.
+    // `serde_as` adds `with`, and `default` if the type is an `Option`.
     let converted = attrs.iter().find(|attr| attr.last_segment() == "serde_as");
     read.opaque = read.opaque.or(converted.map(|attr| Opaque::module(attr.span())));
     read.skip |= read.input_only.is_some() && read.output_only;
@@ -562,7 +558,6 @@ pub(crate) fn read_field_attrs(attrs: &[Attribute<'_>], session: &mut Session) -
     read
 }
 
-/// Reads the attributes of a variant.
 pub(crate) fn read_variant_attrs(attrs: &[Attribute<'_>], session: &mut Session) -> VariantAttrs {
     let keys = Keys::of(attrs, session);
     let mut read = keys.read_own(VARIANT, session);
@@ -616,7 +611,7 @@ fn cases(arg: &Arg<'_>, session: &mut Session) -> Directions<Case> {
 }
 
 impl Directions<Case> {
-    /// Returns these rules, with those of the container as a fallback.
+    /// Returns these rules, falling back to those of the container.
     pub(crate) fn or(self, other: &Directions<Case>) -> Directions<Case> {
         Directions {
             read: self.read.or(other.read),
@@ -648,8 +643,8 @@ pub(crate) fn wire_name(
     read
 }
 
-/// Reports keys that give schemars another JSON form than serde. Call it only for types that derive
-/// `Deserialize`.
+/// Reports keys with which schemars describes other JSON than serde's. Call it only for types that
+/// derive `Deserialize`.
 pub(crate) fn check_foreign(foreign: &Foreign, session: &mut Session) {
     for (key, at) in &foreign.keys {
         let message = format!("`{key}` is set for schemars but not for serde");

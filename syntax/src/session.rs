@@ -116,12 +116,10 @@ impl Session {
         self.diagnostics.push(diagnostic);
     }
 
-    /// Adds an error.
     pub(crate) fn error(&mut self, span: Span, message: impl Into<String>) {
         self.report(Diagnostic::error(span, message));
     }
 
-    /// Adds an error with help.
     pub(crate) fn error_help(&mut self, span: Span, message: impl Into<String>, help: impl Into<String>) {
         self.report(Diagnostic::error(span, message).help(help));
     }

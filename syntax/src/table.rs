@@ -1,4 +1,4 @@
-//! Reads argument lists. A table describes each list, with one row per argument.
+//! Reads argument lists. Each list is described by a table with one row per argument.
 //!
 //! All lists behave alike. An unknown name is an error with a suggestion from the table. A
 //! duplicate is an error at the second occurrence, and the first value is kept. Reading continues
@@ -98,7 +98,7 @@ pub(crate) fn report_duplicate(arg: &Arg<'_>, session: &mut Session) {
     session.error(arg.span, format!("duplicate argument `{}`", arg.name));
 }
 
-/// An argument of a list: its row in the reference, and how to read it.
+/// An argument of a list: its entry in the reference, and how to read it.
 pub struct ArgRow<T: 'static> {
     /// The name of the argument.
     pub name: &'static str,
@@ -120,13 +120,13 @@ pub struct ArgDoc {
     pub repeatable: bool,
 }
 
-/// Returns the reference entries of a table.
+/// Describes all arguments of a table for the reference.
 pub(crate) fn describe_rows<T>(rows: &[ArgRow<T>]) -> Vec<ArgDoc> {
     rows.iter().map(ArgRow::describe).collect()
 }
 
 impl<T> ArgRow<T> {
-    /// Returns the reference entry of the argument.
+    /// Describes the argument for the reference.
     pub fn describe(&self) -> ArgDoc {
         ArgDoc {
             name: self.name,

@@ -1,12 +1,12 @@
-//! Lists of words, in kubebuilder's notation or as Rust arrays.
+//! Lists of words, as strings in kubebuilder's syntax or as Rust arrays.
 
 use crate::Session;
 use crate::args::{Arg, ReadArg as _};
 
 /// Reads a list written as `"a;b"` or `["a", "b"]`.
 ///
-/// Only an item of `groups` may be empty, because it is the core group. An empty part next to a `;`
-/// is more likely a typo, and would grant access that nobody intended.
+/// Only an item of `groups` may be empty, because it means the core group. Next to a `;`, an empty
+/// part is more likely a typo, and would grant access that nobody intended.
 pub(crate) fn read_words(arg: &Arg<'_>, session: &mut Session) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut is_right = true;

@@ -497,7 +497,6 @@ fn join(joined: Option<Estimate>, size: Estimate) -> Option<Estimate> {
     Some(joined.map_or(size, |joined| Estimate::or(joined, size)))
 }
 
-/// Returns the size of a literal.
 fn literal_size(expr: &Expr) -> Option<u64> {
     Some(match &expr.kind {
         Kind::Literal(Literal::String(string)) => string.chars().count() as u64,

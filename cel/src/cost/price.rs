@@ -226,7 +226,6 @@ impl Estimator<'_> {
         }
     }
 
-    /// Returns the size of the items of a list.
     fn item_size(&self, list: &Expr) -> Estimate {
         let path = self.path(list);
         // cel-go copies the path here, so nothing is overwritten (see `Path`).

@@ -1,4 +1,4 @@
-//! `printcolumn(…)`, in either of kube's notations.
+//! `printcolumn(…)`, in either syntax that kube accepts.
 
 use serde::Deserialize;
 
@@ -8,7 +8,7 @@ use crate::printer_column::check_printer_column;
 use crate::table::{ArgDoc, ArgRow, Draft, describe_rows};
 use crate::{PrintColumn, Session};
 
-/// `printcolumn` in kube's JSON notation.
+/// `printcolumn` as JSON.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct JsonColumn {
@@ -77,13 +77,13 @@ const ARGS: &[ArgRow<Parts>] = &[
     ),
 ];
 
-/// Returns the reference entries of `printcolumn(…)`.
+/// Describes the arguments of `printcolumn(…)` for the reference.
 pub(crate) fn describe_column_args() -> Vec<ArgDoc> {
     describe_rows(ARGS)
 }
 
-/// Reads columns and checks each on its own. In JSON, the argument can hold several objects
-/// separated by commas, since kube inserts the text into a list.
+/// Reads columns and checks each on its own. The JSON can hold several objects separated by commas,
+/// since kube inserts the text into a list.
 pub(super) fn read_print_columns(arg: &Arg, session: &mut Session) -> Vec<PrintColumn> {
     let text = arg.literal().and_then(|literal| literal.value.as_str());
     let several = text.and_then(|text| serde_json::from_str::<Vec<JsonColumn>>(&format!("[{text}]")).ok());

@@ -80,7 +80,7 @@ const ARGS: &[ArgRow<Conversion>] = &[
     ),
 ];
 
-/// Returns the reference entries of `conversion(…)`.
+/// Describes the arguments of `conversion(…)` for the reference.
 pub(crate) fn describe_conversion_args() -> Vec<ArgDoc> {
     describe_rows(ARGS)
 }

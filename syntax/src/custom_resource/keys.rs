@@ -12,7 +12,7 @@ use crate::{SchemaMode, SelectableField, Session, marker};
 /// A container key.
 pub type ContainerKey = ArgRow<Parts>;
 
-/// The container keys of kube-derive.
+/// kube-derive's container keys.
 pub const KUBE_KEYS: &[ContainerKey] = &[
     ArgRow::once("group", "API group, a DNS name.", |arg, parts, session| {
         parts.group = arg.text(session)

@@ -30,12 +30,12 @@ use crate::{CustomResource, Diagnostic, SchemaMode, Session};
 
 pub use keys::{CRD_KEYS, ContainerKey, KUBE_KEYS};
 
-/// The parts of a kind, of which the required ones may still be missing.
+/// The parts of a kind. Required ones may still be missing.
 pub struct Parts {
     group: Option<String>,
     version: Option<String>,
     kind: Option<String>,
-    /// All other parts.
+    /// Everything else.
     made: CustomResource,
 }
 

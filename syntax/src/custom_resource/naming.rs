@@ -45,13 +45,12 @@ pub(crate) fn is_crd_name(name: &str) -> bool {
         .is_some_and(|(plural, group)| is_label(plural, true) && is_crd_group(group))
 }
 
-/// Checks the version of a kind.
 pub(crate) fn check_version(version: &str, at: Span, session: &mut Session) {
     let help = "a version such as `v1`, `v1alpha1` or `v2beta3`";
     check_label("version", version, help, at, session);
 }
 
-/// Checks a kind of at most `most` characters, and returns whether it is valid.
+/// Checks that a kind is valid and has at most `most` characters. Returns whether it is.
 pub(crate) fn check_kind_name(kind: &str, most: usize, at: Span, session: &mut Session) -> bool {
     let is_right = is_kind_name(kind, most);
     if !is_right {
@@ -94,8 +93,8 @@ pub(super) fn check_kind(
     // Its list kind, which ends in `List`, has the API server's limit of 63.
     const MOST: usize = 59;
     let is_right = check_kind_name(kind, MOST, at, session);
-    // The API server accepts such a kind, and there may be objects. An explicit `root` shows that
-    // it is intended.
+    // The API server accepts such a kind, and objects of it may exist. An explicit `root` shows
+    // that the name is intended.
     if is_right && !is_upper_case(kind) && made.root.is_none() {
         let message = format!("the kind `{kind}` does not begin with a capital letter");
         let help = format!(

@@ -1,4 +1,4 @@
-//! `scale(…)`, in either of kube's notations.
+//! `scale(…)`, in either syntax that kube accepts.
 
 use serde::Deserialize;
 
@@ -7,7 +7,7 @@ use crate::args::{Arg, ArgValue, ReadArg as _};
 use crate::table::{ArgDoc, ArgRow, Draft, describe_rows};
 use crate::{Scale, Session, suggest};
 
-/// `scale` in kube's JSON notation.
+/// `scale` as JSON.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct JsonScale {
@@ -48,7 +48,7 @@ const ARGS: &[ArgRow<Parts>] = &[
     ),
 ];
 
-/// Returns the reference entries of `scale(…)`.
+/// Describes the arguments of `scale(…)` for the reference.
 pub(crate) fn describe_scale_args() -> Vec<ArgDoc> {
     describe_rows(ARGS)
 }

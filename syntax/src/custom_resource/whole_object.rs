@@ -1,5 +1,5 @@
-//! Checks the struct of a kind without a spec. It describes the whole object, which supports fewer
-//! schema keys than a field and already has some fields.
+//! Checks the struct of a kind without a spec, which describes the whole object. An object supports
+//! fewer schema keys than a field, and some field names are taken.
 
 use rbuilder_reader::Span;
 use rbuilder_schema::{Field, Markers, Schema, check_root};

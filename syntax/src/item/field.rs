@@ -76,7 +76,7 @@ impl Reader<'_, '_> {
             check_retyped(&Kind::of(&field.ty), &read, place.span, self.session);
         }
         let stated = read.schema_type.is_some() || read.markers.schemaless || read.markers.schema.is_some();
-        // `with` of schemars does not affect serde, which still uses the type of the field.
+        // schemars' `with` does not affect serde, which still uses the type of the field.
         let is_ours = self.session.is_of_derive() || has_derive(self.attrs, "CrdSchema");
         let value_type = (read.is_with && !is_ours).then(|| field.ty.clone());
         let is_opaque = match attrs.opaque {
@@ -86,7 +86,8 @@ impl Reader<'_, '_> {
         let stated = stated || attrs.opaque.is_some() || read.schema_function.is_some();
         let absent = self.absent_value(&attrs, rules, &field.ty, &read.markers);
         let value = FieldValue {
-            // schemars serializes the default with serde, whichever function does it.
+            // schemars serializes the default through serde, so it does not matter which function
+            // does it.
             absent: absent.filter(|_| !is_opaque || attrs.opaque.is_some() && !is_ours),
             skip_if: attrs.skip_if.as_ref().map(|(path, _)| path.clone()),
             is_unwritten: attrs.input_only.is_some(),

@@ -204,9 +204,7 @@ fn one_way(attrs: &[Attribute<'_>], serde: &ContainerAttrs, body: &Body<'_>) -> 
 /// Parses an item, and collects the parts of the model.
 struct Reader<'s, 'a> {
     session: &'s mut Session,
-    /// The name of the item.
     ident: &'a str,
-    /// The attributes of the item.
     attrs: &'s [Attribute<'a>],
     slots: Vec<TypeRef>,
     /// The functions that generate the schemas of some slots.
@@ -232,7 +230,7 @@ struct FieldRules {
     rename_all: Directions<Case>,
     /// The container default, which provides the values of absent fields.
     default: Option<DefaultSource>,
-    /// The container default of schemars.
+    /// schemars' container default.
     shown_default: Option<DefaultSource>,
 }
 

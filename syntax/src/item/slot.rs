@@ -1,4 +1,4 @@
-//! Slots: the types that a container refers to, in whose place their schemas are inserted.
+//! Slots: placeholders for the schemas of the types that a container refers to.
 
 use std::borrow::Cow;
 
@@ -44,7 +44,7 @@ impl Reader<'_, '_> {
                 );
                 return self.schemaless(&ty);
             }
-            // schemars ignores these functions, so the CRD that the program prints does too.
+            // schemars ignores these functions, and so does the CRD that the program prints.
             let message = if opaque.writes {
                 "a function serializes this field; its schema describes its type, as that of schemars does"
             } else {
@@ -122,8 +122,8 @@ fn report_refused(ty: &TypeRef, session: &mut Session) {
     }
 }
 
-/// Returns the path of a std type with a full path, or of a type with a single segment, which may
-/// be a primitive.
+/// Returns the path of a fully qualified std type. A single segment is returned as well, since it
+/// may be a primitive type.
 fn std_path(segments: &[String]) -> Option<Cow<'_, str>> {
     let leads_with_colons = segments.first().is_some_and(String::is_empty);
     let (first, rest) = segments[usize::from(leads_with_colons)..].split_first()?;

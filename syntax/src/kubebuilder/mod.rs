@@ -32,8 +32,8 @@ use Spelling::{Args, As, Else, Json, List, Names, Text, Value};
 /// The help for constraints on list items, `items:…`.
 const ITEMS: &str = "write the constraint in `#[crd(items(validation(…)))]`";
 
-/// The markers of controller-tools, and those of Kubernetes that it supports, with the way to write
-/// them in Rust. The advice uses `#[crd(…)]`, which is valid on every kind of item.
+/// The markers of controller-tools, including Kubernetes' own that it supports, and how to write
+/// them in Rust. The help uses `#[crd(…)]`, which is valid on every kind of item.
 #[rustfmt::skip] // a row is a line
 const MARKERS: &[(&str, Spelling)] = &[
     ("default", Value("#[crd(default = {})]")),
@@ -121,7 +121,7 @@ pub enum SchemaSource {
     /// `derive(CrdSchema)`.
     #[default]
     CrdSchema,
-    /// `derive(JsonSchema)` of schemars, or a derive of kube that requires it.
+    /// `derive(JsonSchema)` from schemars, or a derive from kube that requires it.
     Schemars,
 }
 

@@ -111,8 +111,8 @@ impl BuiltinKind {
 
 /// Explains a likely mistake in a rule for this resource and these groups: a message and its help.
 ///
-/// Only reports likely typos: the plural of another group, or almost the plural of one of the
-/// groups. A resource that is not known at all may be newer than the table.
+/// Only reports likely typos: the plural of another group, a short name, or a misspelled plural of
+/// one of these groups. A resource that is not known at all may be newer than the table.
 pub(crate) fn explain_resource(groups: &[String], resource: &str) -> Option<(String, String)> {
     let resource = resource.split('/').next().unwrap_or_default();
     let named: Vec<&str> = groups

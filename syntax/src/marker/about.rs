@@ -61,7 +61,7 @@ const DOCS_ARGS: &[ArgRow<ExternalDocs>] = &[
     }),
 ];
 
-/// Returns the reference entries of `external_docs(…)`.
+/// Describes the arguments of `external_docs(…)` for the reference.
 pub(crate) fn describe_external_docs_args() -> Vec<ArgDoc> {
     describe_rows(DOCS_ARGS)
 }

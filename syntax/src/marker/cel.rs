@@ -70,7 +70,7 @@ const ARGS: &[ArgRow<Parts>] = &[
     ),
 ];
 
-/// Returns the reference entries of `cel(…)`.
+/// Describes the arguments of `cel(…)` for the reference.
 pub(crate) fn describe_cel_args() -> Vec<ArgDoc> {
     describe_rows(ARGS)
 }

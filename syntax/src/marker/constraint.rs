@@ -1,4 +1,4 @@
-//! `validation(…)`: OpenAPI constraints. `validation = "…"` is kube's notation of a CEL rule.
+//! `validation(…)`: OpenAPI constraints. `validation = "…"` is kube's syntax for a CEL rule.
 
 use rbuilder_schema::{SchemaType, Validation};
 use serde_json::Value;
@@ -237,14 +237,14 @@ fn read(args: &[Arg<'_>], reading: &mut Reading, session: &mut Session) {
     read_args(args, reading, find, read_foreign, session);
 }
 
-/// Reads constraints without a row, which only exist as the translation of other tools' attributes.
+/// Reads constraints without a row. They only result from translating other tools' attributes.
 fn read_foreign(arg: &Arg<'_>, reading: &mut Reading, session: &mut Session) {
     let validation = &mut reading.markers.validation;
     match arg.name {
-        // `length` of schemars, if the kind of value is unknown.
+        // schemars' `length`, if the kind of value is unknown.
         "min_size" => validation.min_size = arg.count(session),
         "max_size" => validation.max_size = arg.count(session),
-        // `extend` of schemars, with OpenAPI's names.
+        // schemars' `extend`, with OpenAPI's names.
         key @ ("allOf" | "anyOf" | "oneOf") => raw::read_alternatives(key, arg, validation, session),
         name => {
             let help = match name {

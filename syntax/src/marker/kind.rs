@@ -1,11 +1,11 @@
-//! The kind of JSON value of a type, as far as the way it is written shows.
+//! Infers the kind of JSON value from how a type is written.
 //!
-//! It allows early errors at the token. A user's own type with the name `String` is not recognized.
-//! The checks of the finished schema cover everything that is uncertain here.
+//! This allows errors to point at a token early. A user's own type named `String` is not recognized
+//! as such. Whatever is uncertain here is checked in the finished schema.
 
 use rbuilder_reader::{TypeKind, TypeRef};
 
-/// The kind of JSON value that a type has.
+/// The kind of JSON value that a type serializes to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Text,
@@ -20,8 +20,8 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// Returns the kind of a type as written. `Option`, `Box`, `Arc` and `Rc` have the kind of
-    /// their content.
+    /// Returns the kind of a type as written. `Option`, `Box`, `Arc` and `Rc` have the kind of the
+    /// inner type.
     pub(crate) fn of(ty: &TypeRef) -> Kind {
         match &ty.kind {
             TypeKind::Array(item, _) => Kind::List(Box::new(Kind::of(item))),

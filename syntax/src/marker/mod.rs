@@ -1,8 +1,8 @@
 //! `#[kube(…)]` and `#[crd(…)]` on types, fields and variants: the table of markers and their
 //! parser.
 //!
-//! Each family of markers is a module with a table of rows. To add a marker, add a row. How a
-//! marker affects the schema is implemented in `rbuilder-schema`.
+//! Each family of markers is a module with a table of rows. To add a marker, add a row. The effect
+//! of a marker on the schema is implemented in `rbuilder-schema`.
 
 mod about;
 mod cel;
@@ -115,7 +115,6 @@ pub fn markers() -> impl Iterator<Item = &'static Marker> + Clone {
     FAMILIES.iter().flat_map(|family| family.iter())
 }
 
-/// Returns whether there is a marker of this name.
 pub(crate) fn is_marker(name: &str) -> bool {
     find(name).is_some()
 }
@@ -139,11 +138,11 @@ struct Reading {
     schema_type: Option<(TypeRef, String)>,
     /// The function in `schema_with`.
     schema_function: Option<SchemaFunction>,
-    /// Whether `with` of schemars sets a type that serde does not use.
+    /// Whether schemars' `with` sets a type that serde does not use.
     is_with: bool,
     /// The value of `serde_defaults`.
     serde_defaults: Option<bool>,
-    /// Whether an argument could not be parsed. It may be a marker that seems to be missing.
+    /// Whether an argument could not be parsed. A marker that seems to be missing may be in there.
     is_incomplete: bool,
 }
 
@@ -189,7 +188,6 @@ impl Reading {
         read_args(args, self, find, report_unknown, session);
     }
 
-    /// Checks the markers.
     fn check(&self, session: &mut Session) {
         session.is_incomplete |= self.is_incomplete;
         if !self.seen.is_empty() {
@@ -219,7 +217,7 @@ impl Row<Reading> for Marker {
     }
 
     /// `validation` is repeatable, because `validation(…)` and `validation = "…"` are different
-    /// markers. The constraints inside have rows themselves.
+    /// markers. The constraints inside have their own rows.
     fn is_repeatable(&self) -> bool {
         self.repeatable
     }
@@ -285,7 +283,7 @@ pub(crate) struct FieldMarkers {
     pub(crate) schema_type: Option<(TypeRef, String)>,
     /// The function in `schema_with`.
     pub(crate) schema_function: Option<SchemaFunction>,
-    /// Whether `with` of schemars sets a type that serde does not use.
+    /// Whether schemars' `with` sets a type that serde does not use.
     pub(crate) is_with: bool,
     /// The spans of the markers and constraints.
     pub(crate) seen: Seen,
@@ -375,7 +373,7 @@ fn read(attrs: &[Attribute<'_>], reading: &mut Reading, session: &mut Session) {
 }
 
 /// Reads other tools' attributes about the schema. Call it after reading our own markers, which can
-/// state what those attributes leave unknown.
+/// provide what these attributes leave unknown.
 fn read_foreign(attrs: &[Attribute<'_>], reading: &mut Reading, session: &mut Session) {
     for names in [
         &["schemars", "x_kube", "cel_validate"][..],

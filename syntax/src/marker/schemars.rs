@@ -1,9 +1,9 @@
 //! Translates `#[schemars(…)]`, `#[validate(…)]` and `#[garde(…)]` to markers.
 //!
-//! schemars takes constraints from all three attributes, and so does rbuilder. Existing attributes
-//! of a kube-rs project therefore apply to both the derive and the generator. `serde_attrs` reads
-//! the keys that serde has too. A key that would require running code is an error, unless a marker
-//! states the result.
+//! schemars takes constraints from all three attributes, and so does rbuilder: the attributes of an
+//! existing kube-rs project apply to the derive and to the generator. Keys that serde also has are
+//! read in `serde_attrs`. A key that would require running code is an error, unless a marker
+//! provides the result.
 
 use rbuilder_reader::token::lex;
 use rbuilder_reader::{Attribute, Expr, ExprKind, Json, Span, is_path};
@@ -21,8 +21,8 @@ enum Owner {
     Validator,
 }
 
-/// Keys of `#[schemars(…)]` that are ignored here: keys of serde, which are read elsewhere, and
-/// keys that only affect schemars' own output.
+/// Keys of `#[schemars(…)]` that are ignored here: serde's keys, which are read elsewhere, and keys
+/// that only affect schemars' own output.
 const PASSED: &[&str] = &[
     "alias",
     "bound",
@@ -228,7 +228,7 @@ fn translate<'a>(
     }
 }
 
-/// Reports a key that would require running code, unless a marker states the result.
+/// Reports a key that would require running code, unless a marker provides the result.
 fn opaque(arg: &Arg<'_>, what: &str, reading: &Reading, session: &mut Session) {
     if ["schema", "schema_type", "schemaless"]
         .iter()
@@ -272,8 +272,7 @@ fn constraint<'a>(name: &'static str, span: Span, value: Value) -> Arg<'a> {
     list("validation", span, vec![valued(name, span, value)])
 }
 
-/// Translates `range(min = 1, max = 5)`, including `exclusive_min` and `exclusive_max` of
-/// validator.
+/// Translates `range(min = 1, max = 5)`, including validator's `exclusive_min` and `exclusive_max`.
 fn range<'a>(arg: Arg<'a>, session: &mut Session) -> Option<Arg<'a>> {
     let mut constraints = Vec::new();
     for bound in arg.list(session)? {
@@ -299,7 +298,7 @@ fn range<'a>(arg: Arg<'a>, session: &mut Session) -> Option<Arg<'a>> {
     Some(list("validation", arg.span, constraints))
 }
 
-/// Translates `length(min = 1, max = 5)` or `length(equal = 3)` of a string, a list or a map.
+/// Translates `length(min = 1, max = 5)` or `length(equal = 3)` for a string, list or map.
 fn length<'a>(arg: Arg<'a>, kind: &Kind, session: &mut Session) -> Option<Arg<'a>> {
     let (least, most) = match kind {
         Kind::List(_) => ("min_items", "max_items"),
@@ -324,7 +323,7 @@ fn length<'a>(arg: Arg<'a>, kind: &Kind, session: &mut Session) -> Option<Arg<'a
     Some(list("validation", arg.span, constraints))
 }
 
-/// Translates `regex(pattern = "…")`, `pattern("…")` of garde, or `regex(path = …)` of validator,
+/// Translates `regex(pattern = "…")`, garde's `pattern("…")`, or validator's `regex(path = …)`,
 /// which names a static.
 fn pattern<'a>(arg: Arg<'a>, reading: &Reading, session: &mut Session) -> Option<Arg<'a>> {
     let written = match &arg.value {
@@ -392,9 +391,9 @@ fn contains<'a>(arg: Arg<'a>, session: &mut Session) -> Option<Arg<'a>> {
     Some(constraint("pattern", arg.span, Value::String(escaped)))
 }
 
-/// Translates `inner(…)`, which applies to the items of a list or the values of a map. In garde, it
-/// also applies to the value of an `Option`. schemars finds no items there and leaves the
-/// constraint out of `Kind::crd()`.
+/// Translates `inner(…)`, which applies to the items of a list or the values of a map. garde also
+/// applies it to the value of an `Option`, where schemars finds no items and leaves the constraint
+/// out of `Kind::crd()`.
 fn inner<'a>(
     arg: Arg<'a>,
     owner: Owner,
@@ -476,7 +475,7 @@ fn integer(value: i128) -> Option<Value> {
     small.or_else(|_| u64::try_from(value).map(Value::from)).ok()
 }
 
-/// Returns the value of a constant named in a string, which was the notation before schemars 1.
+/// Returns the value of a constant named in a string, the syntax before schemars 1.
 fn named_constant(text: &str, session: &mut Session) -> Option<Value> {
     is_path(text).then(|| session.constant(text))?
 }

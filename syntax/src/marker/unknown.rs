@@ -1,4 +1,4 @@
-//! Help for unknown names: a name may be misspelled, or belong to another place.
+//! Help for unknown names, which may be misspelled or belong to another place.
 
 use rbuilder_diagnostic::suggest::{find_keyword, list_names};
 
@@ -92,7 +92,8 @@ fn on_kind(attribute: &str, name: &str) -> String {
     format!("write `#[{attribute}({name}…)]` on the type that derives `CustomResource`")
 }
 
-/// Returns all names that may be meant, with their notation. Those of this place come first.
+/// Returns all names that may be meant, and how to write them. Names that are valid here come
+/// first.
 fn near_forms(owner: Owner) -> Vec<(&'static str, String)> {
     let here = owner.names().into_iter().map(|name| (name, name.to_owned()));
     if owner == (Owner::KindKeys { takes_markers: false }) {
@@ -108,7 +109,7 @@ fn near_forms(owner: Owner) -> Vec<(&'static str, String)> {
     let others = others
         .into_iter()
         .map(|name| (name, format!("#[{attribute}({name}…)]")));
-    // Do not suggest this key as `use one of`: only the derive reads it.
+    // `crate` is only suggested as a correction and never listed, since only the derive reads it.
     let is_type = matches!(owner, Owner::KindMarkers | Owner::Elsewhere(Place::Type));
     let derive_key = is_type.then(|| ("crate", "crate".to_owned()));
     here.chain(wrapped).chain(derive_key).chain(others).collect()

@@ -10,7 +10,6 @@ use crate::{Session, suggest};
 
 const KEYS: &[&str] = &["validation", "merge_strategy"];
 
-/// Reads the arguments of an attribute.
 pub(super) fn read_x_kube(args: Vec<Arg<'_>>, reading: &mut Reading, session: &mut Session) {
     for arg in args {
         match arg.name {
@@ -24,7 +23,7 @@ pub(super) fn read_x_kube(args: Vec<Arg<'_>>, reading: &mut Reading, session: &m
                 let markers = merge_strategy(&arg, session);
                 reading.read(&markers, session);
             }
-            // Only for kube's derive, which ignores the latter.
+            // Only used by kube's derive. It ignores `cel`.
             "crates" | "cel" => {}
             name => {
                 let help = suggest::describe_candidates(name, KEYS.iter().copied());

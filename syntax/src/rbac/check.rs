@@ -36,7 +36,8 @@ pub const RBAC_VERBS: &[&str] = &[
 /// The verbs of requests to non-resource URLs: the HTTP methods.
 pub const RBAC_URL_VERBS: &[&str] = &["get", "post", "put", "patch", "delete", "head", "options", "*"];
 
-/// Returns the span of an argument's value, or of the marker if there is no such argument.
+/// A function that returns the span of an argument's value, or of the marker if there is no such
+/// argument.
 type At<'a> = &'a dyn Fn(&str) -> Span;
 
 /// Checks the value of each argument, and the arguments against each other.

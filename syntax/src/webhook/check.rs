@@ -7,7 +7,8 @@ use crate::args::{Arg, ReadArg as _};
 use crate::client_config::{check_service_path, check_webhook_url};
 use crate::{Diagnostic, Session, kubernetes, object_name, resources};
 
-/// Returns the span of an argument's value, or of the marker if there is no such argument.
+/// A function that returns the span of an argument's value, or of the marker if there is no such
+/// argument.
 type At<'a> = &'a dyn Fn(&str) -> Span;
 
 /// Checks the value of each argument, and the arguments against each other.
@@ -94,7 +95,7 @@ fn check_rule(webhook: &Webhook, at: At<'_>, session: &mut Session) {
     }
 }
 
-/// Checks the name of a built-in resource. The name is only known to be wrong if `groups` is given.
+/// Checks the name of a built-in resource, which is only known if `groups` is given.
 fn check_known_resource(resource: &str, webhook: &Webhook, at: Span, session: &mut Session) {
     let groups = webhook.groups.as_deref().unwrap_or_default();
     let (whole, part) = match resource.split_once('/') {

@@ -66,7 +66,7 @@ const CONDITION_ARGS: &[ArgRow<ConditionParts>] = &[
     ),
 ];
 
-/// Returns the reference entries of `match_condition(…)`.
+/// Describes the arguments of `match_condition(…)` for the reference.
 pub(crate) fn describe_condition_args() -> Vec<ArgDoc> {
     describe_rows(CONDITION_ARGS)
 }
@@ -113,7 +113,7 @@ const SELECTOR_ARGS: &[ArgRow<LabelSelector>] = &[
     ),
 ];
 
-/// Returns the reference entries of `namespace_selector(…)`.
+/// Describes the arguments of `namespace_selector(…)` for the reference.
 pub(crate) fn describe_selector_args() -> Vec<ArgDoc> {
     describe_rows(SELECTOR_ARGS)
 }
@@ -185,7 +185,7 @@ const REQUIREMENT_ARGS: &[ArgRow<RequirementParts>] = &[
     ),
 ];
 
-/// Returns the reference entries of `match_expression(…)`.
+/// Describes the arguments of `match_expression(…)` for the reference.
 pub(crate) fn describe_requirement_args() -> Vec<ArgDoc> {
     describe_rows(REQUIREMENT_ARGS)
 }
