@@ -1,8 +1,8 @@
-//! Help for a rule that exceeds its budget: the bounds that the schema lacks.
+//! Help for rules over budget: size limits that are missing in the schema.
 
 use rbuilder_schema::{Schema, SchemaType};
 
-/// A bound that a list, map or string lacks.
+/// A size limit that is missing on a list, map or string.
 #[derive(Clone)]
 pub(crate) struct MissingBound {
     pub(crate) path: String,

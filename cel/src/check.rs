@@ -169,7 +169,7 @@ impl Checker {
         self.error(at, format!("unknown variable `{name}`"), Some(help))
     }
 
-    /// Returns `name` if it is a field of `self`, for the suggestion to write `self.name`.
+    /// Returns `name` if it is a field of `self`, so that the help can suggest `self.name`.
     fn root_field(&self, name: &str) -> Option<String> {
         let (_, Type::Object(decl)) = self.scopes.iter().find(|(known, _)| known == "self")? else {
             return None;

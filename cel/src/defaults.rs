@@ -18,8 +18,8 @@ type RuleDiagnostic = rbuilder_diagnostic::Diagnostic<RulePlace>;
 /// Checks every default in the schema of a whole object against the rules on the default and on
 /// values inside it.
 ///
-/// Rules with errors are skipped, since the type checker reports them. So are rules that the
-/// evaluator does not support.
+/// Skips rules that do not type-check, which are reported elsewhere, and rules that the evaluator
+/// does not support.
 pub fn check_defaults(root: &Schema) -> Vec<RuleDiagnostic> {
     let mut found = Vec::new();
     visit(root, "", &mut found);

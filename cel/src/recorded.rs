@@ -21,7 +21,7 @@ pub(crate) struct Recorded {
     pub(crate) times: Option<u64>,
 }
 
-/// Returns every recorded rule with its schema. The schema contains the rule.
+/// Returns every recorded rule and the schema that contains it.
 pub(crate) fn recorded_rules() -> impl Iterator<Item = (Recorded, Value)> {
     let schemas: Value =
         serde_json::from_str(include_str!("../tests/schemas.json")).expect("schemas by name");

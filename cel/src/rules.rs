@@ -317,7 +317,7 @@ fn factor(cost: u64, budget: u64) -> String {
     }
 }
 
-/// Returns the help for a `field_path` that leads to no field of the value at `scope`.
+/// Returns the help for a `field_path` that does not resolve in the value at `scope`.
 fn suggest_field_path(path: &str, scope: &str, schema: &Schema) -> String {
     if let Some(relative) = path.strip_prefix(scope)
         && !scope.is_empty()

@@ -17,7 +17,7 @@ pub(crate) const MAX_REQUEST: u64 = 3 * 1024 * 1024;
 pub(crate) enum Type {
     /// Any type. Operations are checked at run time.
     Dyn,
-    /// The type of an expression that has an error already.
+    /// The type of an expression for which an error has been reported.
     Error,
     Bool,
     Int,
@@ -33,7 +33,7 @@ pub(crate) enum Type {
     List(Arc<Type>),
     Map(Arc<Type>, Arc<Type>),
     Optional(Arc<Type>),
-    /// An object with fields. Each object schema declares a separate type.
+    /// An object with fields. Every object schema is a distinct type.
     Object(Arc<Decl>),
     /// A type of one of Kubernetes' libraries.
     Opaque(&'static str),

@@ -20,8 +20,8 @@ struct Token {
     start: usize,
     /// The compiler's span of the token.
     place: Place,
-    /// The token. An opening delimiter holds its whole group and the offset after it; a closing
-    /// delimiter holds nothing.
+    /// The token and its end offset. An opening delimiter holds the whole group, a closing
+    /// delimiter nothing.
     tree: Option<(TokenTree, usize)>,
 }
 
@@ -97,7 +97,7 @@ impl Source {
                     }
                 }
                 TokenTree::Ident(ident) => {
-                    // The grammar needs no special case for `$crate`.
+                    // Write `$crate` as `crate`, which the grammar supports.
                     let name = ident.to_string();
                     self.add(name.trim_start_matches('$'), ident.span(), Some(ident.into()));
                     self.text.push(' ');

@@ -16,7 +16,7 @@ pub fn check_conditions(conditions: &Conditions<'_>) -> Vec<Diagnostic> {
     found
 }
 
-/// Warns about a field or variant that some builds do not have: the manifest only describes one
+/// Warns about a field or variant that only exists in some builds: the manifest describes a single
 /// build.
 fn build_warning(attr: &Attribute<'_>) -> Option<Diagnostic> {
     let Form::List(mut list) = attr.form() else {

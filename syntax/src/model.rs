@@ -161,10 +161,10 @@ fn add_absent<'a>(
     }
 }
 
-/// The value of a field, as far as serde's attributes affect it.
+/// The serde attributes that affect the value of a field.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FieldValue {
-    /// The value of the field when absent, if the schema should contain it as a default.
+    /// The default of the field, if it should be part of the schema.
     pub absent: Option<AbsentValue>,
     /// The function in `skip_serializing_if`.
     pub skip_if: Option<String>,

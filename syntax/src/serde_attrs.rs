@@ -153,7 +153,7 @@ impl Opaque {
 pub(crate) struct Foreign {
     /// serde's names, if schemars has its own.
     rename: Option<Directions<String>>,
-    /// `skip`: the schema does not have the field.
+    /// `skip`: the field is omitted from the schema.
     pub(crate) skip: Option<Span>,
     /// The other keys and their spans.
     pub(crate) keys: Vec<(String, Span)>,

@@ -229,8 +229,8 @@ impl<T: 'static> Draft<T> {
         read_args(args, self, find_row(rows), |_, _, _| {}, session);
     }
 
-    /// Reports missing arguments. If there was an unknown argument, which may be a misspelling,
-    /// nothing is reported. `samples` lists the required names with a value to suggest. Returns
+    /// Checks that required arguments are present. Reports missing ones, unless an unknown argument
+    /// may be a misspelling. `samples` lists the required names with a value to suggest. Returns
     /// whether all of them are present.
     pub(crate) fn require(&self, owner: &Arg<'_>, samples: &[(&str, &str)], session: &mut Session) -> bool {
         let mut is_whole = true;

@@ -23,8 +23,8 @@ enum Stop {
 
 type Outcome = Result<Value, Stop>;
 
-/// The maximum number of nodes that an evaluation visits. Rules on constants need few, but nested
-/// loops multiply.
+/// The maximum number of nodes that an evaluation visits. Nested loops could otherwise run for a
+/// long time.
 const STEPS: u32 = 100_000;
 
 /// The verdict of a rule on a constant.

@@ -208,7 +208,8 @@ fn finish(draft: Draft<Parts>, ident: Ident<'_>, session: &mut Session) -> Optio
         if session.is_ours() {
             session.error_help(at("scale"), message, help);
         } else {
-            // kube ignores it, and existing projects that only use kube have it.
+            // Only a warning: kube ignores `scale` here, so projects that use kube alone may have
+            // it.
             session.report(Diagnostic::warning(at("scale"), message).help(help));
             made.scale = None;
         }

@@ -39,7 +39,7 @@ fn is_crd_group(group: &str) -> bool {
         && group.split('.').all(|label| is_label_of_any_length(label, false))
 }
 
-/// Returns whether a name is the name of a CRD: its plural, a dot and its group.
+/// Returns whether a string is a valid CRD name: a plural, a dot and a group.
 pub(crate) fn is_crd_name(name: &str) -> bool {
     name.split_once('.')
         .is_some_and(|(plural, group)| is_label(plural, true) && is_crd_group(group))

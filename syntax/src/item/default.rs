@@ -47,7 +47,7 @@ impl Defaults {
 }
 
 impl Reader<'_, '_> {
-    /// Returns the value of a field when absent, if the schema should contain it.
+    /// Returns the default of a field, if it should be part of the schema.
     pub(super) fn absent_value(
         &self,
         attrs: &FieldAttrs,

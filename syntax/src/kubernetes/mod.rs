@@ -88,8 +88,8 @@ impl BuiltinKind {
         self.resource.is_namespaced
     }
 
-    /// Returns whether objects of the kind can be watched. A `TokenReview` is answered instead of
-    /// stored, and a `ComponentStatus` is created on each request.
+    /// Returns whether objects of the kind can be watched. Some are not stored: the API server only
+    /// answers a `TokenReview`, and computes a `ComponentStatus` for each request.
     pub fn is_watchable(&self) -> bool {
         self.resource.is_watchable()
     }
