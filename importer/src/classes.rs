@@ -214,8 +214,8 @@ impl<'k> Classes<'k> {
         Ty::Class(id)
     }
 
-    /// Chooses the description of each type. Items and values show the description of their type,
-    /// so it must be theirs. Fields have their own, so otherwise any description works.
+    /// Chooses the description of each type. A type of items or map values gets their description,
+    /// because they cannot have their own. Otherwise the description of any field will do.
     pub(crate) fn describe(&mut self) {
         for class in self.list.iter_mut().filter(|class| !class.is_root) {
             let all_described = class.uses.iter().all(|place| place.description.is_some());

@@ -14,8 +14,8 @@ type FieldId = (usize, usize);
 /// The struct with the fields of `spec` or `status`, and the prefix of their paths in it.
 pub(crate) type PartRoot = (Option<usize>, &'static str);
 
-/// Assigns descriptors to fields. If a type is used in several places, they all must have the same
-/// descriptor or none.
+/// Assigns descriptors to fields. If several paths lead to the same field of a type, it only gets a
+/// descriptor if they all have the same one.
 ///
 /// Returns the descriptors without a field, as `spec` or `status` and a path.
 pub(crate) fn place_descriptors(

@@ -90,8 +90,8 @@ fn common_folder<'a>(one: &'a str, other: &str) -> &'a str {
     one.get(..end.saturating_sub(1)).unwrap_or(one)
 }
 
-/// Assigns numbers to types. Equal types have the same number. Types are equal if their names, schemas
-/// and referenced types are.
+/// Assigns numbers to types, so that types with equal names, schemas and references have the same
+/// number.
 #[derive(Default)]
 struct Identities {
     known: BTreeMap<(String, String, Vec<usize>), usize>,

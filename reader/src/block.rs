@@ -22,7 +22,11 @@ pub enum Statement<'a> {
     Other(Cursor<'a>),
 }
 
-/// Reads the statements of a body. Stops after the first [`Statement::Other`].
+/// Reads the statements of a body. Stops after a [`Statement::Result`] or [`Statement::Other`].
+///
+/// # Errors
+///
+/// If an expression is nested deeper than [`MAX_DEPTH`](crate::token::MAX_DEPTH).
 pub fn read_block(mut cursor: Cursor<'_>) -> Result<Vec<Statement<'_>>, Diagnostic> {
     let mut statements = Vec::new();
     while !cursor.is_end() {

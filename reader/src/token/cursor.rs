@@ -112,6 +112,10 @@ impl<'a> Cursor<'a> {
     }
 
     /// Consumes a character that must be next.
+    ///
+    /// # Errors
+    ///
+    /// If another token is next.
     pub fn expect(&mut self, punct: u8) -> Result<(), Diagnostic> {
         if self.eat(punct) {
             Ok(())
