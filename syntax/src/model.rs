@@ -208,7 +208,7 @@ pub struct OneWay {
 
 /// kube-derive's container keys, parsed the same way, and the keys of `#[crd(…)]`.
 #[derive(Clone, Debug)]
-#[allow(missing_docs)] // each field is kube's key of the same name
+#[allow(missing_docs)] // kube's keys of the same names
 pub struct CustomResource {
     pub span: Span,
     pub group: String,
@@ -362,7 +362,7 @@ pub struct SelectableField {
 
 /// One `#[rbac(…)]`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[allow(missing_docs)] // the marker's argument of the same name
+#[allow(missing_docs)] // the marker's arguments of the same names
 pub struct RbacRule {
     pub span: Span,
     pub groups: Vec<String>,

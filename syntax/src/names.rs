@@ -2,7 +2,7 @@
 
 /// A rule of serde's `rename_all`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)] // each is serde's rule of the same name
+#[allow(missing_docs)] // serde's rules of the same names
 pub enum Case {
     Lower,
     Upper,

@@ -34,7 +34,7 @@ const ITEMS: &str = "write the constraint in `#[crd(items(validation(…)))]`";
 
 /// The markers of controller-tools, including Kubernetes' own that it supports, and how to write
 /// them in Rust. The help uses `#[crd(…)]`, which is valid on every kind of item.
-#[rustfmt::skip] // a row is a line
+#[rustfmt::skip] // one row per line
 const MARKERS: &[(&str, Spelling)] = &[
     ("default", Value("#[crd(default = {})]")),
     ("enum", Else("an enum without data has an `enum` in its schema")),

@@ -9,7 +9,7 @@ const ANY: Spelling =
 
 /// Attributes of `CrdSchema` and their equivalents for schemars. `extend` sets a key of the schema;
 /// it is only used where schemars has no attribute for the key.
-#[rustfmt::skip] // a row is a line
+#[rustfmt::skip] // one row per line
 pub(super) const SPELLINGS: &[(&str, Spelling)] = &[
     ("#[crd(at_least_one_of({}))]", Else("write a rule for the fields: `#[schemars(extend(\"x-kubernetes-validations\" = [{ \"rule\": \"has(self.a) || has(self.b)\" }]))]`")),
     ("#[crd(at_most_one_of({}))]", Else("write a rule for the fields: `#[schemars(extend(\"x-kubernetes-validations\" = [{ \"rule\": \"!has(self.a) || !has(self.b)\" }]))]`")),

@@ -11,7 +11,7 @@ use table::RESOURCES;
 
 /// A kind and its resource, as webhooks and rules refer to them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[allow(missing_docs)] // the words of the API
+#[allow(missing_docs)] // the API's names
 pub struct Kind {
     /// `""` for the core group.
     pub group: String,

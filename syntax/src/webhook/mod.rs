@@ -35,7 +35,7 @@ pub enum WebhookKind {
 /// One `#[webhook(…)]`. Enumerated values are in the API's spelling. `None` stands for the default
 /// of the API server or of the handler's type.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[allow(missing_docs)] // the marker's argument of the same name
+#[allow(missing_docs)] // the marker's arguments of the same names
 pub struct Webhook {
     pub span: Span,
     pub kind: WebhookKind,
