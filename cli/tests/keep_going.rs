@@ -1,4 +1,5 @@
-//! `rbuilder manifests --keep-going`: the manifests that no error concerns, and the others as they are.
+//! `rbuilder manifests --keep-going`, the default without a scaffold: the manifests that no error concerns, and the others as they
+//! are.
 
 // The test's own files are what it is about.
 #![allow(clippy::disallowed_methods)]
@@ -34,6 +35,18 @@ fn project() -> Folder {
     folder
 }
 
+/// Sets `keep-going` in Cargo.toml.
+fn set_keep_going(folder: &Folder, value: bool) {
+    let manifest = folder.tree()["Cargo.toml"].clone();
+    let (own, _) = manifest
+        .split_once("[package.metadata")
+        .unwrap_or((&manifest, ""));
+    folder.write(
+        "Cargo.toml",
+        &format!("{own}[package.metadata.rbuilder]\nkeep-going = {value}\n"),
+    );
+}
+
 /// Checks that a command fails with these words, and what it leaves.
 #[track_caller]
 fn check(folder: &Folder, line: &str, said: &[&str], changed: &[&str]) {
@@ -62,6 +75,7 @@ fn readable_kinds_are_written_and_others_left_as_they_are() {
     // Its kind is gone, but which kinds there are is known only without errors.
     folder.write("src/can.rs", "");
     let refused = "no files were written: pass `--keep-going` to generate the manifests of the kinds without errors (1 of 2)";
+    set_keep_going(&folder, false);
     check(&folder, "manifests", &[refused], &[]);
     let summary = [
         "found 1 error in the source; these manifests were left as they are: 1 of 2 kinds",
@@ -97,11 +111,7 @@ fn commands_that_write_no_manifests_say_what_they_left_out() {
     let folder = project();
     folder.write("src/cup.rs", &kind("Cup", "pub size: i64"));
     folder.write("src/pot.rs", &kind("Pot", "pub size: Unknown"));
-    let cargo_toml = folder.tree()["Cargo.toml"].clone();
-    folder.write(
-        "Cargo.toml",
-        &format!("{cargo_toml}[package.metadata.rbuilder]\nkeep-going = true\n"),
-    );
+    set_keep_going(&folder, true);
     let summary = [
         "found 1 error in the source; these were left out: 1 of 3 kinds",
         "Pot (x.io)",
@@ -142,13 +152,10 @@ fn without_errors_it_is_an_ordinary_run() {
 fn docs_follow_the_setting_of_the_project() {
     let folder = project();
     folder.write("src/cup.rs", &kind("Cup", "pub size: Missing"));
+    set_keep_going(&folder, false);
     check(&folder, "docs", &["cannot find"], &[]);
     check(&folder, "docs --stdout", &["cannot find"], &[]);
-    let manifest = folder.tree()["Cargo.toml"].clone();
-    folder.write(
-        "Cargo.toml",
-        &format!("{manifest}[package.metadata.rbuilder]\nkeep-going = true\n"),
-    );
+    set_keep_going(&folder, true);
     check(
         &folder,
         "docs",
@@ -158,4 +165,59 @@ fn docs_follow_the_setting_of_the_project() {
     let ran = folder.run("docs --stdout");
     assert_eq!(ran.code, 1, "{}", ran.err);
     assert!(ran.out.contains("Pot") && !ran.out.contains("Cup"), "{}", ran.out);
+}
+
+const SCAFFOLD: &str = "domain: x.io\nlayout:\n- rust.rbuilder.dev/v1\nprojectName: cafe\nversion: \"3\"\n";
+const SUMMARY: &str = "found 1 error in the source; these manifests were left as they are: 1 of 3 kinds";
+
+#[test]
+fn projects_without_a_scaffold_keep_going_by_default() {
+    let folder = project();
+    folder.write("src/cup.rs", &kind("Cup", "pub size: i64"));
+    folder.write("src/pot.rs", &kind("Pot", "pub size: Unknown"));
+    check(&folder, "manifests --check", &[SUMMARY, "Pot (x.io)", CUP], &[]);
+    check(&folder, "manifests", &[SUMMARY, "Pot (x.io)"], &[CUP]);
+    check(&folder, "manifests --check", &[SUMMARY, "Pot (x.io)"], &[]);
+    check(&folder, "docs", &["1 of 3 kinds"], &["docs/api.html"]);
+}
+
+#[test]
+fn projects_of_other_tools_keep_going_by_default() {
+    let folder = project();
+    folder.write(
+        "PROJECT",
+        "domain: x.io\nlayout:\n- go.kubebuilder.io/v4\nprojectName: cafe\nversion: \"3\"\n",
+    );
+    folder.write("src/cup.rs", &kind("Cup", "pub size: i64"));
+    folder.write("src/pot.rs", &kind("Pot", "pub size: Unknown"));
+    check(&folder, "manifests", &[SUMMARY], &[CUP]);
+}
+
+#[test]
+fn errors_stop_all_kinds_of_a_scaffold() {
+    let folder = project();
+    folder.write("src/cup.rs", &kind("Cup", "pub size: i64"));
+    folder.write("src/pot.rs", &kind("Pot", "pub size: Unknown"));
+    for project in [SCAFFOLD, "layout: [\n"] {
+        folder.write("PROJECT", project);
+        check(&folder, "manifests", &["no files were written"], &[]);
+    }
+}
+
+#[test]
+fn doctor_reports_kinds_with_errors() {
+    let folder = project();
+    folder.write("PROJECT", SCAFFOLD);
+    folder.write("src/pot.rs", &kind("Pot", "pub size: Unknown"));
+    for keep_going in [false, true] {
+        set_keep_going(&folder, keep_going);
+        let ran = folder.run("doctor");
+        assert_eq!(ran.code, 1, "{}{}", ran.out, ran.err);
+        assert!(
+            ran.out.contains("cannot find type `Unknown`"),
+            "{}{}",
+            ran.out,
+            ran.err
+        );
+    }
 }

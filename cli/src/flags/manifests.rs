@@ -17,7 +17,8 @@ pub struct ManifestsFlags {
     /// Manifests to generate [default: all]
     #[arg(long, value_enum, value_delimiter = ',', value_name = "WHAT")]
     pub only: Vec<Only>,
-    /// Generate the manifests that have no errors, leave the others unchanged, and fail at the end
+    /// Generate the manifests that have no errors, leave the others unchanged, and fail at the end [default: in projects
+    /// without PROJECT]
     #[arg(long)]
     pub keep_going: bool,
     /// Format of diagnostics

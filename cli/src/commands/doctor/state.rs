@@ -248,7 +248,12 @@ fn examine_library(tree: &Tree, project: &Project) -> Result<Vec<Finding>> {
 fn examine_manifests(tree: &Tree, scaffold: Option<&Scaffold>) -> Finding {
     let mut plan = Plan::default();
     let request = manifests::Request::default();
+    let help = "run `rbuilder manifests` to see all errors";
     match manifests::add_to_plan(&mut plan, tree, &request) {
+        Ok(found) if found.failure().is_some() => {
+            let message = found.first_error().map(describe_diagnostic).unwrap_or_default();
+            Finding::error("manifests", message, help)
+        }
         Ok(found) if plan.is_empty() => match found.warnings().as_slice() {
             [] => Finding::good("manifests", "up to date"),
             [first, rest @ ..] => Finding::warning(
@@ -288,7 +293,6 @@ fn examine_manifests(tree: &Tree, scaffold: Option<&Scaffold>) -> Finding {
             let restore = module
                 .zip(scaffold)
                 .and_then(|(module, scaffold)| find_deleted_module(tree, scaffold, module).ok().flatten());
-            let help = "run `rbuilder manifests` to see all errors";
             Finding::error("manifests", message, restore.unwrap_or_else(|| help.to_owned()))
         }
     }

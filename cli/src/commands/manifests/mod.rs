@@ -65,6 +65,9 @@ pub(super) struct Request {
     pub(super) advice: &'static str,
     /// True if the command writes manifests.
     pub(super) writes: bool,
+    /// True if an error holds back only what it concerns, unless the project is a scaffold. The manifests of a scaffold are
+    /// deployed together; in an existing project, one mistake must not stop its other kinds.
+    pub(super) keeps_going_without_scaffold: bool,
 }
 
 impl Default for Request {
@@ -82,6 +85,7 @@ impl Default for Request {
             color: false,
             advice: "fix these errors first",
             writes: true,
+            keeps_going_without_scaffold: false,
         }
     }
 }
@@ -97,6 +101,7 @@ impl Request {
             color: shell.color(),
             advice: "",
             writes: !flags.stdout,
+            keeps_going_without_scaffold: true,
             ..Request::default()
         };
         let (source, target) = (&flags.source, &flags.target);
@@ -125,6 +130,7 @@ impl Request {
         let mut request = Request {
             color: shell.color(),
             writes: false,
+            keeps_going_without_scaffold: true,
             ..Request::default()
         };
         request.select(source);
@@ -159,7 +165,10 @@ impl Request {
     fn with_settings(&self, tree: &Tree) -> Result<Request> {
         let settings = Settings::read(tree)?;
         let mut request = self.clone();
-        request.options.keep_going |= settings.keep_going;
+        request.options.keep_going |= match settings.keep_going {
+            Some(keep_going) => keep_going,
+            None => self.keeps_going_without_scaffold && !has_scaffold(tree)?,
+        };
         request.layout.apply_settings(&settings);
         request.options.committed = request.layout.list_crd_names(tree)?;
         Ok(request)
@@ -242,7 +251,10 @@ pub(super) fn generate(dir: &Path, shell: &mut Shell) -> Result<Vec<String>> {
     if !outcome.plan.is_empty() {
         shell.summary(&outcome.plan, false);
     }
-    Ok(outcome.plan.changes().keys().cloned().collect())
+    match outcome.failure {
+        Some(failure) => Err(failure),
+        None => Ok(outcome.plan.changes().keys().cloned().collect()),
+    }
 }
 
 /// Returns the manifests that the source gives under the settings of the project, with warnings and notes.
@@ -253,9 +265,9 @@ pub(super) fn collect_manifests(
     tree: &Tree,
     request: &Request,
 ) -> Result<(Vec<OutputFile>, RenderedDiagnostics)> {
+    let sources = sources(&Plan::default(), tree)?;
     let request = &request.with_settings(tree)?;
     let mut files = Vec::new();
-    let sources = sources(&Plan::default(), tree)?;
     let found = read(&sources, request, &mut |file| files.push(file))?;
     Ok((files, found))
 }
@@ -287,8 +299,8 @@ fn print(files: &[OutputFile], found: &RenderedDiagnostics, output: Output, shel
 /// # Errors
 /// Fails with all errors in the source, each with its place.
 pub(super) fn add_to_plan(plan: &mut Plan, tree: &Tree, request: &Request) -> Result<RenderedDiagnostics> {
-    let request = &request.with_settings(tree)?;
     let sources = sources(plan, tree)?;
+    let request = &request.with_settings(tree)?;
     let options = options(&sources, request)?;
     // Each manifest is compared as soon as it is generated, and kept only if it differs, to save memory.
     let mut made = Ok(Generated::default());
@@ -393,6 +405,16 @@ impl RenderedDiagnostics {
         diagnostics.filter(|said| said["severity"] == "warning").collect()
     }
 
+    /// Returns the first error, as JSON.
+    pub(super) fn first_error(&self) -> Option<&Value> {
+        self.data.iter().find(|said| said["severity"] == "error")
+    }
+
+    /// Returns the error about what was left out, if only a part of the manifests was generated.
+    pub(super) fn failure(&self) -> Option<&anyhow::Error> {
+        self.failure.as_ref()
+    }
+
     fn exit_code(&self) -> u8 {
         u8::from(self.failure.is_some())
     }
@@ -480,6 +502,12 @@ fn read_known(sources: &TreeSources) -> Option<(Arc<str>, Known)> {
         Some(_) => None,
         None => Some((text, project.known)),
     }
+}
+
+/// Returns whether the project is a scaffold of rbuilder, or has a PROJECT file that cannot be read.
+fn has_scaffold(tree: &Tree) -> Result<bool> {
+    let text = tree.read(FILE)?;
+    Ok(text.is_some_and(|text| Project::parse(&text).map_or(true, |project| project.is_scaffolded())))
 }
 
 fn has_errors(diagnostics: &[Diagnostic]) -> bool {

@@ -22,8 +22,8 @@ pub(in crate::commands) struct Settings {
     pub(in crate::commands) crd_file: Option<String>,
     /// The files of CRDs that are elsewhere, by the name of the CRD: `cups.example.com`.
     pub(in crate::commands) crd_files: BTreeMap<String, String>,
-    /// True if errors hold back only what they concern.
-    pub(in crate::commands) keep_going: bool,
+    /// True if errors hold back only what they concern; the default depends on the project.
+    pub(in crate::commands) keep_going: Option<bool>,
 }
 
 /// Name of a CRD's file without a setting.
@@ -105,7 +105,7 @@ impl Settings {
             let Some(keep_going) = item.as_bool() else {
                 bail!("`keep-going` must be `true` or `false`");
             };
-            self.keep_going = keep_going;
+            self.keep_going = Some(keep_going);
         }
         Ok(())
     }
@@ -135,7 +135,7 @@ mod tests {
         assert_eq!(settings.crd_dir.as_deref(), Some("charts/crds"));
         assert_eq!(settings.crd_file.as_deref(), Some("{plural}.yml"));
         assert_eq!(settings.crd_files["cups.x.io"], "deploy/cup.yaml");
-        assert!(settings.keep_going);
+        assert_eq!(settings.keep_going, Some(true));
     }
 
     #[test]
