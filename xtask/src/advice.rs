@@ -1,8 +1,11 @@
-//! `cargo xtask advice`: what the generator advises compiles with the releases of kube that programs have.
+//! `cargo xtask advice`: checks that code which follows the advice of the generator compiles with
+//! the releases of kube for which the advice is printed.
 //!
-//! `generator/tests/advice/` has types after each piece of advice was followed; `generator/tests/advice.rs` shows that the
-//! advice is given to programs with these releases, and that what it leads to is read. `runtime/tests/advice.rs` compiles the
-//! types for today's kube. Each older release takes half a minute of CPU or more the first time, which is k8s-openapi's.
+//! `generator/tests/advice/` contains types after each piece of advice was followed.
+//! `generator/tests/advice.rs` tests that the advice is printed for programs with these releases,
+//! and that the generator accepts the resulting types. `runtime/tests/advice.rs` compiles the types
+//! with the current kube. The first check of an older release takes at least half a minute of CPU
+//! time, most of it for k8s-openapi.
 
 use std::path::Path;
 
@@ -11,16 +14,18 @@ use anyhow::{Result, ensure};
 use crate::repo;
 use crate::sh::Cmd;
 
-/// A release of kube with the packages that its programs have, and the files of `generator/tests/advice/` that hold for it.
+/// A release of kube with matching dependencies, and the files in `generator/tests/advice/` that
+/// apply to it.
 struct Release {
     kube: &'static str,
-    /// The release of k8s-openapi that it works with, and a feature of that.
+    /// The matching release of k8s-openapi and one of its features.
     k8s_openapi: (&'static str, &'static str),
     schemars: &'static str,
     files: &'static [&'static str],
 }
 
-/// The releases in which schemars or the attributes of kube's derive changed, and the one before today's.
+/// Releases in which schemars or the attributes of kube's derive macro changed, and the release
+/// before the current one.
 const RELEASES: &[Release] = &[
     Release {
         kube: "0.91",
@@ -61,7 +66,7 @@ pub(crate) struct Args {
     kube: Option<String>,
 }
 
-/// Compiles the types that the advice leads to with each release.
+/// Compiles the types with each release.
 pub(crate) fn compile_advice(args: &Args) -> Result<()> {
     let known: Vec<&str> = RELEASES.iter().map(|release| release.kube).collect();
     let asked = |release: &&Release| args.kube.as_deref().is_none_or(|kube| kube == release.kube);
@@ -75,9 +80,10 @@ pub(crate) fn compile_advice(args: &Args) -> Result<()> {
         write_package(release, folder.path())?;
         Cmd::new("cargo check --quiet")
             .dir(folder.path())
-            // That of the workspace is another than the feature says.
+            // The version of the workspace would contradict the feature.
             .without(repo::KUBERNETES)
-            // Of its own, so that no build of projects waits for it; one for all, which have macros and serde in common.
+            // A separate target folder, so that other builds do not wait for this one. The releases
+            // share macros and serde.
             .env("CARGO_TARGET_DIR", repo::target_folder().join("advice"))
             .run()?;
         println!("the advice compiles with kube {}", release.kube);

@@ -1,12 +1,13 @@
-//! `cargo xtask assets`: a folder with etcd and kube-apiserver, as `KUBEBUILDER_ASSETS` wants it, and with the programs
-//! for environments that have controllers and nodes.
+//! `cargo xtask assets`: provides a folder for `KUBEBUILDER_ASSETS` with etcd, kube-apiserver, and
+//! the programs for environments with controllers and nodes.
 //!
-//! kube-apiserver, kube-controller-manager and kube-scheduler are built once from the Go module in tools/kube-apiserver,
-//! kwok from that in tools/kwok, and kept in the user's cache folder; etcd comes from the machine's packages. Only the
-//! folder goes to standard output, so that a shell can capture it.
+//! kube-apiserver, kube-controller-manager and kube-scheduler are built from the Go module in
+//! tools/kube-apiserver, and kwok from tools/kwok. The binaries are kept in the user's cache
+//! folder. etcd is installed from the distribution's packages. Only the path of the folder is
+//! printed to standard output, so that shells can capture it.
 //!
-//! What is measured rather than tested wants the etcd that clusters run, which packages may be years behind of: that is
-//! [`current_etcd`], built from tools/etcd.
+//! Benchmarks need the etcd that clusters run, which may be years newer than the packages.
+//! [`current_etcd`] builds it from tools/etcd.
 
 use std::path::{Path, PathBuf};
 
@@ -15,17 +16,17 @@ use anyhow::{Context, Result, bail};
 use crate::repo;
 use crate::sh::Cmd;
 
-/// Prints the folder, after finding or making what belongs in it.
+/// Prints the path of the folder, after building or installing missing programs.
 pub(crate) fn print_folder() -> Result<()> {
     println!("{}", ensure_controllers()?.display());
     Ok(())
 }
 
-/// The folder that holds both binaries; finds or makes them.
+/// Returns the folder with both binaries, after building or installing missing ones.
 ///
 /// # Errors
 ///
-/// Go or etcd is missing and could not be installed, or the build failed.
+/// Returns an error if Go or etcd is missing and cannot be installed, or if a build fails.
 pub(crate) fn ensure_assets() -> Result<PathBuf> {
     if let Some(folder) = std::env::var_os("KUBEBUILDER_ASSETS").map(PathBuf::from) {
         if !is_complete(&folder) {
@@ -48,14 +49,14 @@ pub(crate) fn ensure_assets() -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// The programs that make objects move: those of the module of kube-apiserver, and kwok.
+/// The programs for controllers and nodes: those built with kube-apiserver, and kwok.
 const CONTROLLERS: [&str; 3] = ["kube-controller-manager", "kube-scheduler", "kwok"];
 
-/// The folder of [`ensure_assets`], with the programs for controllers and nodes; finds or makes them.
+/// Returns the folder of [`ensure_assets`], after adding the programs for controllers and nodes.
 ///
 /// # Errors
 ///
-/// Those of [`ensure_assets`]; Go is missing, or a build failed.
+/// Same as [`ensure_assets`]. Also returns an error if Go is missing or a build fails.
 pub(crate) fn ensure_controllers() -> Result<PathBuf> {
     let folder = ensure_assets()?;
     let is_given = std::env::var_os("KUBEBUILDER_ASSETS").is_some();
@@ -88,7 +89,8 @@ pub(crate) fn ensure_controllers() -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// Returns true for the version of kwok that tools/kwok requires: the folder is named for that of Kubernetes only.
+/// Returns true if the version of kwok is the one required by tools/kwok. The name of the folder
+/// only contains the version of Kubernetes.
 fn is_required_kwok(binary: &Path) -> Result<bool> {
     let version = required_version("kwok", "sigs.k8s.io/kwok")?;
     let printed = Cmd::program(binary).arg("--version").read()?;
@@ -103,12 +105,12 @@ fn is_complete(folder: &Path) -> bool {
         .all(|name| folder.join(name).is_file())
 }
 
-/// An etcd as clusters run it, which since 3.5 lets the API server answer lists of the present state from memory; finds
-/// or builds it.
+/// Returns an etcd as used in clusters, after building it if necessary. Since version 3.5, it lets
+/// the API server answer lists of the current state from memory.
 ///
 /// # Errors
 ///
-/// Go is missing, or the build failed.
+/// Returns an error if Go is missing or the build fails.
 pub(crate) fn current_etcd() -> Result<PathBuf> {
     let version = required_version("etcd", "go.etcd.io/etcd/server/v3")?;
     let folder = cache_folder()?.join(format!("rbuilder/etcd/{version}-{}-{}", go_os(), go_arch()));
@@ -121,11 +123,11 @@ pub(crate) fn current_etcd() -> Result<PathBuf> {
     Ok(binary)
 }
 
-/// Finds kubectl on the path, or builds it; returns the folder to add to the path, if it was built.
+/// Builds kubectl unless it is on `PATH`. Returns the folder to add to `PATH` if it was built.
 ///
 /// # Errors
 ///
-/// Go is missing, or the build failed.
+/// Returns an error if Go is missing or the build fails.
 pub(crate) fn ensure_kubectl() -> Result<Option<PathBuf>> {
     if Cmd::new("kubectl version --client").succeeds() {
         return Ok(None);
@@ -140,11 +142,11 @@ pub(crate) fn ensure_kubectl() -> Result<Option<PathBuf>> {
     Ok(Some(folder))
 }
 
-/// Finds or builds Helm, in the version of tools/helm; returns the program.
+/// Returns the path of Helm in the version of tools/helm, after building it if necessary.
 ///
 /// # Errors
 ///
-/// Go is missing, or the build failed.
+/// Returns an error if Go is missing or the build fails.
 pub(crate) fn ensure_helm() -> Result<PathBuf> {
     let version = required_version("helm", "helm.sh/helm/v3")?;
     let folder = cache_folder()?.join(format!("rbuilder/helm/{version}-{}-{}", go_os(), go_arch()));
@@ -152,18 +154,20 @@ pub(crate) fn ensure_helm() -> Result<PathBuf> {
     if !binary.is_file() {
         fs_err::create_dir_all(&folder)?;
         eprintln!("building Helm {version}; this takes a minute or two, once");
-        // Without its version Helm takes itself for the oldest of its major version, and refuses charts that need a newer one.
+        // Without a version, Helm claims to be the oldest release of its major version and rejects
+        // charts that require a newer one.
         let flags = format!("-s -w -X helm.sh/helm/v3/internal/version.version=v{version}");
         go_build_package("helm", "helm.sh/helm/v3/cmd/helm", &flags, &binary)?;
     }
     Ok(binary)
 }
 
-/// Finds or builds the validators of bundles, in the version of tools/bundle; returns the program.
+/// Returns the path of the bundle validators in the version of tools/bundle, after building them if
+/// necessary.
 ///
 /// # Errors
 ///
-/// Go is missing, or the build failed.
+/// Returns an error if Go is missing or the build fails.
 pub(crate) fn ensure_bundle_validators() -> Result<PathBuf> {
     let version = required_version("bundle", "github.com/operator-framework/api")?;
     let folder = cache_folder()?.join(format!("rbuilder/bundle/{version}-{}-{}", go_os(), go_arch()));
@@ -176,11 +180,12 @@ pub(crate) fn ensure_bundle_validators() -> Result<PathBuf> {
     Ok(binary)
 }
 
-/// Downloads the CRD of ClusterServiceVersions, in the version of the validators; returns its file.
+/// Returns the path of the CRD of ClusterServiceVersions in the version of the validators, after
+/// downloading it if necessary.
 ///
 /// # Errors
 ///
-/// Go is missing, or the module cannot be downloaded.
+/// Returns an error if Go is missing or the module cannot be downloaded.
 pub(crate) fn ensure_csv_crd() -> Result<PathBuf> {
     const MODULE: &str = "github.com/operator-framework/api";
     let version = required_version("bundle", MODULE)?;
@@ -193,11 +198,12 @@ pub(crate) fn ensure_csv_crd() -> Result<PathBuf> {
     Ok(Path::new(folder).join("crds/operators.coreos.com_clusterserviceversions.yaml"))
 }
 
-/// Finds or builds the judge of catalogs, in the version of tools/catalog; returns the program.
+/// Returns the path of the catalog validator in the version of tools/catalog, after building it if
+/// necessary.
 ///
 /// # Errors
 ///
-/// Go is missing, or the build failed.
+/// Returns an error if Go is missing or the build fails.
 pub(crate) fn ensure_catalog_judge() -> Result<PathBuf> {
     let version = required_version("catalog", "github.com/operator-framework/operator-registry")?;
     let folder = cache_folder()?.join(format!("rbuilder/catalog/{version}-{}-{}", go_os(), go_arch()));
@@ -210,19 +216,20 @@ pub(crate) fn ensure_catalog_judge() -> Result<PathBuf> {
     Ok(binary)
 }
 
-/// The folder of a module that says in its go.mod what to build.
+/// Returns the folder of a Go module in tools/.
 fn module_folder(module: &str) -> PathBuf {
     repo::root().join("tools").join(module)
 }
 
-/// The version, without the leading `v`, in which a module of tools/ requires another.
+/// Returns the version of a dependency in a module of tools/, without the leading `v`.
 fn required_version(module: &str, required: &str) -> Result<String> {
     let go_mod = fs_err::read_to_string(module_folder(module).join("go.mod"))?;
     version_in(&go_mod, required)
         .with_context(|| format!("tools/{module}/go.mod does not require {required}"))
 }
 
-/// The version, without the leading `v`, in which a go.mod requires a module, be it in a block or on a line of its own.
+/// Returns the version of a dependency in a go.mod, without the leading `v`. The `require` can be a
+/// block or a single line.
 fn version_in(go_mod: &str, required: &str) -> Option<String> {
     go_mod.lines().find_map(|line| {
         let mut words = line.split_whitespace().skip_while(|&word| word == "require");
@@ -245,8 +252,8 @@ fn build_kube_apiserver(version: &str, binary: &Path) -> Result<()> {
     go_build("kube-apiserver", &kubernetes_linker_flags(version)?, binary)
 }
 
-/// Flags with the version that a program of Kubernetes reports. One set of flags for all of them, since packages are
-/// compiled again for other ones.
+/// Returns the flags that set the version of a Kubernetes program. The flags are the same for all
+/// programs, because different flags would compile the packages again.
 fn kubernetes_linker_flags(version: &str) -> Result<String> {
     let (major, minor) = version
         .split_once('.')
@@ -258,20 +265,21 @@ fn kubernetes_linker_flags(version: &str) -> Result<String> {
     ))
 }
 
-/// Returns true where there is a Go to build with.
+/// Returns true if Go is installed.
 pub(crate) fn has_go() -> bool {
     Cmd::new("go version").succeeds()
 }
 
-/// Builds the program of a module of tools/, without C. It appears under its own name only when it is whole.
+/// Builds the program in a module of tools/ without cgo. The file is renamed to its final name when
+/// it is complete.
 fn go_build(module: &str, linker_flags: &str, binary: &Path) -> Result<()> {
     go_build_package(module, ".", linker_flags, binary)
 }
 
-/// Builds a program of a module of tools/ by the name of its package.
+/// Builds the program with this package path in a module of tools/.
 fn go_build_package(module: &str, package: &str, linker_flags: &str, binary: &Path) -> Result<()> {
     let partial = binary.with_file_name(format!(".{module}-{}", std::process::id()));
-    // Debuggers are not used on these programs, and a seventh of the compiler's time goes into what they need.
+    // Skip debug information, which takes a seventh of the compile time and is not used here.
     let built = Cmd::new("go build -trimpath -gcflags=all=-dwarf=false -ldflags")
         .arg(linker_flags)
         .arg("-o")
@@ -298,7 +306,7 @@ fn link_etcd(folder: &Path) -> Result<()> {
     };
     let link = folder.join("etcd");
     if link.is_symlink() {
-        // It pointed at an etcd that is gone.
+        // The etcd that the link points to no longer exists.
         fs_err::remove_file(&link)?;
     }
     link_file(&etcd, &link)
@@ -324,7 +332,7 @@ fn find_etcd() -> Option<PathBuf> {
         .find(|etcd| etcd.is_file())
 }
 
-/// Installs Debian's and Ubuntu's package, where this process may.
+/// Installs the package of Debian or Ubuntu, if permitted.
 fn install_etcd() -> Result<()> {
     let advice = "install etcd 3.4 or newer (Debian and Ubuntu: `apt-get install etcd-server`)";
     if !Cmd::new("apt-get --version").succeeds() {
@@ -332,7 +340,7 @@ fn install_etcd() -> Result<()> {
     }
     eprintln!("installing etcd-server");
     let apt = |line: &str| {
-        // apt writes its progress to standard output, which belongs to the answer.
+        // apt prints progress to standard output, which callers capture.
         Cmd::new(line)
             .env("DEBIAN_FRONTEND", "noninteractive")
             .read()
@@ -348,7 +356,7 @@ fn install_etcd() -> Result<()> {
 ///
 /// # Errors
 ///
-/// The environment names none.
+/// Returns an error if the environment does not contain an absolute path.
 pub(crate) fn cache_folder() -> Result<PathBuf> {
     let absolute = |name: &str| {
         std::env::var_os(name)
@@ -360,7 +368,7 @@ pub(crate) fn cache_folder() -> Result<PathBuf> {
         .context("neither XDG_CACHE_HOME nor HOME names a folder")
 }
 
-/// Go's name of this operating system, as setup-envtest uses it in its folders.
+/// Returns Go's name of this operating system. setup-envtest uses it in folder names.
 fn go_os() -> &'static str {
     match std::env::consts::OS {
         "macos" => "darwin",
@@ -368,7 +376,7 @@ fn go_os() -> &'static str {
     }
 }
 
-/// Go's name of this processor.
+/// Returns Go's name of this processor.
 fn go_arch() -> &'static str {
     match std::env::consts::ARCH {
         "x86_64" => "amd64",
@@ -382,7 +390,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_the_version_that_go_mod_requires() {
+    fn parses_required_version_in_go_mod() {
         let check = |go_mod: &str, expected: Option<&str>| {
             let found = version_in(go_mod, "k8s.io/kubernetes");
             assert_eq!(found.as_deref(), expected, "{go_mod}");
@@ -398,9 +406,9 @@ mod tests {
         check("", None);
     }
 
-    /// Packages with the same dependencies are compiled once for all programs.
+    /// Packages with equal dependencies are only compiled once for all programs.
     #[test]
-    fn modules_share_what_kube_apiserver_is_built_with() {
+    fn modules_use_dependency_versions_of_kube_apiserver() {
         let shared = ["api", "apimachinery", "client-go"].map(|name| format!("k8s.io/{name}"));
         for folder in ["bundle", "catalog", "cel", "helm", "kubectl"].map(module_folder) {
             let go_mod = fs_err::read_to_string(folder.join("go.mod")).unwrap();
@@ -413,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn the_committed_modules_name_versions() {
+    fn committed_modules_require_full_versions() {
         let check = |module: &str, required: &str| {
             let version = required_version(module, required).unwrap();
             assert_eq!(version.split('.').count(), 3, "{module}: {version}");

@@ -1,8 +1,10 @@
-//! `cargo xtask bench-operator`: the cost of an operator, beside the same operator in Go on controller-runtime.
+//! `cargo xtask bench-operator`: compares the cost of an operator with the same operator in Go on
+//! controller-runtime.
 //!
-//! Both operators are in testdata/bench, with the program that measures them: it starts etcd and kube-apiserver, makes
-//! the objects, runs the operators by turns and prints the table. This task builds the three, and an etcd as clusters
-//! run it, and starts it. Nothing here is a test: a figure never fails.
+//! testdata/bench contains both operators and a driver. The driver starts etcd and kube-apiserver,
+//! creates the objects, runs the operators in turn and prints a table. This task builds the three
+//! programs and a current etcd, and runs the driver. It is not a test and never fails because of a
+//! result.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -12,10 +14,12 @@ use anyhow::{Context as _, Result, bail, ensure};
 use crate::sh::Cmd;
 use crate::{assets, bench, repo};
 
-/// The environment of the tuned Go operator: the heap may grow by half between collections rather than double.
+/// Environment of the tuned Go operator: the heap may grow by half between collections instead of
+/// doubling.
 const GO_TUNED: &str = "GOGC=50";
 
-/// That of the tuned Rust operator: one arena for all threads, which wastes less of what is freed.
+/// Environment of the tuned Rust operator: one malloc arena for all threads wastes less freed
+/// memory.
 const RUST_TUNED: &str = "MALLOC_ARENA_MAX=1";
 
 #[derive(clap::Args)]
@@ -66,7 +70,7 @@ pub(crate) struct Args {
     json: Option<PathBuf>,
 }
 
-/// Builds, measures and prints a table.
+/// Builds and measures the operators, and prints a table.
 pub(crate) fn measure_operators(args: &Args) -> Result<()> {
     let assets = assets::ensure_assets()?;
     let etcd = match args.packaged_etcd {
@@ -111,8 +115,8 @@ pub(crate) fn measure_operators(args: &Args) -> Result<()> {
     driver.run()
 }
 
-/// Prints the instructions of a cold start for each of these numbers of objects, and of each object more than the number
-/// before: what a start takes without objects does not count there.
+/// Prints the instructions of a cold start for each number of objects, and the instructions per
+/// additional object. The latter excludes the cost of starting without objects.
 fn count_instructions(numbers: &str, manager: &Path, driver: impl Fn() -> Cmd) -> Result<()> {
     ensure!(
         Cmd::new("valgrind --version").succeeds(),
@@ -131,7 +135,8 @@ fn count_instructions(numbers: &str, manager: &Path, driver: impl Fn() -> Cmd) -
             counts.display(),
             manager.display()
         );
-        // It is some fifty times as slow, so its other figures mean nothing.
+        // Under callgrind the operator is about fifty times slower, so the other results are
+        // meaningless.
         driver()
             .args(["--cold", "1", "--warm", "0", "--settle", "0"])
             .args(["--objects", number, "--operator", &operator])
@@ -148,11 +153,12 @@ fn count_instructions(numbers: &str, manager: &Path, driver: impl Fn() -> Cmd) -
     Ok(())
 }
 
-/// Returns the operators, in the form `<name>=<command line>`, with these names; all if there is no name.
+/// Returns the operators with these names, as `<name>=<command line>`. Returns all operators if
+/// `names` is empty.
 ///
 /// # Errors
 ///
-/// A name that no operator has.
+/// Returns an error if there is no operator with one of the names.
 fn select_operators(mut operators: Vec<String>, names: &[String]) -> Result<Vec<String>> {
     let is_named = |operator: &str, name: &str| operator.split_once('=').is_some_and(|(its, _)| its == name);
     for name in names {
@@ -168,25 +174,27 @@ fn folder() -> PathBuf {
     repo::root().join("testdata/bench")
 }
 
-/// Returns the target folder of the operators, which belong to no workspace of this repository.
+/// Returns the target folder of the operators, which are not part of this workspace.
 fn target() -> PathBuf {
     let ours = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
     ours.unwrap_or_else(|| repo::root().join("target")).join("bench")
 }
 
 fn cargo_build(target: &Path, package: &str) -> Result<()> {
-    // One package at a time: built together, the operator would get the features that only the driver needs.
+    // Build packages separately: together, the operator would get features that only the driver
+    // needs.
     Cmd::new("cargo build --release --package")
         .arg(package)
         .dir(&folder().join("rust"))
         .env("CARGO_TARGET_DIR", target)
-        // The project's own Cargo.toml says which, not this workspace's .cargo/config.toml.
+        // The version is selected by the operator's Cargo.toml, not by .cargo/config.toml of this
+        // workspace.
         .env(repo::KUBERNETES, "")
         .echo()
         .run()
 }
 
-/// Fails where there is no Go, with what to do then.
+/// Returns an error with advice if Go is not installed.
 fn needs_go(otherwise: &str) -> Result<()> {
     if !assets::has_go() {
         bail!("`go` is not on the path: install Go 1.26 or newer; {otherwise}");
@@ -212,7 +220,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn operators_are_selected_by_name() {
+    fn selects_operators_by_name() {
         let all = || ["rust=a", "rust-tuned=b c", "go=d"].map(str::to_owned).to_vec();
         let select = |names: &[&str]| {
             let names: Vec<String> = names.iter().map(ToString::to_string).collect();

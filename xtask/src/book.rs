@@ -1,10 +1,11 @@
-//! `cargo xtask book`: builds the guide as a book with mdBook, and the reference of the library with rustdoc, in
-//! target/book/.
+//! `cargo xtask book`: builds the guide with mdBook and the API reference of the library with
+//! rustdoc, in target/book/.
 //!
-//! The pages of docs/ are the book's as they are, except for two kinds of links. A book does not have files elsewhere in
-//! the repository: of links to these the words stay. Links to the reference of the last release, on docs.rs, lead to the
-//! reference of this checkout, which is part of the book, and each page ends with a link to it. `cargo xtask tidy` checks
-//! the other links.
+//! The pages of docs/ are copied unchanged except for two kinds of links. Links to files outside
+//! docs/ are replaced with their text, because the book does not contain these files. Links to the
+//! published API reference on docs.rs are replaced with links to the reference of this checkout,
+//! which is part of the book. Each page ends with a link to it. `cargo xtask tidy` checks all other
+//! links.
 
 use std::path::{Path, PathBuf};
 
@@ -13,23 +14,25 @@ use anyhow::{Result, ensure};
 use crate::sh::Cmd;
 use crate::{repo, tools};
 
-/// The reference of the last release.
+/// The API reference of the last release.
 pub(crate) const PUBLISHED_REFERENCE: &str = "https://docs.rs/rbuilder-runtime/latest/";
 
-/// The features of the library that its reference shows, as `package.metadata.docs.rs` in runtime/Cargo.toml lists them.
+/// The features enabled in the API reference, as in `package.metadata.docs.rs` of
+/// runtime/Cargo.toml.
 const FEATURES: &str = "envtest,fake,http2,opentelemetry,testing";
 
-/// The folder of the book that has the reference.
+/// The folder of the API reference in the book.
 const REFERENCE: &str = "rustdoc/";
 
-/// The first page of the reference.
+/// The first page of the API reference.
 const FIRST_PAGE: &str = "rbuilder/index.html";
 
 /// Builds the book and prints the path of its first page.
 ///
 /// # Errors
 ///
-/// mdBook or rustdoc failed, or a page has a link to an item that the reference does not have.
+/// Returns an error if mdBook or rustdoc fails, or if a page links to an item that the API
+/// reference does not contain.
 pub(crate) fn build_book() -> Result<()> {
     let mdbook = tools::ensure_tool(&tools::MDBOOK)?;
     let folder = repo::target_folder().join("book");
@@ -46,13 +49,13 @@ pub(crate) fn build_book() -> Result<()> {
         .arg("--dest-dir")
         .arg(&book)
         .run()?;
-    // mdBook has emptied the folder.
+    // Copy the reference last, because mdBook empties the folder.
     copy_folder(&reference, &book.join(REFERENCE))?;
     println!("{}", book.join("index.html").display());
     Ok(())
 }
 
-/// Builds the reference of the library alone, without that of its dependencies, and returns the folder with its pages.
+/// Builds the API reference of the library without dependencies, and returns its folder.
 fn build_reference(target: &Path) -> Result<PathBuf> {
     if target.exists() {
         fs_err::remove_dir_all(target)?;
@@ -60,7 +63,7 @@ fn build_reference(target: &Path) -> Result<PathBuf> {
     Cmd::new("cargo doc --no-deps --package rbuilder-runtime --features")
         .arg(FEATURES)
         .dir(repo::root())
-        // Pages of other packages in the usual folder would be in the search of this reference.
+        // The usual folder may contain pages of other packages, which would show up in the search.
         .env("CARGO_TARGET_DIR", target)
         .env("CARGO_BUILD_BUILD_DIR", repo::target_folder())
         .run()?;
@@ -103,7 +106,7 @@ fn copy_pages(from: &Path, to: &Path, reference: &Path) -> Result<()> {
                 );
             }
             let page = without_outer_links(&page.replace(PUBLISHED_REFERENCE, REFERENCE));
-            // A link after the list of chapters would be one more chapter.
+            // A link after the list of chapters would become another chapter.
             let end = if name == "SUMMARY.md" { "" } else { END_OF_PAGE };
             fs_err::write(target, page + end)?;
         } else {
@@ -113,10 +116,10 @@ fn copy_pages(from: &Path, to: &Path, reference: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The last line of each page.
+/// The last lines of each page.
 const END_OF_PAGE: &str = "\n---\n\n[Reference of the library](rustdoc/rbuilder/index.html)\n";
 
-/// Returns the paths of the pages of the reference that a page of the guide links to.
+/// Returns the paths in the API reference to which a page links.
 fn linked_items(page: &str) -> impl Iterator<Item = &str> {
     page.split(PUBLISHED_REFERENCE).skip(1).map(|rest| {
         let end = rest.find(|c: char| matches!(c, ')' | '#' | '>' | '"') || c.is_whitespace());
@@ -124,13 +127,13 @@ fn linked_items(page: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Returns a page whose links to files above docs/ are plain text.
+/// Replaces links to files outside docs/ with their text.
 fn without_outer_links(page: &str) -> String {
     let mut result = String::new();
     let mut rest = page;
     while let Some(place) = rest.find("](../") {
         let (before, link) = rest.split_at(place);
-        // Without both brackets it is not a link.
+        // It is only a link if it has both brackets.
         let (Some(text), Some(end)) = (before.rfind('['), link.find(')')) else {
             result.push_str(before);
             result.push_str("](../");
@@ -150,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn links_to_files_elsewhere_become_text() {
+    fn replaces_outer_links_with_text() {
         let check = |page, expected| assert_eq!(without_outer_links(page), expected);
         check("a [b](c.md) d", "a [b](c.md) d");
         check("a [b](../c.md) d [e](../f)", "a b d e");
@@ -159,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn links_to_the_reference_are_found() {
+    fn finds_links_to_api_reference() {
         let check = |page: &str, expected: &[&str]| {
             assert_eq!(linked_items(page).collect::<Vec<_>>(), expected, "{page}");
         };
@@ -177,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn the_reference_shows_the_features_that_are_published() {
+    fn reference_has_features_of_docs_rs() {
         let manifest = fs_err::read_to_string(repo::root().join("runtime/Cargo.toml")).unwrap();
         let features: Vec<_> = FEATURES
             .split(',')

@@ -1,7 +1,8 @@
-//! What operator-registry says about file-based catalogs, as `opm validate` does.
+//! Compares file-based catalogs with the verdicts of operator-registry, which `opm validate` uses.
 //!
-//! cli/src/bundle/catalog/verdicts.txt has its verdicts on a few hundred channels: the tests of the command compare theirs, and need no
-//! Go for that. And releases in any order, with any flags, either make a catalog that it accepts or none.
+//! cli/src/bundle/catalog/verdicts.txt contains its verdicts on a few hundred channels, so that the
+//! tests of the command can compare their own verdicts without Go. This module also checks that
+//! random sequences of releases never produce a catalog that operator-registry rejects.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -14,16 +15,16 @@ use crate::{assets, repo};
 
 const VERDICTS: &str = "cli/src/bundle/catalog/verdicts.txt";
 
-/// Operator-registry's reader of catalogs.
+/// The catalog validator of operator-registry.
 pub(crate) struct CatalogJudge(PathBuf);
 
 impl CatalogJudge {
-    /// Finds or builds it.
+    /// Returns the validator, after building it if necessary.
     pub(crate) fn new() -> Result<Self> {
         assets::ensure_catalog_judge().map(CatalogJudge)
     }
 
-    /// Returns what it says about each folder: `ok`, or why it is refused.
+    /// Returns the verdict on each folder: `ok` or the reason for rejecting it.
     fn judge(&self, folders: &[PathBuf]) -> Result<Vec<String>> {
         let lines = Cmd::program(&self.0).shown_as("catalog").args(folders).read()?;
         let verdicts: Vec<String> = lines.lines().map(str::to_owned).collect();
@@ -36,7 +37,7 @@ impl CatalogJudge {
         Ok(verdicts)
     }
 
-    /// Fails if the catalog of a folder is refused.
+    /// Returns an error if the catalog in a folder is rejected.
     pub(crate) fn accept(&self, folder: &Path) -> Result<()> {
         let verdict = self.judge(&[folder.to_owned()])?.concat();
         ensure!(verdict == "ok", "{} is refused: {verdict}", folder.display());
@@ -44,7 +45,7 @@ impl CatalogJudge {
     }
 }
 
-/// Numbers that look random, by Marsaglia's xorshift.
+/// Pseudorandom numbers from Marsaglia's xorshift.
 struct Random(u64);
 
 impl Random {
@@ -52,7 +53,7 @@ impl Random {
         Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
     }
 
-    /// Returns a number below another.
+    /// Returns a number below `limit`.
     fn below(&mut self, limit: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -67,7 +68,7 @@ impl Random {
 
 const CHANNELS: usize = 600;
 
-/// Records the verdicts on channels, or compares them with those that are recorded.
+/// Records the verdicts on random channels, or compares them with the recorded ones.
 pub(crate) fn record_verdicts(judge: &CatalogJudge, record: bool) -> Result<()> {
     let channels: BTreeSet<String> = (0..CHANNELS as u64).map(random_channel).collect();
     let folder = tempfile::Builder::new().prefix("rbuilder-channels-").tempdir()?;
@@ -86,8 +87,9 @@ pub(crate) fn record_verdicts(judge: &CatalogJudge, record: bool) -> Result<()> 
     update_file(VERDICTS, text.as_bytes(), !record, "bundle --record")
 }
 
-/// Returns a channel such as `0.2.0 > 0.1.0 ~ 0.1.1 | 0.1.0`: versions with what they replace and skip. Half of them are a line
-/// of upgrades except for a change or two, so that not all are refused.
+/// Returns a channel such as `0.2.0 > 0.1.0 ~ 0.1.1 | 0.1.0`: versions with the versions that they
+/// replace and skip. Half of the channels are a linear sequence of upgrades with a few changes, so
+/// that some are valid.
 fn random_channel(seed: u64) -> String {
     const VERSIONS: [&str; 6] = ["0.6.0", "0.5.0", "0.4.0", "0.3.0", "0.2.0", "0.1.0"];
     let mut random = Random::new(seed);
@@ -113,7 +115,7 @@ fn random_channel(seed: u64) -> String {
     entries.join(" | ")
 }
 
-/// Prints a catalog with a channel.
+/// Formats a catalog with one channel.
 fn print_catalog(channel: &str) -> String {
     let mut entries = String::new();
     let mut bundles = String::new();
@@ -142,7 +144,8 @@ fn print_catalog(channel: &str) -> String {
 
 const SEQUENCES: u64 = 24;
 
-/// Makes releases in any order, with any flags, and checks that each catalog that is written is accepted.
+/// Makes random sequences of releases with random flags, and checks that operator-registry accepts
+/// each catalog.
 pub(crate) fn check_sequences(judge: &CatalogJudge, bin: &Path, folder: &Path) -> Result<()> {
     let base = folder.join("base");
     fs_err::create_dir(&base)?;
@@ -174,7 +177,8 @@ pub(crate) fn check_sequences(judge: &CatalogJudge, bin: &Path, folder: &Path) -
     Ok(())
 }
 
-/// Makes the releases of a seed in a project; adds a copy of each catalog, with the commands that made it.
+/// Makes the releases of a seed in a project. Adds a copy of each catalog to `released`, with the
+/// commands that produced it.
 fn make_releases(
     bin: &Path,
     project: &Path,

@@ -1,8 +1,9 @@
-//! `cargo xtask cel`: kube-apiserver's verdicts on CEL rules and its cost estimates, recorded.
+//! `cargo xtask cel`: records kube-apiserver's verdicts on CEL rules and its cost estimates.
 //!
-//! cel/tests/recorded.jsonl holds rules for the schemas of cel/tests/schemas.json; this task asks the API server's own
-//! code, built from tools/cel, about each and commits the verdicts. The tests of `rbuilder-cel` compare its verdicts,
-//! and need no Go for that. A new case is a line with a schema, a path and a rule.
+//! cel/tests/recorded.jsonl contains rules for the schemas in cel/tests/schemas.json. This task
+//! evaluates each rule with the API server's own code, built from tools/cel, and records the
+//! verdicts. The tests of `rbuilder-cel` compare their verdicts with them and do not need Go. To
+//! add a case, add a line with a schema, a path and a rule.
 
 use anyhow::Result;
 
@@ -20,7 +21,7 @@ pub(crate) struct Args {
     check: bool,
 }
 
-/// Asks about every rule; writes the verdicts or compares them.
+/// Evaluates all rules, and writes or compares the verdicts.
 pub(crate) fn record_verdicts(args: &Args) -> Result<()> {
     let path = repo::root().join(RECORDED);
     let new = Cmd::new("go run .")

@@ -1,4 +1,4 @@
-//! Files that tasks make and that are committed: read, compared and written.
+//! Reads, compares and writes committed files that tasks generate.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -8,14 +8,15 @@ use similar::TextDiff;
 
 use crate::repo;
 
-/// Relative paths with `/`, and contents.
+/// File contents by relative path with `/` separators.
 pub(crate) type Files = BTreeMap<String, Vec<u8>>;
 
-/// Writes a file, by its path from the root, or compares it where `is_check`. `task` makes it.
+/// Writes a file, or compares it if `is_check` is set. `path` is relative to the root. `task` is
+/// the task that generates the file.
 ///
 /// # Errors
 ///
-/// The committed file is another one, whose differences are printed if it is text.
+/// Returns an error if the committed file differs. The differences of text files are printed.
 pub(crate) fn update_file(path: &str, new: &[u8], is_check: bool, task: &str) -> Result<()> {
     let full = repo::root().join(path);
     let old = fs_err::read(&full).unwrap_or_default();
@@ -36,7 +37,7 @@ pub(crate) fn update_file(path: &str, new: &[u8], is_check: bool, task: &str) ->
     Ok(())
 }
 
-/// Every file below a folder but build output; none when the folder does not exist.
+/// Returns all files in a folder except for build output. Empty if the folder does not exist.
 pub(crate) fn read_tree(folder: &Path) -> Result<Files> {
     let mut files = Files::new();
     if !folder.exists() {
@@ -59,7 +60,7 @@ pub(crate) fn read_tree(folder: &Path) -> Result<Files> {
     Ok(files)
 }
 
-/// Unified diffs from `old` to `new`; empty when they are the same.
+/// Returns the unified diffs from `old` to `new`; empty if they are equal.
 pub(crate) fn unified_diffs(old: &Files, new: &Files) -> String {
     let paths: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
     let text = |files: &Files, path: &String| {
@@ -87,7 +88,7 @@ pub(crate) fn unified_diffs(old: &Files, new: &Files) -> String {
         .collect()
 }
 
-/// Writes what differs from `old`, and removes what `new` lacks.
+/// Writes files that differ from `old` and removes files that are not in `new`.
 pub(crate) fn write_tree(folder: &Path, old: &Files, new: &Files) -> Result<()> {
     for (path, content) in new
         .iter()
@@ -101,7 +102,7 @@ pub(crate) fn write_tree(folder: &Path, old: &Files, new: &Files) -> Result<()> 
     Ok(())
 }
 
-/// Writes a file, and the folders above it that are missing.
+/// Writes a file and creates missing parent folders.
 pub(crate) fn write_file(path: &Path, content: &[u8]) -> Result<()> {
     if let Some(parent) = path.parent() {
         fs_err::create_dir_all(parent)?;
@@ -122,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn differences_name_each_changed_file() {
+    fn diff_names_all_changed_files() {
         let check = |old: &[(&str, &str)], new: &[(&str, &str)], expected: &str| {
             assert_eq!(unified_diffs(&files(old), &files(new)), expected);
         };
@@ -137,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_file_that_appears_is_a_difference() {
+    fn new_empty_file_is_difference() {
         assert_eq!(
             unified_diffs(&files(&[]), &files(&[("a", "")])),
             "--- /dev/null\n+++ a\n"
@@ -145,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_written_tree_reads_the_same() {
+    fn written_tree_round_trips() {
         let folder = tempfile::tempdir().unwrap();
         let old = files(&[("gone", "x"), ("same", "y")]);
         write_tree(folder.path(), &Files::new(), &old).unwrap();

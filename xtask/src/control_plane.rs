@@ -1,6 +1,8 @@
-//! The cluster of tasks that need one: etcd, kube-apiserver and stand-ins for some controllers, or the controllers.
+//! Runs a control plane for tasks: etcd and kube-apiserver with stand-ins for some controllers,
+//! with the real controllers, or alone.
 //!
-//! It is `runtime/examples/control_plane.rs`, or for servers alone `control-plane/examples/servers.rs`, run as a process.
+//! It runs `runtime/examples/control_plane.rs` as a process or, for the servers alone,
+//! `control-plane/examples/servers.rs`.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -11,36 +13,36 @@ use anyhow::{Context as _, Result, bail, ensure};
 use crate::repo;
 use crate::sh::Cmd;
 
-/// A process that ends when its standard input does.
+/// A process that ends when its standard input is closed.
 pub(crate) struct ControlPlane {
     child: Child,
     kubeconfig: String,
 }
 
 impl ControlPlane {
-    /// Starts it with the programs of a folder, and waits until it serves.
+    /// Starts the programs in a folder, and waits until they are ready.
     ///
     /// # Errors
     ///
-    /// It could not be built, or did not start.
+    /// Returns an error if the process cannot be built or does not start.
     pub(crate) fn start(assets: &Path) -> Result<Self> {
         Self::start_with(assets, None)
     }
 
-    /// Starts it with controllers and nodes in place of the stand-ins.
+    /// Starts the real controllers and nodes instead of the stand-ins.
     ///
     /// # Errors
     ///
-    /// As [`start`](Self::start); a program is missing.
+    /// Same as [`start`](Self::start). Also returns an error if a program is missing.
     pub(crate) fn start_with_nodes(assets: &Path) -> Result<Self> {
         Self::start_with(assets, Some("nodes"))
     }
 
-    /// Starts etcd and kube-apiserver alone, without compiling the library.
+    /// Starts only etcd and kube-apiserver, without compiling the library.
     ///
     /// # Errors
     ///
-    /// As [`start`](Self::start).
+    /// Same as [`start`](Self::start).
     pub(crate) fn start_servers(assets: &Path) -> Result<Self> {
         Self::run(Cmd::program(repo::build_example("servers")?), assets)
     }
@@ -66,7 +68,7 @@ impl ControlPlane {
         Ok(Self { child, kubeconfig })
     }
 
-    /// Returns the path of a kubeconfig that may do everything.
+    /// Returns the path of a kubeconfig with all permissions.
     pub(crate) fn kubeconfig(&self) -> &str {
         &self.kubeconfig
     }
@@ -83,7 +85,7 @@ impl Drop for ControlPlane {
 ///
 /// # Errors
 ///
-/// It failed, or the API server warned it.
+/// Returns an error if the client fails or the API server returns a warning.
 pub(crate) fn run_without_warning(command: Cmd) -> Result<()> {
     let (mut command, shown) = command.into_parts();
     let ran = command.stdin(Stdio::null()).output()?;

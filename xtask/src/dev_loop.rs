@@ -1,7 +1,8 @@
-//! `cargo xtask dev-loop`: `rbuilder dev` in a fresh scaffold, as its user sees it.
+//! `cargo xtask dev-loop`: tests `rbuilder dev` in a new scaffold.
 //!
-//! The scaffold has a defaulting webhook and a conversion. Its defaulter is edited while the operator runs: first to
-//! something new, then to what does not compile. In the end nothing may be left: no process, no folder.
+//! The scaffold has a defaulting webhook and a conversion. While the operator runs, its defaulter
+//! is edited, first to a new value and then to code that does not compile. At the end, no process
+//! and no folder may be left.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -23,23 +24,23 @@ const COMMANDS: &[&str] = &[
     "create webhook --group crew --version v1 --kind Mate --conversion --spoke v2",
 ];
 
-/// The file with the defaulter.
+/// The file that contains the defaulter.
 const HANDLERS: &str = "src/webhook/v1/mate.rs";
 
-/// The line of the scaffold that is replaced.
+/// The line in the scaffold to replace.
 const PLACE: &str = "    // Set defaults that depend on other fields here.";
 
-/// The first build compiles the dependencies.
+/// The timeout includes compiling the dependencies.
 const TIMEOUT: Duration = Duration::from_secs(1800);
 
-/// Printed at the end of a cycle.
+/// Printed at the end of each cycle.
 const RUNNING: &str = "the manager is running\n";
 
 pub(crate) fn follow_loop() -> Result<()> {
     let bin = repo::build_rbuilder()?;
     let temp = tempfile::Builder::new().prefix("rbuilder-dev-loop-").tempdir()?;
     let project = Project::scaffold(&bin, &temp.path().join("crew"))?;
-    // All that is temporary is in a folder of its own, which shows what is left.
+    // All temporary files are in a separate folder, to detect what is left behind.
     let scratch = temp.path().join("tmp");
     fs_err::create_dir(&scratch)?;
     project.set_default("first")?;
@@ -68,7 +69,7 @@ pub(crate) fn follow_loop() -> Result<()> {
 /// The scaffold.
 struct Project {
     folder: PathBuf,
-    /// The handlers as they were scaffolded.
+    /// The handlers as scaffolded.
     handlers: String,
 }
 
@@ -81,7 +82,7 @@ impl Project {
         })
     }
 
-    /// Makes the defaulter write a value.
+    /// Edits the defaulter to write a value.
     fn set_default(&self, value: &str) -> Result<()> {
         ensure!(self.handlers.contains(PLACE), "{HANDLERS} has no line `{PLACE}`");
         let statement = format!(
@@ -92,7 +93,7 @@ impl Project {
     }
 }
 
-/// The running command. Dropping it kills it, and what it has started ends with it.
+/// The running command. It is killed on drop, which ends all processes that it started.
 struct Dev {
     child: Child,
     log: PathBuf,
@@ -119,7 +120,7 @@ impl Dev {
         Ok(String::from_utf8_lossy(&fs_err::read(&self.log)?).into_owned())
     }
 
-    /// Waits until the command has printed a text so many times.
+    /// Waits until the command has printed a text a number of times.
     fn wait_for(&mut self, text: &str, times: usize) -> Result<()> {
         let deadline = Instant::now() + TIMEOUT;
         loop {
@@ -143,7 +144,7 @@ impl Dev {
         Ok(path.context("no kubeconfig was printed")?.into())
     }
 
-    /// Asks the command to end, and waits for it.
+    /// Sends SIGTERM and waits for the command to exit.
     fn terminate(&mut self) -> Result<()> {
         Cmd::new(&format!("kill -TERM {}", self.child.id())).run()?;
         let status = self.child.wait()?;
@@ -163,15 +164,16 @@ impl Drop for Dev {
     }
 }
 
-/// The cluster that the command has started.
+/// The cluster that the command started.
 struct Cluster {
     kubectl: Kubectl,
-    /// A place for the manifests of objects.
+    /// The path for manifests of objects.
     manifest: PathBuf,
 }
 
 impl Cluster {
-    /// Creates an object in one version, and returns what the defaulter wrote into it, as another version shows it.
+    /// Creates an object in one version. Returns the value set by the defaulter, read through
+    /// another version.
     fn create(&self, name: &str) -> Result<String> {
         let manifest = format!(
             r#"{{"apiVersion": "crew.example.com/v1", "kind": "Mate", "metadata": {{"name": "{name}"}}, "spec": {{}}}}"#
@@ -188,14 +190,14 @@ impl Cluster {
     }
 }
 
-/// No folder, and no process that works in one.
+/// Checks that no folder is left, and no process that works in it.
 fn check_nothing_left(scratch: &Path) -> Result<()> {
     let left: Vec<_> = fs_err::read_dir(scratch)?
         .flatten()
         .map(|entry| entry.path())
         .collect();
     ensure!(left.is_empty(), "these are left: {left:?}");
-    // Where processes are files.
+    // Only on systems with /proc.
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     for process in processes {
         let arguments = std::fs::read(process.path().join("cmdline")).unwrap_or_default();

@@ -1,4 +1,5 @@
-//! `cargo xtask docs`: generates the reference pages of the guide from the tables that the parsers use.
+//! `cargo xtask docs`: generates the reference pages of the guide from the tables that the parsers
+//! use.
 
 use std::fmt::Write as _;
 
@@ -22,11 +23,11 @@ pub(crate) struct Args {
     check: bool,
 }
 
-/// Makes the pages again; writes or compares them.
+/// Generates the pages, and writes or compares them.
 pub(crate) fn update_pages(args: &Args) -> Result<()> {
     update_file(MARKERS_PAGE, markers_page()?.as_bytes(), args.check, "docs")?;
     let command = repo::rbuilder_command(&repo::build_rbuilder()?, repo::root(), "reference")?;
-    // `read` leaves out the last line's end.
+    // `read` removes the trailing line feed.
     let page = format!("{}\n", command.read()?.trim_end());
     update_file(COMMANDS_PAGE, page.as_bytes(), args.check, "docs")
 }
@@ -191,7 +192,7 @@ fn rows<T>(page: &mut String, noun: &str, rows: &[ArgRow<T>]) -> Result<()> {
     table(page, noun, &rows)
 }
 
-/// Writes a table below a heading for each list.
+/// Writes each list as a heading and a table.
 fn nested_lists(page: &mut String, lists: &[NestedArgs]) -> Result<()> {
     for list in lists {
         writeln!(page, "\n### Inside `{}`\n", list.form)?;

@@ -1,9 +1,9 @@
-//! `cargo xtask examples`: whole projects, made by the real command and committed.
+//! `cargo xtask examples`: generates the committed example projects with the real command.
 //!
-//! A project is made again from nothing in a scratch folder: by the steps of its tutorial, or by the commands of the
-//! table below and the diff in examples/patches. Then its hand-written files are laid over, its manifests are generated,
-//! and the result is compared with the committed tree file by file. So a change of a template, of a tutorial or of the
-//! generator shows in review as the change of a project.
+//! Each project is generated in an empty folder, either with the steps of its tutorial or with the
+//! commands in the table below and a diff in examples/patches. Then hand-written files are added
+//! and the manifests are generated. The result is compared with the committed files, so that the
+//! effect of a changed template, tutorial or generator is visible in review.
 
 use std::path::Path;
 
@@ -13,25 +13,25 @@ use crate::committed::{Files, read_tree, unified_diffs, write_file, write_tree};
 use crate::page::{Action, Page};
 use crate::repo;
 
-/// One committed project.
+/// A committed project.
 struct Project {
-    /// The folder in examples/, and the project's name.
+    /// The folder in examples/, which is also the name of the project.
     name: &'static str,
-    /// The way from an empty folder to the project.
+    /// How to create the project.
     recipe: Recipe,
-    /// Files written by hand after the scaffold: kept from the committed tree.
+    /// Hand-written files, copied from the committed project.
     kept: &'static [&'static str],
 }
 
-/// The way from an empty folder to a project.
+/// How to create a project from an empty folder.
 enum Recipe {
-    /// The steps of a page of docs/: its `rbuilder` commands, and the files that it writes and changes.
+    /// The steps of a page in docs/: `rbuilder` commands, and files to write or change.
     Page(&'static str),
-    /// The commands a user types, in order, without `rbuilder`; then the diff `examples/patches/<name>.diff`.
+    /// A sequence of `rbuilder` commands, followed by the diff `examples/patches/<name>.diff`.
     Commands(&'static [&'static str]),
 }
 
-/// The committed projects; docs/examples.md says what each shows.
+/// The committed projects. docs/examples.md describes each of them.
 const PROJECTS: &[Project] = &[
     Project {
         name: "memcached-operator",
@@ -117,7 +117,7 @@ const PROJECTS: &[Project] = &[
     },
     Project {
         name: "plain-kube-rs",
-        // An existing project: everything but the manifests is written by hand.
+        // An existing project, in which everything except for the manifests is hand-written.
         recipe: Recipe::Commands(&[]),
         kept: &[
             "Cargo.lock",
@@ -137,7 +137,7 @@ pub(crate) struct Args {
     check: bool,
 }
 
-/// Makes every project again; writes the result or compares it.
+/// Generates all projects, and writes or compares the results.
 pub(crate) fn update_projects(args: &Args) -> Result<()> {
     let bin = repo::build_rbuilder()?;
     let mut stale = Vec::new();
@@ -167,14 +167,16 @@ pub(crate) fn update_projects(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Makes what the commands make today, with the hand-written files of `committed` laid over.
+/// Generates a project and adds the hand-written files of `committed`.
 fn generate(project: &Project, bin: &Path, committed: &Files) -> Result<Files> {
-    // As deep as examples/<name>: the path of the `rbuilder` dependency is relative inside this checkout.
+    // At the same depth as examples/<name>, because the `rbuilder` dependency has a relative path
+    // in this checkout.
     let folder = repo::root().join("target").join(project.name);
     if folder.exists() {
         fs_err::remove_dir_all(&folder)?;
     }
-    // A repository of its own: below another one, workflows and a workspace would be that one's.
+    // Create a repository. In a repository of its parent, workflows and the workspace would belong
+    // to that one.
     let repository = folder.join(".git");
     fs_err::create_dir_all(&repository)?;
     follow_recipe(project, bin, &folder)?;
@@ -216,7 +218,7 @@ fn follow_recipe(project: &Project, bin: &Path, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Splits a diff of several files, each after a line `+++ path`, into paths and their diffs.
+/// Splits a diff of several files, each after a line `+++ path`, into paths and diffs.
 fn split_patch(text: &str) -> Vec<(String, String)> {
     let mut parts: Vec<(String, String)> = Vec::new();
     for line in text.lines() {
@@ -239,7 +241,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_patch_names_its_files() {
+    fn splits_patch_by_file() {
         let text = "A comment.\n+++ a/b\n x\n+y\n+++ c\n-z\n";
         let expected = [("a/b", " x\n+y\n"), ("c", "-z\n")];
         assert_eq!(

@@ -1,8 +1,9 @@
-//! `cargo xtask formats`: the API server's verdicts on strings for formats, recorded.
+//! `cargo xtask formats`: records the API server's verdicts on strings for formats.
 //!
-//! schema/tests/formats.jsonl holds strings for every format; this task asks the API server's own code, built from
-//! tools/formats, about each and commits the verdicts. `schema/tests/formats.rs` holds the schema crate to them, and
-//! needs no Go for that. A new case is a line with any verdict.
+//! schema/tests/formats.jsonl contains strings for all formats. This task validates each string
+//! with the API server's own code, built from tools/formats, and records the verdicts.
+//! `schema/tests/formats.rs` compares the schema crate with them and does not need Go. To add a
+//! case, add a line with any verdict.
 
 use anyhow::Result;
 
@@ -19,7 +20,7 @@ pub(crate) struct Args {
     check: bool,
 }
 
-/// Asks about every string; writes the verdicts or compares them.
+/// Validates all strings, and writes or compares the verdicts.
 pub(crate) fn record_verdicts(args: &Args) -> Result<()> {
     let path = repo::root().join(RECORDED);
     let new = Cmd::new("go run .")

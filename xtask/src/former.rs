@@ -1,7 +1,8 @@
-//! `cargo xtask templates --former`: the templates from before projects recorded their scaffolds, from the history of git.
+//! `cargo xtask templates --former`: extracts the templates from before projects recorded their
+//! scaffolds from the git history.
 //!
-//! `rbuilder update` finds in them what a file was scaffolded as. A project that any later command has scaffolded records
-//! that itself, so the archive is made once.
+//! `rbuilder update` uses them to find the scaffolded version of a file. Projects scaffolded later
+//! record it themselves, so the archive never has to be updated.
 
 use std::collections::BTreeSet;
 
@@ -13,35 +14,36 @@ use crate::repo;
 use crate::sh::Cmd;
 use crate::templates::current_versions;
 
-/// The archive.
+/// Path of the archive.
 pub(crate) const FORMER: &str = "templates/data/former.bin";
 
-/// The projects of former commands, for the tests of `rbuilder update`.
+/// Old versions of example projects, used by the tests of `rbuilder update`.
 pub(crate) const FORMER_PROJECTS: &str = "cli/tests/former/projects.bin";
 
-/// The projects whose history is recorded: one with webhooks and conversion, one with a controller alone.
+/// The projects whose history is recorded: one with webhooks and a conversion, and one with only a
+/// controller.
 const EXAMPLES: [&str; 2] = ["examples/cronjob-operator", "examples/memcached-operator"];
 
-/// Files of the projects that no command scaffolds.
+/// Files in the projects that are not scaffolded.
 const OTHERS: [&str; 4] = ["/Cargo.lock", "/config/crd/bases/", "/dist/", "/bundle"];
 
-/// The table of templates in a commit.
+/// Path of the table of templates.
 const TABLE: &str = "templates/src/table.rs";
 
-/// Returns the archive of the templates of each commit up to `last` that changed them.
+/// Returns an archive with the templates of each commit up to `last` that changed them.
 pub(crate) fn read_former_templates(last: &str) -> Result<Archive> {
     let commits = git("log --reverse --format=%H")
         .args([last, "--", "templates"])
         .read()?;
     let mut releases: Vec<Release> = Vec::new();
     for commit in commits.lines() {
-        // The table of the first commits is in another form.
+        // The first commits have a table in a different format.
         if !git("cat-file -e").arg(format!("{commit}:{TABLE}")).succeeds() {
             continue;
         }
         let table = show(commit, TABLE)?;
         let release = Release {
-            // None of them has changed in these commits.
+            // The versions did not change in these commits.
             versions: current_versions(),
             templates: TemplateSet::new(read_rows(commit, &table)?),
         };
@@ -64,8 +66,9 @@ fn read_rows(commit: &str, table: &str) -> Result<Vec<Template>> {
     .collect()
 }
 
-/// Returns the example projects from each commit up to `last` that regenerated them: a deflated document that contains each
-/// distinct text once, with the texts of one path next to each other.
+/// Returns the example projects of each commit up to `last` that regenerated them, as compressed
+/// JSON. The document contains each distinct text once. The texts of a path are adjacent to improve
+/// compression.
 pub(crate) fn read_former_projects(last: &str) -> Result<Vec<u8>> {
     let mut projects = Vec::new();
     let mut texts: BTreeSet<(String, String)> = BTreeSet::new();
@@ -112,8 +115,8 @@ fn read_project(commit: &str, example: &str) -> Result<Vec<(String, String)>> {
         .collect()
 }
 
-/// Parses a row of the table, as in `Init Always Owned "init/Makefile.tera" => "Makefile",`, without its text. A condition that
-/// the table no longer has is replaced by that of today's row.
+/// Parses a row of the table without its text, such as `Init Always Owned "init/Makefile.tera" =>
+/// "Makefile",`. If its condition no longer exists, the condition of the current row is used.
 fn parse_row(line: &str) -> Option<Template> {
     let (left, destination) = line.trim().strip_suffix("\",")?.split_once("\" => \"")?;
     let (words, name) = left.split_once('"')?;

@@ -1,8 +1,9 @@
-//! `cargo xtask health`: the verdicts of GitOps tools on the health of objects, recorded.
+//! `cargo xtask health`: records the verdicts of GitOps tools on the health of objects.
 //!
-//! testing/tests/health.jsonl holds objects of a kind; this task runs kstatus and the Argo CD script of an
-//! example, both built from tools/health, and records the verdicts. The test kit (`testing/src/kstatus.rs`) is held to
-//! those of kstatus. A new case is a line with any verdicts.
+//! testing/tests/health.jsonl contains objects of a kind. This task evaluates them with kstatus and
+//! with the Argo CD script of an example, both built from tools/health, and records the verdicts.
+//! The test kit (`testing/src/kstatus.rs`) is tested with the verdicts of kstatus. To add a case,
+//! add a line with any verdicts.
 
 use anyhow::Result;
 
@@ -11,7 +12,7 @@ use crate::repo;
 use crate::sh::Cmd;
 
 const RECORDED: &str = "testing/tests/health.jsonl";
-/// The scripts of all kinds are the same.
+/// The scripts of all kinds are equal.
 const SCRIPT: &str = "examples/memcached-operator/config/argocd/memcached_health.yaml";
 
 #[derive(clap::Args)]
@@ -21,7 +22,7 @@ pub(crate) struct Args {
     check: bool,
 }
 
-/// Asks about every object; writes the verdicts or compares them.
+/// Evaluates all objects, and writes or compares the verdicts.
 pub(crate) fn record_verdicts(args: &Args) -> Result<()> {
     let root = repo::root();
     let new = Cmd::new("go run .")

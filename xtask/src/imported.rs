@@ -1,8 +1,10 @@
-//! The journey of `cargo xtask scaffold` through the CRDs that controller-gen makes of the types in testdata/oracle/go: a
-//! project that imports them with `create api --from-crd` compiles, generates them again, reconciles the samples, and
-//! loses no field of an object that their schemas accept.
+//! The journey of `cargo xtask scaffold` through CRDs that controller-gen generates from the types
+//! in testdata/oracle/go. A project imports them with `create api --from-crd`. It must compile,
+//! regenerate the CRDs, reconcile the samples, and preserve all fields of objects that match the
+//! schemas.
 //!
-//! The importer's own tests compare schemas; only rustc and serde know whether the types hold what the schemas allow.
+//! The tests of the importer only compare schemas. This journey tests with rustc and serde whether
+//! the types accept what the schemas allow.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -13,11 +15,11 @@ use serde_json::Value;
 use crate::project::share_lockfile;
 use crate::repo;
 
-/// The project of the journey.
+/// The name of the project.
 pub(crate) const NAME: &str = "imported-operator";
 
-/// The CRDs that are left out: of a kind whose module would have a keyword's name, which `create api` refuses, and of
-/// kinds that differ from others in their names only.
+/// CRDs that are skipped: one whose module would be named after a Rust keyword, which `create api`
+/// rejects, and those that only differ from others in their names.
 const LEFT_OUT: &[&str] = &[
     "oracle.example.com_enums.yaml",
     "oracle.example.com_gateways.yaml",
@@ -27,14 +29,16 @@ const LEFT_OUT: &[&str] = &[
     "oracle.example.com_testquotas.yaml",
 ];
 
-/// A kind whose values `RandomObjects` does not hit, and those of types of k8s-openapi that write quantities as strings and
-/// want `kind` to be their own.
+/// Kinds for which `RandomObjects` cannot generate valid objects: one fails to match its schema,
+/// and the others contain types of k8s-openapi that serialize quantities as strings or require a
+/// certain `kind`.
 const NOT_AT_RANDOM: &[&str] = &["Bound", "Kubernetes", "Workload"];
 
-/// A kind whose sample breaks rules in CEL, which no maker of samples evaluates.
+/// The test of a kind whose sample violates CEL rules. The generator of samples does not evaluate
+/// CEL.
 const REFUSED_SAMPLE: &str = "tests/rule.rs";
 
-/// The test of every kind in every version, beside those that are scaffolded.
+/// A test that is added for every version of every kind.
 const ROUND_TRIP: &str = r#"//! Objects that the API server stores are the same after a way through the types.
 
 use imported_operator::api;
@@ -73,11 +77,12 @@ fn normalize(value: Value) -> Value {
 }
 "#;
 
-/// Makes a project of the CRDs, with a test of objects at random for each version of a kind.
+/// Creates a project from the CRDs and adds a test with random objects for each version of each
+/// kind.
 ///
 /// # Errors
 ///
-/// A CRD was refused, or a file cannot be read or written.
+/// Returns an error if a CRD is rejected or a file cannot be read or written.
 pub(crate) fn import_definitions(bin: &Path, folder: &Path, fresh: bool) -> Result<()> {
     repo::rbuilder_command(bin, folder, "init --domain example.com")?
         .echo()
@@ -116,7 +121,7 @@ fn add_round_trips(tests: &mut String, definition: &Value) -> Result<()> {
     Ok(())
 }
 
-/// The recorded CRDs, except for those that are left out.
+/// Returns the paths of the recorded CRDs that are not skipped.
 fn list_definitions() -> Result<Vec<PathBuf>> {
     let entries = fs_err::read_dir(repo::root().join("testdata/oracle/recorded/crd"))?;
     let mut paths = entries

@@ -1,4 +1,4 @@
-//! kubectl, from the path or built, for the cluster of a kubeconfig.
+//! Runs kubectl on the cluster of a kubeconfig.
 
 use std::path::{Path, PathBuf};
 
@@ -7,19 +7,19 @@ use anyhow::Result;
 use crate::assets;
 use crate::sh::Cmd;
 
-/// kubectl with a cluster.
+/// kubectl for a cluster.
 pub(crate) struct Kubectl {
-    /// The folder of the program if it was built.
+    /// The folder of the binary, if it was built.
     folder: Option<PathBuf>,
     kubeconfig: PathBuf,
 }
 
 impl Kubectl {
-    /// Finds kubectl, or builds it.
+    /// Finds or builds kubectl.
     ///
     /// # Errors
     ///
-    /// As [`assets::ensure_kubectl`].
+    /// Same as [`assets::ensure_kubectl`].
     pub(crate) fn find(kubeconfig: &Path) -> Result<Self> {
         Ok(Kubectl {
             folder: assets::ensure_kubectl()?,
@@ -27,11 +27,11 @@ impl Kubectl {
         })
     }
 
-    /// A kubectl command; the line is without `kubectl`.
+    /// Returns a kubectl command. `line` contains its arguments.
     ///
     /// # Errors
     ///
-    /// `PATH` cannot be extended.
+    /// Returns an error if `PATH` cannot be extended.
     pub(crate) fn command(&self, line: &str) -> Result<Cmd> {
         let command = Cmd::new("kubectl")
             .words(line)

@@ -1,7 +1,8 @@
-//! `cargo xtask library`: scaffolds that get the library from a git repository and from a path build where nothing of
-//! this checkout is seen. `cargo xtask release --dry-run` does the same for a registry.
+//! `cargo xtask library`: builds scaffolds with the library from a git repository and from a path,
+//! without access to this checkout. `cargo xtask release --dry-run` does the same with a registry.
 //!
-//! They get what is committed. They share the build folder of all scaffolds, so that only the library is compiled again.
+//! The scaffolds use the committed version of the library. They share the build folder of all
+//! scaffolds, so that only the library is compiled again.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -14,15 +15,15 @@ use crate::project::{cargo_home, share_lockfile};
 use crate::repo;
 use crate::sh::Cmd;
 
-/// Begins the names of folders that cargo must not confuse with others, and that are removed at the end.
+/// Prefix of temporary folder names. Cargo must not confuse them with other folders.
 const PREFIX: &str = "rbuilder-xtask-";
 
-/// Makes a project with the library from each source, and runs its tests.
+/// Creates a project with the library from each source and runs its tests.
 pub(crate) fn check_sources() -> Result<()> {
     let bin = repo::build_rbuilder()?;
     let home = tempfile::Builder::new().prefix(PREFIX).tempdir()?;
     let name = home.path().file_name().context("the folder has no name")?;
-    // Cargo names what it fetches by the last part of the URL.
+    // Cargo names clones after the last segment of the URL.
     let served = home.path().join(name).with_extension("git");
     clone(&["--bare"], repo::root(), &served)?;
     let commit = Cmd::new("git rev-parse HEAD").dir(repo::root()).read()?;
@@ -42,7 +43,8 @@ pub(crate) fn check_sources() -> Result<()> {
     let copy = home.path().join("copy");
     clone(&[], &served, &copy)?;
     let flags = ["--library", "path", "--library-path", &copy.to_string_lossy()];
-    // Where projects and the workspace share a build folder, the check above has removed the command.
+    // Build the command again: if projects and the workspace share a build folder, the first check
+    // has removed it.
     Project::init(&repo::build_rbuilder()?, &flags)?.check()
 }
 
@@ -50,20 +52,20 @@ fn clone(flags: &[&str], from: &Path, to: &Path) -> Result<()> {
     Cmd::new("git clone --quiet").args(flags).arg(from).arg(to).run()
 }
 
-/// A scaffolded project in a folder of its own.
+/// A scaffolded project in a temporary folder.
 pub(crate) struct Project {
-    /// Removed with the project.
+    /// The temporary folder, removed on drop.
     _home: tempfile::TempDir,
     folder: PathBuf,
     variables: Vec<(String, String)>,
 }
 
 impl Project {
-    /// Scaffolds an operator; `flags` choose where it gets the library from.
+    /// Scaffolds an operator. `flags` select the source of the library.
     ///
     /// # Errors
     ///
-    /// A command failed.
+    /// Returns an error if a command fails.
     pub(crate) fn init(bin: &Path, flags: &[&str]) -> Result<Project> {
         let home = tempfile::Builder::new().prefix("rbuilder-library-").tempdir()?;
         let folder = home.path().join("shop-operator");
@@ -88,11 +90,11 @@ impl Project {
         })
     }
 
-    /// Gets the library from a registry other than the public one.
+    /// Uses the library from a registry other than crates.io.
     ///
     /// # Errors
     ///
-    /// Cargo.toml has no version of the library.
+    /// Returns an error if Cargo.toml does not contain a version of the library.
     pub(crate) fn use_registry(mut self, name: &str, index: &str) -> Result<Project> {
         let path = self.folder.join("Cargo.toml");
         let text = fs_err::read_to_string(&path)?;
@@ -110,11 +112,11 @@ impl Project {
         Ok(self)
     }
 
-    /// Runs the tests of the project, after a look at where cargo found its packages.
+    /// Checks the source of the packages, and runs the tests of the project.
     ///
     /// # Errors
     ///
-    /// A test failed, or a package is in this checkout.
+    /// Returns an error if a test fails or a package is from this checkout.
     pub(crate) fn check(&self) -> Result<()> {
         let metadata = self.cargo("cargo metadata --format-version 1").read()?;
         let metadata: Value = serde_json::from_str(&metadata)?;
@@ -123,7 +125,7 @@ impl Project {
             .without("KUBEBUILDER_ASSETS")
             .echo()
             .run()?;
-        // No other project gets these packages from this place.
+        // No other project uses these packages from this source.
         let ours = ours.iter().flat_map(|name| ["--package", name]);
         self.cargo("cargo clean --quiet").args(ours).run()?;
         self.cargo("cargo clean --quiet --workspace").run()
@@ -136,7 +138,7 @@ impl Project {
     }
 }
 
-/// Returns the names of our packages in a project, none of which may be in `checkout`.
+/// Returns the names of our packages in a project. Fails if one of them is in `checkout`.
 fn find_ours(metadata: &Value, checkout: &Path) -> Result<BTreeSet<String>> {
     let checkout = fs_err::canonicalize(checkout)?;
     let mut ours = BTreeSet::new();
@@ -160,8 +162,8 @@ fn find_ours(metadata: &Value, checkout: &Path) -> Result<BTreeSet<String>> {
     Ok(ours)
 }
 
-/// Does some work, and then removes what cargo has newly downloaded in these folders of its home under names that begin
-/// with a prefix: nobody asks for it again.
+/// Runs `work`, then removes new entries from these folders in the Cargo home whose names start
+/// with `prefix`. Nothing else would use these downloads.
 pub(crate) fn remove_downloads_after(
     folders: &[&str],
     prefix: &str,
@@ -195,7 +197,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn packages_in_the_checkout_are_found() {
+    fn rejects_packages_in_checkout() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let root = fs_err::canonicalize(folder.path()).expect("it exists");
         let metadata = |path: &str| {

@@ -1,8 +1,9 @@
-//! The automation of this repository: `cargo xtask <task>`. CI runs the same tasks as people do.
+//! Tasks of this repository: `cargo xtask <task>`. Developers and CI run the same tasks.
 //!
-//! A task is a file with a function and a line in [`Task`]. Tasks drive the `rbuilder` command as a process, the
-//! way its users do, so this crate stays light to build and tests what is shipped. A task whose result is committed
-//! takes `--check`, which changes nothing and fails when the committed result is stale.
+//! Each task is a file with a function, and a variant of [`Task`]. Tasks run the `rbuilder` command
+//! as a process, like users do, so that this crate compiles quickly and tests what is shipped.
+//! Tasks whose results are committed have a flag `--check`, which changes nothing and fails if the
+//! committed result is stale.
 
 mod advice;
 mod assets;

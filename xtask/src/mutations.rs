@@ -1,8 +1,9 @@
-//! `cargo xtask mutations`: kube-apiserver's answers to the mutation corpus, recorded.
+//! `cargo xtask mutations`: records kube-apiserver's responses to the mutation corpus.
 //!
-//! `generator/tests/mutations` holds small projects with one mistake each, and others that only look wrong. This task
-//! runs `runtime/tests/mutations`, which sends what each would make to a real API server, and commits the answers;
-//! `generator/tests/mutations.rs` holds rbuilder to them, and needs no server for that.
+//! `generator/tests/mutations` contains small projects with one mistake each, and others that only
+//! look wrong. This task runs `runtime/tests/mutations`, which applies the manifests of each
+//! project to a real API server, and records the responses. `generator/tests/mutations.rs` compares
+//! rbuilder with them and does not need a server.
 
 use anyhow::{Context, Result};
 
@@ -16,7 +17,7 @@ pub(crate) struct Args {
     check: bool,
 }
 
-/// Asks the server about every case; writes its answers or compares them.
+/// Sends all cases to the server, and writes or compares the responses.
 pub(crate) fn record_answers(args: &Args) -> Result<()> {
     let mut command = Cmd::new("cargo test --package rbuilder-runtime --test mutations --")
         .args(["--exact", "the_server_says_what_is_recorded"])

@@ -1,8 +1,10 @@
-//! `cargo xtask oracle`: controller-gen's manifests of the Go half of the oracle, recorded.
+//! `cargo xtask oracle`: records the manifests that controller-gen generates from the Go half of
+//! the oracle.
 //!
-//! testdata/oracle/go holds APIs in Go, testdata/oracle/rust the same APIs in Rust. This task runs controller-gen on
-//! the former and commits its output to testdata/oracle/recorded, a folder for each run; `generator/tests/oracle.rs`
-//! holds rbuilder to it, and needs no Go for that.
+//! testdata/oracle/go contains APIs in Go, and testdata/oracle/rust contains the same APIs in Rust.
+//! This task runs controller-gen on the Go packages and records its output in
+//! testdata/oracle/recorded, with a folder for each run. `generator/tests/oracle.rs` compares
+//! rbuilder with it and does not need Go.
 
 use anyhow::{Result, bail};
 
@@ -10,7 +12,8 @@ use crate::committed::{Files, read_tree, unified_diffs, write_tree};
 use crate::sh::Cmd;
 use crate::{repo, tools};
 
-/// One run of controller-gen; `generator/tests/oracle.rs` has the same runs with rbuilder's options.
+/// A run of controller-gen. `generator/tests/oracle.rs` has the same runs with the options of
+/// rbuilder.
 struct Run {
     /// The folder in recorded/.
     name: &'static str,
@@ -62,7 +65,7 @@ pub(crate) struct Args {
     check: bool,
 }
 
-/// Runs controller-gen on every API; writes its output or compares it.
+/// Runs controller-gen on all APIs, and writes or compares its output.
 pub(crate) fn record_manifests(args: &Args) -> Result<()> {
     let binary = tools::ensure_tool(&tools::CONTROLLER_GEN)?;
     let mut new = Files::new();

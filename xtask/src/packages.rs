@@ -1,15 +1,15 @@
-//! The packages of the workspace that are published, from cargo's metadata.
+//! Reads the packages of the workspace from cargo's metadata.
 
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 use xtask_base::repo;
 use xtask_base::sh::Cmd;
 
-/// Returns the packages of the workspace that are to be published.
+/// Returns the packages of the workspace that are published.
 ///
 /// # Errors
 ///
-/// cargo cannot read the workspace.
+/// Returns an error if cargo cannot read the workspace.
 pub(crate) fn published_packages() -> Result<Vec<Value>> {
     let mut metadata = read_metadata(&["--no-deps"])?;
     let Value::Array(packages) = metadata["packages"].take() else {
@@ -19,11 +19,11 @@ pub(crate) fn published_packages() -> Result<Vec<Value>> {
     Ok(packages.into_iter().filter(is_published).collect())
 }
 
-/// Returns what `cargo metadata` says about the workspace.
+/// Returns the output of `cargo metadata` for the workspace.
 ///
 /// # Errors
 ///
-/// As [`published_packages`].
+/// Same as [`published_packages`].
 pub(crate) fn read_metadata(arguments: &[&str]) -> Result<Value> {
     let text = Cmd::new("cargo metadata --format-version 1")
         .args(arguments)
@@ -36,7 +36,7 @@ pub(crate) fn read_metadata(arguments: &[&str]) -> Result<Value> {
 ///
 /// # Errors
 ///
-/// It has none.
+/// Returns an error if the package has no name.
 pub(crate) fn name_of(package: &Value) -> Result<&str> {
     package["name"].as_str().context("a package has no name")
 }

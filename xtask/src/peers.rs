@@ -1,22 +1,24 @@
-//! `cargo xtask versions --peers`: the projects that rbuilder is compared with, and whether they have released since.
+//! `cargo xtask versions --peers`: checks whether the projects that rbuilder is compared with have
+//! new releases.
 //!
-//! Documents, the oracle and the benchmarks compare with these versions. A newer patch changes nothing of what is compared.
+//! The documentation, the oracle and the benchmarks compare rbuilder with these versions. Patch
+//! releases do not matter.
 
 use anyhow::{Result, bail};
 
 use crate::sh::Cmd;
 
-/// controller-tools, whose controller-gen the oracle and the benchmark run.
+/// The version of controller-tools. The oracle and the benchmark run its controller-gen.
 pub(crate) const CONTROLLER_TOOLS: &str = "v0.23.0";
 
 /// A project that rbuilder is compared with.
 struct Peer {
     name: &'static str,
-    /// The version that is compared with.
+    /// The version in the comparison.
     version: &'static str,
-    /// Its Go module.
+    /// The Go module.
     module: &'static str,
-    /// What to do when it has moved.
+    /// What to do after a new release.
     errand: &'static str,
 }
 
@@ -53,17 +55,18 @@ const PEERS: &[Peer] = &[
     },
 ];
 
-/// Returns the version of a peer as documents write it, without the patch: `4.16`.
+/// Returns the minor version of a peer as written in documents: `4.16`.
 pub(crate) fn minor_of_peer(name: &str) -> String {
     let peer = PEERS.iter().find(|peer| peer.name == name);
     peer.map(|peer| minor(peer.version)).unwrap_or_default()
 }
 
-/// Compares each peer with its newest release.
+/// Compares all peers with their newest releases. Modules that the proxy does not serve are
+/// reported and skipped.
 ///
 /// # Errors
 ///
-/// A peer has released a minor version since, or Go is missing. A module that the proxy does not serve is named and passed over.
+/// Returns an error if a peer has a newer minor version or Go is missing.
 pub(crate) fn check_peers() -> Result<()> {
     let mut moved = 0;
     for peer in PEERS {
@@ -94,7 +97,7 @@ pub(crate) fn check_peers() -> Result<()> {
     }
 }
 
-/// Returns a version without its leading `v` and without what follows the minor.
+/// Returns the minor version without the leading `v`.
 fn minor(version: &str) -> String {
     let numbers = version.trim_start_matches('v').split('.');
     numbers.take(2).collect::<Vec<_>>().join(".")
@@ -105,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_patch_is_no_move() {
+    fn patch_release_is_ignored() {
         for (version, expected) in [
             ("v4.16.0", "4.16"),
             ("v0.25.2", "0.25"),
@@ -118,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn the_benchmark_has_the_version_that_is_compared_with() {
+    fn benchmark_uses_compared_version() {
         let text = fs_err::read_to_string(crate::repo::root().join("testdata/bench/go/go.mod")).unwrap();
         let peer = PEERS
             .iter()

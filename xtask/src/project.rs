@@ -1,4 +1,4 @@
-//! Projects that checks scaffold with the real command.
+//! Scaffolds projects for checks.
 
 use std::path::{Path, PathBuf};
 
@@ -7,11 +7,12 @@ use anyhow::{Context as _, Result};
 use crate::repo;
 use crate::sh::Cmd;
 
-/// Makes a project in a new folder with `rbuilder` commands, the first of which is `init`, and locks its dependencies.
+/// Creates a project in a new folder with `rbuilder` commands, the first of which must be `init`,
+/// and locks its dependencies.
 ///
 /// # Errors
 ///
-/// The folder exists, or a command failed.
+/// Returns an error if the folder exists or a command fails.
 pub(crate) fn scaffold(bin: &Path, folder: &Path, commands: &[&str]) -> Result<()> {
     fs_err::create_dir(folder)?;
     for line in commands {
@@ -20,21 +21,22 @@ pub(crate) fn scaffold(bin: &Path, folder: &Path, commands: &[&str]) -> Result<(
     share_lockfile(folder)
 }
 
-/// Gives a project the versions of the dependencies that this workspace has, so that they are compiled once for all.
+/// Locks the dependencies of a project to the versions of this workspace, so that they are only
+/// compiled once.
 ///
 /// # Errors
 ///
-/// The file cannot be copied.
+/// Returns an error if the lockfile cannot be copied.
 pub(crate) fn share_lockfile(folder: &Path) -> Result<()> {
     fs_err::copy(repo::root().join("Cargo.lock"), folder.join("Cargo.lock"))?;
     Ok(())
 }
 
-/// Makes a git repository of a folder with one commit, and returns the commit.
+/// Creates a git repository in a folder with one commit of all files, and returns its hash.
 ///
 /// # Errors
 ///
-/// git failed.
+/// Returns an error if git fails.
 pub(crate) fn commit_all(folder: &Path) -> Result<String> {
     let git = |line: &str| {
         Cmd::new("git -c user.name=test -c user.email=test@example.com")
@@ -47,11 +49,11 @@ pub(crate) fn commit_all(folder: &Path) -> Result<String> {
     Ok(git("rev-parse HEAD").read()?.trim_end().to_owned())
 }
 
-/// Returns the folder in which cargo keeps what it downloads.
+/// Returns the folder to which cargo downloads packages.
 ///
 /// # Errors
 ///
-/// Neither CARGO_HOME nor the user's home is known.
+/// Returns an error if neither CARGO_HOME nor the user's home directory is known.
 pub(crate) fn cargo_home() -> Result<PathBuf> {
     let asked = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = || Some(std::env::home_dir()?.join(".cargo"));

@@ -1,11 +1,13 @@
-//! `cargo xtask scaffold`: what a user has right after each command compiles, is formatted, passes clippy and its tests.
+//! `cargo xtask scaffold`: checks that a project compiles, is formatted, and passes clippy and its
+//! tests after each command.
 //!
-//! Projects are made outside the checkout, where nothing of this workspace can help them, and share one build folder,
-//! so that their dependencies compile once. They start from this workspace's Cargo.lock: a new release of a dependency
-//! must not break this task on the day it appears. `--fresh` resolves as a user would.
+//! Projects are created outside the checkout, so that they cannot depend on this workspace. They
+//! share a build folder, so that their dependencies are only compiled once. Their dependencies are
+//! locked to this workspace's Cargo.lock, because a new release of a dependency must not break this
+//! task on the same day. With `--fresh`, dependencies are resolved like for users.
 //!
-//! The tests of a finished project wait for servers, so the next project is made meanwhile; cargo's lock on the target
-//! folder keeps their builds apart.
+//! The tests of a project mostly wait for servers, so the next project is created meanwhile. Cargo
+//! locks the target folder during builds.
 
 use std::collections::BTreeSet;
 use std::io::{Read as _, Seek as _};
@@ -20,37 +22,37 @@ use crate::project::share_lockfile;
 use crate::sh::Cmd;
 use crate::{imported, repo, sequences, tools};
 
-/// A way through the commands; after each one the project is checked.
+/// A sequence of commands. The project is checked after each.
 struct Journey {
-    /// The folder, and the project's name.
+    /// The name of the folder and the project.
     name: &'static str,
-    /// The commands, without `rbuilder`.
+    /// The arguments of the `rbuilder` commands.
     commands: &'static [&'static str],
-    /// Files that are written by hand after the second command, with their text.
+    /// Files that are written after the second command, as path and text.
     files: &'static [(&'static str, &'static str)],
     tested: Tested,
 }
 
-/// The commands of a journey after which the tests run. Clippy compiles them after each.
+/// The commands after which the tests run. Clippy compiles the tests after every command.
 #[derive(PartialEq)]
 enum Tested {
     EachCommand,
-    /// For further kinds of the same commands, whose tests come from the same templates.
+    /// For journeys that only add kinds, whose tests come from the same templates.
     LastCommand,
 }
 
-/// The commands and the files that a project is made of.
+/// The commands and files from which a project is created.
 type Made = (&'static [&'static str], &'static [(&'static str, &'static str)]);
 
 /// A project after its last command.
 struct Finished {
     name: &'static str,
     folder: PathBuf,
-    /// The folder around it, removed at the end.
+    /// The parent folder, removed on drop.
     _parent: tempfile::TempDir,
 }
 
-/// A binding to a kind of another project, in a module of its own.
+/// A module with a type for a kind of another project.
 const BINDING: &[(&str, &str)] = &[
     (
         "src/lib.rs",
@@ -114,7 +116,8 @@ const JOURNEYS: &[Journey] = &[
         name: "foreign-operator",
         commands: &[
             "init --domain example.com",
-            // The binding is a module of the project: crates with bindings follow new versions of kube late.
+            // The type is in a module of the project, because crates that provide such types are
+            // slow to support new versions of kube.
             "create api --group example.org --version v1 --kind Stall --external-path crate::stall::Stall",
             "create api --group apps --version v1 --kind ReplicaSet --controller",
             "create webhook --group core --version v1 --kind Pod --defaulting",
@@ -146,7 +149,7 @@ const JOURNEYS: &[Journey] = &[
             "init --domain example.com --namespaced",
             "create api --group cache --version v1 --kind Memcached --image memcached:1.6.26-alpine3.19 \
              --image-container-command memcached,--memory-limit=64,-v --image-container-port 11211 --run-as-user 1001",
-            // Called like something in its controller.
+            // The kind has the same name as a type in its controller.
             "create api --group cache --version v1 --kind Container --image registry:5000/app@sha256:0123",
             "create api --group cache --version v1 --kind Pool --image app --namespaced=false",
         ],
@@ -155,20 +158,21 @@ const JOURNEYS: &[Journey] = &[
     },
 ];
 
-/// The project of kinds that are called like something else in their files.
+/// Name of the project with kinds that have the same names as other items in their files.
 const NAMES: &str = "names-operator";
 
-/// Kinds of that project, beside those that are called like a name in the templates: names of Rust's prelude, of crates
-/// and of versions.
+/// Kinds of the project in addition to names from the templates: names from Rust's prelude, of
+/// crates and of versions.
 const OTHER_NAMES: &[&str] = &["Into", "Kube", "None", "Rbac", "Send", "Union", "V1"];
 
-/// Names in the templates that `create api` refuses for kinds.
+/// Names in the templates that `create api` rejects as kinds.
 const REFUSED_NAMES: &[&str] = &["Default", "Option", "Self", "String", "Vec"];
 
-/// Names that conversions use, beside those in their template. Kinds with these names have a second version.
+/// Names that conversions use in addition to those in their template. Kinds with these names have a
+/// second version.
 const CONVERSION_NAMES: &[&str] = &["Hub", "Ok", "Spoke"];
 
-/// Returns the words of templates.
+/// Returns the words in the selected templates.
 fn words(chosen: impl Fn(&Template) -> bool) -> impl Iterator<Item = &'static str> {
     TEMPLATES
         .iter()
@@ -176,12 +180,12 @@ fn words(chosen: impl Fn(&Template) -> bool) -> impl Iterator<Item = &'static st
         .flat_map(|template| template.text.split(|c: char| !c.is_alphanumeric()))
 }
 
-/// Returns the kinds of the project, and whether each of them has a second version.
+/// Returns the kinds of the project, and whether each has a second version.
 fn named_kinds() -> impl Iterator<Item = (&'static str, bool)> {
     let conversions: BTreeSet<&str> = words(|template| template.command == Command::CreateSpoke)
         .chain(CONVERSION_NAMES.iter().copied())
         .collect();
-    // The journey `image-operator` has one for the names that only controllers of images use.
+    // The journey `image-operator` covers the names that only image controllers use.
     let plain: BTreeSet<&str> = words(|template| !template.name.starts_with("image/")).collect();
     USED_NAMES
         .iter()
@@ -199,7 +203,7 @@ pub(crate) struct Args {
     fresh: bool,
 }
 
-/// Walks every journey.
+/// Runs all journeys.
 pub(crate) fn walk_journeys(args: &Args) -> Result<()> {
     let bin = repo::build_rbuilder()?;
     let chosen = |journey: &&Journey| {
@@ -233,7 +237,7 @@ pub(crate) fn walk_journeys(args: &Args) -> Result<()> {
             .into_iter()
             .map(|journey| walk(journey, &mut checked, &bin, args.fresh));
         let walked = imported.into_iter().chain(others).try_for_each(|project| {
-            // Nobody receives it after a failure of the other thread, which is reported below.
+            // Sending fails if the other thread has failed. The error is reported below.
             sender.send(project?).context("an earlier project failed")
         });
         drop(sender);
@@ -242,11 +246,12 @@ pub(crate) fn walk_journeys(args: &Args) -> Result<()> {
     })
 }
 
-/// Makes an empty folder for a project, in one that is removed with the first value.
+/// Creates an empty folder for a project. The parent folder is removed when the first value is
+/// dropped.
 ///
 /// # Errors
 ///
-/// The folder cannot be made.
+/// Returns an error if the folder cannot be created.
 pub(crate) fn make_folder(name: &str) -> Result<(tempfile::TempDir, PathBuf)> {
     let parent = tempfile::Builder::new().prefix("rbuilder-scaffold-").tempdir()?;
     let folder = parent.path().join(name);
@@ -254,7 +259,7 @@ pub(crate) fn make_folder(name: &str) -> Result<(tempfile::TempDir, PathBuf)> {
     Ok((parent, folder))
 }
 
-/// Walks a journey, and checks each project that is not among those `checked`, except for its name.
+/// Runs a journey. Skips checks if a project that is equal except for its name is in `checked`.
 fn walk(
     journey: &'static Journey,
     checked: &mut BTreeSet<Made>,
@@ -292,7 +297,8 @@ fn walk(
 }
 
 impl Finished {
-    /// Runs the tests, with an API server where there is one, and checks what they were compiled with.
+    /// Runs the tests, with an API server if available, and checks that they reuse the dependencies
+    /// of the build.
     fn test(&self) -> Result<()> {
         match std::env::var_os("KUBEBUILDER_ASSETS") {
             Some(_) => run_every_test(repo::project_command(&self.folder, "cargo test --quiet").echo())?,
@@ -302,7 +308,8 @@ impl Finished {
     }
 }
 
-/// Kinds with all that can be scaffolded for them, in one project; it is compiled once, without its tests being built.
+/// Scaffolds everything for each of the named kinds in one project. Compiles it once, without
+/// building the tests.
 fn walk_names(bin: &Path, fresh: bool) -> Result<()> {
     let (_parent, folder) = make_folder(NAMES)?;
     let rbuilder = |line: &str| repo::rbuilder_command(bin, &folder, line)?.echo().run();
@@ -326,7 +333,7 @@ fn walk_names(bin: &Path, fresh: bool) -> Result<()> {
     lint(&folder)
 }
 
-/// The types of CRDs that another tool has made.
+/// Creates a project with types for CRDs that another tool has generated.
 fn walk_imported(bin: &Path, fresh: bool) -> Result<Finished> {
     let (parent, folder) = make_folder(imported::NAME)?;
     imported::import_definitions(bin, &folder, fresh)?;
@@ -339,10 +346,10 @@ fn walk_imported(bin: &Path, fresh: bool) -> Result<Finished> {
     })
 }
 
-/// The end-to-end test, a target of its own in Cargo.toml.
+/// The end-to-end test, which has its own target in Cargo.toml.
 const E2E_TEST: &str = "e2e.rs";
 
-/// Makes one test target of the others, since each costs as much as the library.
+/// Merges all other tests into one target, because linking each takes as long as the library.
 fn join_tests(folder: &Path) -> Result<()> {
     let (tests, joined) = (folder.join("tests"), folder.join("tests/all"));
     let mut entries: Vec<_> = fs_err::read_dir(&tests)?.collect::<Result<_, _>>()?;
@@ -358,7 +365,7 @@ fn join_tests(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Everything a scaffolded project promises, but that its tests pass.
+/// Checks a scaffolded project except for its tests.
 fn check(folder: &Path, bin: &Path) -> Result<()> {
     repo::rbuilder_command(bin, folder, "manifests --check")?
         .echo()
@@ -372,28 +379,30 @@ fn check(folder: &Path, bin: &Path) -> Result<()> {
 ///
 /// # Errors
 ///
-/// There is a warning.
+/// Returns an error if there are warnings.
 pub(crate) fn lint(folder: &Path) -> Result<()> {
     lint_command(folder, "--quiet").echo().run()
 }
 
-/// The lints of all that is compiled for programs and tests.
+/// Returns a command that lints all targets.
 fn lint_command(folder: &Path, options: &str) -> Cmd {
     let line = format!("cargo clippy {options} --all-targets --all-features -- --deny warnings");
     repo::project_command(folder, &line)
 }
 
-/// Runs the tests that need no API server: one takes longer to start than these take to run, and after the last command
-/// a project has all the tests that it had before.
+/// Runs the tests that need no API server. Starting a server would take longer than these tests,
+/// and after the last command the project contains all earlier tests anyway.
 fn test_without_server(folder: &Path) -> Result<()> {
     let tests = repo::project_command(folder, "cargo test --quiet").echo();
     tests.without("KUBEBUILDER_ASSETS").run()
 }
 
-/// Checks that `cargo test` uses what `cargo build` has compiled: a feature that only tests turn on, in a package below
-/// kube, has kube compiled a second time. The library itself may differ, because its test kit is a feature.
+/// Checks that `cargo test` reuses what `cargo build` has compiled. If tests enabled a feature of a
+/// dependency of kube, kube would be compiled a second time. The library itself may differ, because
+/// its test kit is a feature.
 ///
-/// The features of dependencies are the same whether they are compiled or checked, and most have been checked before.
+/// Uses `cargo check` and clippy, which resolve the same features, because most packages have been
+/// checked before.
 fn check_shared_build(folder: &Path, project: &str) -> Result<()> {
     let own = [project, "rbuilder-runtime"];
     let messages = "--quiet --message-format=json";
@@ -418,7 +427,8 @@ fn check_shared_build(folder: &Path, project: &str) -> Result<()> {
     Ok(())
 }
 
-/// Runs a cargo command and returns the packages that it uses, except for some, each with the files that it was compiled to.
+/// Runs a cargo command and returns its packages with their artifacts, except for the packages in
+/// `but`.
 fn find_dependencies(command: Cmd, but: &[&str]) -> Result<BTreeSet<(String, String)>> {
     let messages = command.echo().read()?;
     let mut compiled = BTreeSet::new();
@@ -435,7 +445,8 @@ fn find_dependencies(command: Cmd, but: &[&str]) -> Result<BTreeSet<(String, Str
     Ok(compiled)
 }
 
-/// Returns the name in cargo's ID of a package, which ends in `#name@version`, or in `/name#version`.
+/// Returns the name of a package from its cargo ID, which ends in `#name@version` or
+/// `/name#version`.
 fn package_name(id: &str) -> Option<&str> {
     let (place, package) = id.rsplit_once('#')?;
     match package.split_once('@') {
@@ -444,11 +455,11 @@ fn package_name(id: &str) -> Option<&str> {
     }
 }
 
-/// Runs tests of which none may be ignored, since all that they need is there.
+/// Runs tests, none of which may be ignored.
 ///
 /// # Errors
 ///
-/// A test failed or was ignored.
+/// Returns an error if a test fails or is ignored.
 fn run_every_test(tests: Cmd) -> Result<()> {
     let mut output = tempfile::tempfile()?;
     let result = tests.run_into(&output);
@@ -463,13 +474,13 @@ fn run_every_test(tests: Cmd) -> Result<()> {
     Ok(())
 }
 
-/// The first summary of libtest that counts ignored tests.
+/// Returns the first summary of libtest with ignored tests.
 fn find_ignored(output: &str) -> Option<&str> {
     let mut summaries = output.lines().filter(|line| line.starts_with("test result: "));
     summaries.find(|line| line.contains(" ignored") && !line.contains(" 0 ignored"))
 }
 
-/// Renders every folder that a Makefile target applies.
+/// Renders all folders that Makefile targets apply.
 fn render(folder: &Path) -> Result<()> {
     for target in ["config/default", "config/crd", "config/samples"] {
         let text = kustomize_command()?.arg(target).dir(folder).echo().read()?;
@@ -480,7 +491,8 @@ fn render(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The command that renders: kubectl's or kustomize's, which is installed where there is neither.
+/// Returns a command that renders folders, using kubectl or kustomize. Installs kustomize if both
+/// are missing.
 fn kustomize_command() -> Result<Cmd> {
     if Cmd::new("kubectl version --client").succeeds() {
         return Ok(Cmd::new("kubectl kustomize"));
@@ -491,7 +503,7 @@ fn kustomize_command() -> Result<Cmd> {
     Ok(Cmd::program(tools::ensure_tool(&tools::KUSTOMIZE)?).arg("build"))
 }
 
-/// Names that deployments, dashboards and NetworkPolicies of kubebuilder's users rely on.
+/// Checks for names on which deployments, dashboards and NetworkPolicies of kubebuilder users rely.
 fn check_default(text: &str) -> Result<()> {
     let expected = [
         "kind: Namespace",
@@ -517,7 +529,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_id_of_a_package_has_its_name() {
+    fn parses_package_name_from_id() {
         for (id, expected) in [
             (
                 "registry+https://github.com/rust-lang/crates.io-index#kube@5.0.0",
@@ -535,7 +547,7 @@ mod tests {
     }
 
     #[test]
-    fn a_summary_with_ignored_tests_is_found() {
+    fn finds_summary_with_ignored_tests() {
         let check = |output: &str, expected: Option<&str>| assert_eq!(find_ignored(output), expected);
         check(
             "test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured\n",

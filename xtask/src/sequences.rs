@@ -1,5 +1,6 @@
-//! The journey of `cargo xtask scaffold` through sequences of commands at random, with edits by hand in between. What is
-//! left must compile; `cli/tests/sequences.rs` asks the rest of many more sequences, without compiling anything.
+//! The journey of `cargo xtask scaffold` through random sequences of commands, with manual edits in
+//! between. The result must compile. `cli/tests/sequences.rs` checks everything else for many more
+//! sequences, without compiling.
 
 use std::path::{Path, PathBuf};
 
@@ -10,26 +11,27 @@ use crate::repo;
 use crate::scaffold::{lint, make_folder};
 use random::Random;
 
-#[allow(dead_code)] // it is shared
+#[allow(dead_code)] // shared with other tests
 #[path = "../../generator/tests/fuzz/random.rs"]
 mod random;
 #[path = "../../cli/tests/support/sequence.rs"]
 mod sequence;
 
-/// The project of the journey.
+/// The name of the project.
 pub(crate) const NAME: &str = "sequences-operator";
 
-/// Number of sequences, all of which go through one project, because compiling is what costs.
+/// Number of sequences. All use one project, because compiling is expensive.
 const SEQUENCES: u64 = 4;
 
-/// Variable with the seed of the first sequence, to look further.
+/// Variable with the seed of the first sequence, to test other sequences.
 const FIRST_SEED: &str = "RBUILDER_FUZZ_SEED";
 
-/// Gives the commands, edits files in between, and compiles what is left once.
+/// Runs the commands, edits files in between, and compiles the result once.
 ///
 /// # Errors
 ///
-/// The manifests cannot be generated after an edit or are stale at the end, or the project does not compile.
+/// Returns an error if the manifests cannot be generated after an edit or are stale at the end, or
+/// if the project does not compile.
 pub(crate) fn walk_sequences(bin: &Path, fresh: bool) -> Result<()> {
     let (_parent, folder) = make_folder(NAME)?;
     let first: u64 = match std::env::var(FIRST_SEED) {
@@ -59,7 +61,7 @@ fn walk_sequence(bin: &Path, folder: &Path, random: &mut Random) -> Result<()> {
             true => sequence::NO_CONFLICTS,
             false => "",
         };
-        // A command that does not fit is refused, and changes nothing.
+        // The command may be rejected in the current state, which must change nothing.
         let is_done = repo::rbuilder_command(bin, folder, &command)?
             .words(option)
             .succeeds();
@@ -72,7 +74,7 @@ fn walk_sequence(bin: &Path, folder: &Path, random: &mut Random) -> Result<()> {
     Ok(())
 }
 
-/// Changes a source file of the project.
+/// Edits a source file of the project.
 fn edit_by_hand(folder: &Path, random: &mut Random) -> Result<()> {
     let files = list_sources(&folder.join("src"))?;
     let path = random.one_of(&files);
@@ -82,7 +84,7 @@ fn edit_by_hand(folder: &Path, random: &mut Random) -> Result<()> {
     Ok(())
 }
 
-/// Returns the Rust files in a folder and below, sorted.
+/// Returns all Rust files in a folder recursively, sorted.
 fn list_sources(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in walkdir::WalkDir::new(folder).sort_by_file_name() {

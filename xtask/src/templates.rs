@@ -1,7 +1,9 @@
-//! `cargo xtask templates`: the archive of released templates, from which `rbuilder update` rebuilds older scaffolds.
+//! `cargo xtask templates`: updates the archive of released templates, which `rbuilder update` uses
+//! to render older scaffolds.
 //!
-//! A version is released when CHANGELOG.md gives it a date. Its templates are recorded then, from the working tree, and
-//! never change afterwards: with `--check` this fails if the templates change and the version does not.
+//! A version is released when it has a date in CHANGELOG.md. Its templates are then recorded from
+//! the working tree and must not change afterwards: `--check` fails if the templates have changed
+//! but the version has not.
 
 use anyhow::{Result, bail, ensure};
 use rbuilder_catalogue::versions;
@@ -12,7 +14,7 @@ use crate::former::{FORMER, FORMER_PROJECTS, read_former_projects, read_former_t
 use crate::repo;
 use crate::sh::Cmd;
 
-/// The archive.
+/// Path of the archive.
 const RECORDED: &str = "templates/data/releases.bin";
 
 /// The version of all packages.
@@ -28,7 +30,8 @@ pub(crate) struct Args {
     pub(crate) former: Option<String>,
 }
 
-/// Records the templates of the workspace's version if it is released, or checks that they are recorded.
+/// Records the templates of the workspace version if it is released, or checks that they are
+/// recorded.
 pub(crate) fn record_templates(args: &Args) -> Result<()> {
     if let Some(last) = &args.former {
         let archive = read_former_templates(last)?;
@@ -56,7 +59,8 @@ pub(crate) fn record_templates(args: &Args) -> Result<()> {
     update_file(RECORDED, &new.encode(), args.check, "templates")
 }
 
-/// Returns the archive with the current templates if their version is released, and without them if it is not.
+/// Adds the current templates to the archive if their version is released, or removes them
+/// otherwise.
 fn update_archive(
     mut archive: Archive,
     current: Release,
@@ -78,14 +82,14 @@ fn update_archive(
     Ok(archive)
 }
 
-/// Returns the versions that have a section with a date in CHANGELOG.md.
+/// Returns the versions with a dated section in CHANGELOG.md.
 fn released_versions(changelog: &str) -> Vec<&str> {
     let headings = changelog.lines().filter_map(|line| line.strip_prefix("## "));
     let versions = headings.filter_map(|heading| heading.split_once(" - "));
     versions.map(|(version, _)| version).collect()
 }
 
-/// Returns the versions that scaffolds of the working tree name.
+/// Returns the versions used in scaffolds of the working tree.
 pub(crate) fn current_versions() -> Versions {
     Versions {
         rbuilder: VERSION.into(),
@@ -114,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_release_records_itself_and_then_never_changes() {
+    fn tagged_release_cannot_change() {
         let changelog = "# Changelog\n\n## Unreleased\n\n- New.\n";
         let dated = "# Changelog\n\n## Unreleased\n\n## 0.1.0 - 2026-12-01\n\n- New.\n";
         assert_eq!(released_versions(changelog), [""; 0]);
@@ -130,7 +134,7 @@ mod tests {
         assert_eq!(first.releases(), [release("0.1.0", 3)]);
         let again = update(&first, release("0.1.0", 3), &["0.1.0"], true).expect("nothing has changed");
         assert_eq!(again, first);
-        // Until the tag the release can still be put right.
+        // A release can be corrected until it is tagged.
         let other = update(&first, release("0.1.0", 4), &["0.1.0"], false).expect("it is recorded again");
         assert_eq!(other.releases(), [release("0.1.0", 4)]);
         let error = update(&first, release("0.1.0", 4), &["0.1.0"], true).expect_err("it is released");

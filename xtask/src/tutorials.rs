@@ -1,11 +1,11 @@
-//! `cargo xtask tutorials`: the tutorials of docs/, pasted from top to bottom.
+//! `cargo xtask tutorials`: follows the tutorials in docs/ from top to bottom.
 //!
-//! Each page is followed in an empty folder outside of the checkout: its commands are run, its files written and
-//! changed, and what it says is seen is compared with what is seen. The cluster is a control plane on this machine with
-//! stand-ins for the controllers that tutorials rely on, or with the controllers and nodes
-//! (`runtime/examples/control_plane.rs`). Blocks that need more
-//! than that say so in their fence, and are listed. Projects share one build folder, and start from this workspace's
-//! Cargo.lock, as those of `cargo xtask scaffold` do.
+//! Each page is followed in an empty folder outside the checkout: its commands are run, its files
+//! are written and changed, and the output that it shows is compared with the actual output. The
+//! cluster is a local control plane, with stand-ins for the controllers that the tutorials need or
+//! with real controllers and nodes (`runtime/examples/control_plane.rs`). Blocks with other
+//! requirements declare this in their fence, and are listed. Projects share a build folder and use
+//! this workspace's Cargo.lock, like in `cargo xtask scaffold`.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -18,10 +18,10 @@ use crate::page::{Action, How, Page, Step, find_difference};
 use crate::sh::Cmd;
 use crate::{assets, repo};
 
-/// A page that can be pasted.
+/// A page that can be followed.
 struct Walk {
     page: &'static str,
-    /// True if the page relies on the controllers of Kubernetes and on nodes, false if stand-ins will do.
+    /// Whether the page needs the controllers of Kubernetes and nodes, instead of stand-ins.
     needs_nodes: bool,
 }
 
@@ -32,7 +32,7 @@ const fn walk(page: &'static str) -> Walk {
     }
 }
 
-/// The pages that can be pasted.
+/// The pages that can be followed.
 const PAGES: &[Walk] = &[
     walk("docs/tutorial.md"),
     walk("docs/cronjob.md"),
@@ -45,7 +45,7 @@ const PAGES: &[Walk] = &[
     },
 ];
 
-/// The longest time that one block may take: most of it builds dependencies.
+/// Timeout of a block. Most of the time is spent on building dependencies.
 const LONGEST: Duration = Duration::from_secs(30 * 60);
 
 #[derive(clap::Args)]
@@ -54,7 +54,7 @@ pub(crate) struct Args {
     filter: Option<String>,
 }
 
-/// Follows every page.
+/// Follows all pages.
 pub(crate) fn follow_pages(args: &Args) -> Result<()> {
     let bin = repo::build_rbuilder()?;
     let assets = assets::ensure_assets()?;
@@ -75,7 +75,7 @@ pub(crate) fn follow_pages(args: &Args) -> Result<()> {
         };
         for page in pages {
             let shell = Shell::open(&bin, kubectl.as_deref(), &assets, plane.kubeconfig())?;
-            // The other pages may fail for reasons of their own, which are best seen in the same run.
+            // Continue with the other pages, to report independent failures in the same run.
             if let Err(error) = follow_page(page, shell) {
                 eprintln!("{page} does not work as written: {error:#}");
                 failed.push(page);
@@ -137,7 +137,8 @@ fn take_step(step: &Step, shell: &mut Shell, seen: &mut String) -> Result<()> {
     }
 }
 
-/// The reader's terminal: a script continues in the folder and with the variables that the one before left.
+/// The reader's terminal. Each script continues in the folder and with the variables of the
+/// previous one.
 struct Shell {
     home: tempfile::TempDir,
     background: Vec<Child>,
@@ -175,13 +176,14 @@ impl Shell {
         })
     }
 
-    /// Returns the folder that the terminal is in.
+    /// Returns the current folder of the terminal.
     fn folder(&self) -> Result<PathBuf> {
         let folder = fs_err::read_to_string(self.home.path().join("folder"))?;
         Ok(PathBuf::from(folder.trim_end()))
     }
 
-    /// Gives a new project the dependencies of this workspace: a release of one must not break a page on that day.
+    /// Locks the dependencies of a new project to the versions of this workspace, because a new
+    /// release of a dependency must not break a page on the same day.
     fn lock_dependencies(&self) -> Result<()> {
         let (folder, lock) = (self.folder()?, repo::root().join("Cargo.lock"));
         if folder.join("Cargo.toml").exists() && !folder.join("Cargo.lock").exists() {
@@ -190,7 +192,7 @@ impl Shell {
         Ok(())
     }
 
-    /// Runs a script and returns what it has printed.
+    /// Runs a script and returns its output.
     fn run(&mut self, script: &str, how: &How) -> Result<String> {
         let home = self.home.path().display();
         let leave = match how {
@@ -235,7 +237,7 @@ impl Shell {
         Ok(printed)
     }
 
-    /// Returns what the programs in the background have printed: they may be the reason for a failure.
+    /// Returns the output of background programs, which may explain a failure.
     fn background_output(&self) -> String {
         let outputs = (0..self.background.len()).map(|index| {
             let path = self.home.path().join(format!("printed-{index}"));
@@ -252,17 +254,17 @@ impl Drop for Shell {
     }
 }
 
-/// Lets a script lead a process group, which is what [`stop`] ends.
+/// Runs a script in its own process group, so that [`stop`] can end the group.
 #[cfg(unix)]
 fn lead_group(command: &mut Command) {
     std::os::unix::process::CommandExt::process_group(command, 0);
 }
 
-/// The task needs what only Unix has; xtask compiles everywhere for the steps that do not.
+/// This task only works on Unix, but xtask must compile on other systems for its other tasks.
 #[cfg(not(unix))]
 fn lead_group(_: &mut Command) {}
 
-/// Ends a script and what it has started, which is its process group.
+/// Terminates the process group of a script.
 fn stop(child: &mut Child) {
     let group = format!("-{}", child.id());
     let _ = Command::new("kill").args(["-TERM", "--", &group]).status();

@@ -1,7 +1,8 @@
-//! `cargo xtask versions`: the versions of `rbuilder_catalogue::versions` in the files that repeat them.
+//! `cargo xtask versions`: updates files that repeat the versions in
+//! `rbuilder_catalogue::versions`.
 //!
-//! A manifest or a document cannot read a constant. Each such repeat is a row of [`PLACES`]; a repeat without a row is
-//! found by [`find_strays`], which `cargo xtask tidy` runs.
+//! Manifests and documents cannot refer to a constant. [`PLACES`] lists all repetitions.
+//! [`find_strays`], which `cargo xtask tidy` calls, finds those that are not listed.
 
 use anyhow::{Context, Result, ensure};
 use rbuilder_catalogue::{Minor, versions};
@@ -19,14 +20,14 @@ pub(crate) struct Args {
     pub(crate) peers: bool,
 }
 
-/// etcd, where it is built: the one that clusters of [`versions::KUBERNETES`] run.
+/// The version of etcd to build, as used in clusters of [`versions::KUBERNETES`].
 const ETCD: &str = "3.6.8";
 
-/// kwok, the nodes of test environments.
+/// The version of kwok, which simulates the nodes of test environments.
 const KWOK: &str = "0.7.0";
 
-/// A version in a file: what stands between two texts, wherever the first of them occurs. A `…` in the first stands for
-/// any text.
+/// A version in a file: the text between `before` and `after`, at each occurrence of `before`. A
+/// `…` in `before` matches any text.
 struct Place {
     file: &'static str,
     before: &'static str,
@@ -90,7 +91,8 @@ You need Rust ", " or newer", || versions::RUST.into()),
     place("docs/types.md", "`Cargo.toml` (`", "`)", feature),
 ];
 
-/// Files that hold versions on purpose: generated, a record of what was measured or made with them.
+/// Files that contain versions on purpose, because they are generated or record which versions were
+/// measured.
 const EXEMPT: &[&str] = &[
     "CHANGELOG.md",
     "catalogue/data/README.md",
@@ -109,12 +111,12 @@ fn release() -> String {
         .into()
 }
 
-/// The major version of kube.
+/// Returns the major version of kube.
 pub(crate) fn kube_major() -> String {
     versions::KUBE.split('.').next().unwrap_or_default().into()
 }
 
-/// Writes the versions to every place, or compares them.
+/// Writes or compares the version in all places.
 pub(crate) fn write_versions(args: &Args) -> Result<()> {
     let mut stale = Vec::new();
     for place in PLACES {
@@ -148,7 +150,7 @@ pub(crate) fn write_versions(args: &Args) -> Result<()> {
 }
 
 impl Place {
-    /// Returns the text with the version in each place; nothing where there is no such place.
+    /// Returns the text with the version in each place. Fails if there is no such place.
     fn write(&self, text: &str) -> Result<String> {
         let (head, tail) = self.before.split_once('…').unwrap_or((self.before, ""));
         let mut parts = text.split(head);
@@ -173,7 +175,8 @@ impl Place {
     }
 }
 
-/// Returns the lines that repeat a version and are in no row of [`PLACES`]. Tests hold versions of their own.
+/// Returns the lines that contain a version but are not listed in [`PLACES`]. Ignores tests, which
+/// may use their own versions.
 pub(crate) fn find_strays(path: &str, text: &str) -> Vec<usize> {
     let is_test = path.contains("/tests/") || path.ends_with("/tests.rs");
     let is_generated = path.starts_with("examples/") || path.ends_with("go.sum") || path.ends_with("go.mod");
@@ -198,7 +201,7 @@ pub(crate) fn find_strays(path: &str, text: &str) -> Vec<usize> {
         .collect()
 }
 
-/// Returns true where a line holds a version that is not part of a longer number or word.
+/// Returns true if a line contains a version that is not part of a longer number or word.
 fn holds_version(line: &str, version: &str) -> bool {
     line.match_indices(version).any(|(start, _)| {
         let before = line[..start].chars().next_back();
@@ -222,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_version_is_written_between_its_neighbours() {
+    fn writes_version_between_delimiters() {
         let place = place("a.toml", "kube = \"", "\"", || "6.1".into());
         assert_eq!(
             place.write("kube = \"5\"\nb = \"5\"\n").unwrap(),
@@ -232,14 +235,14 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_stands_for_any_text() {
+    fn ellipsis_matches_any_text() {
         let place = place("go.mod", " => k8s.io/… v0.", "\n", || "36.3".into());
         let text = "k8s.io/utils v0.0.1\n\tk8s.io/api => k8s.io/api v0.1.2\n\tk8s.io/x => k8s.io/x v0.1.2\n";
         assert_eq!(place.write(text).unwrap(), text.replace("v0.1.2", "v0.36.3"));
     }
 
     #[test]
-    fn a_repeat_is_found_where_no_place_knows_it() {
+    fn finds_versions_without_place() {
         let version = versions::KUBERNETES.to_string();
         let check = |path: &str, text: &str, expected: &[usize]| {
             assert_eq!(find_strays(path, text), expected, "{path}: {text}");

@@ -1,8 +1,9 @@
-//! `cargo xtask workflows`: the steps of a scaffold's workflows pass in a clean clone.
+//! `cargo xtask workflows`: runs the steps of a scaffold's workflows in a clean clone.
 //!
-//! The scripts of the steps are run as GitHub's runner runs them, one after the other. The actions between them only
-//! fetch: here the checkout is a clone, and the caches hold the command and the test binaries. End-to-end tests and
-//! releases need a cluster and a registry, so their scripts are not run.
+//! The scripts of the steps run one after the other, like in GitHub's runner. The actions between
+//! them only fetch files, so they are replaced: the checkout is a clone, and the caches contain the
+//! command and the test binaries. End-to-end tests and releases need a cluster and a registry, so
+//! their scripts are skipped.
 
 use std::path::{Path, PathBuf};
 
@@ -12,10 +13,10 @@ use crate::project::{commit_all, scaffold};
 use crate::sh::{Cmd, write_program};
 use crate::{assets, repo};
 
-/// The workflows that need nothing but the clone.
+/// The workflows that only need the clone.
 const WORKFLOWS: &[&str] = &["lint.yml", "test.yml"];
 
-/// Runs the steps of the workflows.
+/// Runs the steps of all workflows.
 pub(crate) fn run_steps() -> Result<()> {
     let bin = repo::build_rbuilder()?;
     let folder = tempfile::Builder::new().prefix("rbuilder-workflows-").tempdir()?;
@@ -40,7 +41,7 @@ pub(crate) fn run_steps() -> Result<()> {
     Ok(())
 }
 
-/// Makes a project as its author commits it.
+/// Creates a project and commits it like its author would.
 fn commit_scaffold(project: &Path, bin: &Path) -> Result<()> {
     let commands = [
         "init --domain example.com --library path",
@@ -52,13 +53,13 @@ fn commit_scaffold(project: &Path, bin: &Path) -> Result<()> {
     commit_all(project).map(drop)
 }
 
-/// The environment of the steps of a job.
+/// The environment of the steps in a job.
 struct Runner {
     clone: PathBuf,
     programs: PathBuf,
-    /// Variables that later steps see.
+    /// The file with variables for later steps.
     variables: PathBuf,
-    /// The home of data: the test binaries, as a cache brings them.
+    /// The data directory with the test binaries, as restored from a cache.
     data: PathBuf,
 }
 
@@ -72,7 +73,7 @@ impl Runner {
         };
         fs_err::write(&runner.variables, "")?;
         fs_err::create_dir_all(&runner.programs)?;
-        // The toolchain of this machine is the one that is tested with.
+        // Tests use the toolchain of this machine.
         write_program(&runner.programs.join("rustup"), "#!/bin/sh\n")?;
         fs_err::create_dir(clone.join("bin"))?;
         fs_err::copy(bin.join("rbuilder"), clone.join("bin/rbuilder"))?;
@@ -80,7 +81,8 @@ impl Runner {
         Ok(runner)
     }
 
-    /// Puts etcd and kube-apiserver where `make setup-envtest` downloads them to. Their folder is named for the version.
+    /// Copies etcd and kube-apiserver to the folder to which `make setup-envtest` downloads them.
+    /// The name of the folder is the version.
     fn restore_assets(&self, assets: &Path) -> Result<()> {
         let store = self.data.join("kubebuilder-envtest/k8s");
         fs_err::create_dir_all(&store)?;
@@ -88,7 +90,7 @@ impl Runner {
         Cmd::new("cp -RL").arg(assets).arg(store.join(name)).run()
     }
 
-    /// Runs a script as a step, which stops at its first failure.
+    /// Runs a script as a step, which stops at the first failing command.
     fn run(&self, script: &str) -> Result<()> {
         let step = self.programs.join("step");
         fs_err::write(&step, script)?;
@@ -108,7 +110,7 @@ impl Runner {
     }
 }
 
-/// The scripts of a workflow, in order: what follows `run:` on its line, or the block below it.
+/// Returns the scripts of a workflow in order: the text after `run:`, or the block below it.
 fn read_scripts(workflow: &str) -> Vec<String> {
     let mut scripts = Vec::new();
     let mut lines = workflow.lines().peekable();
@@ -140,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_scripts_of_a_workflow_are_read() {
+    fn parses_scripts_of_workflow() {
         let workflow = "    steps:\n      - uses: a/b@c\n      - run: cargo fmt --check\n      - name: Install\n        \
                         run: |\n          make a\n          echo b\n      - run: cargo test\n";
         let expected = ["cargo fmt --check\n", "make a\necho b\n", "cargo test\n"];

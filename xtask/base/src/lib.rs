@@ -1,8 +1,10 @@
-//! The parts of the automation that the tour shares: running programs, places in the repository, pages of docs/.
+//! The parts of xtask that the tour shares: running programs, paths in the repository, and pages of
+//! docs/.
 //!
-//! Everything here is compiled before the first command of README.md says a word, so it depends on almost nothing.
+//! This crate is compiled before the first command of README.md prints anything, so it has almost
+//! no dependencies.
 
-#![allow(missing_docs)] // fields of the steps of a page are what they are called
+#![allow(missing_docs)] // the fields of page steps are self-explanatory
 
 pub mod page;
 pub mod repo;

@@ -1,4 +1,4 @@
-//! Places in this repository, and the `rbuilder` command built from it.
+//! Paths in this repository, and the `rbuilder` command built from it.
 
 use std::path::{Path, PathBuf};
 
@@ -14,62 +14,63 @@ pub fn root() -> &'static Path {
         .expect("xtask/base/ stands two folders below the root of the workspace")
 }
 
-/// Builds the `rbuilder` command and returns the folder that holds it, to be put in front of `PATH`.
+/// Builds the `rbuilder` command. Returns its folder, which callers prepend to `PATH`.
 ///
 /// # Errors
 ///
-/// The build failed, or cargo did not say where it put the binary.
+/// Returns an error if the build fails or cargo does not report the path of the binary.
 pub fn build_rbuilder() -> Result<PathBuf> {
-    // With an example, so that the dependencies have the features that tests need as well.
+    // Building an example as well enables the dependency features that tests use.
     build_command(build_in_workspace().args(["--example", "servers"]))
 }
 
-/// Builds an example and returns the program.
+/// Builds an example and returns the path of the program.
 ///
 /// # Errors
 ///
-/// As [`build_rbuilder`].
+/// Same as [`build_rbuilder`].
 pub fn build_example(name: &str) -> Result<PathBuf> {
     build(build_in_workspace().args(["--example", name]), name)
 }
 
-/// A build whose dependencies have the features that they have in `cargo test --workspace`, so that it uses what that has
-/// compiled: for one package alone they have fewer, and serde, k8s-openapi and kube would be compiled once more.
+/// Returns a build with the same dependency features as `cargo test --workspace`, to reuse its
+/// artifacts. Building a single package enables fewer features and would compile serde, k8s-openapi
+/// and kube again.
 fn build_in_workspace() -> Cmd {
     Cmd::new("cargo build --quiet --profile dev --workspace")
 }
 
-/// Builds the command without `rbuilder dev` and `rbuilder envtest`, whose dependencies are a quarter of a build, and
-/// shows cargo's progress.
+/// Builds the command without `rbuilder dev` and `rbuilder envtest`, whose dependencies take a
+/// quarter of the build time, and shows the progress of cargo.
 ///
 /// # Errors
 ///
-/// As [`build_rbuilder`].
+/// Same as [`build_rbuilder`].
 pub fn build_small_rbuilder_in_view() -> Result<PathBuf> {
     let build = Cmd::new("cargo build --profile dev --no-default-features --package rbuilder-cli");
-    // What only a second build needs is an eighth of this one.
+    // Incremental compilation would only help a second build, and takes an eighth of this one.
     build_command(build.env("CARGO_INCREMENTAL", "0"))
 }
 
-/// Builds the same as the binaries of a release are built.
+/// Builds the command with the profile of release binaries.
 ///
 /// # Errors
 ///
-/// As [`build_rbuilder`].
+/// Same as [`build_rbuilder`].
 pub fn build_rbuilder_dist() -> Result<PathBuf> {
     build_command(Cmd::new(
         "cargo build --quiet --profile dist --package rbuilder-cli",
     ))
 }
 
-/// Builds the command and returns its folder.
+/// Builds the command and returns the folder of the binary.
 fn build_command(build_it: Cmd) -> Result<PathBuf> {
     let binary = build(build_it.words("--bin rbuilder"), "rbuilder")?;
     let folder = binary.parent().context("the binary has no folder")?;
     Ok(folder.to_owned())
 }
 
-/// Runs a build and returns the program of this name.
+/// Runs a build and returns the path of a program.
 fn build(command: Cmd, name: &str) -> Result<PathBuf> {
     let messages = command
         .words("--message-format=json-render-diagnostics")
@@ -82,22 +83,23 @@ fn build(command: Cmd, name: &str) -> Result<PathBuf> {
         .with_context(|| format!("cargo built no program named `{name}`"))
 }
 
-/// The value of `"executable":"…"` in one of cargo's JSON messages.
+/// Returns the value of `"executable":"…"` in a JSON message from cargo.
 ///
-/// Paths that JSON must escape are none of this repository's targets, so no JSON parser is needed.
+/// Target paths of this repository contain nothing that JSON escapes, so this needs no JSON parser.
 fn executable(message: &str) -> Option<PathBuf> {
     let (_, rest) = message.split_once(r#""executable":""#)?;
     let (path, _) = rest.split_once('"')?;
     Some(PathBuf::from(path))
 }
 
-/// Returns the folder that cargo builds the workspace into.
+/// Returns the target folder of the workspace.
 pub fn target_folder() -> PathBuf {
     let asked = std::env::var_os("CARGO_TARGET_DIR").map(|folder| root().join(folder));
     asked.unwrap_or_else(|| root().join("target"))
 }
 
-/// Returns the folder that all projects outside of the workspace compile into: their dependencies are compiled once, together.
+/// Returns the build folder shared by all projects outside the workspace, so that their
+/// dependencies are compiled only once.
 pub fn project_build_folder() -> PathBuf {
     match std::env::var_os("RBUILDER_SCAFFOLD_BUILD_DIR") {
         Some(folder) => folder.into(),
@@ -105,21 +107,23 @@ pub fn project_build_folder() -> PathBuf {
     }
 }
 
-/// A `rbuilder` command in a folder, without that word; `bin` is the folder of the program.
+/// Returns an `rbuilder` command in a folder. `line` contains the arguments and `bin` is the folder
+/// of the binary.
 ///
 /// # Errors
 ///
-/// `PATH` cannot be extended.
+/// Returns an error if `PATH` cannot be extended.
 pub fn rbuilder_command(bin: &Path, folder: &Path, line: &str) -> Result<Cmd> {
     Cmd::new(&format!("rbuilder {line}")).dir(folder).path_first(bin)
 }
 
-/// A command in a project that is a workspace of its own, as its user runs it: the Kubernetes version comes from the
-/// project, not from this workspace's .cargo/config.toml.
+/// Returns a command in a project with its own workspace. Like for users, the Kubernetes version is
+/// determined by the project and not by .cargo/config.toml of this workspace.
 ///
-/// What is compiled lies in [`project_build_folder`], but the programs of each project in a folder of its own: all are named
-/// `manager`, and a test that starts that of its project must not find another's. Cargo before 1.91 does not know the
-/// variable, and compiles the dependencies for each project.
+/// Artifacts are stored in [`project_build_folder`], but each project has its own folder for
+/// programs. All of them are named `manager`, and the tests of a project must not start the manager
+/// of another project. Versions of Cargo before 1.91 ignore the variable and compile the
+/// dependencies for each project.
 pub fn project_command(folder: &Path, line: &str) -> Cmd {
     let build = project_build_folder();
     let name = folder.file_name().unwrap_or_default();
@@ -130,20 +134,21 @@ pub fn project_command(folder: &Path, line: &str) -> Cmd {
         .env(KUBERNETES, project_kubernetes(folder))
 }
 
-/// The variable with the version of Kubernetes for k8s-openapi, if no feature selects one.
+/// The variable that selects the Kubernetes version of k8s-openapi if no feature does.
 pub const KUBERNETES: &str = "K8S_OPENAPI_ENABLED_VERSION";
 
-/// Returns the version of this workspace's .cargo/config.toml, which a project is scaffolded with as well. Cargo sets it where
-/// this program is started by `cargo xtask`; empty elsewhere.
+/// Returns the Kubernetes version in .cargo/config.toml of this workspace, which scaffolds use as
+/// well. Cargo sets the variable if this program is started with `cargo xtask`. Empty otherwise.
 pub fn default_kubernetes() -> String {
     std::env::var(KUBERNETES).unwrap_or_default()
 }
 
 /// Returns the value of [`KUBERNETES`] for a project.
 ///
-/// A project selects its version with a feature. The variable says the same if that is the version of this workspace: the
-/// build script of k8s-openapi runs again where the variable changes, so each would compile it, and kube with it, after the
-/// other. It is empty for another version, rather than absent, so that what depends on it is built once whoever asks.
+/// Projects select the version with a feature. If it is the version of this workspace, the variable
+/// is set to the same value: the build script of k8s-openapi reruns when the variable changes, and
+/// both builds would alternately recompile k8s-openapi and kube. For other versions, the variable
+/// is empty instead of unset, so that its value is the same for all callers.
 fn project_kubernetes(folder: &Path) -> String {
     let version = default_kubernetes();
     let feature = format!("\"v{}\"", version.replace('.', "_"));
@@ -160,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn finds_the_executable_in_a_message() {
+    fn parses_executable_in_message() {
         let check = |message: &str, expected: Option<&str>| {
             assert_eq!(executable(message), expected.map(PathBuf::from), "{message}");
         };

@@ -1,4 +1,4 @@
-//! Running other programs: what is run is shown, and a failure names it.
+//! Runs other programs. Commands are shown before they run, and errors contain them.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-/// Variables in which cargo describes the package whose program it runs: this one.
+/// Variables that cargo sets to describe the package of the running program.
 const OF_THIS_PACKAGE: [&str; 7] = [
     "CARGO_MANIFEST_DIR",
     "CARGO_MANIFEST_PATH",
@@ -19,9 +19,9 @@ const OF_THIS_PACKAGE: [&str; 7] = [
     "CARGO_PKG_VERSION_PRE",
 ];
 
-/// Returns a command without the variables that describe this package. A build script may ask cargo to run it again when
-/// they change. That of ring does: a build that `cargo tour` starts would compile ring, rustls and kube again after one that
-/// `cargo xtask` or nobody has started.
+/// Creates a command without the variables that describe this package. The build script of ring
+/// reruns when they change, so a build started by `cargo tour` would otherwise recompile ring,
+/// rustls and kube after a build started by `cargo xtask` or by hand.
 fn new_command(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(program);
     for name in OF_THIS_PACKAGE {
@@ -30,27 +30,28 @@ fn new_command(program: impl AsRef<OsStr>) -> Command {
     command
 }
 
-/// Returns the path of a program that is found on `PATH`.
+/// Returns the path of a program on `PATH`.
 ///
 /// # Errors
 ///
-/// There is none of this name.
+/// Returns an error if there is no such program.
 pub fn find_program(name: &str) -> Result<PathBuf> {
     let path = Cmd::new("sh -c").arg(format!("command -v {name}")).read()?;
     Ok(path.trim_end().into())
 }
 
-/// Writes a script that can be run.
+/// Writes an executable script.
 ///
 /// # Errors
 ///
-/// The file cannot be written.
+/// Returns an error if the file cannot be written.
 pub fn write_program(path: &Path, script: &str) -> Result<()> {
     fs_err::write(path, script)?;
     Cmd::new("chmod +x").arg(path).run()
 }
 
-/// A program to run, in the manner of [`std::process::Command`], with errors that say what was run and where.
+/// A program to run. Same as [`std::process::Command`], but errors contain the command line and the
+/// folder.
 pub struct Cmd {
     inner: Command,
     words: Vec<String>,
@@ -59,16 +60,18 @@ pub struct Cmd {
 }
 
 impl Cmd {
-    /// A program, looked up on `PATH`, with its arguments as one line: `git ls-files --cached`.
+    /// Creates a command from a line with a program on `PATH` and its arguments, such as `git
+    /// ls-files --cached`.
     ///
-    /// Words end at white space; single quotes keep a word with spaces together. Nothing is expanded. What is not known
-    /// when this is written (a path, a version) is added with [`arg`](Self::arg), which needs no quotes.
+    /// Words are separated by white space; use single quotes for words with spaces. Nothing is
+    /// expanded. Use [`arg`](Self::arg) for values that are not constant, such as paths or
+    /// versions.
     pub fn new(line: &str) -> Self {
         let mut words = split_words(line).into_iter();
         Self::program(words.next().unwrap_or_default()).args(words)
     }
 
-    /// A program without arguments, by its path.
+    /// Creates a command without arguments from the path of a program.
     pub fn program(program: impl AsRef<OsStr>) -> Self {
         Self {
             words: vec![quoted(&program.as_ref().to_string_lossy())],
@@ -78,7 +81,7 @@ impl Cmd {
         }
     }
 
-    /// Adds one argument.
+    /// Adds an argument.
     pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
         self.words.push(quoted(&arg.as_ref().to_string_lossy()));
         self.inner.arg(arg);
@@ -90,13 +93,13 @@ impl Cmd {
         args.into_iter().fold(self, Self::arg)
     }
 
-    /// Shows the program under another name.
+    /// Shows the program with another name.
     pub fn shown_as(mut self, name: &str) -> Self {
         name.clone_into(&mut self.words[0]);
         self
     }
 
-    /// Adds the arguments of a line, as [`new`](Self::new) reads it.
+    /// Adds the arguments in a line, which is split like in [`new`](Self::new).
     pub fn words(self, line: &str) -> Self {
         self.args(split_words(line))
     }
@@ -108,30 +111,31 @@ impl Cmd {
         self
     }
 
-    /// Sets a variable of the environment.
+    /// Sets an environment variable.
     pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         self.inner.env(name, value);
         self
     }
 
-    /// Takes a variable out of the environment.
+    /// Removes an environment variable.
     pub fn without(mut self, name: &str) -> Self {
         self.inner.env_remove(name);
         self
     }
 
-    /// Gives the program an empty standard input.
+    /// Runs the program with empty standard input.
     pub fn without_input(mut self) -> Self {
         self.inner.stdin(Stdio::null());
         self
     }
 
-    /// Puts a folder in front of `PATH`, for this program and for what it starts.
+    /// Prepends a folder to `PATH` for this program and its children.
     pub fn path_first(self, folder: &Path) -> Result<Self> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let folders = std::iter::once(folder.to_owned()).chain(std::env::split_paths(&path));
         let path = std::env::join_paths(folders).context("cannot extend PATH")?;
-        // The program itself is looked up on the parent's PATH, so it is named by its full path where it is in `folder`.
+        // The program itself is looked up in the `PATH` of the parent, so use its full path if it
+        // is in `folder`.
         let program = folder.join(self.inner.get_program());
         if !program.is_file() {
             return Ok(self.env("PATH", path));
@@ -144,7 +148,7 @@ impl Cmd {
         Ok(Self { inner, ..self }.env("PATH", path))
     }
 
-    /// Makes the program, and what it starts, leave the processor to others that want it; for Unix. Call it before
+    /// Runs the program and its children with low priority. Only works on Unix. Call this before
     /// [`without_input`](Self::without_input).
     pub fn with_low_priority(self) -> Self {
         let mut inner = new_command("nice");
@@ -161,17 +165,17 @@ impl Cmd {
         Self { inner, ..self }
     }
 
-    /// Shows the command line as a user would type it, before it runs.
+    /// Prints the command line before running it, in shell syntax.
     pub fn echo(mut self) -> Self {
         self.echo = true;
         self
     }
 
-    /// Runs the program with this process's output.
+    /// Runs the program with the output of this process.
     ///
     /// # Errors
     ///
-    /// It could not be started, or it failed.
+    /// Returns an error if the program cannot be started or fails.
     pub fn run(mut self) -> Result<()> {
         if self.echo {
             println!("$ {}", self.line());
@@ -186,11 +190,12 @@ impl Cmd {
         Ok(())
     }
 
-    /// Runs the program with its output, and the command line where it is to be shown, written to a file.
+    /// Runs the program and writes its output to a file, including the command line if
+    /// [`echo`](Self::echo) is set.
     ///
     /// # Errors
     ///
-    /// It could not be started, or it failed.
+    /// Returns an error if the program cannot be started or fails.
     pub fn run_into(mut self, mut file: &File) -> Result<()> {
         if std::mem::take(&mut self.echo) {
             writeln!(file, "$ {}", self.line())?;
@@ -199,11 +204,11 @@ impl Cmd {
         self.run()
     }
 
-    /// Runs the program and returns what it wrote to its standard output.
+    /// Runs the program and returns its standard output.
     ///
     /// # Errors
     ///
-    /// It could not be started, it failed, or its output is not UTF-8.
+    /// Returns an error if the program cannot be started, fails, or writes invalid UTF-8.
     pub fn read(mut self) -> Result<String> {
         if self.echo {
             println!("$ {}", self.line());
@@ -219,24 +224,24 @@ impl Cmd {
         String::from_utf8(output.stdout).with_context(|| format!("`{}` did not print UTF-8", self.line()))
     }
 
-    /// Returns the program as the standard library runs it, and its name for messages.
+    /// Returns the underlying command and its name for messages.
     pub fn into_parts(self) -> (Command, String) {
         let described = self.described();
         (self.inner, described)
     }
 
-    /// Starts the program with this process's output, and leaves it running.
+    /// Starts the program with the output of this process, without waiting for it.
     ///
     /// # Errors
     ///
-    /// It could not be started.
+    /// Returns an error if the program cannot be started.
     pub fn spawn(mut self) -> Result<Child> {
         self.inner
             .spawn()
             .with_context(|| format!("cannot run `{}`", self.line()))
     }
 
-    /// Runs the program without its output and returns true when it could be started and succeeded.
+    /// Runs the program without output. Returns false if it cannot be started or fails.
     pub fn succeeds(mut self) -> bool {
         self.inner
             .stdout(Stdio::null())
@@ -257,7 +262,7 @@ impl Cmd {
     }
 }
 
-/// The words of a line: they end at white space, except for that in single quotes.
+/// Splits a line into words at white space, except within single quotes.
 fn split_words(line: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
@@ -276,7 +281,7 @@ fn split_words(line: &str) -> Vec<String> {
     words
 }
 
-/// An argument as a shell wants it typed.
+/// Quotes an argument for a shell, if necessary.
 fn quoted(arg: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
     if !arg.is_empty() && arg.chars().all(plain) {
@@ -290,10 +295,10 @@ fn quoted(arg: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Cargo has set them for this test.
+    /// Cargo sets these variables for this test.
     #[cfg(unix)]
     #[test]
-    fn a_program_does_not_see_the_variables_of_this_package() {
+    fn programs_do_not_inherit_package_variables() {
         assert!(std::env::var_os("CARGO_PKG_NAME").is_some());
         let command = || Cmd::new("env");
         for command in [
@@ -307,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn shows_arguments_as_a_shell_wants_them() {
+    fn quotes_arguments_for_shell() {
         let check = |arg: &str, expected: &str| assert_eq!(quoted(arg), expected);
         check("--kind=Memcached", "--kind=Memcached");
         check("", "''");
@@ -316,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn splits_lines_as_a_shell_does() {
+    fn splits_lines_like_shell() {
         let check = |line: &str, expected: &[&str]| assert_eq!(split_words(line), expected, "{line}");
         check("git  ls-files --cached", &["git", "ls-files", "--cached"]);
         check("init --owner 'The Crew'", &["init", "--owner", "The Crew"]);
@@ -325,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_names_the_command() {
+    fn error_contains_command() {
         let error = Cmd::new("false").arg("x y").run().unwrap_err().to_string();
         assert!(error.starts_with("`false 'x y'` failed"), "{error}");
         let error = Cmd::new("no-such-program").run().unwrap_err().to_string();

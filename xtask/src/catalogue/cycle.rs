@@ -1,12 +1,12 @@
-//! Types that contain themselves, which no structural schema can say.
+//! Recursive types, which structural schemas cannot describe.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use rbuilder_catalogue::write::{Node, Types};
 use rbuilder_schema::{Schema, any_object};
 
-/// Makes open content of every mention that leads back to the type it stands in: the API server keeps it as it is
-/// and does not check it.
+/// Replaces each reference from a type back to itself with open content, which the API server
+/// neither prunes nor validates.
 pub(crate) fn cut_cycles(types: &mut Types) -> Vec<String> {
     let mut edges: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (path, node) in types.iter() {

@@ -1,6 +1,6 @@
-//! Doc comments and markers of Kubernetes' API types in Go.
+//! Parses doc comments and markers of Kubernetes' API types in Go.
 //!
-//! gofmt writes one field a line, so lines are enough to find them.
+//! gofmt writes one field per line, so parsing line by line is sufficient.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,7 +8,7 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 use walkdir::WalkDir;
 
-/// The Go modules below `k8s.io` whose types k8s-openapi has.
+/// Go modules in `k8s.io` with types that k8s-openapi contains.
 pub(crate) const MODULES: &[&str] = &[
     "api",
     "apiextensions-apiserver",
@@ -16,39 +16,40 @@ pub(crate) const MODULES: &[&str] = &[
     "kube-aggregator",
 ];
 
-/// Comments of all types of some modules.
+/// The comments of all types in some modules.
 #[derive(Default)]
 pub(crate) struct Comments {
-    /// By package (`k8s.io/api/core/v1`) and name.
+    /// Types by package (`k8s.io/api/core/v1`) and name.
     types: BTreeMap<(String, String), GoType>,
 }
 
 struct GoType {
     comment: Comment,
     fields: Vec<Field>,
-    /// The types whose fields are this type's too: embedded structs, or what the type is another name of.
+    /// Types whose fields this type includes: embedded structs, or the type for which it is an
+    /// alias.
     embedded: Vec<(String, String)>,
 }
 
 struct Field {
-    /// The name on the wire.
+    /// The JSON name.
     name: String,
     comment: Comment,
-    /// The type of a list's items, or of a map's values.
+    /// The item type of a list or the value type of a map.
     items: Option<(String, String)>,
 }
 
 /// A doc comment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Comment {
-    /// The text that readers see, by controller-gen's rules.
+    /// The text of the comment, processed like in controller-gen.
     pub(crate) text: String,
-    /// The lines that begin with `+`, without it.
+    /// The lines that start with `+`, without the `+`.
     pub(crate) markers: Vec<String>,
 }
 
 impl Comments {
-    /// Reads a module that lies in a folder.
+    /// Reads all files of a module.
     pub(crate) fn read(&mut self, module: &str, folder: &Path) -> Result<()> {
         for entry in WalkDir::new(folder).sort_by_file_name() {
             let entry = entry?;
@@ -115,17 +116,17 @@ impl Comments {
         }
     }
 
-    /// The comment of a type.
+    /// Returns the comment of a type.
     pub(crate) fn of_type(&self, package: &str, name: &str) -> Option<&Comment> {
         self.get(package, name).map(|ty| &ty.comment)
     }
 
-    /// The comment of a field by its name on the wire, of the struct or of one that is embedded in it.
+    /// Returns the comment of a field by its JSON name, including fields of embedded structs.
     pub(crate) fn of_field(&self, package: &str, name: &str, field: &str) -> Option<&Comment> {
         self.field(package, name, field).map(|field| &field.comment)
     }
 
-    /// The comment of the type of a list's items or of a map's values.
+    /// Returns the comment of the item type of a list or the value type of a map.
     pub(crate) fn of_items(&self, package: &str, name: &str, field: &str) -> Option<&Comment> {
         let (package, name) = self.field(package, name, field)?.items.as_ref()?;
         self.of_type(package, name)
@@ -147,7 +148,7 @@ impl Comments {
     }
 }
 
-/// The name on the wire and the Go type of a field; an embedded struct has no name.
+/// Returns the JSON name and the Go type of a field. The name of an embedded struct is empty.
 fn field(code: &str) -> Option<(&str, &str)> {
     let (declared, tag) = code.split_once('`')?;
     let (_, json) = tag.split_once("json:\"")?;
@@ -159,7 +160,7 @@ fn field(code: &str) -> Option<(&str, &str)> {
     ))
 }
 
-/// The type in a list or a map.
+/// Returns the item type of a list or the value type of a map.
 fn member(go_type: &str) -> Option<&str> {
     let (_, member) = go_type
         .strip_prefix("map")
@@ -169,7 +170,7 @@ fn member(go_type: &str) -> Option<&str> {
     Some(member.trim_start_matches('*'))
 }
 
-/// The type that a declared type is another name of: `type A = B`, `type A B`.
+/// Returns the aliased type of `type A = B` or `type A B`.
 fn other_name(declared: &str) -> Option<&str> {
     let name = declared.strip_prefix("= ").unwrap_or(declared);
     let is_name = name
@@ -178,7 +179,7 @@ fn other_name(declared: &str) -> Option<&str> {
     is_name.then_some(name)
 }
 
-/// The name in the file and the path of an imported package.
+/// Returns the name and the path of an imported package.
 fn import(code: &str) -> Option<(&str, &str)> {
     let (alias, path) = code.strip_suffix('"')?.split_once('"')?;
     let alias = match alias.trim() {
@@ -195,7 +196,7 @@ impl Comment {
         let mut is_fenced = false;
         let mut is_over = false;
         for line in lines {
-            // A directive for a tool has no space before it.
+            // Directives for tools have no space after `//`.
             if line.starts_with("nolint:") || line.starts_with("go:") {
                 continue;
             }
@@ -214,7 +215,7 @@ impl Comment {
                     continue;
                 }
             }
-            // Of several blank lines, one is left.
+            // Collapse consecutive blank lines.
             let is_doubly_blank = line.is_empty() && kept.last().is_none_or(|last| last.is_empty());
             if !is_over && !is_doubly_blank {
                 kept.push(line);
@@ -224,7 +225,7 @@ impl Comment {
         comment
     }
 
-    /// The value of a marker of the form `name=value`.
+    /// Returns the value of a marker of the form `name=value`.
     pub(crate) fn marker(&self, name: &str) -> Option<&str> {
         let values = self.markers.iter();
         values
@@ -232,7 +233,7 @@ impl Comment {
             .next_back()
     }
 
-    /// The markers below a prefix, as names and values.
+    /// Returns the names and values of markers with a prefix.
     pub(crate) fn below(&self, prefix: &str) -> impl Iterator<Item = (&str, &str)> {
         let named = self
             .markers
@@ -242,7 +243,7 @@ impl Comment {
     }
 }
 
-/// The package of a type that OpenAPI names `io.k8s.api.core.v1.Pod`.
+/// Returns the Go package and name of a type that is called `io.k8s.api.core.v1.Pod` in OpenAPI.
 pub(crate) fn package_of(openapi: &str) -> Result<(String, &str)> {
     let (module, name) = openapi.rsplit_once('.').context("a name has a module")?;
     let module = module
@@ -294,7 +295,7 @@ type Same = other.Thing
 ";
 
     #[test]
-    fn comments_of_types_and_fields() {
+    fn parses_comments_of_types_and_fields() {
         let mut comments = Comments::default();
         comments.file("k8s.io/p", SOURCE);
         comments.file("k8s.io/q", SOURCE);

@@ -1,9 +1,10 @@
-//! `cargo xtask catalogue`: the schemas of Kubernetes' own types, for `rbuilder-catalogue`, and the table of its kinds
-//! and resources, for `rbuilder-syntax`.
+//! `cargo xtask catalogue`: generates the schemas of the built-in types for `rbuilder-catalogue`,
+//! and the table of built-in kinds and resources for `rbuilder-syntax`.
 //!
-//! What a type is, the OpenAPI v3 documents say that kube-apiserver serves; they are published with its source, so no
-//! server need run. Where lines break in a description, and which of the defaults and constraints are meant for
-//! users of the type, only the Go source says; controller-gen reads that, and so does this task.
+//! The types come from the OpenAPI v3 documents of kube-apiserver, which are published with its
+//! source, so no server has to run. The Go source is needed for the line breaks of descriptions,
+//! and to decide which defaults and constraints are meant for users of the type. controller-gen
+//! reads it for the same reason.
 
 mod cycle;
 mod go;
@@ -33,11 +34,11 @@ pub(crate) struct Args {
 }
 
 const DATA: &str = "catalogue/data/kubernetes.bin";
-/// The table of kinds and resources, which are known without the catalogue.
+/// The table of kinds and resources, which are available without the catalogue.
 const RESOURCES: &str = "syntax/src/kubernetes/table.rs";
 const README: &str = "catalogue/data/README.md";
 
-/// Makes the catalogue again; writes or compares it.
+/// Generates the catalogue, and writes or compares it.
 pub(crate) fn make_catalogue(args: &Args) -> Result<()> {
     let mut minors = BTreeMap::new();
     let mut resources = resources::Resources::new();
@@ -67,7 +68,7 @@ pub(crate) fn make_catalogue(args: &Args) -> Result<()> {
         .try_for_each(|(path, bytes)| update_file(path, bytes, args.check, "catalogue"))
 }
 
-/// The types of one minor that k8s-openapi has.
+/// Returns the types of a minor version that k8s-openapi contains.
 fn types(minor: Minor, release: &str) -> Result<Types> {
     let documents = module("kubernetes", &format!("v1.{release}"))?.join("api/openapi-spec/v3");
     let mut comments = go::Comments::default();
@@ -83,7 +84,7 @@ fn types(minor: Minor, release: &str) -> Result<Types> {
     rust::select_types(minor, found.types)
 }
 
-/// The folder of a Go module below `k8s.io`, downloaded when it is not there yet.
+/// Returns the folder of a Go module in `k8s.io`, after downloading it if necessary.
 fn module(name: &str, version: &str) -> Result<PathBuf> {
     let about = Cmd::new("go mod download -json")
         .arg(format!("k8s.io/{name}@{version}"))
@@ -94,7 +95,7 @@ fn module(name: &str, version: &str) -> Result<PathBuf> {
     Ok(folder.into())
 }
 
-/// Every type can be looked up, and says on its first level what was written.
+/// Checks that every type can be decoded, and that its first level is equal to the original.
 fn verify(catalogue: &Catalogue<'_>, types: &Types) -> Result<()> {
     for (path, node) in types {
         let schema = catalogue

@@ -1,4 +1,4 @@
-//! The OpenAPI v3 documents of kube-apiserver.
+//! Parses the OpenAPI v3 documents of kube-apiserver.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,11 +10,11 @@ use serde_json::{Map, Value};
 
 use super::go::{self, Comment, Comments};
 
-/// The types that the documents define.
+/// The types defined in the documents.
 pub(crate) struct Found {
-    /// Every type, by path below the crate.
+    /// All types by path, without the name of the crate.
     pub(crate) types: Types,
-    /// Differences between documents and Go source.
+    /// Differences between the documents and the Go source.
     pub(crate) notes: Vec<String>,
 }
 
@@ -28,7 +28,8 @@ pub(crate) fn read_documents(folder: &Path, comments: &Comments) -> Result<Found
         };
         for (name, schema) in schemas {
             let mut schema = schema.clone();
-            // Each group lists what it serves under the type; nothing else may differ.
+            // The documents of different groups list different kinds for the same type. The rest
+            // must be equal.
             if let Some(schema) = schema.as_object_mut() {
                 schema.remove("x-kubernetes-group-version-kind");
             }
@@ -52,7 +53,7 @@ pub(crate) fn read_documents(folder: &Path, comments: &Comments) -> Result<Found
     Ok(found)
 }
 
-/// `io.k8s.api.core.v1.Pod` is `api::core::v1::Pod`.
+/// Converts `io.k8s.api.core.v1.Pod` to `api::core::v1::Pod`.
 pub(crate) fn rust_path(name: &str) -> Option<String> {
     Some(name.strip_prefix("io.k8s.")?.replace('-', "_").replace('.', "::"))
 }
@@ -89,7 +90,7 @@ fn definition(name: &str, schema: &Value, comments: &Comments, notes: &mut Vec<S
     Ok(node)
 }
 
-/// Puts the line breaks of the Go comment into the words of the document; says whether the words are the same.
+/// Adds the line breaks of the Go comment to the description. Returns false if the words differ.
 fn describe(node: &mut Node, comment: &Comment) -> bool {
     let words = node.own.description.as_deref().unwrap_or_default();
     let is_same = words.split_whitespace().eq(comment.text.split_whitespace());
@@ -99,15 +100,16 @@ fn describe(node: &mut Node, comment: &Comment) -> bool {
     is_same
 }
 
-/// The documents do not say what a text in a list or a map is; its Go type does.
+/// Adds the description of items or values from their Go type, because the documents do not contain
+/// it.
 fn describe_member(items: &mut Node, comment: &Comment) {
     if items.reference.is_none() && items.own.description.is_none() && !comment.text.is_empty() {
         items.own.description = Some(comment.text.as_str().into());
     }
 }
 
-/// The documents give every value that Go writes even when it is zero that zero as a default. It is a default for
-/// users only where a marker says so.
+/// Determines the default value. The documents contain zero values as defaults of all Go fields
+/// that are always serialized. Such a default is only kept if a marker declares it.
 fn choose_default(node: &mut Node, comment: &Comment) -> Result<()> {
     let written = comment
         .marker("kubebuilder:default")
@@ -132,7 +134,7 @@ fn is_zero(value: &Value) -> bool {
     }
 }
 
-/// The constraints that are written for controller-gen.
+/// Adds constraints from the markers of controller-gen.
 fn restrict(own: &mut Schema, comment: &Comment) -> Result<()> {
     for (name, value) in comment.below("kubebuilder:validation:") {
         let value = value.trim_matches('`');
@@ -145,7 +147,7 @@ fn restrict(own: &mut Schema, comment: &Comment) -> Result<()> {
             "MaxItems" => own.max_items = Some(value.parse()?),
             "Pattern" => own.pattern = Some(value.into()),
             "Enum" => own.enumeration = value.split(';').map(Value::from).collect(),
-            // What the documents say about the field already.
+            // The documents already contain these.
             "Required" | "Optional" | "Type" | "Format" => {}
             _ => bail!("`{name}` is a marker that this task does not know"),
         }
@@ -163,7 +165,7 @@ fn node(value: &Value) -> Result<Node> {
     Ok(node)
 }
 
-/// An unknown key is an error: nothing that Kubernetes says is left out unseen.
+/// Parses a key of a schema. Unknown keys are errors, so that nothing is lost silently.
 fn read_key(node: &mut Node, key: &str, value: &Value) -> Result<()> {
     match key {
         "description" => {}
@@ -191,7 +193,7 @@ fn read_key(node: &mut Node, key: &str, value: &Value) -> Result<()> {
         "x-kubernetes-list-type" => node.own.list_type = serde_json::from_value(value.clone())?,
         "x-kubernetes-list-map-keys" => node.own.list_map_keys = serde_json::from_value(value.clone())?,
         "x-kubernetes-map-type" => node.own.map_type = serde_json::from_value(value.clone())?,
-        // Words about strategic merge patch and union discriminators, which CRDs do not have.
+        // CRDs do not support strategic merge patch or union discriminators.
         "x-kubernetes-patch-strategy" | "x-kubernetes-patch-merge-key" | "x-kubernetes-unions" => {}
         _ => bail!("this task does not know the keyword"),
     }
@@ -206,7 +208,7 @@ fn properties(map: &Map<String, Value>) -> Result<BTreeMap<String, Node>> {
     each.collect()
 }
 
-/// Items and values have no comments of their own, and so no defaults.
+/// Parses the schema of items or values. They have no markers, so zero defaults are dropped.
 fn inner(value: &Value) -> Result<Box<Node>> {
     let mut node = node(value)?;
     if node.own.default.as_ref().is_some_and(is_zero) {

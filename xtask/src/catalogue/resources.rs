@@ -1,4 +1,4 @@
-//! The resources of Kubernetes, from the discovery documents that are published with its source.
+//! The resources of Kubernetes, from the discovery documents published with its source.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -9,11 +9,11 @@ use serde_json::Value;
 
 use super::openapi::rust_path;
 
-/// A resource, as all minors together have it.
+/// A resource, merged from all minor versions.
 #[derive(Default)]
 pub(crate) struct Resource {
     kind: String,
-    /// The module of k8s-openapi above the versions.
+    /// The module of k8s-openapi that contains the versions.
     module: String,
     is_namespaced: bool,
     verbs: BTreeSet<String>,
@@ -22,13 +22,13 @@ pub(crate) struct Resource {
     subresources: BTreeMap<String, BTreeSet<String>>,
 }
 
-/// Resources by group and plural. The core group, `""`, is the first.
+/// Resources by group and plural. The core group has the name `""` and is first.
 pub(crate) type Resources = BTreeMap<(String, String), Resource>;
 
-/// The verbs of `status`, `scale` and most other subresources, which the table leaves out.
+/// The verbs of `status`, `scale` and most other subresources. The table omits them.
 const STATUS_VERBS: &str = "get,patch,update";
 
-/// Adds what one minor serves. What it says about a resource counts for more than what earlier calls said.
+/// Adds the resources of a minor version. Overrides what earlier calls added.
 pub(crate) fn add_resources(api: &Path, resources: &mut Resources) -> Result<()> {
     let modules = kind_modules(&api.join("openapi-spec/v3"))?;
     for entry in fs_err::read_dir(api.join("discovery"))? {
@@ -79,7 +79,7 @@ fn add_resource(
     Ok(())
 }
 
-/// The module of each group, version and kind.
+/// Modules by group, version and kind.
 type KindModules = BTreeMap<(String, String, String), String>;
 
 fn kind_modules(documents: &Path) -> Result<KindModules> {
@@ -95,7 +95,8 @@ fn kind_modules(documents: &Path) -> Result<KindModules> {
             {
                 let (version, kind) = (text(&meant["version"])?, text(&meant["kind"])?);
                 let path = rust_path(name).with_context(|| format!("`{name}` is not Kubernetes'"))?;
-                // `DeleteOptions` and the like are listed for every group; their module is that of none.
+                // `DeleteOptions` and similar kinds are listed for all groups, but their module
+                // belongs to none.
                 if let Some(module) = path.strip_suffix(&format!("::{version}::{kind}")) {
                     let key = (
                         text(&meant["group"])?.to_owned(),
@@ -110,7 +111,7 @@ fn kind_modules(documents: &Path) -> Result<KindModules> {
     Ok(modules)
 }
 
-/// Returns the table as Rust source.
+/// Formats the table as Rust source.
 pub(crate) fn print_table(resources: &Resources) -> Result<String> {
     let mut table = String::from(INTRODUCTION);
     for ((group, plural), resource) in resources {

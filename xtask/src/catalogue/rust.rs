@@ -1,4 +1,4 @@
-//! k8s-openapi's own list of types, which the catalogue must have whole.
+//! The types in k8s-openapi, all of which the catalogue must contain.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -13,12 +13,12 @@ use walkdir::WalkDir;
 use crate::repo;
 use crate::sh::Cmd;
 
-/// Types of the crate that have no schema: they are generic, and nothing a kind would hold.
+/// Generic types of the crate, which have no schema and are not used as fields of kinds.
 const GENERIC: &[&str] = &["List", "apimachinery::pkg::apis::meta::v1::WatchEvent"];
 
-/// The types that the crate has, of those the documents define.
+/// Selects the types that the crate contains.
 ///
-/// The documents have one list type more for each kind, for which the crate has its generic `List`.
+/// The documents also define a list type for each kind. The crate has a generic `List` instead.
 pub(crate) fn select_types(minor: Minor, mut types: Types) -> Result<Types> {
     let paths = paths(minor)?;
     let missing: Vec<&String> = paths
@@ -41,7 +41,8 @@ pub(crate) fn select_types(minor: Minor, mut types: Types) -> Result<Types> {
     Ok(types)
 }
 
-/// The paths below the crate of all types of a minor, as its source has them: one file a type.
+/// Returns the paths of all types of a minor version in the crate. Its source has one file per
+/// type.
 fn paths(minor: Minor) -> Result<BTreeSet<String>> {
     let root = source()?.join(format!("src/v1_{}", minor.number()));
     let mut paths = BTreeSet::new();
@@ -77,7 +78,7 @@ fn declared(line: &str) -> Option<&str> {
         .next()
 }
 
-/// The folder of the crate, as cargo has it.
+/// Returns the source folder of the crate.
 fn source() -> Result<PathBuf> {
     let metadata = Cmd::new("cargo metadata --format-version 1 --locked")
         .dir(repo::root())

@@ -1,12 +1,12 @@
-//! Lists whose items are merged by key.
+//! Lists that are merged by key.
 
 use std::collections::BTreeSet;
 
 use rbuilder_catalogue::write::{Node, Types};
 use rbuilder_schema::ListType;
 
-/// Takes the keys off lists whose items can be without one of them. Kubernetes' own server copes with such items; in a
-/// CRD it refuses the list.
+/// Removes the keys of lists whose items may omit one. Kubernetes accepts this for built-in types
+/// but not in CRDs.
 pub(crate) fn relax_list_keys(types: &mut Types) -> Vec<String> {
     let mut loose: BTreeSet<(String, String)> = BTreeSet::new();
     for (path, node) in &*types {
@@ -32,7 +32,7 @@ pub(crate) fn relax_list_keys(types: &mut Types) -> Vec<String> {
     notes
 }
 
-/// Returns true when every item of a list has all of the list's keys, or a default for them.
+/// Returns true if all items of a list have all keys or a default for them.
 fn has_keys(types: &Types, list: &Node) -> bool {
     let items = list.items.as_deref();
     let referred = items.and_then(|items| types.get(items.reference.as_deref()?));

@@ -1,4 +1,4 @@
-//! Tests of `.ci/keep-builds`, with clones of a small package.
+//! Tests `.ci/keep-builds` with clones of a small package.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use tempfile::TempDir;
 use crate::repo;
 use crate::sh::Cmd;
 
-/// Folders of the clones, and what they are compiled to.
+/// The folder of the clones and their target folder.
 struct Places {
     folder: TempDir,
 }
@@ -23,7 +23,7 @@ impl Places {
         self.folder.path().join("target")
     }
 
-    /// Puts a new clone in a place, instead of one that is there.
+    /// Creates a new clone, replacing an existing one.
     fn clone_to(&self, name: &str, files: &[(&str, &str)]) -> PathBuf {
         let clone = self.folder.path().join(name);
         if clone.exists() {
@@ -38,9 +38,10 @@ impl Places {
         clone
     }
 
-    /// Runs the script and cargo; returns true when the package was compiled, and what it prints.
+    /// Runs the script and cargo. Returns whether the package was compiled, and the output of the
+    /// program.
     fn build(&self, clone: &Path) -> (bool, String) {
-        // The times of files within a few milliseconds may be equal.
+        // Files written within a few milliseconds may have the same modification time.
         std::thread::sleep(std::time::Duration::from_millis(20));
         let in_clone = |command: Cmd| command.dir(clone).env("CARGO_TARGET_DIR", self.target());
         in_clone(Cmd::program(repo::root().join(".ci/keep-builds")))
@@ -75,12 +76,12 @@ fn kept(text: &str) -> (bool, String) {
 }
 
 #[test]
-fn a_new_clone_compiles_what_has_changed() {
+fn new_clone_compiles_only_changes() {
     let places = Places::new();
     let build = |files: &[(&str, &str)]| places.build(&places.clone_to("here", files));
     assert_eq!(build(&[MAIN_FILE, HELLO]), compiled("hello"));
     assert_eq!(build(&[MAIN_FILE, HELLO]), kept("hello"));
-    // A file beside it, whose name needs quotes, concerns nobody.
+    // Adding an unrelated file has no effect, even if its name needs quoting.
     let other = ("a file's \"name\"", "");
     assert_eq!(build(&[MAIN_FILE, HELLO, other]), kept("hello"));
     assert_eq!(build(&[MAIN_FILE, GOODBYE]), compiled("goodbye"));
@@ -88,7 +89,7 @@ fn a_new_clone_compiles_what_has_changed() {
 }
 
 #[test]
-fn a_clone_that_waited_is_compiled() {
+fn older_clone_is_compiled() {
     let places = Places::new();
     let waiting = places.clone_to("waiting", &[MAIN_FILE, GOODBYE]);
     let here = places.clone_to("here", &[MAIN_FILE, HELLO]);
@@ -99,7 +100,7 @@ fn a_clone_that_waited_is_compiled() {
 }
 
 #[test]
-fn a_run_that_compiled_nothing_leaves_its_changes_to_the_next() {
+fn changes_are_compiled_after_run_without_build() {
     let places = Places::new();
     assert_eq!(
         places.build(&places.clone_to("here", &[MAIN_FILE, HELLO])),
@@ -115,7 +116,7 @@ fn a_run_that_compiled_nothing_leaves_its_changes_to_the_next() {
 }
 
 #[test]
-fn a_clone_in_another_place_is_compiled() {
+fn clone_in_other_folder_is_compiled() {
     let places = Places::new();
     let here = places.clone_to("here", &[MAIN_FILE, HELLO]);
     let there = places.clone_to("there", &[MAIN_FILE, HELLO]);
@@ -134,7 +135,7 @@ fn files_without_git_are_compiled() {
     };
     assert_eq!(places.build(&unpack(&[MAIN_FILE, HELLO])), compiled("hello"));
     assert_eq!(places.build(&unpack(&[MAIN_FILE, HELLO])), compiled("hello"));
-    // Nor does a clone take what they were compiled to for its own.
+    // A clone does not reuse artifacts compiled from unpacked files either.
     let clone = places.clone_to("here", &[MAIN_FILE, HELLO]);
     assert_eq!(places.build(&clone), compiled("hello"));
     let waiting = places.clone_to("waiting", &[MAIN_FILE, HELLO]);
@@ -145,7 +146,7 @@ fn files_without_git_are_compiled() {
 }
 
 #[test]
-fn a_clone_that_was_here_before_keeps_its_times() {
+fn reused_clone_keeps_modification_times() {
     let places = Places::new();
     let here = places.clone_to("here", &[MAIN_FILE, HELLO]);
     assert_eq!(places.build(&here), compiled("hello"));
@@ -157,7 +158,8 @@ fn a_clone_that_was_here_before_keeps_its_times() {
     assert_eq!(modified(), before);
     assert_eq!(places.build(&here), kept("goodbye"));
 
-    // So does one that was built by hand: its own results are judged by these times.
+    // Modification times are also kept in a clone that was built by hand, because cargo compares
+    // them with its artifacts.
     let here = places.clone_to("here", &[MAIN_FILE, GOODBYE]);
     fs_err::create_dir(here.join("target")).unwrap();
     let before = modified();

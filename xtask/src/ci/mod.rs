@@ -1,12 +1,18 @@
-//! `cargo xtask ci`: everything that must hold before a change is merged, as named steps.
+//! `cargo xtask ci`: all checks that must pass before a change is merged, as named steps.
 //!
-//! `.ci/run` prepares the environment and starts this task; the workflows in `.github/` run the same script with the
-//! names of some steps, so what holds here holds there. Steps of the cargo lane run one after the other, since cargo
-//! locks its target folder. Those of the Go lane run beside them: kube-apiserver is built while Rust compiles, in the
-//! minutes in which rustc has work for one core only. What a Go step prints is shown when it has ended. Those of the
-//! tests lane run test binaries that the cargo lane has built, and projects against a server: they wait for timers and
-//! servers most of the time, so the cargo lane goes on meanwhile, with the lower priority. The cargo lane begins with the
-//! programs of these tests. No step may remove what projects are compiled to: `steps::clean_checkout_projects` says why.
+//! `.ci/run` prepares the environment and starts this task. The workflows in `.github/` run the
+//! same script with the names of some steps, so CI and local runs do the same.
+//!
+//! Steps run in three lanes:
+//!
+//! - The cargo lane runs its steps one after the other, since cargo locks the target folder. It
+//!   first builds the programs of the tests lane.
+//! - The Go lane builds kube-apiserver while rustc uses only one core. The output of its steps is
+//!   printed when they end.
+//! - The tests lane runs test binaries built by the cargo lane, and projects against a server. It
+//!   mostly waits for timers and servers, so the cargo lane continues with lower priority.
+//!
+//! Steps must not remove artifacts of projects; see `steps::clean_checkout_projects`.
 
 #[cfg(all(test, unix))]
 mod kept_builds;
@@ -31,21 +37,21 @@ use self::test_binary::TestBinary;
 use crate::sh::Cmd;
 use crate::{assets, repo};
 
-/// One thing that must hold.
+/// A check.
 struct Step {
     /// The name on the command line and in workflows.
     name: &'static str,
-    /// Holds when the step has passed.
+    /// What is true if the step passes.
     claim: &'static str,
     lane: Lane,
     work: Work,
-    /// The step of another lane that must have ended before, if it runs at all.
+    /// A step of another lane to wait for, if that step runs.
     after: Option<&'static str>,
-    /// True for a step that others include: it runs only where it is named.
+    /// Whether the step only runs if it is named, because other steps include it or it takes long.
     is_extra: bool,
 }
 
-/// Steps of one lane run one after the other.
+/// Steps of the same lane run one after the other.
 #[derive(Clone, Copy, PartialEq)]
 enum Lane {
     Cargo,
@@ -54,10 +60,11 @@ enum Lane {
 }
 
 enum Work {
-    /// Commands, run in the root; `xtask` is this program.
+    /// Commands to run in the root of the repository. `xtask` is this program.
     Lines(&'static [&'static str]),
     Call(fn(&Context<'_>) -> Result<()>),
-    /// A command like those of `Lines`, which finds etcd, kube-apiserver and the controllers.
+    /// Same as `Lines`, with `KUBEBUILDER_ASSETS` set to the folder of etcd, kube-apiserver and the
+    /// controllers.
     WithServer(&'static str),
 }
 
@@ -91,7 +98,7 @@ const fn extra_step(name: &'static str, claim: &'static str, lane: Lane, work: W
     }
 }
 
-/// Every step, in order: what fails fast comes first.
+/// All steps in order. Steps that fail fast are first.
 #[rustfmt::skip]
 const STEPS: &[Step] = &[
     step("assets", "etcd, kube-apiserver and the controllers are there", Go, Lines(&["xtask assets"])),
@@ -106,7 +113,7 @@ const STEPS: &[Step] = &[
     step("tests", "tests pass that need only Rust, and only those for a server are ignored", Tests, Call(test_run::run_rust_tests)).after("test-programs"),
     step("server-tests", "tests pass against kube-apiserver", Tests, Call(test_run::run_server_tests)),
     step("tour", "the first command of README.md works", Cargo, Call(steps::walk_tour)),
-    // Before the lints, because the tests lane goes on with their tests.
+    // Build the examples before the lints, because the tests lane runs their tests meanwhile.
     step("examples", "the examples have no warning", Cargo, Call(steps::build_examples)),
     step("lints", "clippy has no warning", Cargo, Lines(&["cargo clippy --workspace --all-targets -- --deny warnings"])),
     step("features", "each feature of the library compiles alone, and profiles can be recorded", Cargo, Call(public::check_features)),
@@ -128,7 +135,8 @@ const STEPS: &[Step] = &[
     step("grafana-programs", "promtool and Grafana's types are there", Go, Lines(&["xtask grafana --build"])),
     step("bench-go", "the measured operator in Go builds", Go, Call(steps::check_go_bench)),
     step("example-tests", "the examples pass their tests", Tests, Call(steps::test_examples)).after("examples"),
-    // Their projects have the names of examples, whose programs cargo would put theirs in the place of, so they come after them.
+    // These projects have the same names as examples, and cargo would overwrite the programs of the
+    // examples, so run them afterwards.
     step("tutorials", "the tutorials work when pasted", Tests, WithServer("xtask tutorials")),
     step("e2e", "the end-to-end test of a scaffold passes, and fails without a manager", Tests, WithServer("xtask e2e")),
     step("scaffold", "scaffolds compile and pass their tests after each command", Cargo, WithServer("xtask scaffold")),
@@ -138,7 +146,7 @@ const STEPS: &[Step] = &[
     step("grafana", "rules pass promtool, and dashboards Grafana's types", Tests, Lines(&["xtask grafana"])).after("grafana-programs"),
     step("bench-rust", "the measured operator in Rust builds", Tests, Call(steps::check_rust_bench)),
     step("advice", "the advice that is printed compiles with each kube that it is for", Tests, Lines(&["xtask advice"])),
-    // Each compiles kube for itself, for minutes: CI runs them as jobs beside the others, and people by name.
+    // Each of these compiles kube separately for minutes. CI runs them as parallel jobs.
     extra_step("project-workflows", "the workflows of a scaffold pass in a clean clone", Cargo, WithServer("xtask workflows")),
     extra_step("image", "the image of a scaffold builds, and its manager reconciles", Cargo, WithServer("xtask image")),
     extra_step("library", "scaffolds build with the library from git and from a path", Cargo, Lines(&["xtask library"])),
@@ -157,7 +165,7 @@ pub(crate) struct Args {
     list: bool,
 }
 
-/// Says on its drop that a step has ended.
+/// Marks a step as ended on drop.
 struct Settle<'a> {
     run: &'a Run,
     step: &'static str,
@@ -172,34 +180,34 @@ impl Drop for Settle<'_> {
     }
 }
 
-/// Shared by the steps of one run.
+/// State shared by all steps of a run.
 struct Run {
-    /// This program, in a place where no build of it replaces the file.
+    /// A copy of this program that no build replaces.
     xtask: PathBuf,
-    /// The folder of that copy, removed at the end.
+    /// The folder of the copy, removed on drop.
     _folder: tempfile::TempDir,
     report: Report,
-    /// The workspace's test binaries, built for the first step that runs them.
+    /// The test binaries of the workspace, built by the first step that needs them.
     binaries: OnceLock<Vec<TestBinary>>,
-    /// Those of the examples, likewise.
+    /// The test binaries of the examples, built by the first step that needs them.
     example_binaries: OnceLock<Vec<TestBinary>>,
     /// Steps that have ended or will not run.
     settled: Mutex<BTreeSet<&'static str>>,
     settling: Condvar,
-    /// True when the cargo lane leaves the cores to the server lane.
+    /// Whether the cargo lane runs with low priority to leave the cores to the tests lane.
     gives_way: bool,
     has_failed: AtomicBool,
 }
 
-/// A step's view of the run.
+/// The view of a step on the run.
 struct Context<'a> {
     run: &'a Run,
-    /// Takes what commands print; absent where they print to this process's output.
+    /// The file for the output of commands; `None` to use the output of this process.
     output: Option<File>,
     has_priority: bool,
 }
 
-/// Runs the steps that are asked for; stops at the first that fails.
+/// Runs the requested steps until one fails.
 pub(crate) fn run_steps(args: &Args) -> Result<()> {
     if args.list {
         for Step { name, claim, .. } in STEPS {
@@ -223,7 +231,8 @@ pub(crate) fn run_steps(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// The steps with these names, in the order of the table; all without names.
+/// Returns the steps with these names in the order of the table, or all default steps if `names` is
+/// empty.
 fn choose_steps(names: &[String]) -> Result<Vec<&'static Step>> {
     let is_unknown = |name: &&String| STEPS.iter().all(|step| step.name != **name);
     if let Some(unknown) = names.iter().find(is_unknown) {
@@ -240,7 +249,7 @@ fn choose_steps(names: &[String]) -> Result<Vec<&'static Step>> {
 impl Run {
     fn start(steps: &[&Step]) -> Result<Self> {
         let folder = tempfile::Builder::new().prefix("rbuilder-ci-").tempdir()?;
-        // The tests build this program with other features, over the file that is running.
+        // Building the tests replaces the running binary with one that has other features.
         let xtask = folder
             .path()
             .join(format!("xtask{}", std::env::consts::EXE_SUFFIX));
@@ -261,7 +270,7 @@ impl Run {
         })
     }
 
-    /// Runs all lanes. A failure of the cargo lane is reported before those of the others.
+    /// Runs all lanes. If several fail, the error of the cargo lane is returned.
     fn run_lanes(&self, steps: &[&'static Step]) -> Result<()> {
         std::thread::scope(|scope| {
             let beside = [Go, Tests].map(|lane| scope.spawn(move || self.run_lane(lane, steps)));
@@ -273,10 +282,11 @@ impl Run {
         })
     }
 
-    /// Runs the steps of one lane until one of any lane fails.
+    /// Runs the steps of a lane until a step of any lane fails.
     fn run_lane(&self, lane: Lane, steps: &[&'static Step]) -> Result<()> {
         let own = steps.iter().filter(|step| step.lane == lane);
-        // A step settles when its turn has passed; all do when this one fails or panics.
+        // Each guard marks its step as ended when the step is over, or when an earlier one fails or
+        // panics.
         let own: Vec<_> = own
             .map(|step| {
                 (
@@ -302,7 +312,7 @@ impl Run {
         Ok(())
     }
 
-    /// Waits until a step has ended or will not run.
+    /// Waits until a step has ended or is known not to run.
     fn wait_for(&self, step: &str) {
         let settled = self.settled.lock().unwrap_or_else(PoisonError::into_inner);
         let settled = self
@@ -348,7 +358,7 @@ impl Run {
 }
 
 impl Context<'_> {
-    /// A command in the root of the repository; `xtask` is this program.
+    /// Returns a command in the root of the repository. `xtask` is this program.
     fn command(&self, line: &str) -> Cmd {
         let command = match line.strip_prefix("xtask ") {
             Some(arguments) => Cmd::program(&self.run.xtask)
@@ -368,7 +378,7 @@ impl Context<'_> {
         self.run_command(command.env("KUBEBUILDER_ASSETS", self.assets()?))
     }
 
-    /// Shows a command before it runs; it gives way to the tests lane.
+    /// Prints a command before it runs, and lowers its priority if the tests lane has precedence.
     fn prepare(&self, command: Cmd) -> Cmd {
         let command = match self.has_priority {
             true => command,
@@ -377,12 +387,12 @@ impl Context<'_> {
         command.without_input().echo()
     }
 
-    /// Runs a command and returns what it prints.
+    /// Runs a command and returns its standard output.
     fn read_command(&self, command: Cmd) -> Result<String> {
         self.prepare(command).read()
     }
 
-    /// Runs a command that prints where the step prints.
+    /// Runs a command with the output of the step.
     fn run_command(&self, command: Cmd) -> Result<()> {
         let command = self.prepare(command);
         match &self.output {
@@ -397,7 +407,7 @@ impl Context<'_> {
         assets::ensure_controllers()
     }
 
-    /// Returns what commands have printed to the step's own file.
+    /// Returns what commands have printed to the file of the step.
     fn printed(&mut self) -> Result<String> {
         let mut text = Vec::new();
         if let Some(file) = &mut self.output {
@@ -407,7 +417,7 @@ impl Context<'_> {
         Ok(String::from_utf8_lossy(&text).into_owned())
     }
 
-    /// Prints a line where the step prints.
+    /// Prints a line to the output of the step.
     fn say(&self, line: &str) {
         use std::io::Write as _;
         match self.output.as_ref() {
@@ -422,13 +432,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn steps_have_names_of_their_own() {
+    fn step_names_are_unique() {
         let names: BTreeSet<_> = STEPS.iter().map(|step| step.name).collect();
         assert_eq!(names.len(), STEPS.len());
     }
 
     #[test]
-    fn an_unknown_step_is_refused() {
+    fn rejects_unknown_step() {
         let error = choose_steps(&["lint".into()]).map(drop).unwrap_err().to_string();
         assert!(
             error.starts_with("there is no step `lint`; there are assets, "),
@@ -436,7 +446,7 @@ mod tests {
         );
     }
 
-    /// Names of the steps that have run in the next test.
+    /// The steps that have run in the following test.
     static DONE: Mutex<Vec<&str>> = Mutex::new(Vec::new());
 
     fn note(done: &'static str) {
@@ -465,7 +475,7 @@ mod tests {
     );
 
     #[test]
-    fn a_step_waits_for_one_of_another_lane() {
+    fn step_waits_for_step_of_other_lane() {
         let run = |steps: &[&'static Step]| {
             DONE.lock().unwrap().clear();
             let result = Run::start(steps).unwrap().run_lanes(steps);
@@ -474,13 +484,13 @@ mod tests {
         const AFTER_BUILD: &Step = &ASK.after("build");
         const AFTER_BREAK: &Step = &ASK.after("break");
         assert_eq!(run(&[&BUILD, AFTER_BUILD]), (true, vec!["build", "ask"]));
-        // Neither a failure nor a step that is never reached may keep it waiting.
+        // Steps stop waiting for a step that fails or is never reached.
         assert_eq!(run(&[&BREAK, AFTER_BREAK]), (false, vec![]));
         assert_eq!(run(&[&BREAK, &BUILD, AFTER_BUILD]), (false, vec![]));
     }
 
     #[test]
-    fn steps_wait_for_earlier_ones() {
+    fn steps_only_wait_for_earlier_steps() {
         for (at, step) in STEPS.iter().enumerate() {
             let earlier = |name| {
                 STEPS[..at]
@@ -491,7 +501,7 @@ mod tests {
         }
     }
 
-    /// The steps that a workflow runs: the words after `run: .ci/run`.
+    /// Returns the steps that a workflow runs: the words after `run: .ci/run`.
     fn steps_of(workflow: &str) -> Vec<String> {
         let lines = workflow
             .lines()
@@ -502,7 +512,7 @@ mod tests {
     }
 
     #[test]
-    fn workflows_run_every_step_and_no_other() {
+    fn workflows_run_exactly_all_steps() {
         let folder = repo::root().join(".github/workflows");
         let mut run = BTreeSet::new();
         for entry in fs_err::read_dir(folder).unwrap() {

@@ -1,4 +1,4 @@
-//! Steps about what others get: packages, features, the oldest Rust, the public API.
+//! Checks what users get: packages, features, the minimum Rust version and the public API.
 
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::Value;
@@ -8,22 +8,22 @@ use crate::packages::{name_of, published_packages, read_metadata};
 use crate::sh::Cmd;
 use crate::{repo, tools};
 
-/// Files that each package brings.
+/// Files that each package must contain.
 const FILES: [&str; 3] = ["Cargo.toml", "LICENSE", "README.md"];
 
-/// Keys of Cargo.toml by which registries show a package.
+/// Keys in Cargo.toml that registries display.
 const METADATA: [&str; 4] = ["description", "keywords", "categories", "license"];
 
-/// Packages that nobody compiles without another one, with that. Their dependencies have the features that it turns on, so kube and
-/// k8s-openapi are checked once for both.
+/// Packages that are only used together with another one. Checking both at once enables the same
+/// dependency features, so kube and k8s-openapi are checked only once.
 const COMPANIONS: [(&str, &str); 1] = [("rbuilder-testing", "rbuilder-runtime")];
 
-/// The test of CPU profiles. The step of the tests leaves it out, because the packages that record profiles turn on a feature of
-/// libc, with which whatever depends on libc would be compiled a second time for every other step.
+/// The test of CPU profiles. The step `tests` omits it, because the packages that record profiles
+/// enable a feature of libc, and all crates that depend on libc would be compiled a second time.
 const PROFILE_TEST: &str =
     "cargo test --quiet --workspace --features rbuilder-runtime/profiling --test metrics profile::";
 
-/// Each published package has its metadata, its licence and a README.
+/// Checks that each published package contains its metadata, its license and a README.
 pub(super) fn check_packages(context: &Context<'_>) -> Result<()> {
     let mut lacks = Vec::new();
     for package in published_packages()? {
@@ -50,8 +50,9 @@ pub(super) fn check_packages(context: &Context<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Each feature of each library compiles without the others, the links of the library's documentation hold without any, and the
-/// test passes whose feature no other step turns on.
+/// Checks that each feature of each library compiles alone, that the links in the documentation of
+/// the library resolve without features, and that the test of CPU profiles passes, whose feature no
+/// other step enables.
 pub(super) fn check_features(context: &Context<'_>) -> Result<()> {
     for package in published_packages()? {
         let name = name_of(&package)?;
@@ -85,7 +86,8 @@ pub(super) fn check_features(context: &Context<'_>) -> Result<()> {
     context.run_command(context.command(PROFILE_TEST))
 }
 
-/// No dependency asks for a newer Rust than the workspace, and with that Rust, where rustup has it, all compiles.
+/// Checks that no dependency requires a newer Rust than the workspace, and that everything compiles
+/// with that Rust, if rustup has installed it.
 pub(super) fn check_minimum_rust(context: &Context<'_>) -> Result<()> {
     let metadata = read_metadata(&["--locked"])?;
     let packages = metadata["packages"]
@@ -111,7 +113,7 @@ pub(super) fn check_minimum_rust(context: &Context<'_>) -> Result<()> {
 
     let cargo = |line: &str| Cmd::new(&format!("rustup run {ours} cargo {line}")).dir(repo::root());
     if !cargo("--version").succeeds() {
-        // A workflow installs it before this step; elsewhere the newest Rust has compiled the tree already.
+        // Workflows install this Rust before the step. On other machines, skip the build.
         ensure!(
             std::env::var_os("GITHUB_ACTIONS").is_none(),
             "rustup has no Rust {ours}: `rustup toolchain install {ours} --profile minimal`"
@@ -121,12 +123,12 @@ pub(super) fn check_minimum_rust(context: &Context<'_>) -> Result<()> {
         ));
         return Ok(());
     }
-    // A target folder of its own: the newest Rust must not build everything again afterwards.
+    // Use a separate target folder, so that switching Rust versions does not rebuild everything.
     let target = repo::target_folder().join("minimum-rust");
     context.run_command(cargo("check --workspace --all-targets").env("CARGO_TARGET_DIR", target))
 }
 
-/// The numbers of a version: 1.9 is as old as 1.9.0, and older than 1.9.1 and than 1.10.
+/// Parses the numbers of a version for comparison. Missing numbers are 0.
 fn version_numbers(version: &str) -> [u64; 3] {
     let mut parts = version.split('.');
     std::array::from_fn(|_| {
@@ -137,7 +139,7 @@ fn version_numbers(version: &str) -> [u64; 3] {
     })
 }
 
-/// The public API against that of the last tag.
+/// Compares the public API with the API of the last tag.
 pub(super) fn check_public_api(context: &Context<'_>) -> Result<()> {
     let tags = context
         .command("git tag --list v* --merged HEAD --sort=-version:refname")
@@ -157,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_are_compared_by_number() {
+    fn compares_versions_numerically() {
         assert!(version_numbers("1.89") == version_numbers("1.89.0"));
         assert!(version_numbers("1.89") < version_numbers("1.89.1"));
         assert!(version_numbers("1.89") < version_numbers("1.100"));

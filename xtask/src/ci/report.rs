@@ -1,12 +1,12 @@
-//! The times of a run: the slowest steps and tests, printed at the end.
+//! Collects the times of a run and prints the slowest steps and tests.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// As many of the slowest as are printed.
+/// Number of steps and tests to print.
 const SHOWN: usize = 10;
 
-/// Times, collected from both lanes.
+/// Times from all lanes.
 #[derive(Default)]
 pub(super) struct Report {
     steps: Mutex<Vec<(String, Duration)>>,
@@ -42,7 +42,7 @@ impl Report {
     }
 }
 
-/// The slowest, the slowest of them first.
+/// Returns the slowest steps or tests, slowest first.
 fn pick_slowest(times: &[(String, Duration)]) -> Vec<&(String, Duration)> {
     let mut times: Vec<_> = times.iter().collect();
     times.sort_by_key(|(_, took)| std::cmp::Reverse(*took));
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_slowest_come_first_and_are_ten() {
+    fn picks_ten_slowest_in_order() {
         let times: Vec<_> = (0..12)
             .map(|index| (format!("test {index}"), Duration::from_secs(index)))
             .collect();

@@ -1,4 +1,4 @@
-//! Steps that are more than a command line.
+//! Steps that are more than command lines.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use super::{Context, test_run};
 use crate::sh::Cmd;
 use crate::{repo, tools};
 
-/// Licences, banned crates and sources by deny.toml; dependencies that no code uses.
+/// Checks licenses, banned crates and sources with deny.toml, and searches for unused dependencies.
 pub(super) fn check_dependencies(context: &Context<'_>) -> Result<()> {
     let deny = Cmd::program(tools::ensure_tool(&tools::CARGO_DENY)?)
         .words("--log-level error check --hide-inclusion-graph licenses bans sources");
@@ -18,7 +18,8 @@ pub(super) fn check_dependencies(context: &Context<'_>) -> Result<()> {
     context.run_command(shear.dir(repo::root()))
 }
 
-/// The command and the crates that it is made of, where the library's servers need not run.
+/// Tests the command and the crates that it consists of, on systems on which the servers do not
+/// run.
 pub(super) fn test_command(context: &Context<'_>) -> Result<()> {
     let packages = [
         "cli",
@@ -37,7 +38,7 @@ pub(super) fn test_command(context: &Context<'_>) -> Result<()> {
     context.run_command(context.command("cargo test").args(packages))
 }
 
-/// Known vulnerabilities, where the database of advisories can be fetched.
+/// Checks for known vulnerabilities, unless the advisory database cannot be fetched.
 pub(super) fn check_advisories(context: &Context<'_>) -> Result<()> {
     let deny = tools::ensure_tool(&tools::CARGO_DENY)?;
     let fetched = Cmd::program(&deny).words("fetch db").dir(repo::root()).succeeds();
@@ -49,7 +50,7 @@ pub(super) fn check_advisories(context: &Context<'_>) -> Result<()> {
     context.run_command(check.dir(repo::root()))
 }
 
-/// The workflows of this repository and of the examples, which users get.
+/// Checks the workflows of this repository and of the examples, which users copy.
 pub(super) fn check_workflows(context: &Context<'_>) -> Result<()> {
     let mut files = yaml_files(&repo::root().join(".github/workflows"))?;
     for example in examples()? {
@@ -61,7 +62,8 @@ pub(super) fn check_workflows(context: &Context<'_>) -> Result<()> {
     check_weaknesses(context)
 }
 
-/// Weaknesses of workflows, and of the updates of dependencies, that need no network to find.
+/// Searches for weaknesses in workflows and in the configuration of dependency updates, without
+/// network access.
 fn check_weaknesses(context: &Context<'_>) -> Result<()> {
     let mut folders = vec![repo::root().join(".github")];
     folders.extend(examples()?.iter().map(|example| example.join(".github")));
@@ -71,7 +73,7 @@ fn check_weaknesses(context: &Context<'_>) -> Result<()> {
     context.run_command(zizmor.args(folders).dir(repo::root()))
 }
 
-/// The Dockerfiles of the examples, which users get.
+/// Checks the Dockerfiles of the examples, which users copy.
 pub(super) fn check_dockerfiles(context: &Context<'_>) -> Result<()> {
     let files = examples()?.into_iter().map(|example| example.join("Dockerfile"));
     let files: Vec<PathBuf> = files.filter(|file| file.is_file()).collect();
@@ -85,8 +87,9 @@ pub(super) fn check_documentation(context: &Context<'_>) -> Result<()> {
     context.run_command(command.env("RUSTDOCFLAGS", "--deny warnings"))
 }
 
-/// The first command of README.md, where nobody has built anything into the folder. Its command with fewer features goes
-/// to a place of its own: tests start the whole one from the target folder meanwhile.
+/// Runs the first command of README.md like in a new clone. Its `rbuilder` has fewer features and
+/// is built in a separate folder, because tests use the complete one in the target folder at the
+/// same time.
 pub(super) fn walk_tour(context: &Context<'_>) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let command = context
@@ -97,12 +100,12 @@ pub(super) fn walk_tour(context: &Context<'_>) -> Result<()> {
     context.run_command(command.arg(folder.path().join("memcached-operator")))
 }
 
-/// Format, lints and programs of the examples.
+/// Checks the format and lints of the examples, and builds their tests.
 pub(super) fn build_examples(context: &Context<'_>) -> Result<()> {
     build_example_tests(context).map(drop)
 }
 
-/// The tests of the examples, together: those with controllers and nodes wait most of the time.
+/// Tests all examples in parallel. Tests with controllers and nodes mostly wait.
 pub(super) fn test_examples(context: &Context<'_>) -> Result<()> {
     let binaries = build_example_tests(context)?;
     test_run::run_every_test(context, binaries, &context.assets()?)
@@ -111,25 +114,26 @@ pub(super) fn test_examples(context: &Context<'_>) -> Result<()> {
 /// The steps that compile projects of the checkout.
 pub(super) const CHECKOUT_PROJECTS: &[&str] = &["examples", "example-tests", "bench-rust"];
 
-/// Removes what the projects of the checkout were compiled to.
+/// Removes the artifacts of the projects in the checkout.
 ///
-/// Cargo calls the package of a workspace alike wherever its folder is, so it would take for an example what another checkout or a
-/// tutorial has compiled under its name, unless a file of the example is newer. The files of projects that are scaffolded
-/// always are.
+/// Cargo identifies a workspace package independently of its folder. It would reuse artifacts that
+/// another checkout or a tutorial has compiled for a package of the same name, unless a source file
+/// of the example is newer. The files of scaffolded projects always are.
 ///
-/// Nothing may remove projects while a lane tests some: `cargo clean` goes by the names of programs, and all are named
-/// `manager`.
+/// Do not remove artifacts while a lane tests projects: `cargo clean` selects programs by name, and
+/// all are named `manager`.
 pub(super) fn clean_checkout_projects() -> Result<()> {
     let clean = |folder: &PathBuf| repo::project_command(folder, "cargo clean --workspace --quiet").run();
     examples()?.iter().chain(&[rust_bench()]).try_for_each(clean)
 }
 
-/// The measured operator in Rust.
+/// Returns the folder of the measured operator in Rust.
 fn rust_bench() -> PathBuf {
     repo::root().join("testdata/bench/rust")
 }
 
-/// Returns the test binaries of the examples, after the work of [`build_examples`].
+/// Returns the test binaries of the examples. Lints and builds the examples first, if this has not
+/// been done in this run.
 fn build_example_tests<'a>(context: &'a Context<'_>) -> Result<&'a [TestBinary]> {
     if let Some(binaries) = context.run.example_binaries.get() {
         return Ok(binaries);
@@ -143,10 +147,11 @@ fn build_example_tests<'a>(context: &'a Context<'_>) -> Result<&'a [TestBinary]>
     Ok(context.run.example_binaries.get_or_init(|| binaries))
 }
 
-/// Builds the tests of a project, for this server, and runs those in its documentation.
+/// Runs the documentation tests of a project, and builds its other tests with the variables of this
+/// server.
 fn build_project_tests(context: &Context<'_>, folder: &Path, assets: &Path) -> Result<Vec<TestBinary>> {
     let command = |line| repo::project_command(folder, line).env("KUBEBUILDER_ASSETS", assets);
-    // Cargo refuses it where there is no library.
+    // Cargo fails if the package has no library.
     if folder.join("src/lib.rs").is_file() {
         context.run_command(command("cargo test --workspace --doc"))?;
     }
@@ -154,14 +159,14 @@ fn build_project_tests(context: &Context<'_>, folder: &Path, assets: &Path) -> R
     TestBinary::read_all(&context.read_command(build)?)
 }
 
-/// The measured operator: measuring takes too long here, but it must build.
+/// Checks that the measured operator builds. Measuring would take too long.
 pub(super) fn check_rust_bench(context: &Context<'_>) -> Result<()> {
     let folder = rust_bench();
     lint_project(context, &folder)?;
     context.run_command(repo::project_command(&folder, "cargo test --workspace"))
 }
 
-/// The same operator in Go.
+/// Checks that the measured operator in Go builds.
 pub(super) fn check_go_bench(context: &Context<'_>) -> Result<()> {
     let folder = repo::root().join("testdata/bench/go");
     let unformatted = Cmd::new("gofmt -l .").dir(&folder).read()?;
@@ -171,7 +176,7 @@ pub(super) fn check_go_bench(context: &Context<'_>) -> Result<()> {
     context.run_command(Cmd::new("go vet ./...").dir(&folder))
 }
 
-/// Checks the format and the lints of a workspace of its own.
+/// Checks the format and lints of a project outside the workspace.
 fn lint_project(context: &Context<'_>, folder: &Path) -> Result<()> {
     context.say(&format!("\nin {}", folder.display()));
     for line in [
@@ -183,7 +188,7 @@ fn lint_project(context: &Context<'_>, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The folders of the examples.
+/// Returns the folders of the examples.
 fn examples() -> Result<Vec<PathBuf>> {
     let entries = fs_err::read_dir(repo::root().join("examples"))?;
     let mut folders: Vec<_> = entries
@@ -195,7 +200,7 @@ fn examples() -> Result<Vec<PathBuf>> {
     Ok(folders)
 }
 
-/// The YAML files of a folder, none where there is no such folder.
+/// Returns the YAML files in a folder, or an empty list if the folder does not exist.
 fn yaml_files(folder: &Path) -> Result<Vec<PathBuf>> {
     if !folder.is_dir() {
         return Ok(Vec::new());

@@ -1,4 +1,4 @@
-//! One test binary: what cargo says about it, a run of it, and the time that each of its tests took.
+//! Runs a test binary and measures the time of each test.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader};
@@ -9,34 +9,34 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-/// The reason that `#[rbuilder::envtest::test]` gives for ignoring a test.
+/// The reason for which `#[rbuilder::envtest::test]` ignores tests.
 const IGNORED: &str = "ignored, needs a control plane: set KUBEBUILDER_ASSETS";
 
 /// A test binary of the workspace.
 #[derive(Debug)]
 pub(super) struct TestBinary {
-    /// `rbuilder-cli/tests/commands`, or `rbuilder-cli/src` for unit tests.
+    /// Name such as `rbuilder-cli/tests/commands`, or `rbuilder-cli/src` for unit tests.
     pub(super) name: String,
     executable: PathBuf,
-    /// The folder in which cargo would run it.
+    /// The working directory in which cargo would run it.
     folder: PathBuf,
-    /// True when `main` is libtest's, which knows `--list` and `--ignored`.
+    /// Whether it uses the harness of libtest, which supports `--list` and `--ignored`.
     pub(super) has_libtest: bool,
 }
 
-/// The end of one run.
+/// The result of a run.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Outcome {
     pub(super) passed: usize,
     pub(super) ignored: usize,
-    /// Tests that are ignored for another reason than a missing server.
+    /// Tests that are ignored for a reason other than a missing server.
     pub(super) ignored_otherwise: Vec<String>,
-    /// Name and time of each test.
+    /// Name and duration of each test.
     pub(super) times: Vec<(String, Duration)>,
 }
 
 impl TestBinary {
-    /// Reads the binaries from the messages of `cargo test --no-run --message-format json`.
+    /// Parses the test binaries from the messages of `cargo test --no-run --message-format json`.
     pub(super) fn read_all(messages: &str) -> Result<Vec<Self>> {
         let mut binaries = Vec::new();
         for line in messages.lines().filter(|line| line.starts_with('{')) {
@@ -88,11 +88,12 @@ impl TestBinary {
             .collect())
     }
 
-    /// Runs the tests with this value of `KUBEBUILDER_ASSETS`, or without one, and prints the run when it has ended.
+    /// Runs the tests with a value of `KUBEBUILDER_ASSETS`, or without the variable, and prints the
+    /// output afterwards.
     ///
     /// # Errors
     ///
-    /// A test failed, or the binary did not end as libtest does.
+    /// Returns an error if a test fails or the exit status is unexpected.
     pub(super) fn run(&self, arguments: &[&str], assets: Option<&Path>) -> Result<Outcome> {
         let order = match self.has_libtest {
             true => self.list(arguments)?,
@@ -109,7 +110,8 @@ impl TestBinary {
         let mut child = command
             .spawn()
             .with_context(|| format!("cannot run {}", self.executable.display()))?;
-        // The command holds the pipe's other end: the reader would never see the end of it.
+        // Drop the write end held by the command. Otherwise the reader would never see the end of
+        // the pipe.
         drop(command);
         let mut lines = Vec::new();
         for line in BufReader::new(reader).split(b'\n') {
@@ -127,7 +129,7 @@ impl TestBinary {
         Ok(Outcome::read(&lines, &order, thread_count()))
     }
 
-    /// The binary as cargo starts it, with no server to be found but that of `assets`.
+    /// Returns the command that cargo would run. Unless `assets` is set, tests find no server.
     fn command(&self, assets: Option<&Path>) -> Command {
         let mut command = Command::new(&self.executable);
         command
@@ -143,7 +145,7 @@ impl TestBinary {
     }
 }
 
-/// Returns true where a Cargo.toml says `harness = false` of a test.
+/// Returns true if the Cargo.toml contains `harness = false` for a test.
 fn names_own_harness(manifest: &str, target: &str) -> bool {
     let tables = manifest.split("[[test]]").skip(1);
     tables
@@ -151,7 +153,7 @@ fn names_own_harness(manifest: &str, target: &str) -> bool {
         .any(|table| table.contains(&format!("name = \"{target}\"")) && table.contains("harness = false"))
 }
 
-/// As many tests of a binary as libtest runs at once.
+/// Returns the number of tests that libtest runs in parallel.
 fn thread_count() -> usize {
     let asked = std::env::var("RUST_TEST_THREADS")
         .ok()
@@ -160,11 +162,12 @@ fn thread_count() -> usize {
 }
 
 impl Outcome {
-    /// Reads a run from its lines, each with the time at which it came.
+    /// Parses the lines of a run, each with the time at which it was printed.
     ///
-    /// libtest says when a test ended, and only on nightly how long it took. But it starts tests in the order in which
-    /// it lists them, the next one when one has ended. With two threads and the tests a, b and c, where b ends after 1 s
-    /// and a after 3 s, c began at 1 s.
+    /// Only nightly libtest reports how long a test took; stable only reports when it ended.
+    /// However, tests start in the order in which they are listed, each as soon as an earlier one
+    /// ends. For example, with two threads and the tests a, b and c, where b ends after 1 s and a
+    /// after 3 s, c started after 1 s.
     fn read(lines: &[(Duration, String)], order: &[String], threads: usize) -> Self {
         let mut outcome = Outcome::default();
         let mut ends: Vec<(&str, Duration)> = Vec::new();
@@ -199,7 +202,7 @@ impl Outcome {
     }
 }
 
-/// The number before a word of libtest's summary: 3 for `3 passed; 0 failed`.
+/// Returns the number before a word in the summary of libtest: 3 for `3 passed; 0 failed`.
 fn count_of(summary: &str, word: &str) -> usize {
     let before = summary
         .split([';', '.'])
@@ -218,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_test_begins_when_an_earlier_one_ends() {
+    fn test_starts_when_earlier_one_ends() {
         let lines = [
             (0, "running 4 tests"),
             (1, "test b ... ok"),
@@ -245,13 +248,13 @@ mod tests {
     }
 
     #[test]
-    fn only_a_missing_server_is_a_reason_to_ignore() {
+    fn reports_tests_ignored_for_other_reasons() {
         let lines = [(seconds(0), "test a ... ignored".to_owned())];
         assert_eq!(Outcome::read(&lines, &[], 2).ignored_otherwise, ["a"]);
     }
 
     #[test]
-    fn a_harness_belongs_to_the_test_beside_it() {
+    fn harness_key_only_applies_to_its_test() {
         let manifest = "[[test]]\nname = \"crash\"\nharness = false\n\n[dependencies]\nname = \"other\"\n\n[[test]]\nname = \"plain\"\n";
         assert!(names_own_harness(manifest, "crash"));
         assert!(!names_own_harness(manifest, "plain"));

@@ -1,8 +1,10 @@
-//! One build of all tests, run in two halves: first those that need only Rust, then those that need an API server.
+//! Builds all tests once and runs them in two parts: first those that only need Rust, then those
+//! that need an API server.
 //!
-//! `#[rbuilder::envtest::test]` decides when it is compiled whether a test is ignored. Here tests are compiled without
-//! the variables that name a server, so those that need one are ignored, and the first half shows that all others pass
-//! without one. The second half runs the same binaries with a server and with `--ignored`: each test runs once.
+//! `#[rbuilder::envtest::test]` decides at compile time whether a test is ignored. The tests are
+//! compiled without the variables of a server, so tests that need one are ignored. The first part
+//! shows that all other tests pass without a server. The second part runs the same binaries with a
+//! server and `--ignored`, so that each test runs once.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,13 +23,14 @@ pub(super) const SERVER_VARIABLES: [&str; 4] = [
     "USE_EXISTING_CLUSTER",
 ];
 
-/// As many binaries as run at once: while one waits for its last test, another has work.
+/// Number of binaries to run in parallel. While one waits for its last test, another has work.
 const AT_ONCE: usize = 2;
 
-/// As many binaries with an API server as run at once: they need half a processor together.
+/// Number of binaries with an API server to run in parallel. Together they use half a core.
 const SERVERS_AT_ONCE: usize = 3;
 
-/// As many binaries of projects as run at once: they wait for servers, controllers and nodes.
+/// Number of project binaries to run in parallel. They mostly wait for servers, controllers and
+/// nodes.
 const PROJECTS_AT_ONCE: usize = 4;
 
 /// Compiles the tests of the workspace.
@@ -35,7 +38,7 @@ pub(super) fn build_tests(context: &Context<'_>) -> Result<()> {
     build(context).map(drop)
 }
 
-/// Runs the tests that need only Rust; any other must be ignored for want of a server, and for nothing else.
+/// Runs the tests that only need Rust. All others must be ignored because of a missing server.
 pub(super) fn run_rust_tests(context: &Context<'_>) -> Result<()> {
     let binaries = build(context)?;
     let outcomes = run_all(context, AT_ONCE, binaries.iter(), &[], None)?;
@@ -56,7 +59,7 @@ pub(super) fn run_rust_tests(context: &Context<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Runs the tests that the other half ignores.
+/// Runs the tests that the first part ignored.
 pub(super) fn run_server_tests(context: &Context<'_>) -> Result<()> {
     let binaries = build(context)?;
     let mut chosen = Vec::new();
@@ -86,7 +89,7 @@ pub(super) fn run_server_tests(context: &Context<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Runs the tests of projects that were built with a server: none may be ignored.
+/// Runs the tests of projects that were built with a server. None may be ignored.
 pub(super) fn run_every_test(context: &Context<'_>, binaries: &[TestBinary], assets: &Path) -> Result<()> {
     let outcomes = run_all(context, PROJECTS_AT_ONCE, binaries.iter(), &[], Some(assets))?;
     for (binary, outcome) in binaries.iter().zip(&outcomes) {
@@ -99,7 +102,7 @@ pub(super) fn run_every_test(context: &Context<'_>, binaries: &[TestBinary], ass
     Ok(())
 }
 
-/// The test binaries of the workspace, built once in a run.
+/// Returns the test binaries of the workspace, which are built once per run.
 fn build<'a>(context: &'a Context<'_>) -> Result<&'a [TestBinary]> {
     if let Some(binaries) = context.run.binaries.get() {
         return Ok(binaries);
@@ -112,7 +115,7 @@ fn build<'a>(context: &'a Context<'_>) -> Result<&'a [TestBinary]> {
     Ok(context.run.binaries.get_or_init(|| binaries))
 }
 
-/// Runs binaries, some at once, and returns their outcomes in the order of the binaries.
+/// Runs binaries in parallel and returns their outcomes in the order of the binaries.
 fn run_all<'b>(
     context: &Context<'_>,
     at_once: usize,

@@ -1,5 +1,5 @@
-//! `cargo xtask grafana`: the rules and dashboards of a scaffold pass promtool and the types that Grafana publishes. The alerts of its
-//! chart fire in every release.
+//! `cargo xtask grafana`: checks the rules and dashboards of a scaffold with promtool and with the
+//! types that Grafana publishes, and the alerts of its chart in all releases.
 
 mod releases;
 
@@ -27,7 +27,7 @@ const COMMANDS: [&str; 4] = [
     "helm",
 ];
 
-/// A list with a metric of each type, and an expression with quotes.
+/// A list with a metric of each type and an expression that contains quotes.
 const CUSTOM_METRICS: &str = r#"customMetrics:
 - {metric: cups_total, type: counter}
 - {metric: cup_bytes, type: gauge}
@@ -35,7 +35,7 @@ const CUSTOM_METRICS: &str = r#"customMetrics:
 - {metric: cup_info, type: gauge, expr: "count by (version) (cup_info{job=\"$job\"})"}
 "#;
 
-/// Variables of Grafana in queries, and what stands for them while promtool reads these.
+/// Grafana variables in queries, and the values with which promtool parses them.
 const VARIABLES: &[(&str, &str)] = &[
     ("$__rate_interval", "5m"),
     ("$job", "shop"),
@@ -43,7 +43,7 @@ const VARIABLES: &[(&str, &str)] = &[
     ("$instance", ".+"),
 ];
 
-/// Checks what `rbuilder grafana` makes.
+/// Checks the output of `rbuilder grafana`.
 pub(crate) fn check_dashboards(args: &Args) -> Result<()> {
     let promtool = ensure_tool(&PROMTOOL)?;
     let helm = assets::ensure_helm()?;
@@ -79,7 +79,8 @@ pub(crate) fn check_dashboards(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Holds the rules to promtool's checks, and the alerts to their tests. A rule that is wrong must be found.
+/// Checks the rules with promtool and runs the tests of the alerts. First makes sure that promtool
+/// reports an invalid rule.
 fn check_rules(promtool: &Path, project: &Path, folder: &Path) -> Result<()> {
     let text = fs_err::read_to_string(project.join("config/prometheus/rules.yaml"))?;
     let object: Value = serde_saphyr::from_str(&text)?;
@@ -92,7 +93,7 @@ fn check_rules(promtool: &Path, project: &Path, folder: &Path) -> Result<()> {
     };
     fs_err::write(&file, rules.replacen("sum by", "sum bye", 1))?;
     ensure!(!check().succeeds(), "promtool passes an expression that is wrong");
-    // JSON is YAML.
+    // Writes JSON, which is valid YAML.
     fs_err::write(&file, rules)?;
     check().run()?;
 
@@ -119,7 +120,7 @@ fn read_alert_tests() -> Result<String> {
     )?)
 }
 
-/// Reads the dashboards of a project, by path.
+/// Returns the dashboards of a project by path.
 fn read_dashboards(project: &Path) -> Result<BTreeMap<PathBuf, Value>> {
     let mut dashboards = BTreeMap::new();
     for entry in walkdir::WalkDir::new(project.join("grafana")) {
@@ -137,7 +138,7 @@ fn read_dashboards(project: &Path) -> Result<BTreeMap<PathBuf, Value>> {
     Ok(dashboards)
 }
 
-/// Has promtool parse the queries, as rules that record them.
+/// Writes the queries as recording rules, and parses these with promtool.
 fn check_queries(promtool: &Path, dashboards: &BTreeMap<PathBuf, Value>, folder: &Path) -> Result<()> {
     let panels = dashboards
         .values()
@@ -168,8 +169,8 @@ fn check_queries(promtool: &Path, dashboards: &BTreeMap<PathBuf, Value>, folder:
     Cmd::program(promtool).words("check rules").arg(&file).run()
 }
 
-/// Has the compiler of TypeScript check the dashboards as literals of tools/grafana/dashboard.ts. A field that does not exist must
-/// be found.
+/// Type-checks the dashboards as literals of tools/grafana/dashboard.ts with the TypeScript
+/// compiler. Also makes sure that it reports an unknown field.
 fn check_types(types: &Path, dashboards: &BTreeMap<PathBuf, Value>) -> Result<()> {
     let file = types.join("dashboards.ts");
     let mut literals = "import type { Dashboard } from \"./dashboard\";\n".to_owned();
@@ -191,7 +192,8 @@ fn check_types(types: &Path, dashboards: &BTreeMap<PathBuf, Value>) -> Result<()
     check().run()
 }
 
-/// Finds or installs Grafana's types and the compiler, as tools/grafana/package-lock.json pins them; returns the folder.
+/// Returns the folder with Grafana's types and the compiler, after installing the versions in
+/// tools/grafana/package-lock.json if necessary.
 fn ensure_types() -> Result<PathBuf> {
     let source = repo::root().join("tools/grafana");
     let folder = assets::cache_folder()?.join("rbuilder/grafana-types");

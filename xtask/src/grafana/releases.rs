@@ -1,4 +1,4 @@
-//! The alerts of a chart, in releases with other names than the project.
+//! The alerts of a chart in releases whose names differ from the project.
 
 use std::path::Path;
 
@@ -7,14 +7,15 @@ use serde_json::{Value, json};
 
 use crate::sh::Cmd;
 
-/// A release: its name, its namespace and its values.
+/// A release with its name, namespace and values.
 struct Release {
     name: &'static str,
     namespace: &'static str,
     values: &'static str,
 }
 
-/// Names of releases: that of the project, with it at the beginning and at the end, without it, and cut because it is too long.
+/// Release names: equal to the project, starting or ending with it, without it, and truncated
+/// because they are too long.
 const RELEASES: &[Release] = &[
     Release {
         name: "shop",
@@ -43,14 +44,15 @@ const RELEASES: &[Release] = &[
     },
 ];
 
-/// The Service of the metrics and the namespace of the project, as the tests of the alerts have them.
+/// The metrics Service and the namespace of the project in the tests of the alerts.
 const SERVICE: &str = "shop-controller-manager-metrics-service";
 const NAMESPACE: &str = "shop-system";
-/// The Service behind a prefix. Rules outside of a chart take it for their own, because they cannot know the prefix.
+/// The Service with a prefix. Rules outside a chart match it too, because they do not know the
+/// prefix.
 const PREFIXED: &str = "blue-shop-controller-manager-metrics-service";
 
-/// Runs the tests of the alerts with the names of each release: the same alerts fire, and none of them for the series of
-/// another release.
+/// Runs the tests of the alerts with the names of each release. The same alerts must fire, and none
+/// for the series of another release.
 pub(super) fn check_releases(
     (promtool, helm): (&Path, &Path),
     chart: &Path,
@@ -85,7 +87,7 @@ pub(super) fn check_releases(
     Ok(())
 }
 
-/// Returns a test in which the only series are those of another release, so that the operator is down.
+/// Returns a test that only contains series of another release, so the operator counts as down.
 fn test_with_another(service: &str) -> Value {
     json!({
         "rule_files": ["rules.yaml"],
@@ -102,11 +104,11 @@ fn test_with_another(service: &str) -> Value {
     })
 }
 
-/// What a release has of Prometheus.
+/// The Prometheus objects of a release.
 struct Rendered {
     /// The `spec` of the PrometheusRule.
     rules: Value,
-    /// Name of the Service of the metrics, which is the label `job` of their series.
+    /// Name of the metrics Service, which is the `job` label of its series.
     service: String,
 }
 

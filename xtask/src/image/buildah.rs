@@ -1,4 +1,4 @@
-//! Buildah, and base images made of this machine.
+//! Runs Buildah with base images that are built from this machine.
 
 use std::io::{Read as _, Seek as _};
 use std::path::{Path, PathBuf};
@@ -8,21 +8,21 @@ use anyhow::{Context as _, Result, bail, ensure};
 use super::project::{Library, Project};
 use crate::sh::{Cmd, write_program};
 
-/// Images and containers in a folder of their own, which goes with this value.
+/// An image store in a folder that is removed on drop.
 pub(super) struct Buildah {
     folder: PathBuf,
     driver: &'static str,
 }
 
 impl Buildah {
-    /// Opens an empty store below a folder; installs Buildah where it is missing.
+    /// Creates an empty store in a folder, after installing Buildah if necessary.
     ///
     /// # Errors
     ///
-    /// Buildah could not be installed, or cannot run here.
+    /// Returns an error if Buildah cannot be installed or does not work.
     pub(super) fn open(folder: &Path) -> Result<Self> {
         ensure_buildah()?;
-        // Overlays share what is in several layers; they are not allowed everywhere.
+        // Prefer overlays, which share layers. They are not permitted on all systems.
         for driver in ["overlay", "vfs"] {
             let buildah = Buildah {
                 folder: folder.join(driver),
@@ -35,7 +35,7 @@ impl Buildah {
         bail!("buildah can keep images with neither `overlay` nor `vfs`: {NEEDS}");
     }
 
-    /// A command on the store.
+    /// Returns a `buildah` command that uses the store.
     pub(super) fn command(&self, line: &str) -> Cmd {
         as_root("buildah")
             .arg("--root")
@@ -47,7 +47,7 @@ impl Buildah {
             .words(line)
     }
 
-    /// Makes an image of a folder with a Dockerfile.
+    /// Builds an image from a folder with a Dockerfile.
     fn import(&self, folder: &Path, name: &str) -> Result<()> {
         self.command("bud --isolation chroot --quiet --tag")
             .arg(name)
@@ -56,22 +56,22 @@ impl Buildah {
             .map(drop)
     }
 
-    /// Builds an image and returns what was printed.
+    /// Builds an image and returns the output.
     ///
     /// # Errors
     ///
-    /// The build failed; the error has the output.
+    /// Returns an error with the output if the build fails.
     pub(super) fn build(&self, build: &Build<'_>, name: &str) -> Result<String> {
         let (printed, result) = self.try_build(build, name)?;
         result.with_context(|| format!("{name} cannot be built:\n{printed}"))?;
         Ok(printed)
     }
 
-    /// Builds what cannot be built, and returns what was printed.
+    /// Builds an image that must fail to build, and returns the output.
     ///
     /// # Errors
     ///
-    /// It could be built.
+    /// Returns an error if the build succeeds.
     pub(super) fn fail_to_build(&self, build: &Build<'_>) -> Result<String> {
         let (printed, result) = self.try_build(build, "localhost/failing")?;
         ensure!(result.is_err(), "it can be built:\n{printed}");
@@ -95,16 +95,17 @@ impl Buildah {
 
 impl Drop for Buildah {
     fn drop(&mut self) {
-        // Working containers hold mounts, and files of the store belong to root.
+        // Remove working containers, which hold mounts, and then the store, whose files belong to
+        // root.
         let _ = self.command("rm --all").succeeds();
         let _ = as_root("rm").arg("-rf").arg(&self.folder).succeeds();
     }
 }
 
-/// The conditions under which images can be built.
+/// The requirements for building images.
 const NEEDS: &str = "it takes Linux, and root or `sudo` without a password";
 
-/// A program that runs as root, with its first arguments.
+/// Returns a command that runs as root.
 pub(super) fn as_root(line: &str) -> Cmd {
     match Cmd::new("test -w /root").succeeds() {
         true => Cmd::new(line),
@@ -112,7 +113,7 @@ pub(super) fn as_root(line: &str) -> Cmd {
     }
 }
 
-/// Installs Debian's and Ubuntu's package, where this process may.
+/// Installs the package of Debian or Ubuntu, if permitted.
 fn ensure_buildah() -> Result<()> {
     if Cmd::new("buildah --version").succeeds() {
         return Ok(());
@@ -131,18 +132,18 @@ fn ensure_buildah() -> Result<()> {
         .with_context(|| format!("buildah is not on the path and could not be installed: {NEEDS}"))
 }
 
-/// One way to build the image of a project.
+/// A way to build the image of a project.
 pub(super) struct Build<'a> {
     base: &'a Base,
     project: &'a Project,
     library: Library,
     has_checkout: bool,
-    /// The architecture to build for, if Cargo is a stand-in.
+    /// The target architecture, if Cargo is replaced with a stand-in.
     other_arch: Option<&'static str>,
 }
 
 impl<'a> Build<'a> {
-    /// Builds with the library that the project uses now.
+    /// Builds the image with the library that the project uses.
     pub(super) fn new(base: &'a Base, project: &'a Project, library: Library) -> Self {
         Build {
             base,
@@ -153,7 +154,8 @@ impl<'a> Build<'a> {
         }
     }
 
-    /// Passes the checkout of rbuilder, as `make docker-build` does where Cargo.toml refers to it by a path.
+    /// Passes the checkout of rbuilder, like `make docker-build` if Cargo.toml refers to it by
+    /// path.
     pub(super) fn with_checkout(self) -> Self {
         Build {
             has_checkout: true,
@@ -161,7 +163,7 @@ impl<'a> Build<'a> {
         }
     }
 
-    /// Builds for another architecture, with programs that note how they are called.
+    /// Builds for another architecture, with stand-ins that record how they are called.
     pub(super) fn with_stand_ins(self, arch: &'static str) -> Self {
         Build {
             other_arch: Some(arch),
@@ -177,7 +179,7 @@ impl<'a> Build<'a> {
         let mut arguments = vec![
             format!("--build-arg=BUILD_IMAGE={build_image}"),
             format!("--build-arg=BASE_IMAGE={base_image}"),
-            // Buildah does not know it in the instruction `FROM` when it builds for another platform.
+            // Buildah does not set it in `FROM` when it builds for another platform.
             format!("--build-arg=BUILDPLATFORM=linux/{}", machine_arch()),
             "--volume=/usr:/usr:ro".to_owned(),
             format!("--volume={}:/toolchain:ro", self.base.toolchain.display()),
@@ -198,11 +200,11 @@ impl<'a> Build<'a> {
     }
 }
 
-/// Stand-ins for the images of Rust and distroless: folders for what a build mounts from this machine, and the libraries
-/// that a program linked here needs.
+/// Stand-ins for the Rust and distroless images. They consist of mount points for the toolchain of
+/// this machine and of the libraries that programs linked on this machine need.
 pub(super) struct Base {
     toolchain: PathBuf,
-    /// Cargo's settings for the folder of sources.
+    /// The Cargo configuration for vendored sources.
     settings: PathBuf,
     folder: tempfile::TempDir,
     is_optimized: bool,
@@ -213,11 +215,11 @@ impl Base {
     const RUN: &'static str = "localhost/cc";
     const STAND_INS: &'static str = "localhost/stand-ins";
 
-    /// Bases that compile with this machine's Rust.
+    /// Creates base images that compile with the Rust of this machine.
     ///
     /// # Errors
     ///
-    /// There is no Rust.
+    /// Returns an error if Rust is not installed.
     pub(super) fn of_this_machine(settings: PathBuf, is_optimized: bool) -> Result<Self> {
         let toolchain = Cmd::new("rustc --print sysroot").read()?;
         Ok(Base {
@@ -228,16 +230,16 @@ impl Base {
         })
     }
 
-    /// Makes the images.
+    /// Builds the base images.
     ///
     /// # Errors
     ///
-    /// A file of this machine cannot be read, or Buildah failed.
+    /// Returns an error if a file of this machine cannot be read or Buildah fails.
     pub(super) fn import(&self, buildah: &Buildah) -> Result<()> {
         let folder = self.folder.path();
         let settings = match self.is_optimized {
             true => "",
-            // The image is the same except for the speed of its manager.
+            // Skip optimizations. The image only differs in the speed of the manager.
             false => {
                 " CARGO_PROFILE_RELEASE_OPT_LEVEL=0 CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=64"
             }
@@ -252,7 +254,7 @@ impl Base {
     }
 }
 
-/// Folders into which a build mounts the compiler of this machine.
+/// Writes the root folder of the build image, with mount points for the toolchain of this machine.
 fn write_build_root(folder: &Path, settings: &Path, environment: &str) -> Result<()> {
     let root = folder.join("root");
     for name in [
@@ -273,7 +275,7 @@ fn write_build_root(folder: &Path, settings: &Path, environment: &str) -> Result
         make_link(&Path::new("usr").join(name), &root.join(name))?;
     }
     if Path::new("/etc/alternatives").is_dir() {
-        // Debian's `cc` is a link that leads there.
+        // On Debian, `cc` is a link into this folder.
         Cmd::new("cp -a /etc/alternatives").arg(root.join("etc")).run()?;
     }
     fs_err::copy(settings, root.join("cargo/config.toml"))?;
@@ -282,7 +284,8 @@ fn write_build_root(folder: &Path, settings: &Path, environment: &str) -> Result
     Ok(())
 }
 
-/// Puts programs in the place of Cargo, rustup and apt-get. What was called ends up in the manager's file.
+/// Replaces Cargo, rustup and apt-get with scripts that record their calls in the file of the
+/// manager.
 fn write_stand_ins(folder: &Path) -> Result<()> {
     let programs = folder.join("root/stand-ins");
     fs_err::create_dir_all(&programs)?;
@@ -296,7 +299,7 @@ fn write_stand_ins(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The libraries of distroless/cc, and no more: no shell either.
+/// Writes the libraries of distroless/cc. There is no shell.
 fn write_run_root(folder: &Path) -> Result<()> {
     let root = folder.join("root");
     for name in ["lib", "lib64", "etc", "tmp", "proc", "dev", "sys"] {
@@ -323,13 +326,13 @@ pub(super) fn make_link(original: &Path, link: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The task needs what only Linux has; xtask compiles everywhere for the steps that do not.
+/// This task only works on Linux, but xtask must compile on other systems for its other tasks.
 #[cfg(not(unix))]
 pub(super) fn make_link(_: &Path, _: &Path) -> Result<()> {
     bail!("{NEEDS}")
 }
 
-/// The architecture of this machine, as images name it.
+/// Returns the architecture of this machine as named in images.
 pub(super) fn machine_arch() -> &'static str {
     match std::env::consts::ARCH {
         "aarch64" => "arm64",
@@ -337,7 +340,7 @@ pub(super) fn machine_arch() -> &'static str {
     }
 }
 
-/// Returns true if Buildah printed that it used an earlier result of the instruction that begins like this.
+/// Returns true if Buildah used a cached result for the instruction that starts with `instruction`.
 pub(super) fn is_cached(printed: &str, instruction: &str) -> bool {
     let mut lines = printed.lines();
     let is_found = lines.any(|line| line.contains(&format!(": {instruction}")));
@@ -352,7 +355,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cached_instruction_is_told_from_one_that_ran() {
+    fn recognizes_cached_instruction() {
         let check = |printed: &str, expected: bool| assert_eq!(is_cached(printed, "RUN cargo"), expected);
         check(
             "[1/2] STEP 4/5: RUN cargo build\n--> Using cache 5ef\n--> 5ef\n",

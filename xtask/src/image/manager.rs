@@ -1,4 +1,5 @@
-//! The manager of an image, run as a container would run it: its own root folder, read-only, as the image's user.
+//! Runs the manager of an image like a container: in the root folder of the image, read-only, and
+//! as its user.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -10,10 +11,10 @@ use anyhow::{Context as _, Result, bail, ensure};
 
 use super::buildah::{Buildah, as_root};
 
-/// The longest time that the manager may take for anything.
+/// The timeout of each step.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// The file system of an image, mounted.
+/// The mounted file system of an image.
 pub(super) struct ImageRoot<'a> {
     buildah: &'a Buildah,
     container: String,
@@ -27,7 +28,7 @@ impl<'a> ImageRoot<'a> {
     ///
     /// # Errors
     ///
-    /// There is no such image, or it cannot be mounted.
+    /// Returns an error if the image does not exist or cannot be mounted.
     pub(super) fn mount(buildah: &'a Buildah, image: &str) -> Result<Self> {
         let config = "inspect --type image --format '{{.OCIv1.Architecture}} {{.OCIv1.Config.User}} {{.OCIv1.Config.Entrypoint}}'";
         let config = buildah.command(config).arg(image).read()?;
@@ -47,13 +48,13 @@ impl<'a> ImageRoot<'a> {
         })
     }
 
-    /// Returns the size of the manager, in bytes.
+    /// Returns the size of the manager in bytes.
     pub(super) fn manager_size(&self) -> Result<u64> {
         let size = as_root("stat --format %s").arg(self.manager()).read()?;
         size.trim_end().parse().context("a size is a number")
     }
 
-    /// Returns the bytes of the manager, which are text where Cargo was a stand-in.
+    /// Returns the content of the manager, which is text if Cargo is a stand-in.
     pub(super) fn read_manager(&self) -> Result<String> {
         as_root("cat").arg(self.manager()).read()
     }
@@ -62,7 +63,7 @@ impl<'a> ImageRoot<'a> {
         self.folder.join("manager")
     }
 
-    /// Runs the manager to its end with one argument, and returns what it printed.
+    /// Runs the manager with one argument until it exits, and returns its output.
     pub(super) fn run_for_output(&self, argument: &str) -> Result<String> {
         as_root("chroot")
             .arg(format!("--userspec={}", self.user))
@@ -78,13 +79,13 @@ impl Drop for ImageRoot<'_> {
     }
 }
 
-/// A manager that runs.
+/// A running manager.
 pub(super) struct Manager {
     child: Child,
     probes: SocketAddr,
 }
 
-/// Binds the root onto itself, read-only, where no other process sees it; then becomes the manager.
+/// Remounts the root folder read-only in a separate mount namespace, then executes the manager.
 const SCRIPT: &str = r#"
 root=$1; user=$2; shift 2
 mount --bind "$root" "$root"
@@ -97,7 +98,7 @@ impl Manager {
     ///
     /// # Errors
     ///
-    /// It could not be started.
+    /// Returns an error if it cannot be started.
     pub(super) fn start(image: &ImageRoot<'_>, kubeconfig: &Path) -> Result<Self> {
         let inside = image.folder.join("kubeconfig");
         as_root("install --mode 0644")
@@ -115,7 +116,7 @@ impl Manager {
         Ok(Manager { child, probes })
     }
 
-    /// Waits until both probes answer that all is well.
+    /// Waits until both probes return 200.
     pub(super) fn wait_until_ready(&mut self) -> Result<()> {
         let probes = self.probes;
         for path in ["/healthz", "/readyz"] {
@@ -126,7 +127,7 @@ impl Manager {
         Ok(())
     }
 
-    /// Waits until something holds; it must hold before the manager ends.
+    /// Waits until a condition is true. Fails if the manager exits first.
     pub(super) fn wait_until(&mut self, otherwise: &str, holds: impl Fn() -> Result<bool>) -> Result<()> {
         let started = Instant::now();
         while !holds()? {
@@ -139,7 +140,7 @@ impl Manager {
         Ok(())
     }
 
-    /// Asks the manager to stop, as a kubelet does, and expects success.
+    /// Sends SIGTERM, like a kubelet, and waits for a successful exit.
     pub(super) fn stop(mut self) -> Result<()> {
         as_root("kill -TERM").arg(self.child.id().to_string()).run()?;
         let started = Instant::now();
@@ -162,12 +163,12 @@ impl Drop for Manager {
     }
 }
 
-/// An address that nobody listens on.
+/// Returns an address on which nothing listens.
 fn free_address() -> Result<SocketAddr> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?)
 }
 
-/// The first line of the answer to a GET.
+/// Returns the status line of the response to a GET request.
 fn get_status(address: SocketAddr, path: &str) -> Result<String> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_read_timeout(Some(Duration::from_secs(5)))?;

@@ -1,8 +1,9 @@
-//! `cargo xtask image`: the image of a scaffold is built as its user builds it, and its manager reconciles.
+//! `cargo xtask image`: builds the image of a scaffold and checks that its manager reconciles.
 //!
-//! The Dockerfile is that of the scaffold. Buildah builds it without a daemon; its base images are made of this machine's
-//! compiler and libraries, and dependencies are vendored, so the build reaches no network. The manager then runs from the
-//! image's file system: read-only, as the user of the image, against kube-apiserver.
+//! It builds the Dockerfile of the scaffold with Buildah, which needs no daemon. The base images
+//! contain the compiler and libraries of this machine and all dependencies are vendored, so the
+//! build needs no network. The manager then runs in the file system of the image, read-only and as
+//! the user of the image, against kube-apiserver.
 
 mod buildah;
 mod manager;
@@ -27,10 +28,10 @@ pub(crate) struct Args {
     optimized: bool,
 }
 
-/// Begins the instruction that compiles the dependencies.
+/// The start of the instruction that compiles the dependencies.
 const DEPENDENCIES: &str = "RUN if [ \"$TARGETARCH\" != \"$BUILDARCH\" ]; then rustup";
 
-/// Builds the image in each way that a user can, and runs it.
+/// Builds the image in all supported ways and runs it.
 pub(crate) fn check_image(args: &Args) -> Result<()> {
     let folder = tempfile::Builder::new().prefix("rbuilder-image-").tempdir()?;
     let project = Project::scaffold(folder.path(), &repo::build_rbuilder()?)?;
@@ -59,8 +60,9 @@ pub(crate) fn check_image(args: &Args) -> Result<()> {
     check_manager(&image, &project)
 }
 
-/// For the other architecture a compiler for it is installed and asked for. Cargo is a stand-in that only notes how it is
-/// called, since this machine may not have the other architecture's libraries.
+/// Checks that a build for another architecture installs and uses a cross compiler. Cargo is a
+/// stand-in that only records its calls, because the libraries of the other architecture may not be
+/// installed.
 fn check_cross_build(buildah: &Buildah, base: &Base, project: &Project) -> Result<()> {
     project.use_library(Library::Path)?;
     let (other, triple, package) = match buildah::machine_arch() {
@@ -91,7 +93,7 @@ fn check_cross_build(buildah: &Buildah, base: &Base, project: &Project) -> Resul
     Ok(())
 }
 
-/// A library from git or from a registry needs no checkout.
+/// Checks that no checkout is needed if the library is from git or a registry.
 fn check_build_alone(buildah: &Buildah, base: &Base, project: &Project, library: Library) -> Result<()> {
     project.use_library(library)?;
     let name = "localhost/operator:alone";
@@ -103,7 +105,7 @@ fn check_build_alone(buildah: &Buildah, base: &Base, project: &Project, library:
     check_manager(&image, project)
 }
 
-/// Without the checkout that Cargo.toml refers to, the build says what is missing.
+/// Checks that the error names the missing checkout if Cargo.toml refers to it.
 fn check_missing_checkout(buildah: &Buildah, base: &Base, project: &Project) -> Result<()> {
     let printed = buildah.fail_to_build(&Build::new(base, project, Library::Path))?;
     ensure!(
@@ -113,8 +115,8 @@ fn check_missing_checkout(buildah: &Buildah, base: &Base, project: &Project) -> 
     Ok(())
 }
 
-/// After a change in src/ the layer of the dependencies is used again, and the new manager has the change, although the
-/// changed file is older than the build.
+/// Checks that a rebuild after a change in src/ reuses the layer of the dependencies, and that the
+/// new manager contains the change, even if the changed file is older than the first build.
 fn check_source_change(buildah: &Buildah, build: &Build<'_>, project: &Project) -> Result<Duration> {
     let path = project.folder.join("src/main.rs");
     let old = fs_err::read_to_string(&path)?;
@@ -139,7 +141,7 @@ fn check_source_change(buildah: &Buildah, build: &Build<'_>, project: &Project) 
     Ok(took)
 }
 
-/// The manager serves its probes, reconciles the sample and stops when it is asked to.
+/// Checks that the manager serves its probes, reconciles the sample and stops on request.
 fn check_manager(image: &ImageRoot<'_>, project: &Project) -> Result<()> {
     let plane = ControlPlane::start(&assets::ensure_assets()?)?;
     let kubeconfig = Path::new(plane.kubeconfig());

@@ -1,4 +1,4 @@
-//! The project whose image is built, and where its library comes from.
+//! The project whose image is built, and the source of its library.
 
 use std::path::{Path, PathBuf};
 
@@ -11,21 +11,21 @@ use crate::project::{cargo_home, commit_all, scaffold, share_lockfile};
 use crate::repo;
 use crate::sh::Cmd;
 
-/// A scaffold with one API, beside copies of this repository.
+/// A scaffold with one API, next to copies of this repository.
 pub(super) struct Project {
     pub(super) folder: PathBuf,
-    /// The files of this repository as a clone has them, without what was built.
+    /// The files of this repository like in a clone, without build output.
     pub(super) checkout: PathBuf,
     repository: String,
     revision: String,
-    /// The sources of all dependencies, as Cargo vendors them.
+    /// The vendored sources of all dependencies.
     vendored: PathBuf,
-    /// The same, with our packages as a registry has them.
+    /// The vendored sources with our packages, as if they were from a registry.
     packaged: PathBuf,
-    /// Version of our packages.
+    /// The version of our packages.
     version: String,
     cargo_home: PathBuf,
-    /// The folder of the command.
+    /// The folder of the `rbuilder` binary.
     bin: PathBuf,
 }
 
@@ -38,11 +38,11 @@ pub(super) enum Library {
 }
 
 impl Project {
-    /// Makes the project, and folders with the sources of all of its dependencies.
+    /// Scaffolds the project, and vendors its dependencies.
     ///
     /// # Errors
     ///
-    /// A command failed.
+    /// Returns an error if a command fails.
     pub(super) fn scaffold(parent: &Path, bin: &Path) -> Result<Self> {
         let checkout = parent.join("rbuilder");
         copy_checkout(&checkout)?;
@@ -72,12 +72,13 @@ impl Project {
         Ok(project)
     }
 
-    /// Returns Cargo's settings for a folder of sources at `/vendor`.
+    /// Returns the path of the Cargo configuration for vendored sources in `/vendor`.
     pub(super) fn settings(&self) -> PathBuf {
         self.vendored.with_extension("toml")
     }
 
-    /// Returns the folder with the sources of all dependencies, for a library from there.
+    /// Returns the folder with the vendored sources of all dependencies, for a source of the
+    /// library.
     pub(super) fn sources(&self, library: Library) -> &Path {
         match library {
             Library::Path | Library::Git => &self.vendored,
@@ -85,11 +86,12 @@ impl Project {
         }
     }
 
-    /// Refers to the library in one of its forms, and locks the dependencies as this workspace does.
+    /// Sets the source of the library, and locks the dependencies to the versions of this
+    /// workspace.
     ///
     /// # Errors
     ///
-    /// The dependency cannot be changed, or Cargo cannot resolve it.
+    /// Returns an error if the dependency cannot be changed or Cargo cannot resolve it.
     pub(super) fn use_library(&self, library: Library) -> Result<()> {
         let change = repo::rbuilder_command(&self.bin, &self.folder, "library --set")?;
         let change = match library {
@@ -99,17 +101,17 @@ impl Project {
         };
         change.read()?;
         share_lockfile(&self.folder)?;
-        // Adds the project to the lockfile, and leaves out what only the workspace needs.
+        // Adds the project to the lockfile and removes packages that only the workspace needs.
         let lock = self.cargo("cargo metadata --quiet --format-version 1");
         let lock = match library {
             Library::Path | Library::Git => lock,
-            // No registry has the packages yet.
+            // The packages are not published yet.
             Library::Version => lock.arg("--config").arg(self.packaged.with_extension("toml")),
         };
         lock.read().map(drop)
     }
 
-    /// A command that keeps what it clones in a folder which goes with the project.
+    /// Returns a command with a temporary Cargo home, so that clones are removed with the project.
     fn cargo(&self, line: &str) -> Cmd {
         repo::project_command(&self.folder, line).env("CARGO_HOME", &self.cargo_home)
     }
@@ -132,7 +134,7 @@ impl Project {
         Ok(())
     }
 
-    /// Puts our packages, as they would be published, among the sources of the other dependencies.
+    /// Adds our packages, as they would be published, to the sources of the other dependencies.
     fn package(&self, packages: &[Value]) -> Result<()> {
         let target = self.packaged.with_extension("target");
         let names: Vec<&str> = packages.iter().map(name_of).collect::<Result<_>>()?;
@@ -155,7 +157,7 @@ impl Project {
     }
 }
 
-/// Unpacks a package into a folder of sources, with the checksum that Cargo.lock records.
+/// Unpacks a package into a folder of vendored sources, with the checksum that Cargo.lock records.
 fn unpack(archive: &Path, sources: &Path, folder: &Path) -> Result<()> {
     Cmd::new("tar -xzf").arg(archive).arg("-C").arg(sources).run()?;
     let printed = Cmd::new("sha256sum").arg(archive).read()?;
@@ -165,7 +167,7 @@ fn unpack(archive: &Path, sources: &Path, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Makes a home for Cargo with the packages that were downloaded before.
+/// Creates a Cargo home that shares downloaded packages with the usual one.
 fn share_registry(home: &Path) -> Result<()> {
     let usual = cargo_home()?;
     fs_err::create_dir(home)?;
@@ -175,7 +177,7 @@ fn share_registry(home: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Copies the files that git knows or would add.
+/// Copies all files that git tracks or would add.
 fn copy_checkout(to: &Path) -> Result<()> {
     let list = Cmd::new("git ls-files --cached --others --exclude-standard")
         .dir(repo::root())

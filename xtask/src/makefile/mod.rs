@@ -1,7 +1,8 @@
-//! `cargo xtask makefile`: the targets of a scaffold's Makefile do what their help says.
+//! `cargo xtask makefile`: checks that the Makefile targets of a scaffold do what their help says.
 //!
-//! Programs that reach a cluster, a registry or a compiler are stand-ins that note how they were called. kubectl renders
-//! as it is. The path holds what POSIX has and no bash.
+//! Programs that need a cluster, a registry or a compiler are replaced with stand-ins that record
+//! their calls, except that kubectl still renders. `PATH` only contains POSIX programs, without
+//! bash.
 
 mod workshop;
 
@@ -10,20 +11,20 @@ use anyhow::{Result, ensure};
 use self::workshop::{Outcome, Workshop};
 use crate::repo;
 
-/// A run of make: its arguments, and what must come of it.
+/// A run of make and its expected result.
 struct Case {
-    /// Holds when the run went as it should.
+    /// What is true if the case passes.
     claim: &'static str,
-    /// Changes the scaffold before.
+    /// Changes the scaffold before the run.
     before: fn(&Workshop) -> Result<()>,
     arguments: &'static str,
     expected: Expected,
 }
 
 enum Expected {
-    /// make succeeds, and all of these are among the calls and what was printed.
+    /// make succeeds. The calls and the output contain all of these.
     Succeeds(&'static [&'static str]),
-    /// make fails and prints this, and nothing reached a cluster or a registry.
+    /// make fails with this output, and no stand-in for a cluster or registry was called.
     Fails(&'static str),
 }
 
@@ -99,7 +100,7 @@ const CASES: &[Case] = &[
     case("undeploy deletes all", as_scaffolded, "undeploy", Succeeds(&["rbuilder undeploy --ignore-not-found=false\n"])),
 ];
 
-/// Checks every case in a scaffold of its own.
+/// Checks each case in its own copy of the scaffold.
 pub(crate) fn check_makefile() -> Result<()> {
     let bin = repo::build_rbuilder()?;
     let original = Workshop::scaffold(&bin)?;
@@ -174,14 +175,14 @@ fn own_rbuilder(workshop: &Workshop) -> Result<()> {
     workshop.write_program("project/bin/rbuilder", "")
 }
 
-/// cargo, when it is called, makes a program.
+/// Makes `cargo install` create a program.
 fn no_rbuilder(workshop: &Workshop) -> Result<()> {
     workshop.remove("programs/rbuilder")?;
     let install = "case \"$1\" in install) mkdir -p bin && cp \"$0\" bin/rbuilder ;; esac\n";
     workshop.write_program("programs/cargo", install)
 }
 
-/// There are clusters of other names.
+/// Only clusters with other names exist.
 fn no_cluster(workshop: &Workshop) -> Result<()> {
     let kind = "case \"$2\" in clusters) echo made-operator-test-e2e-2 ;; esac\n";
     workshop.write_program("programs/kind", kind)?;
@@ -201,7 +202,7 @@ fn failing_test(workshop: &Workshop) -> Result<()> {
     note_test(workshop, "exit 1\n")
 }
 
-/// Makes cargo note the variables of the end-to-end test, which then does what the script says.
+/// Makes cargo record the variables of the end-to-end test, and then run `script` as the test.
 fn note_test(workshop: &Workshop, script: &str) -> Result<()> {
     let note = "echo \"IMG=$IMG KUBECONFIG=$KUBECONFIG\" >> \"$CALLS\"\n";
     workshop.write_program("programs/cargo", &format!("{note}{script}"))
@@ -225,7 +226,7 @@ fn edited_image(workshop: &Workshop) -> Result<()> {
     workshop.edit_line("config/manager/manager.yaml", "        image: ", image)
 }
 
-/// The chart is only looked for: no program reads it.
+/// The Makefile only checks that the chart exists. No program reads it.
 fn with_chart(workshop: &Workshop) -> Result<()> {
     workshop.write_program("programs/helm", "")?;
     workshop.write("charts/made-operator/Chart.yaml", "name: made-operator\n")

@@ -1,4 +1,4 @@
-//! A scaffold, and a path that holds stand-ins for what a Makefile calls.
+//! A scaffold, and a `PATH` with stand-ins for the programs that its Makefile calls.
 
 use std::path::Path;
 
@@ -8,15 +8,15 @@ use crate::committed::{Files, read_tree};
 use crate::repo;
 use crate::sh::{Cmd, find_program, write_program};
 
-/// The programs of POSIX that Makefiles may call.
+/// The POSIX programs that Makefiles may call.
 const POSIX: &[&str] = &[
     "awk", "cat", "cp", "grep", "head", "make", "mkdir", "mv", "rm", "sed", "sh",
 ];
 
-/// Begins a stand-in: it notes its call, and `calls` is beside the project.
+/// The start of a stand-in script, which appends its call to the file `calls` next to the project.
 const NOTE: &str = "#!/bin/sh\necho \"${0##*/} $*\" >> \"$CALLS\"\n";
 
-/// Renders as kubectl does, and notes what it would send.
+/// A stand-in for kubectl that renders normally, and records what it would send.
 const KUBECTL: &str = r#"case "$1" in
 kustomize) exec "$KUBECTL_ITSELF" "$@" ;;
 esac
@@ -27,21 +27,21 @@ case "$file" in
 esac
 "#;
 
-/// A folder with a project and the programs that its Makefile finds.
+/// A folder with a project and the programs on `PATH`.
 pub(super) struct Workshop {
     folder: tempfile::TempDir,
 }
 
-/// The result of a run of make.
+/// The result of a make run.
 pub(super) struct Outcome {
     pub(super) is_success: bool,
     pub(super) printed: String,
-    /// The calls of stand-ins, and what they were given.
+    /// The calls of stand-ins with their input.
     pub(super) calls: String,
 }
 
 impl Workshop {
-    /// Makes a project with one API, with the real command.
+    /// Scaffolds a project with one API.
     pub(super) fn scaffold(bin: &Path) -> Result<Self> {
         let workshop = Workshop::empty()?;
         let project = workshop.folder.path().join("project");
@@ -80,7 +80,7 @@ impl Workshop {
         Ok(())
     }
 
-    /// Copies the folder, for a case that changes it.
+    /// Copies the folder, so that a case can change it.
     pub(super) fn copy(&self) -> Result<Self> {
         let copy = Workshop::empty()?;
         for name in ["project", "programs"] {
@@ -92,7 +92,7 @@ impl Workshop {
         Ok(copy)
     }
 
-    /// Writes a program that notes its calls before it does what its script says.
+    /// Writes a program that records its calls and then runs `script`.
     pub(super) fn write_program(&self, path: &str, script: &str) -> Result<()> {
         self.write_script(path, &format!("{NOTE}{script}"))
     }
@@ -103,7 +103,7 @@ impl Workshop {
         write_program(&path, script)
     }
 
-    /// Writes a file of the project.
+    /// Writes a file in the project.
     pub(super) fn write(&self, path: &str, text: &str) -> Result<()> {
         let path = self.folder.path().join("project").join(path);
         fs_err::create_dir_all(path.parent().context("a file has a folder")?)?;
@@ -114,7 +114,7 @@ impl Workshop {
         Ok(fs_err::remove_file(self.folder.path().join(path))?)
     }
 
-    /// Replaces the lines of a file of the project that begin with something.
+    /// Replaces lines that start with `start` in a file of the project.
     pub(super) fn edit_line(&self, path: &str, start: &str, new: &str) -> Result<()> {
         let path = self.folder.path().join("project").join(path);
         let text = fs_err::read_to_string(&path)?;
@@ -127,7 +127,7 @@ impl Workshop {
         Ok(fs_err::write(path, edited)?)
     }
 
-    /// Refers to the library in another way.
+    /// Changes the source of the library.
     pub(super) fn use_library(&self, source: &str) -> Result<()> {
         let line = format!("rbuilder = {{ package = \"rbuilder-runtime\", {source} }}");
         self.edit_line("Cargo.toml", "rbuilder = ", &line)
@@ -141,7 +141,7 @@ impl Workshop {
         read_tree(&self.folder.path().join("project/config"))
     }
 
-    /// Runs make, where only the stand-ins can be found.
+    /// Runs make with only the stand-ins on `PATH`.
     pub(super) fn make(&self, arguments: &str) -> Result<Outcome> {
         let folder = self.folder.path();
         let kubectl = Cmd::new("sh -c 'command -v kubectl'").read()?;
@@ -155,7 +155,7 @@ impl Workshop {
             .env("CALLS", &calls)
             .env("KUBECTL_ITSELF", kubectl.trim_end())
             .without("MAKEFLAGS")
-            // cargo sets it for what it runs, and the Makefile would take it.
+            // cargo sets it for child processes, and the Makefile would use it.
             .without("CARGO")
             .run_into(&printed)
             .is_ok();

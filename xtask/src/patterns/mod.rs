@@ -1,7 +1,8 @@
-//! `cargo xtask patterns`: verdicts of Go's regexp, which kube-apiserver runs, on patterns.
+//! `cargo xtask patterns`: records verdicts on patterns by Go's regexp, which kube-apiserver uses.
 //!
-//! Records the verdicts on the table of patterns here, which `schema/tests/re2.rs` holds the parser and the matcher of
-//! `rbuilder-schema` to, and writes the names of Unicode's classes that the parser knows.
+//! Records the verdicts on the patterns in `table.rs`, with which `schema/tests/re2.rs` tests the
+//! parser and matcher of `rbuilder-schema`. Also generates the names of the Unicode classes that
+//! the parser supports.
 
 mod random;
 mod table;
@@ -33,7 +34,7 @@ pub(crate) struct Args {
     seed: u64,
 }
 
-/// A pattern and the texts it is held against.
+/// A pattern and the strings to match.
 struct Question {
     pattern: String,
     texts: Vec<String>,
@@ -41,13 +42,13 @@ struct Question {
 
 /// The verdict of Go's regexp.
 struct Answer {
-    /// The code of the error, where it does not compile.
+    /// The error code if the pattern does not compile.
     error: Option<String>,
-    /// For each text, whether it matches.
+    /// Whether the pattern matches, for each string.
     matches: Vec<bool>,
 }
 
-/// Asks Go's regexp; writes its verdicts or compares them.
+/// Runs Go's regexp, and writes or compares its verdicts.
 pub(crate) fn record_verdicts(args: &Args) -> Result<()> {
     if let Some(count) = args.random {
         return compare_random(args.seed, count);
@@ -61,7 +62,7 @@ fn go(arguments: &[&str]) -> Result<String> {
     Cmd::new("go run").arg(program).args(arguments).read()
 }
 
-/// The Rust source of the names of Unicode's classes.
+/// Returns the Rust source with the names of the Unicode classes.
 fn tables() -> Result<String> {
     let mut text = String::from(
         "//! Unicode's categories and scripts by the names that Go's `regexp` knows.
@@ -110,7 +111,7 @@ pub(super) static TABLES: &[Table] = &[\n",
     Ok(text)
 }
 
-/// The lines of the recorded file.
+/// Returns the content of the recorded file.
 fn verdicts() -> Result<String> {
     let questions = table::all_questions();
     let answers = ask(&questions)?;
@@ -156,7 +157,7 @@ fn answer(line: &str) -> Result<Answer> {
     })
 }
 
-/// Compares random patterns; fails with those that differ.
+/// Compares random patterns, and fails if any verdict differs.
 fn compare_random(seed: u64, count: u64) -> Result<()> {
     let questions: Vec<Question> = (seed..seed + count).map(random::random_question).collect();
     let answers = ask(&questions)?;

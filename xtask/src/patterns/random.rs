@@ -1,4 +1,4 @@
-//! Random patterns: pieces of the grammar, put together so that about half are valid.
+//! Generates random patterns from pieces of the grammar. About half of them are valid.
 
 use super::Question;
 
@@ -130,7 +130,7 @@ const LETTERS: &[&str] = &[
     "x", "\\", "[", "]", "α",
 ];
 
-/// Makes the question of a seed.
+/// Generates the pattern and strings for a seed.
 pub(super) fn random_question(seed: u64) -> Question {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let mut choose = move |count: usize| {
@@ -141,7 +141,7 @@ pub(super) fn random_question(seed: u64) -> Question {
         (state >> 16) as usize % count
     };
     let mut pattern = String::new();
-    // Groups and classes that are open are mostly closed.
+    // Close most groups and classes that were opened.
     let mut open: Vec<&str> = Vec::new();
     for _ in 0..1 + choose(8) {
         let piece = PIECES[choose(PIECES.len())];

@@ -2,13 +2,13 @@
 
 use super::Question;
 
-/// Pieces that an operator may follow, or not.
+/// Pieces that are combined with an operator. Not all are valid operands.
 const OPERANDS: &[&str] = &[
     "", "a", "ab", ".", "^", "$", "\\b", "\\z", "[ab]", "[^a]", "(a)", "(?:a)", "()", "(?i)", "(?i:a)", "a|",
     "a|b", "(", "a)", "{", "\\Qa\\E", "\\Q\\E", "\\d", "\\pL", "\\x41", "\\{", "]", "}",
 ];
 
-/// Operators, of which some are none.
+/// Operators. Some are not valid.
 const OPERATORS: &[&str] = &[
     "*",
     "+",
@@ -54,15 +54,15 @@ const OPERATORS: &[&str] = &[
     "{2}?{3}?",
 ];
 
-/// The texts that every valid pattern of the systematic ones is held against.
+/// The strings matched against each valid combination.
 const TEXTS: &[&str] = &[
     "", "a", "b", "aa", "ab", "A", "aB", "0", "_", " ", "\n", "a\nb", "{", "}", "a{,2}", "a{2,1}", "\\", "]",
     "-", "é", "É",
 ];
 
-/// Patterns of their own, with texts.
+/// Further patterns with strings.
 const PATTERNS: &[(&str, &[&str])] = &[
-    // Valid, and not in the grammar of Rust's regex.
+    // Valid in RE2, but not in Rust's regex.
     ("[^][ ]", &["[", "]", " ", "x"]),
     ("[]a]", &["]", "a", "b"]),
     ("[^]a]", &["]", "a", "b"]),
@@ -139,7 +139,7 @@ const PATTERNS: &[(&str, &[&str])] = &[
     ("a{1000}", &["a"]),
     ("a{1000,}", &["a"]),
     ("a{0,1000}", &["a"]),
-    // Invalid, and in the grammar of Rust's regex, or nearly so.
+    // Invalid in RE2, but valid or almost valid in Rust's regex.
     ("a**", &[]),
     ("a++", &[]),
     ("a?+", &[]),
@@ -317,7 +317,7 @@ const PATTERNS: &[(&str, &[&str])] = &[
     ("(?s)^.$", &["\n", "é"]),
     ("^[^a]$", &["\n", "a"]),
     (r"\a\f\n\r\t\v", &["\u{7}\u{c}\n\r\t\u{b}"]),
-    // Places.
+    // Anchors and word boundaries.
     ("^a$", &["a", "a\n", "\na", "b"]),
     ("(?m)^a$", &["a", "b\na\nc", "ab"]),
     (r"\Aa\z", &["a", "a\n"]),
@@ -329,7 +329,7 @@ const PATTERNS: &[(&str, &[&str])] = &[
     ("a^b", &["ab", "a^b"]),
     ("(?m)a\n^b", &["a\nb"]),
     ("$a", &["a"]),
-    // Published custom resources.
+    // From published CRDs.
     (
         "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$",
         &["a", "a-b", "-a", "a-", "A", ""],
@@ -417,7 +417,7 @@ const PATTERNS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// All questions.
+/// Returns all questions.
 pub(super) fn all_questions() -> Vec<Question> {
     let mut all: Vec<Question> = PATTERNS
         .iter()
@@ -428,7 +428,7 @@ pub(super) fn all_questions() -> Vec<Question> {
             all.push(question(format!("{operand}{operator}"), TEXTS));
         }
     }
-    // Every escape of ASCII, alone and in a class.
+    // All ASCII escapes, alone and in a class.
     for letter in (' '..='~').map(String::from) {
         all.push(question(
             format!("^\\{letter}"),
@@ -462,7 +462,7 @@ pub(super) fn all_questions() -> Vec<Question> {
     all
 }
 
-/// Patterns on both sides of the limits.
+/// Patterns just below and above the limits.
 fn large() -> Vec<Question> {
     let nested = |open: &str, inner: &str, close: &str, times: usize| {
         format!("{}{inner}{}", open.repeat(times), close.repeat(times))
@@ -482,7 +482,8 @@ fn large() -> Vec<Question> {
         nested("(?:a?|", "c", ")", 1200),
         nested("(?:a", "b", ")?", 499),
         nested("(?:a", "b", ")?", 500),
-        // 3355443 instructions are the most; the letters differ so that no literal is one.
+        // The limit is 3355443 instructions. Use different letters, because a repeated one becomes
+        // a literal.
         format!("(?:{}){{1000}}", ".a".repeat(1600)),
         format!("(?:{}){{1000}}", ".a".repeat(1700)),
         format!("(?:{}){{1000}}", "a".repeat(4000)),

@@ -1,7 +1,8 @@
-//! `cargo xtask pictures`: makes the pictures of the guide from text.
+//! `cargo xtask pictures`: generates the pictures of the guide from text.
 //!
-//! A diagram is a file in docs/pictures/ in the language of Pikchr, whose first line is a comment with its title. A plot is
-//! a row of [`PLOTS`](plot::PLOTS), drawn from the figures in a table of a page. All become SVG files in that folder.
+//! A diagram is a Pikchr file in docs/pictures/ that starts with a comment with its title. A plot
+//! is a row of [`PLOTS`](plot::PLOTS), drawn from the figures in a table of a page. All are
+//! converted to SVG files in the same folder.
 
 mod plot;
 mod theme;
@@ -23,7 +24,7 @@ pub(crate) struct Args {
     check: bool,
 }
 
-/// Makes the pictures again; writes or compares them.
+/// Generates all pictures, and writes or compares them.
 pub(crate) fn update_pictures(args: &Args) -> Result<()> {
     for path in list_diagrams()? {
         let source = fs_err::read_to_string(&path)?;
@@ -56,7 +57,7 @@ fn update_picture(name: &str, source: &str, is_check: bool) -> Result<()> {
     update_file(&path, picture.as_bytes(), is_check, "pictures")
 }
 
-/// Returns a diagram as SVG in the colors of the guide.
+/// Converts a diagram to SVG in the colors of the guide.
 fn draw(source: &str) -> Result<String> {
     let title = source
         .lines()
@@ -72,14 +73,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_diagram_needs_a_title() {
+    fn diagram_without_title_is_error() {
         assert!(draw("box \"a\"").is_err());
         let picture = draw("// A box\nbox \"a\"").unwrap();
         assert!(picture.contains("<title>A box</title>"), "{picture}");
     }
 
     #[test]
-    fn a_mistake_in_a_diagram_is_an_error() {
+    fn invalid_diagram_is_error() {
         let error = draw("// A box\nbax \"a\"").unwrap_err();
         assert!(error.to_string().contains("syntax error"), "{error}");
     }

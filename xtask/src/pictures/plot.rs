@@ -1,29 +1,30 @@
-//! Plots: bars of the figures in a table of a page.
+//! Draws the figures in a table of a page as bars.
 //!
-//! The table stays the only place of the figures. A plot names the heading above it, the rows and two columns to compare.
+//! The table is the only place that contains the figures. A plot refers to a heading above the
+//! table, and to the rows and columns to compare.
 
 use std::fmt::Write as _;
 
 use anyhow::{Context as _, Result, ensure};
 
-/// Bars in pairs, one for each chosen row or two rows of a table.
+/// Pairs of bars for selected cells of a table.
 pub(super) struct Plot {
     pub(super) name: &'static str,
     title: &'static str,
     pub(super) page: &'static str,
-    /// The line after which the first table is meant.
+    /// The line after which the table is searched.
     after: &'static str,
     bars: &'static [Bar],
 }
 
-/// One bar.
+/// A bar.
 struct Bar {
     label: &'static str,
-    /// The first cells of its row.
+    /// The first cells of the row.
     row: &'static [&'static str],
-    /// The index of its column.
+    /// The index of the column.
     column: usize,
-    /// True for rbuilder's.
+    /// Whether the bar is for rbuilder.
     is_ours: bool,
 }
 
@@ -79,17 +80,17 @@ pub(super) const PLOTS: &[Plot] = &[
     },
 ];
 
-/// The length of the longest bar, in inches.
+/// Length of the longest bar in inches.
 const LONGEST: f64 = 4.0;
 
-/// The width of the labels before the bars, in inches.
+/// Width of the labels in front of the bars in inches.
 const LABELS: f64 = 2.0;
 
-/// The width of the figure after the longest bar, in inches.
+/// Width of the figure after the longest bar in inches.
 const FIGURES: f64 = 0.8;
 
 impl Plot {
-    /// Returns the plot in the language of Pikchr, with the figures of the page.
+    /// Returns the plot in the Pikchr language, with the figures of the page.
     pub(super) fn draw(&self, page: &str) -> Result<String> {
         let rows = table_after(page, self.after)?;
         let figures: Vec<&str> = self
@@ -101,7 +102,7 @@ impl Plot {
         let most = lengths.iter().copied().fold(0.0, f64::max);
         ensure!(most > 0.0, "all figures are 0");
         let mut source = format!("// {}\n", self.title);
-        // Pikchr takes text that is justified for half as wide as it is, so the edges of the picture are a box.
+        // Pikchr assumes that justified text is half as wide as it is, so enclose the picture in a box.
         writeln!(
             source,
             "box invis width {:.2}in height 0.1in with .w at (-{LABELS:.2}in, 0)",
@@ -110,7 +111,7 @@ impl Plot {
         for (position, ((bar, figure), length)) in self.bars.iter().zip(figures).zip(lengths).enumerate() {
             let color = if bar.is_ours { "0x2f6fdd" } else { "0xc9ced6" };
             let above = -0.32 * position as f64;
-            // A bar of no width is not drawn.
+            // Pikchr does not draw boxes without width.
             let width = (length / most * LONGEST).max(0.02);
             writeln!(
                 source,
@@ -130,7 +131,7 @@ impl Plot {
     }
 }
 
-/// Returns the cells of the rows of the first table after a line.
+/// Returns the cells of the first table after a line.
 fn table_after<'p>(page: &'p str, line: &str) -> Result<Vec<Vec<&'p str>>> {
     let (_, below) = page
         .split_once(line)
@@ -156,7 +157,7 @@ fn find_figure<'p>(rows: &[Vec<&'p str>], bar: &Bar) -> Result<&'p str> {
         .with_context(|| format!("the row `{}` has no column {}", bar.row.join(" | "), bar.column))
 }
 
-/// Returns the number that a figure begins with: 283 for `283 MB`.
+/// Parses the number at the start of a figure: 283 for `283 MB`.
 fn number(figure: &str) -> Result<f64> {
     let end = figure.find(|c: char| !c.is_ascii_digit() && c != '.');
     figure[..end.unwrap_or(figure.len())]
@@ -181,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn bars_are_as_long_as_their_figures() {
+    fn bar_lengths_are_proportional_to_figures() {
         const BARS: &[Bar] = &[
             bar("go", &["warm", "go"], 2, false),
             bar("rust", &["warm", "rust"], 2, true),
@@ -193,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_that_is_gone_is_an_error() {
+    fn missing_row_is_error() {
         const BARS: &[Bar] = &[bar("go", &["cold", "go"], 2, false)];
         let error = plot(BARS).draw(PAGE).unwrap_err();
         assert_eq!(error.to_string(), "expected a row that begins with `cold | go`");

@@ -1,31 +1,33 @@
-//! The colors and the font of the pictures, on a light and on a dark page.
+//! The colors and font of the pictures, on light and dark pages.
 //!
-//! Pikchr writes colors as numbers. They become those of a light page, and a style sheet replaces them where the reader's color
-//! scheme is dark, so one file serves both, and programs that know no style sheets show the light one. A picture brings its
-//! ground: on a dark page of a reader whose scheme is light, it stays legible.
+//! Pikchr prints colors as numbers. They are replaced with the colors for light pages, and a style
+//! sheet overrides them if the reader's color scheme is dark. One file therefore works for both,
+//! and programs without support for style sheets show the light one. A picture has its own
+//! background, so that it is also legible on a dark page if the reader's scheme is light.
 
 use anyhow::{Context as _, Result, bail};
 
-/// A color of a diagram: as Pikchr prints it, and its values on a light and on a dark page.
+/// The colors of diagrams: as printed by Pikchr, on light pages and on dark pages.
 const COLORS: &[(&str, &str, &str)] = &[
     // The default of lines and text.
     ("rgb(0,0,0)", "#1f2328", "#e6edf3"),
-    // 0xeef2f7: what is there without rbuilder, such as source, manifests and servers.
+    // 0xeef2f7: what exists without rbuilder, such as source, manifests and servers.
     ("rgb(238,242,247)", "#eef2f7", "#21262d"),
-    // 0xd8e8ff: a part that the picture is about.
+    // 0xd8e8ff: the subject of the picture.
     ("rgb(216,232,255)", "#cfe3ff", "#143d6b"),
     // 0xffe0d6: failures.
     ("rgb(255,224,214)", "#ffdcd0", "#6b2a17"),
-    // 0x2f6fdd: a bar that the picture is about.
+    // 0x2f6fdd: bars for the subject.
     ("rgb(47,111,221)", "#2f6fdd", "#5b9bff"),
-    // 0xc9ced6: a bar that it is compared with.
+    // 0xc9ced6: bars to compare with.
     ("rgb(201,206,214)", "#c9ced6", "#484f58"),
 ];
 
-/// The ground of a picture on a light and on a dark page.
+/// The background on light and dark pages.
 const GROUND: [&str; 2] = ["#ffffff", "#0d1117"];
 
-/// Returns a picture of Pikchr with the colors and the font of the guide, and a title for those who do not see it.
+/// Applies the colors and the font of the guide to a Pikchr drawing, and adds a title for screen
+/// readers.
 pub(super) fn apply_theme(picture: &str, title: &str) -> Result<String> {
     let start = picture.find("viewBox=").context("the picture has no viewBox")?;
     let (head, content) = picture[start..]
@@ -48,8 +50,8 @@ pub(super) fn apply_theme(picture: &str, title: &str) -> Result<String> {
     ))
 }
 
-/// Returns the style sheet: the font, and the colors on a dark page. An attribute of an element is stronger than a rule, unless
-/// the rule is important.
+/// Returns the style sheet with the font and the colors for dark pages. Its rules are marked
+/// `!important` to override the `style` attributes of elements.
 fn style() -> String {
     let (_, ink, dark_ink) = COLORS[0];
     let dark: String = COLORS
@@ -71,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn colors_need_no_style_sheet() {
+    fn light_colors_work_without_style_sheet() {
         let picture =
             "<svg viewBox=\"0 0 1 1\">\n<path style=\"fill:rgb(216,232,255);stroke:rgb(0,0,0);\"/>\n</svg>";
         let themed = apply_theme(picture, "A & B").unwrap();
@@ -88,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_color_is_an_error() {
+    fn unknown_color_is_error() {
         let error = apply_theme(
             "<svg viewBox=\"0 0 1 1\"><path style=\"fill:rgb(1,2,3)\"/></svg>",
             "",

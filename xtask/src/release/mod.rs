@@ -1,5 +1,6 @@
-//! `cargo xtask release`: everything that must hold before a version is published, with `--dry-run` for a version that
-//! is still being worked on. It publishes nothing: RELEASE.md has the commands, which it prints at the end.
+//! `cargo xtask release`: checks everything that must be true before a version is published. Use
+//! `--dry-run` during development. Nothing is published; the task prints the commands from
+//! RELEASE.md at the end.
 
 mod registry;
 
@@ -15,7 +16,7 @@ use crate::repo;
 use crate::sh::Cmd;
 use crate::templates::{self, record_templates};
 
-/// Name of the registry in the scaffold that is built against the packages.
+/// Name of the registry in the scaffold that uses the packages.
 const REGISTRY: &str = "packaged";
 
 #[derive(clap::Args)]
@@ -25,13 +26,13 @@ pub(crate) struct Args {
     dry_run: bool,
 }
 
-/// Checks the release of the workspace's version.
+/// Checks the release of the workspace version.
 pub(crate) fn check_release(args: &Args) -> Result<()> {
     let packages = published_packages()?;
     let version = check_versions(&packages)?;
     let changelog = fs_err::read_to_string(repo::root().join("CHANGELOG.md"))?;
     check_changelog(&changelog, &version, args.dry_run)?;
-    // With the date in the changelog, the archive must have the version.
+    // If the changelog contains the date of the version, the archive must contain the version.
     record_templates(&templates::Args {
         check: true,
         former: None,
@@ -56,7 +57,8 @@ pub(crate) fn check_release(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// All packages have one version, and want each other in that version. Returns it.
+/// Checks that all packages have the same version and depend on each other with it. Returns the
+/// version.
 fn check_versions(packages: &[Value]) -> Result<String> {
     let version = packages.first().and_then(|package| package["version"].as_str());
     let version = version.context("there is no package to publish")?;
@@ -86,7 +88,8 @@ fn check_requirement(package: &str, dependency: &Value, ours: &[&str], version: 
         return Ok(());
     }
     let wanted = dependency["req"].as_str().unwrap_or_default();
-    // Without a version cargo drops a dependency of tests from the package, which may so depend in a circle.
+    // Cargo drops development dependencies without a version from packages. Such dependencies may
+    // be cyclic.
     let is_dropped = wanted == "*" && dependency["kind"] == "dev";
     ensure!(
         is_dropped || wanted == format!("^{version}"),
@@ -95,7 +98,8 @@ fn check_requirement(package: &str, dependency: &Value, ours: &[&str], version: 
     Ok(())
 }
 
-/// CHANGELOG.md has a section of the version with a date, or while it is worked on, an unreleased one.
+/// Checks that CHANGELOG.md has a section with the version and a date or, in a dry run, an
+/// unreleased section.
 fn check_changelog(text: &str, version: &str, is_dry: bool) -> Result<()> {
     let mut sections = text.split("\n## ").skip(1);
     let released = sections.clone().find(|section| {
@@ -125,7 +129,7 @@ fn is_date(text: &str) -> bool {
     matches!(&parts[..], [year, month, day] if is_number(year, 4) && is_number(month, 2) && is_number(day, 2))
 }
 
-/// The tag of the version is free, or on this commit.
+/// Checks that the tag does not exist or refers to this commit.
 fn check_tag(version: &str) -> Result<()> {
     let commit = |name: &str| {
         Cmd::new("git rev-parse --verify --quiet")
@@ -145,9 +149,9 @@ fn check_tag(version: &str) -> Result<()> {
     Ok(())
 }
 
-/// The names on the public registry are free or ours, which their descriptions show.
+/// Checks that the package names on crates.io are unused or ours, by comparing descriptions.
 fn check_names(packages: &[Value]) -> Result<()> {
-    // A package that everything depends on: when it is not found either, the registry cannot be reached.
+    // This package exists. If it is not found, the registry is unreachable.
     if ask_registry("serde")?.is_none() {
         println!("the public registry cannot be reached from here: no name was looked up");
         return Ok(());
@@ -166,9 +170,9 @@ fn check_names(packages: &[Value]) -> Result<()> {
     Ok(())
 }
 
-/// Returns what the public registry says about a package; `None` if it says nothing.
+/// Returns the description of a package on crates.io, or `None` if there is none.
 fn ask_registry(name: &str) -> Result<Option<String>> {
-    // Outside of the workspace: cargo would answer from it.
+    // Run outside the workspace, because cargo would prefer its packages.
     let folder = tempfile::tempdir()?;
     let ask = || {
         Cmd::new("cargo info --quiet --registry crates-io")
@@ -181,11 +185,12 @@ fn ask_registry(name: &str) -> Result<Option<String>> {
     }
 }
 
-/// Packages everything and compiles each package as it would be downloaded.
+/// Packages all crates, and compiles each package as it would be downloaded.
 fn package_all(names: &[&str], is_dry: bool) -> Result<()> {
     println!();
     let names = names.iter().flat_map(|name| ["--package", name]);
-    // A package has no profile of the workspace: with the same debug information the dependencies are those that are compiled already.
+    // Packages do not have the profiles of the workspace. With the same debug information, the
+    // dependencies are compiled already.
     let debug = std::env::var("CARGO_PROFILE_DEV_DEBUG").unwrap_or("none".to_owned());
     let command = Cmd::new("cargo package --quiet")
         .args(names)
@@ -199,7 +204,7 @@ fn package_all(names: &[&str], is_dry: bool) -> Result<()> {
     command.echo().run()
 }
 
-/// Builds a project that gets the library from a registry with the packages.
+/// Builds a project with the library from a registry that contains the packages.
 fn build_scaffold(names: &[&str], version: &str) -> Result<()> {
     let bin = repo::build_rbuilder()?;
     let packages = repo::target_folder().join("package/tmp-registry");
@@ -220,7 +225,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_changelog_has_the_version() {
+    fn changelog_must_contain_version() {
         let check = |text: &str, is_dry: bool, expected: bool| {
             assert_eq!(check_changelog(text, "0.2.0", is_dry).is_ok(), expected, "{text}");
         };
@@ -236,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn packages_want_each_other_in_their_version() {
+    fn packages_must_require_own_version() {
         let check = |dependency: Value, expected: bool| {
             let result = check_requirement("rbuilder-cli", &dependency, &["rbuilder-cel"], "0.2.0");
             assert_eq!(result.is_ok(), expected, "{dependency}");

@@ -1,5 +1,5 @@
-//! A registry of the packages that `cargo package` has made, for cargo on this machine: the files that it leaves in
-//! `target/package/tmp-registry`, over HTTP, in the sparse protocol.
+//! A local registry with the packages created by `cargo package`. It serves the files in
+//! `target/package/tmp-registry` over HTTP, with the sparse protocol.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -10,21 +10,21 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 
-/// The public registry, as an index names it.
+/// URL of crates.io in an index.
 const PUBLIC: &str = "https://github.com/rust-lang/crates.io-index";
 
-/// A registry that is served until the program ends.
+/// A registry that is served until this process exits.
 pub(super) struct Registry {
     /// The URL for `registries.<name>.index`.
     pub(super) index: String,
 }
 
 impl Registry {
-    /// Serves the packages with these names from the folder that cargo has left.
+    /// Serves the packages with these names from the folder written by cargo.
     ///
     /// # Errors
     ///
-    /// A package is missing, or no port can be had.
+    /// Returns an error if a package is missing or no port is free.
     pub(super) fn serve(folder: &Path, names: &[&str], version: &str) -> Result<Registry> {
         let listener = TcpListener::bind("127.0.0.1:0").context("cannot listen on this machine")?;
         let address = listener.local_addr()?;
@@ -32,7 +32,7 @@ impl Registry {
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let files = Arc::clone(&files);
-                // A connection that breaks is cargo's to report.
+                // Ignore broken connections, which cargo reports.
                 std::thread::spawn(move || answer(stream, &files).ok());
             }
         });
@@ -42,7 +42,7 @@ impl Registry {
     }
 }
 
-/// Returns the files of the registry by their path.
+/// Returns the files of the registry by path.
 fn collect_files(
     folder: &Path,
     names: &[&str],
@@ -63,13 +63,14 @@ fn collect_files(
     Ok(files)
 }
 
-/// Returns the path of a package in an index; our names have more than three letters.
+/// Returns the path of a package in an index. The names of our packages have more than three
+/// letters.
 fn index_path(name: &str) -> String {
     format!("{}/{}/{name}", &name[..2], &name[2..4])
 }
 
-/// Rewrites a line of the index, in which cargo says that all dependencies are in the public registry: ours are
-/// in the same registry, which is `null`.
+/// Rewrites a line of the index. Cargo writes that all dependencies are on crates.io, but our
+/// packages are in the same registry, which is `null` in the index.
 fn own_dependencies(line: &str, ours: &BTreeSet<&str>) -> Result<String> {
     let mut package: Value = serde_json::from_str(line)?;
     let dependencies = package["deps"]
@@ -83,11 +84,11 @@ fn own_dependencies(line: &str, ours: &BTreeSet<&str>) -> Result<String> {
     Ok(package.to_string())
 }
 
-/// Answers one request.
+/// Answers a request.
 fn answer(mut stream: TcpStream, files: &BTreeMap<String, Vec<u8>>) -> std::io::Result<()> {
     let mut lines = BufReader::new(stream.try_clone()?).lines();
     let request = lines.next().transpose()?.unwrap_or_default();
-    // The headers end with an empty line.
+    // Skip the headers, which end with an empty line.
     for line in lines {
         if line?.is_empty() {
             break;
@@ -111,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_our_dependencies_are_in_the_same_registry() {
+    fn only_own_packages_are_in_same_registry() {
         let line = json!({ "name": "rbuilder-cel", "deps": [
             { "name": "rbuilder-schema", "package": null, "registry": PUBLIC },
             { "name": "schema", "package": "rbuilder-schema", "registry": PUBLIC },

@@ -1,16 +1,17 @@
-//! Links of the documents: each leads to a file of the repository and to a heading there, each page of the guide is in its
-//! two lists, and each one about the library links to its reference.
+//! Checks the links in documents: they must lead to an existing file and heading. All pages of the
+//! guide must be in both lists of pages, and pages about the library must link to its API
+//! reference.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{File, extension};
 use crate::book::PUBLISHED_REFERENCE;
 
-/// The lists of the pages of the guide: the one that people read in the repository, and that of the book.
+/// The lists of pages: one for readers of the repository, and one for the book.
 const LISTS: [&str; 2] = ["docs/README.md", "docs/SUMMARY.md"];
 
-/// Returns a complaint for each link in these files that leads to none of the paths or headings, and for each page that a list
-/// lacks.
+/// Reports links in these files without a target, pages that are missing in a list, and pages about
+/// the library without a link to the API reference.
 pub(super) fn check_links(paths: &BTreeSet<&str>, files: &[File<'_>]) -> Vec<String> {
     let pages = files
         .iter()
@@ -53,7 +54,7 @@ pub(super) fn check_links(paths: &BTreeSet<&str>, files: &[File<'_>]) -> Vec<Str
     complaints
 }
 
-/// Returns true if a page shows code that calls the library.
+/// Returns true if a page contains code that calls the library.
 fn uses_library(page: &str) -> bool {
     ["use rbuilder::", "`ctx.", "`Controller", "`Manager"]
         .iter()
@@ -65,7 +66,7 @@ fn is_page(path: &str) -> bool {
     name.ends_with(".md") && !name.contains('/') && !LISTS.contains(&path)
 }
 
-/// Returns what is wrong with the target of a link in a page.
+/// Checks the target of a link in a page. Returns what is wrong with it, if anything.
 fn check_target(
     page: &str,
     target: &str,
@@ -90,7 +91,7 @@ fn check_target(
     (!is_known).then(|| format!("`{path}` has no heading for `#{anchor}`"))
 }
 
-/// Returns the path of a relative link from a page.
+/// Resolves a relative link in a page.
 fn join(page: &str, link: &str) -> String {
     let mut parts: Vec<&str> = page.split('/').collect();
     parts.pop();
@@ -106,7 +107,7 @@ fn join(page: &str, link: &str) -> String {
     parts.join("/")
 }
 
-/// Returns the targets of the links in a page, with their lines. Code has none.
+/// Returns the targets and line numbers of all links in a page. Ignores code.
 fn links(text: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for (number, line) in prose(text) {
@@ -117,7 +118,7 @@ fn links(text: &str) -> Vec<(usize, String)> {
             let target: String = rest.chars().take_while(|c| !matches!(c, ')' | ' ')).collect();
             found.push((number, target));
         }
-        // A definition: `[name]: target`.
+        // Reference definitions: `[name]: target`.
         if let Some((_, target)) = line
             .strip_prefix('[')
             .and_then(|definition| definition.split_once("]: "))
@@ -128,7 +129,7 @@ fn links(text: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// Returns the anchors of a page's headings, as GitHub and mdBook make them.
+/// Returns the anchors of all headings in a page, like on GitHub and in mdBook.
 fn anchors(text: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for (_, line) in prose(text) {
@@ -154,7 +155,7 @@ fn anchors(text: &str) -> BTreeSet<String> {
     found
 }
 
-/// Returns the lines of a page that are in no block of code, with their numbers.
+/// Returns the lines outside code blocks, with their numbers.
 fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut fence = None;
     text.lines().enumerate().filter_map(move |(index, line)| {
@@ -169,7 +170,7 @@ fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// Returns a line without what is between backticks.
+/// Removes text between backticks from a line.
 fn without_code(line: &str) -> String {
     line.split('`').step_by(2).collect()
 }
@@ -199,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn links_lead_somewhere() {
+    fn reports_broken_links() {
         check("[a](other.md), [b](../cli/src), [c](https://kube.rs)", &[]);
         check(
             "[a](other.md#init---bin-and-more) [b](other.md#twice-1) [c](#page)\n# Page",
@@ -221,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn each_page_is_listed() {
+    fn reports_unlisted_pages() {
         let files = [
             File {
                 path: "docs/README.md",

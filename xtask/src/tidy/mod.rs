@@ -1,7 +1,7 @@
-//! `cargo xtask tidy`: conventions that no compiler checks.
+//! `cargo xtask tidy`: checks conventions that no compiler checks.
 //!
-//! A convention of one file is a function from it to complaints, and a line in [`RULES`]; `links.rs` and `suites.rs` look at all
-//! files.
+//! A convention for single files is a function that returns its violations, and an entry of
+//! [`RULES`]. `links.rs` and `suites.rs` check conventions that involve several files.
 
 mod links;
 mod suites;
@@ -14,14 +14,14 @@ use crate::repo;
 use crate::sh::Cmd;
 use crate::versions;
 
-/// A file of the repository, as committed or about to be.
+/// A file of the repository, committed or not.
 struct File<'a> {
-    /// Relative to the root.
+    /// Path relative to the root.
     path: &'a str,
     text: &'a str,
 }
 
-/// A convention: returns each breach, with its line where it is one line.
+/// A convention. Returns all violations, with line numbers unless they concern the whole file.
 type Rule = fn(&File<'_>) -> Vec<(Option<usize>, &'static str)>;
 
 const RULES: &[Rule] = &[
@@ -34,7 +34,7 @@ const RULES: &[Rule] = &[
     stray_version,
 ];
 
-/// Applies every rule to every file that git knows or would add.
+/// Applies all rules to all files that git tracks or would add.
 pub(crate) fn check_conventions() -> Result<()> {
     let list = Cmd::new("git ls-files --cached --others --exclude-standard")
         .dir(repo::root())
@@ -51,8 +51,8 @@ pub(crate) fn check_conventions() -> Result<()> {
     Ok(())
 }
 
-/// Path and text of every listed file that has conventions. One deleted but not yet committed is still listed; one that
-/// is not text has none.
+/// Returns path and text of all listed files that have conventions. Deleted files may still be
+/// listed; they and binary files are skipped.
 fn read_sources(list: &str) -> Vec<(&str, String)> {
     list.lines()
         .filter(|path| is_ours(path))
@@ -71,7 +71,7 @@ fn check_file(file: &File<'_>) -> Vec<String> {
         .collect()
 }
 
-/// Test cases may hold anything: they are input, or what a command printed.
+/// Returns false for test cases, which may contain anything: they are input or recorded output.
 fn is_ours(path: &str) -> bool {
     let cases = [
         "/tests/cases/",
@@ -92,12 +92,14 @@ fn extension(path: &str) -> &str {
         .unwrap_or_default()
 }
 
-/// A file of a project that is not part of this workspace: it is as scaffolded, or as its own users write it.
+/// Returns true for files of a project outside this workspace, which are scaffolded or written like
+/// users would.
 fn is_project(path: &str) -> bool {
     path.starts_with("examples/") || path.starts_with("testdata/")
 }
 
-/// A module of tests is what its parent's header says.
+/// Requires a header in each module, except for modules of tests, which the header of the parent
+/// describes.
 fn module_header(file: &File<'_>) -> Vec<(Option<usize>, &'static str)> {
     let is_module = extension(file.path) == "rs" && file.path.contains("src/") && !is_project(file.path);
     if is_module && !file.path.ends_with("/tests.rs") && !file.text.starts_with("//!") {
@@ -109,7 +111,7 @@ fn module_header(file: &File<'_>) -> Vec<(Option<usize>, &'static str)> {
     Vec::new()
 }
 
-/// A comment that begins with such a word; code may well deal with the words themselves.
+/// Forbids comments that start with one of these words. Other code may contain the words.
 fn no_todo(file: &File<'_>) -> Vec<(Option<usize>, &'static str)> {
     let is_source = ["rs", "toml", "sh", "yml"].contains(&extension(file.path));
     let is_ours = is_source && !is_project(file.path) && !file.path.starts_with("templates/files/");
@@ -123,7 +125,7 @@ fn no_todo(file: &File<'_>) -> Vec<(Option<usize>, &'static str)> {
 }
 
 fn no_trailing_space(file: &File<'_>) -> Vec<(Option<usize>, &'static str)> {
-    // In a table a tab at the end is an empty last column.
+    // In TSV files, a trailing tab is an empty last column.
     let is_free = ["md", "diff", "stderr", "tsv"].contains(&extension(file.path));
     lines(
         file,
@@ -139,7 +141,8 @@ fn final_newline(file: &File<'_>) -> Vec<(Option<usize>, &'static str)> {
     vec![(None, "end the file with a line feed")]
 }
 
-/// Cargo leaves out folders with a Cargo.toml, and git obeys a .gitignore, wherever they are.
+/// Requires the suffix `.tera`, because Cargo skips folders with a Cargo.toml and git applies every
+/// .gitignore.
 fn template_suffix(file: &File<'_>) -> Vec<(Option<usize>, &'static str)> {
     if file.path.starts_with("templates/files/") && extension(file.path) != "tera" {
         return vec![(None, "name the template `….tera`")];
@@ -147,8 +150,8 @@ fn template_suffix(file: &File<'_>) -> Vec<(Option<usize>, &'static str)> {
     Vec::new()
 }
 
-/// Samples are compiled or they rot; a sample that needs more than the compiler is `no_run`. CI counts an ignored one as
-/// a skipped test.
+/// Forbids ignored code samples, because samples that are not compiled become outdated. Use
+/// `no_run` for samples that cannot run. CI would also count an ignored sample as a skipped test.
 fn compiled_samples(file: &File<'_>) -> Vec<(Option<usize>, &'static str)> {
     let is_documentation = ["md", "rs"].contains(&extension(file.path));
     let is_ignored = |line: &str| {
@@ -163,7 +166,8 @@ fn compiled_samples(file: &File<'_>) -> Vec<(Option<usize>, &'static str)> {
     )
 }
 
-/// A new minor of Kubernetes is one change of `rbuilder_catalogue::versions`.
+/// Forbids repeated versions, so that supporting a new Kubernetes minor version only changes
+/// `rbuilder_catalogue::versions`.
 fn stray_version(file: &File<'_>) -> Vec<(Option<usize>, &'static str)> {
     let strays = versions::find_strays(file.path, file.text).into_iter();
     strays
@@ -176,7 +180,7 @@ fn stray_version(file: &File<'_>) -> Vec<(Option<usize>, &'static str)> {
         .collect()
 }
 
-/// A complaint about each line that is wrong.
+/// Reports each line for which `is_wrong` returns true.
 fn lines(
     file: &File<'_>,
     is_wrong: impl Fn(&str) -> bool,
@@ -201,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_find_what_they_are_for() {
+    fn rules_report_violations() {
         let check = |rule: Rule, path: &str, text: &str, expected: &[Option<usize>]| {
             assert_eq!(complaints(rule, path, text), expected, "{path}: {text:?}");
         };

@@ -1,8 +1,8 @@
-//! `cargo tour`, the first command of README.md: from an empty folder to an operator that reconciles, with the commands
-//! a user would type.
+//! `cargo tour`, the first command in README.md: creates an operator in an empty folder and
+//! reconciles its sample, with the commands that a user would type.
 //!
-//! It needs Rust and nothing else. It is a package of its own so that it speaks a second after it was called: whatever
-//! takes longer is announced, and cargo's progress is seen.
+//! It only needs Rust. It is a separate package so that its first output appears within a second.
+//! Steps that take longer are announced, and show the progress of cargo.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -12,19 +12,20 @@ use xtask_base::page::Page;
 use xtask_base::repo;
 use xtask_base::sh::Cmd;
 
-/// The page whose project the tour makes.
+/// The page that describes the project.
 const PAGE: &str = "docs/tutorial.md";
 
-/// The type that the tour shows and makes a mistake in.
+/// The type that the tour shows and breaks.
 const TYPES: &str = "src/api/v1alpha1/memcached.rs";
 
-/// The controller, which the tour shows.
+/// The controller that the tour shows.
 const CONTROLLER: &str = "src/controller/memcached.rs";
 
-/// A mistake in the type, and what it is made of.
+/// A mistake in the type: the correct text and its replacement.
 const MISTAKE: (&str, &str) = ("validation(minimum", "validation(minimun");
 
-/// Written to the project's `examples/`: runs the controller on the fake API server and prints the sample's outcome.
+/// An example for the project. It runs the controller on the fake API server and prints the
+/// reconciled sample.
 const RECONCILE_SAMPLE: &str = include_str!("../project/reconcile_sample.rs");
 
 const USAGE: &str = "Usage: cargo tour [FOLDER]
@@ -82,7 +83,8 @@ fn heading(number: usize, text: &str) {
     println!("\n== {number}. {text}\n");
 }
 
-/// Returns an empty folder named for the project: `init` takes the project's name from it.
+/// Creates an empty folder with the name of the project, because `init` names the project after the
+/// folder.
 fn make_folder(asked: Option<PathBuf>) -> Result<PathBuf> {
     let folder = asked.unwrap_or_else(|| {
         let unique = format!("rbuilder-tour-{}", std::process::id());
@@ -98,7 +100,7 @@ fn make_folder(asked: Option<PathBuf>) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// Runs the commands of the tutorial and makes its edits, then shows the type and what is generated from it.
+/// Runs the commands and edits of the tutorial, then shows the type and the generated files.
 fn scaffold(bin: &Path, folder: &Path) -> Result<()> {
     println!("$ mkdir -p {0} && cd {0}", folder.display());
     for step in Page::read(PAGE)?.steps {
@@ -116,7 +118,7 @@ fn scaffold(bin: &Path, folder: &Path) -> Result<()> {
     show(folder, "config/rbac/role.yaml")
 }
 
-/// Misspells a marker, shows the message, and puts the file back.
+/// Misspells a marker, shows the error message, and restores the file.
 fn show_mistake(bin: &Path, folder: &Path) -> Result<()> {
     let path = folder.join(TYPES);
     let text = fs_err::read_to_string(&path)?;
@@ -135,7 +137,7 @@ fn show_mistake(bin: &Path, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Prints the command that replaces a text in the type. `\Q` takes its parenthesis literally.
+/// Prints a command that replaces text in the type. `\Q` quotes the parenthesis.
 fn print_replacement(from: &str, to: &str) {
     println!("$ perl -pi -e 's/\\Q{from}/{to}/' {TYPES}");
 }
@@ -150,11 +152,12 @@ fn reconcile(folder: &Path) -> Result<()> {
     let run = "cargo run --example reconcile_sample";
     let command = match std::env::var_os("RBUILDER_SCAFFOLD_BUILD_DIR") {
         Some(_) => {
-            // In the versions of the workspace, whose dependencies are compiled already.
+            // Use the versions of the workspace, whose dependencies are compiled already.
             fs_err::copy(repo::root().join("Cargo.lock"), folder.join("Cargo.lock"))?;
             repo::project_command(folder, run)
         }
-        // The project's own choice, which the checkout's .cargo/config.toml would override.
+        // The project selects its Kubernetes version. Do not override it with .cargo/config.toml of
+        // the checkout.
         None => Cmd::new(run).dir(folder).without(repo::KUBERNETES),
     };
     command.echo().run()

@@ -1,15 +1,17 @@
-//! Diffs without line numbers, as pages show them: the lines that stay say where the change goes.
+//! Applies diffs without line numbers, as used on pages. Context lines determine where a change
+//! applies.
 
 use anyhow::{Result, bail};
 
 /// Applies a diff to a text.
 ///
-/// A hunk is a run of lines that begin with a space, `-` or `+`; an empty line is a context line, and a line that
-/// begins with `@@` separates hunks. The context and the `-` lines of a hunk must be in the text once.
+/// A hunk is a sequence of lines that start with a space, `-` or `+`. Empty lines are context
+/// lines, and a line that starts with `@@` separates hunks. The context and `-` lines of a hunk
+/// must occur exactly once in the text.
 ///
 /// # Errors
 ///
-/// A hunk that is not in the text, or is there more than once.
+/// Returns an error if a hunk does not occur in the text or occurs more than once.
 pub(super) fn apply_diff(text: &str, diff: &str) -> Result<String> {
     let mut text = text.to_owned();
     for hunk in split_hunks(diff) {
@@ -32,7 +34,7 @@ fn apply_hunk(text: &str, hunk: &[&str]) -> Result<String> {
             .collect()
     };
     let (old, new) = (side('+'), side('-'));
-    // A line begins after a line feed: the text gets one before its first line for the search.
+    // Prefix both with a line feed, so that the hunk only matches at the start of a line.
     let (haystack, needle) = (format!("\n{text}"), format!("\n{old}"));
     match haystack.matches(&needle).count() {
         1 => Ok(haystack.replacen(&needle, &format!("\n{new}"), 1)[1..].to_owned()),
@@ -46,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn context_says_where_a_change_goes() {
+    fn context_determines_position() {
         let check = |text: &str, diff: &str, expected: &str| {
             assert_eq!(apply_diff(text, diff).unwrap(), expected);
         };
@@ -58,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_without_one_place_is_an_error() {
+    fn ambiguous_or_missing_hunk_is_error() {
         let check = |text: &str, diff: &str, expected: &str| {
             assert_eq!(apply_diff(text, diff).unwrap_err().to_string(), expected);
         };

@@ -1,8 +1,7 @@
-//! A page of docs/ that can be pasted from top to bottom: its blocks, in order, as steps.
+//! A page of docs/ that readers can paste from top to bottom, parsed into steps.
 //!
-//! A step is a fenced block. The sentence above the block says to the reader what to do with it, and it says the same
-//! here, so that the two cannot differ:
-//!
+//! A step is a fenced block. The sentence above the block tells readers what to do with it. The
+//! parser interprets the same sentence, so the test cannot differ from the instructions:
 //! | above the block | fence | step |
 //! |---|---|---|
 //! | anything | `sh` | run the commands |
@@ -11,9 +10,10 @@
 //! | … change `path` … | `diff` | replace the `-` lines by the `+` lines, at the place that the other lines name |
 //! | … `path` … | any other | find the block in the file |
 //!
-//! After `sh`, the fence may say `fails` (the commands do not succeed), `background` (they go on beside the rest of the
-//! page) or `not-run: …` (the test lacks what the reason names). In a block that is compared, `…` stands for any text
-//! of a line, and a line of nothing else for any number of lines.
+//! After `sh`, the fence can contain `fails` (the commands must fail), `background` (the commands
+//! keep running during the rest of the page) or `not-run: …` (the test cannot run the commands, for
+//! the given reason). In compared output, `…` matches any text within a line, and a line that
+//! consists of `…` matches any number of lines.
 
 mod edit;
 mod seen;
@@ -26,28 +26,28 @@ use crate::repo;
 use edit::apply_diff;
 pub use seen::find_difference;
 
-/// A page, read.
+/// A parsed page.
 #[derive(Debug)]
 pub struct Page {
     pub steps: Vec<Step>,
 }
 
-/// One block of a page.
+/// A block of a page.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Step {
-    /// The line of the opening fence, from 1.
+    /// The line of the opening fence, starting from 1.
     pub line: usize,
     pub action: Action,
 }
 
-/// An action on the folder of the reader.
+/// An action in the reader's folder.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Action {
     /// Runs a shell script.
     Run { script: String, how: How },
-    /// Compares with the output of the last script.
+    /// Compares the output of the last script.
     See(String),
-    /// Writes a whole file.
+    /// Writes a file.
     Write { path: String, content: String },
     /// Changes a file.
     Change { path: String, diff: String },
@@ -55,18 +55,18 @@ pub enum Action {
     Find { path: String, excerpt: String },
 }
 
-/// The way a script is run.
+/// How to run a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum How {
     Succeeds,
     Fails,
     Background,
-    /// Not at all, for this reason.
+    /// Does not run it, for this reason.
     NotRun(String),
 }
 
 impl Action {
-    /// Returns the arguments of the `rbuilder` commands of a script that is run and succeeds.
+    /// Returns the arguments of all `rbuilder` commands in a script that must succeed.
     pub fn rbuilder_commands(&self) -> impl Iterator<Item = &str> {
         let script = match self {
             Self::Run {
@@ -78,11 +78,11 @@ impl Action {
         script.lines().filter_map(|line| line.strip_prefix("rbuilder "))
     }
 
-    /// Writes or changes a file in a folder, and returns its path; other actions have none.
+    /// Writes or changes a file in a folder and returns its path. Returns `None` for other actions.
     ///
     /// # Errors
     ///
-    /// A change of lines that the file does not have.
+    /// Returns an error if a change does not match the content of the file.
     pub fn edit_file(&self, folder: &Path) -> Result<Option<&str>> {
         let (path, content) = match self {
             Self::Write { path, content } => (path, content.clone()),
@@ -105,17 +105,18 @@ impl Page {
     ///
     /// # Errors
     ///
-    /// As [`parse`](Self::parse), or the page cannot be read.
+    /// Same as [`parse`](Self::parse). Also returns an error if the page cannot be read.
     pub fn read(path: &str) -> Result<Self> {
         let text = fs_err::read_to_string(repo::root().join(path))?;
         Self::parse(&text).with_context(|| path.to_owned())
     }
 
-    /// Reads the blocks of a page.
+    /// Parses the blocks of a page.
     ///
     /// # Errors
     ///
-    /// A block that says nothing about where it goes, or a fence that is not closed.
+    /// Returns an error if the sentence above a block does not say where the block goes, or if a
+    /// fence is not closed.
     pub fn parse(text: &str) -> Result<Self> {
         let mut steps = Vec::new();
         let mut paragraph = String::new();
@@ -187,14 +188,14 @@ fn read_how(options: &str) -> Result<How> {
     }
 }
 
-/// Returns the path in backticks that follows a verb.
+/// Returns the path in backticks after a verb.
 fn path_after(paragraph: &str, verb: &str) -> Option<String> {
     let start = paragraph.to_lowercase().rfind(&format!("{verb} `"))?;
-    // Lower case may change the length of letters that no page has before a path.
+    // Lower-casing can change the length of some letters, but no page contains any before a path.
     first_path(paragraph.get(start..)?)
 }
 
-/// Returns the first path in backticks: it has a slash or a dot, and no space.
+/// Returns the first path in backticks: text with a slash or dot and without spaces.
 fn first_path(paragraph: &str) -> Option<String> {
     let quoted = paragraph.split('`').skip(1).step_by(2);
     let mut paths = quoted.filter(|text| text.contains(['/', '.']) && !text.contains([' ', '(', ':']));
@@ -206,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_sentence_above_a_block_says_what_it_is() {
+    fn sentence_above_block_determines_action() {
         let check = |page: &str, expected: Action| {
             let page = Page::parse(page).unwrap();
             assert_eq!(page.steps.into_iter().next_back().unwrap().action, expected);
@@ -239,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_that_goes_nowhere_is_an_error() {
+    fn block_without_target_is_error() {
         let check = |page: &str, expected: &str| {
             let error = format!("{:#}", Page::parse(page).unwrap_err());
             assert_eq!(error, expected);

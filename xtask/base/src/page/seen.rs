@@ -1,9 +1,10 @@
-//! Compares the output that a page shows with the output of its commands.
+//! Compares the output shown on a page with the actual output.
 
-/// Returns the first line of `expected` that `found` lacks, or what `found` has beyond it; `None` when they agree.
+/// Returns the first line of `expected` that is missing in `found`, or a message if `found` has
+/// more lines. Returns `None` if they match.
 ///
-/// `…` in a line stands for any text; a line of nothing else stands for any number of lines. Several spaces, as columns
-/// have between them, are one.
+/// `…` matches any text within a line, and a line that consists of `…` matches any number of lines.
+/// Consecutive spaces, as between columns, are treated as one.
 pub fn find_difference(expected: &str, found: &str) -> Option<String> {
     let (expected, found) = (single_spaced(expected), single_spaced(found));
     let expected: Vec<&str> = expected.lines().collect();
@@ -23,7 +24,7 @@ fn single_spaced(text: &str) -> String {
     text.trim_end().lines().map(|line| words(line) + "\n").collect()
 }
 
-/// Returns true when the lines agree; notes in `furthest` how many expected lines were met.
+/// Returns true if the lines match. Sets `furthest` to the number of expected lines that matched.
 fn matches(expected: &[&str], found: &[&str], met: usize, furthest: &mut usize) -> bool {
     *furthest = (*furthest).max(met);
     match expected.split_first() {
@@ -53,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_ellipsis_stands_for_what_differs_from_run_to_run() {
+    fn ellipsis_matches_variable_output() {
         let check = |expected: &str, found: &str, difference: Option<&str>| {
             assert_eq!(find_difference(expected, found).as_deref(), difference);
         };
