@@ -4,9 +4,9 @@
 //! Projects are created outside the checkout, so that they cannot depend on this workspace. They
 //! share a build folder, so that their dependencies are only compiled once. Their dependencies are
 //! locked to this workspace's Cargo.lock, because a new release of a dependency must not break this
-//! task on the same day. With `--fresh`, dependencies are resolved like for users.
+//! task on the same day. With `--fresh`, dependencies are resolved anew.
 //!
-//! The tests of a project mostly wait for servers, so the next project is created meanwhile. Cargo
+//! The tests of a project mostly wait for servers, so the next project is created in the meantime. Cargo
 //! locks the target folder during builds.
 
 use std::collections::BTreeSet;
@@ -391,7 +391,7 @@ fn lint_command(folder: &Path, options: &str) -> Cmd {
 }
 
 /// Runs the tests that need no API server. Starting a server would take longer than these tests,
-/// and after the last command the project contains all earlier tests anyway.
+/// and after the last command the project contains all earlier tests.
 fn test_without_server(folder: &Path) -> Result<()> {
     let tests = repo::project_command(folder, "cargo test --quiet").echo();
     tests.without("KUBEBUILDER_ASSETS").run()

@@ -5,7 +5,7 @@
 //! cluster is a local control plane, with stand-ins for the controllers that the tutorials need or
 //! with real controllers and nodes (`runtime/examples/control_plane.rs`). Blocks with other
 //! requirements declare this in their fence, and are listed. Projects share a build folder and use
-//! this workspace's Cargo.lock, like in `cargo xtask scaffold`.
+//! this workspace's Cargo.lock, as in `cargo xtask scaffold`.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};

@@ -1,6 +1,6 @@
 //! `cargo xtask workflows`: runs the steps of a scaffold's workflows in a clean clone.
 //!
-//! The scripts of the steps run one after the other, like in GitHub's runner. The actions between
+//! The scripts of the steps run one after the other, as in GitHub's runner. The actions between
 //! them only fetch files, so they are replaced: the checkout is a clone, and the caches contain the
 //! command and the test binaries. End-to-end tests and releases need a cluster and a registry, so
 //! their scripts are skipped.

@@ -47,7 +47,7 @@ impl Server {
     }
 }
 
-/// The limit of a wait for servers.
+/// What ends a wait for servers.
 #[derive(Clone, Copy)]
 struct WaitLimit<'a> {
     deadline: Instant,

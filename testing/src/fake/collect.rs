@@ -1,7 +1,7 @@
 //! The garbage collector and the namespace controller, enabled with [`collecting_garbage`].
 //!
 //! They take the same steps as kube-controller-manager, so that an operator can act between two
-//! steps like in a cluster:
+//! steps, as in a cluster:
 //!
 //! - With `propagationPolicy: Orphan`, the owner is kept until its dependents have been released,
 //!   one by one. Only the dependents at the start are released: if the operator adopts one again,

@@ -99,7 +99,7 @@ impl Cmd {
         self
     }
 
-    /// Adds the arguments in a line, which is split like in [`new`](Self::new).
+    /// Adds the arguments in a line, which is split as in [`new`](Self::new).
     pub fn words(self, line: &str) -> Self {
         self.args(split_words(line))
     }

@@ -42,7 +42,7 @@ struct Field {
 /// A doc comment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Comment {
-    /// The text of the comment, processed like in controller-gen.
+    /// The text of the comment, processed as in controller-gen.
     pub(crate) text: String,
     /// The lines that start with `+`, without the `+`.
     pub(crate) markers: Vec<String>,

@@ -113,7 +113,7 @@ const STEPS: &[Step] = &[
     step("tests", "tests pass that need only Rust, and only those for a server are ignored", Tests, Call(test_run::run_rust_tests)).after("test-programs"),
     step("server-tests", "tests pass against kube-apiserver", Tests, Call(test_run::run_server_tests)),
     step("tour", "the first command of README.md works", Cargo, Call(steps::walk_tour)),
-    // Build the examples before the lints, because the tests lane runs their tests meanwhile.
+    // Build the examples before the lints, so that the tests lane can run their tests.
     step("examples", "the examples have no warning", Cargo, Call(steps::build_examples)),
     step("lints", "clippy has no warning", Cargo, Lines(&["cargo clippy --workspace --all-targets -- --deny warnings"])),
     step("features", "each feature of the library compiles alone, and profiles can be recorded", Cargo, Call(public::check_features)),

@@ -87,7 +87,7 @@ pub(super) fn check_documentation(context: &Context<'_>) -> Result<()> {
     context.run_command(command.env("RUSTDOCFLAGS", "--deny warnings"))
 }
 
-/// Runs the first command of README.md like in a new clone. Its `rbuilder` has fewer features and
+/// Runs the first command of README.md as in a new clone. Its `rbuilder` has fewer features and
 /// is built in a separate folder, because tests use the complete one in the target folder at the
 /// same time.
 pub(super) fn walk_tour(context: &Context<'_>) -> Result<()> {

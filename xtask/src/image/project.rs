@@ -14,13 +14,13 @@ use crate::sh::Cmd;
 /// A scaffold with one API, next to copies of this repository.
 pub(super) struct Project {
     pub(super) folder: PathBuf,
-    /// The files of this repository like in a clone, without build output.
+    /// The files of this repository without build output, as in a clone.
     pub(super) checkout: PathBuf,
     repository: String,
     revision: String,
     /// The vendored sources of all dependencies.
     vendored: PathBuf,
-    /// The vendored sources with our packages, as if they were from a registry.
+    /// The vendored sources and our packages, as a registry would provide them.
     packaged: PathBuf,
     /// The version of our packages.
     version: String,

@@ -1,8 +1,8 @@
-// The verdicts of Go's regexp, for `cargo xtask patterns`.
+// Prints verdicts of Go's regexp, for `cargo xtask patterns`.
 //
-// `main.go tables` prints the names of Unicode's categories and scripts that regexp knows, one JSON object a line.
-// `main.go judge <file>` reads questions, one JSON object a line, and answers each: whether the pattern compiles, and which
-// of the texts it matches.
+// `main.go tables` prints the Unicode categories and scripts that regexp supports, one JSON object per line.
+// `main.go judge <file>` reads questions, one JSON object per line, and prints an answer to each: whether the pattern
+// compiles, and which of the strings it matches.
 package main
 
 import (
@@ -23,20 +23,20 @@ type question struct {
 }
 
 type answer struct {
-	// The code of the error, empty if the pattern compiles.
+	// The error code; empty if the pattern compiles.
 	Error string `json:"error,omitempty"`
-	// For each text, whether it matches.
+	// Whether the pattern matches, for each string.
 	Matches []bool `json:"matches"`
 }
 
 type table struct {
-	// The name in lower case, without what does not count.
+	// The normalized name: in lower case, without ignored characters.
 	Name string `json:"name"`
-	// How many bounds its ranges have.
+	// The number of bounds of its ranges.
 	Bounds int `json:"bounds"`
-	// The characters of ASCII that are in it, a bit each, in hexadecimal digits.
+	// A bit set of its ASCII characters, in hexadecimal.
 	ASCII string `json:"ascii"`
-	// Whether it has more letters when case does not count.
+	// Whether it contains more letters if case is ignored.
 	Folds bool `json:"folds"`
 }
 
@@ -89,7 +89,7 @@ func tables() []table {
 	}
 	found := map[string]table{}
 	for name := range names {
-		// What of the maps regexp finds by name is for regexp to say.
+		// Only regexp knows which names in the maps it accepts.
 		parsed, err := syntax.Parse(`\p{`+name+`}`, syntax.Perl)
 		if err != nil {
 			continue

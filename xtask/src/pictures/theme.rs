@@ -17,9 +17,9 @@ const COLORS: &[(&str, &str, &str)] = &[
     ("rgb(216,232,255)", "#cfe3ff", "#143d6b"),
     // 0xffe0d6: failures.
     ("rgb(255,224,214)", "#ffdcd0", "#6b2a17"),
-    // 0x2f6fdd: bars for the subject.
+    // 0x2f6fdd: highlighted bars.
     ("rgb(47,111,221)", "#2f6fdd", "#5b9bff"),
-    // 0xc9ced6: bars to compare with.
+    // 0xc9ced6: bars for comparison.
     ("rgb(201,206,214)", "#c9ced6", "#484f58"),
 ];
 

@@ -129,7 +129,7 @@ fn links(text: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// Returns the anchors of all headings in a page, like on GitHub and in mdBook.
+/// Returns the anchors of all headings in a page, as on GitHub and in mdBook.
 fn anchors(text: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for (_, line) in prose(text) {
