@@ -17,7 +17,7 @@ pub struct Version {
 impl FromStr for Version {
     type Err = ();
 
-    /// Parses `1.35.2`. Pre-releases are rejected: neither the index nor the store contains any.
+    /// Parses `1.35.2`. Pre-releases are not supported.
     fn from_str(text: &str) -> Result<Self, ()> {
         let mut numbers = text.splitn(3, '.').map(parse_number);
         let mut next = || numbers.next().flatten().ok_or(());

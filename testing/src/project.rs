@@ -1,5 +1,5 @@
-//! Files that `rbuilder` generates in the operator under test. Tests run in the folder of the
-//! package.
+//! Reads files of the operator under test at the paths to which `rbuilder` writes them. Tests run in
+//! the folder of the package.
 
 use std::path::Path;
 

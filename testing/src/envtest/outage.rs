@@ -57,10 +57,10 @@ impl Environment {
     /// Compacts etcd, which discards all but the latest version of each object. kube-apiserver does
     /// the same every five minutes.
     ///
-    /// Afterwards, etcd answers 410 (Expired) when a watch resumes at an older version or a list is
-    /// continued. kube-apiserver answers most watches from its cache. Start it with
-    /// `apiserver_arg("--watch-cache=false")` to test the behaviour of a cluster whose cache does
-    /// not reach back far enough.
+    /// Afterwards, watches that resume at an older version and lists that are continued fail with 410
+    /// (Expired) if the API server has to read from etcd. It answers most watches from its cache.
+    /// Start it with `apiserver_arg("--watch-cache=false")` to simulate a cache that does not reach
+    /// back far enough.
     ///
     /// # Errors
     /// Same as [`Environment::kill`]. Also returns an error if etcd does not respond.

@@ -73,7 +73,8 @@ impl State {
         }))
     }
 
-    /// Sets the deletion timestamp, the grace period and the finalizer of the propagation policy.
+    /// Returns the object with deletion timestamp, grace period and the finalizer of the
+    /// propagation policy.
     pub(super) fn marked(&self, object: &Value, options: &Value) -> Value {
         let mut marked = object.clone();
         let finalizer = match string_at(options, "/propagationPolicy") {
