@@ -1,4 +1,4 @@
-//! One `Cargo.toml`: its tables, and complaints about places in it.
+//! A parsed `Cargo.toml` and errors that point into it.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -10,15 +10,15 @@ use toml_edit::{Document, Item, Table, TableLike};
 use crate::sources::{Sources, join};
 use crate::{Diagnostic, FileRange};
 
-/// A manifest that is TOML.
+/// A manifest that is valid TOML.
 pub(super) struct File {
-    /// The folder it is in.
+    /// The directory that contains the manifest.
     pub(super) folder: String,
     pub(super) path: String,
     document: Document<Arc<str>>,
 }
 
-/// The manifests read so far: a workspace's is asked for by each of its members.
+/// A cache of manifests. Every member of a workspace looks up the workspace manifest.
 pub(super) struct Files<'a> {
     sources: &'a dyn Sources,
     read: BTreeMap<String, Option<Rc<File>>>,
@@ -32,7 +32,7 @@ impl<'a> Files<'a> {
         }
     }
 
-    /// The manifest of a folder; nothing when there is none.
+    /// Returns the manifest in a directory, or `None` if there is none.
     pub(super) fn get(&mut self, folder: &str) -> Result<Option<Rc<File>>, Diagnostic> {
         if let Some(known) = self.read.get(folder) {
             return Ok(known.clone());
@@ -79,14 +79,14 @@ impl File {
         table_at(self.root(), key)
     }
 
-    /// A complaint about an item of this file; about all of it where there is none.
+    /// Creates an error at an item, or for the whole file if `at` is `None`.
     pub(super) fn error(&self, at: Option<&Item>, message: impl Into<String>, help: &str) -> Diagnostic {
         let range = at.and_then(Item::span).unwrap_or(0..0);
         manifest_error(&self.path, range, message).maybe_help((!help.is_empty()).then(|| help.to_owned()))
     }
 }
 
-/// A complaint about a manifest.
+/// Creates an error in a manifest.
 pub(super) fn manifest_error(path: &str, range: Range<usize>, message: impl Into<String>) -> Diagnostic {
     Diagnostic::error(FileRange::new(path, range), message)
 }

@@ -1,8 +1,8 @@
-//! Packages, the path crates they use, and the features that are on in each.
+//! The graph of packages and path dependencies, with the features enabled in each.
 //!
-//! Cargo's rules, for source that is available: a feature turns on features, optional dependencies and features
-//! of dependencies; what several dependants ask of one crate adds up. Crates from a registry or from git are
-//! names and nothing more.
+//! Features follow Cargo's rules: a feature enables other features, optional dependencies and
+//! features of dependencies, and the requests of all dependents are unified. Dependencies from a
+//! registry or from git stay unread until [`Published`](super::Published) loads them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -24,56 +24,56 @@ use crate::package::{Dependency, LockedDependency, Obstacle, PackageId};
 use crate::resolve;
 use crate::sources::{Sources, join};
 
-/// A number that indexes the packages of a run.
+/// The index of a package in [`Graph::nodes`].
 pub(super) type Index = usize;
 
-/// The packages met so far.
+/// The packages found so far.
 pub(super) struct Graph<'a> {
     pub(super) sources: &'a dyn Sources,
-    /// The mistakes found in manifests.
+    /// Errors in manifests.
     pub(super) problems: Vec<Diagnostic>,
-    /// The path dependencies without a manifest, which matter where a type of them is needed.
+    /// Path dependencies without a manifest. Reported only if a type from one of them is needed.
     pub(super) missing: Vec<Diagnostic>,
     pub(super) nodes: Vec<Node>,
     by_folder: BTreeMap<String, Index>,
     pub(super) files: Files<'a>,
-    /// Features turned on and not followed yet.
+    /// Enabled features that are yet to be expanded.
     pub(super) open: Vec<(Index, String)>,
 }
 
 pub(super) struct Node {
     pub(super) file: Rc<File>,
-    /// Its number in `Cargo.lock`, for a package of a registry or of git.
+    /// The entry in `Cargo.lock` of a package from a registry or from git.
     pub(super) locked: Option<LockId>,
     root: Option<Rc<File>>,
     features: BTreeSet<String>,
-    /// By key: what the manifest says about each dependency.
+    /// The dependencies, by key.
     pub(super) wanted: BTreeMap<String, Wanted>,
     library: Option<targets::Library>,
 }
 
-/// A dependency as the manifest and its workspace have it.
+/// A dependency as the manifest and its workspace declare it.
 pub(super) struct Wanted {
-    /// The name of the package behind the key.
+    /// The name of the package, which may differ from the key.
     pub(super) package: String,
     renamed: bool,
-    /// The folder of a path crate.
+    /// The directory of a path dependency.
     folder: Option<String>,
-    /// The versions that are admitted.
+    /// The version requirement.
     pub(super) requirement: Option<String>,
-    /// True if it is from a registry or from git, and its types are not built in.
+    /// Whether the package comes from a registry or from git, and its types are not built in.
     pub(super) is_locked: bool,
-    /// True if it is for other targets than Linux.
+    /// Whether the dependency is for targets other than Linux only.
     pub(super) is_elsewhere: bool,
     optional: bool,
-    /// Features asked for, `default` among them unless it is turned off.
+    /// The requested features, including `default` unless the dependency disables it.
     pub(super) features: BTreeSet<String>,
-    /// The bytes of the manifest that write it.
+    /// The bytes of the dependency in the manifest.
     at: Option<Range<usize>>,
     pub(super) on: bool,
-    /// The package, once the dependency is on, and read.
+    /// The package, once the dependency is enabled and its manifest has been read.
     pub(super) index: Option<Index>,
-    /// Why it cannot be read, for a path crate that is not there.
+    /// Why the manifest cannot be read, for a missing path dependency.
     obstacle: Option<Obstacle>,
 }
 
@@ -90,8 +90,9 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// The package of a folder, with its dependencies and no feature on; nothing when there is none, or when
-    /// it cannot be read, which is then reported.
+    /// Adds the package in a directory, with its dependencies and without features.
+    ///
+    /// Returns `None` if there is no package, or if its manifest cannot be read, which is reported.
     pub(super) fn add(&mut self, folder: &str, with_dev: bool) -> Option<Index> {
         if let Some(index) = self.by_folder.get(folder) {
             return Some(*index);
@@ -111,8 +112,9 @@ impl<'a> Graph<'a> {
         }))
     }
 
-    /// The package that a registry or git has published, with its dependencies and no feature on. Its manifest is complete in
-    /// itself, and leads nowhere else on the disk.
+    /// Adds a package from a registry or from git, with its dependencies and without features. A
+    /// published manifest is self-contained, so neither a workspace nor path dependencies are
+    /// followed.
     pub(super) fn add_locked(&mut self, folder: &str, id: LockId) -> Result<Index, Diagnostic> {
         if let Some(index) = self.by_folder.get(folder) {
             return Ok(*index);
@@ -121,7 +123,8 @@ impl<'a> Graph<'a> {
         let file = self.files.get(folder)?.ok_or_else(missing)?;
         file.table("package").ok_or_else(missing)?;
         let is_proc_macro = targets::is_proc_macro(&file);
-        // What a procedural macro depends on is compiled for the host, with features of its own.
+        // Cargo builds the dependencies of a procedural macro for the host and resolves their
+        // features separately.
         let mut wanted = match is_proc_macro {
             true => BTreeMap::new(),
             false => wanted(&file, None, false),
@@ -151,7 +154,7 @@ impl<'a> Graph<'a> {
         index
     }
 
-    /// The workspace that a package inherits from; looked for only where it does.
+    /// Returns the workspace of a package, and only searches for it if the package inherits a key.
     fn root(&mut self, file: &Rc<File>) -> Option<Rc<File>> {
         if file.table("workspace").is_some() {
             return Some(Rc::clone(file));
@@ -173,14 +176,14 @@ impl<'a> Graph<'a> {
         result.map_err(|problem| self.problems.push(problem)).ok()
     }
 
-    /// Turns features of a package on, with all they turn on.
+    /// Enables features of a package and everything that they imply.
     pub(super) fn activate(&mut self, index: Index, features: impl IntoIterator<Item = String>) {
         self.open
             .extend(features.into_iter().map(|feature| (index, feature)));
         self.follow_open();
     }
 
-    /// Follows the features that are turned on.
+    /// Expands the enabled features until none is left.
     pub(super) fn follow_open(&mut self) {
         while let Some((index, feature)) = self.open.pop() {
             if self.nodes[index].features.insert(feature.clone()) {
@@ -189,7 +192,7 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// Every feature that a package declares, optional dependencies among them.
+    /// Returns all features of a package, including optional dependencies.
     pub(super) fn all_features(&self, index: Index) -> Vec<String> {
         let node = &self.nodes[index];
         let declared = node.file.table("features").into_iter().flat_map(TableLike::iter);
@@ -215,7 +218,7 @@ impl<'a> Graph<'a> {
         &self.nodes[index].file
     }
 
-    /// The path crates that a package uses.
+    /// Returns the enabled path dependencies of a package.
     pub(super) fn used_by(&self, index: Index) -> Vec<Index> {
         self.nodes[index]
             .wanted
@@ -228,7 +231,7 @@ impl<'a> Graph<'a> {
         &self.nodes[index].file.folder
     }
 
-    /// The number of packages met so far.
+    /// Returns the number of packages found so far.
     pub(super) fn len(&self) -> usize {
         self.nodes.len()
     }
@@ -240,7 +243,8 @@ impl<'a> Graph<'a> {
             .table("features")
             .filter(|features| features.contains_key(feature))
         else {
-            // The name of an optional dependency is a feature, unless `dep:` is used for it.
+            // An optional dependency is an implicit feature unless some feature mentions it as
+            // `dep:name`.
             return self.enable(index, feature);
         };
         let implied: Vec<String> = strings_at(features, feature).map(str::to_owned).collect();
@@ -266,7 +270,7 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// Turns a dependency on.
+    /// Enables a dependency.
     fn enable(&mut self, index: Index, key: &str) {
         let Some(wanted) = self.nodes[index].wanted.get_mut(key).filter(|wanted| !wanted.on) else {
             return;
@@ -287,7 +291,7 @@ impl<'a> Graph<'a> {
         wanted.connect(target, &mut self.open);
     }
 
-    /// Notes that the manifest of a path dependency is not there.
+    /// Records that a path dependency has no manifest.
     fn add_missing(&mut self, index: Index, key: &str, folder: &str) {
         let is_of_submodule = self.is_of_submodule(folder);
         let node = &mut self.nodes[index];
@@ -309,7 +313,7 @@ impl<'a> Graph<'a> {
         self.missing.push(problem);
     }
 
-    /// Returns whether a folder is in a submodule of the repository here.
+    /// Returns whether a directory is in a git submodule of this repository.
     fn is_of_submodule(&self, folder: &str) -> bool {
         let Ok(Some(modules)) = self.sources.text(".gitmodules") else {
             return false;
@@ -323,14 +327,14 @@ impl<'a> Graph<'a> {
         })
     }
 
-    /// Has a dependency that is on lead to a package.
+    /// Resolves an enabled dependency to a package.
     pub(super) fn connect(&mut self, index: Index, key: &str, target: Index) {
         if let Some(wanted) = self.nodes[index].wanted.get_mut(key) {
             wanted.connect(target, &mut self.open);
         }
     }
 
-    /// The version of a package, which it may have from its workspace.
+    /// Returns the version of a package, which may be inherited from the workspace.
     pub(super) fn version(&self, index: Index) -> Option<&str> {
         let node = &self.nodes[index];
         let own = node.file.table("package")?.get("version")?;
@@ -341,7 +345,8 @@ impl<'a> Graph<'a> {
         own.as_str()
     }
 
-    /// The newest release of a package that the packages here ask for, as a repository without `Cargo.lock` has it.
+    /// Returns the newest version of a package that the manifests require. This is the fallback for
+    /// repositories without a `Cargo.lock`.
     pub(super) fn required_release(&self, name: &str) -> Option<(u16, u16)> {
         let own = self.nodes.iter().filter(|node| node.locked.is_none());
         let asked = own
@@ -356,8 +361,11 @@ impl<'a> Graph<'a> {
         releases.max()
     }
 
-    /// The features of k8s-openapi that the packages ask for. A library leaves the choice to the programs that use it
-    /// and makes one for its own tests, so the dependencies of tests count where no other says anything.
+    /// Returns the requested features of k8s-openapi.
+    ///
+    /// Libraries leave the choice of a Kubernetes version to the final binary and choose one only
+    /// for their tests. Dev-dependencies therefore count only if no other dependency chooses a
+    /// version.
     pub(super) fn k8s_openapi(&self) -> K8sOpenapi {
         let mut found = K8sOpenapi::default();
         for node in &self.nodes {
@@ -372,7 +380,7 @@ impl<'a> Graph<'a> {
         found
     }
 
-    /// Returns the parts of the packages from `first` on that the later stages need.
+    /// Returns the manifests of the packages from index `first` on.
     pub(super) fn manifests(&self, first: Index) -> Vec<Manifest> {
         let nodes = self.nodes[first..].iter();
         nodes
@@ -393,7 +401,7 @@ impl<'a> Graph<'a> {
             .collect()
     }
 
-    /// The name of a dependency in source, and the crate behind it.
+    /// Returns the name of a dependency in Rust code and the crate it refers to.
     fn named(&self, key: &str, wanted: &Wanted) -> (String, Dependency) {
         let library = wanted
             .index
@@ -416,7 +424,7 @@ impl<'a> Graph<'a> {
     }
 }
 
-/// Adds what a manifest asks of k8s-openapi.
+/// Adds the k8s-openapi features that one manifest requests.
 fn add_k8s_openapi(found: &mut K8sOpenapi, file: &File, wanted: &BTreeMap<String, Wanted>) {
     for wanted in wanted.values().filter(|wanted| wanted.package == "k8s-openapi") {
         found.features.extend(wanted.features.iter().cloned());
@@ -452,7 +460,7 @@ fn wanted(file: &File, root: Option<&File>, with_dev: bool) -> BTreeMap<String, 
     found
 }
 
-/// Returns whether the key of a `[target.…]` table, a `cfg(…)` or the name of a target, may be about Linux.
+/// Returns whether a `[target.…]` key, a `cfg(…)` or a target name, can match Linux.
 fn may_be_linux(target: &str) -> bool {
     let predicate = target
         .strip_prefix("cfg(")
@@ -478,7 +486,7 @@ fn dependency(key: &str, item: &Item, file: &File, root: Option<&File>) -> Wante
     let package = spec.and_then(|spec| string_at(spec, "package"));
     let name = package.unwrap_or(key);
     let path = spec.and_then(|spec| string_at(spec, "path"));
-    // What has a known schema is not read: a checkout of `kube` says no more than its name does.
+    // Crates with built-in schemas are never read: a checkout of `kube` adds nothing to its name.
     let is_known = resolve::is_known_crate(&resolve::crate_name(name));
     let path = path.filter(|_| !is_known);
     let requirement = source
@@ -511,9 +519,9 @@ fn dependency(key: &str, item: &Item, file: &File, root: Option<&File>) -> Wante
     }
 }
 
-/// Returns whether `workspace = true` stands anywhere in a manifest.
+/// Returns whether any key of a manifest is inherited with `workspace = true`.
 fn inherits(holder: &dyn TableLike, depth: usize) -> bool {
-    // `[target.'…'.dependencies] x.workspace = true` is the deepest.
+    // The deepest key is `[target.'…'.dependencies] x.workspace = true`.
     depth < 6
         && holder.iter().any(|(key, item)| {
             (key == "workspace" && item.as_bool() == Some(true))
@@ -523,7 +531,7 @@ fn inherits(holder: &dyn TableLike, depth: usize) -> bool {
         })
 }
 
-/// Returns whether paths begin at the root of the crate, as they did before edition 2018.
+/// Returns whether the package uses edition 2015, in which paths start at the crate root.
 fn is_2015(file: &File, root: Option<&File>) -> bool {
     let own = file.table("package").and_then(|package| package.get("edition"));
     let of_workspace = || table_at(root?.table("workspace")?, "package")?.get("edition");

@@ -1,4 +1,4 @@
-//! `Cargo.lock`: the versions and checksums of the dependencies, and which of them each package has.
+//! `Cargo.lock`: versions, checksums and the dependency graph.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,31 +7,31 @@ use toml_edit::{Document, TableLike};
 
 use super::file::string_at;
 
-/// A number that indexes the packages of a lock file.
+/// The index of a package in a lock file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct LockId(usize);
 
-/// A lock file.
+/// A parsed lock file.
 #[derive(Debug)]
 pub(super) struct Lock {
     packages: Vec<LockedPackage>,
     by_name: BTreeMap<String, Vec<LockId>>,
 }
 
-/// A package of a lock file.
+/// A package in a lock file.
 #[derive(Debug)]
 pub(super) struct LockedPackage {
     pub(super) name: String,
     pub(super) version: String,
-    /// The registry or the git repository; `None` for a path dependency.
+    /// The registry or git repository; `None` for a path dependency.
     pub(super) source: Option<String>,
-    /// SHA-256 of the archive in hexadecimal digits, which packages of registries have.
+    /// SHA-256 of the archive as hexadecimal digits. Only registry packages have one.
     pub(super) checksum: Option<String>,
     dependencies: Vec<LockId>,
 }
 
 impl Lock {
-    /// Reads a lock file of any version. Returns the reason, a phrase, if it is not one.
+    /// Parses a lock file of any format version. The error is a phrase that states the reason.
     pub(super) fn parse(text: &str) -> Result<Lock, String> {
         let document = Document::parse(text).map_err(|error| error.message().trim().to_owned())?;
         let mut lock = Lock {
@@ -46,7 +46,7 @@ impl Lock {
             };
             let source = string_at(table, "source");
             let checksum = string_at(table, "checksum").or_else(|| {
-                // Until 2019 the checksums were in a table of their own.
+                // Before 2019, Cargo kept checksums in a `[metadata]` table.
                 let key = format!("checksum {name} {version} ({})", source?);
                 string_at(document.get("metadata")?.as_table_like()? as &dyn TableLike, &key)
             });
@@ -73,7 +73,8 @@ impl Lock {
         &self.packages[id.0]
     }
 
-    /// Finds `name`, `name version` or `name version (source)`: as much as it takes to tell packages apart.
+    /// Looks up a dependency written as `name`, `name version` or `name version (source)`. Cargo
+    /// uses the shortest form that is unambiguous.
     fn find_named(&self, named: &str) -> Option<LockId> {
         let mut words = named.splitn(3, ' ');
         let (name, version, source) = (words.next()?, words.next(), words.next());
@@ -87,7 +88,7 @@ impl Lock {
         fitting.next()
     }
 
-    /// Finds the package of a path dependency, or of the project itself.
+    /// Looks up a path dependency or the project itself.
     pub(super) fn find_local(&self, name: &str, version: Option<&str>) -> Option<LockId> {
         let candidates = self.by_name.get(name)?.iter().copied();
         let local: Vec<LockId> = candidates
@@ -99,8 +100,8 @@ impl Lock {
         same.or(local.first()).copied()
     }
 
-    /// Finds the package that a dependency stands for. If several have its name, as after a renaming, it is the newest that
-    /// the requirement in the manifest admits, which is the one that Cargo has chosen.
+    /// Returns the package that a dependency resolves to. Renamed dependencies can have the same
+    /// package name; Cargo then uses the newest version that matches the requirement.
     pub(super) fn find_dependency(
         &self,
         dependent: LockId,
@@ -123,8 +124,8 @@ impl Lock {
         fitting.max().map(|(_, id)| id)
     }
 
-    /// The package and all that depend on it, directly or not: those that its features may come from. No other package can
-    /// turn one on, so this part of the graph is all that has to be read.
+    /// Returns a package and its direct and indirect dependents. Only these can enable features of
+    /// the package, so no other part of the graph has to be read.
     pub(super) fn find_dependents(&self, id: LockId) -> BTreeSet<LockId> {
         let mut dependents: BTreeMap<LockId, Vec<LockId>> = BTreeMap::new();
         for (at, package) in self.packages.iter().enumerate() {
@@ -142,9 +143,11 @@ impl Lock {
     }
 }
 
-/// Returns the release of a package, its first two numbers, in the text of a lock file; the newest of several.
+/// Returns the major and minor version of a package in a lock file, the newest if there are
+/// several.
 ///
-/// Every run asks, so the text is not parsed. A version stands in the line after the name in all versions of the format.
+/// Scans the text instead of parsing it because every run needs this. In every format version, the
+/// `version` line follows the `name` line.
 pub(super) fn find_newest_release(lock: &str, name: &str) -> Option<(u16, u16)> {
     let name = format!("name = \"{name}\"");
     let mut lines = lock.lines().map(str::trim);
@@ -168,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_newest_release_of_a_package() {
+    fn finds_newest_release() {
         let entry = |name: &str, version: &str| {
             format!("\n[[package]]\nname = \"{name}\"\nversion = \"{version}\"\n")
         };
@@ -227,7 +230,7 @@ source = \"registry+https://b\"
     }
 
     #[test]
-    fn the_package_of_a_dependency() {
+    fn finds_package_of_dependency() {
         let lock = Lock::parse(LOCK).expect("a lock file");
         let of = |dependent: &str, name: &str, requirement: Option<&str>| {
             let found = lock.find_dependency(lock.find_named(dependent)?, name, requirement);
@@ -263,7 +266,7 @@ source = \"registry+https://b\"
     }
 
     #[test]
-    fn the_dependents_of_a_package() {
+    fn finds_dependents() {
         let lock = Lock::parse(LOCK).expect("a lock file");
         let of = |named: &str| -> Vec<String> {
             let id = lock.find_named(named).expect("a package");
@@ -275,7 +278,7 @@ source = \"registry+https://b\"
     }
 
     #[test]
-    fn checksums_and_what_is_no_lock_file() {
+    fn parses_checksums_and_rejects_other_files() {
         let lock = Lock::parse(LOCK).expect("a lock file");
         let either = lock.find_named("either").expect("a package");
         assert_eq!(lock.package(either).checksum.as_deref(), Some("ab"));

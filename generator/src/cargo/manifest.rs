@@ -1,4 +1,4 @@
-//! The manifest of a package, as the later stages need it, and the dependency on k8s-openapi of all of them.
+//! The manifest of a package as later stages need it, and the dependency on k8s-openapi.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -13,43 +13,46 @@ use crate::package::Dependency;
 /// The manifest of a package.
 #[derive(Debug)]
 pub(crate) struct Manifest {
-    /// The folder of the package.
+    /// The directory of the package.
     pub(crate) folder: String,
     pub(crate) library: Option<Library>,
-    /// The roots of the other targets whose kinds are wanted.
+    /// The root files of the other selected targets.
     pub(crate) roots: Vec<String>,
-    /// True if the kinds and markers of the library are wanted; otherwise only types that others use.
+    /// Whether the library's own kinds and markers are selected. If not, only its types are used.
     pub(crate) selected: bool,
-    /// True for a package of a registry or of git, which nobody can edit.
+    /// Whether the package comes from a registry or from git, so the user cannot edit it.
     pub(crate) is_published: bool,
-    /// The features that are on.
+    /// The enabled features.
     pub(crate) features: BTreeSet<String>,
-    /// By name in source.
+    /// The dependencies, by their names in Rust code.
     pub(crate) dependencies: BTreeMap<String, Dependency>,
-    /// True in edition 2015.
+    /// Whether the package uses edition 2015.
     pub(crate) is_2015: bool,
-    /// The kinds that are written, where the package is asked for.
+    /// The kinds to generate if the package is selected.
     pub(crate) selection: Selection,
 }
 
-/// The dependency on k8s-openapi, of all packages together.
+/// The dependency on k8s-openapi, combined from all packages.
 #[derive(Debug, Default)]
 pub(crate) struct K8sOpenapi {
     pub(crate) features: BTreeSet<String>,
-    /// The first manifest that has the dependency, and the bytes in it.
+    /// The first manifest with the dependency, and its bytes there.
     pub(crate) place: Option<(String, Range<usize>)>,
-    /// The release in Cargo.lock: 20 for 0.20.
+    /// The minor version in `Cargo.lock`: 20 for 0.20.
     pub(crate) locked: Option<u8>,
 }
 
 impl K8sOpenapi {
-    /// Returns true if a feature chooses a minor.
+    /// Returns whether a feature selects a Kubernetes version.
     pub(crate) fn is_chosen(&self) -> bool {
         self.features.iter().any(|feature| minor_of(feature).is_some())
     }
 
-    /// Returns the minor of Kubernetes that a feature chooses, else `asked`, else the newest that the release in Cargo.lock
-    /// has; the nearest that the catalogue has.
+    /// Chooses the Kubernetes minor version.
+    ///
+    /// A feature of k8s-openapi takes precedence over `asked`, and `asked` over the newest version
+    /// that the locked k8s-openapi supports. If the catalogue lacks that version, the nearest one
+    /// is used.
     pub(crate) fn choose(&self, asked: Option<Minor>) -> MinorChoice {
         let feature = self
             .features
@@ -85,7 +88,7 @@ impl K8sOpenapi {
     }
 }
 
-/// The meaning of a feature.
+/// The Kubernetes version that a feature selects.
 #[derive(Clone, Copy)]
 enum Asked {
     Minor(u8),
@@ -108,7 +111,7 @@ fn exact(minor: Minor) -> MinorChoice {
     }
 }
 
-/// The minor that is nearest to a number; `is_told` where it needs a word also if it is that one.
+/// Returns the minor version nearest to `number`. `is_told` adds a remark even if it is `number`.
 fn near(number: u8, why: String, is_told: bool) -> MinorChoice {
     let minor = Minor::nearest(number);
     let is_other = minor.number() != number;

@@ -1,4 +1,4 @@
-//! `[package.metadata.rbuilder]`: which kinds of a package are written, and with which features it is read.
+//! `[package.metadata.rbuilder]`: selects kinds and enables features.
 
 use rbuilder_diagnostic::suggest;
 use toml_edit::{Item, TableLike};
@@ -7,7 +7,8 @@ use super::file::{File, table_at};
 use crate::Diagnostic;
 use std::ops::Range;
 
-/// The keys of the table. What follows `serde-defaults` says where the command writes, which it reads itself.
+/// The keys of the table. The command itself reads those after `serde-defaults`, which say where to
+/// write.
 const KEYS: &[&str] = &[
     "only",
     "skip",
@@ -19,16 +20,16 @@ const KEYS: &[&str] = &[
     "keep-going",
 ];
 
-/// The kinds that a manifest selects, and what their schemas have.
+/// The settings in `[package.metadata.rbuilder]`.
 #[derive(Clone, Debug)]
 pub(crate) struct Selection {
-    /// Those that are written; all where there is no list.
+    /// The only kinds to generate; `None` selects all.
     pub(crate) only: Option<Vec<NamedKind>>,
-    /// Those that are not.
+    /// The kinds to leave out.
     pub(crate) skip: Vec<NamedKind>,
-    /// The features that are on beside the default ones.
+    /// The features to enable besides the default ones.
     pub(crate) features: Vec<String>,
-    /// True if types with schemars' derive have serde's defaults in their schemas.
+    /// Whether the schemas of types that derive schemars' `JsonSchema` contain serde's defaults.
     pub(crate) serde_defaults: bool,
 }
 
@@ -43,7 +44,7 @@ impl Default for Selection {
     }
 }
 
-/// A kind as a manifest names it: `Kind`, `Kind.group` or `*.group`.
+/// A kind in `only` or `skip`: `Kind`, `Kind.group` or `*.group`.
 #[derive(Clone, Debug)]
 pub(crate) struct NamedKind {
     pub(crate) name: String,
@@ -52,14 +53,14 @@ pub(crate) struct NamedKind {
 }
 
 impl NamedKind {
-    /// The complaint that there is no such kind.
+    /// Creates the error for a kind that does not exist.
     pub(crate) fn problem(&self) -> Diagnostic {
         let message = format!("the package has no kind `{}`", self.name);
         super::file::manifest_error(&self.path, self.range.clone(), message)
     }
 }
 
-/// Reads the table of a package.
+/// Reads `[package.metadata.rbuilder]`.
 pub(super) fn read_selection(file: &File) -> Result<Selection, Diagnostic> {
     let Some(item) = file
         .table("package")

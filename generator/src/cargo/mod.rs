@@ -1,7 +1,7 @@
-//! `Cargo.toml`s, read by hand: which packages there are, where their targets begin, which features are on,
-//! what the dependencies are called.
+//! Reads `Cargo.toml` files: packages, target roots, enabled features and dependency names.
 //!
-//! One call of `cargo metadata` costs more than all the rest of a run, and needs the dependencies to be present.
+//! This replaces `cargo metadata`, which takes longer than the rest of a run and needs the
+//! dependencies to be downloaded.
 
 mod file;
 mod graph;
@@ -32,17 +32,18 @@ use crate::sources::Sources;
 use crate::{Diagnostic, Options};
 use rbuilder_diagnostic::suggest;
 
-/// All manifests of a run.
+/// The manifests of a run.
 pub(crate) struct Manifests<'a> {
     pub(crate) packages: Vec<Manifest>,
     pub(crate) k8s_openapi: K8sOpenapi,
     pub(crate) published: Published<'a>,
-    /// The release of kube in Cargo.lock.
+    /// The version of kube in `Cargo.lock`, or else the one that the manifests require.
     pub(crate) kube: Option<KubeRelease>,
 }
 
-/// Reads the manifests of the packages that are asked for and of every path crate they use. Nothing comes back
-/// when the reason has been reported.
+/// Reads the manifests of the selected packages and of their path dependencies.
+///
+/// Returns `None` after an error, which is in `report`.
 pub(crate) fn read_manifests<'a>(
     sources: &'a dyn Sources,
     options: &Options,
@@ -71,7 +72,7 @@ pub(crate) fn read_manifests<'a>(
     }
 }
 
-/// The contents of the manifests, before any source is read.
+/// What the manifests contain, before any Rust source is read.
 struct Found {
     here: Rc<File>,
     packages: Vec<Manifest>,
@@ -115,7 +116,7 @@ fn find(graph: &mut Graph<'_>, options: &Options) -> Result<Found, Diagnostic> {
     let kube = find_locked(&here, graph, "kube").or_else(|| graph.required_release("kube"));
     let kube = kube.map(|(major, minor)| KubeRelease::new(major, minor));
     let mut packages = graph.manifests(0);
-    // A path crate has no kinds of its own to select, but its types are part of others'.
+    // `serde-defaults` applies to path dependencies too: kinds of other packages use their types.
     for (index, manifest) in packages.iter_mut().enumerate() {
         manifest.selection.serde_defaults =
             metadata::read_selection(graph.file(index)).is_ok_and(|read| read.serde_defaults);
@@ -134,7 +135,7 @@ fn find(graph: &mut Graph<'_>, options: &Options) -> Result<Found, Diagnostic> {
     })
 }
 
-/// The release of a package in the lock file: that of the package here, or of its workspace.
+/// Returns the version of a dependency from `Cargo.lock` of the package or its workspace.
 fn find_locked(here: &File, graph: &mut Graph<'_>, name: &str) -> Option<(u16, u16)> {
     let sources = graph.sources;
     let read = |folder: &str| {
@@ -147,7 +148,7 @@ fn find_locked(here: &File, graph: &mut Graph<'_>, name: &str) -> Option<(u16, u
     })
 }
 
-/// The packages that may be asked for: the one here, and those of its workspace.
+/// Returns the packages that `--package` accepts: this one and the other workspace members.
 fn members(
     here: &File,
     options: &Options,
@@ -177,7 +178,7 @@ fn members(
         .iter()
         .filter_map(|folder| graph.add(folder, with_dev))
         .collect();
-    // A path crate within the workspace is a member without being listed.
+    // Path dependencies inside the workspace directory are members even if `members` omits them.
     let mut at = 0;
     while let Some(member) = members.get(at) {
         for used in graph.used_by(*member) {
@@ -190,7 +191,7 @@ fn members(
     Ok(members)
 }
 
-/// The members that are asked for; all of them when none is named.
+/// Returns the members that `--package` names, or all members without `--package`.
 fn choose(
     here: &File,
     members: Vec<Index>,
@@ -215,8 +216,9 @@ fn choose(
     Ok(chosen)
 }
 
-/// Turns on the default features, those that the packages name for rbuilder, and what the command line asks for: `feature`
-/// wherever there is one of that name, `package/feature` there.
+/// Activates features: `default`, those in `[package.metadata.rbuilder]` and those on the command
+/// line. `--features name` applies to every selected package that has the feature, `--features
+/// package/name` to that package only.
 fn turn_on(
     here: &File,
     selected: &[Index],
@@ -281,7 +283,7 @@ fn check_targets(
     {
         return Err(here.error(None, format!("no package has an example `{example}`"), ""));
     }
-    // In a workspace, a member with nothing but tests has no API.
+    // A workspace member may consist of tests only, so only a single package needs targets.
     if let [index] = selected
         && !found(index)
         && manifests[*index].library.is_none()

@@ -1,8 +1,8 @@
-//! Packages of registries and of git, which are read when a kind needs a type of them.
+//! Packages from registries and from git, loaded when a kind needs one of their types.
 //!
-//! `Cargo.lock` says which package a dependency is, by version and checksum, so that what is read depends on the repository
-//! alone. The features of the package may come from any package that depends on it, so the manifests of all of these are
-//! read; of nothing else in the graph, which can have hundreds of packages, anything is looked at.
+//! `Cargo.lock` pins the version and the checksum of each dependency, so the output depends on the
+//! repository alone. Any dependent of a package can enable its features, so the manifests of all
+//! dependents are read. The rest of the graph, often hundreds of packages, is not.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -16,29 +16,29 @@ use super::workspace;
 use crate::package::{Obstacle, PackageId};
 use crate::sources::{Archive, ArchiveError, REGISTRY, join};
 
-/// Reads published packages.
+/// Loads published packages.
 pub(crate) struct Published<'a> {
     graph: Graph<'a>,
-    /// The manifest that the command runs for.
+    /// The manifest in the directory that the command runs in.
     here: Rc<File>,
     lock: Option<Result<Rc<Lock>, Obstacle>>,
     replacements: Option<Rc<Replacements>>,
-    /// The packages whose manifests are read once something leads to them.
+    /// Packages whose manifests are read once an enabled dependency leads to them.
     admitted: BTreeSet<LockId>,
-    /// Those of them that have been read, or why they could not be.
+    /// The admitted packages that have been read, or the reason why they could not be.
     read: BTreeMap<LockId, Result<Index, Obstacle>>,
-    /// The number of packages that have been handed over.
+    /// The number of packages that callers have received.
     handed_over: usize,
 }
 
-/// A package, and the manifests that were read for it.
+/// A loaded package and the manifests that were read for it.
 pub(crate) struct Loaded {
     pub(crate) package: PackageId,
-    /// These follow the packages that are known already.
+    /// The new manifests, to be appended to those the caller already has.
     pub(crate) added: Vec<Manifest>,
 }
 
-/// Advice for a type whose crate is not read.
+/// Advice for a type whose crate cannot be read.
 const ALTERNATIVE: &str =
     "put `#[kube(schema_type = \"…\")]`, `#[kube(schema = { … })]` or `#[kube(schemaless)]` on the field";
 
@@ -55,10 +55,10 @@ impl<'a> Published<'a> {
         }
     }
 
-    /// Reads the package that a dependency of another one stands for.
+    /// Loads the package that a dependency of another package refers to.
     ///
-    /// # Errors
-    /// Fails if `Cargo.lock` does not name it, or its source is not available.
+    /// # Errors Fails if `Cargo.lock` does not contain the package, or if its source is not
+    /// available.
     pub(crate) fn load(&mut self, dependent: PackageId, key: &str) -> Result<Loaded, Obstacle> {
         if let Some(wanted) = self.graph.nodes[dependent.0].wanted.get(key) {
             check_in_use(wanted)?;
@@ -68,7 +68,8 @@ impl<'a> Published<'a> {
         let closure = lock.find_dependents(id);
         self.admitted.extend(closure.iter().copied());
         self.follow(&lock);
-        // A feature may come from each of them, so one that cannot be read leaves the features unknown.
+        // Any dependent can enable features, so one unreadable manifest leaves the features
+        // unknown.
         if let Some(obstacle) = closure.iter().find_map(|id| self.read.get(id)?.as_ref().err()) {
             return Err(obstacle.clone());
         }
@@ -87,7 +88,7 @@ impl<'a> Published<'a> {
         added
     }
 
-    /// Reads the manifests of the packages that are admitted, as far as dependencies that are on lead to them.
+    /// Reads the manifests of admitted packages that enabled dependencies lead to.
     fn follow(&mut self, lock: &Lock) {
         let mut is_changed = true;
         while std::mem::take(&mut is_changed) {
@@ -111,7 +112,7 @@ impl<'a> Published<'a> {
         }
     }
 
-    /// The dependencies that are on and lead to no package yet.
+    /// Returns the enabled dependencies that have not been resolved to a package.
     fn open_edges(&self) -> Vec<(Index, String)> {
         let nodes = self.graph.nodes.iter().enumerate();
         let edges = nodes.flat_map(|(index, node)| {
@@ -123,7 +124,7 @@ impl<'a> Published<'a> {
         edges.collect()
     }
 
-    /// The package in `Cargo.lock` that a dependency stands for.
+    /// Returns the package in `Cargo.lock` that a dependency resolves to.
     fn find_target(&self, lock: &Lock, dependent: Index, key: &str) -> Result<LockId, Obstacle> {
         let node = &self.graph.nodes[dependent];
         let of_dependent = node
@@ -145,7 +146,7 @@ impl<'a> Published<'a> {
         }
     }
 
-    /// Makes the source of a package available, and reads its manifest.
+    /// Makes the source of a package available and reads its manifest.
     fn read_package(&mut self, package: &LockedPackage, id: LockId) -> Result<Index, Obstacle> {
         let folder = self.find_source(package)?;
         self.graph.add_locked(&folder, id).map_err(|error| Obstacle {
@@ -157,7 +158,7 @@ impl<'a> Published<'a> {
         })
     }
 
-    /// Returns the folder in which the source of a package is now available.
+    /// Makes the source of a package available and returns its directory.
     fn find_source(&mut self, package: &LockedPackage) -> Result<String, Obstacle> {
         let LockedPackage { name, version, .. } = package;
         let sources = self.graph.sources;
@@ -189,7 +190,7 @@ impl<'a> Published<'a> {
         }
         let mut folder = format!("{REGISTRY}/{name}-{version}");
         if self.is_taken(&folder) {
-            // Another registry has a package of this name and version.
+            // Another registry has a package with the same name and version.
             folder = format!("{folder}-{}", checksum.get(..8).unwrap_or(checksum));
         }
         let archive = Archive {
@@ -225,7 +226,7 @@ impl<'a> Published<'a> {
         self.lock.clone().unwrap_or_else(|| Err(self.outdated("")))
     }
 
-    /// Reads the lock file of the workspace, or of a package without one.
+    /// Reads the lock file of the workspace, or of the package if it has no workspace.
     fn read_lock(&mut self) -> Result<Rc<Lock>, Obstacle> {
         let root = match self.here.table("workspace") {
             Some(_) => None,
@@ -256,7 +257,7 @@ impl<'a> Published<'a> {
     }
 }
 
-/// Checks that a dependency is part of the build.
+/// Checks that a dependency is enabled and applies to Linux.
 fn check_in_use(wanted: &Wanted) -> Result<(), Obstacle> {
     let name = &wanted.package;
     let (reason, help) = if wanted.is_elsewhere {
@@ -274,7 +275,8 @@ fn check_in_use(wanted: &Wanted) -> Result<(), Obstacle> {
     })
 }
 
-/// Returns whether a part of a file name has letters, digits, `-`, `_` and these characters only.
+/// Returns whether `text` can be part of a file name: ASCII letters, digits, `-`, `_` and the
+/// characters in `others`.
 fn is_name(text: &str, others: &str) -> bool {
     let is_part = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c) || others.contains(c);
     !text.is_empty() && text.len() <= 128 && text.chars().all(is_part)

@@ -1,35 +1,34 @@
-//! The package of a directory at a glance, for commands that adopt or describe it.
+//! An overview of the package in a directory, for commands that adopt or describe it.
 
 use super::file::{Files, bool_at, string_at};
 use super::{targets, workspace};
 use crate::Diagnostic;
 use crate::sources::Sources;
 
-/// The package and the workspace that begin in a directory.
+/// The package and the workspace of a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PackageSummary {
-    /// Name of the package; `None` for a workspace without one.
+    /// Name of the package; `None` for a virtual workspace.
     pub name: Option<String>,
-    /// Name of its library in Rust code, if it has one.
+    /// Name of the library in Rust code, if there is one.
     pub library: Option<String>,
-    /// Its binaries, each with its root file, by path.
+    /// Name and root file of each binary, sorted by path.
     pub binaries: Vec<(String, String)>,
-    /// The binary that `cargo run` runs, if `default-run` names one.
+    /// The value of `default-run`.
     pub default_run: Option<String>,
-    /// SPDX expression of its license, unless the package inherits it.
+    /// SPDX expression of the license; `None` if the package inherits it.
     pub license: Option<String>,
-    /// True if Cargo takes every file in `tests/` for a test.
+    /// Whether Cargo discovers tests in `tests/`.
     pub finds_tests: bool,
-    /// True if a workspace begins in the directory.
+    /// Whether the directory is the root of a workspace.
     pub is_workspace: bool,
     /// Directories of the members that the workspace lists.
     pub members: Vec<String>,
 }
 
-/// Returns the package in the directory of the sources; `None` if there is no `Cargo.toml`.
+/// Summarizes the package in the directory of the sources; `None` if there is no `Cargo.toml`.
 ///
-/// # Errors
-/// Fails if a manifest cannot be read or is not TOML.
+/// # Errors Fails if a manifest cannot be read or is not TOML.
 pub fn summarize_package(sources: &dyn Sources) -> Result<Option<PackageSummary>, Diagnostic> {
     let Some(file) = Files::new(sources).get("")? else {
         return Ok(None);

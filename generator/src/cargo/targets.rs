@@ -11,19 +11,20 @@ use crate::sources::{Sources, join};
 /// The library of a package.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Library {
-    /// The name other targets know it by.
+    /// Name of the crate in Rust code.
     pub(crate) name: String,
-    /// The root file.
+    /// Path of the root file.
     pub(crate) path: String,
 }
 
-/// The library, where there is one.
+/// Returns the library of a package, if its root file exists.
 pub(super) fn find_library(file: &File, sources: &dyn Sources) -> Option<Library> {
     let library = library_of(file);
     is_file(sources, &library.path).then_some(library)
 }
 
-/// The library that a package has unless it has none: a published package on which others depend has one.
+/// Returns the library without checking that its root file exists. A published package that others
+/// depend on has a library.
 pub(super) fn library_of(file: &File) -> Library {
     let lib = file.table("lib");
     let name = lib
@@ -37,13 +38,13 @@ pub(super) fn library_of(file: &File) -> Library {
     }
 }
 
-/// The root files of the binaries, by path.
+/// Returns the root files of the binaries, sorted by path.
 pub(super) fn find_binaries(file: &File, sources: &dyn Sources) -> Result<Vec<String>, Diagnostic> {
     let found = find_named_binaries(file, sources)?;
     Ok(found.into_iter().map(|(_, path)| path).collect())
 }
 
-/// The name and root file of each binary, by path.
+/// Returns the name and root file of each binary, sorted by path.
 pub(super) fn find_named_binaries(
     file: &File,
     sources: &dyn Sources,
@@ -51,20 +52,20 @@ pub(super) fn find_named_binaries(
     targets(file, sources, &BINARIES)
 }
 
-/// The name and root file of each example, by name.
+/// Returns the name and root file of each example, sorted by path.
 pub(super) fn find_examples(file: &File, sources: &dyn Sources) -> Result<Vec<(String, String)>, Diagnostic> {
     targets(file, sources, &EXAMPLES)
 }
 
-/// The rules by which Cargo finds targets of one sort.
+/// Cargo's discovery rules for binaries or examples.
 struct Sort {
     /// The key of their tables.
     key: &'static str,
-    /// The folder that is searched when no table names a file.
+    /// The directory in which Cargo discovers targets.
     folder: &'static str,
-    /// The key that turns the search off.
+    /// The key that disables discovery.
     auto: &'static str,
-    /// A root outside of the folder: `src/main.rs`.
+    /// A root file outside `folder`: `src/main.rs`.
     main: Option<&'static str>,
 }
 
@@ -120,7 +121,7 @@ fn targets(file: &File, sources: &dyn Sources, sort: &Sort) -> Result<Vec<(Strin
             Some((name, path))
         });
         let main = main.map(|path| (package_name.to_owned(), path));
-        // What a table names is not searched for once more.
+        // A target with an explicit `path` is not added again.
         found.extend(automatic.chain(main).filter(|(_, path)| !paths.contains(path)));
     }
     let mut found: Vec<_> = found.into_iter().collect();
@@ -128,7 +129,7 @@ fn targets(file: &File, sources: &dyn Sources, sort: &Sort) -> Result<Vec<(Strin
     Ok(found)
 }
 
-/// `x` of `x.rs` and of `x/main.rs`.
+/// Returns `x` for `x.rs` and for `x/main.rs`.
 fn automatic_name(path: &str) -> Option<&str> {
     match path.split_once('/') {
         None => path.strip_suffix(".rs"),
@@ -137,7 +138,7 @@ fn automatic_name(path: &str) -> Option<&str> {
     }
 }
 
-/// `[[bin]]`, or `bin = [{ … }]`.
+/// Returns the tables of `[[bin]]` or `bin = [{ … }]`.
 fn tables<'a>(root: &'a dyn TableLike, key: &str) -> Vec<&'a dyn TableLike> {
     match root.get(key) {
         Some(Item::ArrayOfTables(list)) => list.iter().map(|table| table as &dyn TableLike).collect(),
@@ -152,7 +153,7 @@ fn tables<'a>(root: &'a dyn TableLike, key: &str) -> Vec<&'a dyn TableLike> {
     }
 }
 
-/// Returns whether the crate is a procedural macro, which exports no types.
+/// Returns whether the crate is a procedural macro. These export no types.
 pub(super) fn is_proc_macro(file: &File) -> bool {
     table_at(file.root(), "lib").is_some_and(|lib| {
         bool_at(lib, "proc-macro")
@@ -162,6 +163,6 @@ pub(super) fn is_proc_macro(file: &File) -> bool {
 }
 
 fn is_file(sources: &dyn Sources, path: &str) -> bool {
-    // A file that cannot be read is there, and complained about when it is read.
+    // An unreadable file counts as existing: reading it later reports the error.
     sources.text(path).map_or(true, |text| text.is_some())
 }

@@ -39,7 +39,7 @@ fn check_targets(manifest: &str, paths: &[&str], library: Option<(&str, &str)>, 
 }
 
 #[test]
-fn targets_of_a_package() {
+fn finds_targets() {
     let named = "[package]\nname = \"my-operator\"\n";
     let library = Some(("my_operator", "src/lib.rs"));
     check_targets(named, &["src/lib.rs"], library, &[]);
@@ -61,7 +61,8 @@ fn targets_of_a_package() {
         Some(("api", "api/lib.rs")),
         &["src/bin/run.rs"],
     );
-    // A table's path takes the place of the automatic one; the default one of the package's name is `src/main.rs`.
+    // An explicit `path` replaces the discovered one. A binary named like the package is
+    // `src/main.rs` by default.
     check_targets(
         "[package]\nname = \"x\"\n[[bin]]\nname = \"x\"\n[[bin]]\nname = \"y\"\npath = \"other/y.rs\"",
         &["src/main.rs", "other/y.rs"],
@@ -71,7 +72,7 @@ fn targets_of_a_package() {
 }
 
 #[test]
-fn examples_take_the_place_of_the_other_targets() {
+fn examples_replace_other_targets() {
     let sources = package(
         "[package]\nname = \"x\"\n[[example]]\nname = \"named\"\npath = \"x.rs\"\n[dev-dependencies]\nserde = \"1\"",
         &[
@@ -92,7 +93,7 @@ fn examples_take_the_place_of_the_other_targets() {
     assert!(manifests[0].dependencies.contains_key("serde"));
 }
 
-/// Features of each package, in the order of their folders.
+/// Checks the features of each package. `expected` is sorted by directory.
 fn check_features(list: &[(&str, &str)], options: &Options, expected: &[(&str, &[&str])]) {
     let mut manifests = read_all(&files(list), options).expect("manifests");
     manifests.sort_by(|a, b| a.folder.cmp(&b.folder));
@@ -138,7 +139,7 @@ fn features() {
 }
 
 #[test]
-fn features_of_path_crates_are_what_dependants_turn_on() {
+fn dependents_enable_features_of_path_crates() {
     let api = "[package]\nname = \"api\"\n[features]\ndefault = [\"std\"]\nstd = []\nschema = []\nweak = []\nfull = []";
     check_features(
         &[
@@ -168,7 +169,7 @@ fn features_of_path_crates_are_what_dependants_turn_on() {
 }
 
 #[test]
-fn what_dependencies_are_called() {
+fn names_of_dependencies_in_source() {
     let sources = files(&[
         (
             "Cargo.toml",
@@ -224,12 +225,12 @@ fn what_dependencies_are_called() {
             .iter()
             .all(|manifest| manifest.is_2015 || manifest.folder == "op")
     );
-    // Path crates within the workspace are members of it.
+    // Path dependencies inside the workspace are members.
     assert!(manifests.iter().all(|manifest| manifest.selected));
 }
 
 #[test]
-fn members_of_a_workspace() {
+fn finds_workspace_members() {
     let text = "[workspace]\nmembers = [\"crates/*\", \"tool\"]\nexclude = [\"crates/old\"]";
     let mut sources = files(&[("Cargo.toml", text)]);
     for name in ["crates/a", "crates/b", "crates/old", "tool", "stray"] {
@@ -266,7 +267,7 @@ fn members_of_a_workspace() {
 }
 
 #[test]
-fn a_member_finds_its_workspace_and_its_siblings() {
+fn member_finds_its_workspace_and_siblings() {
     let sources = files(&[
         (
             "../Cargo.toml",
@@ -289,7 +290,7 @@ fn a_member_finds_its_workspace_and_its_siblings() {
 }
 
 #[test]
-fn broken_manifests() {
+fn reports_broken_manifests() {
     let cases: &[(&[(&str, &str)], &str)] = &[
         (&[], "Cargo.toml: no `Cargo.toml` in this directory"),
         (
@@ -338,7 +339,7 @@ fn broken_manifests() {
 }
 
 #[test]
-fn the_kubernetes_that_a_feature_of_k8s_openapi_chooses() {
+fn k8s_openapi_feature_selects_kubernetes_version() {
     let check = |manifests: &[(&str, &str)], expected: Option<u8>| {
         let mut sources = files(manifests);
         sources.insert("src/lib.rs", "");

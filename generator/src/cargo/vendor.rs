@@ -1,4 +1,5 @@
-//! Source replacement in `.cargo/config.toml`: which folder of the repository has the packages of a registry or of git.
+//! Source replacement in `.cargo/config.toml`: maps a registry or git repository to a vendored
+//! directory.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +10,10 @@ use super::file::{string_at, table_at};
 use super::lock::LockedPackage;
 use crate::sources::{Sources, join};
 
-/// Folders above the project whose configuration counts, as in Cargo.
+/// The number of parent directories that are searched for configuration.
 const MAX_ANCESTORS: usize = 32;
 
-/// Replacements that lead to replacements; a circle of them ends here.
+/// The number of `replace-with` hops that are followed. The limit ends cycles.
 const MAX_REPLACEMENTS: usize = 16;
 
 /// The names of crates.io in `Cargo.lock`.
@@ -21,7 +22,7 @@ const CRATES_IO: [&str; 2] = [
     "sparse+https://index.crates.io/",
 ];
 
-/// The tables `[source.…]` of Cargo's configuration, by name.
+/// The `[source.…]` tables of Cargo's configuration, by name.
 #[derive(Debug, Default)]
 pub(super) struct Replacements {
     sources: BTreeMap<String, Replacement>,
@@ -32,18 +33,19 @@ struct Replacement {
     registry: Option<String>,
     git: Option<String>,
     replace_with: Option<String>,
-    /// The folder of the packages, relative to the project.
+    /// The directory with the packages, relative to the project.
     directory: Option<String>,
 }
 
 impl Replacements {
-    /// Reads the configuration of the project and of the folders above it, of which the nearest counts.
+    /// Reads the configuration of the project and of its parent directories. The nearest one wins.
     pub(super) fn read(sources: &dyn Sources) -> Replacements {
         let mut found = Replacements::default();
         let mut folder = String::new();
         for _ in 0..MAX_ANCESTORS {
             for name in [".cargo/config.toml", ".cargo/config"] {
-                // What is outside of the repository is not read: the output depends on the repository alone.
+                // Files outside the repository are not read: the output depends on the repository
+                // alone.
                 if let Ok(Some(text)) = sources.text(&join(&folder, name)) {
                     found.add(&text, &folder);
                     break;
@@ -76,7 +78,7 @@ impl Replacements {
         }
     }
 
-    /// The folder whose packages take the place of a source.
+    /// Returns the directory that replaces a source.
     fn directory_of(&self, source: &str) -> Option<&str> {
         let mut tables = self.sources.iter();
         let (_, mut replacement) = tables.find(|(name, table)| table.is_of(name, source))?;
@@ -89,10 +91,10 @@ impl Replacements {
         None
     }
 
-    /// Returns the folder of a package whose source is replaced by a folder of packages; `None` if it is not replaced.
+    /// Returns the directory of a vendored package, or `None` if its source is not replaced.
     ///
-    /// # Errors
-    /// Fails with the reason if the folder does not have the package, or has it with another checksum.
+    /// # Errors Fails with the reason if the vendored directory lacks the package or has another
+    /// checksum.
     pub(super) fn find_folder(
         &self,
         package: &LockedPackage,
@@ -125,7 +127,8 @@ impl Replacement {
     }
 }
 
-/// Finds a package in a folder that `cargo vendor` has written. The name of its own folder is not reliable.
+/// Finds a package in the output of `cargo vendor`. The directory name of a package depends on
+/// which versions are vendored, so its manifest decides.
 fn find_in(directory: &str, package: &LockedPackage, sources: &dyn Sources) -> Result<String, String> {
     let LockedPackage { name, version, .. } = package;
     let usual = [format!("{name}-{version}"), name.clone()];
@@ -148,7 +151,7 @@ fn find_in(directory: &str, package: &LockedPackage, sources: &dyn Sources) -> R
     };
     let record: Value =
         serde_json::from_str(&text).map_err(|error| format!("failed to parse `{path}`: {error}"))?;
-    // Packages from git have no checksum, here and there.
+    // Packages from git have no checksum in either file.
     let checksum = record.get("package").and_then(Value::as_str);
     if checksum.map(str::to_ascii_lowercase) != package.checksum {
         return Err(format!(
@@ -176,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_folder_that_replaces_a_source() {
+    fn finds_replacement_of_source() {
         let mut replacements = Replacements::default();
         replacements.add(
             "[source.crates-io]\nreplace-with = \"mirror\"\n\n[source.mirror]\nreplace-with = \"vendored\"\nregistry = \"sparse+https://mirror/index\"\n\n\
@@ -184,7 +187,7 @@ mod tests {
              [source.a]\nregistry = \"https://circle\"\nreplace-with = \"a\"\n",
             "..",
         );
-        // The nearest configuration counts.
+        // Tables of the nearest configuration win.
         replacements.add("[source.vendored]\ndirectory = \"other\"\n", "../..");
         for (source, expected) in [
             (

@@ -1,4 +1,4 @@
-//! Workspaces: which root a package belongs to, and which packages a root has.
+//! Workspaces: finds the root of a package and the members of a root.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -9,11 +9,12 @@ use super::file::{File, Files, string_at, strings_at, table_at};
 use crate::Diagnostic;
 use crate::sources::{Sources, join};
 
-/// Folders above a package that are looked into for its workspace.
+/// The number of parent directories that are searched for a workspace.
 const MAX_ANCESTORS: usize = 32;
 
-/// The workspace of a package that does not itself hold one: the nearest folder above with a `[workspace]`
-/// that does not exclude it, or the one that it names.
+/// Returns the workspace of a package that is not itself a workspace root. This is the one that
+/// `package.workspace` names, or else the nearest parent with a `[workspace]` that does not exclude
+/// the package.
 pub(super) fn root_of(file: &File, files: &mut Files<'_>) -> Result<Option<Rc<File>>, Diagnostic> {
     if let Some(named) = file
         .table("package")
@@ -38,8 +39,8 @@ pub(super) fn root_of(file: &File, files: &mut Files<'_>) -> Result<Option<Rc<Fi
     Ok(None)
 }
 
-/// The folders of the packages that a root lists; without those that are members because the root's packages
-/// depend on them.
+/// Returns the directories of the members that a root lists. Members by virtue of a path dependency
+/// are not included.
 pub(super) fn find_members(root: &File, sources: &dyn Sources) -> Result<BTreeSet<String>, Diagnostic> {
     let mut folders = BTreeSet::new();
     let Some(workspace) = root.table("workspace") else {
@@ -64,7 +65,7 @@ pub(super) fn find_members(root: &File, sources: &dyn Sources) -> Result<BTreeSe
     Ok(folders)
 }
 
-/// Returns whether a folder may be a member of a root without being listed.
+/// Returns whether a directory may be a member of a workspace without being listed.
 pub(super) fn may_hold_member(root: &File, folder: &str) -> bool {
     root.table("workspace").is_some() && below(&root.folder, folder) && !excludes(root, folder)
 }
@@ -73,7 +74,7 @@ fn excludes(root: &File, folder: &str) -> bool {
     let Some(workspace) = root.table("workspace") else {
         return false;
     };
-    // What `members` names outright stays one, as in Cargo.
+    // As in Cargo, a path in `members` takes precedence over `exclude`.
     let listed = strings_at(workspace, "members").any(|member| join(&root.folder, member) == folder);
     !listed
         && strings_at(workspace, "exclude").any(|excluded| {
@@ -87,7 +88,7 @@ fn below(folder: &str, other: &str) -> bool {
         return !other.starts_with("..") && !other.starts_with('/');
     }
     if folder.split('/').all(|part| part == "..") {
-        // `..` holds everything but what is further up.
+        // `..` contains everything except its own parents.
         let above = format!("{folder}/..");
         return !other.starts_with('/') && other != above && !other.starts_with(&format!("{above}/"));
     }
@@ -96,7 +97,7 @@ fn below(folder: &str, other: &str) -> bool {
         .is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// The folders that a pattern like `crates/*` stands for.
+/// Expands a pattern such as `crates/*` to directories.
 fn expand(root: &File, pattern: &str, sources: &dyn Sources) -> Result<Vec<String>, Diagnostic> {
     let mut folders = vec![root.folder.clone()];
     for part in pattern.split('/').filter(|part| !part.is_empty() && *part != ".") {
@@ -124,19 +125,19 @@ fn expand(root: &File, pattern: &str, sources: &dyn Sources) -> Result<Vec<Strin
     Ok(folders)
 }
 
-/// A workspace above a package, as Cargo decides it from the workspace's manifest.
+/// Whether a package belongs to the workspace above it, by Cargo's rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Membership {
     /// The manifest has no `[workspace]`, or excludes the package.
     None,
     /// The workspace lists the package.
     Listed,
-    /// The workspace does not list the package: Cargo refuses to build it.
+    /// The workspace does not list the package, so Cargo refuses to build it.
     Unlisted,
 }
 
-/// Returns the membership of a package in `folder`, relative to a manifest above it. A manifest that is not TOML has
-/// no workspace.
+/// Returns the membership of a package in `folder`, which is relative to the manifest above it. A
+/// manifest that is not valid TOML has no workspace.
 pub fn find_membership(manifest: &str, folder: &str) -> Membership {
     let Ok(document) = Document::parse(manifest) else {
         return Membership::None;
@@ -156,7 +157,8 @@ pub fn find_membership(manifest: &str, folder: &str) -> Membership {
     }
 }
 
-/// Returns whether a path matches a pattern like `crates/*`, in which `**` stands for any number of folders.
+/// Returns whether a path matches a pattern such as `crates/*`, in which `**` matches any number of
+/// directories.
 fn matches_path(pattern: &str, path: &str) -> bool {
     let parts: Vec<&str> = pattern
         .split('/')
@@ -175,7 +177,7 @@ fn matches_parts(parts: &[&str], names: &[&str]) -> bool {
     }
 }
 
-/// Returns whether a name matches a pattern of letters, `*`, `?` and `[…]`.
+/// Returns whether a name matches a pattern of characters, `*`, `?` and `[…]`.
 fn matches(pattern: &str, name: &str) -> bool {
     let mut letters = pattern.chars();
     match letters.next() {
@@ -213,7 +215,7 @@ fn in_set(set: &str, letter: char) -> bool {
     (ranges || set.contains(&letter)) != negated
 }
 
-/// Returns whether a key says `workspace = true`.
+/// Returns whether an item is `{ workspace = true }`.
 pub(super) fn is_inherited(item: &Item) -> bool {
     let says = item
         .as_table_like()
@@ -226,7 +228,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn patterns() {
+    fn matches_patterns() {
         for (pattern, name, expected) in [
             ("*", "api", true),
             ("*-api", "shop-api", true),
@@ -242,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn membership_of_a_new_package() {
+    fn finds_membership_of_new_package() {
         for (workspace, expected) in [
             ("[package]\nname = 'a'", Membership::None),
             ("[workspace", Membership::None),
@@ -265,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_below() {
+    fn compares_relative_directories() {
         for (folder, other, expected) in [
             ("", "api", true),
             ("", "../api", false),
