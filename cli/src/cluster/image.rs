@@ -2,11 +2,13 @@
 
 use serde_json::Value;
 
-/// Label of the Deployments whose image is set, and its value. The Makefile of projects selects by the same.
+/// Label of the Deployments whose image is set, and its value. The Makefile of a project selects by
+/// the same label.
 pub(crate) const MANAGER_LABEL: (&str, &str) = ("control-plane", "controller-manager");
 
-/// Sets the image of the first container of each Deployment with the label `control-plane=controller-manager`, whatever
-/// image it has, as `make deploy` does. Returns the number of Deployments.
+/// Sets the image of the first container of each Deployment with the label
+/// `control-plane=controller-manager`, like `make deploy`. The current image does not matter.
+/// Returns the number of Deployments.
 pub(crate) fn set_image(objects: &mut [Value], image: &str) -> usize {
     let managers = objects.iter_mut().filter(|object| is_manager(object));
     let images = managers.filter_map(|manager| manager.pointer_mut("/spec/template/spec/containers/0/image"));

@@ -1,4 +1,4 @@
-//! kubectl as a child process: it renders with kustomize, and it reads and writes objects.
+//! Runs kubectl, which renders kustomizations and reads and writes objects.
 
 use std::ffi::{OsStr, OsString};
 use std::io::Write as _;
@@ -14,11 +14,11 @@ use crate::flags::ClusterFlags;
 use crate::programs::{LIMIT, ask, neutral_folder, program_in};
 use crate::shell::Shell;
 
-/// The time in which CRDs must be served.
+/// Time limit for the API server to serve new CRDs.
 #[cfg(feature = "control-plane")]
 const ESTABLISHED: Duration = Duration::from_secs(30);
 
-/// The error of `kubectl wait` for an object whose conditions are `null`.
+/// The error of `kubectl wait` for an object without conditions.
 #[cfg(feature = "control-plane")]
 const NO_CONDITIONS: &str = ".status.conditions accessor error";
 
@@ -26,23 +26,23 @@ const NO_CONDITIONS: &str = ".status.conditions accessor error";
 #[derive(Clone, Debug)]
 pub(crate) struct Kubectl {
     program: PathBuf,
-    /// Arguments before all others, as in `microk8s kubectl`.
+    /// Arguments that precede all others, as in `microk8s kubectl`.
     prefix: Vec<OsString>,
-    /// The command that renders a directory, if it is not `kubectl kustomize`.
+    /// The command that renders a directory; `None` for `kubectl kustomize`.
     kustomize: Option<(PathBuf, Vec<OsString>)>,
-    /// Flags of every command that reaches the cluster.
+    /// Flags for all commands that connect to the cluster.
     target: Vec<OsString>,
     /// The project directory.
     folder: PathBuf,
 }
 
 impl Kubectl {
-    /// Finds kubectl on the `PATH`, or else beside the binaries of the test environment; `installed` looks for those
-    /// that rbuilder has installed. `KUBECTL` and `KUSTOMIZE` replace `kubectl` and `kubectl kustomize`, as in the
-    /// Makefile of a project.
+    /// Finds kubectl on the `PATH`, next to the binaries of the test environment, or with
+    /// `installed`, which looks for a kubectl that rbuilder installed. The variables `KUBECTL` and
+    /// `KUSTOMIZE` replace `kubectl` and `kubectl kustomize`, as in the Makefile of a project.
     ///
     /// # Errors
-    /// Fails if there is none.
+    /// Fails if there is no kubectl, or if a variable names a program that does not exist.
     pub(crate) fn find(
         folder: &Path,
         flags: &ClusterFlags,
@@ -58,7 +58,7 @@ impl Kubectl {
             name => anyhow!("KUBECTL names `{name}`, which was not found on the PATH"),
         })?;
         let kustomize = match read_command("KUSTOMIZE")? {
-            // The default of the Makefile.
+            // The default in the Makefile.
             Some((command, words))
                 if words.last().is_some_and(|word| word == "kustomize") && command == name =>
             {
@@ -75,7 +75,7 @@ impl Kubectl {
         let mut target = Vec::new();
         if let Some(kubeconfig) = &flags.kubeconfig {
             target.push(OsString::from("--kubeconfig"));
-            // Commands run in the project directory.
+            // kubectl runs in the project directory, so a relative path would not work.
             target.push(std::path::absolute(kubeconfig)?.into());
         }
         if let Some(context) = &flags.context {
@@ -90,7 +90,7 @@ impl Kubectl {
         })
     }
 
-    /// Returns the same kubectl for the cluster of a kubeconfig.
+    /// Returns the same kubectl for the cluster in a kubeconfig.
     #[cfg(feature = "control-plane")]
     pub(crate) fn for_kubeconfig(&self, kubeconfig: &Path) -> Kubectl {
         Kubectl {
@@ -99,18 +99,20 @@ impl Kubectl {
         }
     }
 
-    /// Returns the self-contained kubeconfig of the selected context, with its credentials.
+    /// Returns the kubeconfig of the selected context, including its credentials, as a
+    /// self-contained text.
     ///
     /// # Errors
-    /// Fails if there is no such context.
+    /// Fails if the context does not exist.
     pub(crate) fn read_kubeconfig(&self) -> Result<String> {
         self.read(&["config", "view", "--raw", "--minify", "--flatten"], "")
     }
 
-    /// Returns what kubectl says of its version, as JSON. It runs outside of the project, and for a limited time.
+    /// Returns the output of `kubectl version` as JSON. Runs kubectl outside of the project and
+    /// with a time limit.
     ///
     /// # Errors
-    /// Fails with what kubectl printed to standard error, or if it does not answer.
+    /// Fails with kubectl's standard error, or if kubectl does not answer.
     pub(crate) fn read_version(&self) -> Result<String> {
         let arguments = ["version", "--client", "--output=json"];
         let mut command = Command::new(&self.program);
@@ -132,7 +134,7 @@ impl Kubectl {
     /// Renders a directory of the project with kustomize.
     ///
     /// # Errors
-    /// Fails with the error of kustomize.
+    /// Fails with kustomize's error.
     pub(crate) fn render(&self, folder: &str) -> Result<String> {
         let Some((program, words)) = &self.kustomize else {
             let output = self.start(&[], &["kustomize", folder], "")?;
@@ -148,18 +150,20 @@ impl Kubectl {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
-    /// Returns the objects that `kubectl get` finds with these arguments; none if what they name does not exist.
+    /// Returns the objects that `kubectl get` finds with these arguments; none if they do not
+    /// exist.
     ///
     /// # Errors
-    /// Fails with what kubectl printed to standard error, or if its output is not JSON.
+    /// Fails with kubectl's standard error, or if the output is not JSON.
     pub(crate) fn list(&self, arguments: &[&str]) -> Result<Vec<Value>> {
         self.get(arguments, "")
     }
 
-    /// Returns those of these objects, a document for kubectl, that the cluster has, as they are there.
+    /// Returns the current state of the given objects, without those that the cluster does not
+    /// have. `objects` is a document for kubectl.
     ///
     /// # Errors
-    /// As [`Kubectl::list`].
+    /// Fails for the same reasons as [`Kubectl::list`].
     pub(crate) fn read_objects(&self, objects: &str) -> Result<Vec<Value>> {
         self.get(&["-f", "-"], objects)
     }
@@ -178,7 +182,8 @@ impl Kubectl {
         })
     }
 
-    /// Prints the command line of [`Kubectl::run`] with rendered manifests as its input.
+    /// Prints a command line like the one that [`Kubectl::run`] runs, with rendered manifests as
+    /// its input.
     pub(crate) fn show_pipe(&self, folder: &str, arguments: &[&str], shell: &mut Shell) {
         let words = self.target.iter().map(|word| word.to_string_lossy());
         let words: Vec<_> = words.chain(arguments.iter().map(|word| (*word).into())).collect();
@@ -188,10 +193,10 @@ impl Kubectl {
         ));
     }
 
-    /// Runs kubectl with an input and prints what it prints.
+    /// Runs kubectl with an input and prints its output.
     ///
     /// # Errors
-    /// Fails if kubectl does, after its errors have been printed.
+    /// Fails if kubectl fails. Its error messages have been printed by then.
     pub(crate) fn run(&self, arguments: &[&str], input: &str, shell: &mut Shell) -> Result<()> {
         shell.detail(&format!("kubectl {}\n", arguments.join(" ")));
         let output = self.start(&self.target, arguments, input)?;
@@ -203,20 +208,21 @@ impl Kubectl {
         }
     }
 
-    /// Runs kubectl with an input and returns what it prints.
+    /// Runs kubectl with an input and returns its output.
     ///
     /// # Errors
-    /// Fails with what kubectl printed to standard error.
+    /// Fails with kubectl's standard error.
     pub(crate) fn read(&self, arguments: &[&str], input: &str) -> Result<String> {
         let output = self.start(&self.target, arguments, input)?;
         self.checked(arguments, output)
     }
 
-    /// Waits until the API server serves CRDs. `kubectl wait` fails at once if one of them has no conditions, as is the case
-    /// for a moment after it was created; then it runs again.
+    /// Waits until the API server serves the CRDs. `kubectl wait` fails at once if a CRD has no
+    /// conditions yet, which is the case shortly after its creation, so this function retries.
     ///
     /// # Errors
-    /// Fails if a CRD is not served after [`ESTABLISHED`], or as [`Kubectl::read`].
+    /// Fails if a CRD is not served within [`ESTABLISHED`], or for the same reasons as
+    /// [`Kubectl::read`].
     #[cfg(feature = "control-plane")]
     pub(crate) fn wait_until_established(&self, crds: &str) -> Result<()> {
         let timeout = format!("--timeout={}s", ESTABLISHED.as_secs());
@@ -262,10 +268,11 @@ impl Kubectl {
             .stderr(Stdio::piped());
         let mut child = command.spawn().with_context(context)?;
         let stdin = child.stdin.take();
-        // Written beside the reading of its output, since either pipe may be full.
+        // Write the input in a second thread while reading the output: both pipes may be full.
         std::thread::scope(|scope| {
             scope.spawn(move || {
-                // kubectl that has failed does not read; its status says so.
+                // A kubectl that has failed does not read its input. The exit status reports the
+                // failure.
                 let _ = stdin.map(|mut stdin| stdin.write_all(input.as_bytes()));
             });
             child.wait_with_output()
@@ -274,7 +281,7 @@ impl Kubectl {
     }
 }
 
-/// Returns the program and the arguments in a variable of the environment.
+/// Returns the program and the arguments from an environment variable.
 fn read_command(variable: &str) -> Result<Option<(String, Vec<OsString>)>> {
     let Some(text) = std::env::var_os(variable) else {
         return Ok(None);
@@ -289,8 +296,9 @@ fn read_command(variable: &str) -> Result<Option<(String, Vec<OsString>)>> {
     Ok(command)
 }
 
-/// Finds a program in the directories of `PATH`, then in that of `KUBEBUILDER_ASSETS`, then in `installed`. Relative
-/// directories are passed over, and so are relative paths: a repository must not bring its own.
+/// Finds a program in the directories of `PATH`, then in `KUBEBUILDER_ASSETS`, then with
+/// `installed`. Ignores relative directories and paths, because a repository must not provide the
+/// program.
 fn find_program(
     name: &str,
     var: impl Fn(&str) -> Option<OsString>,
@@ -309,7 +317,7 @@ fn find_program(
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::disallowed_methods)] // the tests make the programs that are found
+    #![allow(clippy::disallowed_methods)] // the tests create the programs
 
     use super::*;
 

@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use crate::yaml_stream;
 
-/// Parses the documents that kustomize renders.
+/// Parses the documents that kustomize rendered.
 ///
 /// # Errors
 /// Fails if the text is not YAML.
@@ -24,7 +24,7 @@ pub(crate) fn parse_documents(text: &str) -> Result<Vec<Value>> {
         .map_err(|error| yaml_stream::describe_failure("the output of `kubectl kustomize`", text, &error))
 }
 
-/// Returns objects as one document that kubectl takes.
+/// Returns the objects as a single List document for kubectl.
 pub(crate) fn to_list(objects: &[Value]) -> String {
     serde_json::json!({ "apiVersion": "v1", "kind": "List", "items": objects }).to_string()
 }

@@ -1,4 +1,4 @@
-//! Child processes and the signals that end them.
+//! Child processes and the signals that terminate them.
 
 use std::process::{Child, Command, ExitStatus};
 use std::sync::Arc;
@@ -7,15 +7,16 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 
-/// Interval at which a child is asked whether it has ended.
+/// Interval at which to check whether a child has exited.
 pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// A note of whether this process was asked to end, by Ctrl-C or a signal. From the second time on, Ctrl-C ends it at once.
+/// Records whether Ctrl-C or a signal asked this process to stop. A second Ctrl-C terminates the
+/// process at once.
 #[derive(Clone, Debug)]
 pub(crate) struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
-    /// Takes over the signals of this process.
+    /// Installs signal handlers in this process.
     ///
     /// # Errors
     /// Fails if the system refuses.
@@ -24,7 +25,7 @@ impl Interrupt {
         let register = || -> std::io::Result<()> {
             use signal_hook::consts::{SIGINT, SIGTERM};
             use signal_hook::flag;
-            // Registered first, so that the first signal does not see its own mark.
+            // Register this first: otherwise the first signal would already find the flag set.
             flag::register_conditional_shutdown(SIGINT, 130, asked.clone())?;
             flag::register(SIGINT, asked.clone())?;
             flag::register(SIGTERM, asked.clone())?;
@@ -41,25 +42,26 @@ impl Interrupt {
     }
 }
 
-/// Runs a program that shares the terminal, and waits for its end, also after Ctrl-C, which reaches both. Passes SIGTERM
-/// on.
+/// Runs a program in the same terminal and waits until it exits. Ctrl-C reaches both processes, and
+/// this one keeps waiting. Passes on SIGTERM.
 ///
 /// # Errors
 /// Fails if the program cannot be started.
 pub(crate) fn run_in_foreground(command: &mut Command, interrupt: &Interrupt) -> Result<ExitStatus> {
     let name = command.get_program().to_string_lossy().into_owned();
     let mut child = command.spawn().with_context(|| format!("cannot run {name}"))?;
-    // Where there is no signal, the console's own event ends it.
+    // On systems without signals, the console's own event terminates the child.
     wait_for(&mut child, interrupt, |child| {
         terminate(child, Reach::Process);
     })
     .with_context(|| format!("cannot wait for {name}"))
 }
 
-/// Waits for the end of a child. Calls `on_interrupt` once when this process is asked to end, and goes on waiting.
+/// Waits until a child exits. When this process is asked to stop, calls `on_interrupt` once and
+/// keeps waiting.
 ///
 /// # Errors
-/// Fails if the system cannot say whether the child has ended.
+/// Fails if the system cannot report the status of the child.
 pub(crate) fn wait_for(
     child: &mut Child,
     interrupt: &Interrupt,
@@ -79,7 +81,7 @@ pub(crate) fn wait_for(
     }
 }
 
-/// The processes that a signal reaches.
+/// The processes that receive a signal.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reach {
     /// The child.
@@ -92,13 +94,13 @@ pub(crate) enum Reach {
     Group,
 }
 
-/// Sends SIGTERM to a child, where the system has signals. Returns whether it has.
+/// Sends SIGTERM to a child. Returns false on systems without signals.
 pub(crate) fn terminate(child: &Child, reach: Reach) -> bool {
     #[cfg(unix)]
     {
         use rustix::process::{Pid, Signal, kill_process, kill_process_group};
         if let Some(id) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
-            // An error means that it has ended.
+            // An error means that the child has exited.
             let _ = match reach {
                 Reach::Process => kill_process(id, Signal::TERM),
                 Reach::Group => kill_process_group(id, Signal::TERM),

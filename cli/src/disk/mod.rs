@@ -1,11 +1,12 @@
-//! Directories that are held open, so that a name in them refers to the same file throughout a command.
+//! Directories that stay open, so that a name in them refers to the same file throughout a command.
 //!
-//! The system resolves a path at each call, and between two calls a directory can be replaced by a link to another
-//! place. Here a path within the project is walked one name at a time from an open directory, and no name may be a
-//! link. Files are read, created, renamed and removed by their names in the directory at the end of the walk.
-//! [`crate::tree`] reads through this module and [`crate::plan::apply`] writes through it.
+//! The system resolves a path on each call, and between two calls a directory can be replaced by a
+//! link to another place. This module instead walks a path within the project one name at a time,
+//! starting at an open directory, and accepts no links. Files are read, created, renamed and
+//! removed by name in the last directory of the walk. [`crate::tree`] reads through this module and
+//! [`crate::plan::apply`] writes through it.
 
-#![allow(clippy::disallowed_methods)] // the modules that read and write use this one
+#![allow(clippy::disallowed_methods)] // the modules that read and write use this module
 
 #[cfg(not(unix))]
 mod other;
@@ -59,17 +60,18 @@ pub(crate) struct Status {
 }
 
 impl Status {
-    /// Returns whether both belong to the same file.
+    /// Returns whether both describe the same file.
     pub(crate) fn is_same_file(&self, other: &Status) -> bool {
         (self.device, self.inode) == (other.device, other.inode)
     }
 }
 
 impl Folder {
-    /// Returns the parent directory and the last name of a path; `None` if a directory on the way does not exist.
+    /// Returns the parent directory and the last name of a path; `None` if a parent directory does
+    /// not exist.
     ///
     /// # Errors
-    /// Fails if a name on the way is a link or not a directory.
+    /// Fails if a parent is a link or not a directory.
     pub(crate) fn reach<'a>(&self, path: &'a str) -> Result<Option<(Folder, &'a str)>> {
         let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
         let mut folder = self.clone();
@@ -85,10 +87,10 @@ impl Folder {
         Ok(Some((folder, name)))
     }
 
-    /// Reads a file in this directory; `None` if it does not exist. `shown` is its name in messages.
+    /// Reads a file in this directory; `None` if it does not exist. Messages call the file `shown`.
     ///
     /// # Errors
-    /// Fails if it is not a regular file of at most `limit` bytes.
+    /// Fails if the file is not regular or is larger than `limit` bytes.
     pub(crate) fn read(&self, name: &str, limit: u64, shown: &str) -> Result<Option<Vec<u8>>> {
         let file = match self.look(name).with_context(|| cannot_message("access", shown))? {
             None => return Ok(None),
@@ -110,7 +112,8 @@ impl Folder {
     }
 }
 
-/// Reads an open file; `None` if it has more than `limit` bytes or is not a regular file, which may have no end.
+/// Reads an open file; `None` if it is larger than `limit` bytes, or not a regular file and thus
+/// possibly endless.
 ///
 /// # Errors
 /// Fails if reading fails.
@@ -120,12 +123,12 @@ pub(crate) fn read_bounded(file: File, limit: u64) -> io::Result<Option<Vec<u8>>
         return Ok(None);
     }
     let mut bytes = Vec::with_capacity(usize::try_from(status.length).unwrap_or(0) + 1);
-    // A file can grow while it is read, and files in /proc have length 0.
+    // A file can grow while it is read, and files in /proc report length 0.
     file.take(limit + 1).read_to_end(&mut bytes)?;
     Ok((bytes.len() as u64 <= limit).then_some(bytes))
 }
 
-/// Returns the predicate of a message about a large file.
+/// Returns the predicate for a message about a file that is too large.
 pub(crate) fn too_large(limit: u64) -> String {
     format!("is larger than the limit of {} MiB", limit >> 20)
 }
@@ -150,10 +153,10 @@ fn blocked(folder: &Folder, name: &str, shown: &str, error: io::Error) -> anyhow
     }
 }
 
-/// Checks that no name in a path is too long, for a better message than that of the system.
+/// Checks that no name in a path is too long. Gives a better message than the system's.
 ///
 /// # Errors
-/// Fails with the name that is too long.
+/// Fails with the overlong name.
 pub(crate) fn check_length(path: &str) -> Result<()> {
     match path.split('/').find(|part| part.len() > LONGEST_NAME) {
         None => Ok(()),

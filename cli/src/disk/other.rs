@@ -1,5 +1,5 @@
-//! Directories by path, for systems without `openat`: each name is checked before it is used, which leaves a short
-//! window in which it can be replaced.
+//! Directories by path, for systems without `openat`. Checks each name before it is used, which
+//! leaves a short window in which the name can be replaced.
 
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata, OpenOptions};
@@ -13,7 +13,7 @@ use super::{Sort, Status};
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {
-    /// Opens a directory by path. Follows links, because the path is from the user.
+    /// Opens a directory by path. Follows links, because the user chose the path.
     pub(crate) fn open(path: &Path) -> io::Result<Folder> {
         let path = if path.as_os_str().is_empty() {
             Path::new(".")
@@ -25,7 +25,7 @@ impl Folder {
 
     /// Opens a subdirectory.
     pub(crate) fn folder(&self, name: &str) -> io::Result<Folder> {
-        // A resolved path on Windows does not know `..`.
+        // Windows does not understand `..` in a resolved path.
         if name == ".." {
             return self.above();
         }
@@ -86,7 +86,7 @@ impl Folder {
         fs::create_dir(self.0.join(name))
     }
 
-    /// Removes a file, or a link itself.
+    /// Removes a file, or a link but not its target.
     pub(crate) fn remove_file(&self, name: &str) -> io::Result<()> {
         fs::remove_file(self.0.join(name))
     }
@@ -96,12 +96,12 @@ impl Folder {
         fs::remove_dir(self.0.join(name))
     }
 
-    /// Renames a file, and replaces any file with the new name.
+    /// Renames a file. Replaces an existing file with the new name.
     pub(crate) fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         fs::rename(self.0.join(from), self.0.join(to))
     }
 
-    /// Renames a file, and fails if the new name exists.
+    /// Renames a file. Fails if the new name exists.
     pub(crate) fn rename_to_free_name(&self, from: &str, to: &str) -> io::Result<()> {
         if self.look(to)?.is_some() {
             return Err(ErrorKind::AlreadyExists.into());
@@ -109,7 +109,7 @@ impl Folder {
         self.rename(from, to)
     }
 
-    /// Does nothing: the system has no call to sync a directory.
+    /// Does nothing: these systems have no call to sync a directory.
     pub(crate) fn sync(&self) -> io::Result<()> {
         Ok(())
     }
@@ -137,7 +137,7 @@ pub(crate) fn set_mode(file: &File, mode: u32) -> io::Result<()> {
     file.set_permissions(permissions)
 }
 
-/// Returns 0: users are not distinguished.
+/// Returns 0: users are not told apart.
 pub(crate) fn effective_user() -> u32 {
     0
 }

@@ -1,4 +1,4 @@
-//! Open directories, with `openat` and related calls.
+//! Directories held open, used through `openat` and related calls.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -17,7 +17,8 @@ use rustix::io::Errno;
 
 use super::{Sort, Status};
 
-/// Flags to open files: does not follow links, does not block on pipes, is not inherited by other programs.
+/// Flags for opening files: do not follow links, do not block on pipes, do not pass the file to
+/// child processes.
 const CAREFUL: OFlags = OFlags::NOFOLLOW
     .union(OFlags::NONBLOCK)
     .union(OFlags::NOCTTY)
@@ -28,7 +29,7 @@ const CAREFUL: OFlags = OFlags::NOFOLLOW
 pub(crate) struct Folder(Arc<OwnedFd>);
 
 impl Folder {
-    /// Opens a directory by path. Follows links, because the path is from the user.
+    /// Opens a directory by path. Follows links, because the user chose the path.
     pub(crate) fn open(path: &Path) -> io::Result<Folder> {
         // The system rejects an empty path.
         let path = if path.as_os_str().is_empty() {
@@ -70,7 +71,7 @@ impl Folder {
         Ok(openat(&self.0, name, access | CAREFUL, Mode::empty())?.into())
     }
 
-    /// Creates a new file for reading and writing, with permissions that the umask limits.
+    /// Creates a new file for reading and writing. The umask limits its permissions.
     pub(crate) fn create_file(&self, name: &str) -> io::Result<File> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | CAREFUL;
         Ok(openat(&self.0, name, flags, Mode::from_raw_mode(0o666))?.into())
@@ -81,7 +82,7 @@ impl Folder {
         Ok(mkdirat(&self.0, name, Mode::from_raw_mode(0o777))?)
     }
 
-    /// Removes a file, or a link itself.
+    /// Removes a file, or a link but not its target.
     pub(crate) fn remove_file(&self, name: &str) -> io::Result<()> {
         Ok(unlinkat(&self.0, name, AtFlags::empty())?)
     }
@@ -91,18 +92,18 @@ impl Folder {
         Ok(unlinkat(&self.0, name, AtFlags::REMOVEDIR)?)
     }
 
-    /// Renames a file, and replaces any file with the new name.
+    /// Renames a file. Replaces an existing file with the new name.
     pub(crate) fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         Ok(renameat(&self.0, from, &self.0, to)?)
     }
 
-    /// Renames a file, and fails if the new name exists.
+    /// Renames a file. Fails if the new name exists.
     pub(crate) fn rename_to_free_name(&self, from: &str, to: &str) -> io::Result<()> {
         #[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
         {
             use rustix::fs::{RenameFlags, renameat_with};
             match renameat_with(&self.0, from, &self.0, to, RenameFlags::NOREPLACE) {
-                // Not every file system and kernel supports this.
+                // Some file systems and kernels do not support this flag.
                 Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {}
                 done => return Ok(done?),
             }
@@ -113,7 +114,7 @@ impl Folder {
         self.rename(from, to)
     }
 
-    /// Waits until the names in this directory are on disk.
+    /// Waits until changes to the names in this directory are on disk.
     pub(crate) fn sync(&self) -> io::Result<()> {
         Ok(fsync(&self.0)?)
     }
@@ -128,7 +129,7 @@ impl Folder {
                 continue;
             }
             let sort = match entry.file_type() {
-                // Some file systems do not return it.
+                // Some file systems do not report the type.
                 FileType::Unknown => {
                     let found = statat(&self.0, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW)?;
                     sort(found.st_mode as RawMode)
@@ -151,13 +152,13 @@ pub(crate) fn set_mode(file: &File, mode: u32) -> io::Result<()> {
     file.set_permissions(PermissionsExt::from_mode(mode))
 }
 
-/// Returns the user ID of this process.
+/// Returns the effective user ID of this process.
 pub(crate) fn effective_user() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// Opens a file for reading if no part of its path, relative to a directory, is a link. Returns `None` if a part may be
-/// a link, so that the caller must check each of them.
+/// Opens a file for reading if no part of its path, relative to a directory, is a link. Returns
+/// `None` if a part may be a link; the caller must then check each part.
 pub(crate) fn open_without_links(folder: &Folder, path: &Path) -> Option<io::Result<File>> {
     #[cfg(target_os = "linux")]
     {
@@ -180,7 +181,8 @@ pub(crate) fn open_without_links(folder: &Folder, path: &Path) -> Option<io::Res
     open_parts(folder, path)
 }
 
-/// Does the same as [`open_without_links`] with a call for each part of the path. `..` is treated as a link.
+/// Works like [`open_without_links`] with one call for each part of the path. Treats `..` like a
+/// link.
 fn open_parts(folder: &Folder, path: &Path) -> Option<io::Result<File>> {
     let mut parts = path.components().peekable();
     let mut above: Option<OwnedFd> = None;
@@ -197,7 +199,7 @@ fn open_parts(folder: &Folder, path: &Path) -> Option<io::Result<File>> {
             Ok(file) if parts.peek().is_none() => return Some(Ok(file.into())),
             Ok(inner) => above = Some(inner),
             Err(error @ (Errno::NOENT | Errno::ACCESS)) => return Some(Err(error.into())),
-            // A link, or a file in the place of a directory.
+            // A link, or a file in place of a directory.
             Err(_) => return None,
         }
     }
@@ -235,7 +237,7 @@ mod tests {
     use super::*;
 
     #[test]
-    #[allow(clippy::disallowed_methods)] // the test makes the files itself
+    #[allow(clippy::disallowed_methods)] // the test creates the files itself
     fn parts_that_are_links_are_not_opened() {
         let top = tempfile::tempdir().expect("a temporary folder");
         let at = |path: &str| top.path().join(path);

@@ -1,4 +1,4 @@
-//! The tip of a command line that cannot be parsed.
+//! The tip for a command line that cannot be parsed.
 
 use std::ffi::OsString;
 
@@ -10,15 +10,16 @@ use rbuilder_diagnostic::suggest::find_nearest;
 use super::search::{Found, find_command, find_flag, find_option, find_plugin};
 use crate::flags::Cli;
 
-/// Tips that clap guesses.
+/// The tips that clap guesses.
 const GUESSES: &[ContextKind] = &[
     ContextKind::SuggestedSubcommand,
     ContextKind::SuggestedArg,
     ContextKind::Suggested,
 ];
 
-/// Replaces the tip of an error by the row about a command or flag of a peer, if there is one. Otherwise keeps only the
-/// suggestion that differs by a slip: `delete` is no answer to `generate`.
+/// If an error is about a peer's command or flag, replaces clap's tip with the counterpart from the
+/// table. Otherwise keeps only a suggestion that differs by a typo: `delete` does not help someone
+/// who typed `generate`.
 pub(crate) fn replace_tip(error: &mut clap::Error, arguments: &[OsString]) {
     let arguments = after_program(arguments);
     let found = match error.kind() {
@@ -40,7 +41,7 @@ pub(crate) fn replace_tip(error: &mut clap::Error, arguments: &[OsString]) {
     }
 }
 
-/// Returns the command of rbuilder in a command line, such as `create api`; empty without one.
+/// Returns the rbuilder command in a command line, such as `create api`; empty if there is none.
 pub(crate) fn find_command_path(arguments: &[OsString]) -> String {
     let arguments = after_program(arguments);
     let words = words(&arguments);
@@ -52,7 +53,7 @@ pub(crate) fn find_command_path(arguments: &[OsString]) -> String {
     command_path(words).join(" ")
 }
 
-/// Returns the arguments after the name of the program, without those that are not Unicode.
+/// Returns the arguments after the program name. Skips arguments that are not Unicode.
 fn after_program(arguments: &[OsString]) -> Vec<&str> {
     arguments
         .iter()
@@ -61,7 +62,7 @@ fn after_program(arguments: &[OsString]) -> Vec<&str> {
         .collect()
 }
 
-/// Finds the row of an argument that no command has.
+/// Finds the row for an argument that no command accepts.
 fn find_argument(argument: &str, arguments: &[&str]) -> Option<Found> {
     let words = words(arguments);
     match argument {
@@ -73,7 +74,7 @@ fn find_argument(argument: &str, arguments: &[&str]) -> Option<Found> {
     }
 }
 
-/// Returns the keys in the values of `--plugins`.
+/// Returns the plugin keys in the values of `--plugins`.
 fn plugins<'a>(arguments: &'a [&str]) -> impl Iterator<Item = &'a str> {
     let values =
         arguments
@@ -102,7 +103,7 @@ fn words<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
     words
 }
 
-/// Returns the words that name a command of rbuilder.
+/// Returns the leading words that name an rbuilder command.
 fn command_path<'a>(words: &[&'a str]) -> Vec<&'a str> {
     let root = Cli::command();
     let mut command: &Command = &root;
@@ -124,7 +125,7 @@ fn text_of(error: &clap::Error, kind: ContextKind) -> Option<String> {
     }
 }
 
-/// Removes the suggested commands but the one that was likely meant.
+/// Removes all suggested commands except the one that the user probably meant.
 fn keep_nearest(error: &mut clap::Error) {
     let Some(word) = text_of(error, ContextKind::InvalidSubcommand) else {
         return;
@@ -140,7 +141,7 @@ fn keep_nearest(error: &mut clap::Error) {
     }
 }
 
-/// Returns a row as a sentence for a terminal.
+/// Returns a row as a sentence for the terminal.
 fn describe(found: Found) -> String {
     let (span, ours) = (found.span, without_links(found.ours));
     match ours.strip_prefix("none, ") {
@@ -150,7 +151,7 @@ fn describe(found: Found) -> String {
     }
 }
 
-/// Returns Markdown without the targets of its links.
+/// Returns Markdown with links replaced by their labels.
 fn without_links(markdown: &str) -> String {
     let mut text = String::new();
     let mut rest = markdown;
@@ -162,7 +163,7 @@ fn without_links(markdown: &str) -> String {
     text + rest
 }
 
-/// Splits a text at its first link: the text before, the label, and the text after.
+/// Splits a text at its first link into the text before, the label, and the text after.
 fn split_link(text: &str) -> Option<(&str, &str, &str)> {
     let (label, target) = text.split_once("](")?;
     let (before, label) = label.rsplit_once('[')?;
@@ -176,7 +177,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns the tip about a command line.
+    /// Returns the tip for a command line.
     fn tip(line: &str) -> String {
         let arguments: Vec<OsString> = line.split(' ').map(OsString::from).collect();
         let mut error = Cli::try_parse_from(&arguments).expect_err(line);

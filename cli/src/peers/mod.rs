@@ -1,7 +1,8 @@
-//! Commands and flags of kubebuilder, controller-gen and operator-sdk that people paste, and what to use in their place.
+//! Commands and flags of kubebuilder, controller-gen and operator-sdk that people paste, and their
+//! counterparts in rbuilder.
 //!
-//! The `table` is also the source of the tables in docs/from-kubebuilder.md; a test compares them. `advice` replaces the tip of
-//! a command line that cannot be parsed.
+//! The `table` module is also the source of the tables in docs/from-kubebuilder.md, which a test
+//! compares. The `advice` module replaces the tip of a command line that cannot be parsed.
 
 mod advice;
 mod search;
@@ -13,15 +14,15 @@ pub use table::{COMMANDS, FLAGS, PLUGINS};
 /// A table of docs/from-kubebuilder.md.
 #[derive(Clone, Copy, Debug)]
 pub struct Table {
-    /// The heading of its section.
+    /// The section heading.
     pub heading: &'static str,
-    /// The headings of the columns.
+    /// The column headings.
     pub columns: (&'static str, &'static str),
     /// The rows in the order of the page.
     pub rows: &'static [Row],
 }
 
-/// A row: what a peer has, and the counterpart in rbuilder, as Markdown.
+/// A command or flag of a peer and its counterpart in rbuilder, as Markdown.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
     /// Commands or flags of a peer, each a code span.

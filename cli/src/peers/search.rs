@@ -1,17 +1,17 @@
-//! Finding the row of a command line.
+//! Finds the table row for a command line.
 
 use super::{COMMANDS, FLAGS, PLUGINS, Row};
 
-/// A row with the code span that a command line matches.
+/// A row and the code span in it that the command line matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Found {
     /// The span, such as `kubebuilder alpha update`.
     pub(super) span: &'static str,
-    /// The second column.
+    /// The second column of the row.
     pub(super) ours: &'static str,
 }
 
-/// Finds the row of a command, given by its words: the span that shares most of them, from the first on.
+/// Finds the row for a command. Chooses the span that has the most leading words in common with it.
 pub(super) fn find_command(words: &[&str]) -> Option<Found> {
     let candidates = spans(COMMANDS.rows).filter_map(|found| {
         let score = match found.span.split_once(' ')? {
@@ -25,14 +25,15 @@ pub(super) fn find_command(words: &[&str]) -> Option<Found> {
         };
         (score > 0).then_some((score, found))
     });
-    // The first of several with the same score, in the order of the table.
+    // Among spans with the same score, choose the first in the table.
     let best = candidates.reduce(|best, next| if next.0 > best.0 { next } else { best });
     best.map(|(_, found)| found)
 }
 
-/// Finds the row of a flag such as `--repo`. A row that names the command is preferred.
+/// Finds the row for a flag such as `--repo`. Prefers a row that names the command.
 pub(super) fn find_flag(command: &[&str], flag: &str) -> Option<Found> {
-    // The last flag of a span: `--output-dir` in `edit --plugins=helm/v2-alpha --output-dir`.
+    // Compare the last flag of a span: `--output-dir` in `edit --plugins=helm/v2-alpha
+    // --output-dir`.
     let has_flag = |found: &Found| {
         let last = found.span.rsplit(' ').find(|word| word.starts_with("--"));
         let name = last.and_then(|word| word.split('=').next());
@@ -43,7 +44,7 @@ pub(super) fn find_flag(command: &[&str], flag: &str) -> Option<Found> {
     in_flags().find(is_of_command).or_else(|| in_flags().next())
 }
 
-/// Finds the row of an argument of controller-gen, such as `paths=./...` or `crd:maxDescLen=0`.
+/// Finds the row for an argument of controller-gen, such as `paths=./...` or `crd:maxDescLen=0`.
 pub(super) fn find_option(argument: &str) -> Option<Found> {
     let (name, _) = argument.split_once('=')?;
     let name = format!("{name}=");
@@ -55,13 +56,14 @@ pub(super) fn find_option(argument: &str) -> Option<Found> {
     })
 }
 
-/// Finds the row of a plugin: `helm/v2-alpha`, also by its name alone and by its full name, `helm.kubebuilder.io/v2-alpha`.
+/// Finds the row for a plugin: by its key `helm/v2-alpha`, its name alone, or its full name
+/// `helm.kubebuilder.io/v2-alpha`.
 pub(super) fn find_plugin(key: &str) -> Option<Found> {
     let name = |key: &str| key.split(['/', '.']).next().unwrap_or_default().to_owned();
     spans(PLUGINS.rows).find(|found| !key.is_empty() && name(found.span) == name(key))
 }
 
-/// Returns the code spans in the first column of rows.
+/// Returns the code spans in the first column of the rows.
 fn spans(rows: &'static [Row]) -> impl Iterator<Item = Found> {
     rows.iter().flat_map(|row| {
         let spans = row.theirs.split('`').skip(1).step_by(2);
@@ -69,13 +71,13 @@ fn spans(rows: &'static [Row]) -> impl Iterator<Item = Found> {
     })
 }
 
-/// Returns how many words a span has in common with a command line, if there is no other word before.
+/// Returns the number of leading words that a span and a command line have in common.
 fn shared_words(span: &str, words: &[&str]) -> usize {
     let own = span.split(' ').take_while(|word| !word.starts_with('-'));
     own.zip(words).take_while(|(own, word)| own == *word).count()
 }
 
-/// Returns whether the arguments of controller-gen in a span have a generator, whatever its options.
+/// Returns whether the controller-gen arguments in a span contain a generator. Ignores its options.
 fn has_generator(span: &str, word: &str) -> bool {
     let name = |word: &str| word.split([':', '=']).next().unwrap_or_default().to_owned();
     span.split(' ').any(|own| name(own) == name(word))

@@ -1,8 +1,9 @@
-//! The rows: what kubebuilder, controller-gen, setup-envtest and operator-sdk have, and what to use in its place.
+//! The rows: commands and flags of kubebuilder, controller-gen, setup-envtest and operator-sdk, and
+//! what to use instead.
 //!
-//! Cells are Markdown, in the form of docs/from-kubebuilder.md. In the first column each command or flag is a code span as it
-//! is typed, because command lines are looked up there. A second column that begins with `none, because` says that there is
-//! no counterpart.
+//! Cells are Markdown in the form of docs/from-kubebuilder.md. In the first column, each command or
+//! flag is a code span that reads as users type it, because command lines are looked up there. A
+//! second column that starts with `none, because` means that there is no counterpart.
 
 use super::{Row, Table};
 
@@ -27,7 +28,7 @@ pub const PLUGINS: Table = Table {
     rows: PLUGIN_ROWS,
 };
 
-#[rustfmt::skip] // a row is a line
+#[rustfmt::skip] // one line per row
 const COMMAND_ROWS: &[Row] = &[
     Row::new("`kubebuilder init --domain D`", "`rbuilder init --domain D`"),
     Row::new("`kubebuilder create api --group G --version V --kind K`", "the same with `rbuilder`; scaffolds types and controller unless you pass `--resource=false` or `--controller=false`. On a terminal it asks the same two questions as kubebuilder if you pass neither; Enter means yes. A further version is a copy of the newest one"),
@@ -65,7 +66,7 @@ const COMMAND_ROWS: &[Row] = &[
     Row::new("none", "`rbuilder install`, `rbuilder uninstall`, `rbuilder deploy --image IMAGE`, `rbuilder undeploy`, `rbuilder run`: the make targets without make and a shell"),
 ];
 
-#[rustfmt::skip] // a row is a line
+#[rustfmt::skip] // one line per row
 const FLAG_ROWS: &[Row] = &[
     Row::new("`init --domain`, `--project-name`, `--owner`, `--multigroup`, `--namespaced`", "the same; `--domain` is checked at once"),
     Row::new("`init --license apache2`, `none`", "`--license`, which also has `mit`, and is that of the file LICENSE by default"),
@@ -95,7 +96,7 @@ const FLAG_ROWS: &[Row] = &[
     Row::new("`--load-build-tags`", "`--features`, `--all-features`, `--no-default-features`: code behind an inactive `cfg` is not read"),
 ];
 
-#[rustfmt::skip] // a row is a line
+#[rustfmt::skip] // one line per row
 const PLUGIN_ROWS: &[Row] = &[
     Row::new("`go/v4`, `kustomize/v2`", "`rbuilder init` and `rbuilder create`"),
     Row::new("`deploy-image/v1-alpha`", "`rbuilder create api --image`"),

@@ -1,22 +1,25 @@
-//! Applies plans: the only module that changes the project directory, together with `recover.rs`.
+//! Applies plans. Together with `recover.rs`, the only module that changes the project directory.
 //!
-//! A set of files cannot be replaced in one atomic step, so a journal makes it appear atomic. It lists every temporary
-//! file before the first one is created, and gets a line at the end of each phase. A command that finds a journal whose
-//! owner has died undoes the change, or completes it if every file was renamed:
+//! A set of files cannot be replaced in one atomic step, so a journal makes the change appear
+//! atomic. It lists every temporary file before the first one is created, and gets a line at the
+//! end of each phase. A command that finds the journal of a dead process completes the change if
+//! every file was renamed, and undoes it otherwise:
 //!
 //! 1. write the journal;
-//! 2. stage new files next to their targets and back up old ones: the journal gets the line `staged`;
+//! 2. stage new files next to their targets and back up old ones: the journal gets the line
+//!    `staged`;
 //! 3. rename staged files over their targets, PROJECT last: the journal gets the line `renamed`;
 //! 4. remove backups and the journal.
 //!
-//! After a kill the tree may hold both old and new files, until the next command that writes recovers.
+//! After a kill, the tree may contain both old and new files until the next writing command
+//! recovers it.
 //!
-//! Directories are held open while names in them are used (see `cli/src/disk`), so a directory that is replaced by a
-//! link meanwhile results in an error and not in writes outside of the project. Each target is compared once more
-//! before it is replaced: an edit that was saved in the meantime stops the command. Only an edit between this
-//! comparison and the rename is lost.
+//! Directories stay open while names in them are used (see `cli/src/disk`). If a directory is
+//! replaced by a link in the meantime, the command fails instead of writing outside of the project.
+//! Each target is compared once more before it is replaced, so an edit that was saved in the
+//! meantime stops the command. Only an edit between this comparison and the rename is lost.
 
-#![allow(clippy::disallowed_methods)] // this is the module that writes
+#![allow(clippy::disallowed_methods)] // this module writes the project
 
 use std::io::{ErrorKind, Write};
 use std::path::Path;
@@ -32,12 +35,12 @@ use super::{Change, Plan};
 use crate::disk::{Folder, cannot_message, read_bounded, set_mode, status_of};
 use crate::tree::{Changed, LARGEST, Tree, display_root, open_project};
 
-/// Fault injection for tests.
+/// Faults to inject in tests.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Faults {
-    /// Number of the step that fails, from 0; `None` for no fault.
+    /// Number of the step that fails, counted from 0; `None` for no fault.
     pub at: Option<usize>,
-    /// True if the process aborts there, as by `kill -9`.
+    /// Whether the process aborts at that step, as by `kill -9`.
     pub abort: bool,
 }
 
@@ -45,8 +48,10 @@ pub struct Faults {
 ///
 /// Returns the number of steps, for tests that inject a fault into each of them.
 ///
-/// # Errors Fails with [`Changed`] if a file that the plan is based on has changed. Also fails if another command is
-/// running in the directory, or if a write fails. The directory is then as it was before.
+/// # Errors
+/// Fails with [`Changed`] if a file that the plan is based on has changed. Also fails if another
+/// command is running in the directory, or if a write fails. In each case the directory is left as
+/// it was.
 pub fn apply(tree: &Tree, plan: &Plan, faults: Faults) -> Result<usize> {
     if plan.is_empty() {
         return Ok(0);
@@ -56,16 +61,17 @@ pub fn apply(tree: &Tree, plan: &Plan, faults: Faults) -> Result<usize> {
     fs::create_dir_all(root)?;
     let result = write(tree, plan, faults);
     if result.is_err() && new_root {
-        // Best effort: the original error is the one to report.
+        // Best effort: report the original error.
         let _ = fs::remove_dir(root);
     }
     result
 }
 
-/// Completes or undoes an interrupted command; `None` if there was none.
+/// Completes or undoes an interrupted command. Returns `None` if there was none.
 ///
-/// # Errors Fails if another command is running in the directory, if the journal was not written by a command there, or
-/// if a file cannot be restored.
+/// # Errors
+/// Fails if another command is running in the directory, if the journal was not written by a
+/// command there, or if a file cannot be restored.
 pub fn recover(root: &Path) -> Result<Option<Recovery>> {
     recover_with(root, Faults::default()).map(|(recovery, _)| recovery)
 }
@@ -73,7 +79,7 @@ pub fn recover(root: &Path) -> Result<Option<Recovery>> {
 /// Recovers as [`recover()`] does, and also returns the number of steps, for tests that inject a fault into each of them.
 ///
 /// # Errors
-/// Fails as [`recover()`] does, and at the injected fault.
+/// Fails for the same reasons as [`recover()`], and at the injected fault.
 pub fn recover_with(root: &Path, faults: Faults) -> Result<(Option<Recovery>, usize)> {
     let mut steps = Steps { faults, taken: 0 };
     let Some(folder) = open_project(root)? else {
@@ -96,7 +102,7 @@ pub fn recover_with(root: &Path, faults: Faults) -> Result<(Option<Recovery>, us
     Ok((recovery, steps.taken))
 }
 
-/// Returns true if another command is writing, or has left its journal.
+/// Returns whether a command is writing or has left its journal behind.
 ///
 /// # Errors
 /// Fails if the directory cannot be read.
@@ -107,11 +113,12 @@ pub(crate) fn is_command_running(root: &Path) -> Result<bool> {
     }
 }
 
-/// Checks the journal of a directory for a command that writes nothing, and returns a warning about it. Waits while
-/// another command is running.
+/// Checks the journal of a directory on behalf of a command that writes nothing. Returns a warning
+/// about a journal that no command wrote. Waits while another command is running.
 ///
-/// # Errors Fails if the command is still running after ten seconds, or if an interrupted command has left both old and
-/// new files: the tree is inconsistent then.
+/// # Errors
+/// Fails if the other command is still running after ten seconds. Also fails if an interrupted
+/// command has left a mix of old and new files, because the tree is inconsistent then.
 pub fn check_journal(root: &Path) -> Result<Option<String>> {
     let Some(folder) = open_project(root)? else {
         return Ok(None);
@@ -163,7 +170,8 @@ fn write(tree: &Tree, plan: &Plan, faults: Faults) -> Result<usize> {
             false => Err(error.context(undone)),
         };
     }
-    // The new tree is in place. Files that cannot be removed now stay in the journal, for the next command.
+    // The new tree is in place. Files that cannot be removed now remain in the journal for the next
+    // command.
     if steps
         .take("sweep")
         .and_then(|()| recover::remove_temporary_files(&root, &left, &mut Steps::default()))
@@ -194,7 +202,8 @@ fn run(
     Ok(())
 }
 
-/// Checks that the names of temporary files are free, so that only files of this command are removed later.
+/// Checks that the names of temporary files are free, so that recovery only removes files of this
+/// command.
 fn check_companions(root: &Folder, record: &Record) -> Result<()> {
     for entry in &record.entries {
         let Some((folder, name)) = root.reach(&entry.path)? else {
@@ -269,7 +278,7 @@ fn stage(root: &Folder, plan: &Plan, record: &Record, steps: &mut Steps) -> Resu
         .collect()
 }
 
-/// Returns the mode of a file that moves, or `None` if it does not exist.
+/// Returns the mode of a file that moves; `None` if the file does not exist.
 fn mode_of(root: &Folder, path: &str) -> Result<Option<u32>> {
     let (folder, name) = reach(root, path)?;
     let status = folder
@@ -317,7 +326,7 @@ fn changed(path: &str) -> String {
     Changed::new(path).to_string()
 }
 
-/// Counts the changes to the disk.
+/// A counter of changes to the disk.
 #[derive(Default)]
 pub(super) struct Steps {
     faults: Faults,
@@ -337,7 +346,7 @@ impl Steps {
         Ok(())
     }
 
-    /// Counts a step that cannot fail, but at which the process can die.
+    /// Counts a step that cannot fail but at which the process can die.
     pub(super) fn pass(&mut self) {
         if self.faults.abort && self.faults.at == Some(self.taken) {
             std::process::abort();
@@ -346,7 +355,8 @@ impl Steps {
     }
 }
 
-/// Creates a file and waits until it is on disk; returns its inode. Without a mode, the umask decides, as for other programs.
+/// Creates a file, waits until it is on disk, and returns its inode. Without a mode, the umask
+/// applies, as for other programs.
 fn write_synced(folder: &Folder, name: &str, bytes: &[u8], mode: Option<u32>) -> Result<u64> {
     let context = || cannot_message("write", name);
     let mut file = folder.create_file(name).with_context(context)?;

@@ -1,28 +1,28 @@
-//! A reader of git's index, to find out if git tracks a file. git itself is not run, because the configuration of a
-//! repository can make it run other programs.
+//! A reader for git's index that finds out whether git tracks a file. It does not run git itself,
+//! because the configuration of a repository can make git run other programs.
 
-#![allow(clippy::disallowed_methods)] // reads the repository around the project
+#![allow(clippy::disallowed_methods)] // this module reads the repository around the project
 
 use std::path::{Path, PathBuf};
 
 use crate::disk::Folder;
 
-/// Maximum size of an index in bytes, enough for millions of files.
+/// Maximum size of an index in bytes. Enough for millions of files.
 const LARGEST: u64 = 1 << 30;
 
-/// Checks that git does not track a file of a project, by its path there, as [`check_untracked`] does.
+/// Checks that git does not track a file, given by its path in the project.
 ///
 /// # Errors
-/// Fails as [`check_untracked`] does.
+/// Fails for the same reasons as [`check_untracked`].
 pub(crate) fn check_path_untracked(root: &Path, path: &str) -> Result<(), String> {
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
     check_untracked(&root.join(folder), name)
 }
 
-/// Checks that git does not track a file in a folder that is there, whether the file is or not.
+/// Checks that git does not track a file in an existing directory. The file itself need not exist.
 ///
 /// # Errors
-/// Fails with the reason, a phrase, if git tracks it or if that cannot be determined.
+/// Fails if git tracks the file, or if that cannot be determined. The error is a phrase.
 pub(crate) fn check_untracked(folder: &Path, name: &str) -> Result<(), String> {
     let unsure = |reason: String| format!("cannot determine if git tracks it ({reason})");
     let folder = std::fs::canonicalize(folder).map_err(|error| unsure(error.to_string()))?;
@@ -34,11 +34,11 @@ pub(crate) fn check_untracked(folder: &Path, name: &str) -> Result<(), String> {
         let path = inner.join(name);
         let path = path.to_string_lossy().replace('\\', "/");
         let Some(index) = read_file(&git, "index").map_err(unsure)? else {
-            continue; // nothing has been added yet, or this is not a repository
+            continue; // no file was added yet, or this is not a repository
         };
         let index = Index::parse(&index, path.as_bytes()).ok_or_else(|| unsure(unknown()))?;
         let mut is_tracked = index.has_path;
-        // A split index has most entries in a second file, which the first one names.
+        // A split index keeps most entries in a second file, which the first one names.
         if let Some(name) = index.shared {
             let shared = read_file(&git, &name).map_err(unsure)?;
             let shared = shared.ok_or_else(|| unsure(format!("`{name}` is missing")))?;
@@ -53,8 +53,8 @@ pub(crate) fn check_untracked(folder: &Path, name: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns whether an entry is the file, or a directory of a sparse index that contains it. Ignores case, as some file
-/// systems do.
+/// Returns whether an index entry is the file, or a directory of a sparse index that contains it.
+/// Ignores case, like some file systems.
 fn covers(entry: &[u8], path: &[u8]) -> bool {
     entry.eq_ignore_ascii_case(path)
         || (entry.ends_with(b"/")
@@ -62,12 +62,12 @@ fn covers(entry: &[u8], path: &[u8]) -> bool {
             && path[..entry.len()].eq_ignore_ascii_case(entry))
 }
 
-/// Returns the directory with the index, if this is the top of a work tree.
+/// Returns the directory that contains the index, if `top` is the root of a work tree.
 fn repository(top: &Path) -> Result<Option<PathBuf>, String> {
     let dot = top.join(".git");
     match std::fs::metadata(&dot) {
         Ok(found) if found.is_dir() => Ok(Some(dot)),
-        // Work trees and submodules have a file with the path of the git directory.
+        // Linked work trees and submodules have a file that contains the path of the git directory.
         Ok(found) if found.is_file() => {
             let text = read_file(top, ".git")?.unwrap_or_default();
             let text = String::from_utf8(text).map_err(|_| "`.git` is not valid UTF-8".to_owned())?;
@@ -93,17 +93,18 @@ fn unknown() -> String {
     "the format of the index is not supported".to_owned()
 }
 
-/// The relevant content of an index, as described in gitformat-index(5).
+/// The relevant parts of an index, as described in gitformat-index(5).
 #[derive(Debug, PartialEq, Eq)]
 struct Index {
-    /// True if an entry covers the path.
+    /// Whether an entry covers the path.
     has_path: bool,
-    /// Name of the shared index, with the entries that are not in this one.
+    /// Name of the shared index, which contains the entries missing here.
     shared: Option<String>,
 }
 
 impl Index {
-    /// Parses an index with SHA-1 or SHA-256 hashes, which the format does not tell; `None` if it has neither.
+    /// Parses an index. The format does not tell whether hashes are SHA-1 or SHA-256, so this tries
+    /// both; `None` if neither fits.
     fn parse(bytes: &[u8], path: &[u8]) -> Option<Index> {
         [20, 32]
             .into_iter()
@@ -125,7 +126,7 @@ impl Index {
         let mut name: Vec<u8> = Vec::new();
         for _ in 0..number(bytes, 8)? {
             let start = at;
-            // Ten 32-bit numbers of status, the hash, the flags.
+            // Ten 32-bit status fields, the hash, the flags.
             at += 40 + width;
             let flags = u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?);
             at += 2;
@@ -167,7 +168,8 @@ fn number(bytes: &[u8], at: usize) -> Option<u32> {
     ))
 }
 
-/// Decodes an offset as in pack files, seven bits per byte; returns it with the end.
+/// Decodes a variable-length offset as in pack files, seven bits per byte. Returns the offset and
+/// the position after it.
 fn offset(bytes: &[u8], mut at: usize) -> Option<(usize, usize)> {
     let mut byte = *bytes.get(at)?;
     let mut value = usize::from(byte & 0x7f);
@@ -185,7 +187,7 @@ mod tests {
 
     use super::*;
 
-    /// Indexes of every version and kind, written by git.
+    /// git itself writes an index in each version and format.
     #[test]
     fn tracked_files_are_found() {
         for setup in [
@@ -248,7 +250,7 @@ mod tests {
         assert_eq!(check_untracked(folder.path(), "a"), Ok(()));
         std::fs::create_dir(folder.path().join(".git")).expect("a folder");
         assert_eq!(check_untracked(folder.path(), "a"), Ok(()));
-        // A work tree's or a submodule's.
+        // A linked work tree or a submodule.
         std::fs::create_dir(folder.path().join("w")).expect("a folder");
         std::fs::write(folder.path().join("w/.git"), "gitdir: ../.git\n").expect("a file");
         assert_eq!(check_untracked(&folder.path().join("w"), "a"), Ok(()));

@@ -1,24 +1,27 @@
-//! The journal: a file that records the progress of a command, and a lock that keeps other commands out.
+//! The journal: a file that records the progress of a command, and a lock that keeps out other
+//! commands.
 //!
-//! It is a file in the project directory, so a repository, an archive or another user may have placed one there. A
-//! journal is acted on only if all of this holds:
+//! The journal is a file in the project directory, so a repository, an archive or another user may
+//! have put one there. A command acts on a journal only if all of these conditions hold:
 //!
-//! - it is a regular file with a single name that belongs to the user, is opened without following links and without
-//!   blocking, and has at most [`LARGEST`] bytes;
-//! - git does not track it according to the index of the repository;
-//! - it contains its own inode and that of the directory. An attacker cannot know the inodes that both will have once
-//!   they are cloned or unpacked;
-//! - every path in it is one that a plan may write: within the project, and not in a directory of a version control
-//!   system, in Cargo's configuration or among rbuilder's own files; or the Cargo.toml of a workspace above, which `init` adds
-//!   the project to.
+//! - It is a regular file with a single hard link, belongs to the user, can be opened without
+//!   following links and without blocking, and has at most [`LARGEST`] bytes.
+//! - git does not track it, according to the index of the repository.
+//! - It contains its own inode and the inode of its directory. An attacker cannot know which inodes
+//!   both will get when they are cloned or unpacked.
+//! - A plan may write to each of its paths: a path within the project, but not in a directory of a
+//!   version control system, in Cargo's configuration or among rbuilder's own files; or the
+//!   Cargo.toml of a workspace above, to which `init` adds the project.
 //!
-//! Its effects are limited as well (see [`super::recover`]): recovery removes or renames only files whose inodes the
-//! command recorded when it created them, and keeps any other file under a new name.
+//! The effects of a journal are limited as well (see [`super::recover`]): recovery removes or
+//! renames only files whose inodes the command recorded when it created them, and keeps any other
+//! file under a new name.
 //!
-//! Not guaranteed: somebody who can write to the directory while commands run, or who can guess inodes (as in a machine
-//! image that is always the same), can make rbuilder replace files *within* the project directory, or a Cargo.toml above it,
-//! by others beside them, which they could do without rbuilder as well, except for that Cargo.toml. On systems without inodes (Windows), a copied journal cannot be told
-//! from an original one.
+//! This does not protect against somebody who can write to the directory while commands run, or who
+//! can guess inodes, as in a machine image that never changes. They can make rbuilder replace files
+//! *within* the project directory, or a Cargo.toml above it, by neighboring files. Except for that
+//! Cargo.toml, they could do so without rbuilder. Systems without inodes (Windows) cannot tell a
+//! copied journal from the original.
 
 #![allow(clippy::disallowed_methods)] // the clock limits waiting, and does not affect output
 
@@ -35,24 +38,25 @@ use super::record::{Interruption, LineRef};
 use crate::disk::{Folder, Sort, Status, effective_user, read_bounded, status_of};
 use crate::tree::display_root;
 
-/// Name of the journal in the project directory.
+/// File name of the journal in the project directory.
 pub const JOURNAL: &str = ".rbuilder-journal";
 
-/// Maximum size of a journal in bytes, enough for a hundred thousand files.
+/// Maximum size of a journal in bytes. Enough for a hundred thousand files.
 const LARGEST: u64 = 32 << 20;
 
-/// Total time that a writing command sleeps to wait for readers, which hold the lock briefly. The sleeps are added up
-/// rather than measured, because on a busy machine both sleeps and readers take longer.
+/// Total time that a writing command sleeps while it waits for readers, which hold the lock only
+/// briefly. This adds up the sleeps instead of reading the clock, because on a busy machine both
+/// sleeps and readers take longer.
 const WAIT_FOR_READERS: Duration = Duration::from_millis(300);
 
-/// Time that a reading command waits for a writing one, measured by the clock: on a busy machine a sleep of [`TRY`]
-/// takes several times as long.
+/// Time that a reading command waits for a writing one, measured by the clock: on a busy machine, a
+/// sleep of [`TRY`] takes several times as long.
 pub(super) const WAIT_FOR_WRITER: Duration = Duration::from_secs(10);
 
-/// Interval between attempts to lock.
+/// Interval between attempts to take the lock.
 const TRY: Duration = Duration::from_millis(5);
 
-/// The open journal, locked while the command is running.
+/// The open journal, locked while the command runs.
 pub(super) struct Journal {
     folder: Folder,
     file: File,
@@ -66,7 +70,7 @@ pub(super) enum JournalState {
     Quiet,
     /// A command was interrupted and left this record.
     Interrupted(Interruption),
-    /// No command can have written this journal, for this reason.
+    /// No command can have written this journal. Contains the reason.
     Foreign(String),
 }
 
@@ -74,7 +78,7 @@ impl Journal {
     /// Opens or creates the journal of a directory, locks it, and reads the record of an interrupted command.
     ///
     /// # Errors
-    /// Fails if another command is running, or if the file cannot be one that a command wrote.
+    /// Fails if another command is running, or if no command can have written the file.
     pub(super) fn open(folder: &Folder, root: &Path) -> Result<Journal> {
         let mut waited = Duration::ZERO;
         let mut is_own = false;
@@ -104,7 +108,7 @@ impl Journal {
                 Err(TryLockError::WouldBlock) => return Err(busy(root)),
                 Err(TryLockError::Error(error)) => return Err(error).context("cannot lock the journal"),
             }
-            // The command that had the lock before may have removed the file that we opened.
+            // The previous owner of the lock may have removed the file that we opened.
             if !is_at(&file, folder)? {
                 continue;
             }
@@ -138,7 +142,8 @@ impl Journal {
             .and_then(|()| self.file.sync_all())
             .and_then(|()| self.folder.sync());
         if let Err(error) = written {
-            // A phase whose line may not be on disk has not ended, so recovery must not find the line.
+            // If the line may not be on disk, the phase has not ended, so recovery must not find
+            // the line.
             self.file.set_len(length).context("cannot write the journal")?;
             return Err(error).context("cannot write the journal");
         }
@@ -152,7 +157,7 @@ impl Journal {
         self.file.set_len(0).context("cannot write the journal")
     }
 
-    /// Removes the journal, and with it the lock.
+    /// Removes the journal, which also releases the lock.
     pub(super) fn close(self) -> Result<()> {
         self.folder
             .remove_file(JOURNAL)
@@ -196,7 +201,7 @@ pub(super) fn read_journal(folder: &Folder, root: &Path) -> Result<JournalState>
     }
 }
 
-/// Returns whether a file with the journal's name exists.
+/// Returns whether a file with the name of the journal exists.
 pub(super) fn has_journal(folder: &Folder) -> Result<bool> {
     Ok(folder
         .look(JOURNAL)
@@ -212,7 +217,7 @@ fn open_journal(folder: &Folder, to_write: bool) -> Result<Option<File>> {
     }
 }
 
-/// Reads a journal. Skips the check of git's index for a journal that this process has created.
+/// Reads a journal. Does not check git's index if this process created the journal.
 fn read(file: &File, folder: &Folder, root: &Path, is_own: bool) -> Result<Option<Interruption>, String> {
     let context = |error: std::io::Error| format!("it cannot be read: {error}");
     let status = status_of(file).map_err(context)?;
@@ -228,7 +233,7 @@ fn read(file: &File, folder: &Folder, root: &Path, is_own: bool) -> Result<Optio
     Ok(left)
 }
 
-/// Checks that a file can be a journal; fails with the reason, a phrase.
+/// Checks that a file can be a journal. The error is the reason, a phrase.
 fn check_plain(status: &Status) -> Result<(), String> {
     let flaw = match status.sort {
         Sort::Link => "it is a symbolic link",
@@ -258,7 +263,7 @@ fn foreign(root: &Path, reason: &str) -> anyhow::Error {
     anyhow::anyhow!("{}", foreign_journal(root, reason))
 }
 
-/// Returns the message about a journal that no command has written.
+/// Returns the message about a journal that no command wrote.
 pub(super) fn foreign_journal(root: &Path, reason: &str) -> String {
     format!(
         "`{JOURNAL}` in {} was not created by an rbuilder command there ({reason}): inspect and remove it",

@@ -1,7 +1,8 @@
-//! The changes of a command as a value, which is shown, compared, printed as JSON, applied or dropped.
+//! The changes of a command as a value, which can be shown, compared, printed as JSON, applied or
+//! dropped.
 //!
-//! A command computes all of its changes before it writes anything. It reads files through its plan, so that later
-//! steps see the changes of earlier ones. A file keeps the line ends that it has.
+//! A command computes all changes before it writes anything. It reads files through its plan, so
+//! later steps see the changes of earlier ones. Changed files keep their line endings.
 
 pub mod apply;
 mod git;
@@ -121,7 +122,7 @@ impl Plan {
             .filter(|path| !self.changes.contains_key(*path))
     }
 
-    /// Returns whether the plan decides about a file, also if it stays as it is.
+    /// Returns whether the plan decides about a file, even if only to keep it.
     pub(crate) fn has(&self, path: &str) -> bool {
         self.changes.contains_key(path) || self.unchanged.contains(path)
     }
@@ -131,7 +132,7 @@ impl Plan {
         self.changes.is_empty()
     }
 
-    /// Returns the content of a file after the plan so far.
+    /// Returns the content of a file with the changes planned so far.
     ///
     /// # Errors
     /// Fails as [`Tree::read`] does.
@@ -142,7 +143,8 @@ impl Plan {
         }
     }
 
-    /// Writes a file that belongs to the command. A different existing file is a conflict unless `force` is set.
+    /// Writes a file that belongs to the command. If the file exists with different content, this
+    /// is a conflict unless `force` is set.
     ///
     /// # Errors
     /// Fails as [`Tree::read`] does.
@@ -179,7 +181,8 @@ impl Plan {
     /// Sets the new text of a file that belongs to the user.
     ///
     /// # Errors
-    /// Fails as [`Tree::read`] does, or if the new text cannot be parsed or lacks something that the file had.
+    /// Fails as [`Tree::read`] does, if the new text cannot be parsed, or if it lacks an item that
+    /// the file had.
     pub fn edit(&mut self, tree: &Tree, path: &str, text: &str) -> Result<()> {
         let before = self.read(tree, path)?.unwrap_or_default();
         if before != text {
@@ -190,8 +193,8 @@ impl Plan {
         self.set(tree, path, text, |before, after| Change::Edit { before, after })
     }
 
-    /// Sets the merged text of a file that belongs to the user. Unlike [`Plan::edit`], it may lack something that the file
-    /// had, and have markers of conflicts.
+    /// Sets the merged text of a file that belongs to the user. Unlike with [`Plan::edit`], the
+    /// text may lack items that the file had, and may contain conflict markers.
     ///
     /// # Errors
     /// Fails as [`Tree::read`] does.
@@ -199,10 +202,11 @@ impl Plan {
         self.set(tree, path, text, |before, after| Change::Edit { before, after })
     }
 
-    /// Sets the new text of a file that belongs to the user, from which lines were removed.
+    /// Sets the new text of a file that belongs to the user, after lines were removed from it.
     ///
     /// # Errors
-    /// Fails as [`Tree::read`] does, or if the new text cannot be parsed or has something that the file did not have.
+    /// Fails as [`Tree::read`] does, if the new text cannot be parsed, or if it has an item that
+    /// the file did not have.
     pub fn cut(&mut self, tree: &Tree, path: &str, text: &str) -> Result<()> {
         let before = self.read(tree, path)?.unwrap_or_default();
         verify_cut(path, &before, text)
@@ -210,9 +214,9 @@ impl Plan {
         self.set(tree, path, text, |before, after| Change::Edit { before, after })
     }
 
-    /// Moves files. A file may move to the place of another one that moves.
+    /// Moves files. A file may take the place of another file that moves.
     ///
-    /// A move is a deletion and a creation, which are applied like all others; only what is shown differs.
+    /// A move is applied as a deletion and a creation. It only differs in how it is shown.
     ///
     /// # Errors
     /// Fails as [`Tree::read`] does.
@@ -227,7 +231,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Returns the old path of a file that moves to a path where none was.
+    /// Returns the old path of a file that moves to a free path.
     pub fn moved_from(&self, path: &str) -> Option<&str> {
         let from = self.moves.get(path)?;
         let is_created = matches!(self.changes.get(path), Some(Change::Create { .. }));
@@ -241,7 +245,7 @@ impl Plan {
         moved.any(|from| from == path)
     }
 
-    /// Records that a file is kept as it is.
+    /// Records that a file stays as it is.
     pub fn keep(&mut self, path: &str) {
         self.unchanged.insert(path.to_owned());
     }
@@ -262,7 +266,7 @@ impl Plan {
     /// Checks that no existing file conflicts with the plan.
     ///
     /// # Errors
-    /// Fails with all conflicting files.
+    /// Fails with a list of all conflicting files.
     pub fn check_conflicts(&self) -> Result<()> {
         if self.conflicts.is_empty() {
             return Ok(());
@@ -288,7 +292,7 @@ impl Plan {
                 self.unchanged.insert(path.to_owned());
             }
             Some(before) => {
-                // A file to be rewritten is still rewritten when lines are added to it later.
+                // A file to be replaced is still replaced if lines are added to it later.
                 let replaced = matches!(self.changes.get(path), Some(Change::Replace { .. }));
                 let after = line_ends::adopt(text, &before).into_owned();
                 let change = if replaced {
@@ -315,11 +319,12 @@ impl Plan {
 /// systems and Cargo run.
 const CLOSED: [&str; 6] = [".git", ".hg", ".jj", ".sl", ".svn", ".cargo"];
 
-/// Checks that a plan may write to a path: not outside of the project, except for the manifest of a workspace above, not in a directory whose files decide what other
-/// programs run, and not to the temporary files of rbuilder.
+/// Checks that a plan may write to a path. The path must be within the project, except for the
+/// manifest of a workspace above. It must not be in a directory whose files decide which programs
+/// run, and must not be a temporary file of rbuilder.
 ///
-/// `.github` and `rust-toolchain.toml` are allowed: they are ordinary files of the project, and `init` writes the
-/// former.
+/// `.github` and `rust-toolchain.toml` are allowed: they are ordinary project files, and `init`
+/// writes to `.github`.
 pub(crate) fn check_writable(path: &str) -> Result<()> {
     if levels_above(path).is_some() {
         return Ok(());
@@ -336,8 +341,9 @@ pub(crate) fn check_writable(path: &str) -> Result<()> {
     Ok(())
 }
 
-/// Returns whether a name means one of the closed directories on some file system: some ignore case, some drop trailing
-/// dots and spaces or invisible characters, some have a second, short name for each file.
+/// Returns whether a name refers to one of the closed directories on any file system. Some ignore
+/// case, some drop trailing dots and spaces or invisible characters, and some have a second, short
+/// name for each file.
 fn is_closed(name: &str) -> bool {
     let plain: String = name.chars().filter(char::is_ascii).collect();
     let plain = plain.trim_end_matches(['.', ' ']).to_ascii_lowercase();

@@ -1,34 +1,36 @@
-//! Detection of commands that run while the project directory is being read.
+//! Detects commands that run while the project directory is read.
 //!
-//! A command that writes creates the journal in the project directory and removes it again, and both change the status
-//! of the directory. So if its status is the same before and after reading, and there was no journal before, no command
-//! wrote in between. Readers need no lock.
+//! A writing command creates the journal in the project directory and removes it again, and both
+//! change the status of the directory. If the status is the same before and after reading, and
+//! there was no journal before, no command wrote in between. So readers need no lock.
 
-#![allow(clippy::disallowed_methods)] // the clock decides how long to wait, never what is written
+#![allow(clippy::disallowed_methods)] // the clock decides how long to wait, and does not affect output
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::disk::Folder;
 
-/// Granularity of timestamps. File systems use the kernel's clock, which ticks at least every 10 ms: two changes within
-/// a tick have the same timestamp. File systems with whole seconds are not supported.
+/// Granularity of timestamps. File systems use the kernel's clock, which ticks at least every 10
+/// ms, so two changes within a tick have the same timestamp. File systems with a granularity of
+/// seconds are not supported.
 const TICK: Duration = Duration::from_millis(20);
 
-/// Number of times to read the status again because the directory has just changed.
+/// Maximum number of times to read the status again after a recent change.
 const MOST_LOOKS: usize = 5;
 
-/// The status of a project directory at one time.
+/// The status of a project directory at one point in time.
 #[derive(Debug)]
 pub(crate) struct Moment {
     root: PathBuf,
     status: Option<(u64, i128)>,
-    /// True if the last change was long enough ago for another change to have another timestamp.
+    /// True if the last change is old enough for a new change to get a different timestamp.
     is_settled: bool,
 }
 
 impl Moment {
-    /// Reads the status of a directory. Waits for a tick of the clock if the directory has just changed.
+    /// Reads the status of a directory. After a recent change, waits for the next tick of the
+    /// clock.
     pub(crate) fn take(root: &Path) -> Moment {
         let mut moment = Moment::glance(root);
         for _ in 0..MOST_LOOKS {
@@ -41,7 +43,8 @@ impl Moment {
         moment
     }
 
-    /// Reads the status of a directory without waiting. If it has just changed, [`Moment::holds`] is always false.
+    /// Reads the status of a directory without waiting. After a recent change, [`Moment::holds`]
+    /// always returns false.
     pub(crate) fn glance(root: &Path) -> Moment {
         let status = look(root);
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -54,12 +57,12 @@ impl Moment {
         }
     }
 
-    /// Returns true if the directory has certainly not changed.
+    /// Returns true if the directory cannot have changed since.
     pub(crate) fn holds(&self) -> bool {
         self.is_settled && !self.has_passed()
     }
 
-    /// Returns true if the directory has certainly changed.
+    /// Returns true if the directory has changed since.
     pub(crate) fn has_passed(&self) -> bool {
         look(&self.root) != self.status
     }

@@ -1,4 +1,5 @@
-//! The content of a journal: enough to restore the old tree, or to clean up after the new one, without the plan.
+//! The content of a journal: enough to restore the old tree or to clean up after the new one,
+//! without the plan.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,16 +17,17 @@ const FORMAT: u32 = 2;
 #[serde(deny_unknown_fields)]
 pub(super) struct Record {
     format: u32,
-    /// Inode of the journal itself. A journal that was copied, unpacked or checked out has another one.
+    /// Inode of the journal itself. A journal that was copied, unpacked or checked out has a
+    /// different one.
     journal: u64,
     /// Inode of the project directory.
     root: u64,
-    /// Directories that did not exist, outer ones first.
+    /// Directories that did not exist, parents first.
     pub(super) folders: Vec<String>,
     pub(super) entries: Vec<Entry>,
 }
 
-/// A file of a plan. The names of its staged file and its backup are derived from its own.
+/// A file of a plan. Its name determines the names of its staged file and its backup.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Entry {
@@ -45,7 +47,8 @@ pub(super) enum Action {
     Delete,
 }
 
-/// Length and hash of a file's content. Detects edits, not attacks: files are identified by inode.
+/// Length and hash of a file's content. This detects edits, not attacks: files are identified by
+/// inode.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Content {
@@ -62,12 +65,14 @@ impl Content {
     }
 }
 
-/// Inodes of the temporary files of an entry once all files are staged; 0 if there is none.
+/// Inodes of an entry's temporary files, known once all files are staged; 0 if there is no such
+/// file.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Inodes {
     pub(super) staged: u64,
-    /// Inode of the backup, or of the target itself if it is deleted, which renames it to the backup.
+    /// Inode of the backup. For a deletion this is the target itself, which gets renamed to the
+    /// backup.
     pub(super) backup: u64,
 }
 
@@ -117,8 +122,8 @@ pub(super) struct Interruption {
 }
 
 impl Record {
-    /// Returns the record of a plan. PROJECT comes last, because it describes the other files and must never refer to
-    /// files that do not exist.
+    /// Creates the record of a plan. PROJECT comes last: it describes the other files and must
+    /// never refer to files that do not exist.
     ///
     /// # Errors
     /// Fails if a parent directory is a link or a file.
@@ -162,8 +167,8 @@ impl Record {
         })
     }
 
-    /// Returns the reason why no rbuilder command can have written this record to this file in this directory; `None`
-    /// if one can.
+    /// Returns the reason why no rbuilder command can have written this record to this file in this
+    /// directory; `None` if one can.
     fn find_flaw(&self, journal: u64, root: u64) -> Option<String> {
         if self.format != FORMAT {
             return Some(format!("its format is {}, expected {FORMAT}", self.format));
@@ -208,11 +213,12 @@ impl Record {
 }
 
 impl Interruption {
-    /// Parses a journal; `None` if it has no complete line, because nothing has been changed then. Ignores an
-    /// incomplete last line for the same reason.
+    /// Parses a journal. Returns `None` if it has no complete line, because then nothing has
+    /// changed yet. Ignores an incomplete last line for the same reason.
     ///
     /// # Errors
-    /// Fails with the reason, a phrase, why no rbuilder command can have written it in this directory.
+    /// Fails if no rbuilder command can have written the journal in this directory. The error is
+    /// the reason, a phrase.
     pub(super) fn parse(bytes: &[u8], journal: u64, root: u64) -> Result<Option<Interruption>, String> {
         let complete = bytes
             .iter()
@@ -274,7 +280,8 @@ impl Entry {
         temporary_name(name, "old")
     }
 
-    /// Returns the name under which an edited target is kept when the old file is restored; `count` numbers several.
+    /// Returns the name under which an edited target is kept when the old file is restored. `count`
+    /// tells apart several such files.
     pub(super) fn kept(name: &str, count: usize) -> String {
         let number = if count == 0 {
             String::new()
@@ -289,7 +296,8 @@ impl Entry {
     }
 }
 
-/// Returns a hidden name in the same directory, so that a rename never crosses file systems.
+/// Returns a hidden name in the same directory. A rename within a directory never crosses file
+/// systems.
 fn temporary_name(name: &str, end: &str) -> String {
     let hidden = format!(".{name}.rbuilder-{end}");
     if hidden.len() <= LONGEST_NAME {
@@ -298,7 +306,7 @@ fn temporary_name(name: &str, end: &str) -> String {
     format!(".{}.rbuilder-{end}", fnv1a_64(name.as_bytes()))
 }
 
-/// Returns whether a name is one of a temporary or kept file.
+/// Returns whether a name belongs to a temporary or kept file.
 pub(super) fn is_reserved(name: &str) -> bool {
     name == super::journal::JOURNAL
         || (name.starts_with('.') && (name.ends_with(".rbuilder-new") || name.ends_with(".rbuilder-old")))

@@ -1,10 +1,11 @@
-//! Recovery from an interrupted command: the old tree is restored completely, or temporary files next to the new tree
-//! are removed.
+//! Recovery from an interrupted command. Either restores the old tree completely, or removes the
+//! temporary files next to the new tree.
 //!
-//! Only files that the command created are removed or renamed: the journal has the inode of each staged file and
-//! backup, and a file with another inode, content, owner or a second hard link belongs to the user. If such a file is
-//! in the place of a target, it is renamed to `<name>.rbuilder-kept` and never overwritten. All files are inspected
-//! before the first change, so a recovery that cannot succeed changes nothing, and an interrupted one can be resumed.
+//! Recovery only removes or renames files that the command created. The journal has the inode of
+//! each staged file and backup; a file with a different inode, content or owner, or with a second
+//! hard link, belongs to the user. If such a file has taken the place of a target, it is renamed to
+//! `<name>.rbuilder-kept` and never overwritten. All files are inspected before the first change,
+//! so a recovery that cannot succeed changes nothing. An interrupted recovery can be resumed.
 
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
@@ -16,17 +17,17 @@ use super::journal::Journal;
 use super::record::{Action, Content, Entry, Inodes, Interruption, LineRef, Record, Stage};
 use crate::disk::{Folder, Sort, Status, cannot_message, effective_user, read_bounded, status_of};
 
-/// Maximum size of a target to compare; a larger one is not the staged file.
+/// Maximum size of a target to compare. A larger file is not the staged one.
 const LARGEST: u64 = crate::tree::LARGEST;
 
 /// The result of a recovery.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Recovery {
-    /// True if the old tree was restored, false if the new one was completed.
+    /// True if the old tree was restored, false if the new tree was completed.
     pub undone: bool,
     /// The files of the interrupted command.
     pub files: Vec<String>,
-    /// Edited files that were in the place of restored ones, and the paths under which they are kept.
+    /// Edited files found in place of files to restore, each with the path under which it is kept.
     pub kept: Vec<(String, String)>,
 }
 
@@ -49,8 +50,8 @@ impl std::fmt::Display for Recovery {
 /// Restores the old tree or completes the new one, and removes temporary files. Empties the journal.
 ///
 /// # Errors
-/// Fails without a change if a required file is missing or was not created by the command. Also fails if the system
-/// refuses a change; the next attempt continues from there.
+/// Fails without any change if a required file is missing or was not created by the command. Also
+/// fails if the system refuses a change; the next attempt resumes there.
 pub(super) fn resolve_interruption(
     root: &Folder,
     journal: &mut Journal,
@@ -95,7 +96,8 @@ pub(super) fn resolve_interruption(
 pub(super) fn remove_temporary_files(root: &Folder, left: &Interruption, steps: &mut Steps) -> Result<()> {
     for (seen, entry) in EntryState::all(root, left)?.iter().zip(&left.record.entries) {
         let Some(folder) = &seen.folder else { continue };
-        // The backup first: a remaining staged file means that its target was never replaced.
+        // Remove the backup first: a remaining staged file means that its target was never
+        // replaced.
         for (part, name) in [
             (&seen.backup, Entry::backup(&seen.name)),
             (&seen.staged, Entry::staged(&seen.name)),
@@ -134,8 +136,8 @@ fn remove_folders(root: &Folder, record: &Record, steps: &mut Steps) -> Result<(
     Ok(())
 }
 
-/// Removes the directories that deletions have left empty. Best effort: git has no empty directories, and one that is
-/// left, or that another program fills meanwhile, does no harm.
+/// Removes directories that became empty because of deletions. Best effort: git does not track
+/// empty directories, so one that remains does no harm.
 pub(super) fn remove_empty_folders(root: &Folder, record: &Record) {
     let deleted = record.entries.iter();
     for entry in deleted.filter(|entry| entry.action == Action::Delete) {
@@ -182,7 +184,7 @@ enum Part {
     Missing,
     /// The file that the command created.
     Own,
-    /// Something else.
+    /// A different file.
     Foreign,
 }
 
@@ -196,14 +198,14 @@ struct EntryState {
     target: Option<Target>,
 }
 
-/// The state of a target.
+/// What a target turned out to be.
 #[derive(Debug, PartialEq, Eq)]
 enum Target {
     /// The staged file after its rename.
     New,
     /// The old file.
     Old,
-    /// Another file: an edit by the user.
+    /// A different file: an edit by the user.
     Edited,
 }
 
@@ -223,7 +225,7 @@ impl EntryState {
             .collect()
     }
 
-    /// Inspects the files of an entry. Inodes are unknown until all files are staged.
+    /// Inspects the files of an entry. `inodes` is `None` until all files are staged.
     fn new(root: &Folder, entry: &Entry, inodes: Option<Inodes>) -> Result<EntryState> {
         let Some((folder, name)) = root.reach(&entry.path)? else {
             return Ok(EntryState {
@@ -264,7 +266,7 @@ impl EntryState {
         })
     }
 
-    /// Checks that the old file can be restored.
+    /// Checks that the old file can be restored, without changing anything.
     fn check(&self, entry: &Entry) -> Result<()> {
         let path = &entry.path;
         for (part, name) in [
@@ -313,7 +315,7 @@ impl EntryState {
         match (&self.target, entry.action) {
             (None, _) => {}
             (Some(Target::New), Action::Create) => folder.remove_file(&self.name).with_context(context)?,
-            // Replaced below in one step.
+            // The backup replaces it below in one step.
             (Some(Target::New), Action::Write) => {}
             (Some(Target::Old), Action::Write) => {}
             (Some(_), _) => kept = Some(keep(folder, &self.name, &entry.path)?),
@@ -354,12 +356,13 @@ impl Target {
     }
 }
 
-/// Returns whether the command can have created a file: a regular file of the user with a single hard link.
+/// Returns whether the command may have created a file: a regular file of the user with a single
+/// hard link.
 fn is_own(status: &Status) -> bool {
     status.sort == Sort::File && status.owner == effective_user() && status.links == 1
 }
 
-/// Renames a file to the next free name of a kept file, and returns the new path.
+/// Renames a file to the next free name for kept files, and returns the new path.
 fn keep(folder: &Folder, name: &str, path: &str) -> Result<String> {
     for count in 0.. {
         let kept = Entry::kept(name, count);

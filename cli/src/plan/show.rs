@@ -1,4 +1,4 @@
-//! Plans as text, as a diff and as JSON.
+//! Renders plans as a summary, as a diff and as JSON.
 
 use serde_json::{Value, json};
 use similar::TextDiff;
@@ -6,7 +6,7 @@ use similar::TextDiff;
 use super::{Change, Plan};
 use crate::project::BASE;
 
-/// Returns a line for each change; `show` gives the path of a file as the user can open it.
+/// Returns one line for each change. `show` returns the path of a file as the user can open it.
 pub fn render_summary(plan: &Plan, show: &dyn Fn(&str) -> String) -> String {
     if plan.is_empty() {
         return "unchanged: everything is up to date\n".to_owned();
@@ -19,13 +19,14 @@ pub fn render_summary(plan: &Plan, show: &dyn Fn(&str) -> String) -> String {
         .collect()
 }
 
-/// Returns the changes, without the deletions that are a part of moves.
+/// Returns the changes without the deletions that are part of moves.
 fn shown_changes(plan: &Plan) -> impl Iterator<Item = (&String, &Change)> {
     let changes = plan.changes().iter();
     changes.filter(|(path, _)| !plan.moves_away(path))
 }
 
-/// Returns the rank of a file in a diff: code first, then manifests, then files that tools maintain.
+/// Returns the position of a file in a diff: code first, then manifests, then files that tools
+/// maintain.
 fn rank(path: &str) -> u8 {
     let is_hidden = path.split('/').any(|part| part.starts_with('.'));
     match path {
@@ -37,8 +38,8 @@ fn rank(path: &str) -> u8 {
     }
 }
 
-/// Returns the plan as a unified diff for `git apply` and `patch -p1`. It begins with the code. Compressed texts are left out: nobody
-/// reads them, and what is not recorded is found by content.
+/// Returns the plan as a unified diff for `git apply` and `patch -p1`, code first. Leaves out
+/// compressed texts, which nobody reads.
 pub fn render_diff(plan: &Plan) -> String {
     let has_moves = plan.changes().keys().any(|path| plan.moves_away(path));
     let mut changes: Vec<_> = shown_changes(plan).filter(|(path, _)| *path != BASE).collect();
@@ -70,7 +71,8 @@ pub fn render_diff(plan: &Plan) -> String {
         .collect()
 }
 
-/// Returns the line of git that begins the diff of a file. Without it, the diff would belong to a move before it.
+/// Returns the `diff --git` line for a file. Without it, git would count the diff to the preceding
+/// move.
 fn git_header(path: &str, change: &Change) -> String {
     let mode = match change {
         Change::Create { .. } => "new file mode 100644\n",
@@ -80,7 +82,7 @@ fn git_header(path: &str, change: &Change) -> String {
     format!("diff --git a/{path} b/{path}\n{mode}")
 }
 
-/// Returns the diff of a move, as git writes one.
+/// Returns the diff of a move in git's format.
 fn render_move(from: &str, to: &str, (before, after): (&str, &str)) -> String {
     let diff = TextDiff::from_lines(before, after);
     let hunks = diff
@@ -90,7 +92,7 @@ fn render_move(from: &str, to: &str, (before, after): (&str, &str)) -> String {
     format!("diff --git a/{from} b/{to}\nrename from {from}\nrename to {to}\n{hunks}")
 }
 
-/// Returns the plan as JSON. `applied` is true if the files were written.
+/// Returns the plan as JSON. `applied` tells whether the files were written.
 pub fn render_json(plan: &Plan, command: &str, applied: bool) -> Value {
     let changes: Vec<Value> = shown_changes(plan)
         .map(|(path, change)| match plan.moved_from(path) {

@@ -1,7 +1,8 @@
-//! Published packages in Cargo's cache, by checksum.
+//! Published packages in Cargo's cache, looked up by checksum.
 //!
-//! The archive that `cargo fetch` downloads has the checksum that `Cargo.lock` records, so it is the same on every machine.
-//! What Cargo unpacks beside it is not verified by anything afterwards, and is not read.
+//! `Cargo.lock` records the checksum of each archive that `cargo fetch` downloads, so an archive is
+//! the same on every machine. Cargo does not verify the unpacked copy next to the archive again, so
+//! this module does not read it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,13 +18,13 @@ use crate::disk::{read_bounded, too_large};
 /// Maximum size of an archive in bytes. crates.io accepts 10 MiB, and more on request.
 const LARGEST: u64 = 64 << 20;
 
-/// The archives that are in use.
+/// The open archives.
 #[derive(Debug, Default)]
 pub(super) struct Archives {
     /// The directories of Cargo's cache, one for each registry.
     caches: OnceLock<Vec<PathBuf>>,
     open: Mutex<BTreeMap<String, Arc<OpenArchive>>>,
-    /// The cost of all texts that are kept, in bytes.
+    /// Total memory taken by the kept texts, in bytes.
     kept: AtomicUsize,
 }
 
@@ -31,22 +32,22 @@ pub(super) struct Archives {
 #[derive(Debug)]
 struct OpenArchive {
     path: PathBuf,
-    /// The directory in the archive that has all files.
+    /// The top-level directory of the archive, which contains all files.
     folder: String,
     checksum: String,
     manifest: Text,
-    /// The other texts, once one is asked for: of most packages only the manifest is.
+    /// The Rust files, read on first use: most packages are asked only for their manifest.
     texts: OnceLock<Result<Texts, String>>,
 }
 
-/// Returns whether a path leads into the archive of a package.
+/// Returns whether a path leads into a package archive.
 pub(super) fn is_archived(path: &str) -> bool {
     path.strip_prefix(REGISTRY)
         .is_some_and(|rest| rest.starts_with('/'))
 }
 
 impl Archives {
-    /// Finds the archive with a checksum, and makes its files available below a folder.
+    /// Finds the archive with the given checksum and makes its files available below `folder`.
     pub(super) fn open(&self, folder: &str, archive: &Archive<'_>) -> Result<(), ArchiveError> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if !open.contains_key(folder) {
@@ -66,7 +67,7 @@ impl Archives {
                 Ok(None) => continue,
                 Err(reason) => return Err(ArchiveError::Unreadable(reason)),
             };
-            // Two registries may have different packages of one name.
+            // Two registries may have different packages of the same name.
             if checksum_of(&bytes) != archive.checksum {
                 other = other.or(Some(path));
                 continue;
@@ -86,7 +87,7 @@ impl Archives {
         })
     }
 
-    /// Returns a text of an archive that is open.
+    /// Returns a text from an open archive.
     pub(super) fn text(&self, path: &str) -> Text {
         let parts = path
             .strip_prefix(REGISTRY)
@@ -127,7 +128,8 @@ impl OpenArchive {
         found.texts.get(path).cloned().unwrap_or(Ok(None))
     }
 
-    /// Reads the archive again: to keep all those of which only the manifest is needed would take more memory.
+    /// Reads the archive again. Keeping the bytes of every archive would take too much memory,
+    /// since most are asked only for their manifest.
     fn read_texts(&self, kept: &AtomicUsize) -> Result<Texts, String> {
         let bytes = read(&self.path)?.filter(|bytes| checksum_of(bytes) == self.checksum);
         let bytes = bytes.ok_or_else(|| {
@@ -143,7 +145,7 @@ impl OpenArchive {
     }
 }
 
-/// Returns the directory of Cargo's downloads, as Cargo finds it.
+/// Returns Cargo's home directory, found in the same way as Cargo does.
 fn cargo_home() -> Option<PathBuf> {
     let named = std::env::var_os("CARGO_HOME").filter(|home| !home.is_empty());
     match named {
@@ -165,7 +167,7 @@ fn read(path: &Path) -> Result<Option<Vec<u8>>, String> {
     Ok(Some(bytes))
 }
 
-/// SHA-256 in hexadecimal digits.
+/// Returns the SHA-256 checksum in hexadecimal.
 fn checksum_of(bytes: &[u8]) -> String {
     let hash = hmac_sha256::Hash::hash(bytes);
     hash.iter().map(|byte| format!("{byte:02x}")).collect()

@@ -1,14 +1,17 @@
-//! Limits on the files that are read as source.
+//! Limits on which files are read as source.
 //!
-//! Diagnostics quote source lines. So a repository must not be able to present `/etc/shadow` as Rust by a link, a
-//! `#[path]`, an `include!` or a target's `path`. A file is read only if its path, with all links resolved, is
+//! Diagnostics quote source lines, so a repository must not be able to pass off `/etc/shadow` as
+//! Rust through a link, a `#[path]`, an `include!` or the `path` of a target. A file is read only
+//! if its path, after resolving all links, is
 //!
-//! - in the project directory or its repository (the nearest parent directory with `.git`, `.jj` or `.hg`, unless that
-//!   is the home directory of the user or the root of the file system); or
-//! - in the directory of a package or workspace whose `Cargo.toml` was read. A `Cargo.toml` is read anywhere, because
-//!   path dependencies can be anywhere, and a file with this name contains no secrets.
+//! - in the project directory or its repository (the nearest parent directory with `.git`, `.jj` or
+//!   `.hg`, except the user's home directory and the root of the file system); or
+//! - in the directory of a package or workspace whose `Cargo.toml` was read. A `Cargo.toml` is read
+//!   anywhere, because path dependencies can be anywhere, and a file with this name contains no
+//!   secrets.
 //!
-//! Only regular files of at most [`LARGEST`] bytes are read, and [`MOST`] bytes and [`MOST_LISTED`] names in total.
+//! Only regular files of up to [`LARGEST`] bytes are read, up to [`MOST`] bytes in total. At most
+//! [`MOST_LISTED`] names are listed.
 
 use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
@@ -21,15 +24,15 @@ use crate::tree::{LARGEST, without_verbatim_prefix};
 /// Maximum total size of source in bytes.
 const MOST: u64 = 1 << 30;
 
-/// Maximum number of files and directories to list. Because links can make a few directories look like many, a
-/// directory that is reached through a link counts as [`LINK`] names.
+/// Maximum number of files and directories to list. Links can make a few directories look like
+/// many, so a directory that is reached through a link counts as [`LINK`] names.
 const MOST_LISTED: u64 = 200_000;
 
 const LINK: u64 = 100;
 
 const MANIFEST: &str = "Cargo.toml";
 
-/// The directories that source may be in.
+/// The directories from which source may be read.
 #[derive(Debug)]
 pub(super) struct Area {
     root: PathBuf,
@@ -108,7 +111,7 @@ impl Area {
     /// Counts a listed name.
     ///
     /// # Errors
-    /// Fails if there are too many.
+    /// Fails if more than [`MOST_LISTED`] names were listed.
     pub(super) fn count(&self, is_link: bool) -> Result<(), String> {
         let weight = if is_link { LINK } else { 1 };
         if self.listed.fetch_add(weight, Ordering::Relaxed) >= MOST_LISTED {
@@ -160,7 +163,7 @@ impl Area {
     }
 }
 
-/// Returns the repository of a directory, by its resolved path.
+/// Returns the repository that contains a directory. Both paths are resolved.
 pub(crate) fn find_repository(folder: &Path) -> Option<PathBuf> {
     let top = folder
         .ancestors()
@@ -182,7 +185,7 @@ fn open_plainly(real: &Path) -> std::io::Result<Option<std::fs::File>> {
     }
 }
 
-/// Removes `.` and `..` from a path, which must not contain links.
+/// Removes `.` and `..` from a path that contains no links.
 fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {
@@ -205,7 +208,8 @@ fn absent_or<T>(error: &std::io::Error) -> Result<Option<T>, String> {
     }
 }
 
-/// Returns whether an error means that the file does not exist. A name that is too long cannot exist.
+/// Returns whether an error means that the file does not exist. A file with an overlong name cannot
+/// exist.
 pub(super) fn is_absent(error: &std::io::Error) -> bool {
     matches!(
         error.kind(),
@@ -213,7 +217,7 @@ pub(super) fn is_absent(error: &std::io::Error) -> bool {
     )
 }
 
-/// Returns the text of an error without the path, which the diagnostic has.
+/// Returns the text of an error without the path, which the diagnostic already shows.
 pub(super) fn describe_io_error(error: &std::io::Error) -> String {
     error.kind().to_string()
 }

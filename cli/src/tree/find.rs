@@ -1,4 +1,5 @@
-//! The project that a directory belongs to: the nearest one above it with a PROJECT file, as git finds its repository.
+//! Finds the project of a directory: the nearest parent directory with a PROJECT file, like git
+//! finds its repository.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -7,21 +8,23 @@ use super::MOST_ANCESTORS;
 use crate::disk::{Folder, Sort, effective_user};
 use crate::project::FILE;
 
-/// The directories in which a command looks for PROJECT.
+/// The directories in which a command looks for a PROJECT file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Search {
-    /// None: the command needs no project, or creates one.
+    /// No directory: the command needs no project, or creates one.
     Nowhere,
-    /// Those above, up to a package: without PROJECT the command works on that.
+    /// Parent directories up to the nearest package: without a PROJECT file, the command works on
+    /// that package.
     UpToPackage,
-    /// Those above, packages of the project included.
+    /// All parent directories, past the packages of the project.
     PastPackages,
 }
 
-/// Returns the project directory above a directory that is not one itself; `None` if there is none.
+/// Returns the nearest project above a directory that is not a project itself; `None` if there is
+/// none.
 ///
-/// The search ends at a repository, at a directory of another user, and at one that cannot be read: a file that somebody
-/// left in /tmp must not decide which programs `rbuilder run` starts below.
+/// The search ends at a repository, at another user's directory and at an unreadable directory. A
+/// file that somebody left in /tmp must not decide which programs `rbuilder run` starts below it.
 pub(crate) fn find_project_above(dir: &Path, search: Search) -> Option<PathBuf> {
     let absolute = std::path::absolute(dir).ok()?;
     let mut above = PathBuf::new();
@@ -47,9 +50,9 @@ pub(crate) fn find_project_above(dir: &Path, search: Search) -> Option<PathBuf> 
     None
 }
 
-/// Returns whether a directory above another one, both as resolved paths, is of the same repository and of the user, with
-/// all directories between: a workspace that somebody left in /tmp must not be joined. Directories that do not exist yet
-/// will be the user's.
+/// Returns whether `above` and all directories between it and `dir` belong to the user and to the
+/// same repository. Both paths are resolved. A workspace that somebody left in /tmp must not be
+/// joined. Directories that do not exist yet will belong to the user.
 pub(crate) fn is_own_above(dir: &Path, above: &Path) -> bool {
     let user = effective_user();
     for place in dir.ancestors().take(MOST_ANCESTORS) {
@@ -74,7 +77,7 @@ pub(crate) fn is_own_above(dir: &Path, above: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::disallowed_methods)] // the test makes the files itself
+    #![allow(clippy::disallowed_methods)] // the test creates the files itself
 
     use super::*;
 
@@ -116,7 +119,7 @@ mod tests {
             ("p/crates", UpToPackage, Some("p")),
             // Another repository.
             ("p/other/src", PastPackages, None),
-            // A directory of that name is not a project.
+            // A directory named PROJECT is not a project.
             ("p/config", PastPackages, Some("p")),
             ("p/none", PastPackages, None),
         ] {
@@ -156,14 +159,14 @@ mod tests {
                 "{dir} in {above:?}"
             );
         }
-        // That of the system is of another user, unless the test is run by it.
+        // `/` belongs to root, so it counts as ours only if the test runs as root.
         let is_root = effective_user() == 0;
         assert_eq!(is_own_above(&top.join("new"), Path::new("/")), is_root);
     }
 
     #[test]
     fn a_project_above_the_current_directory_is_relative() {
-        // Tests run in the folder of the package, above which there is no project, but a repository.
+        // Tests run in the package's directory. There is no project above it, only a repository.
         assert_eq!(find_project_above(Path::new("."), Search::PastPackages), None);
     }
 }

@@ -1,4 +1,5 @@
-//! Files that the user names on the command line, wherever they are. Unlike those of a project they may be links.
+//! Files that the user names on the command line, anywhere on disk. Unlike project files, they may
+//! be links.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -9,8 +10,8 @@ use fs_err as fs;
 use super::{LARGEST, with_slashes};
 use crate::disk::{read_bounded, too_large};
 
-/// Returns the text of a file, or of the files in a directory whose names `is_wanted` accepts, sorted, each with its path
-/// for messages.
+/// Returns the text of a file, or of all files in a directory whose names `is_wanted` accepts,
+/// sorted. Each text comes with its path for messages.
 ///
 /// # Errors
 /// Fails if the path does not exist, or if a file is not valid UTF-8 of at most 64 MiB.
@@ -34,10 +35,11 @@ pub(crate) fn read_given_file(path: &Path, is_wanted: fn(&str) -> bool) -> Resul
         .collect()
 }
 
-/// Returns whether a path that was typed is a directory. Messages name it as `shown`.
+/// Returns whether the path from the command line is a directory. Error messages call the path
+/// `shown`.
 ///
 /// # Errors
-/// Fails if nothing is there, or if that cannot be read.
+/// Fails if nothing exists at the path, or if it cannot be accessed.
 pub(super) fn is_given_directory(path: &Path, shown: &str) -> Result<bool> {
     match fs::metadata(path) {
         Ok(metadata) => Ok(metadata.is_dir()),
@@ -55,7 +57,7 @@ pub(super) fn read_text(path: &Path) -> Result<String> {
     String::from_utf8(bytes).with_context(|| format!("{shown} is not valid UTF-8"))
 }
 
-/// Returns the path for messages.
+/// Returns the path as it is shown in messages.
 fn shown(path: &Path) -> String {
     let shown = with_slashes(&path.display().to_string());
     shown.strip_prefix("./").unwrap_or(&shown).to_owned()

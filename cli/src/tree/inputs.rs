@@ -1,4 +1,4 @@
-//! Documents that are named on the command line: files, whole directories of them, and the standard input.
+//! Documents named on the command line: files, directories, and the standard input.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -9,24 +9,25 @@ use walkdir::WalkDir;
 use super::LARGEST;
 use super::given::{is_given_directory, read_text};
 
-/// The number of files that are read from directories at most.
+/// Maximum number of files to read from directories.
 const MOST_FILES: usize = 20_000;
 
-/// A file that was read.
+/// An input file and its text.
 #[derive(Debug)]
 pub(crate) struct InputFile {
-    /// The path as it was typed, or below the directory that was typed.
+    /// The path as typed, or below the directory that was typed.
     pub(crate) path: String,
     pub(crate) text: String,
-    /// Set if the file itself was named, and not a directory above it.
+    /// True if the user named the file itself and not a directory that contains it.
     pub(crate) is_named: bool,
 }
 
-/// Reads a file, the YAML and JSON files in a directory and in those below it, or the standard input for `-`. Links in
-/// directories are not followed.
+/// Reads a file, all YAML and JSON files in a directory and its subdirectories, or the standard
+/// input for `-`. Does not follow links in directories.
 ///
 /// # Errors
-/// Fails if something cannot be read, is larger than [`LARGEST`] or is not UTF-8, or if there are too many files.
+/// Fails if an input cannot be read, is larger than [`LARGEST`] or is not UTF-8, or if there are
+/// too many files.
 pub(crate) fn read_inputs(dir: &Path, typed: &Path) -> Result<Vec<InputFile>> {
     if typed == Path::new("-") {
         let text = read_stream(&mut std::io::stdin().lock()).context("cannot read the standard input")?;

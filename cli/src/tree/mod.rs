@@ -1,9 +1,9 @@
-//! The project directory on disk: the only module that reads it.
+//! The project directory on disk. No other module reads it.
 //!
-//! The tree remembers the content of every file that was read, so that a plan that is based on it is rejected if the
-//! file has changed in the meantime.
+//! The tree remembers the content of every file it read. If one of these files has changed in the
+//! meantime, a plan that is based on the tree is rejected.
 
-#![allow(clippy::disallowed_methods)] // this is the module that reads
+#![allow(clippy::disallowed_methods)] // this module reads the project
 
 mod archives;
 mod area;
@@ -53,20 +53,20 @@ pub struct Tree {
     folder: OnceCell<Folder>,
     /// Content of each file that was read; `None` if it did not exist.
     seen: RefCell<BTreeMap<String, Option<Held>>>,
-    /// Texts that were read as source.
+    /// Texts read as source.
     sources: RefCell<Vec<Arc<SourceTexts>>>,
     /// The files, if the tree is not on disk.
     memory: Option<MemoryFiles>,
 }
 
-/// The files of a tree that is not on disk, and the release whose templates commands use in it.
+/// The files of a tree in memory, and the release whose templates commands use in it.
 #[derive(Debug)]
 struct MemoryFiles {
     files: BTreeMap<String, String>,
     release: Option<&'static Release>,
 }
 
-/// The error if a file that a plan is based on has changed. No file was written then.
+/// The error for a file that changed after a plan was based on it. No file has been written.
 #[derive(Debug, thiserror::Error)]
 #[error("{path} was changed while the command was running; no files were written: run it again")]
 pub struct Changed {
@@ -82,7 +82,8 @@ impl Changed {
     }
 }
 
-/// Length and hash of a file's content, to save memory: the manifests of a project can be large.
+/// Length and hash of a file's content. Saves memory, because the manifests of a project can be
+/// large.
 #[derive(Debug, PartialEq, Eq)]
 struct Held {
     length: usize,
@@ -110,8 +111,9 @@ impl Tree {
         }
     }
 
-    /// Creates a tree that is not on disk, in which commands scaffold with the templates of a release; `None` means those
-    /// of this version. It has no source: manifests cannot be generated in it.
+    /// Creates a tree in memory, in which commands scaffold with the templates of `release`, or
+    /// with the templates of this version if it is `None`. Such a tree has no source, so manifests
+    /// cannot be generated in it.
     pub(crate) fn in_memory(files: BTreeMap<String, String>, release: Option<&'static Release>) -> Tree {
         Tree {
             memory: Some(MemoryFiles { files, release }),
@@ -119,12 +121,13 @@ impl Tree {
         }
     }
 
-    /// Returns the release whose templates are used in this tree; `None` for those of this version.
+    /// Returns the release whose templates this tree uses; `None` for the templates of this
+    /// version.
     pub(crate) fn release(&self) -> Option<&'static Release> {
         self.memory.as_ref()?.release
     }
 
-    /// Returns the files of a tree that is not on disk.
+    /// Returns the files of a tree in memory.
     pub(crate) fn into_files(self) -> BTreeMap<String, String> {
         self.memory.map(|memory| memory.files).unwrap_or_default()
     }
@@ -134,12 +137,12 @@ impl Tree {
         &self.root
     }
 
-    /// Returns the path of the directory for messages.
+    /// Returns the path of the directory as shown in messages.
     pub fn shown(&self) -> String {
         display_root(&self.root)
     }
 
-    /// Returns the name of the directory, the default name of a project.
+    /// Returns the name of the directory, which is the default name of a project.
     pub fn folder_name(&self) -> Option<String> {
         let absolute = std::path::absolute(&self.root).ok()?;
         let absolute = fs::canonicalize(&absolute).unwrap_or(absolute);
@@ -148,12 +151,13 @@ impl Tree {
 
     /// Reads a text file; `None` if it does not exist.
     ///
-    /// # Errors Fails if the path leads out of the directory or through a symbolic link, or if it is not a file of
-    /// valid UTF-8 of at most 64 MiB.
+    /// # Errors
+    /// Fails if the path leads out of the directory or through a symbolic link, or if the file is
+    /// not valid UTF-8 or larger than 64 MiB.
     pub fn read(&self, path: &str) -> Result<Option<String>> {
         let bytes = self.look(path)?;
         let held = bytes.as_deref().map(Held::of);
-        // The first content counts, because decisions are based on it.
+        // Keep the content of the first read, because decisions are based on it.
         self.seen.borrow_mut().entry(path.to_owned()).or_insert(held);
         bytes
             .map(|bytes| String::from_utf8(bytes).map_err(|_| anyhow::anyhow!("{path} is not valid UTF-8")))
@@ -163,7 +167,7 @@ impl Tree {
     /// Checks that no file that was read has changed.
     ///
     /// # Errors
-    /// Fails with [`Changed`] if one has, or if one can no longer be read.
+    /// Fails with [`Changed`] if a file has changed. Also fails if a file can no longer be read.
     pub fn verify_unchanged(&self) -> Result<()> {
         for (path, before) in self.seen.borrow().iter() {
             if self.look(path)?.as_deref().map(Held::of) != *before {
@@ -192,7 +196,8 @@ impl Tree {
         self.list_sort(folder, Sort::Folder)
     }
 
-    /// Returns the regular files and the directories in a directory; the empty path is the project directory.
+    /// Returns the regular files and the subdirectories of a directory. An empty path means the
+    /// project directory.
     fn list_both(&self, folder: &str) -> Result<(Vec<String>, Vec<String>)> {
         if !folder.is_empty() {
             return Ok((self.list(folder)?, self.list_folders(folder)?));
@@ -264,7 +269,8 @@ impl Tree {
         let Some(root) = self.folder()? else {
             return Ok(None);
         };
-        // A single call if the system supports it. Otherwise, or on failure, the path is walked name by name.
+        // A single system call where the system supports it. Otherwise, and on failure, walk the
+        // path name by name.
         if let Some(Ok(file)) = open_without_links(root, Path::new(path))
             && let Some(bytes) = read_bounded(file, LARGEST).with_context(|| cannot_message("read", path))?
         {
@@ -278,7 +284,7 @@ impl Tree {
 }
 
 impl Tree {
-    /// Reads the current content of a manifest above the project, which need not exist yet.
+    /// Reads a `Cargo.toml` above the project directory, which need not exist yet.
     fn look_above(&self, levels: usize, path: &str) -> Result<Option<Vec<u8>>> {
         let root = resolve_path(&self.root);
         let Some(above) = root.ancestors().nth(levels).filter(|_| self.memory.is_none()) else {
@@ -289,16 +295,17 @@ impl Tree {
     }
 }
 
-/// Name of Cargo's manifests.
+/// Name of Cargo's manifest file.
 const MANIFEST: &str = "Cargo.toml";
 
-/// Returns the path from a project to the manifest of a directory some levels above.
+/// Returns the path, relative to the project, of the manifest `levels` directories above it.
 pub(crate) fn manifest_above(levels: usize) -> String {
     format!("{}{MANIFEST}", "../".repeat(levels))
 }
 
-/// Returns how many levels above the project a path leads if it is that of a manifest there: `../../Cargo.toml`. It is the
-/// only file outside of a project that a plan may hold: that of the workspace that the project joins.
+/// Returns the number of levels if the path names a manifest above the project, such as
+/// `../../Cargo.toml`. The manifest of the workspace that the project joins is the only file
+/// outside of the project that a plan may change.
 pub(crate) fn levels_above(path: &str) -> Option<usize> {
     let levels = path.matches("../").count();
     ((1..=MOST_ANCESTORS).contains(&levels) && path == manifest_above(levels)).then_some(levels)
@@ -323,10 +330,10 @@ impl MemoryFiles {
     }
 }
 
-/// Opens a project directory; `None` if it does not exist yet.
+/// Opens a project directory. Returns `None` if it does not exist yet.
 ///
 /// # Errors
-/// Fails if the path is not a directory, or too long.
+/// Fails if the path is too long or is not a directory.
 pub(crate) fn open_project(root: &Path) -> Result<Option<Folder>> {
     match Folder::open(root) {
         Ok(folder) => Ok(Some(folder)),
@@ -343,7 +350,7 @@ pub(crate) fn open_project(root: &Path) -> Result<Option<Folder>> {
     }
 }
 
-/// Returns the path of a project directory for messages.
+/// Returns the path of a project directory as shown in messages.
 pub(crate) fn display_root(root: &Path) -> String {
     if root == Path::new(".") {
         "this directory".to_owned()
@@ -352,10 +359,11 @@ pub(crate) fn display_root(root: &Path) -> String {
     }
 }
 
-/// Most folders above a project in which Cargo manifests are looked for.
+/// Maximum number of parent directories to search for Cargo manifests.
 const MOST_ANCESTORS: usize = 32;
 
-/// Returns the Cargo manifests in the folders above a project, the nearest first, each with its folder.
+/// Returns the Cargo manifests in the directories above a project, nearest first, each with its
+/// directory.
 pub(crate) fn read_manifests_above(root: &Path) -> Vec<(PathBuf, String)> {
     let root = resolve_path(root);
     let folders = root.ancestors().skip(1).take(MOST_ANCESTORS);
@@ -368,7 +376,7 @@ pub(crate) fn read_manifests_above(root: &Path) -> Vec<(PathBuf, String)> {
     folders.filter_map(manifest).collect()
 }
 
-/// Resolves links and `..` in a path; parts that do not exist yet are kept.
+/// Resolves links and `..` in a path. Keeps the part that does not exist yet.
 pub(crate) fn resolve_path(path: &Path) -> PathBuf {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let mut missing = Vec::new();

@@ -1,14 +1,16 @@
-//! Paths of any system as they are written into files and messages.
+//! Paths from any system, as they appear in files and messages.
 //!
-//! Files of a project have `/` in paths, whatever system they were written on. Windows also accepts `\`, begins a resolved
-//! path with `\\?\`, which neither Cargo nor make understand, and has drives (`C:`) and shares (`\\server\share`).
+//! Project files use `/` in paths, no matter which system wrote them. Windows also accepts `\`, has
+//! drives (`C:`) and shares (`\\server\share`), and adds a `\\?\` prefix to resolved paths, which
+//! neither Cargo nor make understands.
 
-/// Returns a path as files have it: with `/`, and without the prefix of resolved paths.
+/// Returns a path as files contain it: with `/` and without the `\\?\` prefix.
 pub(crate) fn with_slashes(path: &str) -> String {
     without_verbatim_prefix(path).replace('\\', "/")
 }
 
-/// Returns a path without the prefix with which Windows resolves it: `C:\a` for `\\?\C:\a`, `\\s\a` for `\\?\UNC\s\a`.
+/// Removes the prefix that Windows adds to resolved paths: `\\?\C:\a` becomes `C:\a`, `\\?\UNC\s\a`
+/// becomes `\\s\a`.
 pub(crate) fn without_verbatim_prefix(path: &str) -> String {
     match (path.strip_prefix(r"\\?\UNC\"), path.strip_prefix(r"\\?\")) {
         (Some(share), _) => format!(r"\\{share}"),
@@ -17,7 +19,7 @@ pub(crate) fn without_verbatim_prefix(path: &str) -> String {
     }
 }
 
-/// Returns a path that was typed as the project has it; only on Windows is `\` a separator.
+/// Converts a path from the command line to a project path. Only on Windows is `\` a separator.
 pub(crate) fn typed_path(path: &str) -> String {
     read_typed_path(path, cfg!(windows))
 }
@@ -29,8 +31,8 @@ fn read_typed_path(path: &str, is_windows: bool) -> String {
     }
 }
 
-/// Returns whether a path stays within the directory that it is joined to. On Windows, a colon begins a path again (`C:`)
-/// or names a stream of a file.
+/// Returns whether a path stays within the directory that it is joined to. On Windows, a colon
+/// starts a new path (`C:`) or names a stream of a file.
 pub(super) fn is_within(path: &str) -> bool {
     stays_within(path, cfg!(windows))
 }

@@ -1,4 +1,4 @@
-//! The content of a project as a value, to tell an edit from an event that changes nothing.
+//! The content of a project at one time. Tells an edit from a file event that changes nothing.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,13 +8,13 @@ use walkdir::{DirEntry, WalkDir};
 use crate::hash::mixed_64;
 use crate::tree::LARGEST;
 
-/// Hashes of the files of a project, by path. Build output, hidden directories and Cargo.lock, which cargo writes, are
-/// not part of it.
+/// Hashes of the files of a project, by path. Does not include build output, hidden directories or
+/// Cargo.lock, which cargo writes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Snapshot(BTreeMap<String, u64>);
 
 impl Snapshot {
-    /// Reads the files below a directory. What cannot be read is left out, as if it were not there.
+    /// Reads all files below a directory. Skips unreadable files as if they did not exist.
     pub(crate) fn take(root: &Path) -> Snapshot {
         let mut files = BTreeMap::new();
         let entries = WalkDir::new(root)
@@ -32,7 +32,7 @@ impl Snapshot {
         Snapshot(files)
     }
 
-    /// Returns the paths of files that differ, or that only one of both has.
+    /// Returns the paths of files that differ or exist in only one of the two snapshots.
     pub(crate) fn changed_since<'a>(&'a self, before: &'a Snapshot) -> Vec<&'a str> {
         let paths = self
             .0
@@ -44,7 +44,7 @@ impl Snapshot {
         changed
     }
 
-    /// Takes over the files at these paths from a later snapshot.
+    /// Copies the state of the given paths from a later snapshot.
     pub(crate) fn accept(&mut self, paths: &[String], later: &Snapshot) {
         for path in paths {
             match later.0.get(path) {
@@ -55,7 +55,7 @@ impl Snapshot {
     }
 }
 
-/// Returns the directories directly below a project whose changes count, with all that is in them.
+/// Returns the direct subdirectories of a project to watch for changes.
 pub(crate) fn watched_folders(root: &Path) -> Vec<PathBuf> {
     let entries = WalkDir::new(root)
         .min_depth(1)

@@ -13,26 +13,28 @@ use super::area::{Area, is_absent};
 use super::tarball::Text;
 use super::{Changed, Tree};
 
-/// The source files in a directory and in the path dependencies that it refers to. Links are followed within the
-/// repository and those packages (see `area.rs`), because nothing is written through them.
+/// The source files of a directory and of the path dependencies that it refers to. Follows links
+/// within the repository and those packages (see `area.rs`), because nothing is written through
+/// them.
 #[derive(Debug)]
 pub struct TreeSources {
     root: PathBuf,
     known: Arc<SourceTexts>,
 }
 
-/// The files that were read as source. The tree shares them to check that they have not changed.
+/// The files read as source. Shared with the tree, which checks that they have not changed.
 #[derive(Debug)]
 pub(super) struct SourceTexts {
     area: Area,
     archives: Archives,
-    /// Files whose text is from the plan.
+    /// Files whose text comes from the plan.
     planned: Vec<String>,
     texts: Mutex<BTreeMap<String, Text>>,
 }
 
 impl Tree {
-    /// Returns the source with the planned changes: texts by path, or `None` for deleted files.
+    /// Returns the source after the planned changes. `planned` has texts by path, or `None` for
+    /// deleted files.
     pub fn sources(&self, planned: impl IntoIterator<Item = (String, Option<String>)>) -> TreeSources {
         let texts: BTreeMap<String, Text> = planned
             .into_iter()
@@ -58,7 +60,7 @@ impl SourceTexts {
     /// # Errors
     /// Fails with [`Changed`] if one has.
     pub(super) fn verify_unchanged(&self) -> Result<(), Changed> {
-        // The limit applies to each reading of all files.
+        // The limit applies to one pass over all files.
         self.area.count_anew();
         let texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
         for (path, text) in texts.iter().filter(|(path, _)| !self.planned.contains(path)) {
@@ -81,7 +83,7 @@ impl TreeSources {
 
 impl Sources for TreeSources {
     fn text(&self, path: &str) -> Text {
-        // The content of an archive follows from its checksum: it cannot change.
+        // The content of an archive cannot change: its checksum was verified.
         if is_archived(path) {
             return self.known.archives.text(path);
         }
@@ -107,7 +109,7 @@ impl Sources for TreeSources {
         let start = self.root.join(folder);
         let walk = WalkDir::new(&start).follow_links(true).sort_by_file_name();
         let belongs = |entry: &walkdir::DirEntry| {
-            // Only the start, which a manifest sets, and links can lead out of the area.
+            // Only the start directory, which a manifest sets, and links can lead out of the area.
             let leads_on = entry.file_type().is_dir() && (entry.depth() == 0 || entry.path_is_symlink());
             belongs_to_package(entry) && (!leads_on || self.known.area.admits_folder(entry.path()))
         };
@@ -128,7 +130,7 @@ impl Sources for TreeSources {
             if is_rust
                 && entry.file_type().is_file()
                 && let Ok(below) = entry.path().strip_prefix(&start)
-                // A name that is not UTF-8 cannot belong to a module.
+                // A file name that is not UTF-8 cannot belong to a module.
                 && let Some(below) = slashed(below)
             {
                 found.push(joined(folder, &below));
@@ -164,7 +166,7 @@ impl Sources for TreeSources {
         for entry in entries {
             let entry = entry.map_err(|error| error.to_string())?;
             self.known.area.count(false)?;
-            // `is_dir` of the path follows links; that of the entry does not.
+            // `Path::is_dir` follows links; the file type of the entry does not.
             if entry.path().is_dir()
                 && let Some(name) = entry.file_name().to_str()
             {

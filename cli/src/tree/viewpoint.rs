@@ -1,7 +1,8 @@
-//! Paths in messages, as somebody in a directory below the project can open them.
+//! Paths in messages, relative to the directory from which the user runs a command.
 //!
-//! Commands name the files of a project by their paths in it, in messages as in JSON. When a message is printed for
-//! people, the shell lets a [`Viewpoint`] rewrite those paths, so that no command has to know where the user is:
+//! Commands name files by their path in the project, both in messages and in JSON. Before the shell
+//! prints a message, a [`Viewpoint`] rewrites these paths, so that no command has to know the
+//! current directory:
 //!
 //! ```text
 //!  --> src/api/v1/cup.rs:3:5        in src/api/v1:   --> cup.rs:3:5
@@ -9,9 +10,10 @@
 //!   make manifests                                    make -C ../../.. manifests
 //! ```
 //!
-//! A word is taken for a path of the project if there is such a file, or if it has a slash, an extension and begins with
-//! a directory of the project, because a message may name a file that is missing. What is in quotes is left as it is,
-//! because it is code to paste, and so are the lines of source in a diagnostic.
+//! A word counts as a project path if such a file exists. Because a message may also name a missing
+//! file, a word with a slash and an extension counts as well if it starts with a directory of the
+//! project. Quoted text is code to paste and stays unchanged, and so do the source lines of a
+//! diagnostic.
 
 use std::borrow::Cow;
 use std::path::{Component, Path, PathBuf};
@@ -23,12 +25,13 @@ use crate::color::color_sequence;
 #[derive(Debug)]
 pub(crate) struct Viewpoint {
     project: PathBuf,
-    /// The directories between the project and the user.
+    /// The directories that lead from the project to the current directory.
     below: Vec<String>,
 }
 
 impl Viewpoint {
-    /// Returns the viewpoint of a directory in a project; `None` if it is the project directory, or not below it.
+    /// Returns the viewpoint of a directory in a project; `None` for the project directory itself
+    /// and for directories outside of it.
     pub(crate) fn new(project: &Path, dir: &Path) -> Option<Viewpoint> {
         let project = plain_absolute(project)?;
         let dir = plain_absolute(dir)?;
@@ -62,7 +65,8 @@ impl Viewpoint {
         shown + &path[path.len() - folder_end..]
     }
 
-    /// Returns a message with its paths relative to the viewpoint, and with `make` run in the project directory.
+    /// Returns a message with paths relative to the viewpoint and with `make` run in the project
+    /// directory.
     pub(crate) fn show_message(&self, text: &str) -> String {
         text.split_inclusive('\n')
             .map(|line| self.show_line(line))
@@ -87,7 +91,8 @@ impl Viewpoint {
         Cow::Owned(self.show_words(line))
     }
 
-    /// Returns the line of a diagnostic with its place: ` --> src/lib.rs:3:5`. The path may have spaces.
+    /// Rewrites the location line of a diagnostic, such as ` --> src/lib.rs:3:5`. The path may
+    /// contain spaces.
     fn show_place(&self, line: &str) -> Option<String> {
         let mut start = line.find("--> ")? + "--> ".len();
         while let Some(length) = color_sequence(&line[start..]) {
@@ -126,7 +131,7 @@ impl Viewpoint {
         shown
     }
 
-    /// Returns a word of a message, given what is before and after it in its line.
+    /// Rewrites one word of a message. `before` and `after` are the rest of its line.
     fn show_word<'a>(&self, word: &'a str, before: &str, after: &str) -> Cow<'a, str> {
         let starts_command = before.ends_with('`') || before.trim().is_empty() && before.len() > 1;
         if word == "make" && starts_command && after.starts_with(' ') {
@@ -142,7 +147,7 @@ impl Viewpoint {
     /// Returns whether a word is the path of a file or directory of the project.
     fn is_path(&self, word: &str) -> bool {
         let Some((first, rest)) = word.split_once('/') else {
-            // A name alone may be an ordinary word, such as `tests`.
+            // A single name may be an ordinary word, such as `tests`.
             let is_name = word.contains('.') || word.starts_with(|c: char| c.is_ascii_uppercase());
             return is_name && self.project.join(word).is_file();
         };
@@ -155,9 +160,11 @@ impl Viewpoint {
     }
 }
 
-/// Returns the absolute path of a directory without `..`, which [`std::path::absolute`] keeps on Unix.
+/// Returns the absolute path of a directory without `..`, which [`std::path::absolute`] keeps on
+/// Unix.
 ///
-/// The directory is resolved if there are links in it, as the system resolves `..` of paths in messages.
+/// Resolves links, because the system also resolves a link before it applies a `..` of the path in
+/// a message.
 fn plain_absolute(dir: &Path) -> Option<PathBuf> {
     if let Ok(resolved) = std::fs::canonicalize(dir) {
         return Some(resolved);
@@ -175,13 +182,15 @@ fn plain_absolute(dir: &Path) -> Option<PathBuf> {
     Some(plain)
 }
 
-/// Returns whether a path does not depend on the project directory: `/a`, `\\server\share` or `C:\a`.
+/// Returns whether a path is independent of the project directory: `/a`, `\\server\share` or
+/// `C:\a`.
 fn is_absolute(path: &str) -> bool {
     let has_drive = || path.as_bytes().get(1) == Some(&b':') && path.as_bytes()[0].is_ascii_alphabetic();
     path.starts_with(['/', '\\']) || has_drive()
 }
 
-/// Returns the length of the word that a text begins with; a word has only characters that are common in paths.
+/// Returns the length of the word at the start of a text. A word consists of characters that are
+/// common in paths.
 fn word_length(text: &str) -> usize {
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '+' | '@' | '~' | '$');
     text.find(|c| !is_part(c)).unwrap_or(text.len())
@@ -202,7 +211,7 @@ fn without_colors(text: &str) -> String {
 mod tests {
     use super::*;
 
-    /// A project with some files.
+    /// Creates a project with a few files.
     fn project() -> tempfile::TempDir {
         let top = tempfile::tempdir().expect("a temporary folder");
         for path in [
@@ -285,13 +294,13 @@ mod tests {
                 "in PROJECT: src/main.rs:7.",
                 "in ../../PROJECT: ../../src/main.rs:7.",
             ),
-            // Files that are missing, but would be in the project.
+            // Files that are missing but would belong to the project.
             (
                 "config",
                 "expected src/lib.rs, src/api/v2/",
                 "expected ../src/lib.rs, ../src/api/v2/",
             ),
-            // Neither words nor groups are paths, even if there are directories of these names.
+            // Neither words nor API groups are paths, even if directories with these names exist.
             (
                 "src",
                 "the tests and config of apps/v1",

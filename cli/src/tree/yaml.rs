@@ -1,30 +1,31 @@
-//! The files of a project by their names, such as its YAML files, wherever they are.
+//! Finds files of a project by name, such as its YAML files.
 
 use anyhow::Result;
 
 use super::Tree;
 
-/// Depth of folders, and number of folders, at most. No project for people has more.
+/// Limits on the depth and the number of directories. No hand-written project exceeds them.
 const MAX_DEPTH: usize = 24;
 const MAX_FOLDERS: usize = 20_000;
 
-/// Folders that hold what other programs wrote.
+/// Directories with files that other programs wrote.
 const PASSED_OVER: [&str; 4] = ["target", "node_modules", "vendor", "dist"];
 
 impl Tree {
-    /// Returns the paths of all files that end in `.yaml`, `.yml`, `.tpl` or `.json`, sorted. Hidden folders, links and
-    /// folders that others write are passed over.
+    /// Returns the paths of all files that end in `.yaml`, `.yml`, `.tpl` or `.json`, sorted. Skips
+    /// hidden directories, links and directories with files that other programs wrote.
     ///
     /// # Errors
-    /// Fails if a folder cannot be read.
+    /// Fails if a directory cannot be read.
     pub(crate) fn find_yaml(&self) -> Result<Vec<String>> {
         self.find_files(may_have_manifests)
     }
 
-    /// Returns the paths of all files that `is_wanted` accepts, as [`find_yaml`](Tree::find_yaml) finds them.
+    /// Returns the paths of all files that `is_wanted` accepts. Searches like
+    /// [`find_yaml`](Tree::find_yaml).
     ///
     /// # Errors
-    /// Fails if a folder cannot be read.
+    /// Fails if a directory cannot be read.
     pub(crate) fn find_files(&self, is_wanted: fn(&str) -> bool) -> Result<Vec<String>> {
         let mut found = Vec::new();
         let mut open = vec![(String::new(), 0)];

@@ -1,7 +1,8 @@
-//! Reads published packages: tar archives, compressed with gzip, in memory.
+//! Reads published packages, which are gzip-compressed tar archives, in memory.
 //!
-//! A checksum says only that an archive is the one that `Cargo.lock` names, not that it is harmless. So nothing is written,
-//! links are not followed, names must be plain, and what is unpacked and what is kept is bounded.
+//! The checksum proves that an archive is the one that `Cargo.lock` names. It does not prove that
+//! the archive is harmless. So nothing is written to disk, links are not followed, only plain names
+//! are accepted, and both the unpacked size and the kept texts are limited.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
@@ -10,38 +11,38 @@ use std::sync::Arc;
 use miniz_oxide::inflate::stream::{InflateState, inflate};
 use miniz_oxide::{DataFormat, MZFlush, MZStatus};
 
-/// Maximum size of an unpacked archive in bytes: that of Cargo, which refuses to unpack more.
+/// Maximum size of an unpacked archive in bytes. Cargo has the same limit.
 const LARGEST_UNPACKED: u64 = 512 << 20;
 
-/// The text of a file; `None` if it does not exist, or the reason why it cannot be read.
+/// The text of a file; `None` if it does not exist. The error is the reason why it cannot be read.
 pub(super) type Text = Result<Option<Arc<str>>, String>;
 
-/// Maximum size of the texts that are kept of all archives in bytes, with their names. The largest packages, which are generated
-/// from hundreds of CRDs or from the headers of a system, have half of it.
+/// Maximum total size in bytes of the texts kept from all archives, including their names. The
+/// largest packages, generated from hundreds of CRDs or from system headers, need half of it.
 pub(super) const LARGEST_KEPT: usize = 256 << 20;
 
-/// Maximum length of a name, in a header that extends another one.
+/// Maximum length of a name in an extended header.
 const LONGEST_NAME: u64 = 64 << 10;
 
-/// The memory that a file takes beside its text and its name, in bytes.
+/// Memory that each file takes in addition to its text and name, in bytes.
 const COST_OF_FILE: usize = 128;
 
-/// A tar archive is a sequence of blocks of this size.
+/// Size of the blocks that make up a tar archive.
 const BLOCK: usize = 512;
 
 /// The texts of an archive.
 #[derive(Debug, Default)]
 pub(super) struct Texts {
-    /// By path below the only directory of the archive.
+    /// Texts by path, relative to the top-level directory of the archive.
     pub(super) texts: BTreeMap<String, Text>,
-    /// The memory that they take, in bytes.
+    /// The memory that the texts take, in bytes.
     pub(super) size: usize,
 }
 
-/// Reads the manifest of a package, and nothing behind it.
+/// Reads the manifest of a package and stops there.
 ///
 /// # Errors
-/// Fails with the reason, a phrase, as [`read_texts`] does, and if there is no manifest.
+/// Fails for the same reasons as [`read_texts`], or if there is no manifest. The error is a phrase.
 pub(super) fn read_manifest(archive: &[u8], folder: &str) -> Result<Text, String> {
     let mut found = read(archive, folder, &|path| path == MANIFEST, true, LARGEST_KEPT)?;
     found
@@ -53,8 +54,8 @@ pub(super) fn read_manifest(archive: &[u8], folder: &str) -> Result<Text, String
 /// Reads the Rust files of a package.
 ///
 /// # Errors
-/// Fails with the reason, a phrase, if the archive is damaged, if its texts cost more than `limit` bytes, or if it has a file
-/// outside of `folder`, the directory that Cargo puts all files in.
+/// Fails if the archive is damaged, if its texts cost more than `limit` bytes, or if a file is not
+/// in `folder`, where Cargo puts all files. The error is a phrase.
 pub(super) fn read_texts(archive: &[u8], folder: &str, limit: usize) -> Result<Texts, String> {
     read(archive, folder, &|path| path.ends_with(".rs"), false, limit)
 }
@@ -99,7 +100,8 @@ fn read(
     Ok(found)
 }
 
-/// The path of a member below the directory of the package; `None` for that directory itself.
+/// Returns the path of a member relative to the directory of the package; `None` for that directory
+/// itself.
 fn path_below<'a>(name: &'a str, folder: &str) -> Result<Option<&'a str>, String> {
     let is_plain = |part: &str| !matches!(part, "" | "." | "..") && !part.contains(['\\', '\0']);
     let name = name.strip_suffix('/').unwrap_or(name);
@@ -116,10 +118,10 @@ fn path_below<'a>(name: &'a str, folder: &str) -> Result<Option<&'a str>, String
     }
 }
 
-/// The members of a tar archive, one at a time. The content of each must be read or skipped.
+/// Iterates over the members of a tar archive. The caller must read or skip the content of each.
 struct Members<'a> {
     input: Gunzip<'a>,
-    /// The name of the next member, if it is too long for its header.
+    /// The name of the next member, if it does not fit into its header.
     long_name: Option<String>,
 }
 
@@ -140,7 +142,7 @@ impl Members<'_> {
             }
             let size = octal(&header[124..136]).ok_or("a header has no valid size")?;
             match header[156] {
-                // GNU's long names, which Cargo writes, and those of POSIX.
+                // Long names: `L` is GNU's format, which Cargo writes, and `x` is the POSIX format.
                 sort @ (b'L' | b'x') if size <= LONGEST_NAME => {
                     let content = self.content(size)?;
                     let name = match sort {
@@ -151,7 +153,7 @@ impl Members<'_> {
                     self.long_name = name.or(self.long_name.take());
                 }
                 b'L' | b'x' => return Err("a name is too long".to_owned()),
-                // What holds for several members, and names of links.
+                // Headers that apply to several members, and long link targets.
                 b'g' | b'K' => self.skip(size)?,
                 sort => {
                     let name = self.long_name.take().unwrap_or_else(|| name_of(&header));
@@ -162,7 +164,7 @@ impl Members<'_> {
         }
     }
 
-    /// Reads the content of a member, whose size must have been checked.
+    /// Reads the content of a member. The caller must have checked its size.
     fn content(&mut self, size: u64) -> Result<Vec<u8>, String> {
         let mut content = Vec::new();
         let taken = (&mut self.input).take(size).read_to_end(&mut content);
@@ -194,7 +196,8 @@ impl Members<'_> {
     }
 }
 
-/// The name in a header; one of POSIX may have a part of it in another field.
+/// Returns the name in a header. The POSIX format may store the start of a long path in a second
+/// field.
 fn name_of(header: &[u8; BLOCK]) -> String {
     let name = text_of(&header[..100]);
     let prefix = text_of(&header[345..500]);
@@ -204,7 +207,7 @@ fn name_of(header: &[u8; BLOCK]) -> String {
     }
 }
 
-/// A field up to its first zero byte. What is not UTF-8 is not a path of a module.
+/// Returns a field up to its first zero byte. A name that is not UTF-8 cannot belong to a module.
 fn text_of(field: &[u8]) -> &str {
     let end = field.iter().position(|byte| *byte == 0).unwrap_or(field.len());
     std::str::from_utf8(&field[..end]).unwrap_or("\u{fffd}")
@@ -215,7 +218,7 @@ fn octal(field: &[u8]) -> Option<u64> {
     u64::from_str_radix(digits, 8).ok()
 }
 
-/// The value of `path` in records such as `20 path=a/b/c`.
+/// Returns the value of `path` from records such as `20 path=a/b/c`.
 fn posix_path(content: &[u8]) -> Option<&[u8]> {
     let mut rest = content;
     while !rest.is_empty() {
@@ -230,8 +233,8 @@ fn posix_path(content: &[u8]) -> Option<&[u8]> {
     None
 }
 
-/// Decompresses the first member of a gzip file, as Cargo does. Its own checksum is not read: that of the whole file, which
-/// says more, has been.
+/// Decompresses the first member of a gzip file, as Cargo does. Ignores gzip's own checksum,
+/// because the SHA-256 of the whole file has been verified.
 struct Gunzip<'a> {
     input: &'a [u8],
     state: Box<InflateState>,
@@ -256,7 +259,7 @@ fn skip_header(archive: &[u8]) -> Option<&[u8]> {
         let length = usize::from(u16::from_le_bytes([*rest.first()?, *rest.get(1)?]));
         rest = rest.get(2 + length..)?;
     }
-    // The name of the file, and a comment.
+    // Skip the file name and the comment.
     for flag in [8, 16] {
         if flags & flag != 0 {
             let end = rest.iter().position(|byte| *byte == 0)?;

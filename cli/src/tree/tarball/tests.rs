@@ -4,7 +4,7 @@ use tar::{Builder, EntryType, Header};
 
 use super::*;
 
-/// A member: its name, its sort and its content.
+/// The name, type and content of a member.
 type Part<'a> = (&'a str, EntryType, &'a [u8]);
 
 const LIMIT: usize = 1 << 20;
@@ -12,7 +12,7 @@ const FILE: EntryType = EntryType::Regular;
 const LIB: Part<'_> = ("a-1.0.0/src/lib.rs", FILE, b"struct A;");
 const TOML: Part<'_> = ("a-1.0.0/Cargo.toml", FILE, b"[package]");
 
-/// An archive with these members, whose names are written as they are.
+/// Builds an archive with these members. Their names are written unchanged.
 fn archive(members: &[Part<'_>]) -> Vec<u8> {
     let mut builder = Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
     for (name, sort, content) in members {
@@ -27,7 +27,7 @@ fn archive(members: &[Part<'_>]) -> Vec<u8> {
     builder.into_inner().unwrap().finish().unwrap()
 }
 
-/// The paths that are read, and the reason if none are.
+/// Returns the paths of the texts, or the error.
 fn paths(archive: &[u8]) -> Result<Vec<String>, String> {
     let found = read_texts(archive, "a-1.0.0", LIMIT);
     found.map(|found| found.texts.into_keys().collect())
@@ -103,7 +103,7 @@ fn damaged_and_large_archives_are_refused() {
     let whole = archive(&[TOML, LIB]);
     assert_eq!(paths(&whole), Ok(vec!["src/lib.rs".to_owned()]));
     for length in 0..whole.len() - 8 {
-        // The last bytes are the checksum of gzip.
+        // The last bytes are gzip's own checksum.
         assert!(
             paths(&whole[..length]).is_err() || length > whole.len() - 16,
             "{length}"
@@ -144,7 +144,7 @@ fn damaged_and_large_archives_are_refused() {
     );
 }
 
-/// A thousand bytes of zeros for each one.
+/// Zeros compress about a thousand to one.
 #[test]
 fn a_bomb_ends_at_the_limit() {
     let zeros = vec![0; 4 << 20];
