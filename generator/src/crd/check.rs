@@ -1,5 +1,5 @@
-//! The paths in kube's container keys, held against the schema: one that leads nowhere makes an autoscaler do nothing,
-//! or a selector that the API server refuses.
+//! Checks the paths in kube's container attributes against the schema. With a wrong path, an
+//! autoscaler does nothing, or the API server rejects the selectable field.
 
 use rbuilder_reader::Span;
 use rbuilder_schema::{
@@ -24,11 +24,11 @@ pub(super) fn check_version(version: &Version<'_>, schemas: &mut Schemas<'_>) {
     }
 }
 
-/// Checks what versions must have in common.
+/// Checks that selectable fields and schemas either both differ between versions, or both agree.
 ///
-/// If all versions have the same schema, the API server stores it as that of the kind, and does the same with the selectable
-/// fields. It rejects selectable fields of the kind without a schema of the kind, and the reverse
-/// (kubernetes/kubernetes#140689).
+/// If all versions have the same schema, the API server stores it once for the whole CRD, and does
+/// the same with selectable fields. It rejects top-level selectable fields without a top-level
+/// schema and the reverse (kubernetes/kubernetes#140689).
 pub(super) fn check_versions(versions: &[Version<'_>], schemas: &mut Schemas<'_>) {
     let Some((first, rest)) = versions.split_first() else {
         return;
@@ -58,13 +58,14 @@ pub(super) fn check_versions(versions: &[Version<'_>], schemas: &mut Schemas<'_>
     error(other, span, message, help, schemas);
 }
 
-/// Returns the paths of the selectable fields of a version.
+/// Returns the JSON paths of a version's selectable fields.
 fn paths_of<'a>(version: &Version<'a>) -> impl Iterator<Item = &'a str> {
     let fields = version.resource.selectable_fields.iter();
     fields.map(|field| field.json_path.as_str())
 }
 
-/// Checks the structural rules of the whole version: schemas that are valid one by one can break a rule together.
+/// Checks the structural schema rules on the whole version, since schemas that are valid on their
+/// own can violate a rule in combination.
 pub(super) fn check_structure(version: &Version<'_>, schemas: &mut Schemas<'_>) {
     let about_root = check_root(&version.schema, version.resource.object_parts());
     for diagnostic in check_structural(&version.schema).into_iter().chain(about_root) {
@@ -81,8 +82,8 @@ pub(super) fn check_structure(version: &Version<'_>, schemas: &mut Schemas<'_>) 
     }
 }
 
-/// Labels and annotations of a pod template are lost silently: a warning for each field of the spec and
-/// the status.
+/// Warns about fields of spec and status, such as pod templates, whose labels and annotations the
+/// API server silently prunes.
 pub(super) fn check_metadata(version: &Version<'_>, schemas: &mut Schemas<'_>) {
     for (name, part) in &version.schema.properties {
         let fields = part
@@ -128,15 +129,16 @@ fn check_scale(version: &Version<'_>, scale: &Scale, schemas: &mut Schemas<'_>) 
         ),
     ];
     for (path, key, expected) in paths {
-        // What is elsewhere has been complained about.
+        // Paths outside spec and status have been reported already.
         let Some(path) = path.filter(|path| path.starts_with(".spec.") || path.starts_with(".status."))
         else {
             continue;
         };
         let problem = match find_field(&version.schema, path) {
-            // Reported with the path.
+            // Reported together with the path.
             PathEnd::Missing { name, .. } if name.is_empty() => continue,
-            // CRDs are published with such paths, and all but their scale subresource works.
+            // Only a warning: published CRDs contain such paths, and everything but the scale
+            // subresource works.
             PathEnd::Missing { name, near } => {
                 let message = format!("`{key}` does not exist: unknown field `{name}`");
                 let help = match near {

@@ -1,5 +1,5 @@
-//! Versions of a kind that are served without a conversion: the API server then only writes the other `apiVersion`, and drops
-//! or misreads what the other version does not have.
+//! Warns about served versions that differ without a conversion. The API server then only changes
+//! `apiVersion`, and fields that the other version lacks are dropped or misread.
 
 use rbuilder_schema::Schema;
 
@@ -11,15 +11,16 @@ const HELP: &str = "add `#[crd(conversion)]` and a conversion webhook (`rbuilder
 
 /// A difference between the schemas of two versions.
 enum Difference {
-    /// A field of two types, with the noun for each.
+    /// A field that has a different type in each version, with a noun for each type.
     Type(String, [&'static str; 2]),
-    /// A field that only the first version has, or only the second one.
+    /// A field that exists in one version only: 0 for the first, 1 for the second.
     Field(String, usize),
 }
 
-/// Reports the first difference between two versions that are served, if the kind has no conversion.
+/// Reports the first difference between two served versions if the kind has no conversion.
 ///
-/// A field of two types is an error in a type with `derive(CrdSchema)`; projects of kube are published so, where it is a warning.
+/// A changed type is an error for types that derive `CrdSchema`. For other types it is a warning,
+/// because existing kube projects are published that way.
 pub(super) fn check_conversion(versions: &[Version<'_>], schemas: &mut Schemas<'_>) {
     if versions
         .iter()
@@ -64,7 +65,7 @@ pub(super) fn check_conversion(versions: &[Version<'_>], schemas: &mut Schemas<'
     }
 }
 
-/// Adds the differences between two schemas of one value.
+/// Appends the differences between two schemas of the same value.
 fn compare(left: &Schema, right: &Schema, path: &str, found: &mut Vec<Difference>) {
     let is_open = |schema: &Schema| schema.schema_type.is_none() && !schema.int_or_string;
     if is_open(left) || is_open(right) {

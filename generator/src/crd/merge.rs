@@ -1,4 +1,4 @@
-//! Versions to kinds: what belongs in one CRD, and what the versions must agree on.
+//! Groups versions into kinds and checks that the versions of a kind fit into one CRD.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +13,10 @@ use crate::package::{Package, TypeId};
 use crate::place::Place;
 use crate::report::{Concern, PlacedDiagnostic, Report};
 
-/// The versions of one kind, in the order of their names.
+/// The versions of one kind, sorted by name.
 pub(super) type Versions<'a> = Vec<(TypeId, &'a CustomResource)>;
 
-/// All kinds of a package by group and kind.
+/// Returns all kinds of a package, by group and kind.
 pub(super) fn group_versions<'a>(
     package: &'a Package,
     report: &mut Report,
@@ -30,12 +30,12 @@ pub(super) fn group_versions<'a>(
         else {
             continue;
         };
-        // A kind of a package that is not asked for is that package's to write.
+        // Kinds of packages that are not selected are not generated.
         if package.module(item.module).is_foreign || item.skipped.is_some() {
             continue;
         }
         let versions = kinds.entry((&resource.group, &resource.kind)).or_default();
-        // A library and a binary may both contain the file.
+        // A library and a binary may both include the file.
         if !versions
             .iter()
             .any(|(other, known)| is_same(package, *other, known, TypeId(index), resource))
@@ -46,7 +46,7 @@ pub(super) fn group_versions<'a>(
     for (position, versions) in kinds.values_mut().enumerate() {
         versions.sort_by(|(_, a), (_, b)| a.version.cmp(&b.version));
         report.set_concern(Concern::Kind(position));
-        // What a macro may change is not compared.
+        // A macro may change the attributes of a rewritten item, so there is nothing to compare.
         if !versions.iter().any(|(id, _)| package.item(*id).is_rewritten) {
             check(package, versions, report);
         }
@@ -58,15 +58,16 @@ pub(super) fn group_versions<'a>(
     kinds
 }
 
-/// A kind is not written without a version that stands where items are unknown.
+/// Reports the places that may hide a version of the kind. The CRD would be incomplete without it.
 fn check_gaps(package: &Package, resource: &CustomResource, report: &mut Report) {
     for gap in find_gaps(package, resource) {
         report.add_all(gap.file, [gap.reason.clone()]);
     }
 }
 
-/// Returns the parts of the source that may hide a version of a kind. A macro that makes kinds may be called anywhere with the
-/// name of one.
+/// Returns the gaps in the source that may hide a version of the kind. If a macro mentions the
+/// kind, every macro that contains `derive(CustomResource)` counts: the call may expand any of
+/// them.
 fn find_gaps<'a>(package: &'a Package, resource: &'a CustomResource) -> impl Iterator<Item = &'a Gap> {
     let mut mentioned = package.gaps.iter().filter(|gap| gap.mentions(&resource.kind));
     let is_called = mentioned.any(|gap| gap.sort == GapSort::Macro);
@@ -100,7 +101,7 @@ fn check(package: &Package, versions: &Versions<'_>, report: &mut Report) {
     }
     let (first, rest) = (&versions[0], &versions[1..]);
     for version in rest {
-        // What an attribute with a mistake was to say may be the value of the other version.
+        // The broken attribute may be the one that would have set the value.
         if has_wrong_attribute(package, first, report) || has_wrong_attribute(package, version, report) {
             continue;
         }
@@ -114,7 +115,7 @@ fn check(package: &Package, versions: &Versions<'_>, report: &mut Report) {
             report.error(place(package, version), message, help);
         }
     }
-    // A version that could not be read may be the one that is stored, or served.
+    // A version that could not be read may be the storage version or a served one.
     let is_whole = find_gaps(package, versions[0].1).next().is_none()
         && !versions
             .iter()
@@ -127,7 +128,8 @@ fn check(package: &Package, versions: &Versions<'_>, report: &mut Report) {
     check_annotations(package, versions, report);
 }
 
-/// A CRD has one conversion; a version may leave it to another to say which.
+/// Checks that the versions agree on the conversion: a CRD has only one. It may be written on any
+/// version.
 fn check_conversion(package: &Package, versions: &Versions<'_>, report: &mut Report) {
     let mut said: Option<&Conversion> = None;
     for version in versions {
@@ -152,7 +154,7 @@ fn check_conversion(package: &Package, versions: &Versions<'_>, report: &mut Rep
     }
 }
 
-/// Groups of the Kubernetes project are for what its reviewers have approved.
+/// Checks that kinds in groups reserved for the Kubernetes project have an approval annotation.
 fn check_approval(package: &Package, versions: &Versions<'_>, report: &mut Report) {
     const KEY: &str = "api-approved.kubernetes.io";
     let group = &versions[0].1.group;
@@ -182,7 +184,7 @@ fn check_approval(package: &Package, versions: &Versions<'_>, report: &mut Repor
     }
 }
 
-/// The API server refuses an object whose annotations have more bytes, keys and values together.
+/// The API server's limit for annotations in bytes, counting keys and values.
 const MOST_ANNOTATIONS: usize = 256 * 1024;
 
 fn check_annotations(package: &Package, versions: &Versions<'_>, report: &mut Report) {
@@ -205,7 +207,7 @@ fn check_annotations(package: &Package, versions: &Versions<'_>, report: &mut Re
     }
 }
 
-/// A scheme and a host, which is what the API server looks for.
+/// Returns whether `text` has a scheme and a host, which is all that the API server requires.
 fn is_url(text: &str) -> bool {
     let is_scheme = |scheme: &str| {
         scheme.starts_with(|first: char| first.is_ascii_alphabetic())
@@ -221,7 +223,7 @@ fn is_url(text: &str) -> bool {
     })
 }
 
-/// Returns true if an error was reported for the attributes of a version's spec.
+/// Returns whether an error was reported in the attributes of a version.
 fn has_wrong_attribute(
     package: &Package,
     (id, resource): &(TypeId, &CustomResource),
@@ -235,7 +237,7 @@ fn has_wrong_attribute(
     report.has_error_within(item.file, start as usize..resource.span.range().start)
 }
 
-/// Returns the key that two versions give different values although a CRD has only one of it.
+/// Returns a property that differs between two versions although a CRD has only one value for it.
 fn disagreement(a: &CustomResource, b: &CustomResource) -> Option<&'static str> {
     let (names_a, names_b) = (Names::of(a), Names::of(b));
     [
@@ -253,7 +255,8 @@ fn check_storage(package: &Package, versions: &Versions<'_>, report: &mut Report
     let kind = &versions[0].1.kind;
     if let Some(stored) = storage::explain(package, versions) {
         let at = place(package, &versions[stored.position]);
-        // A version that is added by hand could take over the storage of the objects that a cluster has.
+        // Only an assumed choice is worth a warning: a version added later could change the storage
+        // version of existing objects.
         let severity = if stored.is_assumed {
             Severity::Warning
         } else {
@@ -282,7 +285,8 @@ fn check_storage(package: &Package, versions: &Versions<'_>, report: &mut Report
         }
     }
     if !versions.iter().any(|(_, resource)| resource.served) {
-        // The API server takes it: a kind that is being retired, whose stored objects are still there.
+        // Not an error: the API server accepts this for kinds that are being retired and still have
+        // stored objects.
         let message = format!("no version of `{kind}` is served: nobody can read or write its objects");
         report.warning(
             place(package, &versions[0]),
@@ -292,11 +296,13 @@ fn check_storage(package: &Package, versions: &Versions<'_>, report: &mut Report
     }
 }
 
-/// Returns message and help about a kind without a storage version. It may be in a file that nothing declares. If a kind of another group has the same name, the versions may
-/// have been meant to be of one group.
+/// Returns message and help for a kind without a storage version.
+///
+/// The version may be in a file that no `mod` declares. If another group has a kind of the same
+/// name, the two may be meant to share a group.
 fn explain_no_storage(package: &Package, version: &CustomResource) -> (String, String) {
     let (kind, group) = (&version.kind, &version.group);
-    // Nothing is wrong with the versions that were read.
+    // The versions that were read are fine, so point to the missing one.
     if let Some(orphan) = package.orphans.iter().find(|orphan| orphan.declares(kind)) {
         let Orphan {
             path, declaration, ..
@@ -323,7 +329,8 @@ fn explain_no_storage(package: &Package, version: &CustomResource) -> (String, S
     }
 }
 
-/// Two kinds of one group cannot share a name by which they are asked for: the second is never served.
+/// Reports kinds of one group that share a plural, singular or short name: the API server never
+/// serves the second one.
 fn check_plurals(package: &Package, kinds: &BTreeMap<(&str, &str), Versions<'_>>, report: &mut Report) {
     let mut owners: BTreeMap<(&str, String), (&str, usize)> = BTreeMap::new();
     for (position, ((group, kind), versions)) in kinds.iter().enumerate() {
@@ -332,7 +339,7 @@ fn check_plurals(package: &Package, kinds: &BTreeMap<(&str, &str), Versions<'_>>
         let short = names.short_names.into_iter().map(|name| ("short name", name));
         let mut own = Vec::new();
         for (what, name) in plural.into_iter().chain(short) {
-            // A kind may use one name twice: `sheep`.
+            // A kind may use the same name twice, such as `sheep`.
             if own.contains(&name) {
                 continue;
             }
@@ -353,7 +360,8 @@ fn check_plurals(package: &Package, kinds: &BTreeMap<(&str, &str), Versions<'_>>
     }
 }
 
-/// A kind and the kind of its list are names of one space: the second kind that claims one is never served.
+/// Reports kinds that have the name of another kind's list: the API server never serves the second
+/// one.
 fn check_list_kinds(package: &Package, kinds: &BTreeMap<(&str, &str), Versions<'_>>, report: &mut Report) {
     for (position, ((group, kind), versions)) in kinds.iter().enumerate() {
         let Some(listed) = kind.strip_suffix("List") else {

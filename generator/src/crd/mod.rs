@@ -1,4 +1,4 @@
-//! Kinds to CustomResourceDefinitions: one file for each group and kind, all its versions in it.
+//! Generates CustomResourceDefinitions: one file per group and kind, with all versions.
 
 mod check;
 mod conversion;
@@ -32,25 +32,25 @@ use crate::{Options, OutputFile};
 
 pub(crate) use root::embedded_schema;
 
-/// A version of a kind, ready to be written.
+/// A version of a kind, ready to be printed.
 pub(crate) struct Version<'a> {
     resource: &'a CustomResource,
     place: Place,
     schema: Schema,
-    /// True if its type has `derive(CrdSchema)`.
+    /// Whether the type derives `CrdSchema`.
     is_ours: bool,
-    /// True for the version in which objects are stored.
+    /// Whether this is the storage version.
     is_stored: bool,
 }
 
 impl Version<'_> {
-    /// A place in the item that declares this version.
+    /// Returns a place in the file that declares this version.
     fn at(&self, span: Span) -> Place {
         Place { span, ..self.place }
     }
 }
 
-/// The names of a kind, as written or as kube derives them.
+/// The names of a kind, either explicit or derived as kube does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Names {
     kind: String,
@@ -72,14 +72,14 @@ impl Names {
     }
 }
 
-/// The findings about kinds, beside their files.
+/// What is known about the kinds apart from their files.
 #[derive(Default)]
 pub(crate) struct CrdFindings {
     pub(crate) kinds: Vec<Kind>,
     pub(crate) csv: Vec<CsvMarkers>,
 }
 
-/// The files of all kinds, handed over one by one.
+/// Generates the CRD of each kind and passes it to `each`.
 pub(crate) fn crd_files(
     package: &Package,
     options: &Options,
@@ -112,7 +112,7 @@ pub(crate) fn crd_files(
                 Some(Version { is_stored, ..made })
             })
             .collect();
-        // One CRD at a time: a large one is not kept while the next is made.
+        // Generate one CRD at a time, so that only one large CRD is in memory.
         let made = made.into_iter().collect::<Option<Vec<_>>>();
         if let Some(made) = &made {
             size::check_weight(made, &mut schemas);
@@ -200,7 +200,7 @@ fn version<'a>(
     Some(version)
 }
 
-/// Warns of a kind whose program has no schema of it, or another one than is written here.
+/// Warns about `schema = "disabled"`: the program's own CRD has no schema, or a different one.
 fn check_disabled_schema(id: TypeId, resource: &CustomResource, schemas: &mut Schemas<'_>) {
     let item = schemas.package().item(id);
     if resource.schema_mode != SchemaMode::Disabled || item.is_ours {
@@ -218,8 +218,8 @@ fn check_disabled_schema(id: TypeId, resource: &CustomResource, schemas: &mut Sc
     schemas.report().warning(place, message, help);
 }
 
-/// Warns of a spec that the API server accepts as `null`: the field in kube's type of the object is not an `Option`, as that of
-/// the status is.
+/// Warns about a nullable spec. Unlike the status, the spec is not an `Option` in the struct that
+/// kube generates, so serde rejects the `null` that the API server accepts.
 fn check_null_spec(id: TypeId, resource: &CustomResource, schemas: &mut Schemas<'_>) {
     if resource.no_spec || !schemas.needs_option(id) {
         return;
@@ -234,9 +234,11 @@ fn check_null_spec(id: TypeId, resource: &CustomResource, schemas: &mut Schemas<
     schemas.report().warning(place, message, help);
 }
 
-/// The schema of a whole kind that the program has from code: `schema = "manual"` with an `impl JsonSchema`. Nothing for
-/// another kind; nothing within for one whose schema cannot be read, which has been reported.
-#[allow(clippy::option_option)] // as the sentence says
+/// Returns the schema of a whole kind with `schema = "manual"` and an `impl JsonSchema`.
+///
+/// The outer `None` means that the kind has no such schema. The inner `None` means that it could
+/// not be read, which has been reported.
+#[allow(clippy::option_option)] // the doc comment explains both
 fn handwritten_schema(
     id: TypeId,
     resource: &CustomResource,
@@ -264,7 +266,7 @@ fn handwritten_schema(
     Some(None)
 }
 
-/// The bytes of a CRD of common size, which need not be moved while it grows.
+/// Initial capacity in bytes, enough for most CRDs to be printed without reallocation.
 const CRD_CAPACITY: usize = 32 * 1024;
 
 fn file(versions: &[Version<'_>], options: &Options) -> OutputFile {

@@ -1,4 +1,4 @@
-//! Warnings about CRDs that the program changes before it writes or applies them.
+//! Warns about CRDs that the program modifies before it writes or applies them.
 
 use std::collections::BTreeMap;
 
@@ -8,11 +8,11 @@ use crate::place::Place;
 use crate::report::Report;
 use crate::resolve::{Target, lookup_path};
 
-/// The places where the program changes CRDs, by the position of the kind.
+/// The places where the program modifies CRDs, by position of the kind.
 pub(super) type Patches = BTreeMap<usize, Vec<Place>>;
 
-/// Finds the kind of each change. A function can import names of its own, which are not read, so a name that leads nowhere is
-/// compared with those of the kinds.
+/// Finds the modified kind for each patch. Imports inside functions are not read, so a name that
+/// cannot be resolved is compared with the names of the kinds.
 pub(super) fn find_patches(package: &Package, kinds: &BTreeMap<(&str, &str), Versions<'_>>) -> Patches {
     let mut by_item: BTreeMap<TypeId, usize> = BTreeMap::new();
     let mut by_name: BTreeMap<&str, usize> = BTreeMap::new();
@@ -41,7 +41,7 @@ pub(super) fn find_patches(package: &Package, kinds: &BTreeMap<(&str, &str), Ver
     found
 }
 
-/// Warns of each place where the program changes the CRD of a kind.
+/// Warns about each place where the program modifies the CRD of a kind.
 pub(super) fn report_patches(kind: &str, places: &[Place], report: &mut Report) {
     let message =
         format!("the program changes the CRD of `{kind}` here; the generated CRD does not have this change");

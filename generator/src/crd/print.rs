@@ -1,4 +1,4 @@
-//! Schemas as YAML, straight from where they are: a large schema is not copied to be printed.
+//! Prints schemas as YAML without an intermediate JSON value, which would copy a large schema.
 
 use std::sync::Arc;
 
@@ -6,13 +6,14 @@ use rbuilder_schema::{Cel, ExternalDocs, Schema};
 
 use crate::yaml::{Entries, Node, sort_keys};
 
-/// Writes a schema. Its keys stand in the order of Go's printer, which is that of the fields of [`Schema`].
+/// Writes a schema. Keys are in the order in which Go marshals `JSONSchemaProps`; [`Schema`]
+/// declares its fields in the same order.
 pub(super) fn print_schema(schema: &Schema, node: Node<'_>) {
     node.map(|entries| write(schema, entries));
 }
 
 fn write(schema: &Schema, entries: &mut Entries<'_>) {
-    // Destructured, so that a new key cannot be forgotten here.
+    // Destructure so that a new field cannot be forgotten.
     let Schema {
         additional_properties,
         all_of,
@@ -224,7 +225,7 @@ mod tests {
     use super::*;
     use crate::yaml;
 
-    /// A schema that says everything there is to say.
+    /// A schema in which every key is set.
     fn full() -> Value {
         let leaf = json!({ "type": "string" });
         let rule = json!({
@@ -247,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn prints_what_the_same_schema_as_json_prints() {
+    fn prints_like_serialized_schema() {
         let read: Schema = serde_json::from_value(full()).expect("a schema");
         let mut text = String::new();
         print_schema(&read, yaml::write_document(&mut text));

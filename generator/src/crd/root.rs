@@ -1,4 +1,4 @@
-//! The schema of a whole object: what every Kubernetes object has, with spec and status in it.
+//! The schema of a whole object: spec and status together with the fields that every object has.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use rbuilder_syntax::CustomResource;
 
 use crate::Options;
 
-/// The API conventions' texts for the two fields that every object has, line for line as controller-gen has them.
+/// The descriptions of `apiVersion` and `kind`, with the same line breaks as in controller-gen.
 const API_VERSION: &str = "APIVersion defines the versioned schema of this representation of an object.
 Servers should convert recognized schemas to the latest internal value, and
 may reject unrecognized values.
@@ -18,7 +18,7 @@ Cannot be updated.
 In CamelCase.
 More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds";
 
-/// The schema of the object from those of its parts.
+/// Builds the schema of the object from those of spec and status.
 pub(super) fn root_schema(
     resource: &CustomResource,
     spec: &Arc<Schema>,
@@ -48,8 +48,8 @@ pub(super) fn root_schema(
     add_stated_keys(resource, root)
 }
 
-/// The schema of the object in a field of another one. The API server sets nothing there, and serde reads no object without
-/// `metadata`.
+/// Returns the schema of the object as a field of another type. The API server sets no `metadata`
+/// there, and serde requires it.
 pub(crate) fn embedded_schema(
     resource: &CustomResource,
     spec: &Arc<Schema>,
@@ -60,8 +60,9 @@ pub(crate) fn embedded_schema(
     schema
 }
 
-/// Adds the keys that `root_schema` sets, [`ROOT_SCHEMA_KEYS`](rbuilder_syntax::ROOT_SCHEMA_KEYS): fields and required
-/// fields beside those that are there, everything else in place of it.
+/// Merges the keys of `root_schema` into the root,
+/// [`ROOT_SCHEMA_KEYS`](rbuilder_syntax::ROOT_SCHEMA_KEYS). Properties and required fields are
+/// added to the existing ones; other keys replace them.
 fn merge_keys(mut root: Schema, keys: &Schema) -> Schema {
     let own = std::mem::take(&mut root.properties);
     let keys_of_fields = keys.properties.iter();
@@ -96,7 +97,7 @@ fn first_filled(first: &[Schema], second: Vec<Schema>) -> Vec<Schema> {
     if first.is_empty() { second } else { first.to_vec() }
 }
 
-/// The schema of the object from one that the program gives for the whole of it.
+/// Completes a schema that the program defines for the whole object.
 pub(super) fn complete_root(resource: &CustomResource, mut root: Schema) -> Schema {
     if let Some(doc) = &resource.doc {
         root.description = Some(doc.as_str().into());
@@ -105,7 +106,7 @@ pub(super) fn complete_root(resource: &CustomResource, mut root: Schema) -> Sche
     add_stated_keys(resource, root)
 }
 
-/// Adds what the attributes of a kind say about the whole object: rules, and `root_schema`.
+/// Adds the rules and the `root_schema` in a kind's attributes.
 fn add_stated_keys(resource: &CustomResource, mut root: Schema) -> Schema {
     root.validations.extend(resource.validations.iter().cloned());
     let mut root = match &resource.root_schema {
@@ -116,7 +117,7 @@ fn add_stated_keys(resource: &CustomResource, mut root: Schema) -> Schema {
     root
 }
 
-/// Adds the fields that every object has, where they are not there.
+/// Adds `apiVersion`, `kind` and `metadata` unless they exist.
 fn add_object_fields(root: &mut Schema) {
     let text = |description: &str| Schema {
         description: Some(description.into()),
@@ -141,7 +142,7 @@ fn add_object_fields(root: &mut Schema) {
 /// Applies the options that concern the schema of every kind.
 pub(super) fn apply_options(root: &mut Schema, options: &Options) {
     if options.embedded_object_meta {
-        // Of the root's own metadata the API server knows the schema.
+        // The API server knows the schema of the root's own metadata.
         let own = root.properties.get("metadata").cloned();
         keep_unmarked_object_meta(root);
         if let Some(own) = own {
@@ -160,7 +161,7 @@ mod tests {
 
     use super::*;
 
-    /// A value of each key, other than that of a schema without it.
+    /// Returns a value for a key that differs from the default.
     fn value_of(key: &str) -> Value {
         match key {
             "allOf" | "anyOf" | "oneOf" => json!([{ "required": ["spec"] }]),

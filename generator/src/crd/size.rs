@@ -1,4 +1,4 @@
-//! The size limits of a CRD, and its largest parts.
+//! Size limits for CRDs.
 
 use std::sync::Arc;
 
@@ -8,13 +8,13 @@ use super::Version;
 use crate::OutputFile;
 use crate::schemas::{MAX_BYTES, Schemas, is_too_large};
 
-/// `kubectl apply` keeps the whole object in an annotation, and the annotations of an object have this many bytes.
+/// The limit for annotations in bytes. `kubectl apply` stores the whole object in one.
 const CLIENT_SIDE: usize = 256 * 1024;
-/// The largest request that etcd accepts by default, in bytes, less a reserve for what the API server adds.
+/// etcd's default request limit in bytes, less a reserve for what the API server adds.
 const STORED: usize = 1024 * 1024;
 
-/// Reports a definition that is larger than any that the API server accepts, before it is printed: a text that is repeated
-/// in many fields makes it large as well.
+/// Reports a CRD that exceeds the API server's own limit. This runs before the CRD is printed,
+/// since descriptions that many fields share can make it huge.
 pub(super) fn check_weight(versions: &[Version<'_>], schemas: &mut Schemas<'_>) {
     if !is_too_large(versions.iter().map(|version| version.schema.weight())) {
         return;
@@ -31,7 +31,7 @@ pub(super) fn check_weight(versions: &[Version<'_>], schemas: &mut Schemas<'_>) 
     schemas.report().error(version.place, message, &help);
 }
 
-/// The weight of each field of spec and status.
+/// Returns the weight and the path of each field of spec and status.
 fn weigh_fields(version: &Version<'_>) -> Vec<(usize, String)> {
     let parts = version.schema.properties.iter();
     let fields = parts.flat_map(|(outer, part)| part.properties.iter().map(move |field| (outer, field)));
@@ -42,18 +42,18 @@ fn weigh_fields(version: &Version<'_>) -> Vec<(usize, String)> {
     weighed.collect()
 }
 
-/// A size that some part of a cluster does not take.
+/// A limit that a CRD exceeds.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Size {
-    /// For `kubectl apply`.
+    /// The limit of `kubectl apply`.
     Applied,
-    /// For etcd with its default settings.
+    /// The default limit of etcd.
     Stored,
-    /// For the API server, whatever its settings.
+    /// The limit of the API server, which no setting can raise.
     Refused,
 }
 
-/// Returns what to do about a definition of a size.
+/// Returns advice for a CRD that exceeds a limit.
 fn cure(size: Size, is_ours: bool) -> &'static str {
     match (size, is_ours) {
         (Size::Applied, true) => {
@@ -69,11 +69,13 @@ fn cure(size: Size, is_ours: bool) -> &'static str {
 }
 
 pub(super) fn check_size(versions: &[Version<'_>], file: &OutputFile, schemas: &mut Schemas<'_>) {
-    // A line has two bytes at least, so this is more than the length below: of most CRDs it is enough.
+    // A cheap upper bound that most CRDs pass: a line has at least two bytes, so the length
+    // computed below is at most twice that of the text.
     if 2 * file.text.len() <= CLIENT_SIDE {
         return;
     }
-    // Without its margins the text is no longer than the JSON that is sent, give or take the quotes.
+    // Apart from indentation, YAML is about as long as the JSON that is sent. The quotes account
+    // for 3 bytes a line.
     let length: usize = file.text.lines().map(|line| line.trim_start().len() + 3).sum();
     if length <= CLIENT_SIDE {
         return;
@@ -102,7 +104,7 @@ pub(super) fn check_size(versions: &[Version<'_>], file: &OutputFile, schemas: &
     schemas.report().warning(version.place, message, &help);
 }
 
-/// The size of all versions, and of each field of spec and status, or of what stands in their place.
+/// Returns the total size, and the size and path of each field of spec and status.
 fn measure(versions: &[Version<'_>]) -> (usize, Vec<(usize, String)>) {
     let mut total = 0;
     let mut fields = Vec::new();
@@ -111,7 +113,7 @@ fn measure(versions: &[Version<'_>]) -> (usize, Vec<(usize, String)>) {
         for (outer, schema) in &mut rest.properties {
             for (inner, field) in std::mem::take(&mut Arc::make_mut(schema).properties) {
                 let size = json_size(&field);
-                // With its name in quotes, a colon and a comma.
+                // The name in quotes, a colon and a comma.
                 total += size + inner.len() + 4;
                 fields.push((size, name_field(outer, &inner, version)));
             }
@@ -127,12 +129,12 @@ fn name_field(outer: &str, inner: &str, version: &Version<'_>) -> String {
 
 fn json_size(schema: &Schema) -> usize {
     let mut count = Count(0);
-    // Counting cannot fail, and a schema is JSON.
+    // Serializing a schema to a counter cannot fail.
     let _ = serde_json::to_writer(&mut count, schema);
     count.0
 }
 
-/// Counts what is written.
+/// A writer that counts bytes.
 struct Count(usize);
 
 impl std::io::Write for Count {
@@ -146,7 +148,7 @@ impl std::io::Write for Count {
     }
 }
 
-/// The three largest fields.
+/// Returns the three largest fields.
 fn heaviest(mut fields: Vec<(usize, String)>) -> Vec<String> {
     fields.sort_by_key(|(size, _)| std::cmp::Reverse(*size));
     let shown = |(size, path): (usize, String)| format!("{path} ({} KiB)", size.div_ceil(1024));

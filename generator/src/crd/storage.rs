@@ -1,27 +1,27 @@
-//! The storage version, where the versions do not decide it: kube's `storage` is younger than its `merge_crds`, which
-//! takes the version as an argument.
+//! Chooses the storage version when the attributes leave it open. kube's `storage` attribute is
+//! newer than `merge_crds`, which takes the storage version as an argument.
 
 use rbuilder_syntax::CustomResource;
 
 use crate::package::{Package, TypeId};
 
-/// Returns the position of the storage version if several versions could be it, `None` if `storage` decides it or is
-/// written twice.
+/// Returns the position of the storage version if several versions could be it. Returns `None` if
+/// `storage = true` decides it, or is written twice.
 pub(super) fn find_stored(package: &Package, versions: &[(TypeId, &CustomResource)]) -> Option<usize> {
     choose(package, versions).map(|(position, _)| position)
 }
 
-/// A storage version that `storage` alone does not decide.
+/// A storage version that the `storage` attributes alone do not determine.
 pub(super) struct Explanation {
     pub(super) position: usize,
     pub(super) message: String,
-    /// The advice by which the source decides it, `None` where `merge_crds` does.
+    /// How to state the choice in the source; `None` if `merge_crds` states it.
     pub(super) help: Option<&'static str>,
-    /// True if nothing in the source decides it, so that a further version can change it.
+    /// Whether nothing in the source determines the version, so that a new version may change it.
     pub(super) is_assumed: bool,
 }
 
-/// Explains which version is the storage version if several could be it.
+/// Explains the choice of the storage version if several versions could be it.
 pub(super) fn explain(package: &Package, versions: &[(TypeId, &CustomResource)]) -> Option<Explanation> {
     let (position, reason) = choose(package, versions)?;
     let CustomResource { kind, version, .. } = versions[position].1;
@@ -41,14 +41,14 @@ pub(super) fn explain(package: &Package, versions: &[(TypeId, &CustomResource)])
     })
 }
 
-/// The reason for the choice of a storage version.
+/// Why a version is the storage version.
 #[derive(Clone, Copy, PartialEq)]
 enum Reason {
-    /// It is the only one with `storage = true`.
+    /// Only this version has `storage = true`.
     Written,
-    /// It is passed to `merge_crds`.
+    /// The version is passed to `merge_crds`.
     Merged,
-    /// It is the highest.
+    /// The version is the highest.
     Highest,
 }
 
@@ -86,7 +86,8 @@ fn choose(package: &Package, versions: &[(TypeId, &CustomResource)]) -> Option<(
     Some((newest, Reason::Highest))
 }
 
-/// The rank of a version: `v2` is above `v1`, that above `v1beta1` and `v1alpha1`, and any other name is below.
+/// Returns a sort key for Kubernetes' version order: `v2`, `v1`, `v1beta1`, `v1alpha1`, then all
+/// other names.
 fn priority(version: &str) -> (u8, u32, u32, std::cmp::Reverse<&str>) {
     let other = (0, 0, 0, std::cmp::Reverse(version));
     let Some(rest) = version.strip_prefix('v') else {
@@ -114,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_are_in_the_order_of_kubernetes() {
+    fn versions_sort_in_kubernetes_order() {
         let sorted = [
             "foo10",
             "foo1",

@@ -1,4 +1,4 @@
-//! The kinds of the packages, whether or not their CRDs are made.
+//! Lists the kinds of the packages, whether or not their CRDs are generated.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use crate::kinds::{Kind, State};
 use crate::package::{Package, TypeId, TypeItem};
 use crate::report::Report;
 
-/// Lists the kinds whose CRDs are asked for, in their order, and then those that are skipped.
+/// Lists the selected kinds in order, followed by the skipped ones.
 pub(super) fn list_kinds(
     package: &Package,
     asked: &BTreeMap<(&str, &str), Versions<'_>>,
@@ -72,8 +72,8 @@ pub(super) fn list_kinds(
     kinds
 }
 
-/// The structs that derive `CustomResource` with attributes that could not be read. One that the library and a program both
-/// have in a module is one.
+/// Returns structs that derive `CustomResource` with attributes that cannot be parsed. A struct
+/// whose module belongs to both the library and a binary is returned once.
 pub(super) fn find_unread(package: &Package) -> Vec<TypeId> {
     let items = package.types.iter().enumerate();
     let mut known = BTreeSet::new();
@@ -88,14 +88,14 @@ pub(super) fn find_unread(package: &Package) -> Vec<TypeId> {
     unread.map(|(index, _)| TypeId(index)).collect()
 }
 
-/// The place of a struct, or of the first error in it.
+/// Returns the place of a struct's name, or of the first error in the struct.
 fn place_of_struct(item: &TypeItem) -> Span {
     let name = item.model.as_ref().map(|model| model.span);
     let error = item.reserved.first().map(|error| error.place);
     name.or(error).unwrap_or_default()
 }
 
-/// A kind of which only the struct is known.
+/// Creates a kind of which only the struct is known.
 fn unnamed(package: &Package, item: &TypeItem, report: &Report) -> Kind {
     let range = item.model.as_ref().map_or(0..0, |model| model.span.range());
     Kind {
