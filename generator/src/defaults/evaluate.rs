@@ -1,4 +1,4 @@
-//! Expressions as values of a type.
+//! Evaluates expressions to values of a given type.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::{Evaluator, Frame, leaf};
 use crate::package::{TypeId, ValueId};
 use crate::resolve::{Bindings, Owner, Scope, Ty, ValueTarget, find_owner, find_value};
 
-/// Methods that give the value that they are called on, if in another type.
+/// Methods that return their receiver, possibly as another type.
 const CONVERSIONS: &[&str] = &[
     "to_string",
     "to_owned",
@@ -29,7 +29,7 @@ const CONVERSIONS: &[&str] = &[
     "to_path_buf",
 ];
 
-/// Functions that give the value that they are called with, if in another type.
+/// Functions that return their argument, possibly as another type.
 const WRAPPERS: &[(&str, &str)] = &[
     ("Box", "new"),
     ("Arc", "new"),
@@ -41,7 +41,7 @@ const WRAPPERS: &[(&str, &str)] = &[
     ("Into", "into"),
 ];
 
-/// Types of std that `new` makes empty.
+/// Types of std and of common crates that are empty after `new`.
 const EMPTY: &[&str] = &[
     "Vec",
     "VecDeque",
@@ -58,7 +58,7 @@ const EMPTY: &[&str] = &[
 ];
 
 impl<'a> Evaluator<'_, 'a> {
-    /// The result of the function of a path, which takes nothing.
+    /// Calls the function at a path without arguments.
     pub(super) fn call_path(&mut self, path: &str, ty: &Ty, frame: Frame<'_>) -> Option<Value> {
         let tokens = lex(path).ok()?;
         match Expr::read(&mut tokens.cursor()).ok()?.kind {
@@ -67,7 +67,7 @@ impl<'a> Evaluator<'_, 'a> {
         }
     }
 
-    /// The value of an expression that is of a type.
+    /// Evaluates an expression of the given type.
     pub(super) fn value(&mut self, expr: &Expr<'_>, ty: &Ty, frame: Frame<'_>) -> Option<Value> {
         self.step(|this| this.evaluate(expr, ty, frame))
     }
@@ -106,7 +106,7 @@ impl<'a> Evaluator<'_, 'a> {
         }
     }
 
-    /// The target of a path, with `Self` as what it stands for.
+    /// Resolves a path, including `Self`.
     fn target(&self, names: &[&str], frame: Frame<'_>) -> Option<ValueTarget> {
         if let Some((&"Self", rest)) = names.split_first() {
             return match (frame.owner?, rest) {
@@ -119,7 +119,7 @@ impl<'a> Evaluator<'_, 'a> {
         find_value(self.package(), frame.scope.module, &segments)
     }
 
-    /// The function or constant that a path names.
+    /// Returns the function or constant that a path resolves to.
     fn find_named(&self, target: Option<ValueTarget>) -> Option<ValueId> {
         match target? {
             ValueTarget::Value(id) => Some(id),
@@ -128,12 +128,12 @@ impl<'a> Evaluator<'_, 'a> {
         }
     }
 
-    /// The function of the run that a path names.
+    /// Looks up a function of one of the packages.
     pub(super) fn find_function(&self, names: &[&str], frame: Frame<'_>) -> Option<ValueId> {
         self.find_named(self.target(names, frame))
     }
 
-    /// Evaluates something in the body of a function or constant.
+    /// Evaluates the body of a function or constant.
     pub(super) fn in_body<T>(
         &mut self,
         id: ValueId,
@@ -167,7 +167,7 @@ impl<'a> Evaluator<'_, 'a> {
         self.step(|this| run(this, &expr, frame))
     }
 
-    /// The type that a function or constant belongs to.
+    /// Returns the type that a function or constant belongs to.
     fn owner(&self, id: ValueId) -> Option<Owner> {
         let item = &self.package().values[id.0];
         match &item.self_type.as_ref()?.kind {
@@ -200,7 +200,7 @@ impl<'a> Evaluator<'_, 'a> {
         }
     }
 
-    /// A variant of an enum, which the value is to be of.
+    /// Returns the variant of an enum if the expected type is that enum.
     fn find_variant(&self, id: TypeId, name: &str, ty: &Ty) -> Option<(&'a rbuilder_syntax::Type, usize)> {
         let model = self.plain_model(id).or_else(|| self.numbered_model(id))?;
         let Shape::Enum { variants, .. } = &model.container.shape else {
@@ -268,7 +268,7 @@ impl<'a> Evaluator<'_, 'a> {
         self.value(content, &inner, frame)
     }
 
-    /// Functions of std and of Kubernetes' types.
+    /// Evaluates functions of std and of Kubernetes types.
     fn call_std(&mut self, names: &[&str], args: &[Expr<'_>], ty: &Ty, frame: Frame<'_>) -> Option<Value> {
         let (last, prefix) = names.split_last()?;
         let of = prefix.last().copied().unwrap_or_default();
@@ -321,7 +321,7 @@ impl<'a> Evaluator<'_, 'a> {
             (name, []) if CONVERSIONS.contains(&name) => {
                 let value = self.value(receiver, ty, frame);
                 match ty {
-                    // `Some` is what `into` makes of any value.
+                    // `into()` also converts a `T` to `Some(T)`.
                     Ty::Option(inner) if name == "into" => {
                         value.or_else(|| self.value(receiver, inner, frame))
                     }
@@ -348,7 +348,7 @@ impl<'a> Evaluator<'_, 'a> {
                 let values = items.iter().map(|expr| self.value(expr, item, frame));
                 let mut values = values.collect::<Option<Vec<_>>>()?;
                 if matches!(ty, Ty::Set(_)) {
-                    // An enum has an order of its own.
+                    // Enums may implement their own order.
                     if values.len() > 1 && !matches!(**item, Ty::Known(_)) {
                         return None;
                     }
@@ -408,7 +408,7 @@ impl<'a> Evaluator<'_, 'a> {
     }
 }
 
-/// The expression of a body that may end in `return`.
+/// Removes `return` from a function body.
 fn without_return(body: &str) -> &str {
     let body = body.trim();
     let returned = body
@@ -421,7 +421,7 @@ fn text() -> Ty {
     Ty::Known("std::string::String".into())
 }
 
-/// Returns true for a function or closure that turns a `&str` into a `String`.
+/// Returns whether a function or closure converts a `&str` to a `String`.
 fn converts_text(function: &Expr<'_>) -> bool {
     const NAMES: &[&str] = &["from", "to_string", "to_owned", "into"];
     if let ExprKind::Path(names) = &function.kind {
@@ -436,14 +436,14 @@ fn converts_text(function: &Expr<'_>) -> bool {
     method.is_some_and(|method| NAMES.contains(&method)) || body == format!("String::from({name})")
 }
 
-/// `u16::MAX` and the like.
+/// Evaluates constants such as `u16::MAX`.
 pub(crate) fn bound(names: &[&str]) -> Option<Value> {
     let text = names.join("::");
     let tokens = lex(&text).ok()?;
     Expr::read(&mut tokens.cursor()).ok()?.value().ok()
 }
 
-/// Arithmetic on two integers.
+/// Calculates with two integers.
 pub(crate) fn calculate(left: &Value, operator: Operator, right: &Value) -> Option<Value> {
     let integer = |value: &Value| {
         let signed = value.as_i64().map(i128::from);

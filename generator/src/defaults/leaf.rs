@@ -1,22 +1,22 @@
-//! Values of types that are one value in JSON.
+//! Values of types that are a single value in JSON.
 
 use serde_json::{Map, Number, Value};
 
 use crate::package::Package;
 use crate::resolve::Ty;
 
-/// The items at most of an array that is filled with zeros.
+/// The maximum length of an array that is filled with its type's default.
 const MAX_ARRAY: u64 = 64;
 
 const QUANTITY: &str = "k8s_openapi::apimachinery::pkg::api::resource::Quantity";
 const INT_OR_STRING: &str = "k8s_openapi::apimachinery::pkg::util::intstr::IntOrString";
 
-/// The sorts of known types that have literals.
+/// The known types that have literals.
 #[derive(Clone, Copy, PartialEq)]
 enum Sort {
     Bool,
     Integer,
-    /// 32 or 64 bits.
+    /// The size in bits: 32 or 64.
     Float(u8),
     Char,
     Text,
@@ -35,27 +35,27 @@ fn sort_of(ty: &Ty) -> Option<Sort> {
     })
 }
 
-/// Returns true if a type is an integer that is never zero.
+/// Returns whether a type is one of the `NonZero` integers.
 pub(super) fn is_non_zero(ty: &Ty) -> bool {
     matches!(ty, Ty::Known(path) if path.starts_with("std::num::NonZero"))
 }
 
-/// Returns true if the values of a type are strings.
+/// Returns whether values of a type are strings.
 pub(super) fn is_text(ty: &Ty) -> bool {
     sort_of(ty) == Some(Sort::Text)
 }
 
-/// Returns true if a type is Kubernetes' quantity.
+/// Returns whether a type is Kubernetes' `Quantity`.
 pub(super) fn is_quantity(ty: &Ty) -> bool {
     matches!(ty, Ty::Known(path) if path == QUANTITY)
 }
 
-/// Returns true if a type is Kubernetes' integer or string.
+/// Returns whether a type is Kubernetes' `IntOrString`.
 pub(super) fn is_int_or_string(ty: &Ty) -> bool {
     matches!(ty, Ty::Known(path) if path == INT_OR_STRING)
 }
 
-/// A literal as a value of a type.
+/// Converts a literal to a value of a type.
 pub(super) fn literal(value: &Value, ty: &Ty) -> Option<Value> {
     let fits = match sort_of(ty)? {
         Sort::Bool => value.is_boolean(),
@@ -66,8 +66,8 @@ pub(super) fn literal(value: &Value, ty: &Ty) -> Option<Value> {
     fits.then(|| value.clone())
 }
 
-/// A number as serde_json has it: one of 32 bits is widened.
-#[allow(clippy::cast_possible_truncation)] // as the compiler reads the literal
+/// Converts a float literal like serde_json, which widens an `f32` to `f64`.
+#[allow(clippy::cast_possible_truncation)] // rustc rounds the literal in the same way
 fn float(number: f64, bits: u8) -> Option<Value> {
     let number = if bits == 32 {
         f64::from(number as f32)
@@ -77,7 +77,7 @@ fn float(number: f64, bits: u8) -> Option<Value> {
     Number::from_f64(number).map(Value::Number)
 }
 
-/// The `Default` of a type that is not the package's own.
+/// Returns the `Default` of a type outside the packages.
 pub(super) fn zero(ty: &Ty, package: &Package) -> Option<Value> {
     Some(match ty {
         Ty::Option(_) => Value::Null,
@@ -115,7 +115,8 @@ fn zero_of_known(ty: &Ty, path: &str) -> Option<Value> {
     }
 }
 
-/// An object of Kubernetes without a field, where it may have none: what must be there is written even if it is empty.
+/// Returns an empty Kubernetes object if all fields are optional. Required fields are serialized
+/// even if they are empty.
 fn zero_of_kubernetes(path: &str, package: &Package) -> Option<Value> {
     let schema = package.kubernetes.schema(path)?;
     let is_optional = schema.required.is_empty()

@@ -1,8 +1,9 @@
-//! serde's defaults, as far as the source says their value: literals, constants, variants, lists, structs of these, and
+//! Evaluates serde's defaults: literals, constants, variants, lists, structs of these, and
 //! functions that return one.
 //!
-//! Nothing is run and nothing is guessed: a value that takes more than looking names up is unknown, which is said where
-//! the default is written. `derive(CrdSchema)` calls the same functions; the twin test compares the results.
+//! No code is run and nothing is guessed. A value that takes more than looking up names is unknown,
+//! which is reported where the default is written. `derive(CrdSchema)` calls the same functions,
+//! and the twin test compares the results.
 
 mod evaluate;
 mod leaf;
@@ -20,13 +21,14 @@ use crate::advice;
 use crate::package::{Package, TypeId};
 use crate::resolve::{Associated, Bindings, Owner, Resolver, SCHEMA_FUNCTION, Scope, Ty, find_owner};
 
-/// Functions that call functions, and values within values; no honest default is this deep.
+/// The maximum nesting of calls and values.
 const MAX_DEPTH: usize = 32;
 
-/// The values at most that are evaluated for the defaults of one type: a value can be in itself again and again.
+/// The maximum number of values evaluated for the defaults of one type. A value can contain itself
+/// several times.
 const MAX_STEPS: usize = 10_000;
 
-/// The functions and constants of the types of a run.
+/// Indexes the associated functions and constants of types.
 pub(crate) fn index_associated(package: &Package) -> Associated {
     let mut index = Associated::new();
     let mut doubtful = Vec::new();
@@ -35,7 +37,7 @@ pub(crate) fn index_associated(package: &Package) -> Associated {
             continue;
         };
         let of_trait = item.of_trait.as_deref();
-        // A function of the same name of another trait is another function.
+        // Another trait may have a function of the same name.
         let is_other = match item.name.as_str() {
             "default" => of_trait.is_some_and(|name| name != "Default"),
             SCHEMA_FUNCTION => of_trait != Some("JsonSchema"),
@@ -43,7 +45,7 @@ pub(crate) fn index_associated(package: &Package) -> Associated {
         };
         if !is_other && let Some(owner) = find_owner(package, item.module, segments) {
             let key = (owner, item.name.clone());
-            // One type can implement the trait for several sets of arguments.
+            // A type can implement the trait for several sets of type arguments.
             if index.insert(key.clone(), item.value).is_some() && item.name == SCHEMA_FUNCTION {
                 doubtful.push(key);
             }
@@ -55,7 +57,7 @@ pub(crate) fn index_associated(package: &Package) -> Associated {
     index
 }
 
-/// The words for a default that cannot be read.
+/// Describes a default that cannot be evaluated.
 fn describe_unread(source: &DefaultSource, model: &Type) -> String {
     match (source, &model.whole_default) {
         (DefaultSource::Function(path), _)
@@ -74,7 +76,7 @@ fn describe_unread(source: &DefaultSource, model: &Type) -> String {
     }
 }
 
-/// The ways to give a default that cannot be read.
+/// Returns advice for a default that cannot be evaluated.
 pub(crate) fn help(is_ours: bool, field: &AbsentField<'_>) -> String {
     let marker = if is_ours {
         "write it as `#[kube(default = …)]`"
@@ -87,8 +89,10 @@ pub(crate) fn help(is_ours: bool, field: &AbsentField<'_>) -> String {
     format!("make the default a literal, a constant, a variant, or a list or struct of these, or {marker}")
 }
 
-/// Evaluates the defaults of one type. Its reports are to be forgotten: errors of a type are reported where its schema is needed,
-/// and a type of values whose schema is another one need not have any.
+/// Evaluates the defaults of one type.
+///
+/// The caller must discard its reports: errors in a type are reported where its schema is needed,
+/// and a type whose values have another schema may not need one.
 pub(crate) struct Evaluator<'e, 'a> {
     pub(crate) resolver: &'e mut Resolver<'a>,
     pub(crate) associated: &'e Associated,
@@ -96,13 +100,13 @@ pub(crate) struct Evaluator<'e, 'a> {
     steps: usize,
 }
 
-/// The place of an expression, and what it may name.
+/// The scope of an expression and the names in it.
 #[derive(Clone, Copy)]
 struct Frame<'f> {
     scope: Scope<'f>,
-    /// The type that `Self` stands for.
+    /// The type behind `Self`.
     owner: Option<&'f Owner>,
-    /// The parameter of the function around: its name, its value, and its type.
+    /// The parameter of the enclosing function: name, value and type.
     parameter: Option<(&'f str, &'f Value, &'f Ty)>,
 }
 
@@ -120,7 +124,7 @@ impl<'e, 'a> Evaluator<'e, 'a> {
         self.resolver.package
     }
 
-    /// Runs one step of an evaluation, unless it is nested too deeply or there have been too many.
+    /// Runs one step of an evaluation unless a limit is exceeded.
     fn step<T>(&mut self, run: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
         self.steps += 1;
         if self.depth > MAX_DEPTH || self.steps > MAX_STEPS {
@@ -132,8 +136,8 @@ impl<'e, 'a> Evaluator<'e, 'a> {
         made
     }
 
-    /// The value that serde reads in place of a field, for each of them: `null` where the schema has no default, nothing
-    /// where it is unknown.
+    /// Returns the value that serde uses for each absent field: `null` if the schema takes no
+    /// default, and `None` if the value is unknown.
     pub(crate) fn absent_values(
         &mut self,
         id: TypeId,
@@ -144,7 +148,7 @@ impl<'e, 'a> Evaluator<'e, 'a> {
         let whole = fields.iter().any(is_of_whole).then(|| self.whole(id, args));
         let values = fields.iter().map(|field| {
             let value = match &whole {
-                // What serde does not write of the whole is not a default either.
+                // A field that serde omits from the container's default has no default either.
                 Some(whole) if is_of_whole(field) => whole
                     .as_ref()
                     .map(|whole| whole.get(&field.field.name).cloned().unwrap_or_default()),
@@ -155,7 +159,7 @@ impl<'e, 'a> Evaluator<'e, 'a> {
         values.collect()
     }
 
-    /// The value of a whole struct by its own default.
+    /// Evaluates the container default of a struct.
     fn whole(&mut self, id: TypeId, args: &[Ty]) -> Option<Value> {
         let model = self.package().item(id).model.as_ref()?;
         let ty = Ty::Item(id, args.to_vec());
@@ -183,7 +187,7 @@ impl<'e, 'a> Evaluator<'e, 'a> {
         }
     }
 
-    /// The value that the default of a field gives, whether serde writes it or not.
+    /// Evaluates a field's default, even if serde would not serialize it.
     fn default_value(&mut self, id: TypeId, args: &[Ty], field: &AbsentField<'_>, ty: &Ty) -> Option<Value> {
         match &field.value.source {
             DefaultSource::Function(path) => {
@@ -193,7 +197,7 @@ impl<'e, 'a> Evaluator<'e, 'a> {
         }
     }
 
-    /// The reason why the value of a field without one is unknown.
+    /// Explains why the default of a field is unknown.
     pub(crate) fn describe_unread(&mut self, id: TypeId, args: &[Ty], field: &AbsentField<'_>) -> String {
         if field.said.is_opaque {
             return "a function serializes it, which rbuilder does not run".into();
@@ -208,7 +212,7 @@ impl<'e, 'a> Evaluator<'e, 'a> {
         model.map_or(String::new(), |model| describe_unread(&field.value.source, model))
     }
 
-    /// `null` for an `Option` of a type that is not known.
+    /// Returns `null` for an `Option` of an unresolved type.
     fn absent_option(&self, id: TypeId, field: &AbsentField<'_>) -> Option<Value> {
         let model = self.package().item(id).model.as_ref()?;
         let TypeKind::Path(segments, _) = &model.value_type(field.field.slot)?.kind else {
@@ -218,18 +222,18 @@ impl<'e, 'a> Evaluator<'e, 'a> {
         (is_option && field.value.source == DefaultSource::Type).then_some(Value::Null)
     }
 
-    /// The type of a slot of an item.
+    /// Returns the type of a slot of an item.
     fn type_of(&mut self, id: TypeId, args: &[Ty], slot: usize) -> Option<Ty> {
         let model = self.package().item(id).model.as_ref()?;
         self.in_type(id, args, |this, frame| this.value_type(model, slot, frame))
     }
 
-    /// The type of the values of a slot of a model.
+    /// Returns the type of the values in a slot of a model.
     fn value_type(&mut self, model: &Type, slot: usize, frame: Frame<'_>) -> Option<Ty> {
         self.resolver.resolve(model.value_type(slot)?, frame.scope)
     }
 
-    /// Evaluates something in the place of an item.
+    /// Evaluates something in the scope of an item.
     fn in_type<T>(
         &mut self,
         id: TypeId,

@@ -1,4 +1,4 @@
-//! Values of the package's own types, as serde writes them.
+//! Values of the packages' own types, as serde serializes them.
 
 use std::collections::BTreeMap;
 
@@ -11,25 +11,25 @@ use super::{Evaluator, Frame, leaf};
 use crate::package::TypeId;
 use crate::resolve::{Owner, Ty};
 
-/// The origin of the fields that are not written out.
+/// Where fields without an explicit value come from.
 pub(super) enum Rest<'r> {
-    /// There are none.
+    /// All fields must be explicit.
     None,
-    /// Each is the default of its type.
+    /// Each field has the default of its type.
     Zero,
-    /// Those of another value, as serde writes it.
+    /// The fields come from another serialized value, as in `..base`.
     Of(&'r Map<String, Value>),
 }
 
 impl<'a> Evaluator<'_, 'a> {
-    /// The model of a type whose form is that of its fields and variants.
+    /// Returns the model of a type that serde serializes by its fields and variants.
     pub(super) fn plain_model(&self, id: TypeId) -> Option<&'a Type> {
         let item = self.package().item(id);
         let is_plain = item.serde.writes && item.serde.other.is_none();
         item.model.as_ref().filter(|model| is_plain && !model.is_replaced)
     }
 
-    /// The model of an enum that serde_repr writes as the numbers of its variants.
+    /// Returns the model of an enum that `serde_repr` serializes as numbers.
     pub(super) fn numbered_model(&self, id: TypeId) -> Option<&'a Type> {
         let item = self.package().item(id);
         let is_repr = item.serde.other.is_some_and(|other| other.ends_with("_repr")) && !item.is_ours;
@@ -38,7 +38,7 @@ impl<'a> Evaluator<'_, 'a> {
             .filter(|model| is_repr && model.numbers.is_some())
     }
 
-    /// The `Default` of a type.
+    /// Evaluates the `Default` of a type.
     pub(super) fn zero(&mut self, ty: &Ty) -> Option<Value> {
         let Ty::Item(id, args) = ty else {
             return leaf::zero(ty, self.package());
@@ -77,7 +77,7 @@ impl<'a> Evaluator<'_, 'a> {
         }
     }
 
-    /// A struct as it is made: some fields are written out.
+    /// Evaluates a struct literal.
     pub(super) fn structure(
         &mut self,
         id: TypeId,
@@ -96,7 +96,7 @@ impl<'a> Evaluator<'_, 'a> {
         Some(tagged(model, object))
     }
 
-    /// The content of a variant with named fields.
+    /// Evaluates the content of a variant with named fields.
     pub(super) fn variant_fields(
         &mut self,
         id: TypeId,
@@ -119,8 +119,9 @@ impl<'a> Evaluator<'_, 'a> {
         self.variant(id, model, position, Some(Value::Object(object)))
     }
 
-    /// The fields that serde writes. Values that are written out stand at `at`; `of_type` is the place of the type.
-    #[allow(clippy::too_many_arguments)] // the same for structs, variants and defaults
+    /// Evaluates the fields that serde serializes. Explicit values are resolved at `at`, defaults
+    /// at `of_type`.
+    #[allow(clippy::too_many_arguments)] // shared by structs, variants and defaults
     fn fields(
         &mut self,
         model: &Type,
@@ -142,7 +143,7 @@ impl<'a> Evaluator<'_, 'a> {
                 (None, Rest::Zero) => self.zero(&ty)?,
                 (None, Rest::Of(_)) if field.flatten => return None,
                 (None, Rest::Of(other)) => {
-                    // What serde has left out there it leaves out here.
+                    // A field that serde omitted there is omitted here too.
                     let kept = other.get(&field.name).cloned();
                     object.extend(kept.map(|value| (field.name.clone(), value)));
                     continue;
@@ -167,7 +168,7 @@ impl<'a> Evaluator<'_, 'a> {
         Some(object)
     }
 
-    /// A variant, by its position, with what it carries.
+    /// Returns the serialized form of a variant with its content.
     pub(super) fn variant(
         &self,
         id: TypeId,
@@ -216,7 +217,7 @@ impl<'a> Evaluator<'_, 'a> {
     }
 }
 
-/// The fields of a struct, with the tag that serde adds.
+/// Returns the fields of a struct together with serde's tag.
 fn tagged(model: &Type, mut object: Map<String, Value>) -> Value {
     if let Some((tag, name)) = &model.container.tag {
         object.insert(tag.clone(), name.as_str().into());

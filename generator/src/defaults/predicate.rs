@@ -1,4 +1,4 @@
-//! `skip_serializing_if`: whether serde writes a value.
+//! Evaluates `skip_serializing_if`: whether serde serializes a value.
 
 use rbuilder_reader::token::Cursor;
 use rbuilder_reader::{Expr, ExprKind, TypeKind};
@@ -8,12 +8,12 @@ use super::{Evaluator, Frame};
 use crate::resolve::Ty;
 
 impl Evaluator<'_, '_> {
-    /// The answer of a function of this path about a value; nothing where it is unknown.
+    /// Calls a predicate by its path. Returns `None` if the result is unknown.
     pub(super) fn test_path(&mut self, path: &str, value: &Value, ty: &Ty, frame: Frame<'_>) -> Option<bool> {
         let tokens = rbuilder_reader::token::lex(path).ok()?;
         match Expr::read(&mut tokens.cursor()).ok()?.kind {
             ExprKind::Path(names) => self.test(&names, value, ty, frame),
-            // `<[_]>::is_empty`.
+            // The path may be `<[_]>::is_empty`.
             ExprKind::Associated(of, name) if matches!(of.kind, TypeKind::Array(..)) => test_std(name, value),
             _ => None,
         }
@@ -26,7 +26,7 @@ impl Evaluator<'_, '_> {
         test_std(names.last()?, value)
     }
 
-    /// The value of a condition on the parameter.
+    /// Evaluates a condition on the parameter.
     fn holds(&mut self, expr: &Expr<'_>, frame: Frame<'_>) -> Option<bool> {
         let (_, value, ty) = frame.parameter?;
         match &expr.kind {
@@ -62,7 +62,7 @@ impl Evaluator<'_, '_> {
         }
     }
 
-    /// `matches!(parameter, A | B)`, where the patterns are values without data.
+    /// Evaluates `matches!(parameter, A | B)` with patterns that carry no data.
     fn matches(&mut self, mut args: Cursor<'_>, value: &Value, ty: &Ty, frame: Frame<'_>) -> Option<bool> {
         let matched = Expr::read_operand(&mut args).ok()?;
         if !is_parameter(&matched, frame) || !args.eat(b',') {
@@ -72,7 +72,7 @@ impl Evaluator<'_, '_> {
         while !args.is_end() {
             args.eat(b'|');
             let pattern = Expr::read_operand(&mut args).ok()?;
-            // A lone word in lower case is a new name, which matches anything.
+            // A single lower-case word is a new binding, which matches any value.
             let is_value = match &pattern.kind {
                 ExprKind::Path(names) => names.len() > 1 || !names[0].starts_with(char::is_lowercase),
                 ExprKind::Literal(_) => true,
@@ -86,7 +86,8 @@ impl Evaluator<'_, '_> {
         Some(holds)
     }
 
-    /// The value that the parameter is compared with, which is of its type, also where that is a type parameter.
+    /// Evaluates the value that the parameter is compared with. It has the parameter's type, even
+    /// if that is a type parameter.
     fn other_side(&mut self, expr: &Expr<'_>, ty: &Ty, frame: Frame<'_>) -> Option<Value> {
         if let ExprKind::Call(function, args) = &expr.kind
             && let ExprKind::Path(names) = &function.kind
@@ -106,7 +107,7 @@ fn is_parameter(expr: &Expr<'_>, frame: Frame<'_>) -> bool {
     matches!(&expr.kind, ExprKind::Path(names) if *names == [name])
 }
 
-/// The answers of std's functions of this name.
+/// Evaluates the predicates of std by name.
 fn test_std(name: &str, value: &Value) -> Option<bool> {
     match (name, value) {
         ("is_none", value) => Some(value.is_null()),

@@ -1,4 +1,4 @@
-//! Expressions as JSON.
+//! Evaluates expressions to JSON.
 
 use rbuilder_reader::token::Cursor;
 use rbuilder_reader::{Expr, ExprKind, Json, Statement, StructExpr, TypeRef, read_block};
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::{Bindings, Function, Read, SchemaReader, Variable, count, legacy};
 use crate::defaults::{bound, calculate};
 
-/// Methods that give the value that they are called on, if in another type.
+/// Methods that return their receiver, possibly as another type.
 const SAME: &[&str] = &[
     "as_str",
     "as_value",
@@ -30,7 +30,7 @@ const SAME: &[&str] = &[
     "unwrap",
 ];
 
-/// Functions and variants that hold the value that they are called with.
+/// Functions and variants that return or wrap their only argument.
 const WRAPPERS: &[&str] = &[
     "Array",
     "Bool",
@@ -51,7 +51,7 @@ const WRAPPERS: &[&str] = &[
     "into",
 ];
 
-/// Types that `new` and `default` make empty.
+/// Types that are empty after `new` or `default`.
 const MAPS: &[&str] = &["BTreeMap", "HashMap", "IndexMap", "Map", "Schema"];
 const LISTS: &[&str] = &["BTreeSet", "HashSet", "IndexSet", "Set", "Vec"];
 
@@ -141,7 +141,7 @@ impl SchemaReader<'_, '_> {
         }
     }
 
-    /// A list, or a map that is written as a list of pairs.
+    /// Evaluates an array literal: a list, or a map written as a list of pairs.
     fn list(&mut self, items: &[Expr<'_>], function: &Function<'_>) -> Read<Value> {
         let pairs: Option<Vec<_>> = items
             .iter()
@@ -169,7 +169,7 @@ impl SchemaReader<'_, '_> {
         }
     }
 
-    /// A struct of schemars 0.8.
+    /// Evaluates a struct literal of schemars 0.8.
     fn structure(
         &mut self,
         written: &StructExpr<'_>,
@@ -246,7 +246,7 @@ impl SchemaReader<'_, '_> {
         }
     }
 
-    /// A block with statements of its own, which must leave the variables around it alone.
+    /// Evaluates a block. A block that changes outer variables or declares items is unknown.
     fn block(&mut self, body: Cursor<'_>, expr: &Expr<'_>, function: &Function<'_>) -> Read<Value> {
         let Ok(statements) = read_block(body) else {
             return function.unread(expr.span, "it is nested too deeply");
@@ -266,7 +266,7 @@ impl SchemaReader<'_, '_> {
         Ok(value)
     }
 
-    /// A function of the run.
+    /// Calls a function of one of the packages.
     fn call_function(
         &mut self,
         id: super::ValueId,
@@ -320,7 +320,8 @@ impl SchemaReader<'_, '_> {
             (name, [] | [_]) if SAME.contains(&name) || legacy::is_accessor(name) => {
                 self.value(receiver, function)
             }
-            // What is there is not replaced; whether nothing is there, only `null` leaves open.
+            // A value makes the default irrelevant. With `null` it is unknown which of the two
+            // applies.
             ("unwrap_or_default", []) | ("unwrap_or" | "unwrap_or_else", [_]) => {
                 match self.value(receiver, function)? {
                     Value::Null => unknown(expr, function),
@@ -331,7 +332,7 @@ impl SchemaReader<'_, '_> {
         }
     }
 
-    /// A statement that changes a variable: `x.insert(…)` and the like.
+    /// Executes a statement that changes a variable, such as `x.insert(…)`.
     pub(super) fn change(&mut self, expr: &Expr<'_>, function: &mut Function<'_>) -> Read<()> {
         let ExprKind::Method(receiver, name, args) = &expr.kind else {
             return unknown(expr, function);
@@ -358,7 +359,7 @@ impl SchemaReader<'_, '_> {
     }
 }
 
-/// Carries a change out.
+/// Applies a change to a value.
 fn change_value(place: &mut Value, name: &str, values: Vec<Value>) -> Option<()> {
     let mut values = values.into_iter();
     let (first, second) = (values.next()?, values.next());
@@ -380,7 +381,7 @@ fn change_value(place: &mut Value, name: &str, values: Vec<Value>) -> Option<()>
     Some(())
 }
 
-/// The type in `a::T::json_schema`.
+/// Returns the type in `a::T::json_schema`.
 fn owner_type(callee: &Expr<'_>, names: &[&str]) -> Option<TypeRef> {
     if let Some(owner) = &callee.generic.owner {
         return Some(TypeRef::clone(owner));

@@ -1,8 +1,8 @@
-//! The types of schemars 0.8, whose fields are keys of JSON Schema.
+//! The types of schemars 0.8, whose fields are JSON Schema keywords.
 
 use serde_json::Value;
 
-/// The structs of `schemars::schema` that hold keys.
+/// The structs in `schemars::schema` whose fields are keywords.
 const STRUCTS: &[&str] = &[
     "SchemaObject",
     "RootSchema",
@@ -14,12 +14,12 @@ const STRUCTS: &[&str] = &[
     "ObjectValidation",
 ];
 
-/// Returns whether a struct of this name holds keys of a schema.
+/// Returns whether a struct with this name consists of schema keywords.
 pub(super) fn is_schema_struct(name: &str) -> bool {
     STRUCTS.contains(&name)
 }
 
-/// Fields of a schema whose own fields are keys of the schema.
+/// Fields whose own fields are keywords of the outer schema.
 const FLATTENED: &[&str] = &[
     "metadata",
     "subschemas",
@@ -31,17 +31,17 @@ const FLATTENED: &[&str] = &[
     "schema",
 ];
 
-/// Returns whether the fields of a field are keys of the schema around it.
+/// Returns whether a field is flattened into the outer schema.
 pub(super) fn is_flattened(field: &str) -> bool {
     FLATTENED.contains(&field)
 }
 
-/// Methods that give a part of a schema to write to, creating it if need be.
+/// Returns whether a method returns a mutable part of a schema, creating it if necessary.
 pub(super) fn is_accessor(method: &str) -> bool {
     FLATTENED.contains(&method) && method != "extensions" && method != "schema"
 }
 
-/// The key of a field.
+/// Returns the keyword of a field.
 pub(super) fn key(field: &str) -> String {
     match field {
         "instance_type" => "type".to_owned(),
@@ -61,10 +61,10 @@ pub(super) fn key(field: &str) -> String {
     }
 }
 
-/// A bound is a float there, which is written as the integer that it is.
+/// Converts a whole float to an integer. schemars 0.8 stores bounds as floats.
 pub(super) fn whole_number(value: Value) -> Value {
     match value.as_f64() {
-        #[allow(clippy::cast_possible_truncation)] // it has no fraction, and fits
+        #[allow(clippy::cast_possible_truncation)] // whole and within the range of i64
         Some(float) if value.is_f64() && float.fract() == 0.0 && float.abs() < 9e15 => {
             Value::from(float as i64)
         }
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_of_fields() {
+    fn maps_fields_to_keywords() {
         for (field, expected) in [
             ("instance_type", "type"),
             ("enum_values", "enum"),

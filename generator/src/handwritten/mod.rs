@@ -1,7 +1,9 @@
-//! Schemas that functions of the program return: those of `schema_with`, and of an `impl JsonSchema` written by hand.
+//! Evaluates functions that return a schema: those named in `schema_with` and the methods of a
+//! handwritten `impl JsonSchema`.
 //!
-//! Most of them write a schema out, take that of a type, or add to it, and those are read. Nothing is run: at the first
-//! statement that is more than that, the function is unknown, which is reported at that statement.
+//! Most of these functions write a schema as literals, reuse the schema of a type, or add to it.
+//! Those can be evaluated without running any code. The first unsupported statement is reported,
+//! and the schema is then unknown.
 
 mod evaluate;
 mod legacy;
@@ -19,17 +21,18 @@ use crate::place::{FileId, Place};
 use crate::resolve::{Bindings, Owner, Scope, Ty, ValueTarget, find_owner, find_value};
 use crate::schemas::Schemas;
 
-/// Functions that call functions; no honest schema is this deep.
+/// The maximum depth of nested calls.
 const MAX_DEPTH: usize = 16;
 
-/// The parts at most of all values that are made for one schema: a value can be copied into itself again and again.
+/// The maximum number of JSON values created for one schema. Without a limit, a function can double
+/// a value with each statement.
 const MAX_PARTS: usize = 500_000;
 
-/// The part of the source that is more than a schema written out.
+/// An unsupported part of a function.
 struct Unread {
     place: Place,
     what: String,
-    /// The change that helps here, if it is another than elsewhere.
+    /// Specific help, if there is any.
     help: Option<String>,
 }
 
@@ -39,24 +42,24 @@ type Read<T> = Result<T, Unread>;
 #[derive(Clone, PartialEq)]
 enum Variable {
     Value(Value),
-    /// A reference to a part of another variable.
+    /// A reference to a part of another variable: its name and the keys.
     Part(String, Vec<String>),
-    /// Something that is not a schema, or that is not understood.
+    /// A value that is not a schema or could not be evaluated.
     Unknown,
 }
 
-/// A function while it is read.
+/// The state of a function during evaluation.
 #[derive(Clone)]
 struct Function<'f> {
     item: &'f ValueItem,
     bindings: &'f Bindings,
-    /// The type that `Self` stands for.
+    /// The type behind `Self`.
     owner: Option<Owner>,
     variables: BTreeMap<String, Variable>,
 }
 
 impl Function<'_> {
-    /// The place of something in the body.
+    /// Returns the place of a span in the body.
     fn place(&self, span: Span) -> Place {
         Place {
             file: self.item.file,
@@ -76,7 +79,7 @@ impl Function<'_> {
         })
     }
 
-    /// The number of values in all variables.
+    /// Returns the number of JSON values in all variables.
     fn size(&self) -> usize {
         let values = self.variables.values().map(|variable| match variable {
             Variable::Value(value) => count(value),
@@ -85,7 +88,7 @@ impl Function<'_> {
         values.sum()
     }
 
-    /// The place from which the names in the body are resolved.
+    /// Returns the scope in which names in the body are resolved.
     fn body_scope(&self) -> Scope<'_> {
         Scope {
             module: self.item.body_module(),
@@ -93,7 +96,7 @@ impl Function<'_> {
         }
     }
 
-    /// The place from which the type is resolved that `Self` stands for.
+    /// Returns the scope in which the `Self` type is resolved.
     fn outer_scope(&self) -> Scope<'_> {
         Scope {
             file: self.item.file,
@@ -102,7 +105,7 @@ impl Function<'_> {
         }
     }
 
-    /// The statement at which reading ends.
+    /// Creates the error for an unsupported statement.
     fn unread_statement<T>(&self, at: Cursor<'_>) -> Read<T> {
         let Some(name) = local_item(at) else {
             let what = format!("`{}` cannot be evaluated without running the program", at.text());
@@ -114,7 +117,7 @@ impl Function<'_> {
     }
 }
 
-/// Reads the schema that functions return.
+/// Evaluates functions that return a schema.
 pub(crate) struct SchemaReader<'s, 'a> {
     schemas: &'s mut Schemas<'a>,
     depth: usize,
@@ -130,7 +133,7 @@ impl<'s, 'a> SchemaReader<'s, 'a> {
         }
     }
 
-    /// The schema that the function of a path in an item returns, as JSON.
+    /// Evaluates the function that a path in an attribute names.
     pub(crate) fn of_path(
         &mut self,
         id: TypeId,
@@ -165,7 +168,7 @@ impl<'s, 'a> SchemaReader<'s, 'a> {
         self.of_function(function, &inner)
     }
 
-    /// `Type::json_schema` in place of a function.
+    /// Resolves `Type::json_schema`, which is not a free function.
     fn find_of_type(&mut self, names: &[&str], _: &Expr<'_>, scope: Scope<'_>) -> Option<ValueId> {
         let (last, prefix) = names.split_last()?;
         let prefix: Vec<String> = prefix.iter().map(|name| (*name).to_owned()).collect();
@@ -176,7 +179,7 @@ impl<'s, 'a> SchemaReader<'s, 'a> {
             .copied()
     }
 
-    /// The schema that the `json_schema` of a type returns, as JSON.
+    /// Evaluates the `json_schema` method of a type.
     pub(crate) fn of_type(&mut self, function: ValueId, args: &[Ty]) -> Option<Value> {
         let item = &self.schemas.package().values[function.0];
         let parameters = match item.self_type.as_ref().map(|ty| &ty.kind) {
@@ -195,7 +198,7 @@ impl<'s, 'a> SchemaReader<'s, 'a> {
         match self.call(function, bindings, None) {
             Ok(value) => Some(value),
             Err(unread) => {
-                // What could not be resolved has been reported.
+                // An empty reason means that the error has been reported already.
                 if !unread.what.is_empty() {
                     let message = format!(
                         "cannot read the schema that this function returns: {}",
@@ -210,7 +213,7 @@ impl<'s, 'a> SchemaReader<'s, 'a> {
         }
     }
 
-    /// The value that a function returns, or that a constant has.
+    /// Evaluates a function or a constant.
     fn call(&mut self, id: ValueId, bindings: &Bindings, argument: Option<Variable>) -> Read<Value> {
         let item = &self.schemas.package().values[id.0];
         let owner = match item.self_type.as_ref().map(|ty| &ty.kind) {
@@ -260,9 +263,10 @@ impl<'s, 'a> SchemaReader<'s, 'a> {
                         Some((of, path)) => Variable::Part(of, path),
                         None => match self.value(value, function) {
                             Ok(value) => Variable::Value(value),
-                            // A type that cannot be resolved has been reported; anything else may not matter.
+                            // An unresolved type has been reported and is fatal. Other variables
+                            // may turn out to be unused.
                             Err(unread) if unread.what.is_empty() => return Err(unread),
-                            // `let _ = schema.insert(…)`
+                            // The statement may be `let _ = schema.insert(…)`.
                             Err(_) => {
                                 if self.change(value, function).is_err() {
                                     function.forget_changed(value);
@@ -287,7 +291,7 @@ impl<'s, 'a> SchemaReader<'s, 'a> {
         function.unread(whole, "it returns nothing")
     }
 
-    /// The function or constant of a path.
+    /// Looks up the function or constant that a path names.
     fn find(&self, names: &[&str], scope: Scope<'_>, owner: Option<Owner>) -> Option<ValueId> {
         if let [first, name] = names
             && *first == "Self"
@@ -306,7 +310,7 @@ impl<'s, 'a> SchemaReader<'s, 'a> {
         }
     }
 
-    /// The schema of a type, as JSON that is known to be structural.
+    /// Returns the schema of a type as JSON, marked as structural.
     fn type_schema(
         &mut self,
         ty: &rbuilder_reader::TypeRef,
@@ -334,7 +338,7 @@ impl<'s, 'a> SchemaReader<'s, 'a> {
         })
     }
 
-    /// Counts the parts of values that are made.
+    /// Counts created JSON values against [`MAX_PARTS`].
     fn spend(&mut self, parts: usize, at: Span, function: &Function<'_>) -> Read<()> {
         self.parts = self.parts.saturating_add(parts);
         if self.parts > MAX_PARTS {
@@ -344,7 +348,7 @@ impl<'s, 'a> SchemaReader<'s, 'a> {
     }
 }
 
-/// The name of the item that is next, with its attributes; nothing if it is none, or has no name.
+/// Returns the name of the next item, or `None` if what follows is not a named item.
 fn local_item(mut cursor: Cursor<'_>) -> Option<Ident<'_>> {
     const KEYWORDS: [&str; 8] = [
         "struct", "enum", "union", "type", "trait", "mod", "const", "static",
@@ -360,7 +364,7 @@ fn local_item(mut cursor: Cursor<'_>) -> Option<Ident<'_>> {
     name.flatten()
 }
 
-/// The number of values in a value.
+/// Returns the number of JSON values in a value, including itself.
 fn count(value: &Value) -> usize {
     match value {
         Value::Array(items) => 1 + items.iter().map(count).sum::<usize>(),
@@ -369,7 +373,7 @@ fn count(value: &Value) -> usize {
     }
 }
 
-/// Reads the JSON that a function returns as a structural schema. The error is the reason.
+/// Parses a returned JSON value as a structural schema. The error states the reason.
 pub(crate) fn structural_schema(value: &Value) -> Result<rbuilder_schema::Schema, String> {
     let schema = read_json_schema(value)?;
     let mut said = check_structural(&schema).into_iter();
@@ -391,7 +395,7 @@ fn describe(place: &str, message: &str) -> String {
     }
 }
 
-/// The place of a function or constant: that of its body.
+/// Returns the place of the body of a function or constant.
 pub(crate) fn place_of(item: &ValueItem) -> (FileId, Span) {
     let end = u32::try_from(item.body.len()).unwrap_or(u32::MAX);
     let span = Span { start: 0, end }.shifted(item.start);

@@ -1,4 +1,4 @@
-//! Parts of variables, and what is written to them.
+//! Parts of variables, and assignments to them.
 
 use rbuilder_reader::{Expr, ExprKind};
 use serde_json::{Map, Value};
@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::{Function, Read, Variable, legacy};
 use crate::gap::words;
 
-/// Methods that lead to the value that they are called on.
+/// Methods that return their receiver, or a reference to it.
 const SAME: &[&str] = &[
     "as_array_mut",
     "as_mut",
@@ -20,7 +20,8 @@ const SAME: &[&str] = &[
     "unwrap",
 ];
 
-/// Words by which an expression may change a variable that it names, beside assignments.
+/// Text that suggests that an expression changes a variable it mentions. Assignments are found
+/// separately.
 const CHANGES: &[&str] = &[
     "&mut",
     ".append(",
@@ -36,7 +37,7 @@ const CHANGES: &[&str] = &[
 ];
 
 impl Function<'_> {
-    /// Forgets the variables that an expression may change which is not understood.
+    /// Marks variables as unknown that an unsupported expression may change.
     pub(super) fn forget_changed(&mut self, expr: &Expr<'_>) {
         if !assigns(expr.text) && !CHANGES.iter().any(|part| expr.text.contains(part)) {
             return;
@@ -54,7 +55,7 @@ impl Function<'_> {
         }
     }
 
-    /// The variable and the keys in it that an expression refers to.
+    /// Returns the variable and the keys in it that an expression refers to.
     pub(super) fn find_part(&self, expr: &Expr<'_>) -> Option<(String, Vec<String>)> {
         match &expr.kind {
             ExprKind::Path(names) => {
@@ -89,7 +90,7 @@ impl Function<'_> {
         }
     }
 
-    /// The value of a part; nothing where there is none.
+    /// Returns the value of a part, or `None` if it does not exist.
     pub(super) fn get(&self, of: &str, path: &[String]) -> Option<&Value> {
         let Variable::Value(value) = self.variables.get(of)? else {
             return None;
@@ -97,7 +98,7 @@ impl Function<'_> {
         path.iter().try_fold(value, |value, key| value.get(key))
     }
 
-    /// The place of a part, which is made where there is none.
+    /// Returns a mutable part, which is created if it does not exist.
     pub(super) fn part(&mut self, of: &str, path: &[String]) -> Option<&mut Value> {
         let Variable::Value(value) = self.variables.get_mut(of)? else {
             return None;
@@ -110,7 +111,7 @@ impl Function<'_> {
         })
     }
 
-    /// `target = value`.
+    /// Executes `target = value`.
     pub(super) fn assign(&mut self, target: &Expr<'_>, value: Value) -> Read<()> {
         let merges = matches!(&target.kind, ExprKind::Field(_, field) if legacy::is_flattened(field));
         let part = self.find_part(target);
@@ -125,8 +126,8 @@ impl Function<'_> {
     }
 }
 
-/// Returns whether there is an assignment, as in `a = 1` or `a += 1`, in source text. Comparisons and the arrows of `match` are
-/// none.
+/// Returns whether source text contains an assignment, such as `a = 1` or `a += 1`. Comparisons and
+/// the arrows of `match` do not count.
 fn assigns(text: &str) -> bool {
     let bytes = text.as_bytes();
     let is_sign = |at: usize| {
@@ -141,7 +142,7 @@ fn assigns(text: &str) -> bool {
     (0..bytes.len()).any(is_sign)
 }
 
-/// A string that is written out.
+/// Returns the text of a string literal, with or without a conversion to `String`.
 pub(super) fn literal_text(expr: &Expr<'_>) -> Option<String> {
     match &expr.kind {
         ExprKind::Literal(Value::String(text)) => Some(text.clone()),
@@ -157,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn comparisons_are_no_assignments() {
+    fn comparisons_are_not_assignments() {
         for (text, expected) in [
             ("a = 1", true),
             ("a=1", true),

@@ -1,4 +1,4 @@
-//! Rules held against the package's own kinds.
+//! Checks rules against the package's own kinds.
 
 use rbuilder_diagnostic::suggest;
 use rbuilder_syntax::{CustomResource, Diagnostic, RbacRule, resources};
@@ -7,7 +7,7 @@ use crate::package::{OwnKind, Package, PlacedRule};
 use crate::place::Place;
 use crate::report::Report;
 
-/// Checks every rule that could be about a kind of the package.
+/// Checks every rule that may refer to a kind of the package.
 pub(super) fn check_rules(package: &Package, report: &mut Report) {
     if package.rules.is_empty() {
         return;
@@ -61,7 +61,7 @@ fn judge(kinds: &[OwnKind<'_>], rule: &RbacRule, resource: &str) -> Option<Diagn
     judge_subresource(&named, rule, plural, part?)
 }
 
-/// A subresource that no version of the kind has.
+/// Reports a subresource that no version of the kind has.
 fn judge_subresource(
     versions: &[&CustomResource],
     rule: &RbacRule,
@@ -70,7 +70,8 @@ fn judge_subresource(
 ) -> Option<Diagnostic> {
     let has_status = versions.iter().any(|kind| kind.status.is_some());
     let has_scale = versions.iter().any(|kind| kind.scale.is_some());
-    // `finalizers` is authorization's: who may make others wait for the deletion of an object.
+    // `finalizers` exists for authorization only: it controls who may block the deletion of an
+    // owner.
     let known: Vec<&str> = [("status", has_status), ("scale", has_scale), ("finalizers", true)]
         .into_iter()
         .filter_map(|(name, is_there)| is_there.then_some(name))
@@ -87,7 +88,7 @@ fn judge_subresource(
     )
 }
 
-/// A name that is nearly the plural of a kind of the group.
+/// Reports a misspelled plural of a kind in one of the rule's groups.
 fn judge_plural(of_groups: &[&OwnKind<'_>], rule: &RbacRule, plural: &str) -> Option<Diagnostic> {
     let other_name = of_groups.iter().find(|OwnKind { kind, .. }| {
         kind.singular_name() == plural
@@ -107,7 +108,7 @@ fn judge_plural(of_groups: &[&OwnKind<'_>], rule: &RbacRule, plural: &str) -> Op
     )
 }
 
-/// The plural of a kind, in a group that is nearly its own or that cannot have it.
+/// Reports the plural of a kind in a misspelled group, or in a group that cannot contain it.
 fn judge_group(kinds: &[OwnKind<'_>], rule: &RbacRule, plural: &str) -> Option<Diagnostic> {
     let own = &kinds.iter().find(|own| own.plural == plural)?.kind.group;
     let is_meant = |group: &String| {

@@ -1,7 +1,7 @@
-//! `#[rbac(…)]` markers to roles.
+//! Generates roles from `#[rbac(…)]` markers.
 //!
-//! Reading a marker and judging it by itself is `rbuilder-syntax`; here the markers of a whole package become
-//! one ClusterRole, and one Role for every namespace that a marker names.
+//! `rbuilder-syntax` parses and checks each marker on its own. This module combines the markers of
+//! all packages into one ClusterRole, and one Role for each namespace that a marker names.
 
 mod check;
 mod normalize;
@@ -17,17 +17,16 @@ use crate::{OutputFile, yaml};
 
 pub use normalize::{PolicyRule, normalize};
 
-/// Which role a rule belongs to; the order is that of the documents: ClusterRoles first.
+/// The role that a rule belongs to. Sorts in output order, ClusterRoles first.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct RoleKey<'a> {
     namespace: Option<&'a str>,
     name: &'a str,
 }
 
-/// Checks the arguments of a marker that is to be written into source.
+/// Checks the arguments of a marker before it is written into source.
 ///
-/// # Errors
-/// Fails with the first error that the marker would be.
+/// # Errors Fails with the first error that the marker would cause.
 pub fn check_marker(arguments: &str) -> Result<(), String> {
     let source = rbuilder_reader::token::lex(arguments).map_err(|error| error.message)?;
     let mut session = Session::default();
@@ -39,7 +38,7 @@ pub fn check_marker(arguments: &str) -> Result<(), String> {
     }
 }
 
-/// The file of all roles, or nothing when there is no marker.
+/// Generates the file with all roles, or `None` if there is no marker.
 pub(crate) fn roles_file(package: &Package, role_name: &str, report: &mut Report) -> Option<OutputFile> {
     check::check_rules(package, report);
     let mut roles: BTreeMap<RoleKey<'_>, Vec<&RbacRule>> = BTreeMap::new();

@@ -1,9 +1,9 @@
-//! Rules to fewer rules that grant the same.
+//! Merges rules without changing what they grant.
 //!
-//! Rules that agree in all but one list are joined in that list, verbs first, then resources, names and groups, as
-//! controller-gen does, so that a project that comes from there keeps its rules. Unlike controller-gen's, a join never
-//! takes the place of another rule, and joining goes on until nothing is left to join: no permission is lost, and the
-//! order of the markers does not matter.
+//! Like controller-gen, rules that differ in one list only are merged in that list: first by verbs,
+//! then by resources, names and groups. Projects that migrate therefore keep their rules. Unlike in
+//! controller-gen, merging never replaces another rule and repeats until nothing changes, so no
+//! permission is lost and the order of markers does not matter.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,22 +11,22 @@ use rbuilder_syntax::RbacRule;
 
 type Names = BTreeSet<String>;
 
-/// One rule of a role, each list sorted and without duplicates.
+/// A rule of a role. Each list is sorted and has no duplicates.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PolicyRule {
     /// `apiGroups`; `""` is the core group.
     pub groups: Names,
-    /// `resources`, subresources as `pods/log`.
+    /// `resources`, with subresources such as `pods/log`.
     pub resources: Names,
-    /// `resourceNames`; empty means every object.
+    /// `resourceNames`; empty for all objects.
     pub resource_names: Names,
     /// `nonResourceURLs`; excludes the three lists above.
     pub urls: Names,
-    /// `verbs`; `*` stands alone.
+    /// `verbs`; `*` has no other verbs next to it.
     pub verbs: Names,
 }
 
-/// The rules that grant what `rules` grant together, in controller-gen's order.
+/// Returns rules that together grant the same as `rules`, in controller-gen's order.
 pub fn normalize<'a>(rules: impl IntoIterator<Item = &'a RbacRule>) -> Vec<PolicyRule> {
     let mut out: Vec<PolicyRule> = rules.into_iter().flat_map(single_resources).collect();
     loop {
@@ -42,7 +42,7 @@ pub fn normalize<'a>(rules: impl IntoIterator<Item = &'a RbacRule>) -> Vec<Polic
     out
 }
 
-/// The lists by which rules are joined.
+/// Selects the list by which rules are merged.
 type List = fn(&mut PolicyRule) -> &mut Names;
 
 fn verbs(rule: &mut PolicyRule) -> &mut Names {
@@ -65,8 +65,8 @@ fn urls(rule: &mut PolicyRule) -> &mut Names {
     &mut rule.urls
 }
 
-/// Joins the rules that differ in one list only. An empty list is not part of a longer one: without names a rule is
-/// about every object.
+/// Merges rules that differ in one list only. Empty and non-empty lists are not merged: a rule
+/// without resource names applies to all objects.
 fn join(rules: Vec<PolicyRule>, list: List) -> Vec<PolicyRule> {
     let mut joined = BTreeMap::<(PolicyRule, bool), Names>::new();
     for mut rule in rules {
@@ -86,7 +86,7 @@ fn join(rules: Vec<PolicyRule>, list: List) -> Vec<PolicyRule> {
         .collect()
 }
 
-/// A rule of a marker as one rule for each resource; a rule about URLs stays as it is.
+/// Splits a rule into one rule for each resource. A rule for URLs is not split.
 fn single_resources(rule: &RbacRule) -> Vec<PolicyRule> {
     let names = |list: &[String]| list.iter().cloned().collect::<Names>();
     let mut verbs = names(&rule.verbs);
@@ -116,14 +116,15 @@ fn core_is_empty(group: &str) -> String {
     }
 }
 
-/// `*` grants every verb beside it.
+/// Removes other verbs next to `*`, which includes them.
 fn keep_wildcard_alone(verbs: &mut Names) {
     if verbs.contains("*") {
         verbs.retain(|verb| verb == "*");
     }
 }
 
-/// controller-gen compares rules as this text, which puts URLs first and the core group next.
+/// Returns the text by which controller-gen compares rules. It puts URLs first, then the core
+/// group.
 fn sort_key(rule: &PolicyRule) -> String {
     let join = |names: &Names| names.iter().map(String::as_str).collect::<Vec<_>>().join("&");
     [&rule.groups, &rule.resources, &rule.resource_names, &rule.urls]

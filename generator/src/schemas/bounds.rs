@@ -1,5 +1,5 @@
-//! The limits of a schema whose types are written out wherever they are used: a few types that each mention the next one
-//! twice describe more than any memory holds.
+//! Size limits for schemas. A CRD repeats a type wherever it is used, so a chain of types that each
+//! use the next one twice grows exponentially.
 
 use rbuilder_schema::{Schema, Slot, Weight};
 use rbuilder_syntax::Type;
@@ -8,18 +8,20 @@ use super::{Instance, Schemas};
 use crate::advice;
 use crate::place::Place;
 
-/// The most bytes of JSON that a definition can have: kube-apiserver rejects larger requests, and no flag of it changes
-/// that.
+/// The maximum size of a CRD as JSON, in bytes. kube-apiserver rejects larger requests, and no flag
+/// raises the limit.
 pub(crate) const MAX_BYTES: usize = 3 << 20;
 
-/// The bytes of all slots together. Variants can share fields, so their sum is more than the result.
+/// The maximum size of all slots of a type, in bytes. It exceeds [`MAX_BYTES`] because variants can
+/// share fields, so the sum is more than the result.
 const MAX_SLOT_BYTES: usize = 16 * MAX_BYTES;
 
-/// The members of `anyOf` and the like in all slots together. They are copied from type to type.
+/// The maximum number of members of `anyOf` and the like in all slots of a type. Each type that
+/// uses them copies them.
 const MAX_ALTERNATIVES: usize = 16 * 1024;
 
 impl Schemas<'_> {
-    /// Reports a type whose parts are too large for the schema to be made.
+    /// Reports a type whose slots are too large to build its schema.
     pub(super) fn check_slots(&mut self, instance: &Instance, slots: &[Slot], place: Place) -> Option<()> {
         let weights = slots.iter().map(|slot| slot.schema.weight().structure as usize);
         let alternatives = slots.iter().map(|slot| slot.schema.alternatives());
@@ -29,7 +31,7 @@ impl Schemas<'_> {
         Some(())
     }
 
-    /// Reports a type whose schema is larger than any definition.
+    /// Reports a type whose schema exceeds the maximum size of a CRD.
     pub(super) fn check_size_of(&mut self, instance: &Instance, schema: &Schema, place: Place) -> Option<()> {
         match schema.weight().structure as usize > MAX_BYTES {
             true => self.refuse_size(instance, place),
@@ -37,7 +39,8 @@ impl Schemas<'_> {
         }
     }
 
-    /// A type with arguments is too large because of them, so it is reported where they are written.
+    /// Reports a type that is too large. For a type with arguments the error is where it is used,
+    /// since the arguments cause the size.
     fn refuse_size(&mut self, (id, args): &Instance, place: Place) -> Option<()> {
         let item = self.package().item(*id);
         let place = match &item.model {
@@ -58,10 +61,10 @@ impl Schemas<'_> {
     }
 }
 
-/// The ways to make a schema smaller.
+/// Advice for reducing the size of a schema.
 const HELP: &str = "a CRD repeats a type wherever it is used: use it in fewer fields, or put `#[kube(schemaless, preserve_unknown_fields)]` on a field that holds it; the API server rejects requests of more than 3 MiB";
 
-/// Returns whether a definition with versions of these weights is larger than any that the API server accepts.
+/// Returns whether a CRD with versions of these weights exceeds the API server's limit.
 pub(crate) fn is_too_large(weights: impl IntoIterator<Item = Weight>) -> bool {
     let bytes: usize = weights.into_iter().map(Weight::total).sum();
     bytes > MAX_BYTES

@@ -1,5 +1,5 @@
-//! What is reported about types whose schemas are made: defaults that the schema cannot have, forms of serde that differ from
-//! the fields, `null` where serde refuses it, and types without an end.
+//! Checks on types whose schemas are built: invalid or unknown defaults, serde implementations that
+//! differ from the fields, `null` that serde rejects, and recursion.
 
 use std::ops::Range;
 
@@ -50,15 +50,17 @@ impl Schemas<'_> {
         }
     }
 
-    /// Returns whether an error was already reported for an attribute of the field, that is, one between the field and the
-    /// item before it, or of a newtype: what is wrong with the schema follows from it as a rule, in other words.
+    /// Returns whether an attribute of the field or newtype already has an error. A schema error
+    /// there is usually a consequence of that one.
+    ///
+    /// The attributes of a field are between it and the preceding field.
     pub(super) fn is_reported(&mut self, model: &Type, site: &Site, file: FileId) -> bool {
         let before = match *site {
             Site::Field(0) => Site::Container,
             Site::Field(position) => Site::Field(position - 1),
             Site::VariantField(variant, 0) => Site::Variant(variant),
             Site::VariantField(variant, position) => Site::VariantField(variant, position - 1),
-            // What is wrong with a struct as a whole need not follow from one of its attributes.
+            // For other structs, an error about the whole type need not follow from an attribute.
             Site::Container if let Shape::Transparent(slot) = model.container.shape => {
                 return self
                     .report()
@@ -70,7 +72,8 @@ impl Schemas<'_> {
         self.report().has_error_within(file, attributes)
     }
 
-    /// The form of a type is that of its fields only as far as serde's derives make it.
+    /// Reports types with handwritten serde implementations, whose format may differ from the
+    /// fields.
     pub(super) fn check_serde(&mut self, id: TypeId, model: &Type) -> Option<()> {
         let item = self.package().item(id);
         let is_stated = model.container.markers.schema.is_some() || model.container.transparent;
@@ -117,7 +120,7 @@ impl Schemas<'_> {
         Some(())
     }
 
-    /// Warns of each value that the API server accepts as `null` and serde does not.
+    /// Warns about values that may be `null` for the API server but not for serde.
     pub(super) fn check_nulls(&mut self, id: TypeId, model: &Type, scope: Scope<'_>) {
         if self.need_option.is_empty() {
             return;
@@ -149,8 +152,8 @@ impl Schemas<'_> {
         }
     }
 
-    /// A type that stands for another when it is read, or when it is written, has two forms, unless both have the same
-    /// fields.
+    /// Reports a type with only one of `from` and `into`: it reads one format and writes another,
+    /// unless both types have the same fields.
     pub(super) fn check_one_way(&mut self, model: &Type, scope: Scope<'_>) -> Option<()> {
         let Some(one_way) = &model.one_way else {
             return Some(());
@@ -189,7 +192,7 @@ impl Schemas<'_> {
     pub(super) fn refuse_recursion(&mut self, (id, _): &Instance, place: Place) -> Option<Slot> {
         let start = self.open.iter().position(|(open, _)| open == id).unwrap_or(0);
         let mut circle: Vec<TypeId> = self.open[start..].iter().map(|(open, _)| *open).collect();
-        // A type that contains itself with other arguments is one step, as `syntax` has it.
+        // A type that contains itself with other arguments is one step, as in `rbuilder-syntax`.
         circle.dedup();
         circle.push(*id);
         let names: Vec<&str> = circle.iter().map(|id| self.name(*id)).collect();
@@ -202,7 +205,8 @@ impl Schemas<'_> {
         self.error(place, message, RECURSION)
     }
 
-    /// Too many types within each other: one of them on every round with a larger argument, or all of them others.
+    /// Reports types that are nested too deeply. Either a type contains itself with ever larger
+    /// arguments, or the types really are that deep.
     pub(super) fn refuse_depth(&mut self, instance: &Instance, place: Place) -> Option<Slot> {
         if self.open.iter().any(|(open, _)| *open == instance.0) {
             return self.refuse_recursion(instance, place);
@@ -217,20 +221,20 @@ impl Schemas<'_> {
     }
 }
 
-/// The part of a file with the attributes of a newtype and of its field.
+/// Returns the bytes with the attributes of a newtype and of its field.
 fn attributes_of_newtype(model: &Type, slot: usize) -> Range<usize> {
     let end = model.slots.get(slot).map_or(model.span, |ty| ty.span);
     model.start as usize..end.range().start
 }
 
-/// The place of a marker that is written there, else that of what it is on.
+/// Returns the span of a marker, or of the item it applies to if the marker is not written there.
 pub(super) fn span_of_part(model: &Type, part: &Part) -> Span {
     let owner = span_of(model, &part.site);
     let marker = part.marker.and_then(|name| model.marker_span(owner, name));
     marker.unwrap_or(owner)
 }
 
-/// The place of a part of a type.
+/// Returns the span of a part of a type.
 pub(super) fn span_of(model: &Type, site: &Site) -> Span {
     let span = match site {
         Site::Container => None,

@@ -1,4 +1,4 @@
-//! Resolved types to schemas: one for each item and its arguments, made once.
+//! Builds the schemas of resolved types, once for each item and its type arguments.
 
 mod bounds;
 mod checks;
@@ -33,37 +33,39 @@ use crate::serde_forms;
 /// An item with its type arguments.
 type Instance = (TypeId, Vec<Ty>);
 
-/// A function that returns a schema, with the type arguments of the type that it is of.
+/// A schema function with the type arguments of its `Self` type.
 type Call = (ValueId, Vec<Ty>);
 
-/// Arguments can grow on every round (`struct P<T> { next: P<Vec<T>> }`); no honest type is this deep.
+/// The maximum nesting of types. Type arguments may grow without end, as in
+/// `struct P<T> { next: P<Vec<T>> }`.
 const MAX_DEPTH: usize = 64;
 
 const OBJECT_META: &str = "k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta";
 
-/// A result with the errors that were found on the way to it: they concern whoever takes it.
+/// A cached result with the errors found while building it, which apply to every user of the
+/// result.
 #[derive(Clone)]
 struct Made<T> {
     result: T,
     errors: Vec<ErrorId>,
 }
 
-/// Makes schemas and remembers them.
+/// Builds and caches schemas.
 pub(crate) struct Schemas<'a> {
     resolver: Resolver<'a>,
-    /// Nothing for an item that has no schema; the reason has been reported.
+    /// The schemas of items; `None` after an error, which has been reported.
     made: BTreeMap<Instance, Made<Option<Slot>>>,
-    /// The directions that a type implements by hand instead of deriving them.
+    /// The serde traits that a type implements by hand.
     by_hand: BTreeMap<TypeId, Vec<Direction>>,
-    /// The types whose schema accepts a `null` that serde reads only in an `Option`.
+    /// Types whose schema is nullable although serde accepts `null` only for an `Option` of them.
     need_option: BTreeSet<TypeId>,
-    /// The schemas of types by module and by how they are written there: most fields repeat a few types.
+    /// The schemas of types by module and spelling. Most fields use one of a few types.
     spelled: HashMap<ModuleId, HashMap<String, Made<Slot>>>,
-    /// The same for types whose schema a function of the program makes.
+    /// The schemas of types with a handwritten `json_schema`.
     written: BTreeMap<Call, Made<Option<Arc<Schema>>>>,
-    /// The items being made, outermost first.
+    /// The items whose schemas are being built, outermost first.
     open: Vec<Instance>,
-    /// The functions whose schema is being made.
+    /// The functions that are being evaluated.
     open_functions: Vec<Call>,
 }
 
@@ -86,7 +88,7 @@ impl<'a> Schemas<'a> {
         &self.resolver.associated
     }
 
-    /// A type as written in some place.
+    /// Resolves a type in a scope.
     pub(crate) fn resolve(&mut self, ty: &TypeRef, scope: Scope<'_>) -> Option<Ty> {
         self.resolver.resolve(ty, scope)
     }
@@ -99,19 +101,19 @@ impl<'a> Schemas<'a> {
         self.resolver.report
     }
 
-    /// The schema of an item, with the defaults of its type parameters.
+    /// Returns the schema of an item, using the defaults of its type parameters.
     pub(crate) fn item(&mut self, id: TypeId, place: Place) -> Option<Arc<Schema>> {
         self.report_reserved(id);
         let args = self.resolver.default_args(id, place)?;
         self.instance(&(id, args), place).map(|slot| slot.schema)
     }
 
-    /// Returns true if the schema of an item accepts a `null` that serde reads only in an `Option`.
+    /// Returns whether the schema of an item accepts a `null` that serde reads only in an `Option`.
     pub(crate) fn needs_option(&self, id: TypeId) -> bool {
         self.need_option.contains(&id)
     }
 
-    /// The schema of a type as written beside an item.
+    /// Returns the schema of a type that is written next to an item.
     pub(crate) fn beside(&mut self, id: TypeId, ty: &TypeRef) -> Option<Slot> {
         let item = self.package().item(id);
         let scope = Scope {
@@ -131,7 +133,7 @@ impl<'a> Schemas<'a> {
         slot
     }
 
-    /// Reports what is wrong with an item itself.
+    /// Reports the errors in an item itself.
     pub(crate) fn report_reserved(&mut self, id: TypeId) {
         self.resolver.report_reserved(id);
     }
@@ -141,7 +143,8 @@ impl<'a> Schemas<'a> {
             file: scope.file,
             span: ty.span,
         };
-        // What a type parameter stands for is different each time; a failure is said at each place.
+        // Do not cache: the same parameter is instantiated with different types, and each use
+        // reports its own error.
         let spelling = if scope.bindings.is_empty() {
             spelling(ty)
         } else {
@@ -172,8 +175,8 @@ impl<'a> Schemas<'a> {
         Some(slot)
     }
 
-    /// Forgets what was made in the file of a kind that is done: together it is large, and other kinds hardly ever
-    /// mention it. What they do mention is made again.
+    /// Drops cached schemas from the file of a finished kind. These are large in total, and other
+    /// kinds rarely use them. If one does, they are built again.
     pub(crate) fn forget(&mut self, id: TypeId) {
         let package = self.package();
         let kind = package.item(id);
@@ -182,7 +185,7 @@ impl<'a> Schemas<'a> {
         self.spelled.remove(&kind.module);
     }
 
-    /// The schema of a type, and whether a field of it may be absent.
+    /// Returns the schema of a type, and whether a field of that type may be absent.
     pub(crate) fn value(&mut self, ty: &Ty, place: Place) -> Option<Slot> {
         let plain = |schema: Schema| Slot {
             schema: schema.into(),
@@ -219,7 +222,7 @@ impl<'a> Schemas<'a> {
                 let (key, value) = (self.value(key, place), self.value(value, place));
                 let key = key?.schema;
                 self.check_map_key(&key, place)?;
-                // Keys of an enum are fields, and a field that is `null` is dropped.
+                // Enum keys become fields, and the API server drops a field that is `null`.
                 let value = if key.enumeration.is_empty() {
                     inside(value?)
                 } else {
@@ -233,7 +236,7 @@ impl<'a> Schemas<'a> {
         })
     }
 
-    /// The schema of the whole object of a kind where a field holds one.
+    /// Returns the schema of a whole object for a field that embeds a kind.
     fn embedded_object(&mut self, id: TypeId, place: Place) -> Option<Arc<Schema>> {
         let kind = self.package().item(id).model.as_ref()?.custom_resource.as_ref()?;
         let spec = self.item(id, place)?;
@@ -244,7 +247,7 @@ impl<'a> Schemas<'a> {
         Some(embedded_schema(kind, &spec, status).into())
     }
 
-    /// The schema of a type with an `impl JsonSchema` that is written by hand.
+    /// Returns the schema of a type with a handwritten `impl JsonSchema`.
     pub(crate) fn written(&mut self, function: ValueId, args: &[Ty], place: Place) -> Option<Arc<Schema>> {
         let key = (function, args.to_vec());
         if let Some(made) = self.written.get(&key) {
@@ -269,7 +272,7 @@ impl<'a> Schemas<'a> {
         made
     }
 
-    /// The schema that the function of `schema_with` returns.
+    /// Returns the schema from a `schema_with` function.
     fn of_function(&mut self, id: TypeId, function: &SchemaFunction, bindings: &Bindings) -> Option<Slot> {
         let place = Place {
             file: self.package().item(id).file,
@@ -288,7 +291,7 @@ impl<'a> Schemas<'a> {
         })
     }
 
-    /// Reads what a function returns as a structural schema.
+    /// Parses the result of a function as a structural schema.
     fn structural(&mut self, value: &Value, (file, span): (FileId, Span)) -> Option<Schema> {
         match handwritten::structural_schema(value) {
             Ok(schema) => Some(schema),
@@ -309,7 +312,7 @@ impl<'a> Schemas<'a> {
         schema
     }
 
-    /// The schema of an item of a list.
+    /// Returns the schema of a list item.
     fn member(&mut self, ty: &Ty, place: Place) -> Option<Arc<Schema>> {
         self.value(ty, place).map(inside)
     }
@@ -382,7 +385,7 @@ impl<'a> Schemas<'a> {
             });
         }
         self.check_serde(*id, model)?;
-        // Every slot is tried, so that one mistake does not hide the next.
+        // Try every slot so that one error does not hide the next.
         let slots = model.slots.iter().enumerate().map(|(position, ty)| {
             match model.schema_functions.get(&position) {
                 Some(function) => self.of_function(*id, function, &bindings),
@@ -418,10 +421,10 @@ impl<'a> Schemas<'a> {
                 },
                 optional: model.container.transparent && slots.iter().any(|slot| slot.optional),
             }),
-            // What is wrong may follow from what could not be read.
+            // The errors may be consequences of what could not be parsed.
             Err(_) if model.is_incomplete => None,
             Err(diagnostics) => {
-                // What is wrong with the markers of a field has been told where they are.
+                // Errors in the field's markers have been reported there.
                 let untold: Vec<_> = diagnostics
                     .into_iter()
                     .filter(|diagnostic| !self.is_reported(model, &diagnostic.place.site, item.file))
@@ -438,7 +441,8 @@ impl<'a> Schemas<'a> {
         }
     }
 
-    /// Gives the metadata inside a type the fields that it has with kube's derive, whose CRDs lose nothing of it.
+    /// Adds the metadata fields that kube's derive generates, so that such CRDs do not lose
+    /// embedded metadata.
     fn keep_object_meta(&mut self, model: &Type, scope: Scope<'_>, slots: &mut [Slot]) {
         for (slot, ty) in slots.iter_mut().zip(&model.slots) {
             if is_bare(&slot.schema) {
@@ -456,7 +460,7 @@ impl<'a> Schemas<'a> {
         }
     }
 
-    /// The values that serde reads in place of absent fields, where the schema is to have them as defaults.
+    /// Returns the values that serde uses for absent fields, if the schema takes them as defaults.
     fn absent_values(&mut self, id: TypeId, args: &[Ty], model: &Type) -> Vec<(Site, Option<Value>)> {
         let item = self.package().item(id);
         let fields = model.absent_fields();
@@ -482,8 +486,8 @@ impl<'a> Schemas<'a> {
         values
     }
 
-    /// The schema of an enum that serde_repr writes as the numbers of its variants. What the compiler hands to our derive
-    /// does not say so, so that this is for other derives.
+    /// Returns the schema of an enum that `serde_repr` writes as numbers. `derive(CrdSchema)`
+    /// cannot see that derive, so this applies to types with other derives only.
     fn numbered(&self, id: TypeId, model: &Type) -> Option<Arc<Schema>> {
         let item = self.package().item(id);
         let is_repr = item.serde.other.is_some_and(|other| other.ends_with("_repr"));
@@ -513,7 +517,7 @@ impl<'a> Schemas<'a> {
     }
 }
 
-/// Which types write or read themselves by hand.
+/// Returns the types that implement serde's traits by hand.
 fn by_hand(package: &Package) -> BTreeMap<TypeId, Vec<Direction>> {
     let mut found: BTreeMap<TypeId, Vec<Direction>> = BTreeMap::new();
     for one in &package.by_hand {
@@ -527,9 +531,9 @@ fn by_hand(package: &Package) -> BTreeMap<TypeId, Vec<Direction>> {
     found
 }
 
-/// A type as written, in one way; nothing for what has no schema.
+/// Returns a canonical spelling of a type, or `None` if the type has no schema.
 fn spelling(ty: &TypeRef) -> Option<String> {
-    // As long as most are.
+    // Long enough for most types.
     let mut out = String::with_capacity(48);
     spell(ty, &mut out).then_some(out)
 }
@@ -559,7 +563,7 @@ fn spell(ty: &TypeRef, out: &mut String) -> bool {
     }
 }
 
-/// A value that stands in a list or a map, where nothing drops a `null`.
+/// Returns the schema of a value in a list or map, where the API server does not drop a `null`.
 fn inside(slot: Slot) -> Arc<Schema> {
     if slot.optional {
         or_null(slot.schema)

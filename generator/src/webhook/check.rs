@@ -10,7 +10,7 @@ use crate::package::Package;
 use crate::place::Place;
 use crate::report::Report;
 
-/// A module that two targets share is read twice; its webhooks are one.
+/// Drops duplicates from a module that two targets share.
 pub(super) fn drop_second_readings(entries: &mut Vec<Entry<'_>>) {
     let mut places = BTreeSet::new();
     entries.retain(|entry| places.insert(entry.at(entry.webhook.span)));
@@ -23,7 +23,7 @@ pub(super) fn check_webhooks(package: &Package, entries: &[Entry<'_>], report: &
     reach::check_reach(package, entries, report);
 }
 
-/// The API server refuses a configuration with an expression that it cannot compile.
+/// Checks match conditions. The API server rejects a configuration with an invalid expression.
 fn check_conditions(entries: &[Entry<'_>], report: &mut Report) {
     for entry in entries {
         for condition in &entry.webhook.match_conditions {
@@ -35,7 +35,7 @@ fn check_conditions(entries: &[Entry<'_>], report: &mut Report) {
     }
 }
 
-/// The API server refuses a configuration with two webhooks of one name.
+/// Checks that names are unique. The API server rejects a configuration with duplicate names.
 fn check_names(entries: &[Entry<'_>], report: &mut Report) {
     let mut names: BTreeMap<(WebhookKind, &str, &str), ()> = BTreeMap::new();
     for entry in entries {
@@ -48,7 +48,7 @@ fn check_names(entries: &[Entry<'_>], report: &mut Report) {
     }
 }
 
-/// One handler is served at a path; a function with several markers is one handler.
+/// Checks that each path has one handler. A function with several markers is one handler.
 fn check_paths(entries: &[Entry<'_>], report: &mut Report) {
     let mut functions: BTreeMap<(&str, Option<&str>, Option<&str>), Place> = BTreeMap::new();
     for entry in entries {

@@ -1,4 +1,4 @@
-//! Webhook configurations as objects, in the form that controller-gen gives them.
+//! Prints webhook configurations in the format of controller-gen.
 
 use rbuilder_syntax::{LabelSelector, WebhookKind};
 use serde_json::{Map, Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::Entry;
 use crate::{OutputFile, yaml};
 
-/// The manifests of entries that are sorted by kind, configuration and name.
+/// Prints entries that are sorted by kind, configuration and name.
 pub(super) fn print_file(entries: &[Entry<'_>]) -> OutputFile {
     let documents =
         entries.chunk_by(|a, b| (a.webhook.kind, a.configuration) == (b.webhook.kind, b.configuration));
@@ -19,9 +19,10 @@ pub(super) fn print_file(entries: &[Entry<'_>]) -> OutputFile {
     }
 }
 
-/// Name of the match condition about the namespace of the manager: `'system'`, the first string in its expression, stands for it.
+/// Name of a match condition on the manager's namespace. The first string in its expression,
+/// `'system'`, is a placeholder for the namespace.
 pub const MANAGER_NAMESPACE: &str = "manager-namespace";
-/// Annotation of configurations with such a condition, by which kustomizations select them.
+/// Annotation that lets kustomizations select the configurations with such a condition.
 const ANNOTATION: &str = "rbuilder.dev/manager-namespace";
 
 fn configuration(entries: &[Entry<'_>]) -> Value {
@@ -41,7 +42,8 @@ fn configuration(entries: &[Entry<'_>]) -> Value {
     })
 }
 
-/// Returns whether there are conditions about the namespace of the manager. Kustomize fails if one of them has no string to replace.
+/// Returns whether the namespace is to be replaced. This requires a placeholder in every such
+/// condition, since kustomize fails without one.
 fn names_manager_namespace(entries: &[Entry<'_>]) -> bool {
     let conditions = entries.iter().flat_map(|entry| &entry.webhook.match_conditions);
     let mut named = conditions

@@ -1,4 +1,4 @@
-//! Webhooks that are never asked, or about objects that their handler does not read.
+//! Reports webhooks that are never called, or called with objects that the handler does not take.
 
 use rbuilder_diagnostic::{Severity, suggest};
 use rbuilder_syntax::{CustomResource, Diagnostic, resources};
@@ -7,7 +7,7 @@ use super::Entry;
 use crate::package::{OwnKind, Package};
 use crate::report::Report;
 
-/// Checks what each webhook is asked about.
+/// Checks which requests each webhook matches.
 pub(super) fn check_reach(package: &Package, entries: &[Entry<'_>], report: &mut Report) {
     if entries.is_empty() {
         return;
@@ -23,11 +23,11 @@ pub(super) fn check_reach(package: &Package, entries: &[Entry<'_>], report: &mut
     }
 }
 
-/// Groups, versions and resources that are written must take in the kind of the handler's type.
+/// Checks that explicit groups, versions and resources match the handler's kind.
 fn judge_kind(kinds: &[OwnKind<'_>], entry: &Entry<'_>) -> Option<Diagnostic> {
     let webhook = entry.webhook;
     let kind = entry.kind.as_ref()?;
-    // Versions of a kind may be alike, and so may kinds of Kubernetes that moved between groups.
+    // Only a warning for built-in kinds, which may have been in other groups with the same fields.
     let is_own = own(kinds, &kind.group, &kind.plural).is_some();
     let certain = if is_own {
         Severity::Error
@@ -72,8 +72,8 @@ fn judge_kind(kinds: &[OwnKind<'_>], entry: &Entry<'_>) -> Option<Diagnostic> {
     )
 }
 
-/// Subresources of a kind of the package must be some that it has. No request is for `finalizers`, which is a word of
-/// authorization.
+/// Checks that subresources of the package's own kinds exist. `finalizers` exists for authorization
+/// only: no request uses it.
 fn judge_subresource(kinds: &[OwnKind<'_>], entry: &Entry<'_>) -> Option<Diagnostic> {
     entry.resources.iter().find_map(|resource| {
         let (plural, part) = split(resource);
@@ -104,7 +104,7 @@ fn judge_subresource(kinds: &[OwnKind<'_>], entry: &Entry<'_>) -> Option<Diagnos
     })
 }
 
-/// `scope` must be that of the resources.
+/// Checks that `scope` matches the scope of the resources.
 fn judge_scope(kinds: &[OwnKind<'_>], entry: &Entry<'_>) -> Option<Diagnostic> {
     let expected = match entry.webhook.scope {
         Some("Namespaced") => true,
@@ -133,7 +133,7 @@ fn judge_scope(kinds: &[OwnKind<'_>], entry: &Entry<'_>) -> Option<Diagnostic> {
     )
 }
 
-/// The operations must be some that the resources have.
+/// Checks that the operations exist for the resources.
 fn judge_operations(kinds: &[OwnKind<'_>], entry: &Entry<'_>) -> Vec<Diagnostic> {
     let asked = &entry.webhook.operations;
     if asked.contains(&"*") {
@@ -166,7 +166,7 @@ fn judge_operations(kinds: &[OwnKind<'_>], entry: &Entry<'_>) -> Vec<Diagnostic>
     never.into_iter().map(diagnostic).collect()
 }
 
-/// The plural, and the subresource.
+/// Splits a resource into its plural and its subresource.
 fn split(resource: &str) -> (&str, Option<&str>) {
     match resource.split_once('/') {
         Some((plural, part)) => (plural, Some(part)),
@@ -181,7 +181,7 @@ fn own<'k>(kinds: &'k [OwnKind<'_>], group: &str, plural: &str) -> Option<&'k Cu
     Some(found.kind)
 }
 
-/// Returns whether a resource is namespaced; `None` where that is not known, or not the same in all groups.
+/// Returns whether a resource is namespaced; `None` if unknown, or if its groups differ.
 fn is_namespaced(kinds: &[OwnKind<'_>], entry: &Entry<'_>, plural: &str) -> Option<bool> {
     let mut scopes = entry.groups.iter().map(|group| {
         let own = own(kinds, group, plural).map(|kind| kind.namespaced);
@@ -191,7 +191,7 @@ fn is_namespaced(kinds: &[OwnKind<'_>], entry: &Entry<'_>, plural: &str) -> Opti
     scopes.all(|scope| scope == Some(first)).then_some(first)
 }
 
-/// The operations on a resource; `None` where they are not known.
+/// Returns the operations on a resource; `None` if unknown.
 fn operations(kinds: &[OwnKind<'_>], entry: &Entry<'_>, resource: &str) -> Option<&'static [&'static str]> {
     let (plural, part) = split(resource);
     let [group] = entry.groups.as_slice() else {

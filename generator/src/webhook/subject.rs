@@ -1,4 +1,4 @@
-//! The kind a handler is about: the first of its parameters that is one.
+//! Finds the kind that a handler takes: the first parameter whose type is a kind.
 
 use std::cell::{Cell, RefCell};
 
@@ -9,24 +9,24 @@ use crate::package::{Handler, ModuleId, Package, TypeId};
 use crate::resolve::{Target, is_transparent, lookup_path};
 use rbuilder_syntax::kubernetes::{self, Kind};
 
-/// Aliases and wrappers within each other; nobody writes more, and a circle ends.
+/// The maximum nesting of aliases and wrappers. The limit ends cycles.
 const MAX_DEPTH: usize = 16;
 
-/// Types at most that are looked at for one handler: an alias can mention another one twice.
+/// The maximum number of types visited for one handler. An alias can mention another one twice.
 const MAX_STEPS: usize = 1000;
 
-/// The kind that a handler is about.
+/// The kind that a handler takes.
 pub(super) enum Subject {
     Found(Kind),
-    /// A parameter may be of a kind that stands where items are unknown.
+    /// A parameter may have a kind that is hidden in a gap.
     Hidden(GapId),
-    /// A parameter has a type that does not exist, with its name as written.
+    /// A parameter has a type that does not exist. Contains its name as written.
     Unknown(String, Span),
     Missing,
 }
 
-/// The kind of the first parameter that has one, behind references, `Arc`, `Box` and `Option`, in an
-/// `AdmissionRequest`, or as the `self` of an `impl`.
+/// Finds the kind of the first parameter that has one. References, `Arc`, `Box`, `Option` and
+/// `AdmissionRequest` are looked through, and `self` is the type of the `impl`.
 pub(super) fn find_subject(package: &Package, handler: &Handler) -> Subject {
     let search = Search {
         package,
@@ -49,9 +49,9 @@ struct Search<'a> {
     package: &'a Package,
     handler: &'a Handler,
     steps: Cell<usize>,
-    /// The first gap that a name of a type led to.
+    /// The first gap that may hide a type.
     hidden: Cell<Option<GapId>>,
-    /// The first name of a type that leads nowhere.
+    /// The first type name that cannot be resolved.
     unknown: RefCell<Option<(String, Span)>>,
 }
 
@@ -73,7 +73,7 @@ impl Search<'_> {
             Target::Root(id) => self.custom(id),
             Target::Alias(id) => {
                 let alias = self.package.alias(id);
-                // The argument of `type Shared<T> = Arc<T>` is a parameter there.
+                // The argument of an alias such as `type Shared<T> = Arc<T>` is known only here.
                 self.kind(&alias.target, alias.module, depth + 1)
                     .or_else(argument)
             }
@@ -104,8 +104,8 @@ impl Search<'_> {
     }
 }
 
-/// Returns the name of the type that a path is meant to lead to; `None` where it may be a parameter of the function, as `T` or `T::Object`
-/// are.
+/// Returns the name of the type that a path refers to, or `None` if it may be a generic parameter
+/// such as `T` or `T::Object`.
 fn named_type(segments: &[String]) -> Option<&str> {
     match segments {
         [name] if name.len() > 1 => Some(name),

@@ -1,15 +1,19 @@
-//! The one YAML printer: the style of Go's `sigs.k8s.io/yaml`, which controller-gen and kubectl print with.
+//! The YAML printer, which follows Go's `sigs.k8s.io/yaml` as used by controller-gen and kubectl.
 //!
-//! Keys are sorted as Go sorts them, lists are not indented under their key, text of several lines is a `|-`
-//! block, long plain text is folded at 80 columns, and whatever a YAML 1.1 reader would take for a boolean, a
-//! number, a null or a date is quoted. `tests/yaml.rs` holds it to recorded Go output.
+//! Keys are sorted as in Go, lists are not indented below their key, text with line breaks becomes
+//! a `|-` block, and long plain text is folded at 80 columns. Text that YAML 1.1 parsers read as a
+//! boolean, number, null or date is quoted. `tests/yaml.rs` compares the output with recorded Go
+//! output.
 //!
-//! It differs from Go on purpose in three places: the keys `<<` and `=`, which Go writes plain and then cannot
-//! read back, are quoted; so are texts that other YAML 1.1 readers take for a number or a moment, or stumble over, as
-//! `2001-01-01T00:00:00` and `2001-02-30`; and Unicode's own line separators are escaped.
+//! Three deliberate differences from Go:
 //!
-//! [`to_string`] prints a JSON value. What is large is printed from where it is, with `write`: each value is a
-//! `Node` that is filled once, and nothing is copied on the way.
+//! - The keys `<<` and `=` are quoted. Go writes them plain and then cannot parse them.
+//! - Text that other YAML 1.1 parsers take for a number or timestamp, or reject, is quoted:
+//!   `2001-01-01T00:00:00` and `2001-02-30`.
+//! - Unicode line separators are escaped.
+//!
+//! [`to_string`] prints a JSON value. Large documents are written with `write_document` instead:
+//! each value is a `Node` that is filled once, so nothing is copied.
 
 mod number;
 mod order;
@@ -20,14 +24,14 @@ use serde_json::{Number, Value};
 pub(crate) use order::sort_keys;
 use scalar::{Place, push_spaces};
 
-/// Writes one document, without the `---` line.
+/// Prints one document without the `---` line.
 pub fn to_string(value: &Value) -> String {
     let mut out = String::new();
     write_document(&mut out).value(value);
     out
 }
 
-/// The one value of a document that is added to `out`.
+/// Returns the root node of a document that is appended to `out`.
 pub(crate) fn write_document(out: &mut String) -> Node<'_> {
     Node {
         out,
@@ -36,27 +40,28 @@ pub(crate) fn write_document(out: &mut String) -> Node<'_> {
     }
 }
 
-/// The position of a value in the output. Each of its methods writes the value and ends the line.
+/// A position in the output at which one value is written. Each method writes the value and ends
+/// the line.
 pub(crate) struct Node<'o> {
     out: &'o mut String,
-    /// The column of what the value belongs to.
+    /// The column of the parent.
     indent: usize,
     after: After,
 }
 
-/// The text before a value.
+/// The text that precedes a value.
 #[derive(Clone, Copy)]
 enum After {
-    /// It begins the document.
+    /// Nothing: the value starts the document.
     Nothing,
     /// `key:`.
     Key,
-    /// `-`, or the `:` after a key that has a line of its own: the value goes on in the same line.
+    /// `-`, or the `:` below a `? key`. The value continues on the same line.
     Indicator,
 }
 
 impl Node<'_> {
-    /// Any JSON value; the keys of maps are sorted.
+    /// Writes any JSON value, with sorted keys.
     pub(crate) fn value(self, value: &Value) {
         match value {
             Value::Null => self.plain("null"),
@@ -78,7 +83,7 @@ impl Node<'_> {
         self.leaf(|out, indent| scalar::write_scalar(out, text, Place::Value { indent }));
     }
 
-    /// A string that needs no quotes.
+    /// Writes a string that needs no quotes.
     pub(crate) fn word(self, word: &'static str) {
         debug_assert!(scalar::is_plain(word), "{word}");
         self.plain(word);
@@ -96,7 +101,7 @@ impl Node<'_> {
         self.leaf(|out, _| number::write_count(out, count));
     }
 
-    /// A map; `{}` when nothing is put into it.
+    /// Writes a map, or `{}` if `fill` adds nothing.
     pub(crate) fn map(self, fill: impl FnOnce(&mut Entries<'_>)) {
         let (indent, inline) = match self.after {
             After::Nothing => (self.indent, false),
@@ -106,7 +111,7 @@ impl Node<'_> {
         self.collection("{}", |out| fill(&mut Entries { out, indent, inline }));
     }
 
-    /// A list; `[]` when nothing is put into it.
+    /// Writes a list, or `[]` if `fill` adds nothing.
     pub(crate) fn list(self, fill: impl FnOnce(&mut Items<'_>)) {
         let (indent, inline) = match self.after {
             After::Nothing | After::Key => (self.indent, false),
@@ -143,16 +148,16 @@ impl Node<'_> {
     }
 }
 
-/// A map being written. Entries stand in the order in which they are put: the caller's order is Go's.
+/// A map being written. The caller adds the entries in Go's order.
 pub(crate) struct Entries<'o> {
     out: &'o mut String,
     indent: usize,
-    /// The first key continues a line that an indicator began.
+    /// Whether the first key continues the line of an indicator.
     inline: bool,
 }
 
 impl Entries<'_> {
-    /// The value of the next key, which can be any text.
+    /// Writes a key, which can be any text, and returns the node of its value.
     pub(crate) fn key(&mut self, key: &str) -> Node<'_> {
         self.begin();
         if scalar::is_plain_word(key) {
@@ -174,7 +179,7 @@ impl Entries<'_> {
         self.node(After::Indicator)
     }
 
-    /// The value of the next key, which needs no quotes.
+    /// Writes a key that needs no quotes and returns the node of its value.
     pub(crate) fn word(&mut self, key: &'static str) -> Node<'_> {
         debug_assert!(scalar::is_plain(key), "{key}");
         self.begin();
@@ -206,7 +211,7 @@ pub(crate) struct Items<'o> {
 }
 
 impl Items<'_> {
-    /// The next item.
+    /// Starts the next item.
     pub(crate) fn item(&mut self) -> Node<'_> {
         if !std::mem::take(&mut self.inline) {
             push_spaces(self.out, self.indent);

@@ -1,11 +1,12 @@
-//! Numbers as Go writes them.
+//! Prints numbers like Go.
 
 use std::fmt::Write as _;
 
 use serde_json::Number;
 
-/// Whole numbers as integers (`1.0` is `1`), the rest as Go's shortest form: an exponent of at least two digits
-/// below 1e-4 and from 1e21 (whole) or 1e6 (broken) on.
+/// Writes whole numbers as integers (`1.0` becomes `1`) and all others in Go's shortest form. The
+/// exponent has at least two digits and is used below 1e-4 and from 1e21 (whole) or 1e6
+/// (fractional) on.
 pub(super) fn write_number(out: &mut String, number: &Number) {
     match (number.as_u64(), number.as_f64()) {
         (Some(count), _) => write_count(out, count),
@@ -14,7 +15,7 @@ pub(super) fn write_number(out: &mut String, number: &Number) {
     }
 }
 
-/// A whole number that is not negative.
+/// Writes a non-negative integer.
 pub(super) fn write_count(out: &mut String, count: u64) {
     push(out, format_args!("{count}"));
 }
@@ -26,7 +27,8 @@ fn write_float(out: &mut String, float: f64) {
     let scientific = format!("{float:e}");
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
-    // Go counts the significant digits: a value is written out while its digits reach past the point.
+    // Go chooses the format by the number of significant digits: a value whose digits extend past
+    // the decimal point is written without an exponent.
     let digits = mantissa.bytes().filter(u8::is_ascii_digit).count() as i32;
     let longest = if digits > 21 { 21 } else { 6 };
     if (-4..longest).contains(&exponent) {

@@ -1,13 +1,13 @@
-//! The order of keys: go-yaml's, which reads runs of digits as numbers and puts letters last.
+//! go-yaml's order of keys, which compares runs of digits as numbers and sorts letters last.
 
-/// Brings keys into the order in which they are printed.
+/// Sorts keys in the order in which they are printed.
 ///
-/// Go's comparison is not transitive (`v10 < v1a < v2 < v10`), so no library sort may be fed with it. Merging is
-/// indifferent to that, and gives Go's order wherever Go's order is one.
+/// Go's comparison is not transitive (`v10 < v1a < v2 < v10`), and the standard sort may panic on
+/// such an order. Merge sort copes with it, and agrees with Go wherever Go's order is total.
 pub(crate) fn sort_keys<K: AsRef<str> + Copy, V: Copy>(keys: &mut Vec<(K, V)>) {
     let alphabetic = |key: &str| key.bytes().all(|b| b.is_ascii_alphabetic());
     if keys.iter().all(|(key, _)| alphabetic(key.as_ref())) {
-        // Of such keys the order is that of bytes.
+        // Keys of letters only are sorted by bytes.
         return keys.sort_unstable_by(|(a, _), (b, _)| a.as_ref().cmp(b.as_ref()));
     }
     let mut merged = Vec::with_capacity(keys.len());
@@ -23,9 +23,9 @@ pub(crate) fn sort_keys<K: AsRef<str> + Copy, V: Copy>(keys: &mut Vec<(K, V)>) {
     }
 }
 
-/// Two lists in order to one.
+/// Merges two sorted lists.
 fn merge<K: AsRef<str> + Copy, V: Copy>(mut left: &[(K, V)], mut right: &[(K, V)], merged: &mut Vec<(K, V)>) {
-    // Keys mostly arrive in order: then one list follows the other.
+    // Keys are mostly sorted already, so the lists often only need to be concatenated.
     let in_order = match (left, right) {
         ([.., last], [first, ..]) => !before(first.0.as_ref(), last.0.as_ref()),
         _ => true,
@@ -43,7 +43,7 @@ fn merge<K: AsRef<str> + Copy, V: Copy>(mut left: &[(K, V)], mut right: &[(K, V)
     merged.extend_from_slice(right);
 }
 
-/// Returns whether go-yaml puts `a` before `b`.
+/// Returns whether go-yaml sorts `a` before `b`.
 fn before(a: &str, b: &str) -> bool {
     let mut start = a.bytes().zip(b.bytes()).take_while(|(x, y)| x == y).count();
     while !(a.is_char_boundary(start) && b.is_char_boundary(start)) {
@@ -58,7 +58,8 @@ fn before(a: &str, b: &str) -> bool {
         (false, false) => {}
         (_, b_is_letter) => return b_is_letter,
     }
-    // `10` after `1`: where the strings part inside a number, a zero is a digit of it and no leading zero.
+    // If the strings diverge inside a number, as in `v10` and `v12`, a zero there is not a leading
+    // zero.
     let inside_number = (first_a == '0' || first_b == '0') && ends_in_number(&a[..start]);
     let (number_a, number_b) = (
         leading_number(rest_a, inside_number),

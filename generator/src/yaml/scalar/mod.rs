@@ -1,29 +1,30 @@
-//! Text as a YAML scalar: which of plain, single-quoted, double-quoted and block it is written as, and how.
+//! Writes text as a YAML scalar: plain, single-quoted, double-quoted or as a block.
 
 mod resolve;
 
-/// The context of a scalar.
+/// The position of a scalar.
 #[derive(Clone, Copy)]
 pub(super) enum Place {
     /// A key that fits on a line.
     Key,
-    /// A value; its continuation lines are indented so far.
+    /// A value.
     Value {
-        /// Spaces before each continuation line.
+        /// The indentation of continuation lines, in spaces.
         indent: usize,
     },
 }
 
-/// Text is folded at the first space behind this column.
+/// The column after which text is folded at the next space.
 const WIDTH: usize = 80;
 
-/// Returns whether `key` can be written as `key:`; a longer one needs `? key`.
+/// Returns whether `key` can be written as `key:`. Other keys need `? key`.
 pub(super) fn is_simple_key(key: &str) -> bool {
     key.len() <= 128 && !key.contains(['\n', '\r'])
 }
 
-/// Returns whether a string is certainly written as it is, on one line, be it a key or a value: most keys and many values
-/// are such words, for which the questions below need not be asked. No number, boolean or null has more than five letters.
+/// Returns whether a string is certainly written plain and on one line, as a key or as a value.
+/// This fast path covers most keys and many values. Booleans, nulls and other special words have at
+/// most five letters.
 pub(super) fn is_plain_word(text: &str) -> bool {
     let bytes = text.as_bytes();
     (6..=128).contains(&bytes.len())
@@ -31,12 +32,12 @@ pub(super) fn is_plain_word(text: &str) -> bool {
         && bytes.iter().all(|&byte| IS_OF_WORD[usize::from(byte)])
 }
 
-/// Returns whether a string is written as it is, without quotes.
+/// Returns whether a string can be written without quotes.
 pub(super) fn is_plain(text: &str) -> bool {
     !resolve::is_not_a_string(text) && Traits::of(text).plain_allowed()
 }
 
-/// Writes `text` in the style go-yaml gives it.
+/// Writes `text` in the style that go-yaml would choose.
 pub(super) fn write_scalar(out: &mut String, text: &str, place: Place) {
     if is_plain_word(text) {
         return out.push_str(text);
@@ -57,7 +58,7 @@ pub(super) fn write_scalar(out: &mut String, text: &str, place: Place) {
     }
 }
 
-/// The traits of a string that decide its style: the places of spaces and breaks, and the characters in it.
+/// The properties of a string that determine its style.
 #[derive(Default)]
 struct Traits {
     outer_space: bool,
@@ -80,11 +81,12 @@ impl Traits {
             indicator: starts_as_syntax(text),
             ..Traits::default()
         };
-        // Most texts have no such byte. No byte ends this search, so that the compiler takes many of them at once.
+        // Most strings have no special byte. The loop has no early exit so that the compiler can
+        // vectorize it.
         if !bytes.iter().fold(false, |found, &byte| found | is_telling(byte)) {
             return traits;
         }
-        // The meaning of such a byte depends on those before and behind it.
+        // Whether a special byte matters depends on its neighbors.
         for (at, &byte) in bytes.iter().enumerate().filter(|(_, byte)| is_telling(**byte)) {
             let previous = at.checked_sub(1).map(|before| bytes[before]);
             let next = bytes.get(at + 1);
@@ -119,12 +121,12 @@ impl Traits {
     }
 }
 
-/// Returns true for bytes that can keep text from being plain, wherever they stand in it.
+/// Returns whether a byte can prevent plain style at any position.
 fn is_telling(byte: u8) -> bool {
     !matches!(byte, b' '..=b'~') || byte == b':' || byte == b'#'
 }
 
-/// The bytes of words that are never quoted, if the first is a letter.
+/// The bytes that never need quotes in a word that starts with a letter.
 const IS_OF_WORD: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0;
@@ -135,7 +137,7 @@ const IS_OF_WORD: [bool; 256] = {
     table
 };
 
-/// Returns whether the beginning of a plain scalar would be read as syntax.
+/// Returns whether the start of a plain scalar would be parsed as syntax.
 fn starts_as_syntax(text: &str) -> bool {
     let mut chars = text.chars();
     let Some(first) = chars.next() else { return false };
@@ -146,16 +148,17 @@ fn starts_as_syntax(text: &str) -> bool {
         || "?:-".contains(first) && blank_follows
 }
 
-/// Returns whether go-yaml writes the character as itself; it escapes everything beyond the Basic Multilingual Plane.
+/// Returns whether go-yaml writes a character literally. It escapes everything beyond the Basic
+/// Multilingual Plane.
 fn is_printable(c: char) -> bool {
     matches!(c, '\n' | ' '..='~' | '\u{a0}'..='\u{fffd}')
         && !matches!(c, '\u{feff}' | '\u{2028}' | '\u{2029}')
 }
 
-/// Plain (`quote` empty) or single-quoted text, folded at single spaces.
+/// Writes plain (`quote` is empty) or single-quoted text, folded at single spaces.
 fn write_folded(out: &mut String, text: &str, place: Place, quote: &str) {
     out.push_str(quote);
-    // The part that is not written yet: text is copied in runs.
+    // The start of the text that is yet to be written: runs are copied at once.
     let mut start = 0;
     let is_quoted = !quote.is_empty();
     if let Some((mut column, indent)) = start_of_folding(out, text, place, is_quoted) {
@@ -170,7 +173,7 @@ fn write_folded(out: &mut String, text: &str, place: Place, quote: &str) {
     out.push_str(quote);
 }
 
-/// Returns the space at which a line is broken that has `text[start..]` from `column` on.
+/// Returns the space at which to break the line that starts with `text[start..]` at `column`.
 fn next_fold(text: &str, start: usize, column: usize, is_quoted: bool) -> Option<usize> {
     let bytes = text.as_bytes();
     let behind = start + bytes_in_columns(&text[start..], (WIDTH + 1).saturating_sub(column), is_quoted);
@@ -178,10 +181,10 @@ fn next_fold(text: &str, start: usize, column: usize, is_quoted: bool) -> Option
     spaces.find(|at| folds(bytes, *at, is_quoted))
 }
 
-/// Returns the number of bytes that take up so many columns, or the length of the text if it has fewer.
+/// Returns the number of bytes that fill `columns` columns, or the length of a shorter text.
 fn bytes_in_columns(text: &str, columns: usize, is_quoted: bool) -> usize {
     match text.as_bytes().get(..columns) {
-        // Nearly all texts are of this kind, and need no counting.
+        // The common case: ASCII text has one column per byte.
         Some(line) if line.is_ascii() && !(is_quoted && line.contains(&b'\'')) => return columns,
         _ => {}
     }
@@ -190,14 +193,14 @@ fn bytes_in_columns(text: &str, columns: usize, is_quoted: bool) -> usize {
         if column >= columns {
             return at;
         }
-        // A quote within quotes is written twice.
+        // A single quote is doubled.
         column += if is_quoted && c == '\'' { 2 } else { 1 };
     }
     text.len()
 }
 
-/// Returns the column that a value begins at and the indentation of its further lines. `None` if it fits on one line:
-/// most are a word, for which no column is counted.
+/// Returns the start column of a value and the indentation of its continuation lines, or `None` if
+/// it fits on one line. Most values are a single word, for which no column has to be computed.
 fn start_of_folding(out: &str, text: &str, place: Place, is_quoted: bool) -> Option<(usize, usize)> {
     let Place::Value { indent } = place else {
         return None;
@@ -206,18 +209,19 @@ fn start_of_folding(out: &str, text: &str, place: Place, is_quoted: bool) -> Opt
         return None;
     }
     let column = column(out);
-    // A quote in it is written twice.
+    // Single quotes are doubled.
     let longest = text.len() * if is_quoted { 2 } else { 1 };
     (column + longest > WIDTH).then_some((column, indent))
 }
 
-/// Returns whether a line can be broken at a space: one that stands alone, and in quotes not at an end.
+/// Returns whether a line can be broken at a space. Adjacent spaces cannot be folded, nor can a
+/// space at the start or end of quoted text.
 fn folds(bytes: &[u8], at: usize, is_quoted: bool) -> bool {
     let (previous, next) = (at.checked_sub(1).map(|before| bytes[before]), bytes.get(at + 1));
     previous != Some(b' ') && next.is_some_and(|next| *next != b' ') && !(is_quoted && previous.is_none())
 }
 
-/// A piece of a line; single quotes are doubled within single quotes.
+/// Writes part of a line. Single quotes inside single-quoted text are doubled.
 fn write_run(out: &mut String, run: &str, is_quoted: bool) {
     let mut rest = run;
     while is_quoted && let Some(at) = rest.find('\'') {
@@ -241,7 +245,7 @@ fn write_double(out: &mut String, text: &str, place: Place) {
             {
                 break_line(out, indent);
                 column = indent;
-                // A second space would be taken for indentation.
+                // Escape a second space, which would be parsed as indentation.
                 if next == Some(' ') {
                     out.push('\\');
                     column += 1;
@@ -288,7 +292,8 @@ fn write_escaped(out: &mut String, c: char) {
     out.push(short);
 }
 
-/// `|`, a hint when the text begins with white space, and what becomes of the final line breaks.
+/// Writes a literal block: `|`, an indentation indicator if the text starts with white space, and
+/// the chomping indicator for the final line breaks.
 fn write_block(out: &mut String, text: &str, indent: usize) {
     out.push('|');
     if text.starts_with([' ', '\n']) {
@@ -314,7 +319,7 @@ fn break_line(out: &mut String, indent: usize) {
     push_spaces(out, indent);
 }
 
-/// Indentation.
+/// Appends spaces.
 pub(super) fn push_spaces(out: &mut String, mut count: usize) {
     const SPACES: &str = "                                                                ";
     while count > SPACES.len() {
@@ -330,7 +335,7 @@ fn column(out: &str) -> usize {
     line.filter(|byte| !is_continuation(*byte)).count()
 }
 
-/// Returns whether a byte of UTF-8 belongs to the character that began before it.
+/// Returns whether a byte is a UTF-8 continuation byte.
 fn is_continuation(byte: u8) -> bool {
     matches!(byte, 0x80..0xc0)
 }
