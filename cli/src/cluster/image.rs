@@ -43,7 +43,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_first_container_of_a_labeled_deployment_is_set() {
+    fn sets_only_the_first_container_of_labeled_deployments() {
         let manager = |image| object("Deployment", "controller-manager", image);
         let others = [
             object("Deployment", "other", "controller:latest"),

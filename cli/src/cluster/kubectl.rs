@@ -322,7 +322,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kubectl_is_found_on_the_path_and_else_beside_the_servers() {
+    fn finds_kubectl_on_the_path_before_other_places() {
         let temp = tempfile::tempdir().expect("a temporary folder");
         let [first, second, installed] = ["first", "second", "installed"].map(|name| temp.path().join(name));
         for folder in [&first, &second, &installed] {
@@ -349,7 +349,7 @@ mod tests {
 
     #[cfg(all(unix, feature = "control-plane"))]
     #[test]
-    fn a_crd_without_conditions_is_waited_for() {
+    fn waits_for_a_crd_without_conditions() {
         use std::os::unix::fs::PermissionsExt as _;
 
         let temp = tempfile::tempdir().expect("a temporary folder");

@@ -1,4 +1,4 @@
-//! Edits of Cargo.toml: a dependency on a crate that has the types of other projects' kinds.
+//! Edits of Cargo.toml: adds and removes a dependency on a crate with types of external kinds.
 
 use std::collections::BTreeSet;
 
@@ -7,10 +7,10 @@ use toml_edit::{DocumentMut, Item, Table};
 
 use super::Obstacle;
 
-/// Name of the table.
+/// Name of the dependency table.
 const DEPENDENCIES: &str = "dependencies";
 
-/// A crate as `--external-crate` names it: `gateway-api@0.22`.
+/// A crate as given to `--external-crate`: `gateway-api@0.22`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Requirement {
     /// Name of the package.
@@ -23,7 +23,7 @@ impl Requirement {
     /// Parses the value of the flag.
     ///
     /// # Errors
-    /// Fails if it is not the name of a package, or one with a version.
+    /// Fails if the text is not a package name with an optional version.
     pub fn parse(text: &str) -> Result<Requirement> {
         let (package, version) = match text.split_once('@') {
             Some((package, version)) => (package, Some(version)),
@@ -61,7 +61,8 @@ impl Requirement {
     }
 }
 
-/// Returns the crates that some tables of a package name, as Rust code names them; none for text that is not TOML.
+/// Returns the crates that the given tables of a package list, as named in Rust code; none if the
+/// text is not TOML.
 pub fn crate_names(text: &str, tables: &[&str]) -> BTreeSet<String> {
     let Ok(document) = toml_edit::Document::parse(text) else {
         return BTreeSet::new();
@@ -73,7 +74,8 @@ pub fn crate_names(text: &str, tables: &[&str]) -> BTreeSet<String> {
     names.collect()
 }
 
-/// Returns the paths of the packages that a build of a package needs, except for the library; none for text that is not TOML.
+/// Returns the paths of local packages that are needed to build a package, except for the rbuilder
+/// library; none if the text is not TOML.
 pub fn list_paths(text: &str) -> Vec<String> {
     let Ok(document) = toml_edit::Document::parse(text) else {
         return Vec::new();
@@ -89,22 +91,24 @@ pub fn list_paths(text: &str) -> Vec<String> {
     paths.collect()
 }
 
-/// Returns the name of a package's library in Rust code; `None` for text that has none.
+/// Returns the name of a package's library in Rust code; `None` if the text does not name one.
 pub fn library_name(text: &str) -> Option<String> {
     let document = toml_edit::Document::parse(text).ok()?;
     let name = |table: &str| Some(document.get(table)?.get("name")?.as_str()?.replace('-', "_"));
     name("lib").or_else(|| name("package"))
 }
 
-/// Returns whether a package depends on a crate, by its name in Rust code; false for text that is not TOML.
+/// Returns whether a package depends on a crate, given by its name in Rust code. False if the text
+/// is not TOML.
 pub fn has_crate(text: &str, crate_name: &str) -> bool {
     crate_names(text, &[DEPENDENCIES]).contains(crate_name)
 }
 
-/// Adds a dependency in order, unless the package has one of that name, of whatever version.
+/// Adds a dependency in sorted order. Does nothing if the package already has a dependency with
+/// this name, whatever its version.
 ///
 /// # Errors
-/// Fails if the text is not TOML, or `dependencies` not a table.
+/// Fails if the text is not TOML, or if `dependencies` is not a table.
 pub fn add_dependency(text: &str, wanted: &Requirement) -> Result<String, Obstacle> {
     let mut document = parse(text)?;
     let Some(version) = &wanted.version else {
@@ -128,7 +132,8 @@ pub fn add_dependency(text: &str, wanted: &Requirement) -> Result<String, Obstac
     Ok(document.to_string())
 }
 
-/// Removes a dependency that [`add_dependency`] has added; one with another version or other keys is kept.
+/// Removes a dependency that [`add_dependency`] added. Keeps a dependency with a different version
+/// or other keys.
 ///
 /// # Errors
 /// Fails if the text is not TOML.
@@ -159,7 +164,7 @@ mod tests {
     const BEFORE: &str = "[package]\nname = \"shop\"\n\n[dependencies]\nclap = \"4\" # flags\nkube = { version = \"5\" }\n\n[features]\n";
 
     #[test]
-    fn a_dependency_is_added_in_order_and_removed() {
+    fn adds_dependency_in_order_and_removes_it() {
         let wanted = Requirement::parse("gateway-api@0.22").expect("a crate");
         let after = add_dependency(BEFORE, &wanted).expect("TOML");
         assert_eq!(after, BEFORE.replace("kube =", "gateway-api = \"0.22\"\nkube ="));
@@ -169,21 +174,21 @@ mod tests {
     }
 
     #[test]
-    fn a_dependency_of_somebody_else_is_kept() {
+    fn keeps_dependencies_that_it_did_not_add() {
         let wanted = Requirement::parse("kube@6").expect("a crate");
         assert_eq!(add_dependency(BEFORE, &wanted).as_deref(), Ok(BEFORE));
         assert_eq!(remove_dependency(BEFORE, &wanted).as_deref(), Ok(BEFORE));
     }
 
     #[test]
-    fn paths_of_packages_that_a_build_needs() {
+    fn lists_paths_needed_by_a_build() {
         let text = "[dependencies]\na = { path = \"../a\" }\nb = \"1\"\nrbuilder = { package = \"rbuilder-runtime\", path = \"../r\" }\n\n[dependencies.c]\npath = \"c\"\n\n[dev-dependencies]\nd = { path = \"d\" }\n\n[build-dependencies]\ne = { path = \"/e\" }\n";
         assert_eq!(list_paths(text), ["../a", "c", "/e"]);
         assert_eq!(list_paths("["), [""; 0]);
     }
 
     #[test]
-    fn what_is_no_crate_is_refused() {
+    fn rejects_invalid_crates() {
         for text in [
             "",
             "a b",

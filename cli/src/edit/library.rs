@@ -1,11 +1,12 @@
-//! Edits of Cargo.toml: the source of the library, in every table of dependencies that has it.
+//! Edits of Cargo.toml: sets the source of the rbuilder library in every dependency table that
+//! lists it.
 
 use toml_edit::{Decor, DocumentMut, InlineTable, Item, Key, Table, TableLike, Value};
 
 use super::Obstacle;
 use crate::library::{DEPENDENCY, Library, PACKAGE, Record};
 
-/// Keys that say where Cargo gets a package from.
+/// Keys that tell Cargo where to get a package.
 const SOURCE: [&str; 9] = [
     "version",
     "git",
@@ -18,7 +19,7 @@ const SOURCE: [&str; 9] = [
     "registry-index",
 ];
 
-/// Tables of dependencies, in a package and below each `[target.…]`.
+/// Dependency tables of a package, also found below `[target.…]`.
 const TABLES: [&str; 5] = [
     "dependencies",
     "dev-dependencies",
@@ -30,11 +31,11 @@ const TABLES: [&str; 5] = [
 /// The dependencies on the library in a Cargo.toml.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Dependencies {
-    /// The source of each that has one.
+    /// The source of each dependency that specifies one.
     pub sources: Vec<Record>,
-    /// True if one takes the source of the workspace, `workspace = true`.
+    /// True if a dependency inherits its source with `workspace = true`.
     pub inherits: bool,
-    /// Members of the workspace as they are listed.
+    /// Members of the workspace as listed.
     pub members: Vec<String>,
 }
 
@@ -68,10 +69,12 @@ pub fn read_dependencies(text: &str) -> Result<Dependencies, Obstacle> {
     Ok(found)
 }
 
-/// Changes the source of the library wherever the text has one. Comments, other keys and their order are kept.
+/// Changes the source of the library in all dependencies that specify one. Keeps comments, other
+/// keys and their order.
 ///
 /// # Errors
-/// Fails if the text is not TOML, or if a dependency has a comment within braces, which could be lost.
+/// Fails if the text is not TOML, or if a dependency has a comment within braces that could get
+/// lost.
 pub fn set_library(text: &str, library: &Library) -> Result<String, Obstacle> {
     let mut document = parse(text)?;
     visit_dependencies(&mut document, &mut |name, item| {
@@ -126,8 +129,8 @@ fn visit_tables(
     Ok(())
 }
 
-/// Returns whether a dependency is the library, or the package of somebody else that has the library's name on
-/// registries.
+/// Returns whether a dependency is the library, or someone else's package that uses the library's
+/// name on a registry.
 fn is_library(name: &str, item: &Item) -> bool {
     match item.get("package").and_then(Item::as_str) {
         Some(package) => package == PACKAGE,
@@ -149,7 +152,7 @@ fn read_source(item: &Item) -> Record {
     }
 }
 
-/// Returns whether a dependency already has the source and nothing else.
+/// Returns whether a dependency already has exactly this source.
 fn is_current(name: &str, item: &Item, library: &Library) -> bool {
     let keys = library.keys();
     let is_named = name == PACKAGE || item.get("package").is_some();
@@ -160,7 +163,8 @@ fn is_current(name: &str, item: &Item, library: &Library) -> bool {
     is_named && has_no_other && keys.iter().all(|(key, expected)| value(key) == Some(expected))
 }
 
-/// Returns whether a key that names a registry stays: another version comes from the same registry.
+/// Returns whether to keep a key that names a registry: a different version comes from the same
+/// registry.
 fn is_kept(key: &str, library: &Library) -> bool {
     matches!(library, Library::Version { .. }) && key.starts_with("registry")
 }
@@ -185,8 +189,8 @@ fn set_source(name: &str, item: &mut Item, library: &Library) -> Result<(), Obst
     Ok(())
 }
 
-/// Sets the keys of `[dependencies.rbuilder]` or of `rbuilder.version = …`; comments above a key that is replaced go to
-/// the new one.
+/// Sets the keys of `[dependencies.rbuilder]` or `rbuilder.version = …`. The new key gets the
+/// comments of the first key that it replaces.
 fn set_in_table(table: &mut Table, is_renamed: bool, library: &Library) {
     let mut comments: Option<(Decor, Decor)> = None;
     for key in SOURCE.iter().filter(|key| !is_kept(key, library)) {
@@ -235,7 +239,8 @@ fn set_in_braces(table: &mut InlineTable, is_renamed: bool, library: &Library) -
     Ok(())
 }
 
-/// Orders keys as they are scaffolded: the package, its source, then the others as they were.
+/// Returns the position of a key in the order of the scaffold: the package, its source, then the
+/// other keys.
 fn rank(key: &str) -> usize {
     match SOURCE.iter().position(|known| *known == key) {
         _ if key == "package" => 0,
@@ -252,7 +257,7 @@ mod tests {
         Library::git("https://git.example.com/r", "0123abc").expect("a valid source")
     }
 
-    /// Changes a text to the git form, and back to one that is the same when it is changed again.
+    /// Checks an edit to the git source, and that repeating it changes nothing.
     #[track_caller]
     fn check(text: &str, expected: &str) {
         let changed = set_library(text, &git());
@@ -263,7 +268,7 @@ mod tests {
     const GIT: &str = "git = \"https://git.example.com/r\", rev = \"0123abc\"";
 
     #[test]
-    fn all_tables_are_changed_and_all_else_is_kept() {
+    fn changes_all_tables_and_nothing_else() {
         check(
             "# Mine.\n[dependencies]\nserde = \"1\" # kept\n# The library.\nrbuilder = { package = \"rbuilder-runtime\", path = \"/r/runtime\" } # here\n\n\
              [dev-dependencies]\nrbuilder = { package = \"rbuilder-runtime\", path = \"/r/runtime\", features = [\"testing\"] }\n\n\
@@ -277,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn every_notation_is_changed() {
+    fn changes_every_notation() {
         check(
             "[dependencies]\nrbuilder = \"0.1\" # somebody else's\n",
             &format!(
@@ -305,26 +310,26 @@ mod tests {
     }
 
     #[test]
-    fn other_packages_are_left() {
+    fn keeps_other_packages() {
         let text = "[dependencies]\nrbuilder = { package = \"mine\", path = \"../mine\" }\nserde = \"1\"\n";
         check(text, text);
     }
 
     #[test]
-    fn a_registry_stays_with_a_version() {
+    fn new_version_keeps_the_registry() {
         let text = "[dependencies]\nrbuilder = { package = \"rbuilder-runtime\", version = \"0.1\", registry = \"ours\" }\n";
         let library = Library::version("0.2").expect("a version");
         assert_eq!(set_library(text, &library), Ok(text.replace("0.1", "0.2")));
     }
 
     #[test]
-    fn what_cannot_be_edited_is_said() {
+    fn rejects_invalid_tables() {
         assert!(set_library("[dependencies\n", &git()).is_err());
         assert!(set_library("[[dependencies.rbuilder]]\na = 1\n", &git()).is_err());
     }
 
     #[test]
-    fn sources_are_read() {
+    fn reads_sources() {
         let text = "[workspace]\nmembers = [\"api\"]\n[dependencies]\nrbuilder.workspace = true\n[dev-dependencies]\nrbuilder = { package = \"rbuilder-runtime\", git = \"u\", tag = \"v1\" }\n";
         let found = read_dependencies(text).expect("TOML");
         let source = Record {

@@ -1,8 +1,10 @@
-//! Three-way merge of a scaffolded file: the text that it was scaffolded with, the user's, and the new scaffold's.
+//! Three-way merge of a scaffolded file: the text it was scaffolded with, the user's text, and the
+//! new scaffold.
 //!
-//! Changes of both sides are taken where they do not touch; where they do, both stand between markers. The user's line
-//! ends and byte order mark are kept. A merge without conflicts whose result cannot be parsed, although the user's text
-//! can, counts as a conflict of the whole file: two changes that do not touch can still close one bracket twice.
+//! Changes on both sides are merged unless they touch. Where they touch, the result has both
+//! between conflict markers. The user's line ends and byte order mark are kept. If the merged text
+//! cannot be parsed although the user's text can, the whole file counts as a conflict: two changes
+//! that do not touch can still close the same bracket twice.
 
 use std::ops::Range;
 
@@ -10,29 +12,31 @@ use similar::{MergeRegion, MergeResolution, TextMerge};
 
 use super::rust;
 
-/// Names of the sides on the lines of markers.
+/// Names of the sides in conflict markers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Labels {
-    /// The scaffold that the file was made with: `rbuilder 0.1.0`.
+    /// The scaffold that the file was created from: `rbuilder 0.1.0`.
     pub base: String,
     /// The new scaffold: `rbuilder 0.2.0`.
     pub theirs: String,
 }
 
-/// A change of a file that people add to: its base is made of the file as it is, not of what was last written.
+/// A change to a file that people add to. Its base is derived from the current file and not from
+/// the recorded text.
 #[derive(Clone, Debug)]
 pub(crate) struct RebasedChange {
-    /// The file without the change, and without what people have changed in the parts that it concerns.
+    /// The file without the change, and without the user's edits to the parts that the change
+    /// covers.
     pub(crate) base: String,
     /// The base with the change.
     pub(crate) theirs: String,
-    /// What is recorded as last written.
+    /// The text to record as last written.
     pub(crate) written: String,
 }
 
-/// Label of the user's side.
+/// Label for the user's side.
 const OURS: &str = "this project";
-/// Beginnings of the lines that only markers have.
+/// Starts of the lines that only conflict markers have.
 const MARKERS: [&str; 3] = ["<<<<<<< this project", "||||||| rbuilder ", ">>>>>>> rbuilder "];
 
 /// A merged text.
@@ -53,8 +57,8 @@ impl Merged {
     }
 }
 
-/// Merges the changes from `base` to `theirs` into `ours`. The path decides how the result is parsed; `base` is empty for
-/// a file that both sides added.
+/// Merges the changes from `base` to `theirs` into `ours`. The extension of `path` selects the
+/// parser that checks the result. `base` is empty if both sides added the file.
 pub fn merge_scaffold(path: &str, (base, ours, theirs): (&str, &str, &str), labels: &Labels) -> Merged {
     let form = Form::of(ours);
     let (base, theirs) = (form.apply(base), form.apply(theirs));
@@ -63,7 +67,7 @@ pub fn merge_scaffold(path: &str, (base, ours, theirs): (&str, &str, &str), labe
         return Merged::clean(ours);
     }
     let merge = TextMerge::from_lines(base.as_str(), terminated.as_str(), theirs.as_str());
-    // Its own lines: it also divides at carriage returns that stand alone.
+    // Use the merge's own lines, because it also splits at lone carriage returns.
     let sides = Sides {
         base: (0..merge.base_len())
             .filter_map(|line| merge.base_line(line))
@@ -97,25 +101,26 @@ pub fn merge_scaffold(path: &str, (base, ours, theirs): (&str, &str, &str), labe
     Merged::clean(text)
 }
 
-/// Returns the lines with markers of conflicts that [`merge_scaffold`] left, counted from 1.
+/// Returns the lines with conflict markers left by [`merge_scaffold`], counted from 1.
 pub fn find_markers(text: &str) -> Vec<usize> {
     let lines = text.lines().enumerate();
     let marked = lines.filter(|(_, line)| MARKERS.iter().any(|marker| line.starts_with(marker)));
     marked.map(|(index, _)| index + 1).collect()
 }
 
-/// Returns the first line with a marker of a conflict, of [`merge_scaffold`] or of git, counted from 1.
+/// Returns the first line with a conflict marker left by [`merge_scaffold`] or by git, counted from
+/// 1.
 pub fn find_conflict(text: &str) -> Option<usize> {
     const ALL_MARKERS: [&str; 3] = ["<<<<<<< ", "||||||| ", ">>>>>>> "];
     let is_marked = |line: &str| ALL_MARKERS.iter().any(|marker| line.starts_with(marker));
     text.lines().position(is_marked).map(|index| index + 1)
 }
 
-/// The form of the user's text, in which all sides are compared.
+/// The form of the user's text, to which the other sides are converted before the comparison.
 struct Form {
     has_mark: bool,
     is_windows: bool,
-    /// True if the last line has no line end.
+    /// True if the last line does not end in a newline.
     is_open: bool,
 }
 
@@ -135,7 +140,7 @@ impl Form {
         if self.is_windows { "\r\n" } else { "\n" }
     }
 
-    /// Returns a scaffolded text, whose line ends are `\n`, in this form.
+    /// Converts a scaffolded text, which uses `\n`, to this form.
     fn apply(&self, text: &str) -> String {
         let mark = if self.has_mark && !text.is_empty() {
             BYTE_ORDER_MARK.to_string()
@@ -145,13 +150,13 @@ impl Form {
         mark + &text.replace('\n', self.end())
     }
 
-    /// Returns the user's text with a line end after its last line.
+    /// Returns the user's text with a newline after its last line.
     fn terminate(&self, text: &str) -> String {
         let end = if self.is_open { self.end() } else { "" };
         format!("{text}{end}")
     }
 
-    /// Removes the line end that [`terminate`](Self::terminate) added.
+    /// Removes the newline that [`terminate`](Self::terminate) added.
     fn restore_end(&self, text: String) -> String {
         match text.strip_suffix(self.end()) {
             Some(open) if self.is_open => open.to_owned(),
@@ -160,7 +165,7 @@ impl Form {
     }
 }
 
-/// The lines of the three sides.
+/// The lines of all three sides.
 struct Sides<'a> {
     base: Vec<&'a str>,
     ours: Vec<&'a str>,
@@ -179,7 +184,7 @@ enum Part {
     Ours(Range<usize>),
     Theirs(Range<usize>),
     Conflict(Conflict),
-    /// Lines that both sides add, one after the other.
+    /// Lines added by both sides, one side after the other.
     TheirsAndOurs(Conflict),
 }
 
@@ -198,7 +203,7 @@ impl From<&MergeRegion> for Part {
 }
 
 impl Sides<'_> {
-    /// Returns all lines as one conflict.
+    /// Returns all lines as a single conflict.
     fn whole(&self) -> Conflict {
         Conflict {
             base: 0..self.base.len(),
@@ -207,8 +212,8 @@ impl Sides<'_> {
         }
     }
 
-    /// Returns whether the user has only added comments where the scaffold adds lines. They are about the line that follows
-    /// them, so what is new goes above:
+    /// Returns whether the user only added comments where the scaffold adds lines. A comment
+    /// belongs to the line below it, so the new lines go above the comment:
     ///
     /// ```text
     /// base         ours          theirs       result
@@ -262,8 +267,8 @@ impl Sides<'_> {
         Merged { text, conflicts }
     }
 
-    /// Returns how many lines both sides of a conflict have in common at its beginning and at its end: they need no
-    /// markers.
+    /// Returns how many lines at the beginning and at the end of a conflict are the same on both
+    /// sides. These lines need no markers.
     fn common_lines(&self, conflict: &Conflict) -> (usize, usize) {
         let ours = &self.ours[conflict.ours.clone()];
         let theirs = &self.theirs[conflict.theirs.clone()];
@@ -274,7 +279,7 @@ impl Sides<'_> {
     }
 }
 
-/// Returns whether a file can be parsed, as far as its format is known.
+/// Returns whether a file can be parsed. True for unknown formats.
 fn parses(path: &str, text: &str) -> bool {
     let extension = path.rsplit_once('.').map_or("", |(_, extension)| extension);
     match extension {
@@ -306,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_that_do_not_touch_are_merged() {
+    fn changes_apart_are_merged() {
         let base = "a\nb\nc\nd\ne\n";
         for (ours, theirs, expected) in [
             (base, base, base),
@@ -315,10 +320,10 @@ mod tests {
             ("A\nb\nc\nd\ne\n", "a\nb\nc\nd\nE\n", "A\nb\nc\nd\nE\n"),
             ("A\nb\nc\nd\ne\n", "A\nb\nc\nd\nE\n", "A\nb\nc\nd\nE\n"),
             ("b\nc\nd\ne\n", "a\nb\nc\nd\ne\nf\n", "b\nc\nd\ne\nf\n"),
-            // No line end at the end of the user's text.
+            // The user's text does not end in a newline.
             ("A\nb\nc\nd\ne", "a\nb\nC\nd\ne\n", "A\nb\nC\nd\ne"),
             ("a\nb\nc\nd\ne", "a\nb\nc\nd\nE\n", "a\nb\nc\nd\nE"),
-            // Windows line ends, a byte order mark, and one stray line end of the other sort.
+            // Windows line endings, a byte order mark, and a single line with a different ending.
             (
                 "A\r\nb\r\nc\r\nd\r\ne\r\n",
                 "a\nb\nc\nd\nE\n",
@@ -330,7 +335,7 @@ mod tests {
                 "\u{feff}A\nb\nc\nd\ne\n",
             ),
             ("a\nb\r\nc\nd\ne\n", "a\nb\nc\nd\nE\n", "a\nb\r\nc\nd\nE\n"),
-            // The same in both, and more in one of them.
+            // The same change on both sides, and another one on one side.
             (
                 "a\nx\nb\nc\nd\ne\nf\n",
                 "a\nx\nb\nc\nD\ne\n",
@@ -342,21 +347,21 @@ mod tests {
     }
 
     #[test]
-    fn changes_that_touch_are_conflicts() {
+    fn touching_changes_conflict() {
         check(
             "Makefile",
             ("a\nb\nc\n", "a\nours\nc\n", "a\ntheirs\nc\n"),
             "a\n<<<<<<< this project\nours\n||||||| rbuilder 0.1.0\nb\n=======\ntheirs\n>>>>>>> rbuilder 0.2.0\nc\n",
             &[2],
         );
-        // Adjacent lines, and line ends of Windows.
+        // Adjacent lines, and Windows line endings.
         check(
             "Makefile",
             ("a\nb\n", "A\r\nb\r\n", "a\nB\n"),
             "<<<<<<< this project\r\nA\r\nb\r\n||||||| rbuilder 0.1.0\r\na\r\nb\r\n=======\r\na\r\nB\r\n>>>>>>> rbuilder 0.2.0\r\n",
             &[1],
         );
-        // Both added the file: equal lines at both ends need no markers.
+        // Both sides added the file: equal lines at its beginning and end need no markers.
         check(
             "Makefile",
             ("", "x\n1\ny", "x\n2\ny\n"),
@@ -364,7 +369,7 @@ mod tests {
             &[2],
         );
         check("Makefile", ("", "same\n", "same\n"), "same\n", &[]);
-        // Removed by one side, changed by the other; twice in one file.
+        // Removed on one side and changed on the other, twice in a file.
         check(
             "Makefile",
             ("a\nb\nc\nd\ne\n", "b\nc\nd\nE\n", "A\nb\nc\nd\n"),
@@ -375,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn a_comment_stays_above_its_line() {
+    fn comment_stays_above_its_line() {
         let (base, theirs) = ("list:\n- a\n", "list:\n- b\n- a\n");
         let ours = "list:\n# First.\n\n- a\n";
         check(
@@ -389,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn repeated_lines_are_told_apart() {
+    fn repeated_lines_are_told_apart_by_context() {
         let base = "fn a() {\n    1;\n}\n\nfn b() {\n    2;\n}\n\nfn c() {\n    3;\n}\n";
         let ours = base.replace("fn b() {\n    2;\n}\n\n", "");
         let theirs = base.replace("    3;\n}\n", "    3;\n}\n\nfn d() {\n    4;\n}\n");
@@ -398,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn a_merge_that_cannot_be_parsed_is_a_conflict() {
+    fn unparsable_merge_is_a_conflict() {
         let base = "[a]\nx = 1\n\n[b]\ny = 1\n";
         let ours = "[a]\nx = 1\nz = 2\n\n[b]\ny = 1\n";
         let theirs = "z = 1\n[a]\nx = 1\n\n[b]\ny = 1\n\n[a.z]\n";
@@ -407,7 +412,7 @@ mod tests {
         for line in ours.lines().chain(theirs.lines()) {
             assert!(merged.text.contains(line), "{}", merged.text);
         }
-        // What could not be parsed before is merged all the same.
+        // A text that could not be parsed before is merged anyway.
         let broken = format!("{ours}]\n");
         let merged = merge_scaffold("Cargo.toml", (base, &broken, theirs), &labels());
         assert!(merged.conflicts.len() <= 1 && merged.text.contains("z = 2"));

@@ -1,4 +1,5 @@
-//! Edits of files that belong to the user, from text to text. Edits change only the necessary lines and are idempotent.
+//! Edits of files that belong to the user, from text to text. An edit changes only the necessary
+//! lines and is idempotent.
 
 pub mod dependency;
 pub mod kustomization;
@@ -11,7 +12,7 @@ pub mod workspace;
 
 use crate::project::{FILE, Project};
 
-/// The error of an edit that cannot be made automatically.
+/// The error for an edit that must be made by hand.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "cannot edit {path}: {reason}; no files were written\n{instruction} by hand and run the command again:\n{lines}"
@@ -21,13 +22,13 @@ pub struct Unrecognised {
     pub path: String,
     /// The reason, a phrase.
     pub reason: String,
-    /// The instruction for an edit by hand: `add these lines`.
+    /// What to do by hand: `add these lines`.
     pub instruction: &'static str,
     /// The lines, indented.
     pub lines: String,
 }
 
-/// The reason why an edit cannot be made, with an instruction for an edit by hand if it differs from the caller's.
+/// The reason why an edit cannot be made. May have its own instruction for an edit by hand.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Obstacle {
     reason: String,
@@ -35,7 +36,7 @@ pub struct Obstacle {
 }
 
 impl Obstacle {
-    /// Creates an obstacle for which the caller gives the instruction.
+    /// Creates an obstacle without its own instruction. The caller provides one.
     pub fn new(reason: impl Into<String>) -> Obstacle {
         Obstacle {
             reason: reason.into(),
@@ -43,7 +44,7 @@ impl Obstacle {
         }
     }
 
-    /// Sets the instruction, as in [`Unrecognised::instruction`], and the lines to write.
+    /// Sets the instruction, as in [`Unrecognised::instruction`], and its lines.
     #[must_use]
     pub fn with_lines(self, instruction: &'static str, lines: impl Into<String>) -> Obstacle {
         Obstacle {
@@ -52,7 +53,8 @@ impl Obstacle {
         }
     }
 
-    /// Returns the error for a file; `lines` are to be added if the obstacle has no instruction of its own.
+    /// Returns the error for a file. `lines` are the lines to add if the obstacle has no
+    /// instruction of its own.
     pub fn in_file(self, path: &str, lines: &str) -> Unrecognised {
         let (instruction, lines) = self.by_hand.unwrap_or(("add these lines", lines.to_owned()));
         Unrecognised {
@@ -76,8 +78,8 @@ impl From<&str> for Obstacle {
     }
 }
 
-/// Parses an edited file according to its name before anything is written. A Rust file must also still have all of its
-/// previous text.
+/// Checks that an edited file parses. The file name determines the parser. A Rust file must also
+/// still contain all of its previous text.
 ///
 /// # Errors
 /// Fails with the reason why the edited text is invalid.
@@ -98,10 +100,11 @@ pub fn verify_edit(path: &str, before: &str, after: &str) -> Result<(), String> 
     }
 }
 
-/// Checks a file from which lines were removed, as [`verify_edit`] does one to which some were added.
+/// Checks a file from which lines were removed. The counterpart of [`verify_edit`].
 ///
 /// # Errors
-/// Fails with the reason why the text is invalid, or if it has something that the file did not have.
+/// Fails with the reason why the text is invalid, or if it contains text that the file did not
+/// have.
 pub fn verify_cut(path: &str, before: &str, after: &str) -> Result<(), String> {
     if !path.ends_with(".rs") {
         return verify_edit(path, before, after);
@@ -119,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn broken_edits_are_found() {
+    fn rejects_edits_that_break_the_file() {
         for (path, before, after) in [
             ("src/lib.rs", "mod a;\n", "mod a;\nmod b\n"),
             ("src/lib.rs", "mod a;\n", "mod b;\n"),

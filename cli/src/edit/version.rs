@@ -1,5 +1,5 @@
-//! Derives the source of a further version of a kind from the version before it, as you would by copying the file and
-//! changing the version in it.
+//! Derives the source of a new version of a kind from the preceding version, as you would by
+//! copying the file and changing the version in it.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -23,18 +23,19 @@ struct Argument {
     place: Range<usize>,
     /// The value, if it is a string literal.
     string: Option<String>,
-    /// The value, if it is a boolean; true if there is no value.
+    /// The value, if it is a boolean. True if the argument has no value.
     flag: Option<bool>,
     /// The range of the value, if there is one.
     value: Option<Range<usize>>,
-    /// The end of the argument before it in the same attribute.
+    /// The end of the preceding argument in the same attribute.
     previous: Option<usize>,
-    /// The start of the argument after it in the same attribute.
+    /// The start of the following argument in the same attribute.
     next: Option<usize>,
 }
 
 impl Argument {
-    /// Returns the range to remove with the argument: with the comma after it, or else the one before it.
+    /// Returns the range to remove with the argument, including the comma after it, or else the
+    /// comma before it.
     fn place_with_comma(&self) -> Range<usize> {
         match (self.next, self.previous) {
             (Some(next), _) => self.place.start..next,
@@ -48,9 +49,10 @@ impl<'a> Definition<'a> {
     /// Finds the definition of `kind` in `version` at the top level of a file.
     ///
     /// # Errors
-    /// Fails with the reason if the file does not parse, or does not define exactly this kind.
+    /// Fails with the reason if the file does not parse, or if it does not define exactly this
+    /// kind.
     pub fn find(text: &'a str, kind: &str, version: &str) -> Result<Definition<'a>, String> {
-        // The parser strips both, so that its positions would be wrong.
+        // The parser strips both, which would shift its positions.
         if text.starts_with('\u{feff}') || (text.starts_with("#!") && !text.starts_with("#![")) {
             return Err("it begins with a byte order mark or a `#!` line".into());
         }
@@ -84,7 +86,8 @@ impl<'a> Definition<'a> {
             .is_some_and(|argument| argument.flag != Some(false))
     }
 
-    /// Returns the source of the arguments that all versions of a kind must share, other than plural and scope.
+    /// Returns the source of the arguments that must be the same in all versions of a kind, other
+    /// than plural and scope.
     pub fn names(&self) -> Vec<String> {
         const NAMES: [&str; 3] = ["singular", "shortname", "category"];
         let arguments = self.arguments.iter();
@@ -94,10 +97,12 @@ impl<'a> Definition<'a> {
             .collect()
     }
 
-    /// Returns the source of another version, which is served, not stored and not deprecated, and otherwise the same.
+    /// Returns the source of another version, which is served, not stored and not deprecated.
+    /// Everything else stays the same.
     ///
     /// # Errors
-    /// Fails with the reason if a part of the file would change its meaning, or must not exist twice in a crate.
+    /// Fails with the reason if a part of the file would change its meaning, or must not exist
+    /// twice in a crate.
     pub fn copy(&self, version: &str) -> Result<String, String> {
         let (kind, from) = (self.kind(), self.string("version").unwrap_or_default());
         let file = super::rust::parse_file(self.text)?;
@@ -124,8 +129,8 @@ impl<'a> Definition<'a> {
             .is_none_or(|argument| argument.flag != Some(false))
     }
 
-    /// Returns the source with this version stored or not; `None` if it already is as asked. Only the argument `storage`
-    /// changes.
+    /// Returns the source with this version stored or not stored; `None` if nothing changes. Only
+    /// edits the argument `storage`.
     ///
     /// # Errors
     /// Fails with the reason if `#[kube(…)]` has an unsupported form.
@@ -155,7 +160,7 @@ impl<'a> Definition<'a> {
         Ok(Some(text))
     }
 
-    /// Returns the changes to `#[kube(…)]`.
+    /// Returns the edits to `#[kube(…)]`.
     fn changes(&self, version: &str) -> Vec<(Range<usize>, String)> {
         let mut changes = Vec::new();
         for argument in &self.arguments {
@@ -172,14 +177,16 @@ impl<'a> Definition<'a> {
         changes
     }
 
-    /// Returns the ranges of arguments for deprecated versions, with a comma each, which do not apply to a new version.
+    /// Returns the ranges of arguments about deprecation, each with a comma. They do not apply to a
+    /// new version.
     fn removals(&self) -> Vec<Range<usize>> {
         let is_removed = |argument: &&Argument| matches!(&*argument.name, "served" | "deprecated");
         let mut removals = Vec::new();
         for argument in self.arguments.iter().filter(is_removed) {
             let place = argument.place_with_comma();
             match removals.last_mut() {
-                // The last of several: remove the comma before the first of them, not the one between.
+                // At the end of the list, remove the comma before the first of them, not the one
+                // between.
                 Some(Range { start, end }) if *end > place.start => {
                     let before = self.text[..*start].trim_end();
                     let before = before.strip_suffix(',').unwrap_or(before);
@@ -191,7 +198,8 @@ impl<'a> Definition<'a> {
         removals
     }
 
-    /// Returns the insertion of `storage = false`: before the status as in `create api`, else at the end.
+    /// Returns the edit that inserts `storage = false`: before the status, as in `create api`, or
+    /// else at the end.
     fn storage(&self) -> Option<(Range<usize>, String)> {
         if let Some(status) = self.argument("status") {
             let at = status.place.start;
@@ -203,7 +211,7 @@ impl<'a> Definition<'a> {
         Some((at..at, format!(",{gap}storage = false")))
     }
 
-    /// Returns the whitespace before an argument: a line end with its indentation, or a space.
+    /// Returns the whitespace before an argument: a newline with indentation, or a space.
     fn gap_before(&self, at: usize) -> String {
         let line = self.text[..at].rfind('\n').map_or(0, |end| end + 1);
         let indent = &self.text[line..at];
@@ -231,8 +239,8 @@ impl<'a> Definition<'a> {
     }
 }
 
-/// Returns a sample for another version, and the name of its object: the name of the one before with the version at its
-/// end, because objects of one kind share their names across versions.
+/// Returns a sample for another version, and the name of its object: the previous name with the new
+/// version as a suffix, because objects of a kind share their names across versions.
 ///
 /// # Errors
 /// Fails with the reason if the file is not a single object of the kind in version `from`.
@@ -256,14 +264,15 @@ pub fn copy_sample(text: &str, kind: &str, from: &str, to: &str) -> Result<(Stri
     Ok((rename_object(&copy, name, &renamed)?, renamed))
 }
 
-/// Returns the name of an object with the version of `to` in place of the one of `from`, both like `group/v1`.
+/// Returns the name of an object with its version suffix replaced. `from` and `to` have the form
+/// `group/v1`.
 fn versioned_name(name: &str, from: &str, to: &str) -> String {
     let version = |api_version: &str| api_version.rsplit('/').next().unwrap_or_default().to_owned();
     let base = name.strip_suffix(&format!("-{}", version(from)));
     format!("{}-{}", base.unwrap_or(name), version(to))
 }
 
-/// Replaces `metadata.name`, which must be on a line of its own.
+/// Replaces `metadata.name`, which must be on its own line.
 fn rename_object(text: &str, name: &str, new: &str) -> Result<String, String> {
     let unusual = || "its `metadata.name` is not on a line of its own".to_owned();
     let mut lines = text
@@ -349,7 +358,8 @@ fn argument(meta: &Meta) -> Argument {
     }
 }
 
-/// Checks that no part of a file would change its meaning in another version, or would exist twice.
+/// Checks that no part of a file would change its meaning in another version or must not exist
+/// twice.
 fn check_copyable(text: &str, file: &syn::File, kind: &str) -> Result<(), String> {
     let mut own: BTreeSet<String> = file.items.iter().filter_map(name_of_type).collect();
     own.insert(kind.to_owned());
@@ -394,7 +404,7 @@ fn is_webhook(attribute: &Attribute) -> bool {
     last.is_some_and(|last| last.ident == "webhook")
 }
 
-/// Returns the tokens in a range of a text that parses as Rust.
+/// Returns the tokens in a range of a valid Rust text.
 fn tokens(text: &str, place: Range<usize>) -> TokenStream {
     text[place].parse().unwrap_or_default()
 }
@@ -407,8 +417,8 @@ fn names_any(tokens: TokenStream, names: &BTreeSet<String>) -> bool {
     })
 }
 
-/// Returns whether a path leaves the file, with more `super::` than enclosing modules. Includes paths in strings, as in
-/// serde's attributes.
+/// Returns whether a path leaves the file because it has more `super::` than enclosing modules.
+/// Includes paths in strings, as in serde attributes.
 fn climbs(tokens: TokenStream, depth: usize) -> bool {
     let mut steps = 0;
     let mut in_module = false;
@@ -439,7 +449,8 @@ fn climbs(tokens: TokenStream, depth: usize) -> bool {
     false
 }
 
-/// Returns the removal of a bare `#[crd(conversion)]` with its line: only one version of a kind has it.
+/// Returns the edit that removes a bare `#[crd(conversion)]` with its line. Only one version of a
+/// kind may have it.
 fn conversion_marker(text: &str, file: &syn::File) -> Vec<(Range<usize>, String)> {
     let attributes = file.items.iter().filter_map(attributes_of_type).flatten();
     let bare = attributes.filter(|attribute| {
@@ -460,7 +471,8 @@ fn conversion_marker(text: &str, file: &syn::File) -> Vec<(Range<usize>, String)
     .collect()
 }
 
-/// Returns the changes of the version in the module's documentation: `//! The Cup API in version v1 of …`.
+/// Returns the edits to the version in the module documentation: `//! The Cup API in version v1 of
+/// …`.
 fn version_in_heading(text: &str, from: &str, to: &str) -> Vec<(Range<usize>, String)> {
     let named = format!("version {from} ");
     let mut changes = Vec::new();
@@ -518,7 +530,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_differs_in_what_a_version_has_of_its_own() {
+    fn copy_changes_only_version_specific_parts() {
         let expected = V1
             .replacen("version v1 of", "version v2 of", 1)
             .replace("\"v1\"", "\"v2\"")
@@ -537,7 +549,7 @@ mod tests {
     }
 
     #[test]
-    fn a_version_is_made_not_stored_however_it_is_written() {
+    fn with_storage_handles_every_notation() {
         let check = |arguments: &str, expected: &str| {
             let item = |arguments: &str, version: &str| {
                 format!("#[kube(version = {version:?}, kind = \"Cup\"{arguments})]\nstruct CupSpec {{}}\n")
@@ -563,7 +575,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_those_that_versions_share() {
+    fn finds_names_that_versions_share() {
         let found = Definition::find(V1, "Cup", "v1").expect("it is there");
         assert_eq!(found.names(), ["shortname = \"cp\"", "category = \"all\""]);
         assert_eq!(found.plural(), Some("cups"));
@@ -571,7 +583,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_mean_something_else_is_not_copied() {
+    fn rejects_parts_that_would_change_their_meaning() {
         for (line, reason) in [
             ("use super::Mug;", "`super::`"),
             ("mod more;", "a file of its own"),
@@ -601,7 +613,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_is_of_the_new_version() {
+    fn copied_sample_has_the_new_version() {
         let sample = "apiVersion: a.io/v1\nkind: Cup\nmetadata:\n  name: mine\nspec:\n  # Kept.\n  size: 3\n";
         let copied = copy_sample(sample, "Cup", "a.io/v1", "a.io/v2");
         let expected = sample

@@ -1,6 +1,7 @@
-//! Edits of the Cargo.toml of a workspace: a new member.
+//! Edits of a workspace's Cargo.toml: adds a member.
 //!
-//! The text is inserted at places that the parser reports, so every byte of the file stays.
+//! The text is inserted at positions that the parser reports, so the rest of the file stays
+//! unchanged, byte for byte.
 
 use std::ops::Range;
 
@@ -12,11 +13,11 @@ use super::Obstacle;
 const WORKSPACE: &str = "workspace";
 const MEMBERS: &str = "members";
 
-/// Adds a path to the members of a workspace, unless it or a pattern for it is listed: in order if the members are sorted,
-/// otherwise at the end, as `cargo new` does.
+/// Adds a path to the members of a workspace, unless the path or a matching pattern is listed.
+/// Inserts it in order if the members are sorted, otherwise at the end, as `cargo new` does.
 ///
 /// # Errors
-/// Fails if the text is not TOML, has no workspace, or has it in an inline or dotted form.
+/// Fails if the text is not TOML, or if it has no workspace or one in inline or dotted form.
 pub fn add_member(text: &str, path: &str) -> Result<String, Obstacle> {
     let document = Document::parse(text)
         .map_err(|error| Obstacle::new(format!("it does not parse ({})", error.message())))?;
@@ -38,13 +39,14 @@ pub fn add_member(text: &str, path: &str) -> Result<String, Obstacle> {
     }
 }
 
-/// Inserts a list of members below the header of a workspace that has none.
+/// Inserts a list of members below the header of a workspace without one.
 fn insert_list(text: &str, workspace: &Item, path: &str) -> Option<String> {
     let table = workspace.as_table().filter(|table| !table.is_dotted())?;
     let end = line_end(text);
     let line = format!("{MEMBERS} = [\"{path}\"]{end}");
     if table.is_implicit() {
-        // There is only a `[workspace.…]`: a header of the table itself may precede it.
+        // The file has only `[workspace.…]` headers. The header of the table itself may precede
+        // them.
         let first = first_subtable(table)?;
         return Some(insert(text, first, &format!("[{WORKSPACE}]{end}{line}{end}")));
     }
@@ -55,7 +57,7 @@ fn insert_list(text: &str, workspace: &Item, path: &str) -> Option<String> {
     }
 }
 
-/// Returns the place of the first header of a table below another one.
+/// Returns the position of the first header of a subtable.
 fn first_subtable(table: &Table) -> Option<usize> {
     let starts = table.iter().filter_map(|(_, item)| {
         let below = item.as_table().filter(|below| !below.is_dotted())?;
@@ -79,7 +81,7 @@ fn insert_in(text: &str, members: &Array, path: &str) -> Option<String> {
     };
     let inner = &text[list.clone()];
     if names.is_empty() || !inner.contains('\n') {
-        // All on one line, or nothing to be in line with.
+        // All on one line, or empty: there is no indentation to follow.
         return Some(match at.checked_sub(1) {
             None if names.is_empty() => insert(text, list.start + 1, &quoted),
             None => insert(text, spans[0].start, &format!("{quoted}, ")),
@@ -89,11 +91,11 @@ fn insert_in(text: &str, members: &Array, path: &str) -> Option<String> {
     let end = line_end(text);
     let indent = indent_at(text, spans[0].start).or_else(|| indent_at(text, spans.last()?.start))?;
     let Some(before) = at.checked_sub(1) else {
-        // Before the comments of the first member, in a line of its own after the bracket.
+        // Insert on a line of its own after the bracket, before the comments of the first member.
         let line = text[list.start..spans[0].start].find('\n')? + list.start + 1;
         return Some(insert(text, line, &format!("{indent}{quoted},{end}")));
     };
-    // In the line below the member before, whose comment stays with it.
+    // Insert on the line below the preceding member, whose trailing comment stays with it.
     let limit = spans.get(at).map_or(list.end - 1, |next| next.start);
     let rest = &text[spans[before].end..limit];
     let Some(line) = rest.find('\n') else {
@@ -109,7 +111,7 @@ fn insert_in(text: &str, members: &Array, path: &str) -> Option<String> {
     }
 }
 
-/// Returns whether a comma follows, outside of comments.
+/// Returns whether a comma follows, ignoring comments.
 fn has_comma(rest: &str) -> bool {
     let code = rest
         .lines()
@@ -117,7 +119,7 @@ fn has_comma(rest: &str) -> bool {
     code.into_iter().any(|code| code.contains(','))
 }
 
-/// Returns the white space before a place, if nothing else is before it on its line.
+/// Returns the indentation at a position; `None` if other text precedes it on the line.
 fn indent_at(text: &str, place: usize) -> Option<&str> {
     let start = text[..place].rfind('\n')? + 1;
     let before = &text[start..place];
@@ -139,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_member_is_added_and_nothing_else_changes() {
+    fn adding_a_member_changes_nothing_else() {
         for (before, after) in [
             ("[workspace]\n", "[workspace]\nmembers = [\"b/c\"]\n"),
             ("[workspace]", "[workspace]\nmembers = [\"b/c\"]\n"),
@@ -210,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_edited_is_refused() {
+    fn rejects_unsupported_forms() {
         for (text, expected) in [
             ("[workspace", "does not parse"),
             ("[package]\nname = \"a\"\n", "no `[workspace]`"),

@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn command_lines_of_peers_are_answered() {
+    fn suggests_counterparts_of_peer_commands() {
         for (line, expected) in [
             (
                 "init --domain example.com --repo example.com/shop",
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_slip_is_corrected() {
+    fn suggests_only_near_misses() {
         for (line, expected) in [
             ("delte api", "a similar subcommand exists: 'delete'"),
             ("manifest", "a similar subcommand exists: 'manifests'"),

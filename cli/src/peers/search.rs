@@ -32,7 +32,7 @@ pub(super) fn find_command(words: &[&str]) -> Option<Found> {
 
 /// Finds the row for a flag such as `--repo`. Prefers a row that names the command.
 pub(super) fn find_flag(command: &[&str], flag: &str) -> Option<Found> {
-    // Compare the last flag of a span: `--output-dir` in `edit --plugins=helm/v2-alpha
+    // Compare the last flag of a span: `--output-dir` in `edit --finds_rows_of_plugins=helm/v2-alpha
     // --output-dir`.
     let has_flag = |found: &Found| {
         let last = found.span.rsplit(' ').find(|word| word.starts_with("--"));
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commands() {
+    fn finds_rows_of_commands() {
         for (line, expected) in [
             ("alpha update", Some("kubebuilder alpha update")),
             ("alpha generate", Some("kubebuilder alpha generate")),
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn plugins() {
+    fn finds_rows_of_plugins() {
         for (key, expected) in [
             ("helm/v2-alpha", Some("helm/v2-alpha")),
             ("helm.kubebuilder.io/v2-alpha", Some("helm/v2-alpha")),

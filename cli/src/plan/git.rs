@@ -189,7 +189,7 @@ mod tests {
 
     /// git itself writes an index in each version and format.
     #[test]
-    fn tracked_files_are_found() {
+    fn finds_tracked_files() {
         for setup in [
             "init -q",
             "init -q --object-format=sha256",
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_without_git() {
+    fn nothing_is_tracked_without_git() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         assert_eq!(check_untracked(folder.path(), "a"), Ok(()));
         std::fs::create_dir(folder.path().join(".git")).expect("a folder");

@@ -356,7 +356,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_that_no_plan_may_hold() {
+    fn rejects_reserved_paths() {
         for path in [
             "",
             "/etc/passwd",

@@ -321,7 +321,7 @@ mod tests {
     const STAGED: &str = r#"{"staged":[{"staged":3,"backup":0}]}"#;
 
     #[test]
-    fn a_journal_is_read_line_by_line() {
+    fn ignores_incomplete_journal_lines() {
         let check = |lines: &[&str], expected: Result<Option<Stage>, &str>| {
             let text = lines.concat();
             match (Interruption::parse(text.as_bytes(), 1, 2), expected) {
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn long_names_have_short_companions() {
+    fn temporary_names_stay_short() {
         let long = "x".repeat(LONGEST_NAME);
         for name in [Entry::staged(&long), Entry::backup(&long), Entry::kept(&long, 3)] {
             assert!(name.len() <= LONGEST_NAME && is_reserved(&name), "{name}");

@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_nearest_project_above_is_found() {
+    fn finds_nearest_project_above() {
         let top = tempfile::tempdir().expect("a temporary folder");
         let write = |path: &str| {
             let path = top.path().join(path);
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_workspace_above_is_of_the_same_repository() {
+    fn workspace_above_must_be_in_the_same_repository() {
         let top = tempfile::tempdir().expect("a temporary folder");
         let top = top.path().canonicalize().expect("it is there");
         for folder in ["w/.git", "w/a", "w/b/.git", "w/b/c"] {
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_project_above_the_current_directory_is_relative() {
+    fn search_from_the_current_directory_stops_at_the_repository() {
         // Tests run in the package's directory. There is no project above it, only a repository.
         assert_eq!(find_project_above(Path::new("."), Search::PastPackages), None);
     }

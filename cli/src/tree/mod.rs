@@ -408,7 +408,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tree_in_memory_lists_what_it_holds() {
+    fn tree_in_memory_lists_its_files() {
         let files = ["a/b/c", "a/d", "a/e", "ab/f"].map(|path| (path.to_owned(), String::new()));
         let tree = Tree::in_memory(BTreeMap::from(files), None);
         assert_eq!(tree.list("a").expect("a folder"), ["a/d", "a/e"]);
@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_changes_between_two_looks_has_changed() {
+    fn detects_a_file_that_changed_between_reads() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let write = |text: &str| fs::write(folder.path().join("PROJECT"), text).expect("a file");
         let tree = Tree::new(folder.path());

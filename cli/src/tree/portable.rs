@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_in_files() {
+    fn paths_in_files_use_slashes() {
         for (path, expected) in [
             ("/srv/rbuilder/runtime", "/srv/rbuilder/runtime"),
             ("..\\rbuilder\\runtime", "../rbuilder/runtime"),
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_as_typed() {
+    fn backslash_separates_typed_paths_only_on_windows() {
         for (path, on_windows, elsewhere) in [
             ("deploy\\crd", "deploy/crd", "deploy\\crd"),
             ("deploy/crd", "deploy/crd", "deploy/crd"),
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_within_a_directory() {
+    fn rejects_paths_that_leave_the_directory() {
         for (path, on_windows, elsewhere) in [
             ("src/lib.rs", true, true),
             ("src", true, true),

@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_content_that_people_write_counts() {
+    fn only_changes_by_people_count() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let write = |path: &str, text: &str| {
             let path = folder.path().join(path);

@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_from_several_directories() {
+    fn paths_are_relative_to_the_current_directory() {
         let top = project();
         for (dir, path, expected) in [
             ("src", "src/main.rs", "main.rs"),
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_from_several_directories() {
+    fn rewrites_paths_in_messages() {
         let top = project();
         for (dir, text, expected) in [
             ("src/api/v1", " --> src/api/v1/cup.rs:3:5\n", " --> cup.rs:3:5\n"),
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn directories_without_a_viewpoint() {
+    fn project_directory_has_no_viewpoint() {
         let top = project();
         assert!(Viewpoint::new(top.path(), top.path()).is_none());
         assert!(Viewpoint::new(&top.path().join("src"), top.path()).is_none());

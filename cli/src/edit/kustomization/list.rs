@@ -1,4 +1,4 @@
-//! The lists of a kustomization file, found by their notation or by the YAML parser.
+//! The lists of a kustomization file, found by their notation or with the YAML parser.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ pub(super) fn read(text: &str) -> Result<Value, String> {
     crate::yaml_stream::parse::<Value>(text).map_err(|_| "it is not a single valid YAML document".into())
 }
 
-/// Returns the entries of a list according to the YAML parser; none if it is not a list.
+/// Returns the entries of a list according to the YAML parser; none if the value is not a list.
 pub(super) fn listed(text: &str, key: &str) -> Vec<String> {
     let list = read(text).map(|file| file[key].clone()).unwrap_or_default();
     let names = list.as_array().into_iter().flatten().filter_map(Value::as_str);
@@ -15,7 +15,7 @@ pub(super) fn listed(text: &str, key: &str) -> Vec<String> {
         .collect()
 }
 
-/// Returns whether a list has an entry according to the YAML parser.
+/// Returns whether a list contains an entry according to the YAML parser.
 pub(super) fn is_listed(text: &str, key: &str, entry: &str) -> bool {
     listed(text, key).iter().any(|name| name == entry)
 }
@@ -25,8 +25,8 @@ pub(super) fn is_entry(name: &Value, entry: &str) -> bool {
         .is_some_and(|name| name.strip_prefix("./").unwrap_or(name) == entry)
 }
 
-/// Returns whether lines can be taken literally: without block scalars, quotes, anchors, multiple documents and the
-/// like, a line that looks like an entry is one.
+/// Returns whether lines mean what they look like. Without block scalars, quotes, anchors, multiple
+/// documents and the like, a line that looks like an entry is an entry.
 pub(super) fn is_plain(text: &str) -> bool {
     !text.contains(['|', '>', '"', '\'', '&', '*', '!', '%', '\t', '{', '?']) && !text.contains("\n---")
 }
@@ -47,18 +47,19 @@ pub(super) struct ListEntry {
 pub(super) enum Form {
     /// The key does not exist.
     Missing,
-    /// `key:`, `key: []` or `key: null`: the value to remove, and the start of the next line.
+    /// `key:`, `key: []` or `key: null`: the range of the value to remove, and the start of the
+    /// next line.
     Empty(std::ops::Range<usize>, std::ops::Range<usize>),
     /// `key: [a, b]`: the position of the closing bracket.
     Flow(usize),
-    /// A line for each entry: their indentation, and the end of the last one.
+    /// One line per entry: the indentation of the entries, and the end of the last one.
     Block(String, usize),
 }
 
 pub(super) fn find(text: &str, key: &str) -> Result<List, String> {
     let head = format!("{key}:");
     let Some((start, line)) = lines(text).find(|(_, line)| line.starts_with(&head)) else {
-        // The key may exist in another notation, with quotes or in braces.
+        // The key may exist in a different notation, with quotes or in braces.
         let is_there = !text.trim().is_empty() && !read(text)?[key].is_null();
         return if is_there {
             Err(format!("`{key}` has an unsupported notation"))
@@ -110,7 +111,7 @@ fn block(text: &str, key_end: usize, first: usize) -> List {
             .strip_prefix('-')
             .filter(|item| item.is_empty() || item.starts_with(' '))
         else {
-            // The comments belong to the key that follows the list.
+            // These comments belong to the key after the list.
             comments = end;
             break;
         };
@@ -168,7 +169,7 @@ fn flow(text: &str, key: &str, key_end: usize) -> Result<List, String> {
     })
 }
 
-/// Returns lines, including their line ends, and their positions.
+/// Returns the lines, including their line endings, with their positions.
 pub(super) fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.split_inclusive('\n').scan(0, |at, line| {
         let start = *at;
@@ -181,7 +182,7 @@ fn without_comment(text: &str) -> &str {
     text.find(" #").map_or(text, |at| &text[..at])
 }
 
-/// Normalizes a path: removes comment, blanks, quotes and a leading `./`.
+/// Normalizes a path: removes a comment, whitespace, quotes and a leading `./`.
 pub(super) fn plain(text: &str) -> String {
     let text = without_comment(text).trim().trim_matches(['"', '\'']);
     text.strip_prefix("./").unwrap_or(text).to_owned()

@@ -1,7 +1,8 @@
 //! Edits of the lists in a kustomization file: `resources:`, `components:` and `transformers:`.
 //!
-//! YAML has many notations for a list. The common ones are recognized by structure: a block list, a flow list on one or
-//! more lines, an empty value, no key at all. Comments, order and line ends are kept.
+//! YAML has many notations for a list. This module recognizes the common ones by structure: a block
+//! list, a flow list on one or more lines, an empty value, and a missing key. It keeps comments,
+//! order and line endings.
 
 mod list;
 mod references;
@@ -14,7 +15,7 @@ use self::list::{Form, List, ListEntry, find, is_entry, is_listed, is_plain, lin
 
 pub(crate) use self::references::{list_references, resolve_entry};
 
-/// Names of a kustomization's file, in the order in which kustomize looks for them.
+/// File names of a kustomization, in the order in which kustomize looks for them.
 pub(crate) const FILE_NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
 
 /// Key of the list that most edits change.
@@ -24,22 +25,22 @@ pub const COMPONENTS: &str = "components";
 /// Key of the list of transformers.
 pub const TRANSFORMERS: &str = "transformers";
 
-/// Adds an entry to `resources`, unless it exists.
+/// Adds an entry to `resources` if it is missing.
 ///
 /// # Errors
-/// Fails if `resources` is not in a known notation.
+/// Fails if `resources` has an unknown notation.
 pub fn add_resource(text: &str, entry: &str) -> Result<String, String> {
     add_to(text, RESOURCES, entry)
 }
 
-/// Returns the entries that are missing from `resources`.
+/// Returns the wanted entries that `resources` lacks.
 pub fn find_missing(text: &str, mut wanted: Vec<String>) -> Vec<String> {
     let known: BTreeSet<String> = entries(text, RESOURCES).into_iter().collect();
     wanted.retain(|entry| !known.contains(entry));
     wanted
 }
 
-/// Returns the entries of a list, in order; none if there is no such list.
+/// Returns the entries of a list in order; none if the list does not exist.
 pub fn entries(text: &str, key: &str) -> Vec<String> {
     let (_, body) = split_mark(text);
     match find(body, key) {
@@ -48,10 +49,11 @@ pub fn entries(text: &str, key: &str) -> Vec<String> {
     }
 }
 
-/// Turns an entry of a list on, unless it is: uncomments it where it is commented out, or adds it at the end.
+/// Enables an entry of a list. Uncomments the entry if it is commented out, or adds it at the end
+/// if it is missing.
 ///
 /// # Errors
-/// Fails if the list is not in a known notation.
+/// Fails if the list has an unknown notation.
 pub fn enable(text: &str, key: &str, entry: &str) -> Result<String, String> {
     let (mark, body) = split_mark(text);
     if entries(body, key).iter().any(|known| known == entry) {
@@ -75,7 +77,7 @@ pub fn enable(text: &str, key: &str, entry: &str) -> Result<String, String> {
     if let Form::Empty(value, _) = &list.form {
         edited.replace_range(value.clone(), "");
     }
-    // As it is written there: `./x` is the entry `x`.
+    // Compare with the spelling in the file: `./x` is the entry `x`.
     let written = read(&edited)
         .map(|file| file[key][index].clone())
         .unwrap_or_default();
@@ -86,7 +88,7 @@ pub fn enable(text: &str, key: &str, entry: &str) -> Result<String, String> {
     Ok(format!("{mark}{edited}"))
 }
 
-/// Turns an entry of a list off, if it is on, by commenting it out.
+/// Disables an entry of a list by commenting it out, if it is enabled.
 ///
 /// # Errors
 /// Fails if the list is not a block list.
@@ -99,7 +101,7 @@ pub fn disable(text: &str, key: &str, entry: &str) -> Result<String, String> {
     })
 }
 
-/// Replaces an entry of a list in its place, if it is there.
+/// Replaces an entry of a list in place, if it exists.
 ///
 /// # Errors
 /// Fails if the list is not a block list.
@@ -112,7 +114,7 @@ pub fn replace(text: &str, key: &str, entry: &str, new: &str) -> Result<String, 
     })
 }
 
-/// Removes an entry that is commented out, and a list of transformers that has none other.
+/// Removes an entry that is commented out. Also removes a list of transformers that becomes empty.
 pub fn remove_commented(text: &str, key: &str, entry: &str) -> String {
     let (mark, body) = split_mark(text);
     let found = find(body, key).ok();
@@ -128,16 +130,16 @@ pub fn remove_commented(text: &str, key: &str, entry: &str) -> String {
     }
 }
 
-/// An entry that is commented out: `# - ../prometheus`.
+/// A commented-out entry: `# - ../prometheus`.
 struct Commented {
     line: std::ops::Range<usize>,
-    /// Position of its dash.
+    /// Position of the dash.
     dash: usize,
-    /// Blanks before its `#`.
+    /// Indentation of the `#`.
     indent: String,
 }
 
-/// Finds an entry that is commented out among the lines of a list.
+/// Finds a commented-out entry among the lines of a list.
 fn find_commented(text: &str, list: &List, entry: &str) -> Option<Commented> {
     if matches!(list.form, Form::Missing | Form::Flow(_)) {
         return None;
@@ -166,13 +168,13 @@ fn find_commented(text: &str, list: &List, entry: &str) -> Option<Commented> {
     None
 }
 
-/// The change of an entry that an edit of its line makes.
+/// The effect of an edit on an entry.
 enum EntryChange {
     Removed,
     Replaced(String),
 }
 
-/// Edits the line of an entry, if it is there.
+/// Edits the line of an entry, if it exists.
 fn change_entry(
     text: &str,
     key: &str,
@@ -211,7 +213,7 @@ fn add_to(text: &str, key: &str, entry: &str) -> Result<String, String> {
     let (mark, body) = split_mark(text);
     let list = match find(body, key) {
         Ok(list) => list,
-        // In an unknown notation, the YAML parser decides.
+        // Ask the YAML parser about unknown notations.
         Err(_) if is_listed(body, key, entry) => return Ok(text.to_owned()),
         Err(reason) => return Err(reason),
     };
@@ -270,7 +272,7 @@ pub fn remove_component(text: &str, entry: &str) -> Result<String, String> {
     remove_from(text, COMPONENTS, entry)
 }
 
-/// Removes an entry from `transformers`, if it exists, and the list when it was the last one.
+/// Removes an entry from `transformers`, if it exists. Also removes the list if it becomes empty.
 ///
 /// # Errors
 /// Fails if `transformers` is not a block list.
@@ -282,7 +284,7 @@ pub fn remove_transformer(text: &str, entry: &str) -> Result<String, String> {
     })
 }
 
-/// Removes the line of a list, if the list is empty.
+/// Removes the line of a list that is empty.
 fn without_empty(text: &str, key: &str) -> String {
     let empty = format!("{key}: []");
     let is_empty = read(text).is_ok_and(|file| file[key] == Value::Array(Vec::new()));
@@ -329,7 +331,7 @@ fn split_mark(text: &str) -> (&str, &str) {
     })
 }
 
-/// Returns the line end in use before a position, or else after it: a file may have both.
+/// Returns the line ending used before a position, or else after it: a file may mix them.
 fn line_end(text: &str, at: usize) -> &'static str {
     let before = text[..at].rfind('\n');
     match before.or_else(|| text[at..].find('\n').map(|end| at + end)) {
@@ -338,7 +340,8 @@ fn line_end(text: &str, at: usize) -> &'static str {
     }
 }
 
-/// Checks that an edit has made the intended change to one list and nothing else, whatever notation the file uses.
+/// Checks that an edit made the intended change to one list and nothing else, whatever notation the
+/// file uses.
 fn check_change(
     before: &str,
     after: &str,

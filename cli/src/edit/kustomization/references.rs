@@ -1,8 +1,8 @@
-//! The files and directories that a kustomization names.
+//! The files and directories that a kustomization refers to.
 
 use serde_json::Value;
 
-/// Keys with a list of files or directories. Some of them take an object in place of a path.
+/// Keys with a list of files or directories. Some also accept an inline object instead of a path.
 const LISTS: [&str; 10] = [
     "resources",
     "components",
@@ -17,11 +17,11 @@ const LISTS: [&str; 10] = [
 ];
 /// Keys with a list of objects whose `path` is a file.
 const OBJECTS: [&str; 3] = ["patches", "patchesJson6902", "replacements"];
-/// Keys with a list of generators of objects from files.
+/// Keys with a list of generators that read files.
 const GENERATORS: [&str; 2] = ["configMapGenerator", "secretGenerator"];
 
-/// Returns the local files and directories that a kustomization names, in the order of its keys above. Objects that are
-/// written in place of a path are left out, and so are URLs.
+/// Returns the local files and directories that a kustomization refers to, in the order of the keys
+/// above. Skips inline objects and URLs.
 pub(crate) fn list_references(kustomization: &Value) -> Vec<String> {
     let items = |value: &Value, key: &str| value[key].as_array().cloned().unwrap_or_default();
     let mut found: Vec<Value> = Vec::new();
@@ -45,13 +45,13 @@ pub(crate) fn list_references(kustomization: &Value) -> Vec<String> {
         .collect()
 }
 
-/// Returns the path in a source of a generator: `file` or `key=file`.
+/// Returns the path in the source of a generator: `file` or `key=file`.
 fn path_of_source(source: &Value) -> Value {
     let text = source.as_str().unwrap_or_default();
     text.split_once('=').map_or(text, |(_, path)| path).into()
 }
 
-/// Returns the path in the project of an entry in a kustomization; `None` if it is outside.
+/// Returns the project path of an entry in a kustomization; `None` if it is outside of the project.
 pub(crate) fn resolve_entry(folder: &str, entry: &str) -> Option<String> {
     if entry.contains("://") || entry.starts_with('/') || entry.contains('?') {
         return None;
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_notations_of_a_path_are_found() {
+    fn finds_all_notations_of_a_path() {
         let text = "resources: [../crd, https://example.com/x.yaml, 'github.com/a/b?ref=v1']\n\
                     components:\n- ./a\n\
                     patches:\n- path: patch.yaml\n- patch: |-\n    kind: Pod\n  target: {kind: Pod}\n\

@@ -14,7 +14,7 @@ fn check(before: &str, after: &str) {
 }
 
 #[test]
-fn components_are_a_list_of_their_own() {
+fn components_are_a_separate_list() {
     let before = "resources:\n- a.yaml\n\ncomponents:\n- ../metrics\n# A heading.\n# - ../off\n";
     let after = "resources:\n- a.yaml\n\ncomponents:\n- ../metrics\n# A heading.\n# - ../off\n- ../new\n";
     assert_eq!(enable(before, COMPONENTS, "../new").as_deref(), Ok(after));
@@ -26,7 +26,7 @@ fn components_are_a_list_of_their_own() {
 }
 
 #[test]
-fn an_entry_is_turned_on_and_off_in_its_place() {
+fn enables_and_disables_entry_in_place() {
     for (off, on) in [
         (
             "components:\n- a\n# Why.\n# - x\n# - z\nb: 1\n",
@@ -51,7 +51,7 @@ fn an_entry_is_turned_on_and_off_in_its_place() {
         assert_eq!(enable(on, COMPONENTS, "x").as_deref(), Ok(on), "{on}");
         assert_eq!(disable(off, COMPONENTS, "x").as_deref(), Ok(off), "{off}");
     }
-    // Comments of another list, in another form, or that say more.
+    // Comments in another list, in another form, or with more text.
     for (off, on) in [
         (
             "a:\n- b\n# - x\ncomponents:\n- a\n",
@@ -73,7 +73,7 @@ fn an_entry_is_turned_on_and_off_in_its_place() {
 }
 
 #[test]
-fn an_entry_is_replaced_in_its_place() {
+fn replaces_entry_in_place() {
     let before = "components:\n- ../a # why\n- ../a/b\n- \"../c\"\n";
     let after = "components:\n- ../a/off # why\n- ../a/b\n- \"../c\"\n";
     assert_eq!(
@@ -89,7 +89,7 @@ fn an_entry_is_replaced_in_its_place() {
 }
 
 #[test]
-fn what_is_commented_out_can_be_removed() {
+fn removes_commented_out_entry() {
     let text = "components:\n- a\n# - x\n\ntransformers: []\n# - x/y\n";
     let text = remove_commented(text, TRANSFORMERS, "x/y");
     assert_eq!(text, "components:\n- a\n# - x\n\n");
@@ -98,7 +98,7 @@ fn what_is_commented_out_can_be_removed() {
 }
 
 #[test]
-fn an_entry_is_added_to_every_form() {
+fn adds_entry_in_every_notation() {
     check("resources:\n- a.yaml\n", "resources:\n- a.yaml\n- new.yaml\n");
     check(
         "resources:\n  - a.yaml # why\n  # more\n\npatches: []\n",
@@ -176,7 +176,7 @@ fn only_the_list_changes() {
 }
 
 #[test]
-fn an_entry_that_readers_find_is_there() {
+fn does_not_add_existing_entries() {
     for text in [
         "\"resources\":\n- new.yaml\n",
         "resources : [a.yaml, ./new.yaml]\n",
@@ -212,7 +212,7 @@ fn an_entry_that_readers_find_is_there() {
 }
 
 #[test]
-fn entries_that_are_there_are_not_missing() {
+fn existing_entries_are_not_missing() {
     let entries = || vec!["a.yaml".to_owned(), "b.yaml".to_owned()];
     assert_eq!(
         find_missing("resources: [a.yaml] # b.yaml\n", entries()),
@@ -233,7 +233,7 @@ fn entries_that_are_there_are_not_missing() {
 }
 
 #[test]
-fn values_other_than_lists_are_rejected() {
+fn rejects_values_other_than_lists() {
     for text in [
         "resources: a.yaml\n",
         "resources: [a.yaml\n",
@@ -247,7 +247,7 @@ fn values_other_than_lists_are_rejected() {
 }
 
 #[test]
-fn an_entry_is_removed() {
+fn removes_entry() {
     for (before, after) in [
         (
             "resources:\n- a.yaml\n- old.yaml # x\n- b.yaml\n",

@@ -1,5 +1,5 @@
-//! Finds calls in a Rust file by its tokens, so that comments and strings are ignored and formatting does not matter.
-//! Arguments of macros are treated as code.
+//! Finds calls in a Rust file by its tokens, so comments and strings are ignored and formatting
+//! does not matter. Macro arguments are treated as code.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +9,13 @@ use syn::{Item, ItemFn, UseTree};
 
 /// A call of a function or a method.
 pub(super) struct Call {
-    /// The path as written, without generic arguments; a single name for a method.
+    /// The path as written, without generic arguments. A single name for a method.
     pub(super) path: Vec<String>,
     pub(super) is_method: bool,
     /// The tokens between `::<` and `>` at the end of the path.
     pub(super) generics: Vec<TokenTree>,
     pub(super) arguments: Group,
-    /// The byte at which the path begins.
+    /// The byte at which the path starts.
     pub(super) start: usize,
 }
 
@@ -25,7 +25,7 @@ impl Call {
         self.path.last().map_or("", String::as_str)
     }
 
-    /// Returns the only argument, if it is a name.
+    /// Returns the argument, if there is only one and it is a name.
     pub(super) fn variable(&self) -> Option<String> {
         let arguments: Vec<TokenTree> = self.arguments.stream().into_iter().collect();
         match arguments.as_slice() {
@@ -35,7 +35,7 @@ impl Call {
     }
 }
 
-/// Returns all calls among tokens, at any depth, in order.
+/// Returns all calls among the tokens, at any depth, in order.
 pub(super) fn find_calls(tokens: &TokenStream) -> Vec<Call> {
     let mut calls = Vec::new();
     for level in levels(tokens) {
@@ -52,7 +52,7 @@ pub(super) fn find_calls(tokens: &TokenStream) -> Vec<Call> {
     calls
 }
 
-/// Returns the call whose arguments follow these tokens.
+/// Returns the call whose arguments directly follow these tokens.
 fn call_before(tokens: &[TokenTree], arguments: &Group) -> Option<Call> {
     let (mut rest, generics) = without_generics(tokens)?;
     let mut path = Vec::new();
@@ -83,7 +83,7 @@ fn call_before(tokens: &[TokenTree], arguments: &Group) -> Option<Call> {
     })
 }
 
-/// Splits `::<…>` off the end of tokens.
+/// Splits `::<…>` off the end of the tokens.
 fn without_generics(tokens: &[TokenTree]) -> Option<(&[TokenTree], Vec<TokenTree>)> {
     let is = |at: usize, wanted: char| matches!(tokens.get(at), Some(TokenTree::Punct(punct)) if punct.as_char() == wanted);
     let is_arrow = |at: usize| is(at, '>') && at > 0 && is(at - 1, '-');
@@ -106,7 +106,7 @@ fn without_generics(tokens: &[TokenTree]) -> Option<(&[TokenTree], Vec<TokenTree
     None
 }
 
-/// Returns the tokens of each group and of the whole, without attributes.
+/// Returns the tokens of the stream and of each group in it, without attributes.
 fn levels(tokens: &TokenStream) -> Vec<Vec<TokenTree>> {
     let mut levels = Vec::new();
     let mut open = vec![tokens.clone()];
@@ -126,7 +126,7 @@ fn levels(tokens: &TokenStream) -> Vec<Vec<TokenTree>> {
     levels
 }
 
-/// Returns whether tokens end in the `#` or `#!` of an attribute.
+/// Returns whether tokens end with the `#` or `#!` of an attribute.
 fn ends_in_hash(tokens: &[TokenTree]) -> bool {
     let is = |token: Option<&TokenTree>, wanted: char| matches!(token, Some(TokenTree::Punct(punct)) if punct.as_char() == wanted);
     let mut back = tokens.iter().rev();
@@ -163,19 +163,20 @@ pub(super) fn find_variables(tokens: &TokenStream, wanted: impl Fn(&Call) -> boo
     variables
 }
 
-/// Returns whether tokens contain a name, at any depth.
+/// Returns whether tokens contain an identifier, at any depth.
 pub(super) fn has_ident(tokens: &TokenStream, name: &str) -> bool {
     let is_it = |token: &TokenTree| matches!(token, TokenTree::Ident(ident) if ident == name);
     levels(tokens).iter().flatten().any(is_it)
 }
 
-/// Returns whether a file has a name anywhere but in comments and strings; false for text that is not Rust.
+/// Returns whether an identifier occurs in a file outside of comments and strings. False if the
+/// text is not Rust.
 pub fn mentions(text: &str, name: &str) -> bool {
     let tokens: Result<TokenStream, _> = text.trim_start_matches('\u{feff}').parse();
     tokens.is_ok_and(|tokens| has_ident(&tokens, name))
 }
 
-/// Returns the functions with a name at the top level of a file, other than those for tests.
+/// Returns the top-level functions of a file with the given name, except test functions.
 pub(super) fn find_functions<'f>(file: &'f syn::File, name: &str) -> Vec<&'f ItemFn> {
     let named = |item: &'f Item| match item {
         Item::Fn(function) if function.sig.ident == name && !is_for_tests(&function.attrs) => Some(function),
@@ -184,7 +185,7 @@ pub(super) fn find_functions<'f>(file: &'f syn::File, name: &str) -> Vec<&'f Ite
     file.items.iter().filter_map(named).collect()
 }
 
-/// Returns the bodies of a function and of all functions of the same file that are reachable from it by name.
+/// Returns the bodies of a function and of all functions in the same file that it reaches by name.
 pub(super) fn reachable_code(file: &syn::File, function: &ItemFn) -> TokenStream {
     let mut bodies = function.block.to_token_stream();
     let mut left: Vec<&ItemFn> = file
@@ -204,7 +205,7 @@ pub(super) fn reachable_code(file: &syn::File, function: &ItemFn) -> TokenStream
     bodies
 }
 
-/// Returns the code of a file without items that are compiled for tests only.
+/// Returns the code of a file without test-only items.
 pub(super) fn code_without_tests(file: &syn::File) -> TokenStream {
     let mut code = TokenStream::new();
     for item in &file.items {
@@ -231,7 +232,7 @@ pub(super) fn is_for_tests(attributes: &[syn::Attribute]) -> bool {
     })
 }
 
-/// The imports of a file: paths by the names that they have there.
+/// The imports of a file: paths by local name.
 pub(super) struct Imports(BTreeMap<String, Vec<String>>);
 
 impl Imports {
@@ -276,7 +277,7 @@ impl Imports {
         } else {
             name
         };
-        // Several traits may be imported as `_`.
+        // A file may import several traits as `_`.
         let name = if name == "_" {
             path.join("::")
         } else {
@@ -300,7 +301,7 @@ impl Imports {
         self.0.iter().map(|(name, path)| (name.as_str(), path.as_slice()))
     }
 
-    /// Resolves a path in a module to an absolute one, from the root of the crate or of another crate.
+    /// Resolves a path in a module to an absolute path, from the root of this or another crate.
     pub(super) fn absolute(&self, path: &[String], module: &[&str]) -> Vec<String> {
         let imported = path.first().and_then(|first| self.get(first));
         let whole = match imported {
@@ -323,11 +324,11 @@ impl Imports {
     }
 }
 
-/// The names of types in a file.
+/// Resolves type names in a file.
 pub(super) struct TypeNames<'f> {
     file: &'f syn::File,
     imports: Imports,
-    /// Path of the file's module from the crate.
+    /// Path of the file's module within the crate.
     module: &'f [&'f str],
 }
 
@@ -340,7 +341,8 @@ impl<'f> TypeNames<'f> {
         }
     }
 
-    /// Returns whether tokens, such as those between `::<` and `>`, name a type: by its path, an import or an alias.
+    /// Returns whether tokens, such as those between `::<` and `>`, name a type by its path, an
+    /// import or an alias.
     pub(super) fn is_named(&self, tokens: &[TokenTree], wanted: &str) -> bool {
         let split = |path: &str| -> Vec<String> { path.split("::").map(strip_raw_prefix).collect() };
         let path = |tokens: TokenStream| split(&tokens.to_string().replace(' ', ""));
@@ -361,7 +363,7 @@ impl<'f> TypeNames<'f> {
     }
 }
 
-/// Returns a name without `r#`.
+/// Strips `r#` from a name.
 pub(super) fn strip_raw_prefix(name: &str) -> String {
     name.strip_prefix("r#").unwrap_or(name).to_owned()
 }
@@ -383,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_are_found_as_syntax() {
+    fn finds_calls_by_syntax() {
         assert_eq!(paths("a::b(c).d(e())"), ["a::b", ".d", "e"]);
         assert_eq!(paths("a . b ( /* .c() */ \".d()\" )"), [".b"]);
         assert_eq!(paths("x.spoke::<a::B<C>>().y()"), [".spoke", ".y"]);
@@ -393,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn imports_are_whole_paths() {
+    fn imports_are_full_paths() {
         let file = syn::parse_file("use a::{self, b::C as D, r#gen::E}; use f::G as _; use h::*;");
         let imports = Imports::of(&file.expect("it is Rust"));
         for (name, path) in [("a", "a"), ("D", "a::b::C"), ("E", "a::gen::E"), ("f::G", "f::G")] {

@@ -7,7 +7,7 @@ use syn::{Attribute, Item, ItemStruct, Meta};
 use super::source::{Addition, Source, byte_range, line_starts};
 use crate::edit::Obstacle;
 
-/// Adds `#[crd(conversion)]` to the type that defines a kind, unless it exists.
+/// Adds `#[crd(conversion)]` to the type that defines a kind, unless it has the attribute.
 ///
 /// # Errors
 /// Fails if the file does not parse, does not define the kind exactly once, or sets the conversion strategy `None`.
@@ -56,13 +56,13 @@ pub fn add_conversion(text: &str, kind: &str) -> Result<String, Obstacle> {
     Ok(source.with(vec![addition]))
 }
 
-/// Returns whether a file has the type that defines a kind.
+/// Returns whether a file contains the type that defines a kind.
 pub fn defines_kind(text: &str, kind: &str) -> bool {
     let is_kind = |item: &&ItemStruct| item.attrs.iter().any(|attribute| names_kind(attribute, kind));
     Source::parse(text).is_ok_and(|source| structs(&source.file.items).iter().any(is_kind))
 }
 
-/// Returns whether a file has an `impl` of `From` or `TryFrom`.
+/// Returns whether a file implements `From` or `TryFrom`.
 pub fn has_conversion(text: &str) -> bool {
     let Ok(source) = Source::parse(text) else {
         return false;
@@ -102,7 +102,7 @@ fn start_without_attributes(item: &ItemStruct) -> usize {
     }
 }
 
-/// Returns whether an attribute is `#[kube(kind = "…")]` with this kind, possibly in a `cfg_attr`.
+/// Returns whether an attribute is `#[kube(kind = "…")]` with this kind, even within `cfg_attr`.
 fn names_kind(attribute: &Attribute, kind: &str) -> bool {
     arguments(attribute, "kube").iter().any(|argument| {
         let is_kind = matches!(argument.first(), Some(TokenTree::Ident(key)) if key == "kind");
@@ -112,7 +112,7 @@ fn names_kind(attribute: &Attribute, kind: &str) -> bool {
     })
 }
 
-/// Returns whether the kind is converted by a webhook; `None` if no attribute specifies it.
+/// Returns whether a webhook converts the kind; `None` if no attribute specifies it.
 fn conversion_of(item: &ItemStruct) -> Option<bool> {
     let attributes = item
         .attrs
@@ -124,7 +124,7 @@ fn conversion_of(item: &ItemStruct) -> Option<bool> {
     Some(!tokens.to_string().contains("strategy = \"None\""))
 }
 
-/// Returns the tokens of each argument of an attribute; none if the attribute has another name.
+/// Returns the tokens of each argument of an attribute; none if the attribute has a different name.
 fn arguments(attribute: &Attribute, name: &str) -> Vec<Vec<TokenTree>> {
     let Meta::List(list) = &attribute.meta else {
         return Vec::new();

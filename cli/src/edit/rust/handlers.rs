@@ -1,4 +1,4 @@
-//! Adds webhooks to a file of handlers that the user has changed.
+//! Adds webhooks to a file of handlers that the user may have changed.
 
 use std::ops::Range;
 
@@ -18,23 +18,23 @@ use crate::edit::Obstacle;
 /// The webhooks to add to a file.
 #[derive(Clone, Copy, Debug)]
 pub struct Handlers<'a> {
-    /// The file as scaffolded for these webhooks alone, from which missing parts are copied.
+    /// The file as scaffolded for only these webhooks. Missing parts are copied from it.
     pub scaffold: &'a str,
     /// The kind: `CronJob`.
     pub kind: &'a str,
     /// The kind as a Rust variable: `cron_job`.
     pub variable: &'a str,
-    /// Path of the file's module from the crate: `webhook`, `v1`, `cron_job`.
+    /// Path of the file's module within the crate: `webhook`, `v1`, `cron_job`.
     pub module: &'a [&'a str],
-    /// True to add a defaulter.
+    /// Whether to add a defaulter.
     pub defaulting: bool,
-    /// True to add a validator.
+    /// Whether to add a validator.
     pub validation: bool,
     /// Types to convert from and to: `crate::api::v2::CronJob`.
     pub spokes: &'a [String],
 }
 
-/// A method of `Webhook`, and the marker of the function that is its argument.
+/// A method of `Webhook`, and the marker on the function passed to it.
 struct HandlerType {
     method: &'static str,
     marker: &'static str,
@@ -50,7 +50,7 @@ const VALIDATOR: HandlerType = HandlerType {
     marker: "validating",
 };
 
-/// The parts that a file lacks.
+/// The parts that a file is missing.
 #[derive(Default)]
 struct Missing {
     /// Method calls to append to the result of `webhook`.
@@ -67,12 +67,12 @@ impl Missing {
     }
 }
 
-/// Adds handlers to a file and registers them in its function `webhook`, unless they exist. Adds the function if the
-/// file does not have one.
+/// Adds handlers to a file and registers them in its `webhook` function, unless they exist. Adds
+/// the function if the file does not have one.
 ///
 /// # Errors
-/// Fails if the file does not parse, has several functions `webhook`, or one that does not end in method calls on a
-/// `Webhook`.
+/// Fails if the file does not parse, has several functions named `webhook`, or if the function does
+/// not end in method calls on a `Webhook`.
 pub fn add_handlers(text: &str, wanted: &Handlers<'_>) -> Result<String, Obstacle> {
     let scaffold = Source::parse(wanted.scaffold)?;
     let source = match Source::parse(text) {
@@ -147,7 +147,7 @@ impl<'e> Edit<'e> {
         Ok(missing)
     }
 
-    /// Finds out if the call of a handler, the handler or its marker is missing.
+    /// Determines whether the call of a handler, the handler or its marker is missing.
     fn look_for(
         &self,
         handler_type: &HandlerType,
@@ -159,7 +159,7 @@ impl<'e> Edit<'e> {
             .iter()
             .find(|call| call.is_method && (call.name() == handler_type.method || call.name() == waits));
         if let Some(call) = call {
-            // A closure, or a function of another file, which has its own marker.
+            // A closure, or a function in another file, which has its own marker.
             let Some(name) = call.variable() else {
                 return Ok(());
             };
@@ -216,7 +216,7 @@ impl<'e> Edit<'e> {
         Ok(())
     }
 
-    /// Returns whether a function has the marker and takes the kind.
+    /// Returns whether a function has the marker and takes the kind as an argument.
     fn handles(&self, function: &ItemFn, handler_type: &HandlerType) -> bool {
         let inputs = function.sig.inputs.to_token_stream();
         let is_kind = |name: &str| {
@@ -233,7 +233,7 @@ impl<'e> Edit<'e> {
         takes && has_marker(function, handler_type.marker)
     }
 
-    /// Plans to add a function of the scaffold under a free name.
+    /// Plans to add a scaffolded function under a free name.
     fn new_function(&self, handler_type: &HandlerType, missing: &mut Missing) -> Result<String, Obstacle> {
         let scaffolded = self.scaffolded(handler_type.marker)?;
         let usual = scaffolded.sig.ident.to_string();
@@ -279,7 +279,7 @@ impl<'e> Edit<'e> {
         }
     }
 
-    /// Adds the missing calls to the result of a function.
+    /// Adds the missing calls to the return value of a function.
     fn extend(&self, webhook: &ItemFn, missing: &Missing) -> Result<Vec<Addition>, Obstacle> {
         let stop = || {
             self.stop(
@@ -298,7 +298,7 @@ impl<'e> Edit<'e> {
         Ok(chain.extended(self.source, &missing.calls, close))
     }
 
-    /// Returns the function `webhook` for a file that has none.
+    /// Returns a `webhook` function for a file without one.
     fn webhook_text(&self, missing: &Missing) -> Result<String, Obstacle> {
         let scaffolded = find_functions(&self.scaffold.file, "webhook");
         let function = scaffolded
@@ -332,7 +332,8 @@ impl<'e> Edit<'e> {
         functions.filter_map(text).collect()
     }
 
-    /// Returns imports of traits: names that the scaffold imports but does not mention.
+    /// Returns imports of traits, which are the names that the scaffold imports but does not
+    /// mention.
     fn traits(&self) -> impl Iterator<Item = String> {
         let mut code = TokenStream::new();
         for item in &self.scaffold.file.items {
@@ -360,7 +361,7 @@ impl<'e> Edit<'e> {
         }
     }
 
-    /// Adds lines after the last item that is not for tests.
+    /// Adds lines after the last item that is not a test module.
     fn at_end(&self, lines: &str) -> Addition {
         let is_code = |item: &Item| !matches!(item, Item::Mod(module) if is_for_tests(&module.attrs));
         match self.source.file.items.iter().rposition(is_code) {
@@ -369,7 +370,7 @@ impl<'e> Edit<'e> {
         }
     }
 
-    /// Returns a part of the scaffold with absolute paths for names that the file does not import.
+    /// Returns a part of the scaffold. Names that the file does not import become absolute paths.
     fn adapted(
         &self,
         part: Range<usize>,
@@ -398,7 +399,7 @@ impl<'e> Edit<'e> {
         text + &self.scaffold.text[done..part.end]
     }
 
-    /// Returns a name of the scaffold, or its path if the file does not import it.
+    /// Returns a name in the scaffold, or its path if the file does not import it.
     fn adapted_name(&self, name: &str) -> String {
         let imports = Imports::of(&self.scaffold.file);
         match imports.get(name) {
@@ -423,8 +424,8 @@ impl<'e> Edit<'e> {
     }
 }
 
-/// Breaks the parameters of a function into lines as rustfmt would: absolute paths make the line longer than the
-/// scaffold's.
+/// Breaks the parameters of a function into lines like rustfmt. Absolute paths make a line longer
+/// than in the scaffold.
 fn broken(function: &str) -> String {
     const WIDTH: usize = 100;
     let mut lines = Vec::new();
@@ -443,7 +444,8 @@ fn broken(function: &str) -> String {
     lines.join("\n")
 }
 
-/// Returns whether a function has `#[webhook(marker)]`, by any path to the attribute.
+/// Returns whether a function has `#[webhook(marker)]`, whatever path the attribute is written
+/// with.
 fn has_marker(function: &ItemFn, marker: &str) -> bool {
     function.attrs.iter().any(|attribute| {
         let is_webhook = attribute

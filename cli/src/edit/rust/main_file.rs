@@ -1,4 +1,4 @@
-//! Adds the call of `webhook::register` to `main`.
+//! Adds a call of `webhook::register` to `main`.
 
 use std::ops::Range;
 
@@ -11,10 +11,11 @@ use super::calls::{Call, Imports, code_without_tests, find_calls, is_for_tests};
 use super::source::{Addition, Source, byte_range, line_starts};
 use crate::edit::Obstacle;
 
-/// Adds the call of `webhook::register` before that of `controller::register`, unless it exists.
+/// Adds a call of `webhook::register` before `controller::register`, unless it exists.
 ///
-/// # Errors Fails if the file does not parse, imports `controller` in an unsupported way, or does not call its
-/// `register` exactly once with a variable.
+/// # Errors
+/// Fails if the file does not parse, imports `controller` in an unsupported way, or does not call
+/// `controller::register` exactly once with a variable.
 pub fn register_webhooks(text: &str) -> Result<String, Obstacle> {
     let source = Source::parse(text)?;
     let imports = Imports::of(&source.file);
@@ -49,7 +50,7 @@ pub fn register_webhooks(text: &str) -> Result<String, Obstacle> {
             additions.extend(import);
             "webhook".to_owned()
         }
-        // The name has another meaning here, or the call has an absolute path.
+        // The name has a different meaning here, or the call uses an absolute path.
         _ => sibling.join("::"),
     };
     let statement = format!("let {manager} = {name}::register({manager});");
@@ -60,7 +61,7 @@ pub fn register_webhooks(text: &str) -> Result<String, Obstacle> {
     Ok(source.with(additions))
 }
 
-/// Returns whether a file calls the function `register` of a module; false for text that is not Rust.
+/// Returns whether a file calls the `register` function of a module. False if the text is not Rust.
 pub fn calls_register(text: &str, module: &str) -> bool {
     let Ok(source) = Source::parse(text) else {
         return false;
@@ -88,7 +89,7 @@ fn declares(file: &syn::File, name: &str) -> bool {
         .any(|item| matches!(item, Item::Mod(module) if module.ident == name))
 }
 
-/// Inserts a statement before the one at a position.
+/// Inserts a statement before the statement at a position.
 fn before_statement(
     source: &Source<'_>,
     code: &TokenStream,
@@ -136,7 +137,7 @@ fn blocks_around(tokens: &TokenStream, place: usize) -> Vec<Group> {
     }
 }
 
-/// Adds an import of `webhook` next to that of `controller`; `None` if that is not imported by name.
+/// Imports `webhook` next to `controller`; `None` if the file does not import `controller` by name.
 fn import_webhook(file: &syn::File) -> Option<Vec<Addition>> {
     let name = file.items.iter().find_map(|item| match item {
         Item::Use(import) if !is_for_tests(&import.attrs) => imported(&import.tree, "controller"),

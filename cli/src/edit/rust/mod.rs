@@ -1,5 +1,5 @@
-//! Additions to Rust files. Lines are inserted by the spans of existing items and nothing is printed again, so comments
-//! and formatting are kept, and additions are where rustfmt expects them.
+//! Additions to Rust files. Lines are inserted at the spans of existing items and nothing is
+//! reprinted, so comments and formatting stay. Additions go where rustfmt expects them.
 
 mod calls;
 mod conversion;
@@ -28,7 +28,7 @@ pub const CHAIN_WIDTH: usize = 60;
 /// Maximum width of a line.
 const MAX_WIDTH: usize = 100;
 
-/// Returns a method chain at one level of indentation, formatted as by rustfmt.
+/// Returns a method chain at the first level of indentation, formatted like rustfmt.
 pub fn format_chain(root: &str, calls: &[String]) -> String {
     let line = format!("{root}{}", calls.concat());
     let limit = if calls.len() > 1 {
@@ -50,7 +50,8 @@ pub(super) fn parse_file(text: &str) -> Result<syn::File, String> {
     source::Source::parse(text).map(|source| source.file)
 }
 
-/// Checks that an edited file parses as Rust and still has all of its previous text in the same order.
+/// Checks that an edited file parses as Rust and still contains all of its previous text in the
+/// same order.
 ///
 /// # Errors
 /// Fails with the reason.

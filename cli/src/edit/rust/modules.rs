@@ -8,10 +8,11 @@ use super::calls::{is_for_tests, strip_raw_prefix};
 use super::source::Source;
 use crate::edit::Obstacle;
 
-/// Adds `mod name;` in order among the modules, with `pub` if `public`, unless it exists.
+/// Adds `mod name;` in order among the modules, or `pub mod name;` if `public`, unless it exists.
 ///
 /// # Errors
-/// Fails if the file does not parse, or has a module of this name with another file.
+/// Fails if the file does not parse, or if it declares a module with this name in a different file
+/// or inline.
 pub fn add_module(text: &str, name: &str, public: bool) -> Result<String, Obstacle> {
     let source = Source::parse(text)?;
     let same = |item: &&ItemMod| strip_raw_prefix(&item.ident.to_string()) == strip_raw_prefix(name);
@@ -42,7 +43,8 @@ pub fn add_module(text: &str, name: &str, public: bool) -> Result<String, Obstac
     Ok(source.with(vec![addition]))
 }
 
-/// Returns the reason why a module's content is not in the file that belongs to its name.
+/// Returns the reason why the content of a module is not in the usual file for its name; `None` if
+/// it is.
 fn wrong_place(module: &ItemMod, name: &str) -> Option<String> {
     if module.content.is_some() {
         return Some(format!(
@@ -65,8 +67,9 @@ fn wrong_place(module: &ItemMod, name: &str) -> Option<String> {
         .then(|| format!("the attribute `path` of `mod {name}` refers to the file `{path}`"))
 }
 
-/// Adds `pub use path::names;` in order among the re-exports, unless it or another re-export of names of the module
-/// exists. The path is the name of a module, after `self::` if a crate has the same name; `names` is `*` or one name.
+/// Adds `pub use path::names;` in order among the re-exports, unless the file already re-exports
+/// names of the module. `path` is the name of a module, with `self::` in front if a crate has the
+/// same name. `names` is `*` or a single name.
 ///
 /// # Errors
 /// Fails if the file does not parse.
@@ -95,7 +98,7 @@ pub fn add_reexport(text: &str, path: &str, names: &str) -> Result<String, Obsta
     if let Some(edited) = insert_in_order(&source, alike, name, &line) {
         return Ok(edited);
     }
-    // rustfmt sorts `self::` before all others.
+    // rustfmt sorts `self::` before everything else.
     let is_reexport = |item: &Item| single(item).is_some();
     let items = &source.file.items;
     let neighbour = if name != path {
@@ -112,7 +115,7 @@ pub fn add_reexport(text: &str, path: &str, names: &str) -> Result<String, Obsta
     if let Some(addition) = neighbour {
         return Ok(source.with(vec![addition]));
     }
-    // The first re-export is below the modules, after an empty line.
+    // The first re-export goes below the modules, after an empty line.
     let is_module = |item: &Item| matches!(item, Item::Mod(module) if module.content.is_none());
     let addition = match source.file.items.iter().rposition(is_module) {
         Some(last) => source.lines_after(last, &format!("\n{line}")),
@@ -121,8 +124,8 @@ pub fn add_reexport(text: &str, path: &str, names: &str) -> Result<String, Obsta
     Ok(source.with(vec![addition]))
 }
 
-/// Inserts a line after the item with the preceding name, or else before the item with the following one; `None` if no
-/// item has a name.
+/// Inserts a line after the item with the preceding name, or else before the item with the
+/// following name; `None` if no item has a name.
 fn insert_in_order(
     source: &Source<'_>,
     name_of: impl Fn(&Item) -> Option<String>,
@@ -156,7 +159,7 @@ fn is_from_self(item: &Item) -> bool {
     matches!(&import.tree, UseTree::Path(path) if path.ident == "self")
 }
 
-/// Returns the modules that names are re-exported from.
+/// Returns the modules from which names are re-exported.
 fn first_segments(tree: &UseTree) -> Vec<String> {
     match tree {
         UseTree::Path(path) if path.ident == "self" => first_segments(&path.tree),
@@ -167,7 +170,7 @@ fn first_segments(tree: &UseTree) -> Vec<String> {
     }
 }
 
-/// Compares names in the order of rustfmt: numbers by their value, so that `v2` is before `v10`.
+/// Compares names in rustfmt's order. Numbers compare by value, so `v2` comes before `v10`.
 pub fn compare_names(left: &str, right: &str) -> Ordering {
     let key = |text: &str| {
         let mut parts: Vec<(String, u64)> = vec![(String::new(), 0)];

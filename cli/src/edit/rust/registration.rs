@@ -1,4 +1,4 @@
-//! Adds method calls on the manager to a function `register`.
+//! Adds method calls on the manager to a `register` function.
 
 use std::ops::Range;
 
@@ -10,12 +10,13 @@ use super::source::{Addition, Source, byte_range, line_starts};
 use super::{CHAIN_WIDTH, MAX_WIDTH};
 use crate::edit::Obstacle;
 
-/// Adds `.controller(call)`, or a call of another method, to the result of `register`, unless `register` or a function
-/// of the file that it calls already has it. The file is the module with the name of the method.
+/// Adds `.controller(call)`, or a call of another method, to the return value of `register`. Does
+/// nothing if `register`, or a function that it calls in the same file, already has the call. The
+/// file is the module named like the method.
 ///
 /// # Errors
-/// Fails if the file does not parse, does not have exactly one such function, or if the function does not end in method
-/// calls on the manager.
+/// Fails if the file does not parse, does not have exactly one `register` function, or if the
+/// function does not end in method calls on the manager.
 pub fn add_registration(text: &str, method: &str, call: &str) -> Result<String, Obstacle> {
     let source = Source::parse(text)?;
     let registers = find_functions(&source.file, "register");
@@ -58,7 +59,7 @@ pub fn add_registration(text: &str, method: &str, call: &str) -> Result<String, 
     Ok(source.with(chain.extended(&source, &[added], close)))
 }
 
-/// Returns the statement that registers at the start of `register`.
+/// Returns a statement to add at the start of `register` by hand.
 fn by_hand(register: &ItemFn, added: &str) -> String {
     match parameter(register) {
         Some(pattern) => {
@@ -104,7 +105,7 @@ fn is_registered(file: &syn::File, register: &ItemFn, method: &str, call: &str) 
 pub(super) struct Chain<'e> {
     /// The receiver of the first call.
     pub(super) root: &'e Expr,
-    /// The byte of each call's dot.
+    /// The byte offset of the dot of each call.
     dots: Vec<usize>,
     whole: Range<usize>,
 }
@@ -152,14 +153,14 @@ impl<'e> Chain<'e> {
         is_parameter || function.block.stmts.iter().any(is_bound)
     }
 
-    /// Returns the additions that append calls. A comment at the end of the last line stays with its call; `close` is
-    /// the end of the block.
+    /// Returns the additions that append calls. A comment at the end of the last line stays with
+    /// its call. `close` is the end of the block.
     pub(super) fn extended(&self, source: &Source<'_>, calls: &[String], close: usize) -> Vec<Addition> {
         let current = &source.text[self.whole.clone()];
         let indent = source.indent_at(self.whole.start);
         let is_broken = current.contains('\n');
         let added = calls.concat();
-        // rustfmt keeps a single call on the line of its receiver as long as the line fits.
+        // rustfmt keeps a single call on the line of its receiver if the line fits.
         let limit = match self.dots.len() + calls.len() {
             1 => MAX_WIDTH.saturating_sub(indent.len()),
             _ => CHAIN_WIDTH,

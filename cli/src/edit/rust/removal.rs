@@ -1,5 +1,5 @@
-//! Removes the lines that the additions of this module make, and nothing else: whatever the user has changed about them
-//! is an obstacle, with the lines to remove by hand.
+//! Removes the lines that this module's additions insert, and nothing else. If the user changed
+//! these lines, the result is an obstacle with the lines to remove by hand.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ use super::{CHAIN_WIDTH, MAX_WIDTH};
 use crate::edit::Obstacle;
 use crate::line_ends;
 
-/// The instruction of an obstacle.
+/// The instruction for all obstacles.
 const BY_HAND: &str = "remove these lines";
 
 /// Removes `mod name;`, if it exists.
@@ -44,10 +44,11 @@ pub fn remove_module(text: &str, name: &str) -> Result<String, Obstacle> {
     })
 }
 
-/// Removes `pub use path::names;`, if it exists; `names` is `*` or one name.
+/// Removes `pub use path::names;`, if it exists. `names` is `*` or a single name.
 ///
 /// # Errors
-/// Fails if the file does not parse, or exports the names of the module in another way.
+/// Fails if the file does not parse, or if it re-exports the names of the module in a different
+/// form.
 pub fn remove_reexport(text: &str, path: &str, names: &str) -> Result<String, Obstacle> {
     let source = Source::parse(text)?;
     let name = path.trim_start_matches("self::");
@@ -73,10 +74,11 @@ pub fn remove_reexport(text: &str, path: &str, names: &str) -> Result<String, Ob
     Ok(text.to_owned())
 }
 
-/// Removes `.controller(call)`, or a call of another method, from the result of `register`, if it is there.
+/// Removes `.controller(call)`, or a call of another method, from the return value of `register`,
+/// if it exists.
 ///
 /// # Errors
-/// Fails if the file does not parse, or calls the function in another place.
+/// Fails if the file does not parse, or if it calls the function elsewhere.
 pub fn remove_registration(text: &str, method: &str, call: &str) -> Result<String, Obstacle> {
     let source = Source::parse(text)?;
     let imports = Imports::of(&source.file);
@@ -110,11 +112,11 @@ pub fn remove_registration(text: &str, method: &str, call: &str) -> Result<Strin
     Ok(text.to_owned())
 }
 
-/// Removes `.spoke::<spoke>()` from the result of `webhook`, if it is there. `spoke` is a path from the crate, such as
-/// `crate::api::v2::CronJob`, and `module` the path of the file.
+/// Removes `.spoke::<spoke>()` from the return value of `webhook`, if it exists. `spoke` is an
+/// absolute path, such as `crate::api::v2::CronJob`, and `module` is the path of the file's module.
 ///
 /// # Errors
-/// Fails if the file does not parse, or names the spoke in another place.
+/// Fails if the file does not parse, or if it names the spoke elsewhere.
 pub fn remove_spoke(text: &str, spoke: &str, module: &[&str]) -> Result<String, Obstacle> {
     let source = Source::parse(text)?;
     let types = TypeNames::new(&source.file, module);
@@ -140,7 +142,7 @@ pub fn remove_spoke(text: &str, spoke: &str, module: &[&str]) -> Result<String, 
     Ok(text.to_owned())
 }
 
-/// Removes a method call from the chain at the end of a function; `None` if it has none that is wanted.
+/// Removes a matching method call from the chain at the end of a function; `None` if there is none.
 fn remove_link(text: &str, function: &ItemFn, is_wanted: impl Fn(&ExprMethodCall) -> bool) -> Option<String> {
     let Some(Stmt::Expr(tail, None)) = function.block.stmts.last() else {
         return None;
@@ -159,7 +161,7 @@ fn remove_link(text: &str, function: &ItemFn, is_wanted: impl Fn(&ExprMethodCall
     None
 }
 
-/// Removes a function, with its attributes and its documentation, if it exists.
+/// Removes a function together with its attributes and documentation, if it exists.
 ///
 /// # Errors
 /// Fails if the file does not parse, or if the function shares a line with other code.
@@ -175,13 +177,14 @@ pub fn remove_function(text: &str, name: &str) -> Result<String, Obstacle> {
     })
 }
 
-/// Returns the tokens of a function, with its attributes and its documentation; `None` if the text is not Rust or has no such function.
+/// Returns the tokens of a function, including its attributes and documentation; `None` if the text
+/// is not Rust or lacks the function.
 pub fn function_tokens(text: &str, name: &str) -> Option<String> {
     let source = Source::parse(text).ok()?;
     find_function(&source.file, name).map(|function| function.to_token_stream().to_string())
 }
 
-/// Returns the function with a name at the top level of a file, including one for tests.
+/// Returns the top-level function with the given name. Includes test functions.
 fn find_function<'f>(file: &'f syn::File, name: &str) -> Option<&'f ItemFn> {
     file.items.iter().find_map(|item| match item {
         Item::Fn(function) if function.sig.ident == name => Some(function),
@@ -189,10 +192,10 @@ fn find_function<'f>(file: &'f syn::File, name: &str) -> Option<&'f ItemFn> {
     })
 }
 
-/// Removes the call of `webhook::register` from `main`, with its import.
+/// Removes the call of `webhook::register` from `main`, and its import.
 ///
 /// # Errors
-/// Fails if the file does not parse, or calls the function in another form.
+/// Fails if the file does not parse, or if it calls the function in a different form.
 pub fn unregister_webhooks(text: &str) -> Result<String, Obstacle> {
     let source = Source::parse(text)?;
     let imports = Imports::of(&source.file);
@@ -225,7 +228,7 @@ pub fn unregister_webhooks(text: &str) -> Result<String, Obstacle> {
     remove_import(&edited, "webhook")
 }
 
-/// Removes the import of a name next to others in braces, unless it is still used.
+/// Removes a name from an import in braces, unless the name is still used.
 fn remove_import(text: &str, name: &str) -> Result<String, Obstacle> {
     let source = Source::parse(text)?;
     if mentions(&source.file, name) {
@@ -295,7 +298,8 @@ pub fn remove_conversion(text: &str) -> Result<String, Obstacle> {
     Ok(text.to_owned())
 }
 
-/// Returns whether a file has neither items nor comments but those at the head of a scaffolded module.
+/// Returns whether a file contains no items, and no comments except those at the top of a
+/// scaffolded module.
 pub fn is_bare_module(text: &str, header: &str) -> bool {
     let Ok(source) = Source::parse(text) else {
         return false;
@@ -306,7 +310,7 @@ pub fn is_bare_module(text: &str, header: &str) -> bool {
     source.file.items.is_empty() && body.lines().all(|line| is_heading(line.trim()))
 }
 
-/// Returns whether an edit has only taken text away, except for white space.
+/// Returns whether an edit only removed text, ignoring whitespace.
 pub fn has_only_lost(before: &str, after: &str) -> bool {
     let mut left = before.chars();
     after
@@ -319,7 +323,7 @@ fn is_name(tree: &UseTree, name: &str) -> bool {
     matches!(tree, UseTree::Name(only) if only.ident == name)
 }
 
-/// Returns the group of an import that has a name.
+/// Returns the braces of an import that contain a name.
 fn group_with<'t>(tree: &'t UseTree, name: &str) -> Option<&'t syn::UseGroup> {
     match tree {
         UseTree::Path(path) => group_with(&path.tree, name),
@@ -329,7 +333,8 @@ fn group_with<'t>(tree: &'t UseTree, name: &str) -> Option<&'t syn::UseGroup> {
     }
 }
 
-/// Returns whether the code of a file uses a module of the package, such as `api::v1`; a file that cannot be parsed does not.
+/// Returns whether the code of a file uses a module of the package, such as `api::v1`. False if the
+/// file cannot be parsed.
 pub fn uses_module(text: &str, module: &str) -> bool {
     let Ok(source) = Source::parse(text) else {
         return false;
@@ -342,7 +347,7 @@ pub fn uses_module(text: &str, module: &str) -> bool {
     })
 }
 
-/// Returns whether an import is of a path, or of something below it.
+/// Returns whether an import names a path or anything below it.
 fn has_import_of(tree: &UseTree, path: &str) -> bool {
     let (first, rest) = path
         .split_once("::")
@@ -352,18 +357,18 @@ fn has_import_of(tree: &UseTree, path: &str) -> bool {
         UseTree::Name(name) => name.ident == first && rest.is_none(),
         UseTree::Rename(name) => name.ident == first && rest.is_none(),
         UseTree::Group(group) => group.items.iter().any(|tree| has_import_of(tree, path)),
-        // What a glob makes known is not looked up.
+        // Names that a glob brings into scope are not resolved.
         UseTree::Path(_) | UseTree::Glob(_) => false,
     }
 }
 
-/// Returns whether anything but an import has an identifier.
+/// Returns whether an identifier occurs outside of imports.
 fn mentions(file: &syn::File, name: &str) -> bool {
     let mut items = file.items.iter().filter(|item| !matches!(item, Item::Use(_)));
     items.any(|item| has_ident(&item.to_token_stream(), name))
 }
 
-/// Returns whether an item has a path that ends with this one.
+/// Returns whether an item contains a path that ends with `path`.
 fn mentions_path(item: &Item, path: &str) -> bool {
     let tokens = item.to_token_stream().to_string();
     tokens.contains(&path.split("::").collect::<Vec<_>>().join(" :: "))
@@ -375,7 +380,8 @@ fn cut(text: &str, range: Range<usize>) -> String {
     edited
 }
 
-/// Returns the end of the line before a position, if only white space is between; else the position.
+/// Returns the end of the preceding line if only whitespace is in between; otherwise the position
+/// itself.
 fn whole_line_before(text: &str, at: usize) -> usize {
     match text[..at].rfind('\n') {
         Some(end) if text[end..at].trim().is_empty() => {
@@ -389,7 +395,8 @@ fn whole_line_before(text: &str, at: usize) -> usize {
     }
 }
 
-/// Removes a range that has its lines for itself, and one of two empty lines around it; `None` if it shares a line.
+/// Removes a range that fills whole lines, and one of two empty lines around it; `None` if it
+/// shares a line with other text.
 fn cut_line(text: &str, range: Range<usize>) -> Option<String> {
     let start = text[..range.start].rfind('\n').map_or(0, |end| end + 1);
     let mut end = text[range.end..]
@@ -407,7 +414,7 @@ fn cut_line(text: &str, range: Range<usize>) -> Option<String> {
     match next {
         Some(line) if is_blank_before && line.trim().is_empty() => end += line.len(),
         None if is_blank_before && start > 0 => {
-            // The last line of the file, and the empty line above it.
+            // At the end of the file, also remove the empty line above.
             from = text[..start].trim_end().len();
             from += text[from..].find('\n').map_or(0, |at| at + 1);
         }
@@ -416,8 +423,8 @@ fn cut_line(text: &str, range: Range<usize>) -> Option<String> {
     Some(cut(text, from..end))
 }
 
-/// Joins the lines of the chain at the end of a function that rustfmt would write on one; `None` if there is nothing to
-/// join.
+/// Joins the lines of the method chain at the end of a function if rustfmt would put it on a single
+/// line; `None` if nothing changes.
 fn join_chain(text: &str, function: &str) -> Option<String> {
     let source = Source::parse(text).ok()?;
     for function in find_functions(&source.file, function) {
@@ -451,7 +458,7 @@ mod tests {
     use super::super::{add_conversion, add_module, add_reexport, add_registration, register_webhooks};
     use super::*;
 
-    /// Adds with one function, and removes with the other.
+    /// Checks that `remove` undoes `add`.
     #[track_caller]
     fn check(
         before: &str,
@@ -467,7 +474,7 @@ mod tests {
     }
 
     #[test]
-    fn a_module_that_was_added_is_removed() {
+    fn removes_added_module() {
         for before in [
             "//! Head.\n",
             "//! Head.\n\nuse a::b;\n",
@@ -487,7 +494,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reexport_that_was_added_is_removed() {
+    fn removes_added_reexport() {
         for before in ["mod a;\n", "mod a;\n\npub use a::*;\n", "mod m;\n"] {
             check(
                 before,
@@ -504,7 +511,7 @@ mod tests {
     }
 
     #[test]
-    fn a_registration_that_was_added_is_removed() {
+    fn removes_added_registration() {
         let register =
             |body: &str| format!("pub fn register(manager: Manager) -> Manager {{\n    {body}\n}}\n");
         for body in [
@@ -526,7 +533,7 @@ mod tests {
     }
 
     #[test]
-    fn webhooks_that_were_registered_are_not_any_more() {
+    fn removes_registration_of_webhooks() {
         let main = |import: &str| {
             format!(
                 "use {import};\n\n#[tokio::main]\nasync fn main() -> Result<()> {{\n    let manager = Manager::new().await?;\n    controller::register(manager).start().await\n}}\n"
@@ -538,7 +545,7 @@ mod tests {
     }
 
     #[test]
-    fn a_spoke_that_was_added_is_removed() {
+    fn removes_added_spoke() {
         let module = ["webhook", "v2", "cup"];
         let webhook = |body: &str| {
             format!(
@@ -565,7 +572,7 @@ mod tests {
         ] {
             check(&webhook(body), add, remove);
         }
-        // By an import and by an alias, with others that stay.
+        // Named by an import or an alias, next to spokes that stay.
         for (lines, name) in [
             ("use crate::api::v1;\n", "v1::Cup"),
             ("use crate::api::v1::Cup as Old;\n", "Old"),
@@ -580,7 +587,7 @@ mod tests {
     }
 
     #[test]
-    fn a_function_is_removed_with_its_documentation() {
+    fn removes_function_with_its_documentation() {
         let test = "/// Converting must not change it.\n#[test]\nfn t() {\n    assert!(true);\n}\n";
         for (before, after, expected) in [
             ("use a::b;\n\n", "", "use a::b;\n"),
@@ -599,7 +606,7 @@ mod tests {
     }
 
     #[test]
-    fn a_conversion_that_was_added_is_removed() {
+    fn removes_added_conversion() {
         let before = "#[derive(CustomResource)]\n#[kube(kind = \"Cup\", version = \"v1\")]\n#[serde(default)]\npub struct CupSpec {}\n";
         check(before, |text| add_conversion(text, "Cup"), remove_conversion);
         let own = before.replace("#[serde", "#[crd(conversion(path = \"/x\"))]\n#[serde");
@@ -607,7 +614,7 @@ mod tests {
     }
 
     #[test]
-    fn a_module_that_is_used() {
+    fn finds_uses_of_a_module() {
         for (text, expected) in [
             ("use crate::api::v1::Cup;", true),
             ("use crate::api::{v1::{Cup, CupStatus}, v2};", true),
@@ -628,7 +635,7 @@ mod tests {
     }
 
     #[test]
-    fn a_module_with_nothing_of_its_own_is_bare() {
+    fn module_with_only_its_header_is_bare() {
         assert!(is_bare_module("// Owner\n\n//! Head.\n", "// Owner\n\n"));
         for text in ["//! Head.\n\nmod a;\n", "//! Head.\n\n// Mine.\n"] {
             assert!(!is_bare_module(text, ""), "{text}");

@@ -5,7 +5,7 @@ use std::ops::Range;
 use proc_macro2::{TokenStream, TokenTree};
 use syn::spanned::Spanned;
 
-/// Maximum nesting depth. syn is recursive, and a file of nested brackets would overflow the stack.
+/// Maximum nesting depth. syn is recursive, and deeply nested brackets would overflow the stack.
 const DEEPEST: usize = 200;
 
 const BOM: &str = "\u{feff}";
@@ -14,11 +14,11 @@ const BOM: &str = "\u{feff}";
 pub(super) struct Source<'t> {
     pub(super) text: &'t str,
     pub(super) file: syn::File,
-    /// End of the byte order mark and the `#!` line, before which nothing can be inserted.
+    /// End of the byte order mark and the `#!` line. Nothing can be inserted before it.
     head: usize,
 }
 
-/// Text to insert at a byte offset. Line ends are `\n`, and are converted to those of the file.
+/// Text to insert at a byte offset. Its newlines are converted to the line endings of the file.
 pub(super) struct Addition {
     at: usize,
     lines: String,
@@ -36,8 +36,9 @@ impl Addition {
 impl<'t> Source<'t> {
     /// Parses a file.
     ///
-    /// syn and proc-macro2 strip a byte order mark and a `#!` line before they count bytes, so all spans would be off
-    /// by their length. Blanks of the same length keep the spans correct.
+    /// syn and proc-macro2 strip a byte order mark and a `#!` line before they count bytes, which
+    /// would shift all spans. Replacing both with spaces of the same length keeps the spans
+    /// correct.
     ///
     /// # Errors
     /// Fails with the syntax error and its line.
@@ -61,7 +62,8 @@ impl<'t> Source<'t> {
         Ok(Source { text, file, head })
     }
 
-    /// Returns the text with additions, which are sorted by position; those at the same position keep their order.
+    /// Returns the text with additions applied in order of position. Additions at the same position
+    /// keep their order.
     pub(super) fn with(&self, mut additions: Vec<Addition>) -> String {
         additions.sort_by_key(|addition| addition.at);
         let mut edited = String::with_capacity(self.text.len() + 256);
@@ -75,7 +77,7 @@ impl<'t> Source<'t> {
         edited
     }
 
-    /// Returns the line end in use around a position: a file may have both.
+    /// Returns the line ending used near a position: a file may mix them.
     fn line_end(&self, at: usize) -> &'static str {
         let before = self.text[..at].rfind('\n');
         let nearest = before.or_else(|| self.text[at..].find('\n').map(|end| at + end));
@@ -85,14 +87,14 @@ impl<'t> Source<'t> {
         }
     }
 
-    /// Returns the indentation of a line.
+    /// Returns the indentation of the line at a position.
     pub(super) fn indent_at(&self, at: usize) -> &'t str {
         let line = self.text[..at].rfind('\n').map_or(0, |end| end + 1);
         let rest = self.text[line..].trim_start_matches(BOM);
         &rest[..rest.len() - rest.trim_start_matches([' ', '\t']).len()]
     }
 
-    /// Adds lines after an item, at the first start of a line outside of items and comments.
+    /// Adds lines after an item, at the start of the first line outside of items and comments.
     pub(super) fn lines_after(&self, item: usize, lines: &str) -> Addition {
         let parts = self.parts();
         let index = self.file.attrs.len() + item;
@@ -112,8 +114,8 @@ impl<'t> Source<'t> {
         Addition::new(self.text.len(), format!("{gap}{lines}"))
     }
 
-    /// Adds lines before an item and the comments directly above it, or after the item if nothing can be inserted
-    /// before its line.
+    /// Adds lines above an item and the comments directly above it. If nothing can be inserted
+    /// before the line of the item, adds them after it.
     pub(super) fn lines_before(&self, item: usize, lines: &str) -> Addition {
         let parts = self.parts();
         let (attributes, index) = (self.file.attrs.len(), self.file.attrs.len() + item);
@@ -129,8 +131,8 @@ impl<'t> Source<'t> {
         self.lines_after(item, lines)
     }
 
-    /// Returns the start of the line in a gap at which the comments of the next item begin. Comments at the start of
-    /// the file are its heading and stay first.
+    /// Returns the start of the line in a gap at which the comments of the next item start.
+    /// Comments at the start of the file are its heading and stay at the top.
     fn above_comments(&self, gap: Range<usize>, is_first: bool) -> Option<usize> {
         let mut starts = line_starts(self.text, gap.clone());
         if is_first {
@@ -164,7 +166,7 @@ pub(super) fn byte_range(span: proc_macro2::Span) -> Range<usize> {
     span.byte_range()
 }
 
-/// Returns the positions in whitespace and comments at which lines begin, other than within a comment.
+/// Returns the positions of line starts in whitespace and comments, except within a comment.
 pub(super) fn line_starts(text: &str, gap: Range<usize>) -> Vec<usize> {
     let mut starts = Vec::new();
     let mut at = gap.start;
@@ -184,7 +186,7 @@ pub(super) fn line_starts(text: &str, gap: Range<usize>) -> Vec<usize> {
     starts
 }
 
-/// Returns the length of the block comment at the start of a text; block comments nest.
+/// Returns the length of the block comment at the start of a text. Block comments nest.
 fn comment_length(text: &str) -> usize {
     let (mut depth, mut at) = (0_usize, 0);
     while at < text.len() {
@@ -205,8 +207,8 @@ fn comment_length(text: &str) -> usize {
     text.len()
 }
 
-/// Returns the length of a byte order mark and a `#!` line. `#![…]` is an attribute, even with blanks and comments in
-/// it.
+/// Returns the length of a byte order mark and a `#!` line. `#![…]` is an attribute, even if it
+/// contains whitespace and comments.
 fn head_length(text: &str) -> usize {
     let mark = if text.starts_with(BOM) { BOM.len() } else { 0 };
     let Some(mut rest) = text[mark..].strip_prefix("#!") else {
@@ -228,7 +230,7 @@ fn head_length(text: &str) -> usize {
     text[mark..].find('\n').map_or(text.len(), |end| mark + end + 1)
 }
 
-/// Returns whether brackets, or consecutive operators, are nested too deeply for the stack of the parser.
+/// Returns whether brackets or consecutive operators nest too deeply for the parser's stack.
 fn is_too_deep(tokens: TokenStream) -> bool {
     let mut open = vec![tokens.into_iter()];
     let mut operators = 0;
@@ -256,7 +258,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spans_are_places_in_the_text_as_it_is() {
+    fn spans_are_offsets_in_the_original_text() {
         for head in [
             "",
             "\u{feff}",
@@ -271,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nests_without_end_is_refused() {
+    fn rejects_deep_nesting() {
         for text in ["(".repeat(5000) + &")".repeat(5000), "!".repeat(5000)] {
             let text = format!("const A: bool = {text};");
             assert!(Source::parse(&text).is_err());

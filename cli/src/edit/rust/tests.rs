@@ -1,4 +1,4 @@
-//! Texts before and after each edit.
+//! Compares texts before and after each edit.
 
 use super::*;
 use crate::edit::Obstacle;
@@ -10,7 +10,7 @@ fn check(edit: impl Fn(&str) -> Result<String, Obstacle>, before: &str, after: &
 }
 
 #[test]
-fn a_module_stands_among_the_others() {
+fn adds_module_in_order() {
     let edit = |text: &str| add_module(text, "v2", true);
     check(edit, "//! Docs.\n", "//! Docs.\n\npub mod v2;\n");
     check(edit, "", "pub mod v2;\n");
@@ -43,7 +43,7 @@ fn a_module_stands_among_the_others() {
 }
 
 #[test]
-fn a_reexport_stands_among_the_others() {
+fn adds_reexport_in_order() {
     let edit = |text: &str| add_reexport(text, "mug", "*");
     check(edit, "mod mug;\n", "mod mug;\n\npub use mug::*;\n");
     check(
@@ -64,7 +64,7 @@ fn a_reexport_stands_among_the_others() {
 }
 
 #[test]
-fn a_controller_is_registered() {
+fn registers_controller() {
     let edit = |text: &str| add_registration(text, "controller", "mug::controller()");
     check(
         edit,
@@ -84,7 +84,7 @@ fn a_controller_is_registered() {
 }
 
 #[test]
-fn webhooks_are_registered_beside_controllers() {
+fn registers_webhooks_next_to_controllers() {
     let main =
         |import: &str, calls: &str| format!("use {import};\n\nfn main() {{\n    let m = f();\n{calls}}}\n");
     let controllers = "    controller::register(m).start()\n";
@@ -110,7 +110,7 @@ fn webhooks_are_registered_beside_controllers() {
 }
 
 #[test]
-fn a_conversion_is_written_on_the_kind() {
+fn adds_conversion_to_the_kind() {
     let edit = |text: &str| add_conversion(text, "Mug");
     let before = "/// A mug.\n#[derive(CustomResource)]\n#[kube(\n    kind = \"Mug\"\n)]\n#[serde(x)]\nstruct MugSpec {}\n";
     let after = before.replace(")]\n#[serde", ")]\n#[crd(conversion)]\n#[serde");
@@ -122,7 +122,7 @@ fn a_conversion_is_written_on_the_kind() {
 }
 
 #[test]
-fn what_is_not_understood_is_refused() {
+fn rejects_unknown_code() {
     for text in [
         "fn register( {",
         "fn start() {}",
@@ -137,7 +137,7 @@ fn what_is_not_understood_is_refused() {
 }
 
 #[test]
-fn a_mark_and_a_line_for_a_shell_shift_nothing() {
+fn byte_order_mark_and_shebang_do_not_shift_edits() {
     let register = "pub fn register(manager: Manager) -> Manager {\n    manager\n}\n";
     for head in [
         "\u{feff}",
@@ -172,7 +172,7 @@ fn a_mark_and_a_line_for_a_shell_shift_nothing() {
 }
 
 #[test]
-fn a_module_stands_on_a_line_of_its_own() {
+fn module_goes_on_its_own_line() {
     let edit = |text: &str| add_module(text, "b", false);
     for (before, after) in [
         (
@@ -233,7 +233,7 @@ fn a_module_stands_on_a_line_of_its_own() {
 }
 
 #[test]
-fn a_registration_is_a_call() {
+fn finds_existing_registrations() {
     let edit = |text: &str| add_registration(text, "controller", "mug::controller()");
     let file = |body: &str| {
         format!("use crate::controller::mug::controller as other;\nfn register(m: M) -> M {{\n{body}}}\n")
@@ -306,7 +306,7 @@ fn a_registration_is_a_call() {
 }
 
 #[test]
-fn webhooks_are_registered_where_controllers_are() {
+fn finds_the_registration_of_controllers() {
     let file = |import: &str, body: &str| format!("use {import};\nfn main() {{\n{body}}}\n");
     let call = "    controller::register(m).start()\n";
     let both = format!("    let m = webhook::register(m);\n{call}");
@@ -375,7 +375,7 @@ fn webhooks_are_registered_where_controllers_are() {
 }
 
 #[test]
-fn a_conversion_is_an_argument() {
+fn finds_existing_conversions() {
     let edit = |text: &str| add_conversion(text, "Mug");
     for (before, after) in [
         (
@@ -407,7 +407,7 @@ fn a_conversion_is_an_argument() {
     }
 }
 
-/// Pieces of Rust that edits look at, in any order.
+/// Pieces of Rust that edits look for, combined in any order.
 const PIECES: &[&str] = &[
     "mod b;",
     "mod a",
@@ -468,9 +468,9 @@ const PIECES: &[&str] = &[
 type Edit<'a> = &'a dyn Fn(&str) -> Result<String, Obstacle>;
 
 proptest::proptest! {
-    /// Whatever stands in a file, an edit ends with the addition or with a reason.
+    /// For any input, an edit returns either the addition or a reason.
     #[test]
-    fn nothing_in_a_file_breaks_an_edit(pieces in proptest::collection::vec(proptest::sample::select(PIECES), 0..24)) {
+    fn edits_succeed_or_fail_on_any_input(pieces in proptest::collection::vec(proptest::sample::select(PIECES), 0..24)) {
         let handlers = Handlers {
             scaffold: "use crate::api::v1::K;\npub fn webhook() -> rbuilder::Webhook<K> {\n    rbuilder::Webhook::new()\n}\n#[rbuilder::webhook(mutating)]\nfn default(k: &mut K) {}\n",
             kind: "K",

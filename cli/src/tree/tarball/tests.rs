@@ -34,7 +34,7 @@ fn paths(archive: &[u8]) -> Result<Vec<String>, String> {
 }
 
 #[test]
-fn rust_files_and_the_manifest_are_read() {
+fn reads_rust_files_and_the_manifest() {
     let other = ("a-1.0.0/README.md", FILE, &b"\xff"[..]);
     let bad = ("a-1.0.0/src/bad.rs", FILE, &b"\xff"[..]);
     let folder = ("a-1.0.0/src/", EntryType::Directory, &b""[..]);
@@ -52,7 +52,7 @@ fn rust_files_and_the_manifest_are_read() {
 }
 
 #[test]
-fn long_names_of_both_sorts() {
+fn reads_long_names_in_both_formats() {
     let long = format!("a-1.0.0/src/{}.rs", "x".repeat(150));
     let gnu = ("././@LongLink", EntryType::GNULongName, long.as_bytes());
     let record = format!("30 mtime=1700000000.123456789\n{} path={long}\n", long.len() + 10);
@@ -64,7 +64,7 @@ fn long_names_of_both_sorts() {
 }
 
 #[test]
-fn links_and_devices_are_left_out() {
+fn skips_links_and_devices() {
     for sort in [
         EntryType::Symlink,
         EntryType::Link,
@@ -78,7 +78,7 @@ fn links_and_devices_are_left_out() {
 }
 
 #[test]
-fn files_outside_of_the_package_are_refused() {
+fn rejects_files_outside_of_the_package() {
     for name in [
         "../a.rs",
         "a-1.0.0/../a.rs",
@@ -99,7 +99,7 @@ fn files_outside_of_the_package_are_refused() {
 }
 
 #[test]
-fn damaged_and_large_archives_are_refused() {
+fn rejects_damaged_and_large_archives() {
     let whole = archive(&[TOML, LIB]);
     assert_eq!(paths(&whole), Ok(vec!["src/lib.rs".to_owned()]));
     for length in 0..whole.len() - 8 {
@@ -146,7 +146,7 @@ fn damaged_and_large_archives_are_refused() {
 
 /// Zeros compress about a thousand to one.
 #[test]
-fn a_bomb_ends_at_the_limit() {
+fn decompression_stops_at_the_limit() {
     let zeros = vec![0; 4 << 20];
     let bomb = archive(&[("a-1.0.0/zeros", FILE, &zeros)]);
     assert_eq!(paths(&bomb), Ok(Vec::new()));

@@ -1,4 +1,5 @@
-//! Changes the declarations of modules that move: `pub mod cup;` becomes that of the module of its group.
+//! Changes the declarations of modules that move: `pub mod cup;` becomes the declaration of its
+//! group's module.
 
 use std::cmp::Ordering;
 
@@ -10,11 +11,12 @@ use super::super::source::{Source, byte_range};
 use super::super::{add_module, compare_names, remove_module};
 use super::Obstruction;
 
-/// Declares modules in a file in the place of those that move out of it. The first declaration changes its name where it
-/// stands, if that keeps the modules in order, so that comments around it stay around it.
+/// Replaces the declarations of modules that move out of a file. If this keeps the modules in
+/// order, the first declaration is renamed in place, so that it keeps the comments around it.
 ///
 /// # Errors
-/// Fails with a place if the file does not parse, or if it declares a module in another form, which would be lost.
+/// Fails with a location if the file does not parse, or if it declares a module in a form that
+/// would be lost.
 pub fn replace_declarations(
     path: &str,
     text: &str,
@@ -64,7 +66,7 @@ fn name_of(module: &ItemMod) -> String {
     strip_raw_prefix(&module.ident.to_string())
 }
 
-/// Checks that a declaration has nothing that would be lost.
+/// Checks that a declaration has no parts that would be lost.
 fn check_form(path: &str, source: &Source<'_>, name: &str) -> Result<(), Obstruction> {
     let Some(declared) = find_declaration(source, name) else {
         return Ok(());
@@ -88,7 +90,7 @@ fn check_form(path: &str, source: &Source<'_>, name: &str) -> Result<(), Obstruc
     Ok(())
 }
 
-/// Changes the name of a declaration; `None` if modules that were in order would not be any more.
+/// Changes the name in a declaration; `None` if sorted modules would get out of order.
 fn rename_declaration(source: &Source<'_>, from: &str, to: &str) -> Option<String> {
     let declared = find_declaration(source, from)?;
     let names = source.file.items.iter().filter_map(|item| match item {

@@ -1,7 +1,8 @@
-//! Rewrites the paths of a package whose modules move to other places.
+//! Rewrites the paths in a package whose modules move.
 //!
-//! The modules of the package are read as rustc reads them (`modules.rs`), and every path in their code is resolved as far
-//! as it names modules (`resolve.rs`). From where each of them will be follows which segments change (`rewrite.rs`):
+//! The modules of the package are read like rustc reads them (`modules.rs`), and every path in
+//! their code is resolved as far as it names modules (`resolve.rs`). The new locations of these
+//! modules determine which segments change (`rewrite.rs`):
 //!
 //! ```text
 //! api::v1 moves to api::cache::v1
@@ -10,9 +11,10 @@
 //! super::settings in controller::cup, which moves a level down: super::super::settings
 //! ```
 //!
-//! Only these segments are replaced; each other byte of a file is kept. Where a path is not certainly code, as in an
-//! attribute, a string of an attribute or macro arguments that are not expressions, or where a glob import would
-//! bring in something else, nothing is rewritten and the place is an [`Obstruction`].
+//! Only these segments are replaced. All other bytes of a file stay the same. Nothing is rewritten
+//! where a path may not be code, as in an attribute, a string in an attribute or macro arguments
+//! that are not expressions, or where a glob import would bring in a different item. Such a place
+//! is an [`Obstruction`].
 
 mod declaration;
 mod modules;
@@ -31,7 +33,7 @@ pub use self::moves::{FileFate, ModuleMoves};
 use self::modules::Modules;
 use self::scan::scan_modules;
 
-/// A place that cannot be rewritten, with what is to be written there by hand.
+/// A path that cannot be rewritten automatically, with the code to write there by hand.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Obstruction {
     /// The file.
@@ -42,12 +44,12 @@ pub struct Obstruction {
     pub column: usize,
     /// The reason, a phrase.
     pub reason: String,
-    /// The remedy: an imperative.
+    /// What to do about it, in the imperative.
     pub help: String,
 }
 
 impl Obstruction {
-    /// Creates an obstruction at a byte of a text.
+    /// Creates an obstruction at a byte offset in a text.
     pub fn at(path: &str, text: &str, byte: usize, reason: String, help: String) -> Obstruction {
         let before = &text[..byte];
         let line_start = before.rfind('\n').map_or(0, |end| end + 1);
@@ -62,10 +64,10 @@ impl Obstruction {
     }
 }
 
-/// Rewrites the paths in the Rust files of a package. Returns the new texts of the files that change, by their paths
-/// before the move.
+/// Rewrites the paths in the Rust files of a package. Returns the new texts of changed files, by
+/// their paths before the move.
 ///
-/// `library` is the name of the package's library in other crates, such as its tests.
+/// `library` is the name under which other crates, such as the tests, import the package's library.
 ///
 /// # Errors
 /// Fails with all places that cannot be rewritten, in order.

@@ -1,4 +1,4 @@
-//! The modules of a package: where each is written, what it declares and what it imports.
+//! The modules of a package, with their files, declarations and imports.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,25 +8,25 @@ use super::super::calls::strip_raw_prefix;
 use super::super::source::{Source, byte_range};
 use super::{FileFate, ModuleMoves, Obstruction};
 
-/// Number of a module.
+/// Index of a module.
 pub(super) type ModuleId = usize;
 
-/// A module of a crate of the package.
+/// A module in one of the crates of the package.
 pub(super) struct Module {
     /// True for a module of the library.
     pub(super) is_library: bool,
-    /// Path in its crate.
+    /// Path within its crate.
     pub(super) path: Vec<String>,
     pub(super) parent: Option<ModuleId>,
     /// The root of its crate.
     pub(super) root: ModuleId,
     pub(super) file: String,
-    /// Items, except the content of inline modules.
+    /// Items, without the content of inline modules.
     pub(super) items: Vec<Item>,
     pub(super) scope: Scope,
 }
 
-/// Names and glob imports of a module or block.
+/// Names and glob imports in a module or block.
 #[derive(Default)]
 pub(super) struct Scope {
     pub(super) names: BTreeMap<String, Name>,
@@ -35,7 +35,7 @@ pub(super) struct Scope {
 
 /// The meaning of a name in a scope.
 pub(super) enum Name {
-    /// A module that is declared there.
+    /// A module declared in the scope.
     Child(ModuleId),
     /// An import.
     Use(UsePath),
@@ -46,7 +46,7 @@ pub(super) enum Name {
 /// The path of an import.
 #[derive(Clone, Debug)]
 pub(super) struct UsePath {
-    /// True if it begins with `::`.
+    /// True if it starts with `::`.
     pub(super) is_global: bool,
     pub(super) segments: Vec<String>,
 }
@@ -98,9 +98,9 @@ impl Scope {
 pub(super) struct Modules<'t> {
     pub(super) all: Vec<Module>,
     pub(super) files: &'t BTreeMap<String, String>,
-    /// Name of the library in other crates.
+    /// Name under which other crates import the library.
     pub(super) library: &'t str,
-    /// Root of the library; `None` if there is none.
+    /// Root of the library; `None` if the package has no library.
     pub(super) library_root: Option<ModuleId>,
     moves: &'t ModuleMoves,
     obstructions: Vec<Obstruction>,
@@ -109,7 +109,7 @@ pub(super) struct Modules<'t> {
 /// A file to read as a module.
 struct ModuleFile<'f> {
     file: &'f str,
-    /// Directory of the files of its child modules.
+    /// Directory with the files of its child modules.
     folder: String,
     is_library: bool,
     path: Vec<String>,
@@ -120,7 +120,7 @@ impl<'t> Modules<'t> {
     /// Reads the modules of all crates of a package.
     ///
     /// # Errors
-    /// Fails with the files that cannot be parsed, and with `path` attributes that the moves break.
+    /// Fails with files that cannot be parsed, and with `path` attributes that the moves break.
     pub(super) fn read(
         files: &'t BTreeMap<String, String>,
         library: &'t str,
@@ -157,7 +157,8 @@ impl<'t> Modules<'t> {
         });
     }
 
-    /// Reads the files of the library that no other file declares as a module, such as those that a macro does.
+    /// Reads library files that no other file declares as a module, such as those declared by a
+    /// macro.
     fn read_orphans(&mut self) {
         let refused = self
             .obstructions
@@ -250,7 +251,8 @@ impl<'t> Modules<'t> {
         id
     }
 
-    /// Reads a module that another one declares, and takes the content of an inline module out of the item.
+    /// Reads a module that another module declares. Takes the content of an inline module out of
+    /// the item.
     fn add_child(
         &mut self,
         above: &ModuleFile<'_>,
@@ -295,7 +297,7 @@ impl<'t> Modules<'t> {
         self.read_file(&own(&file, folder))
     }
 
-    /// Returns where a module will be; `None` if it is gone.
+    /// Returns the path of a module after the moves; `None` if the module is gone.
     pub(super) fn target(&self, module: ModuleId) -> Option<Vec<String>> {
         let module = &self.all[module];
         match module.is_library {
@@ -322,7 +324,7 @@ fn is_crate_root(path: &str) -> bool {
     }
 }
 
-/// Returns the name of an item in the namespace of types and modules.
+/// Returns the name of an item in the type namespace.
 fn declared_type(item: &Item) -> Option<String> {
     let ident = match item {
         Item::Enum(item) => &item.ident,
@@ -336,7 +338,7 @@ fn declared_type(item: &Item) -> Option<String> {
     Some(strip_raw_prefix(&ident.to_string()))
 }
 
-/// Returns the value of a `path` attribute, and the byte at which the attribute begins.
+/// Returns the value of a `path` attribute, and the byte offset of the attribute.
 fn path_attribute(module: &ItemMod) -> Option<(String, usize)> {
     module.attrs.iter().find_map(|attribute| {
         let Meta::NameValue(pair) = &attribute.meta else {

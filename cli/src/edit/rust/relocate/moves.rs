@@ -1,27 +1,28 @@
-//! Moves of the modules of a library.
+//! The moves of a library's modules.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The modules of a library that move, by their path in the crate.
 #[derive(Clone, Debug, Default)]
 pub struct ModuleMoves {
-    /// The new path of each; `None` for a module that only held modules that move, and is gone.
+    /// New paths by old path; `None` for a module that only contained modules that move, and is
+    /// gone afterwards.
     moves: BTreeMap<Vec<String>, Option<Vec<String>>>,
 }
 
-/// The fate of a file in `src/`.
+/// What happens to a file in `src/`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileFate {
-    /// It stays.
+    /// The file stays.
     Stays,
-    /// It moves to this path.
+    /// The file moves to this path.
     Moves(String),
-    /// It is the file of a module that is gone.
+    /// The file belongs to a module that is gone.
     Gone,
 }
 
 impl ModuleMoves {
-    /// Moves a module, with everything in it.
+    /// Moves a module together with its content.
     pub fn insert(&mut self, from: &str, to: &str) {
         let parts = |path: &str| -> Vec<String> { path.split("::").map(str::to_owned).collect() };
         if from != to {
@@ -29,7 +30,7 @@ impl ModuleMoves {
         }
     }
 
-    /// Records that a module is gone, unless it moves itself. Another one may move to its path.
+    /// Records that a module is gone, unless it moves itself. Another module may move to its path.
     pub fn insert_gone(&mut self, module: &[String]) {
         self.moves.entry(module.to_vec()).or_insert(None);
     }
@@ -48,7 +49,7 @@ impl ModuleMoves {
             .map(|(from, _)| from.as_slice())
     }
 
-    /// Returns where a module will be; `None` if it is gone.
+    /// Returns the path of a module after the moves; `None` if the module is gone.
     pub(super) fn target(&self, module: &[String]) -> Option<Vec<String>> {
         for length in (0..=module.len()).rev() {
             if let Some(to) = self.moves.get(&module[..length]) {
@@ -58,7 +59,7 @@ impl ModuleMoves {
         Some(module.to_vec())
     }
 
-    /// Returns the modules that the moves need and that are not there before, each with the module it is in.
+    /// Returns the names of the modules that the moves create, by parent module.
     pub(super) fn added(&self) -> BTreeMap<Vec<String>, BTreeSet<String>> {
         let mut added: BTreeMap<Vec<String>, BTreeSet<String>> = BTreeMap::new();
         for (_, to) in self.iter() {
@@ -70,7 +71,7 @@ impl ModuleMoves {
         added
     }
 
-    /// Returns what becomes of a file.
+    /// Returns what happens to a file.
     pub fn file(&self, path: &str) -> FileFate {
         let Some(below) = path.strip_prefix("src/") else {
             return FileFate::Stays;

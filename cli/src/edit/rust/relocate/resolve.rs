@@ -1,4 +1,4 @@
-//! Resolves paths as far as they name modules of the package.
+//! Resolves the leading segments of a path that name modules of the package.
 
 use std::cell::RefCell;
 
@@ -16,7 +16,8 @@ pub(super) struct Hop {
 pub(super) enum How {
     /// `crate`, `self`, `super` or the name of the library.
     Start,
-    /// The module declares it: that of the segment before, or the one that the path is written in.
+    /// The parent declares it: the module of the preceding segment, or the module that contains the
+    /// path.
     Child,
     /// An import.
     Import,
@@ -24,19 +25,20 @@ pub(super) enum How {
     Glob(ModuleId),
 }
 
-/// The place of a path: its module, and the blocks around it, outermost first.
+/// The location of a path: its module, and the enclosing blocks, outermost first.
 #[derive(Clone, Copy)]
 pub(super) struct Place<'p> {
     pub(super) module: ModuleId,
     pub(super) blocks: &'p [Scope],
 }
 
-/// Most imports that are followed from one to the next.
+/// Maximum length of a chain of imports to follow.
 const DEEPEST: usize = 64;
 
 pub(super) struct Resolver<'m, 't> {
     modules: &'m Modules<'t>,
-    /// Imports that are being resolved: the module and the name. A name may import another of the same name.
+    /// Imports being resolved, by module and name. An import may refer to another import with the
+    /// same name.
     open: RefCell<Vec<(ModuleId, String)>>,
 }
 
@@ -52,7 +54,7 @@ impl<'m, 't> Resolver<'m, 't> {
         &self.modules.all[id]
     }
 
-    /// Returns the modules that the first segments of a path name.
+    /// Returns the modules that the leading segments of a path name.
     pub(super) fn walk(&self, place: Place<'_>, is_global: bool, segments: &[&str]) -> Vec<Hop> {
         let mut hops: Vec<Hop> = Vec::new();
         for segment in segments {
@@ -78,7 +80,7 @@ impl<'m, 't> Resolver<'m, 't> {
         Some((self.module(module).parent?, How::Start))
     }
 
-    /// Returns the library by its name, in a crate that is not the library.
+    /// Returns the library if a path from another crate names it.
     fn find_crate(&self, from: ModuleId, name: &str) -> Option<(ModuleId, How)> {
         let root = self.modules.library_root?;
         let is_library = name == self.modules.library && !self.module(from).is_library;
@@ -108,7 +110,8 @@ impl<'m, 't> Resolver<'m, 't> {
             .flatten()
     }
 
-    /// Finds a name in a scope. `None` means that the scope does not have it, `Some(None)` that it is not a module.
+    /// Finds a name in a scope. `None` means that the scope does not contain the name, `Some(None)`
+    /// that it is not a module.
     fn find_in_scope(&self, place: Place<'_>, scope: &Scope, name: &str) -> Option<Option<(ModuleId, How)>> {
         let key = (place.module, format!("{}:{name}", place.blocks.len()));
         if self.open.borrow().contains(&key) || self.open.borrow().len() > DEEPEST {
@@ -129,7 +132,7 @@ impl<'m, 't> Resolver<'m, 't> {
         scope.globs.iter().find_map(|glob| {
             let globbed = self.resolve(place, glob)?;
             let (module, how) = self.find_in_module(globbed, name)?;
-            // What the other module imports itself is rewritten there.
+            // An import in the other module is rewritten there.
             let how = if how == How::Child {
                 How::Glob(globbed)
             } else {
@@ -139,7 +142,7 @@ impl<'m, 't> Resolver<'m, 't> {
         })
     }
 
-    /// Returns the module that a whole path names.
+    /// Returns the module that a complete path names.
     pub(super) fn resolve(&self, place: Place<'_>, path: &UsePath) -> Option<ModuleId> {
         let segments: Vec<&str> = path.segments.iter().map(String::as_str).collect();
         let hops = self.walk(place, path.is_global, &segments);
@@ -147,14 +150,14 @@ impl<'m, 't> Resolver<'m, 't> {
         (hops.len() == segments.len()).then_some(last.module)
     }
 
-    /// Returns whether a place declares or imports a name, other than with a glob.
+    /// Returns whether a place declares or imports a name, not counting glob imports.
     pub(super) fn is_bound(&self, place: Place<'_>, name: &str) -> bool {
         let mut scopes = place.blocks.iter().chain([&self.module(place.module).scope]);
         scopes.any(|scope| scope.names.contains_key(name))
     }
 
-    /// Returns whether a name in a place would be found in a module: the module itself, or one that is imported with a
-    /// glob.
+    /// Returns whether names in a place are looked up in a module, either because the place is in
+    /// this module or because it imports the module with a glob.
     pub(super) fn sees_names_of(&self, place: Place<'_>, module: &[String]) -> bool {
         let is_it = |id: ModuleId| self.module(id).is_library && self.module(id).path == module;
         let scopes = place.blocks.iter().chain([&self.module(place.module).scope]);

@@ -1,4 +1,4 @@
-//! The segments of a path that change when modules move.
+//! Determines the segments of a path that change when modules move.
 
 use std::ops::Range;
 
@@ -6,10 +6,10 @@ use super::Obstruction;
 use super::modules::{ModuleId, Modules};
 use super::resolve::{Hop, How};
 
-/// A path as it is written, without generic arguments.
+/// A path as written, without generic arguments.
 #[derive(Clone, Debug)]
 pub(super) struct WrittenPath {
-    /// True if it begins with `::`.
+    /// True if it starts with `::`.
     pub(super) is_global: bool,
     pub(super) segments: Vec<Segment>,
 }
@@ -19,9 +19,9 @@ pub(super) struct WrittenPath {
 pub(super) struct Segment {
     pub(super) name: String,
     pub(super) range: Range<usize>,
-    /// End of the `::` after it, if there is one.
+    /// End of the `::` that follows, if any.
     pub(super) end_of_colons: Option<usize>,
-    /// Number of braces of the import around it.
+    /// Number of braces around it in an import.
     pub(super) depth: usize,
 }
 
@@ -41,13 +41,13 @@ impl WrittenPath {
             .collect()
     }
 
-    /// Returns the path for messages.
+    /// Returns the path as shown in messages.
     pub(super) fn shown(&self) -> String {
         let start = if self.is_global { "::" } else { "" };
         format!("{start}{}", self.names().join("::"))
     }
 
-    /// Returns the place of its first segment.
+    /// Returns the position of the first segment.
     pub(super) fn start(&self) -> usize {
         self.segments.first().map_or(0, |segment| segment.range.start)
     }
@@ -56,18 +56,18 @@ impl WrittenPath {
 /// The rewriting of one path.
 pub(super) struct Rewrite<'r, 't> {
     pub(super) modules: &'r Modules<'t>,
-    /// The module that the path is written in.
+    /// The module that contains the path.
     pub(super) module: ModuleId,
-    /// The modules that its first segments name.
+    /// The modules that the leading segments name.
     pub(super) hops: &'r [Hop],
     pub(super) path: &'r WrittenPath,
 }
 
 impl Rewrite<'_, '_> {
-    /// Returns the edits that make the path name the same modules after the move.
+    /// Returns the edits after which the path names the same modules as before the move.
     ///
     /// # Errors
-    /// Fails with the reason, a phrase about the path, if no edit does.
+    /// Fails if there are no such edits. The error is a phrase about the path.
     pub(super) fn edits(&self) -> Result<Vec<Edit>, String> {
         let mut edits = Vec::new();
         let Some(last) = self.hops.len().checked_sub(1) else {
@@ -79,7 +79,7 @@ impl Rewrite<'_, '_> {
         Ok(edits)
     }
 
-    /// Returns the path with the name of its crate first, as it is after the move.
+    /// Returns the path after the move as an absolute path that starts with its crate.
     pub(super) fn absolute(&self) -> Option<String> {
         let last = self.hops.last()?;
         let target = self.modules.target(last.module)?;
@@ -91,7 +91,7 @@ impl Rewrite<'_, '_> {
         Some(parts.chain(rest.iter().copied()).collect::<Vec<_>>().join("::"))
     }
 
-    /// Returns the number of `super` at the start of the path.
+    /// Returns the number of leading segments up to the last `super`.
     fn supers(&self) -> usize {
         let names = self.path.names();
         let start = usize::from(names.first() == Some(&"self"));
@@ -102,7 +102,7 @@ impl Rewrite<'_, '_> {
         }
     }
 
-    /// Returns the module that the `super` at the start name from where this module will be.
+    /// Returns the module that the leading `super`s reach from the new location of this module.
     fn parent_after_move(&self) -> Option<Vec<String>> {
         let names = &self.path.names()[..self.supers()];
         let count = names.iter().filter(|name| **name == "super").count();
@@ -112,7 +112,8 @@ impl Rewrite<'_, '_> {
         Some(path)
     }
 
-    /// Returns whether a path that begins with `super` reaches the same module as it is, because both move together.
+    /// Returns whether a path that starts with `super` still reaches the same module because both
+    /// move together.
     fn is_kept_by_parents(&self, last: usize) -> bool {
         let supers = self.supers();
         let below = &self.hops[supers.min(self.hops.len())..];
@@ -129,7 +130,7 @@ impl Rewrite<'_, '_> {
         self.modules.target(self.hops[last].module) == Some(reached.collect())
     }
 
-    /// Adds the edits of the segments up to one that names a module.
+    /// Adds the edits for the segments up to `index`.
     fn reach(&self, index: usize, edits: &mut Vec<Edit>) -> Result<(), String> {
         let hop = self.hops[index];
         let before = |edits: &mut Vec<Edit>| match index.checked_sub(1) {
@@ -172,7 +173,8 @@ impl Rewrite<'_, '_> {
         }
         let target = self.target(self.hops[index].module)?;
         let here = self.target(self.module)?;
-        // `super` of a shorter path is the same place from where the edits begin: the last one.
+        // `parent_after_move` follows all leading `super`s, so it can only be compared for the last
+        // one.
         if self.parent_after_move().as_ref() == Some(&target) && index + 1 == supers {
             return Ok(());
         }
@@ -188,8 +190,8 @@ impl Rewrite<'_, '_> {
         Ok(())
     }
 
-    /// Adds the edits of a segment that is declared by the module before it. They begin below the last module before it
-    /// that will still be above it.
+    /// Adds the edits for a segment declared by the module before it. They start below the closest
+    /// preceding module that will still contain the target.
     fn reach_child(&self, index: usize, edits: &mut Vec<Edit>) -> Result<(), String> {
         let target = self.target(self.hops[index].module)?;
         let is_library = |module: ModuleId| self.modules.all[module].is_library;
@@ -219,7 +221,7 @@ impl Rewrite<'_, '_> {
         "will be in another module".to_owned()
     }
 
-    /// Adds the edits that make segments read as given. Only those that differ are replaced.
+    /// Adds the edits that turn segments into `tail`. Replaces only segments that differ.
     fn replace(&self, run: Range<usize>, tail: &[String], edits: &mut Vec<Edit>) -> Result<(), String> {
         let segments = &self.path.segments[run];
         let kept = segments.iter().rev().zip(tail.iter().rev());
@@ -255,10 +257,11 @@ impl Rewrite<'_, '_> {
     }
 }
 
-/// Makes the edits of a text.
+/// Applies edits to a text.
 ///
 /// # Errors
-/// Fails if two of them overlap: a path that is shared by names whose modules go apart.
+/// Fails if two edits overlap, because an import shares a path between modules that move to
+/// different places.
 pub(super) fn apply_edits(path: &str, text: &str, edits: &mut Vec<Edit>) -> Result<String, Obstruction> {
     edits.sort();
     edits.dedup();

@@ -1,7 +1,8 @@
 //! Finds the paths in the code of modules.
 //!
-//! Code is read as tokens, in which a path looks the same in types, expressions, patterns, visibilities and arguments of
-//! macros. Imports, blocks with imports of their own, attributes and macros are recognized among them.
+//! Code is read as tokens, because a path looks the same in types, expressions, patterns,
+//! visibilities and macro arguments. Imports, blocks with their own imports, attributes and macros
+//! are recognized among the tokens.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,10 +22,10 @@ use super::{FileFate, ModuleMoves, Obstruction};
 /// Edits by file.
 pub(super) type FileEdits = BTreeMap<String, Vec<Edit>>;
 
-/// Returns the edits of all paths in all modules.
+/// Returns the edits for all paths in all modules.
 ///
 /// # Errors
-/// Fails with the places that cannot be edited.
+/// Fails with all places that cannot be edited.
 pub(super) fn scan_modules(
     modules: &Modules<'_>,
     moves: &ModuleMoves,
@@ -58,18 +59,18 @@ struct Scanner<'m, 't> {
     modules: &'m Modules<'t>,
     moves: &'m ModuleMoves,
     resolver: Resolver<'m, 't>,
-    /// Modules that the moves add, by the module that they are in.
+    /// Names of the modules that the moves create, by parent module.
     added: BTreeMap<Vec<String>, BTreeSet<String>>,
     edits: FileEdits,
     obstructions: BTreeSet<Obstruction>,
 }
 
-/// The surroundings of tokens.
+/// The surroundings of the scanned tokens.
 struct Context {
     module: ModuleId,
-    /// Imports of the blocks around them, outermost first.
+    /// Imports of the enclosing blocks, outermost first.
     blocks: Vec<Scope>,
-    /// The reason why the tokens may be something else than code.
+    /// Why the tokens may not be code.
     opaque: Option<&'static str>,
 }
 
@@ -82,7 +83,7 @@ impl Scanner<'_, '_> {
         }
     }
 
-    /// Checks that no module imports or defines a name that a module in it will have.
+    /// Checks that no module imports or defines a name that a new child module will have.
     fn check_taken_names(&mut self) {
         let modules = self.modules;
         for (id, module) in modules
@@ -108,7 +109,7 @@ impl Scanner<'_, '_> {
         }
     }
 
-    /// Scans what begins at a token, and returns the index of the token after it.
+    /// Scans what starts at a token, and returns the index of the token after it.
     fn scan_token(&mut self, tokens: &[TokenTree], at: usize, context: &mut Context) -> usize {
         match &tokens[at] {
             TokenTree::Punct(punct) if punct.as_char() == '#' => {
@@ -137,7 +138,7 @@ impl Scanner<'_, '_> {
                 None => at + 1,
             },
             TokenTree::Ident(word) if word == "mod" => match tokens.get(at + 2) {
-                // Only functions have modules whose content is still here.
+                // Only a module in a function still has its content here.
                 Some(TokenTree::Group(body)) if body.delimiter() == Delimiter::Brace => {
                     let reason = "a module in a function";
                     self.scan_opaque(body.stream(), reason, context);
@@ -207,7 +208,8 @@ impl Scanner<'_, '_> {
         }
     }
 
-    /// Scans the parentheses after `pub`. `pub(super)` of a module that moves a level down would show less.
+    /// Scans the parentheses after `pub`. In a module that moves down a level, `pub(super)` would
+    /// expose less.
     fn scan_visibility(&mut self, of: &Group, context: &mut Context) {
         let tokens: Vec<TokenTree> = of.stream().into_iter().collect();
         let [TokenTree::Ident(word)] = tokens.as_slice() else {
@@ -239,7 +241,8 @@ impl Scanner<'_, '_> {
         self.add_edits(context.module, [Edit { start, end, text }]);
     }
 
-    /// Scans a path, and the arguments of a macro after it. Returns the index of the token after them.
+    /// Scans a path, and the macro arguments that may follow. Returns the index of the token after
+    /// them.
     fn scan_path(
         &mut self,
         path: &WrittenPath,
@@ -277,7 +280,7 @@ impl Scanner<'_, '_> {
         body + 1
     }
 
-    /// Checks that the file that a macro includes is at the same relative path after the move.
+    /// Checks that the relative path of an included file stays valid after the move.
     fn check_included(&mut self, arguments: &Group, module: ModuleId) {
         let mut tokens = arguments.stream().into_iter();
         let (Some(TokenTree::Literal(literal)), None) = (tokens.next(), tokens.next()) else {
@@ -306,7 +309,7 @@ impl Scanner<'_, '_> {
         self.obstruct(module, start, reason, help);
     }
 
-    /// Scans a string in an attribute, which serde and others read as a path.
+    /// Scans a string in an attribute. serde and other macros read such strings as paths.
     fn scan_literal(&mut self, literal: &proc_macro2::Literal, context: &mut Context) {
         let Lit::Str(value) = Lit::new(literal.clone()) else {
             return;
@@ -341,7 +344,7 @@ impl Scanner<'_, '_> {
         }
     }
 
-    /// Adds the edits of a path, or the reason why there can be none.
+    /// Adds the edits for a path, or records why it cannot be edited.
     fn rewrite(&mut self, path: &WrittenPath, context: &Context) {
         let place = Place {
             module: context.module,
@@ -408,21 +411,21 @@ impl Scanner<'_, '_> {
     }
 }
 
-/// The reason why tokens in attributes are not code.
+/// The reason for tokens in attributes.
 const ATTRIBUTE: &str = "an attribute";
 
 fn is_punct(tokens: &[TokenTree], at: usize, wanted: char) -> bool {
     matches!(tokens.get(at), Some(TokenTree::Punct(punct)) if punct.as_char() == wanted)
 }
 
-/// Returns whether `::` begins at a token.
+/// Returns whether `::` starts at a token.
 fn is_colons(tokens: &[TokenTree], at: usize) -> bool {
     let is_joint =
         matches!(tokens.get(at), Some(TokenTree::Punct(punct)) if punct.spacing() == Spacing::Joint);
     is_joint && is_punct(tokens, at, ':') && is_punct(tokens, at + 1, ':')
 }
 
-/// Returns whether `::` after a token goes on with a path: `<T as Trait>::NAME`.
+/// Returns whether a `::` after a token continues a path, as in `<T as Trait>::NAME`.
 fn is_end_of_path(token: &TokenTree) -> bool {
     match token {
         TokenTree::Punct(punct) => punct.as_char() == '>',
@@ -431,7 +434,7 @@ fn is_end_of_path(token: &TokenTree) -> bool {
     }
 }
 
-/// Returns whether a name is that of a field, method or lifetime.
+/// Returns whether a name belongs to a field, method or lifetime.
 fn is_member(tokens: &[TokenTree], at: usize) -> bool {
     let Some(before) = at.checked_sub(1) else {
         return false;
@@ -440,7 +443,7 @@ fn is_member(tokens: &[TokenTree], at: usize) -> bool {
     (is_punct(tokens, before, '.') && !is_range) || is_punct(tokens, before, '\'')
 }
 
-/// Reads names that are joined by `::`, and returns the index of the token after them.
+/// Reads names joined by `::`. Returns the path and the index of the token after it.
 fn read_path(tokens: &[TokenTree], start: usize, is_global: bool) -> Option<(WrittenPath, usize)> {
     let mut segments: Vec<Segment> = Vec::new();
     let mut at = start;
@@ -463,7 +466,7 @@ fn read_path(tokens: &[TokenTree], start: usize, is_global: bool) -> Option<(Wri
     (!segments.is_empty()).then_some((WrittenPath { is_global, segments }, at))
 }
 
-/// Reads an import, and returns the index of the token after its `;`.
+/// Reads an import. Returns the import and the index of the token after its `;`.
 fn read_import(tokens: &[TokenTree], start: usize) -> Option<(ItemUse, usize)> {
     let length = tokens[start..]
         .iter()
@@ -473,7 +476,7 @@ fn read_import(tokens: &[TokenTree], start: usize) -> Option<(ItemUse, usize)> {
     Some((syn::parse2(import).ok()?, end))
 }
 
-/// Returns whether the arguments of a macro are expressions, as those of `assert_eq!` and `vec!`.
+/// Returns whether macro arguments are expressions, as in `assert_eq!` and `vec!`.
 fn is_list_of_expressions(arguments: &TokenStream) -> bool {
     let list = Punctuated::<Expr, Token![,]>::parse_terminated;
     let repeated = |input: ParseStream<'_>| -> syn::Result<()> {

@@ -1,6 +1,6 @@
 use super::*;
 
-/// The library of a project with one group, and where its modules move.
+/// Returns the library of a project with one group, and the moves of its modules.
 fn project() -> (BTreeMap<String, String>, ModuleMoves) {
     let files = [
         (
@@ -31,7 +31,8 @@ fn project() -> (BTreeMap<String, String>, ModuleMoves) {
     (files.into(), moves)
 }
 
-/// Relocates the project with another text of one file, and returns that file, or the places that are in the way.
+/// Relocates the project after replacing one file. Returns the new text of that file, or the
+/// obstructions.
 fn relocate(path: &str, text: &str) -> Result<String, Vec<String>> {
     let (mut files, moves) = project();
     files.insert(path.to_owned(), text.to_owned());
@@ -136,7 +137,7 @@ fn paths_follow_their_modules() {
 }
 
 #[test]
-fn files_that_move_reach_what_stays() {
+fn moved_files_still_reach_other_modules() {
     for (path, text, expected) in [
         // Both versions move together.
         (
@@ -185,7 +186,7 @@ fn files_that_move_reach_what_stays() {
 }
 
 #[test]
-fn what_is_not_certain_is_refused() {
+fn reports_uncertain_paths() {
     for (path, text, expected) in [
         (
             "src/settings.rs",
@@ -269,7 +270,7 @@ fn what_is_not_certain_is_refused() {
 }
 
 #[test]
-fn the_way_back_is_the_inverse() {
+fn moving_back_restores_the_files() {
     let (_, moves) = project();
     let mut back = ModuleMoves::default();
     for (from, to) in moves.iter() {
