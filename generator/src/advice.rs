@@ -1,16 +1,17 @@
-//! Advice for types that have their schema from schemars or kube, whose derives know no marker of ours.
+//! Translates help for types that derive schemars' `JsonSchema` or use kube alone.
 //!
-//! Help is written for `derive(CrdSchema)`, whose attributes such a type does not have: following it, a program would not
-//! compile. Here is the same for what schemars and kube understand. `generator/tests/advice.rs` follows each.
+//! Help texts are written for `derive(CrdSchema)`. Its attributes do not compile on other types, so
+//! this module replaces them by what schemars and kube accept. `generator/tests/advice.rs` follows
+//! each piece of advice.
 //!
-//! Neither have older releases of kube all attributes, nor the schemars of today: [`for_kube`] has what a program can follow
-//! that has such a release in Cargo.lock.
+//! Older versions of kube lack some attributes and use an older schemars. [`for_kube`] replaces
+//! advice that the program's version of kube does not support.
 
 use rbuilder_schema::ESCAPE;
 
 use crate::kube_release::KubeRelease;
 
-/// The advice about a type: as it is if the type has `derive(CrdSchema)`.
+/// Returns help for a type. It is unchanged if the type derives `CrdSchema`.
 pub(crate) fn for_type(help: &str, is_ours: bool) -> String {
     if is_ours {
         help.to_owned()
@@ -19,7 +20,7 @@ pub(crate) fn for_type(help: &str, is_ours: bool) -> String {
     }
 }
 
-/// The advice for a type without `derive(CrdSchema)` in place of advice for one with it.
+/// Replaces attributes of `derive(CrdSchema)` by those of schemars.
 fn for_schemars(help: &str) -> String {
     let mut help = help.to_owned();
     for (ours, theirs) in ADVICE {
@@ -30,7 +31,7 @@ fn for_schemars(help: &str) -> String {
     help
 }
 
-/// The advice about the type of a status, which is not a field, in place of advice about a field.
+/// Replaces advice about a field by advice about the type of a status.
 pub(crate) fn for_status(help: &str) -> String {
     let of_field = match help.split_once("put `#[") {
         Some((before, after)) if after.ends_with("on the field") => Some(before),
@@ -42,7 +43,7 @@ pub(crate) fn for_status(help: &str) -> String {
     }
 }
 
-/// The advice about a file in the folder of a published package.
+/// Returns help for a file in a published package.
 pub(crate) fn for_published(folder: &str) -> String {
     let package = folder.rsplit('/').next().unwrap_or(folder);
     format!(
@@ -51,21 +52,21 @@ pub(crate) fn for_published(folder: &str) -> String {
     )
 }
 
-/// A type with the same form, for fields.
+/// For fields: refer to a type with the same format.
 const SAME_FORM: &str = "describe its JSON: `#[schemars(with = \"String\")]` names a type with the same form, which is an `Option` if the field may be absent; \
                          `#[schemars(schema_with = \"function\")]` names a function that returns the schema";
 
-/// A schema that is written by hand, for types.
+/// For types: write the schema by hand.
 const BY_HAND: &str = "describe its JSON on the type: replace `JsonSchema` among its derives by an `impl JsonSchema` whose \
                        `json_schema` returns the schema, such as `String::json_schema(generator)` or `json_schema!({ … })`";
 
-/// A field with any content.
+/// For fields: accept any content.
 const ANY: &str = "put `#[schemars(with = \"serde_json::Value\", extend(\"x-kubernetes-preserve-unknown-fields\" = true))]` on";
 
-/// A default that a function serializes.
+/// For defaults that a function serializes.
 pub(crate) const JSON_OF_DEFAULT: &str = "write its JSON as `#[schemars(extend(\"default\" = …))]`";
 
-/// Our advice and theirs, by the words in a help line.
+/// Parts of help texts, with their replacements for schemars.
 const ADVICE: &[(&str, &str)] = &[
     (ESCAPE, SAME_FORM),
     (
@@ -100,7 +101,7 @@ const ADVICE: &[(&str, &str)] = &[
     ),
 ];
 
-/// The advice for a program with a release of kube, in place of advice that needs a newer one.
+/// Replaces advice that needs a newer version of kube.
 pub(crate) fn for_kube(help: &str, kube: KubeRelease) -> String {
     let mut help = help.to_owned();
     for (since, newer, older) in SINCE {
@@ -111,7 +112,8 @@ pub(crate) fn for_kube(help: &str, kube: KubeRelease) -> String {
     help
 }
 
-/// Replaces words in a help line. If they open a span of code and do not close it, they stand for all of it.
+/// Replaces part of a help text. If it opens a code span without closing it, the whole span is
+/// replaced.
 fn replace_words(help: &str, words: &str, by: &str) -> String {
     let Some((before, after)) = help.split_once(words) else {
         return help.to_owned();
@@ -124,7 +126,8 @@ fn replace_words(help: &str, words: &str, by: &str) -> String {
     format!("{before}{by}{after}")
 }
 
-/// Advice that needs a release of kube: the first that has it, the words in a help line, and those for older ones.
+/// Advice that needs a minimum version of kube: the version, the text and its replacement for older
+/// versions.
 const SINCE: &[(KubeRelease, &str, &str)] = &[
     (
         KubeRelease::ANNOTATION,
@@ -173,7 +176,7 @@ const SINCE: &[(KubeRelease, &str, &str)] = &[
         "`json_schema!({ \"x-kubernetes-preserve-unknown-fields\": true })`",
         "`serde_json::from_value(json!({ \"x-kubernetes-preserve-unknown-fields\": true })).unwrap()`",
     ),
-    // What no row above has words for.
+    // Fallbacks for attributes without a row above.
     (
         KubeRelease::SCHEMARS_1,
         "`#[schemars(extend(",
@@ -196,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_marker_of_ours_is_left() {
+    fn replaces_attributes_for_schemars_and_older_kube() {
         for (ours, theirs) in ADVICE {
             assert!(
                 ours.contains("kube(") || ours.contains("crd(") || ours.contains("CrdSchema"),
@@ -205,7 +208,7 @@ mod tests {
             let help = for_schemars(&format!("do this, or {ours}"));
             assert!(help.contains(theirs), "{help}");
         }
-        // What an older release of kube does not have is not said for it.
+        // Advice is replaced for older versions of kube only.
         for (since, newer, older) in SINCE {
             let end = if newer.matches('`').count() % 2 == 1 {
                 "…)]`"

@@ -1,4 +1,4 @@
-//! `#[csv(…)]` of kinds and their fields, for the ClusterServiceVersion.
+//! Collects `#[csv(…)]` of kinds and fields for the ClusterServiceVersion.
 
 use std::collections::BTreeMap;
 
@@ -9,15 +9,15 @@ use crate::origin::place_of;
 use crate::place::Place;
 use crate::report::Report;
 
-/// The `required` that is reported against others of the same CRD and version: the first of each, with the kind that it is on.
+/// The first `required` entry of each CRD and version, with the kind it is written on.
 #[derive(Default)]
 pub(crate) struct RequiredCrds<'a> {
     first: BTreeMap<(&'a str, &'a str), (&'a str, &'a RequiredCrd)>,
 }
 
 impl<'a> RequiredCrds<'a> {
-    /// Adds those of a version of a kind. A ClusterServiceVersion has one entry for each version of a CRD, so that other
-    /// words about it would be lost.
+    /// Adds the entries of one version of a kind. Reports an entry that contradicts an earlier one,
+    /// since a ClusterServiceVersion has a single entry for each version of a CRD.
     pub(crate) fn add(&mut self, resource: &'a CustomResource, report: &mut Report) {
         for required in &resource.csv.required {
             let key = (required.name.as_str(), required.version.as_str());
@@ -40,23 +40,23 @@ impl<'a> RequiredCrds<'a> {
 /// Why a field with `#[csv(…)]` has no descriptor.
 #[derive(Clone, Copy)]
 enum Obstacle<'a> {
-    /// A name that is ambiguous in a path.
+    /// The field name is ambiguous in a path.
     Name(&'a str),
-    /// A map, whose keys nobody knows.
+    /// The field is inside a map, whose keys are unknown.
     Map,
-    /// A part of the object that is neither `spec` nor `status`.
+    /// The field is in neither `spec` nor `status`.
     Part,
 }
 
-/// The places of `#[csv(…)]` on the fields of all kinds, each with the reason why it is without effect; nothing for one that
-/// has an effect somewhere, since a type can be used in several places.
+/// The places of `#[csv(…)]` on fields, each with the reason why it has no effect. The reason is
+/// `None` if it has an effect in at least one of the types that use the field.
 #[derive(Default)]
 pub(crate) struct DescriptorPlaces {
     reasons: BTreeMap<Place, Option<String>>,
 }
 
 impl DescriptorPlaces {
-    /// Adds those of a version of a kind.
+    /// Adds the fields of one version of a kind.
     pub(crate) fn add(&mut self, schema: &Schema) {
         for (name, part) in &schema.properties {
             let is_shown = ["spec", "status"].contains(&&**name);
@@ -88,7 +88,7 @@ impl DescriptorPlaces {
         }
     }
 
-    /// Warns of those without effect.
+    /// Warns about attributes without effect.
     pub(crate) fn report(self, report: &mut Report) {
         for (place, reason) in self.reasons {
             if let Some(reason) = reason {
@@ -107,7 +107,7 @@ fn describe(obstacle: Obstacle<'_>) -> String {
     }
 }
 
-/// Collects the markers of a version; nothing if it has none.
+/// Collects the `#[csv(…)]` attributes of a version, or `None` if there are none.
 pub(crate) fn collect_csv_markers(resource: &CustomResource, schema: &Schema) -> Option<CsvMarkers> {
     let part = |name: &str| {
         let mut found = Vec::new();
@@ -129,8 +129,8 @@ pub(crate) fn collect_csv_markers(resource: &CustomResource, schema: &Schema) ->
     (!is_empty).then_some(markers)
 }
 
-/// Collects the descriptors of the fields in a value. A path has `[0]` behind a list, and leads into no map: consoles know
-/// no keys. Nor does it have names with a dot or a bracket.
+/// Collects the descriptors of the fields in a value. Lists add `[0]` to the path. Maps are skipped
+/// because consoles do not know their keys, as are names that contain a dot or a bracket.
 fn collect_descriptors(schema: &Schema, path: &str, found: &mut Vec<(String, Descriptor)>) {
     if let Some(items) = &schema.items {
         return collect_descriptors(items, &format!("{path}[0]"), found);

@@ -1,7 +1,7 @@
-//! The places of fields in source, by their paths in objects.
+//! Finds where fields are declared in source, given their paths in objects.
 //!
-//! A schema does not say where its fields are written: types share schemas, and most runs need no place. Who does, after a
-//! comparison of manifests, asks for it afterwards.
+//! Schemas do not record this: types share schemas, and most runs do not need it. Callers that do,
+//! such as a comparison of manifests, look the places up afterwards.
 
 use std::rc::Rc;
 
@@ -18,13 +18,14 @@ use crate::sources::Sources;
 use crate::survey::collect_build;
 use crate::{FileRange, Options};
 
-/// Types within each other at the most; those that contain themselves have no end.
+/// The maximum nesting of types. Recursive types have no end.
 const MAX_DEPTH: usize = 64;
 
-/// Types at most that are looked through for one field: variants can have the same type, and so on within it.
+/// The maximum number of types visited for one field. Variants can use the same type at every
+/// level.
 const MAX_STEPS: usize = 10_000;
 
-/// A field of the objects of a kind.
+/// A field of a kind's objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldPath {
     /// The API group.
@@ -33,22 +34,22 @@ pub struct FieldPath {
     pub kind: String,
     /// The version.
     pub version: String,
-    /// The path in an object, with `[*]` for the items of a list and `*` for the values of a map:
+    /// The path in an object, with `[*]` for list items and `*` for map values:
     /// `.spec.servers[*].labels.*`.
     pub path: String,
 }
 
-/// The place in source where a field is declared.
+/// Where a field is declared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldPlace {
     /// The field, or the struct of the kind.
     pub range: FileRange,
-    /// True if its struct has `derive(CrdSchema)`, and so the attributes of that.
+    /// Whether the struct derives `CrdSchema` and therefore accepts its attributes.
     pub is_ours: bool,
 }
 
-/// Returns the place of each field. Of a field inside of a type that is not read, it is the field that has this type;
-/// nothing if the kind or the field is unknown.
+/// Returns where each field is declared. For a field inside a type that is not read, this is the
+/// enclosing field of that type. Returns `None` if the kind or the field is unknown.
 pub fn find_fields(
     sources: &dyn Sources,
     options: &Options,
@@ -71,14 +72,14 @@ pub fn find_fields(
     found.into_iter().map(|found| found.map(each)).collect()
 }
 
-/// The place of a field, and whether its struct has our derive.
+/// Where a field is declared, and whether its struct derives `CrdSchema`.
 #[derive(Clone, Copy)]
 struct Found {
     place: Place,
     is_ours: bool,
 }
 
-/// A step from a value to one in it.
+/// A step from a value to a nested value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step<'a> {
     Field(&'a str),
@@ -102,13 +103,13 @@ fn parse_steps(path: &str) -> Vec<Step<'_>> {
     steps
 }
 
-/// The fields of a struct or of a variant, each with its place.
+/// The fields of a struct or variant, with their places.
 struct Fields<'a> {
     fields: &'a [Field],
     sites: &'a [Span],
 }
 
-/// A type while its fields are looked through.
+/// The type whose fields are being searched.
 #[derive(Clone, Copy)]
 struct Within<'a> {
     file: FileId,
@@ -132,7 +133,7 @@ impl Within<'_> {
 struct Finder<'a> {
     resolver: Resolver<'a>,
     depth: usize,
-    /// The types looked through for the field being looked for.
+    /// The number of types visited for the current field.
     steps: usize,
 }
 
@@ -150,7 +151,7 @@ impl Finder<'_> {
         self.in_object(id, resource, &parse_steps(&wanted.path))
     }
 
-    /// Finds a field of the whole object of a kind.
+    /// Finds a field in the whole object of a kind.
     fn in_object(&mut self, id: TypeId, resource: &CustomResource, steps: &[Step<'_>]) -> Option<Found> {
         let item = self.resolver.package.item(id);
         let at = |span: Span| Found {
@@ -182,13 +183,14 @@ impl Finder<'_> {
         }
     }
 
-    /// Finds a field of a value; nothing if the steps end at the value itself, or lead to nothing that is read.
+    /// Finds a field in a value. Returns `None` if there are no steps left, or if they lead outside
+    /// the types that are read.
     fn in_value(&mut self, ty: &Ty, steps: &[Step<'_>]) -> Option<Found> {
         let (step, rest) = steps.split_first()?;
         match (ty, step) {
             (Ty::Option(inner), _) => self.in_value(inner, steps),
             (Ty::List(item) | Ty::Set(item) | Ty::Array(item, _), Step::Items) => self.in_value(item, rest),
-            // The keys of an enum are fields.
+            // Enum keys are fields in the schema.
             (Ty::Map(_, value), Step::Values | Step::Field(_)) => self.in_value(value, rest),
             (Ty::Item(id, args), _) => self.in_item(*id, args, steps),
             (Ty::Root(id), _) => {
@@ -297,7 +299,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_are_taken_apart() {
+    fn parses_paths() {
         use Step::{Field, Items, Values};
         for (path, expected) in [
             (".spec", &[Field("spec")][..]),

@@ -1,12 +1,13 @@
-//! Parts of the source whose items are unknown: those behind a syntax error, those that macros or a build make, and imports
-//! under a `cfg` that cannot be evaluated.
+//! Parts of the source whose items are unknown: text after a syntax error, macros, files generated
+//! by a build, and imports under a `cfg` that cannot be evaluated.
 //!
-//! Nothing is omitted silently, also where other kinds are written in spite of an error: a name that such a part may
-//! declare is not looked for elsewhere, and a kind that it may declare a version of is not written.
+//! Nothing is omitted silently, even if other kinds are generated in spite of an error. A name that
+//! a gap may declare is not looked up elsewhere, and a kind is not generated if a gap may declare
+//! one of its versions.
 
 use crate::place::FileId;
 
-/// The number of a [`Gap`].
+/// The index of a [`Gap`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct GapId(pub(crate) usize);
 
@@ -15,31 +16,33 @@ pub(crate) struct GapId(pub(crate) usize);
 pub(crate) struct Gap {
     pub(crate) file: FileId,
     pub(crate) sort: GapSort,
-    /// The part as written.
+    /// The source text.
     pub(crate) text: Box<str>,
-    /// True if a `derive(CustomResource)` stands in it.
+    /// Whether the text contains `derive(CustomResource)`.
     pub(crate) hides_kind: bool,
-    /// The error about it, which concerns whatever needs an item of it.
+    /// The error about this gap. It applies to everything that needs one of its items.
     pub(crate) reason: rbuilder_syntax::Diagnostic,
 }
 
-/// A sort of gap.
+/// The cause of a gap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GapSort {
-    /// The source behind a syntax error. Its items are as written.
+    /// Text after a syntax error. Item names in it are reliable.
     Unread,
-    /// A macro, or an item that an attribute macro may change. Any name in it may be that of an item.
+    /// A macro call, or an item that an attribute macro may change. Any word may be the name of an
+    /// item.
     Macro,
-    /// A kind whose attributes could not be read. The text is that of the attributes, which have the name of the type.
+    /// A kind with unparsable attributes. `text` is the raw attribute list, which contains the type
+    /// name.
     Kind,
-    /// Imports, of which nobody knows whether they are compiled. The text is their names.
+    /// Imports under a `cfg` that cannot be evaluated. `text` contains the imported names.
     Undecided,
-    /// A file that a build makes. Nothing of it is known.
+    /// A file that a build generates. Its contents are unknown.
     Built,
 }
 
 impl Gap {
-    /// A file that a build makes, with the error about it.
+    /// Creates the gap for a file that a build generates.
     pub(crate) fn of_build(file: FileId, reason: rbuilder_syntax::Diagnostic) -> Gap {
         Gap {
             file,
@@ -50,7 +53,7 @@ impl Gap {
         }
     }
 
-    /// Returns true if the part may declare or import a type, a module, a function or a constant of this name.
+    /// Returns whether the gap may declare or import an item with this name.
     pub(crate) fn may_declare(&self, name: &str) -> bool {
         match self.sort {
             GapSort::Unread => declares(&self.text, name),
@@ -59,7 +62,7 @@ impl Gap {
         }
     }
 
-    /// Returns true if the part may implement one of serde's traits or a schema for a type.
+    /// Returns whether the gap may implement one of serde's traits or `JsonSchema` for a type.
     pub(crate) fn may_implement_for(&self, name: &str) -> bool {
         self.sort == GapSort::Unread
             && has_word(&self.text, "impl")
@@ -69,13 +72,13 @@ impl Gap {
             && has_word(&self.text, name)
     }
 
-    /// Returns true if the part mentions a kind.
+    /// Returns whether the gap mentions a kind.
     pub(crate) fn mentions(&self, kind: &str) -> bool {
         has_word(&self.text, kind)
     }
 }
 
-/// The words of a text: names, keywords and numbers, wherever they stand.
+/// Returns the words of a text: names, keywords and numbers.
 pub(crate) fn words(text: &str) -> impl Iterator<Item = &str> {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     text.split(move |c| !is_part(c)).filter(|word| !word.is_empty())
@@ -85,8 +88,8 @@ fn has_word(text: &str, name: &str) -> bool {
     words(text).any(|word| word == name)
 }
 
-/// Returns true if a keyword that begins an item stands before the name, if a `use` has it, or if kube makes the type of it:
-/// `kind = "Foo"`.
+/// Returns whether a text declares or imports a name, either with an item keyword or `use`, or as a
+/// type that kube generates (`kind = "Foo"`).
 fn declares(text: &str, name: &str) -> bool {
     const KEYWORDS: [&str; 10] = [
         "struct", "enum", "union", "type", "trait", "mod", "fn", "const", "static", "kind",
@@ -108,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn items_and_imports_are_declared() {
+    fn finds_declared_and_imported_names() {
         let text = "pub struct Foo { bar: Bar }\nuse a::{Baz as Qux, b};\nfn make() -> Quux { todo!() ";
         for (name, expected) in [
             ("Foo", true),

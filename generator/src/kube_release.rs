@@ -1,6 +1,6 @@
-//! The release of kube that a program is built with: older ones have fewer attributes, and another schemars.
+//! The version of kube that a program uses. Older ones lack attributes and use an older schemars.
 
-/// A release of kube, by the numbers that decide compatibility: 0.98 or 5.0.
+/// A version of kube as far as compatibility is concerned, such as 0.98 or 5.0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct KubeRelease {
     major: u16,
@@ -8,18 +8,18 @@ pub(crate) struct KubeRelease {
 }
 
 impl KubeRelease {
-    /// The first with `annotation` and `label`.
+    /// The first version with `annotation` and `label`.
     pub(crate) const ANNOTATION: Self = Self::new(0, 97);
-    /// The first with `storage`, `served` and `deprecated`.
+    /// The first version with `storage`, `served` and `deprecated`.
     pub(crate) const STORAGE: Self = Self::new(0, 98);
-    /// The first with `validation`, which was `rule` before.
+    /// The first version with `validation`, formerly `rule`.
     pub(crate) const VALIDATION: Self = Self::new(1, 0);
-    /// The first with schemars 1; before, it was schemars 0.8.
+    /// The first version with schemars 1 instead of 0.8.
     pub(crate) const SCHEMARS_1: Self = Self::new(2, 0);
-    /// The one that rbuilder, and so `derive(CrdSchema)`, works with.
+    /// The version that rbuilder and `derive(CrdSchema)` require.
     pub(crate) const RBUILDER: Self = Self::new(5, 0);
 
-    /// The release of these numbers.
+    /// Creates a version from its first two numbers.
     pub(crate) const fn new(major: u16, minor: u16) -> Self {
         KubeRelease { major, minor }
     }

@@ -1,42 +1,41 @@
-//! Kubernetes' own kinds by the names that people type: group, version and kind.
+//! Looks up built-in Kubernetes kinds by group, version and kind as users spell them.
 
 use rbuilder_catalogue::{Catalogue, Minor};
 use rbuilder_diagnostic::suggest;
 use rbuilder_syntax::kubernetes::BuiltinKind;
 
-/// Versions that a kind of Kubernetes can have, the most stable first and the newest of each stability first.
+/// API versions of built-in kinds, most stable first and newest first within each stability level.
 const VERSIONS: [&str; 11] = [
     "v2", "v1", "v2beta2", "v2beta1", "v1beta3", "v1beta2", "v1beta1", "v1alpha4", "v1alpha3", "v1alpha2",
     "v1alpha1",
 ];
 
-/// A kind of Kubernetes in one version.
+/// A built-in kind in one version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KubernetesKind {
     /// The API group; `""` for the core group.
     pub group: String,
     /// The version.
     pub version: String,
-    /// The kind: `Deployment`.
+    /// The kind, such as `Deployment`.
     pub kind: String,
-    /// The plural: `deployments`.
+    /// The plural, such as `deployments`.
     pub plural: String,
-    /// Rust path of the type: `k8s_openapi::api::apps::v1::Deployment`.
+    /// Rust path of the type, such as `k8s_openapi::api::apps::v1::Deployment`.
     pub path: String,
-    /// True if its objects are in namespaces.
+    /// Whether the kind is namespaced.
     pub is_namespaced: bool,
-    /// True if its objects can be listed and watched; reviews cannot.
+    /// Whether objects can be listed and watched. Reviews cannot.
     pub is_watchable: bool,
-    /// True if clients can write its objects, so that webhooks are asked about them; each `ComponentStatus` is made by
-    /// the API server.
+    /// Whether clients can write objects, so that webhooks are called for them. The API server
+    /// computes every `ComponentStatus` itself.
     pub is_written: bool,
-    /// True if this is the newest stable version of the kind.
+    /// Whether this is the newest stable version of the kind.
     pub is_preferred: bool,
 }
 
-/// Returns the kind of Kubernetes with this group, version and kind in a minor, or in the newest one where nothing
-/// says which is meant. The group is as people write it: `apps`, `core` or nothing, `networking` or
-/// `networking.k8s.io`.
+/// Looks up a built-in kind in a minor version of Kubernetes, which defaults to the newest one. The
+/// group may be abbreviated: `apps`, `core` or empty, `networking` or `networking.k8s.io`.
 pub fn find_kubernetes_kind(
     minor: Option<Minor>,
     group: &str,
@@ -60,7 +59,7 @@ pub fn find_kubernetes_kind(
     })
 }
 
-/// Explains why [`find_kubernetes_kind`] has found nothing, if the names are near to those of a kind: an imperative.
+/// Suggests a similar kind if [`find_kubernetes_kind`] finds none. The text is in the imperative.
 pub fn explain_unknown_kind(minor: Option<Minor>, group: &str, version: &str, kind: &str) -> Option<String> {
     let catalogue = Catalogue::new(minor.unwrap_or_default());
     let spell = |known: &BuiltinKind, version: &str| {
@@ -87,12 +86,12 @@ pub fn explain_unknown_kind(minor: Option<Minor>, group: &str, version: &str, ki
     ))
 }
 
-/// Returns whether a group, as people write it, is one of Kubernetes.
+/// Returns whether a group, possibly abbreviated, belongs to Kubernetes.
 pub fn is_kubernetes_group(group: &str) -> bool {
     BuiltinKind::of_group(group).next().is_some()
 }
 
-/// The versions of a kind in a minor, the preferred one first.
+/// Returns the versions of a kind in a minor version of Kubernetes, preferred version first.
 fn find_versions(catalogue: &Catalogue<'_>, known: &BuiltinKind) -> Vec<&'static str> {
     let has = |version: &&str| catalogue.contains(&known.path(version));
     VERSIONS.into_iter().filter(has).collect()
@@ -103,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kinds_by_the_names_that_people_type() {
+    fn finds_kinds_by_abbreviated_group() {
         for (group, version, kind, path) in [
             (
                 "apps",
@@ -164,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn near_names() {
+    fn suggests_similar_kinds() {
         for (group, version, kind, expected) in [
             (
                 "apps",

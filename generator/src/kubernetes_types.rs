@@ -1,4 +1,4 @@
-//! Kubernetes' own types: the minor that a package's k8s-openapi is for, and their schemas.
+//! The schemas of Kubernetes' own types for the version that k8s-openapi is built for.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -8,38 +8,38 @@ use rbuilder_schema::Schema;
 
 use crate::{Diagnostic, FileRange};
 
-/// The minor of Kubernetes whose types are used, and a remark on the choice.
+/// The chosen minor version of Kubernetes and a remark about the choice.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct MinorChoice {
-    /// `None` if nothing selects a minor.
+    /// `None` if nothing selects a version.
     pub(crate) minor: Option<Minor>,
-    /// The reason for a minor other than the requested one, or its source.
+    /// Why the version differs from the requested one, or where it comes from.
     pub(crate) remark: Option<String>,
-    /// True if the catalogue does not have the types of the requested minor.
+    /// Whether the catalogue lacks the requested version.
     pub(crate) is_other: bool,
 }
 
-/// The catalogue of a package.
+/// The types of the chosen version.
 #[derive(Default)]
 pub(crate) struct KubernetesTypes {
     catalogue: Catalogue<'static>,
     doubt: Option<Doubt>,
 }
 
-/// The minor is not certain, or not the one that is meant.
+/// Set if the chosen version is uncertain or differs from the requested one.
 struct Doubt {
-    /// The file that a diagnostic would name.
+    /// The file for diagnostics about the choice.
     path: String,
     range: Range<usize>,
-    /// A remark on the choice, if one was made.
+    /// A remark about the choice, if there is one.
     remark: Option<String>,
-    /// The types of other minors; none where each type may differ.
+    /// The types of the versions that may be meant. Empty if any type may differ.
     others: Vec<Catalogue<'static>>,
 }
 
 impl KubernetesTypes {
-    /// Returns the types of the minor that was chosen, or those of the newest when nothing chooses one. `place` is the
-    /// dependency on k8s-openapi, whose feature would choose: the path of a manifest, and the bytes in it.
+    /// Creates the types of the chosen version, or of the newest one. `place` is the dependency on
+    /// k8s-openapi, given as the path of a manifest and the bytes there.
     pub(crate) fn new(choice: MinorChoice, place: Option<(String, Range<usize>)>) -> Self {
         let MinorChoice {
             minor,
@@ -65,7 +65,7 @@ impl KubernetesTypes {
         }
     }
 
-    /// Returns whether k8s-openapi has a type or a module of this path.
+    /// Returns whether k8s-openapi has a type or module with this path.
     pub(crate) fn has(&self, path: &str) -> bool {
         self.contains(path) || rbuilder_schema::is_known(path) || self.catalogue.is_module(path)
     }
@@ -75,19 +75,19 @@ impl KubernetesTypes {
         self.catalogue.contains(path)
     }
 
-    /// Returns the paths of all types with a name.
+    /// Returns the paths of all types with a given name.
     pub(crate) fn find_by_name(&self, name: &str) -> Vec<String> {
         let mut paths = self.catalogue.paths();
         paths.retain(|path| path.rsplit("::").next() == Some(name));
         paths
     }
 
-    /// The schema of a type.
+    /// Returns the schema of a type.
     pub(crate) fn schema(&self, path: &str) -> Option<Arc<Schema>> {
         self.catalogue.schema(path)
     }
 
-    /// Returns the help for a type of k8s-openapi that only other minors have.
+    /// Returns help for a type that only other versions have.
     pub(crate) fn advice(&self, path: &str) -> Option<String> {
         let here = self.catalogue.minor();
         let has = |minor: &Minor| Catalogue::new(*minor).contains(path);
@@ -99,7 +99,7 @@ impl KubernetesTypes {
         ))
     }
 
-    /// A diagnostic about a type that is not the same in all minors, when it is not certain which is meant.
+    /// Returns a diagnostic if the version is uncertain and the type differs between versions.
     pub(crate) fn doubt(&self, path: &str) -> Option<Diagnostic> {
         let doubt = self.doubt.as_ref()?;
         let here = self.schema(path);

@@ -1,7 +1,8 @@
-//! Source text to Kubernetes manifests: `generate` is the whole journey on one screen.
+//! Generates Kubernetes manifests from Rust source text. Start reading at [`generate`].
 //!
-//! This crate reads no file, no clock and no environment: text comes in through [`Sources`], text goes out as
-//! [`OutputFile`]s. Broken user code is ordinary input: it makes diagnostics, never a panic.
+//! This crate does no I/O and reads neither clock nor environment: source text comes from
+//! [`Sources`] and manifests are returned as [`OutputFile`]s. Broken user code is expected input.
+//! It results in diagnostics, never in a panic.
 
 mod advice;
 mod cargo;
@@ -52,61 +53,65 @@ pub use webhook::MANAGER_NAMESPACE;
 use kubernetes_types::KubernetesTypes;
 use report::{Concern, Report};
 
-/// A sort of manifest.
+/// A type of manifest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Product {
     /// CustomResourceDefinitions of the kinds.
     Crds,
-    /// Roles with the permissions that `#[rbac]` asks for.
+    /// Roles with the permissions in `#[rbac]` markers.
     Roles,
-    /// Configurations of the webhooks that `#[webhook]` marks.
+    /// Webhook configurations from `#[webhook]` markers.
     Webhooks,
 }
 
-/// Options of the output.
+/// Options for [`generate`].
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The products to make. A mistake in another product is not an error.
+    /// The products to generate. Mistakes in other products are not errors.
     pub products: Vec<Product>,
     /// Name of the ClusterRole, and of Roles whose marker names none.
     pub role_name: String,
-    /// The packages to read, by name; when empty, the package that the command runs in, or every member of
-    /// the workspace that it runs in.
+    /// Names of the packages to read. If empty, the package in the current directory, or all
+    /// members of the workspace there.
     pub packages: Vec<String>,
-    /// Examples to read, by name, in place of the library and the binaries.
+    /// Names of examples to read instead of the library and the binaries.
     pub examples: Vec<String>,
-    /// The kinds whose CRDs are written, as `Kind`, `Kind.group` or `*.group`; when empty, those that `Cargo.toml` and
-    /// PROJECT leave.
+    /// The kinds to generate, as `Kind`, `Kind.group` or `*.group`. If empty, those that
+    /// `Cargo.toml` and PROJECT select.
     pub kinds: Vec<String>,
-    /// Kinds whose CRDs are not written.
+    /// Kinds to leave out.
     pub skip_kinds: Vec<String>,
-    /// The kinds that PROJECT lists as the project's own or as others', where there is a PROJECT.
+    /// The kinds that PROJECT lists, if there is a PROJECT file.
     pub project: Option<ProjectKinds>,
-    /// The names of CRDs that the project has generated before, such as `cups.example.com`: their kinds are its own, whatever
-    /// the source says.
+    /// Names of CRDs that the project has generated before, such as `cups.example.com`. Their kinds
+    /// belong to the project, whatever the source suggests.
     pub committed: Vec<String>,
-    /// Cargo features that count as on when `cfg(feature = "…")` is evaluated, beside the default ones:
-    /// `feature`, or `package/feature`.
+    /// Cargo features to enable besides the default ones when `cfg(feature = "…")` is evaluated:
+    /// `feature` or `package/feature`.
     pub features: Vec<String>,
-    /// Treats every feature of the packages as on.
+    /// Enables all features of the packages.
     pub all_features: bool,
-    /// Treats the default features of the packages as off.
+    /// Disables the default features of the packages.
     pub no_default_features: bool,
-    /// Value of the version annotation on CRDs; nothing leaves the annotation out.
+    /// Value of the version annotation on CRDs; `None` omits the annotation.
     pub version: Option<String>,
-    /// Most bytes of a description, which is cut after a sentence or a word; 0 drops descriptions, nothing keeps
-    /// them whole. The marker `max_description_length` says the same of one type.
+    /// Maximum length of descriptions in bytes. Longer ones are cut after a sentence or a word, 0
+    /// removes them, and `None` keeps them. The marker `max_description_length` does the same for
+    /// one type.
     pub max_description_length: Option<usize>,
-    /// Keeps labels, annotations and names in the `metadata` of embedded objects, such as a pod template's.
-    /// Without it the API server drops them. The marker `embedded_object_meta` says the same of one value.
+    /// Keeps labels, annotations and names in the `metadata` of embedded objects such as pod
+    /// templates. Otherwise the API server drops them. The marker `embedded_object_meta` does the
+    /// same for one value.
     pub embedded_object_meta: bool,
-    /// Makes the manifests that no error concerns, in spite of errors elsewhere: the CRDs of the other kinds, and the
-    /// roles and webhook configurations if there is no error outside of types. Without it an error leaves nothing.
+    /// Generates manifests in spite of errors elsewhere: the CRDs of unaffected kinds, and the
+    /// roles and webhook configurations if all errors are in types. Otherwise any error prevents
+    /// all output.
     pub keep_going: bool,
-    /// The Kubernetes whose types k8s-openapi has, where no feature of it is chosen in a manifest: what the variable
-    /// `K8S_OPENAPI_ENABLED_VERSION` says to the build. Where nothing is said, the newest is taken.
+    /// The Kubernetes version of the types if no feature of k8s-openapi selects one. This
+    /// corresponds to the environment variable `K8S_OPENAPI_ENABLED_VERSION`. `None` selects the
+    /// newest version.
     pub kubernetes: Option<Minor>,
-    /// Collects what `#[csv(…)]` says, for [`Findings::csv`].
+    /// Collects `#[csv(…)]` attributes in [`Findings::csv`].
     pub csv: bool,
 }
 
@@ -134,29 +139,30 @@ impl Default for Options {
     }
 }
 
-/// One manifest: path relative to the project's `config` folder, and its final bytes.
+/// A generated manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutputFile {
-    /// `crd/bases/<group>_<plural>.yaml`, `rbac/role.yaml`, `webhook/manifests.yaml`.
+    /// Path relative to the project's `config` directory: `crd/bases/<group>_<plural>.yaml`,
+    /// `rbac/role.yaml` or `webhook/manifests.yaml`.
     pub path: String,
     /// The content of the file.
     pub text: String,
 }
 
-/// A diagnostic about a part of a file.
+/// A diagnostic about part of a file.
 pub type Diagnostic = rbuilder_diagnostic::Diagnostic<FileRange>;
 
 /// A part of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileRange {
-    /// The file, as [`Sources`] knows it.
+    /// The path of the file in [`Sources`].
     pub path: String,
-    /// The bytes; none, at 0, for the file as a whole.
+    /// The range in bytes; `0..0` for the file as a whole.
     pub range: Range<usize>,
 }
 
 impl FileRange {
-    /// A range of a file's bytes.
+    /// Creates a range of a file.
     pub fn new(path: impl Into<String>, range: Range<usize>) -> Self {
         FileRange {
             path: path.into(),
@@ -165,33 +171,34 @@ impl FileRange {
     }
 }
 
-/// The result of `generate`. With an error among the diagnostics there are no files, or, with [`Options::keep_going`],
-/// those that no error concerns.
+/// The result of [`generate`]. After an error there are no files unless [`Options::keep_going`] is
+/// set, in which case the error affects none of them.
 #[derive(Clone, Debug, Default)]
 pub struct Generated {
-    /// The manifests, by path.
+    /// The manifests, sorted by path.
     pub files: Vec<OutputFile>,
-    /// Everything to be said, sorted by place, without duplicates.
+    /// All diagnostics, sorted by place, without duplicates.
     pub diagnostics: Vec<Diagnostic>,
     /// The kinds of the packages.
     pub kinds: Vec<KindSummary>,
 }
 
-/// The findings of a run, beside its manifests.
+/// The result of [`generate_each`] apart from the manifests.
 #[derive(Clone, Debug, Default)]
 pub struct Findings {
-    /// Everything to be said, sorted by place, without duplicates.
+    /// All diagnostics, sorted by place, without duplicates.
     pub diagnostics: Vec<Diagnostic>,
-    /// The kinds of the packages, by group and name; none if CRDs are not asked for, or the packages could not be read.
+    /// The kinds of the packages, sorted by group and name. Empty if CRDs are not requested, or if
+    /// the packages could not be read.
     pub kinds: Vec<KindSummary>,
-    /// The other products that an error holds back.
+    /// The other products that were not generated because of an error.
     pub held_back: Vec<Product>,
-    /// The versions of kinds with `#[csv(…)]`, by group and kind, without those that an error concerns; none unless
-    /// [`Options::csv`] is set.
+    /// The versions of kinds with `#[csv(…)]`, sorted by group and kind, without those affected by
+    /// an error. Empty unless [`Options::csv`] is set.
     pub csv: Vec<CsvMarkers>,
 }
 
-/// Reads the kinds and markers of the packages that are asked for and writes their manifests.
+/// Reads the kinds and markers of the selected packages and generates their manifests.
 pub fn generate(sources: &dyn Sources, options: &Options) -> Generated {
     let mut files = Vec::new();
     let Findings {
@@ -207,9 +214,11 @@ pub fn generate(sources: &dyn Sources, options: &Options) -> Generated {
     }
 }
 
-/// As [`generate`], with each manifest handed over as soon as it is made, so that a caller who does not keep them
-/// never holds them all. An error can still follow: what was handed over then counts for nothing, unless
-/// [`Options::keep_going`] is set, with which only what no error concerns is handed over.
+/// Like [`generate`], but passes each manifest to `each` as soon as it is complete, so that not all
+/// of them are in memory at once.
+///
+/// A later error makes the manifests passed so far invalid. With [`Options::keep_going`], only
+/// manifests that no error affects are passed.
 pub fn generate_each(sources: &dyn Sources, options: &Options, each: &mut dyn FnMut(OutputFile)) -> Findings {
     let mut report = Report::default();
     let crd::CrdFindings { kinds, csv } = manifests(sources, options, &mut report, each).unwrap_or_default();
@@ -231,12 +240,13 @@ pub fn generate_each(sources: &dyn Sources, options: &Options, each: &mut dyn Fn
     }
 }
 
-/// Returns true if an error concerns the roles, or the webhook configurations.
+/// Returns whether an error affects the roles or the webhook configurations.
 fn is_held_back(report: &Report, concern: Concern) -> bool {
     report.holds_back(concern) || report.holds_back(Concern::Markers)
 }
 
-/// Returns the Kubernetes minor whose types the packages compile, as far as their manifests or the options say it.
+/// Returns the Kubernetes version that the packages are compiled for, if a manifest or an option
+/// selects one.
 pub fn find_kubernetes_minor(sources: &dyn Sources, options: &Options) -> Option<Minor> {
     let manifests = cargo::read_manifests(sources, options, &mut Report::default());
     manifests.map_or(options.kubernetes, |manifests| {
@@ -244,7 +254,7 @@ pub fn find_kubernetes_minor(sources: &dyn Sources, options: &Options) -> Option
     })
 }
 
-/// Errors are collected within a stage; a stage that cannot go on hands nothing to the next.
+/// Runs all stages. Each stage collects its errors; a stage that cannot continue ends the run.
 fn manifests(
     sources: &dyn Sources,
     options: &Options,

@@ -1,5 +1,5 @@
-//! `null` in places where the schema accepts it and serde does not: a type that a marker makes nullable is read from
-//! `null` only in an `Option`, which is where it is used.
+//! Finds `null` values that the schema accepts but serde rejects. A marker can make a type
+//! nullable, but serde reads `null` only for an `Option` of that type.
 
 use std::collections::BTreeSet;
 
@@ -8,15 +8,15 @@ use rbuilder_schema::{Container, Content, Field, Shape, Tagging};
 use crate::package::{Package, TypeId};
 use crate::resolve::Ty;
 
-/// The types that a marker makes nullable and that serde reads from `null` only in an `Option`.
+/// Returns types with a marker that makes them nullable, for which serde needs an `Option`.
 pub(crate) fn find_types_that_need_option(package: &Package) -> BTreeSet<TypeId> {
     let types = package.types.iter().enumerate();
     let found = types.filter(|(_, item)| item.model.as_ref().is_some_and(|model| model.needs_option));
     found.map(|(position, _)| TypeId(position)).collect()
 }
 
-/// The slots whose values serde reads by their type, each with true if the value can be `null` by itself: that of a
-/// flattened field, for one, has no place of its own.
+/// Returns the slots whose values serde deserializes by their type, and whether each value can be
+/// `null` on its own. The value of a flattened field, for example, cannot.
 pub(crate) fn list_read_slots(container: &Container) -> Vec<(usize, bool)> {
     let of_fields = |fields: &[Field]| -> Vec<(usize, bool)> {
         let read = fields.iter().filter(|field| !field.stated);
@@ -37,8 +37,8 @@ pub(crate) fn list_read_slots(container: &Container) -> Vec<(usize, bool)> {
     }
 }
 
-/// Returns the type that a `null` in a value of type `ty` reaches outside of an `Option`; with `is_inside`, that in its
-/// items and values only.
+/// Returns the nullable type that a `null` in `ty` reaches without an `Option` in between. With
+/// `is_inside`, only items and values of `ty` are searched.
 pub(crate) fn find_reached(ty: &Ty, is_inside: bool, need_option: &BTreeSet<TypeId>) -> Option<TypeId> {
     match ty {
         Ty::Item(id, _) => (!is_inside && need_option.contains(id)).then_some(*id),

@@ -1,5 +1,5 @@
-//! Which file each CEL rule and each `#[csv(…)]` is written in: they end up in the schemas of other files' types, and a
-//! complaint about one there is a complaint about its place.
+//! Records the file in which each CEL rule and each `#[csv(…)]` is written. Rules end up in schemas
+//! of types in other files, but errors point to the original place.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use rbuilder_syntax::Type;
 use crate::package::Package;
 use crate::place::{FileId, Place};
 
-/// Writes the file into every rule of every item.
+/// Stores the file in every rule of every item.
 pub(crate) fn name_files(package: &mut Package) {
     for item in &mut package.types {
         if let Some(model) = &mut item.model {
@@ -19,7 +19,7 @@ pub(crate) fn name_files(package: &mut Package) {
     }
 }
 
-/// The place of a rule; nothing for rules that a marker other than `cel` stands for.
+/// Returns the place of a rule, or `None` for rules that markers other than `cel` generate.
 pub(crate) fn place_of(origin: Origin) -> Option<Place> {
     let (start, end) = origin.span?;
     Some(Place {

@@ -1,4 +1,4 @@
-//! Files with markers that no module leads to.
+//! Files that contain markers but belong to no module.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,8 +10,9 @@ use crate::report::Report;
 use crate::sources::{Sources, is_within, join};
 use crate::{Diagnostic, FileRange, Options, survey};
 
-/// Warns of each file that rustc ignores because no `mod` names it: a marker in it is most likely meant. A file
-/// that some other build reads, such as that of the tests or of a feature, is left out on purpose.
+/// Warns about files with markers that rustc ignores because no `mod` declares them. Files that
+/// another build includes, for instance for tests or with another feature, are left out
+/// deliberately.
 pub(crate) fn warn_of_orphans(
     sources: &dyn Sources,
     options: &Options,
@@ -21,7 +22,7 @@ pub(crate) fn warn_of_orphans(
     let mut orphans = Vec::new();
     let mut of_every_build: Option<BTreeSet<String>> = None;
     for folder in &collected.folders {
-        // A folder that cannot be read holds no module, or there was an error about the module.
+        // If the directory cannot be read, there are no modules, or the error has been reported.
         let files = sources.rust_files(&join(folder, "src")).unwrap_or_default();
         for path in files {
             if collected.files.contains(&path) {
@@ -45,24 +46,24 @@ pub(crate) fn warn_of_orphans(
     collected.package.orphans = orphans;
 }
 
-/// A file with markers that no module leads to.
+/// A file with markers that belongs to no module.
 #[derive(Debug)]
 pub(crate) struct Orphan {
     pub(crate) path: String,
     text: Arc<str>,
-    /// The declaration that is missing, such as "`mod v1alpha1;` to `src/api/mod.rs`".
+    /// The missing declaration, such as "`mod v1alpha1;` to `src/api/mod.rs`".
     pub(crate) declaration: String,
 }
 
 impl Orphan {
-    /// Returns whether the file has a version of a kind, as far as its text tells.
+    /// Returns whether the file seems to declare a version of a kind.
     pub(crate) fn declares(&self, kind: &str) -> bool {
         let words = format!("kind = \"{kind}\"");
         self.text.contains(&words)
     }
 }
 
-/// Finds the outermost module on the way to a file that nothing declares.
+/// Returns the outermost undeclared module on the path to a file.
 fn find_missing_declaration(path: &str, package: &str, read: &BTreeSet<String>) -> String {
     let source = join(package, "src");
     let mut at = path
@@ -84,13 +85,13 @@ fn find_missing_declaration(path: &str, package: &str, read: &BTreeSet<String>) 
     }
 }
 
-/// The warning about a file that is in no module, where it holds a marker.
+/// Returns the warning about an undeclared file, if it contains a marker.
 fn orphan(sources: &dyn Sources, path: &str) -> Option<(Diagnostic, Arc<str>)> {
     let text = sources.text(path).ok()??;
     if !survey::may_hold_markers(&text) {
         return None;
     }
-    // What no module leads to need not be Rust.
+    // Undeclared files need not be Rust code.
     let tokens = lex_file(&text).ok()?;
     let mark = tokens.marks().iter().find(|mark| !mark.in_body)?;
     let what = match MarkKind::of(mark) {

@@ -1,6 +1,6 @@
-//! The model of the source: packages, modules, the names in them, and the types, aliases and rules found there.
+//! The model of the source: packages, modules, names, types, aliases and rules.
 //!
-//! Everything is owned and refers to everything else by number; no tokens are left.
+//! All data is owned, without tokens, and refers to other data by index.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::orphan::Orphan;
 use crate::place::FileId;
 use crate::selection::Sign;
 
-/// Declares a number that indexes one of the package's lists.
+/// Declares an index into one of the lists of [`Package`].
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
@@ -43,59 +43,60 @@ id!(
     ValueId
 );
 
-/// The source of a run: of the packages that are asked for all targets, of path crates what is needed of them.
+/// The source of a run: all targets of the selected packages, and what is needed of their
+/// dependencies.
 #[derive(Default)]
 pub(crate) struct Package {
     pub(crate) modules: Vec<Module>,
     pub(crate) types: Vec<TypeItem>,
     pub(crate) aliases: Vec<Alias>,
-    /// Files with markers that no module leads to.
+    /// Files with markers that belong to no module.
     pub(crate) orphans: Vec<Orphan>,
-    /// Functions and constants that may be a single value.
+    /// Functions and constants that may evaluate to a value.
     pub(crate) values: Vec<ValueItem>,
-    /// Those of them that belong to a type.
+    /// The associated functions and constants among them.
     pub(crate) associated: Vec<Associated>,
-    /// Those of them by which types give their own schemas, by number.
+    /// The indices of those that return the schema of a type.
     pub(crate) schema_functions: Vec<usize>,
-    /// The kinds that `merge_crds` is called for, with the version that it is told to store.
+    /// Kinds passed to `merge_crds`, with the storage version passed.
     pub(crate) merges: Vec<(String, String)>,
-    /// The places where functions change CRDs.
+    /// Places where functions modify CRDs.
     pub(crate) patches: Vec<Patch>,
     pub(crate) rules: Vec<PlacedRule>,
     pub(crate) handlers: Vec<Handler>,
-    /// Implementations of `Serialize` and `Deserialize` that are not derives.
+    /// Handwritten implementations of `Serialize` and `Deserialize`.
     pub(crate) by_hand: Vec<ByHand>,
     /// The Cargo packages, in the order of their manifests.
     pub(crate) members: Vec<Member>,
     /// Parts of the source whose items are unknown.
     pub(crate) gaps: Vec<Gap>,
-    /// Kubernetes' own types, as the packages' k8s-openapi has them.
+    /// Kubernetes' own types, in the version that k8s-openapi is built for.
     pub(crate) kubernetes: KubernetesTypes,
 }
 
-/// The crate that a name in source stands for.
+/// The crate that a name in source refers to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Dependency {
-    /// A package of the run: a path crate, or one of a registry that has been read.
+    /// A package that is read: a path dependency, or a published package that has been loaded.
     Package(PackageId),
-    /// A crate whose types are built in, by its name.
+    /// A crate with built-in types, by name.
     Other(String),
-    /// A package of a registry or of git that has not been read.
+    /// A package from a registry or from git that has not been loaded.
     Locked(LockedDependency),
 }
 
-/// A dependency whose source is read when a kind needs a type of it.
+/// A dependency that is loaded when a kind needs one of its types.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LockedDependency {
-    /// Its key in the manifest.
+    /// The key in the manifest.
     pub(crate) key: String,
     /// The name of the crate.
     pub(crate) name: String,
-    /// Why it could not be read, where that was tried.
+    /// Why loading failed, if it was tried.
     pub(crate) obstacle: Option<Obstacle>,
 }
 
-/// The reason why a dependency cannot be read.
+/// Why a dependency cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Obstacle {
     /// A phrase that names the package.
@@ -106,39 +107,40 @@ pub(crate) struct Obstacle {
 /// A Cargo package.
 #[derive(Debug)]
 pub(crate) struct Member {
-    /// The folder of the package.
+    /// The directory of the package.
     pub(crate) folder: String,
-    /// The library's name and root.
+    /// The name and root module of the library.
     pub(crate) library: Option<(String, ModuleId)>,
-    /// The crates that its source can name.
+    /// The crates that the source can refer to.
     pub(crate) dependencies: BTreeMap<String, Dependency>,
-    /// True if serde's defaults are defaults of the schemas that other derives than ours make.
+    /// Whether serde's defaults become schema defaults for types with derives other than
+    /// `CrdSchema`.
     pub(crate) takes_serde_defaults: bool,
-    /// True for a package of a registry or of git, which nobody can edit.
+    /// Whether the package comes from a registry or from git, so the user cannot edit it.
     pub(crate) is_published: bool,
-    /// True where the paths of imports begin at the root of the crate, as in edition 2015.
+    /// Whether import paths start at the crate root, as in edition 2015.
     pub(crate) is_2015: bool,
 }
 
 #[derive(Debug)]
 pub(crate) struct Module {
     pub(crate) package: PackageId,
-    /// True while its items are in a file that has not been read.
+    /// Whether the module's file has not been read yet.
     pub(crate) is_unread: bool,
-    /// True for a module of a dependency, of which only the types in use are wanted.
+    /// Whether the module belongs to a dependency, of which only used types are read.
     pub(crate) is_foreign: bool,
-    /// True for the items that the body of a function declares, which can be named in it only. Other names are those of the
-    /// module around it, which is the parent.
+    /// Whether the module stands for the items in a function body, which are visible only there.
+    /// Other names are looked up in the enclosing module, the parent.
     pub(crate) is_body: bool,
     /// `None` for the root of a target.
     pub(crate) parent: Option<ModuleId>,
-    /// The root of the target that the module is in.
+    /// The root module of the target.
     pub(crate) root: ModuleId,
     pub(crate) names: BTreeMap<String, Name>,
-    /// Its functions and constants that may be a single value.
+    /// Functions and constants that may evaluate to a value.
     pub(crate) values: BTreeMap<String, ValueId>,
     pub(crate) globs: Vec<Glob>,
-    /// The parts of it whose items are unknown.
+    /// Parts of the module whose items are unknown.
     pub(crate) gaps: Vec<GapId>,
 }
 
@@ -146,21 +148,21 @@ pub(crate) struct Module {
 #[derive(Debug)]
 pub(crate) struct Glob {
     pub(crate) path: Vec<String>,
-    /// The gap that says why nobody knows whether it is compiled.
+    /// Set if it is unknown whether the import is compiled.
     pub(crate) undecided: Option<GapId>,
 }
 
-/// The meaning of a name in a module.
+/// What a name in a module refers to.
 #[derive(Clone, Debug)]
 pub(crate) enum Name {
     Module(ModuleId),
     Type(TypeId),
-    /// The struct that kube makes of this one: the whole object.
+    /// The struct that kube generates for the type: the whole object.
     Root(TypeId),
     Alias(AliasId),
     /// `use path as name`.
     Import(Vec<String>),
-    /// A type without a schema: it derives nothing we read.
+    /// A type without a schema.
     Opaque,
 }
 
@@ -168,74 +170,74 @@ pub(crate) enum Name {
 pub(crate) struct TypeItem {
     pub(crate) file: FileId,
     pub(crate) module: ModuleId,
-    /// Nothing when the item's shape could not be read; the reason has been reported.
+    /// `None` if the item could not be parsed, which has been reported.
     pub(crate) model: Option<Type>,
-    /// The error in it, which concerns all that need it.
+    /// Errors in the item. They apply to everything that uses it.
     pub(crate) reserved: Vec<rbuilder_syntax::Diagnostic>,
-    /// The unknown parts of the conditions of its file.
+    /// `cfg`s on the item's modules that cannot be evaluated.
     pub(crate) doubts: Vec<(FileId, rbuilder_syntax::Diagnostic)>,
-    /// True if that is to be said even if nothing needs it.
+    /// Whether errors are reported even if nothing uses the item.
     pub(crate) is_checked: bool,
-    /// True if a macro may change it. It has no schema then.
+    /// Whether an attribute macro may change the item. It then has no schema.
     pub(crate) is_rewritten: bool,
-    /// Its name, if it derives `CustomResource`.
+    /// The name of the struct if it derives `CustomResource`.
     pub(crate) kind_struct: Option<String>,
-    /// The traits of serde that are derived.
+    /// The serde traits that the type derives.
     pub(crate) serde: SerdeDerives,
-    /// True if `Default` is derived.
+    /// Whether the type derives `Default`.
     pub(crate) derives_default: bool,
-    /// True if `CrdSchema` gives it its schema.
+    /// Whether the type derives `CrdSchema`.
     pub(crate) is_ours: bool,
-    /// True if any derive gives it a schema.
+    /// Whether any derive provides a schema.
     pub(crate) derives_schema: bool,
-    /// Why no CRD is written for it, where it is a kind.
+    /// Why no CRD is generated, if the type is a kind.
     pub(crate) skipped: Option<Skipped>,
-    /// What its file says of a kind that is another project's.
+    /// A sign in the source that the kind belongs to another project.
     pub(crate) sign: Option<Sign>,
 }
 
 impl TypeItem {
-    /// The kind that it is.
+    /// Returns the kind, if the type is one.
     pub(crate) fn resource(&self) -> Option<&CustomResource> {
         self.model.as_ref()?.custom_resource.as_ref()
     }
 
-    /// The name of the type that kube makes of a kind.
+    /// Returns the name of the struct that kube generates for a kind.
     pub(crate) fn root(&self) -> Option<&str> {
         let resource = self.resource()?;
         Some(resource.root.as_deref().unwrap_or(&resource.kind))
     }
 }
 
-/// Why no CRD is written for a kind.
+/// Why no CRD is generated for a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Skipped {
-    /// The command line says so.
+    /// The command line excludes it.
     Flag,
-    /// `skip` in `Cargo.toml` names it.
+    /// `skip` in `Cargo.toml` lists it.
     Listed,
     /// PROJECT says that another project defines it.
     Disowned,
-    /// `only` in `Cargo.toml` does not name it.
+    /// `only` in `Cargo.toml` does not list it.
     Unlisted,
-    /// Its group belongs to another project.
+    /// The group belongs to another project.
     Foreign(&'static str),
-    /// Something in the source says that it is another project's.
+    /// A sign in the source suggests that another project defines it.
     Seems(Sign),
-    /// `schema = "disabled"`, and nothing that the program derives gives it a schema.
+    /// It has `schema = "disabled"`, and no derive provides a schema.
     NoSchema,
 }
 
-/// The traits of serde that a type derives.
+/// The serde traits that a type derives.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SerdeDerives {
     pub(crate) writes: bool,
     pub(crate) reads: bool,
-    /// A derive that gives the type another form than its fields and variants say.
+    /// A derive that changes the format from what the fields and variants suggest.
     pub(crate) other: Option<&'static str>,
 }
 
-/// `impl Serialize for …`, `impl Deserialize for …`.
+/// A handwritten `impl Serialize` or `impl Deserialize`.
 #[derive(Debug)]
 pub(crate) struct ByHand {
     pub(crate) module: ModuleId,
@@ -243,7 +245,7 @@ pub(crate) struct ByHand {
     pub(crate) direction: Direction,
 }
 
-/// The direction of serde: from a value to JSON, or from JSON to a value.
+/// Whether serde serializes or deserializes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Direction {
     Write,
@@ -256,45 +258,45 @@ pub(crate) struct Alias {
     pub(crate) module: ModuleId,
     pub(crate) generics: Vec<(String, Option<TypeRef>)>,
     pub(crate) target: TypeRef,
-    /// Complaints that count only when something refers to the alias.
+    /// Errors that are reported only if something refers to the alias.
     pub(crate) reserved: Vec<rbuilder_syntax::Diagnostic>,
-    /// The unknown parts of the conditions of its file.
+    /// `cfg`s on the alias's modules that cannot be evaluated.
     pub(crate) doubts: Vec<(FileId, rbuilder_syntax::Diagnostic)>,
 }
 
-/// A function or a constant that may be a single value.
+/// A function or constant that may evaluate to a value.
 #[derive(Debug)]
 pub(crate) struct ValueItem {
     pub(crate) file: FileId,
     pub(crate) module: ModuleId,
-    /// True for a function.
+    /// Whether this is a function.
     pub(crate) is_function: bool,
-    /// The name of its one parameter.
+    /// The name of the only parameter.
     pub(crate) parameter: Option<String>,
-    /// True for a function that returns a schema.
+    /// Whether the function returns a schema.
     pub(crate) returns_schema: bool,
-    /// The type parameters of such a function.
+    /// The type parameters of a function that returns a schema.
     pub(crate) type_parameters: Vec<String>,
-    /// The type that `Self` stands for.
+    /// The type behind `Self`.
     pub(crate) self_type: Option<TypeRef>,
-    /// The items that the body declares; nothing if it declares some that are not read.
+    /// The items that the body declares; `None` if some of them cannot be read.
     pub(crate) local: Option<LocalItems>,
-    /// The body of the function, or the value of the constant, as written.
+    /// The source text of the function body or of the constant's value.
     pub(crate) body: Box<str>,
-    /// The byte of the file at which the body begins.
+    /// The byte offset of the body in the file.
     pub(crate) start: u32,
 }
 
-/// The items that a body declares between its statements.
+/// The items that a function body declares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LocalItems {
     None,
-    /// Those of this module, in which the names of the body are looked up first.
+    /// Items in this module, which is searched before the enclosing one.
     Module(ModuleId),
 }
 
 impl ValueItem {
-    /// The module from which the names in the body are looked up.
+    /// Returns the module in which names in the body are looked up.
     pub(crate) fn body_module(&self) -> ModuleId {
         match self.local {
             Some(LocalItems::Module(module)) => module,
@@ -303,51 +305,51 @@ impl ValueItem {
     }
 }
 
-/// A place where a function changes the CRD that `crd()` of a kind returns.
+/// A place where a function modifies the result of a kind's `crd()`.
 #[derive(Debug)]
 pub(crate) struct Patch {
     pub(crate) file: FileId,
     pub(crate) module: ModuleId,
-    /// The path of the kind, as written.
+    /// The path of the kind in source.
     pub(crate) kind: Vec<String>,
     pub(crate) span: Span,
 }
 
-/// A function or a constant of a type.
+/// An associated function or constant.
 #[derive(Debug)]
 pub(crate) struct Associated {
     pub(crate) module: ModuleId,
     pub(crate) self_type: TypeRef,
-    /// The trait that it is of, by its last name.
+    /// The last segment of the trait's path.
     pub(crate) of_trait: Option<String>,
     pub(crate) name: String,
     pub(crate) value: ValueId,
 }
 
-/// A kind and its plural, which is made once.
+/// A kind and its plural, which is computed once.
 pub(crate) struct OwnKind<'a> {
     pub(crate) kind: &'a CustomResource,
     pub(crate) plural: String,
 }
 
-/// A rule and the file it is in.
+/// A rule and its file.
 #[derive(Debug)]
 pub(crate) struct PlacedRule {
     pub(crate) file: FileId,
     pub(crate) rule: RbacRule,
 }
 
-/// A function that a webhook calls.
+/// A function that handles a webhook.
 #[derive(Debug)]
 pub(crate) struct Handler {
     pub(crate) file: FileId,
     pub(crate) module: ModuleId,
-    /// The place of the function's name.
+    /// The place of the function name.
     pub(crate) function: Span,
     pub(crate) webhook: Webhook,
-    /// The types of its parameters as written, a receiver as `Self`.
+    /// The types of the parameters, with `Self` for a receiver.
     pub(crate) parameters: Vec<TypeRef>,
-    /// The type that `Self` stands for.
+    /// The type behind `Self`.
     pub(crate) self_type: Option<TypeRef>,
 }
 
@@ -356,12 +358,12 @@ impl Package {
         &self.modules[id.0]
     }
 
-    /// The package that a module is of.
+    /// Returns the package that a module belongs to.
     pub(crate) fn member(&self, id: ModuleId) -> &Member {
         &self.members[self.module(id).package.0]
     }
 
-    /// The kinds of the packages and of the path crates that have been read.
+    /// Returns the kinds of all packages that have been read.
     pub(crate) fn own_kinds(&self) -> Vec<OwnKind<'_>> {
         let models = self.types.iter().filter_map(|item| item.model.as_ref());
         models

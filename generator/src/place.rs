@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rbuilder_reader::Span;
 
-/// A file, by its number in [`Files`].
+/// The index of a file in [`Files`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct FileId(pub(crate) usize);
 
@@ -15,7 +15,7 @@ pub(crate) struct Place {
     pub(crate) span: Span,
 }
 
-/// The paths of the files that places refer to. A path has one number, even when two targets read the file.
+/// The paths of files. A path has one index even if two targets include the file.
 #[derive(Debug, Default)]
 pub(crate) struct Files {
     paths: Vec<String>,
@@ -23,7 +23,7 @@ pub(crate) struct Files {
 }
 
 impl Files {
-    /// Returns the number of a path, which is new when the path is.
+    /// Returns the index of a path, adding it if necessary.
     pub(crate) fn add(&mut self, path: &str) -> FileId {
         if let Some(id) = self.ids.get(path) {
             return *id;

@@ -1,8 +1,9 @@
-//! Collects diagnostics with what they concern, and sorts them by place.
+//! Collects diagnostics together with the outputs that they affect.
 //!
-//! An error holds back the outputs that it concerns. While a kind's schema is made, whatever is found concerns that kind.
-//! A schema is made once for all kinds that use it, so whoever remembers one remembers the errors in it as well
-//! ([`Report::errors_since`]) and charges them to the next kind that takes it ([`Report::charge`]).
+//! An error prevents the outputs that it affects. While the schema of a kind is built, all errors
+//! affect that kind. Schemas are shared between kinds, so a cache stores the errors along with the
+//! schema ([`Report::errors_since`]) and adds them to each further kind that uses it
+//! ([`Report::charge`]).
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -12,32 +13,32 @@ use crate::place::{FileId, Files, Place};
 use crate::sources::is_within;
 use crate::{Diagnostic, FileRange, advice};
 
-/// A diagnostic about a place of the files that have been read.
+/// A diagnostic at a place in a file that has been read.
 pub(crate) type PlacedDiagnostic = rbuilder_diagnostic::Diagnostic<Place>;
 
-/// The part of a run that a diagnostic concerns.
+/// What a diagnostic affects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Concern {
-    /// All outputs: the run cannot be trusted.
+    /// All outputs.
     Run,
-    /// The outputs that combine the markers of all source, which are the roles and the webhook configurations.
+    /// The outputs that combine markers from all sources: the roles and the webhook configurations.
     Markers,
-    /// A part of the source, such as a type, and whatever needs it, to which it is charged.
+    /// Part of the source, such as a type. The error is charged to whatever uses that part.
     Part,
-    /// The CRD of a kind, by its position among the kinds of the run.
+    /// The CRD of a kind, by the kind's position in the run.
     Kind(usize),
     Roles,
     Webhooks,
 }
 
-/// A diagnostic and what it concerns.
+/// A diagnostic and what it affects.
 #[derive(Debug)]
 struct Entry {
     diagnostic: Diagnostic,
     concerns: BTreeSet<Concern>,
 }
 
-/// The position of an error among the diagnostics of a [`Report`].
+/// The index of an error in a [`Report`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ErrorId(usize);
 
@@ -48,20 +49,20 @@ pub(crate) struct Attempt {
     held_back: BTreeSet<Concern>,
 }
 
-/// The diagnostics of a run, and the files they are about.
+/// The diagnostics of a run and the files they refer to.
 #[derive(Debug)]
 pub(crate) struct Report {
     pub(crate) files: Files,
-    /// The folders of packages that nobody can edit.
+    /// Directories of packages that the user cannot edit.
     sealed: Vec<String>,
     list: Vec<Entry>,
-    /// The part that diagnostics concern which are added now.
+    /// What new diagnostics affect.
     concern: Concern,
-    /// The errors in the order in which they were added or charged.
+    /// Errors in the order in which they were added or charged.
     log: Vec<ErrorId>,
-    /// The parts that errors concern.
+    /// Everything that an error affects.
     held_back: BTreeSet<Concern>,
-    /// The release of kube that the advice is for; the newest if nothing says it.
+    /// The version of kube that help is written for; `None` for the newest.
     kube: Option<KubeRelease>,
 }
 
@@ -80,12 +81,13 @@ impl Default for Report {
 }
 
 impl Report {
-    /// Notes that nobody can edit the files in a folder: advice is about the field that leads there.
+    /// Marks a directory as not editable. Help for errors there refers to the field that uses the
+    /// package.
     pub(crate) fn seal(&mut self, folder: &str) {
         self.sealed.push(folder.to_owned());
     }
 
-    /// Returns whether a file is in such a folder.
+    /// Returns whether a file is in a directory that the user cannot edit.
     pub(crate) fn is_sealed(&self, path: &str) -> bool {
         self.find_sealed(path).is_some()
     }
@@ -115,27 +117,27 @@ impl Report {
         }
     }
 
-    /// Sets the release of kube that the program is built with, for which all advice is given.
+    /// Sets the version of kube that the program uses, for which help is written.
     pub(crate) fn set_kube(&mut self, kube: Option<KubeRelease>) {
         self.kube = kube;
     }
 
-    /// Sets what is concerned by diagnostics from now on. Returns what was until now.
+    /// Sets what further diagnostics affect and returns the previous value.
     pub(crate) fn set_concern(&mut self, concern: Concern) -> Concern {
         std::mem::replace(&mut self.concern, concern)
     }
 
-    /// The number of errors that have been added or charged.
+    /// Returns the number of errors that have been added or charged.
     pub(crate) fn error_count(&self) -> usize {
         self.log.len()
     }
 
-    /// The errors that have been added or charged since there were `count` of them.
+    /// Returns the errors added or charged after the first `count`.
     pub(crate) fn errors_since(&self, count: usize) -> Vec<ErrorId> {
         self.log[count..].to_vec()
     }
 
-    /// Notes that errors concern what is being made now as well.
+    /// Records that errors also affect what is being built now.
     pub(crate) fn charge(&mut self, errors: &[ErrorId]) {
         for id in errors {
             self.list[id.0].concerns.insert(self.concern);
@@ -148,12 +150,12 @@ impl Report {
         !self.log.is_empty()
     }
 
-    /// Returns true if an error concerns this, or everything.
+    /// Returns whether an error prevents this output or all outputs.
     pub(crate) fn holds_back(&self, concern: Concern) -> bool {
         self.held_back.contains(&concern) || self.held_back.contains(&Concern::Run)
     }
 
-    /// Begins an attempt that need not succeed, whose diagnostics can be [forgotten](Report::forget).
+    /// Starts an attempt that may fail. Its diagnostics can be [discarded](Report::forget).
     pub(crate) fn begin_attempt(&self) -> Attempt {
         Attempt {
             diagnostics: self.list.len(),
@@ -162,14 +164,14 @@ impl Report {
         }
     }
 
-    /// Forgets the diagnostics since an attempt began.
+    /// Discards the diagnostics added since an attempt started.
     pub(crate) fn forget(&mut self, attempt: Attempt) {
         self.list.truncate(attempt.diagnostics);
         self.log.truncate(attempt.errors);
         self.held_back = attempt.held_back;
     }
 
-    /// Returns true if an error has been reported within a part of a file.
+    /// Returns whether an error has been reported in part of a file.
     pub(crate) fn has_error_within(&self, file: FileId, part: Range<usize>) -> bool {
         let path = self.files.path(file);
         self.list.iter().any(|Entry { diagnostic, .. }| {
@@ -181,7 +183,7 @@ impl Report {
         })
     }
 
-    /// Adds the diagnostics of `rbuilder-syntax` about a file.
+    /// Adds diagnostics of `rbuilder-syntax` for a file.
     pub(crate) fn add_all(
         &mut self,
         file: FileId,
@@ -192,14 +194,14 @@ impl Report {
         }
     }
 
-    /// Adds diagnostics about several files.
+    /// Adds diagnostics for several files.
     pub(crate) fn add_from_files(&mut self, found: &[(FileId, rbuilder_syntax::Diagnostic)]) {
         for (file, diagnostic) in found {
             self.add_all(*file, [diagnostic.clone()]);
         }
     }
 
-    /// Adds a diagnostic about a place.
+    /// Adds a diagnostic.
     pub(crate) fn add(&mut self, diagnostic: PlacedDiagnostic) {
         let files = &self.files;
         let diagnostic =
@@ -207,7 +209,7 @@ impl Report {
         self.push(diagnostic);
     }
 
-    /// Adds an error about a place; an empty `help` is none.
+    /// Adds an error; an empty `help` stands for none.
     pub(crate) fn error(&mut self, place: Place, message: impl Into<String>, help: &str) {
         let help = (!help.is_empty()).then(|| help.to_owned());
         self.add(PlacedDiagnostic::error(place, message).maybe_help(help));
@@ -218,8 +220,8 @@ impl Report {
         self.add(PlacedDiagnostic::warning(place, message).maybe_help(help));
     }
 
-    /// Returns the diagnostics by place, each with what it concerns, without duplicates: an item that two targets share
-    /// is read twice, and a type that two kinds need is complained about for each.
+    /// Returns the diagnostics sorted by place, with what each affects. Duplicates are merged: an
+    /// item in two targets is read twice, and a type that two kinds use is reported for each.
     pub(crate) fn into_sorted(mut self) -> Vec<(Diagnostic, BTreeSet<Concern>)> {
         if let Some(kube) = self.kube {
             for Entry { diagnostic, .. } in &mut self.list {

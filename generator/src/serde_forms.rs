@@ -1,4 +1,4 @@
-//! Forms that serde reads or writes and the schema language cannot say.
+//! Formats that serde reads or writes but schemas cannot express.
 
 use rbuilder_schema::{Container, KeyForm, Markers, Schema, Shape, Site, Slot, Unchecked, find_unchecked};
 
@@ -6,18 +6,18 @@ use serde_json::Number;
 
 use crate::resolve::Ty;
 
-/// Something that may be wrong with a field.
+/// A possible mistake in a field.
 pub(crate) struct Doubt {
     pub(crate) message: String,
     pub(crate) help: String,
-    /// The same for a type without `derive(CrdSchema)`.
+    /// The help for a type that does not derive `CrdSchema`.
     pub(crate) help_of_schemars: String,
 }
 
-/// The form in which serde reads the keys of a map of this type of key.
+/// Returns the format in which serde reads map keys of a type.
 pub(crate) fn key_form(key: &Ty) -> KeyForm {
     let Ty::Known(path) = key else {
-        // The names of an enum are the fields of the schema, and other types of the package say what they are.
+        // Enum keys are fields in the schema, and other types of the package describe themselves.
         return KeyForm(None);
     };
     KeyForm(match path.as_str() {
@@ -31,7 +31,7 @@ pub(crate) fn key_form(key: &Ty) -> KeyForm {
     })
 }
 
-/// Returns the possible mistakes in the fields of a container, with their places.
+/// Returns possible mistakes in a container, with their places.
 pub(crate) fn find_doubts(container: &Container, slots: &[Slot]) -> Vec<(Site, Doubt)> {
     let fields = match &container.shape {
         Shape::Object(fields) => fields.as_slice(),
@@ -58,8 +58,8 @@ pub(crate) fn find_doubts(container: &Container, slots: &[Slot]) -> Vec<(Site, D
         .collect()
 }
 
-/// Returns whether the API server changes a bound, which it stores as a floating-point number. The ends of the types of integers,
-/// which no value passes, are as good as written.
+/// Returns whether the API server would round a bound, since it stores bounds as floats. The limits
+/// of 64-bit integers are accepted: no value exceeds them anyway.
 fn is_rounded(bound: &Number) -> bool {
     let whole = bound.as_i64().map(i128::from).or(bound.as_u64().map(i128::from));
     let is_end = |whole: i128| [i64::MAX.into(), u64::MAX.into()].contains(&whole);
@@ -80,7 +80,7 @@ fn rounded_bound(bound: &Number) -> Doubt {
     }
 }
 
-/// Describes what the API server accepts and serde does not.
+/// Describes a value that the API server accepts but serde rejects.
 fn describe(what: Unchecked) -> Doubt {
     let (message, help) = match what {
         Unchecked::MapOfVariant => (
@@ -151,7 +151,7 @@ fn any_key(form: &str) -> Doubt {
     }
 }
 
-/// The form of the keys of a map, or of one in its values or items, that no marker speaks of.
+/// Returns the format of map keys that no marker validates, in a map or in its values or items.
 fn unheld_keys(schema: &Schema, markers: Option<&Markers>) -> Option<&'static str> {
     if let Some(form) = schema.keys.0
         && markers.is_none_or(|markers| markers.keys.is_none() && !has_rule_on_keys(markers))
@@ -167,12 +167,13 @@ fn unheld_keys(schema: &Schema, markers: Option<&Markers>) -> Option<&'static st
     inside(&schema.items, items).or_else(|| inside(&schema.additional_properties, values))
 }
 
-/// Returns whether a rule asks each key.
+/// Returns whether a CEL rule checks each key.
 fn has_rule_on_keys(markers: &Markers) -> bool {
     markers.cel.iter().any(|rule| rule.rule.contains("self.all("))
 }
 
-/// The names of the fields of a struct on the wire, in order; nothing for what is not a struct.
+/// Returns the sorted serialized names of a struct's fields, or `None` if the shape is not a
+/// struct.
 pub(crate) fn field_names(shape: &Shape) -> Option<Vec<String>> {
     let Shape::Object(fields) = shape else {
         return None;
