@@ -1,9 +1,10 @@
-//! Whole packages: `tests/cases/<name>/in/**` is the source, `out/**` the manifests, `stderr` what is said.
+//! Snapshot tests of whole packages: `tests/cases/<name>/in/**` is the source, `out/**` contains
+//! the manifests and `stderr` the diagnostics.
 //!
-//! `SNAPSHOTS=overwrite cargo test -p rbuilder-generator --test suite cases::` writes what the generator says today;
-//! read the diff before committing it.
+//! `SNAPSHOTS=overwrite cargo test -p rbuilder-generator --test suite cases::` updates the
+//! snapshots. Review the diff before committing it.
 
-// The test's own files are what it is about.
+// The test reads its cases from disk.
 #![allow(clippy::disallowed_methods)]
 
 use std::collections::BTreeMap;
@@ -46,9 +47,9 @@ fn cases() {
     );
 }
 
-/// Same text, same manifests: nothing depends on the order of a hash or on an earlier run.
+/// The output does not depend on hash order or on an earlier run.
 #[test]
-fn output_is_the_same_every_time() {
+fn output_is_deterministic() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
     for case in fs::read_dir(&root).expect("cases") {
         let files = read_folder(&case.expect("a case").path().join("in"));
@@ -81,7 +82,7 @@ fn run(files: &Files) -> Files {
     out
 }
 
-/// `error: message`, the place, the line with the place marked, the help.
+/// Formats a diagnostic: `error: message`, the place, the marked source line and the help.
 fn show(diagnostic: &Diagnostic, files: &Files) -> String {
     let Diagnostic { message, help, .. } = diagnostic;
     let FileRange { path, range } = &diagnostic.place;

@@ -1,4 +1,4 @@
-//! Constants in attributes of schemars and validators.
+//! Constants in schemars and validator attributes.
 
 use crate::support;
 

@@ -1,15 +1,16 @@
-//! Broken and strange input: whatever comes in, there are answers and no panic.
+//! Fuzz tests: broken and unusual input never causes a panic.
 //!
-//! Three parts, each a function of a seed: whole packages damaged at random, markers made at random from the tables of
-//! all markers, and values printed as YAML and read back. The bounded run uses fixed seeds, so that it says the same
-//! everywhere. A longer one takes new seeds until its time is up, and names the seed of what it finds:
+//! There are three parts, each determined by a seed: randomly damaged packages, random markers
+//! built from the marker tables, and random values that are printed as YAML and parsed again. A
+//! normal run uses fixed seeds so that it is reproducible. A longer run uses new seeds until its
+//! time is up and prints the seed of each failure:
 //!
 //! ```text
 //! RBUILDER_FUZZ_SECONDS=600 cargo test --release -p rbuilder-generator --test suite fuzz::
 //! RBUILDER_FUZZ_SEED=12345 cargo test -p rbuilder-generator --test suite fuzz::
 //! ```
 
-// The test's own files, clock and seeds are what it is about.
+// The test reads files, the clock and the environment.
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros)]
 
 #[path = "fuzz/markers.rs"]
@@ -29,7 +30,7 @@ use random::Random;
 use rbuilder_generator::{Generated, Options, Severity, SourceSet, generate};
 
 #[test]
-fn damaged_packages() {
+fn damaged_packages_do_not_panic() {
     let packages = sources::packages();
     assert!(packages.len() > 10, "the cases are missing");
     let mut refused = 0;
@@ -40,7 +41,7 @@ fn damaged_packages() {
 }
 
 #[test]
-fn strange_markers() {
+fn random_markers_do_not_panic() {
     let mut refused = 0;
     let rounds = rounds(1500, |random| {
         refused += usize::from(check(&markers::package(random)))
@@ -50,13 +51,13 @@ fn strange_markers() {
 }
 
 #[test]
-fn yaml_comes_back() {
+fn yaml_round_trips() {
     rounds(8_000, |random| yaml::check(&yaml::value(random, 0)));
 }
 
-/// The least texts that differ: every text of up to three of the characters that mean something.
+/// Exhaustive for short strings: up to three characters from those with a meaning in YAML.
 #[test]
-fn short_texts_come_back() {
+fn short_strings_round_trip() {
     let alphabet: Vec<char> = "-+.:,0159_ yneEtTxobZ#?|>'\"~<={}[]&*!%@\\\n\t\r\u{85}\u{feff}é\u{10000}\0"
         .chars()
         .collect();
@@ -77,7 +78,7 @@ fn short_texts_come_back() {
     texts.chunks(500).for_each(|texts| yaml::check(&list(texts)));
 }
 
-/// Generates, and holds the answer to what is promised of every answer. Says whether the package was refused.
+/// Runs the generator and checks the invariants of its result. Returns whether there were errors.
 fn check(sources: &SourceSet) -> bool {
     let generated = generate(sources, &Options::default());
     for said in &generated.diagnostics {
@@ -99,7 +100,7 @@ fn check(sources: &SourceSet) -> bool {
     refused
 }
 
-/// Runs a part with many seeds; returns how many.
+/// Runs a part with many seeds and returns the number of runs.
 fn rounds(count: usize, mut round: impl FnMut(&mut Random)) -> usize {
     let number = |name: &str| {
         std::env::var(name)
@@ -138,9 +139,9 @@ fn rounds(count: usize, mut round: impl FnMut(&mut Random)) -> usize {
     seed as usize - count
 }
 
-/// Imports and aliases in circles, and globs over globs.
+/// Cyclic imports and aliases, and nested glob imports.
 #[test]
-fn circles_end() {
+fn cycles_terminate() {
     let cases = [
         ("a: X", "use a::X; mod a { pub use super::X; }"),
         ("a: X", "use X as X;"),

@@ -1,16 +1,16 @@
-//! The minor of Kubernetes whose types a kind gets, and what is said about it.
+//! The Kubernetes version whose types a kind uses, and the diagnostics about it.
 
 use crate::support;
 
 use rbuilder_generator::{Options, Severity, SourceSet, find_kubernetes_minor, generate};
 use support::{CARGO_TOML, kind};
 
-/// A lock file with a release of k8s-openapi.
+/// Returns a lock file with a version of k8s-openapi.
 fn lock(release: &str) -> String {
     format!("version = 4\n\n[[package]]\nname = \"k8s-openapi\"\nversion = \"{release}\"\n")
 }
 
-/// The minor, and what is said about it for a kind with this field.
+/// Checks the Kubernetes version and the diagnostics for a kind with this field.
 fn check(dependency: &str, lock: Option<&str>, field: &str, minor: Option<u8>, said: &[(Severity, &str)]) {
     let manifest = CARGO_TOML.replace("k8s-openapi = \"0.29\"", dependency);
     let mut sources = SourceSet::default();
@@ -34,7 +34,7 @@ fn check(dependency: &str, lock: Option<&str>, field: &str, minor: Option<u8>, s
 }
 
 #[test]
-fn a_minor_that_is_not_built_in_is_a_note() {
+fn notes_missing_kubernetes_version() {
     let pod = "a: k8s_openapi::api::core::v1::PodSpec";
     let old = lock("0.20.0");
     check(
@@ -57,7 +57,7 @@ fn a_minor_that_is_not_built_in_is_a_note() {
             "the feature `v1_26` of k8s-openapi selects Kubernetes 1.26, whose types are not built in; using those of 1.33",
         )],
     );
-    // Of types that a kind does not have nobody need know.
+    // No note if the kind uses no Kubernetes types.
     check(
         "k8s-openapi = { version = \"0.20\", features = [\"latest\"] }",
         Some(&old),
@@ -68,7 +68,7 @@ fn a_minor_that_is_not_built_in_is_a_note() {
 }
 
 #[test]
-fn the_lock_file_says_which_is_the_latest() {
+fn lock_file_determines_latest_version() {
     let pod = "a: k8s_openapi::api::core::v1::PodSpec";
     let latest = "k8s-openapi = { version = \"*\", features = [\"latest\"] }";
     check(latest, Some(&lock("0.29.0")), pod, Some(37), &[]);
@@ -106,7 +106,7 @@ fn the_lock_file_says_which_is_the_latest() {
 }
 
 #[test]
-fn the_lock_file_of_the_workspace_counts() {
+fn uses_lock_file_of_workspace() {
     let mut sources = SourceSet::default();
     sources.insert("../Cargo.toml", "[workspace]\nmembers = [\"x\"]\n");
     sources.insert("../Cargo.lock", lock("0.28.0"));

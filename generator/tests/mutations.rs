@@ -1,9 +1,10 @@
-//! The mutation corpus: what kube-apiserver said to each case, and what rbuilder says about it.
+//! The mutation corpus: compares rbuilder's diagnostics with the responses of kube-apiserver.
 //!
-//! A case that is wrong (the server refuses it, warns of it, or takes it and does not serve what was meant; or the corpus
-//! says what is wrong although the server serves it) must be told of. A case that is right must be made. Any other is a
-//! row of [`EXCEPTIONS`](exceptions::EXCEPTIONS), with its reason, and a row that nothing needs fails the test. The
-//! record is written by `cargo xtask mutations`.
+//! A case is wrong if the server rejects it, warns about it, or accepts it without serving what was
+//! intended, or if the corpus states a mistake that the server does not notice. Each wrong case
+//! must have a diagnostic, and each correct case a manifest. Deviations are listed with a reason in
+//! [`EXCEPTIONS`](exceptions::EXCEPTIONS); unused entries fail the test. `cargo xtask mutations`
+//! records the responses.
 
 #[path = "mutations/corpus/mod.rs"]
 mod corpus;
@@ -26,30 +27,30 @@ use record::{Recorded, Verdict};
 
 const RECORDED: &str = include_str!("mutations/recorded.jsonl");
 
-/// Every case, with what the generator makes of it and says.
+/// Every case with the generator's result.
 static MADE: LazyLock<Vec<(Case, Made)>> = LazyLock::new(|| {
     let cases = corpus::cases();
     let made = on_all_processors(&cases, |case| made(&case.files));
     cases.into_iter().zip(made).collect()
 });
 
-/// The objects, unless the generator refuses, and what it says.
+/// The objects, or `None` after an error, and the diagnostics.
 type Made = (Option<Vec<Value>>, Vec<Diagnostic>);
 
-/// The relation between rbuilder's answer and the server's.
+/// How rbuilder's result compares with the server's response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Agreement {
-    /// A mistake is an error, or a valid case has its manifest.
+    /// A wrong case has an error, or a correct case has a manifest.
     Agreed,
-    /// A mistake is a warning, or a note.
+    /// A wrong case has a warning or a note.
     Warned,
-    /// A mistake has its manifest and no diagnostic.
+    /// A wrong case has a manifest and no diagnostic.
     Silent,
-    /// A valid case is an error.
+    /// A correct case has an error.
     Refused,
 }
 
-/// A case, judged by both.
+/// A case with the results of both.
 struct Judged<'a> {
     case: &'a Case,
     verdict: Option<&'a Verdict>,
@@ -62,7 +63,7 @@ impl Judged<'_> {
         case.harm.is_some() || !matches!(verdict, None | Some(Verdict::Served))
     }
 
-    /// A line for a person: what the server said, and what we say.
+    /// Describes the server's response and our diagnostic for test output.
     fn describe(&self) -> String {
         let server = match (self.verdict, self.case.harm) {
             (Some(verdict), None) => verdict.to_string(),
@@ -93,7 +94,8 @@ fn judge<'a>((case, (_, said)): &'a (Case, Made), recorded: &'a BTreeMap<&str, &
     }
 }
 
-/// Making manifests is what this test spends its time on.
+/// Runs a function for each case on all processors. Generating manifests takes most of the test's
+/// time.
 fn on_all_processors<'a, T: Send>(cases: &'a [Case], act: impl Fn(&'a Case) -> T + Sync) -> Vec<T> {
     let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let chunks = cases.chunks(cases.len().div_ceil(processors).max(1));
@@ -108,12 +110,12 @@ fn on_all_processors<'a, T: Send>(cases: &'a [Case], act: impl Fn(&'a Case) -> T
 }
 
 #[test]
-fn what_is_wrong_is_told_of_and_what_is_right_is_made() {
+fn reports_wrong_cases_and_generates_correct_ones() {
     let lines = record::read(RECORDED);
     let recorded: BTreeMap<&str, &Recorded> = lines.iter().map(|line| (line.slug.as_str(), line)).collect();
     let judged: Vec<_> = MADE.iter().map(|made| judge(made, &recorded)).collect();
     let table = table(&judged);
-    // For whoever asks with `--nocapture`.
+    // Shown with `--nocapture`.
     #[allow(clippy::disallowed_macros)]
     {
         println!("{table}");
@@ -145,7 +147,7 @@ fn what_is_wrong_is_told_of_and_what_is_right_is_made() {
     assert!(idle.is_empty(), "no case needs these rows: {idle:#?}");
 }
 
-/// Returns the number of cases of each relation, by group.
+/// Returns the number of cases with each result, by group.
 fn table(judged: &[Judged<'_>]) -> String {
     let mut groups: BTreeMap<&str, [usize; 6]> = BTreeMap::new();
     for found in judged {
@@ -172,7 +174,7 @@ fn table(judged: &[Judged<'_>]) -> String {
     text
 }
 
-/// Returns whether a pattern matches a slug; `*` is any part of it.
+/// Returns whether a slug matches a pattern, in which `*` matches any text.
 fn fits(pattern: &str, slug: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == slug,
@@ -184,7 +186,7 @@ fn fits(pattern: &str, slug: &str) -> bool {
 }
 
 #[test]
-fn the_record_is_about_these_cases() {
+fn record_matches_cases() {
     let cases = corpus::cases();
     let lines = record::read(RECORDED);
     assert_eq!(
@@ -217,9 +219,9 @@ fn the_record_is_about_these_cases() {
     );
 }
 
-/// The manifest holds what the tables say it would, where there is one.
+/// Checks that the edits in the tables give the same objects as the generator, if it returns any.
 #[test]
-fn the_tables_say_what_is_made() {
+fn tables_match_generated_objects() {
     let differs = |(case, (objects, _)): &&(Case, Made)| {
         let (Sent::Edited(_), Some(objects)) = (&case.sent, objects) else {
             return false;

@@ -1,4 +1,4 @@
-//! Warnings about CRDs that a program changes before it writes or applies them.
+//! Warnings about CRDs that a program modifies before it writes or applies them.
 
 use rbuilder_generator::{KindOutcome, Options, Severity, SourceSet, generate};
 
@@ -13,8 +13,8 @@ const KINDS: &str = "use kube::{CustomResource, CustomResourceExt};\nuse schemar
     #[kube(group = \"monitoring.coreos.com\", version = \"v1\", kind = \"PodMonitor\")]\n\
     pub struct PodMonitorSpec { size: i32 }\n";
 
-/// Checks the warnings, as the kind and the place, of a package with these items in its library, which has the kinds, and in
-/// its binary.
+/// Checks the warnings for a package, each given as kind and place. The library contains [`KINDS`]
+/// and `library`.
 #[track_caller]
 fn check(library: &str, binary: &str, expected: &[(&str, &str)]) {
     let library = format!("{KINDS}{library}");
@@ -53,7 +53,7 @@ fn check(library: &str, binary: &str, expected: &[(&str, &str)]) {
 }
 
 #[test]
-fn changes_are_warnings_at_their_places() {
+fn warns_where_a_crd_is_modified() {
     check(
         "fn crd() { let mut crd = Cup::crd(); crd.spec.preserve_unknown_fields = Some(false); show(&crd) }",
         "",
@@ -82,26 +82,26 @@ fn changes_are_warnings_at_their_places() {
 }
 
 #[test]
-fn no_warning_where_no_manifest_differs() {
+fn does_not_warn_if_the_manifest_is_unaffected() {
     check(
         "fn crd() { print(&serde_yaml::to_string(&Cup::crd())); }",
         "fn main() { let crd = cafe::Cup::crd(); create(&crd); }",
         &[],
     );
-    // Tests are not the program.
+    // Test code is not part of the program.
     check(
         "#[cfg(test)] mod tests { fn t() { let mut crd = super::Cup::crd(); patch(&mut crd); } }\n\
          #[test] fn t() { let mut crd = Cup::crd(); patch(&mut crd); }",
         "",
         &[],
     );
-    // No CRD is generated of it.
+    // No CRD is generated for this kind.
     check(
         "fn crd() { let mut crd = PodMonitor::crd(); patch(&mut crd); }",
         "",
         &[],
     );
-    // Another type of this name, and any type.
+    // Another type with the same name, and a generic type.
     check(
         "mod other { struct Cup; fn crd() { let mut crd = Cup::crd(); patch(&mut crd); } }\n\
          fn each<T: CustomResourceExt>() { let mut crd = T::crd(); patch(&mut crd); }",

@@ -1,4 +1,4 @@
-//! Forms that published kube-rs projects have and scaffolds do not.
+//! Features that published kube projects use but scaffolded projects do not.
 
 use crate::support;
 
@@ -6,7 +6,7 @@ use rbuilder_generator::{Options, Severity, SourceSet, generate};
 use serde_json::{Value, json};
 use support::{CARGO_TOML, PRELUDE, kind, run, spec, spec_of, warnings};
 
-/// The source of a kind whose schema comes from schemars, with these further keys of kube.
+/// Returns the source of a kind that derives schemars' `JsonSchema`, with extra kube attributes.
 fn theirs(derive: &str, keys: &str, fields: &str, items: &str) -> String {
     format!(
         "{PRELUDE}use schemars::JsonSchema;\n\
@@ -16,7 +16,7 @@ fn theirs(derive: &str, keys: &str, fields: &str, items: &str) -> String {
     )
 }
 
-/// The only CRD of these sources.
+/// Returns the only CRD that is generated from a source.
 fn crd(source: &str) -> Value {
     let made = run(&[("src/lib.rs", source)]);
     let said: Vec<_> = made.diagnostics.iter().map(|said| &said.message).collect();
@@ -26,7 +26,7 @@ fn crd(source: &str) -> Value {
 }
 
 #[test]
-fn several_columns_in_one_key() {
+fn parses_several_columns_in_one_key() {
     let keys = r##", printcolumn = r#"{"name":"A", "type":"string", "jsonPath":".spec.a"}, {"name":"B", "type":"integer", "jsonPath":".spec.b", "priority": 1}"#"##;
     let crd = crd(&theirs("JsonSchema", keys, "a: String, b: i32", ""));
     assert_eq!(
@@ -46,9 +46,9 @@ fn several_columns_in_one_key() {
     );
 }
 
-/// kube drops it, so that such a project works without.
+/// kube drops `scale` as well, so such projects work without it.
 #[test]
-fn a_scale_without_a_status_is_dropped() {
+fn drops_scale_without_status() {
     let keys = r#", scale(spec_replicas_path = ".spec.size", status_replicas_path = ".status.size")"#;
     let source = theirs("JsonSchema", keys, "size: i32", "");
     assert_eq!(crd(&source)["spec"]["versions"][0]["subresources"], Value::Null);
@@ -58,7 +58,7 @@ fn a_scale_without_a_status_is_dropped() {
 }
 
 #[test]
-fn rules_in_the_words_of_kube_0_98() {
+fn accepts_rules_of_kube_0_98() {
     let source = theirs(
         "CELSchema",
         ", rule = Rule::new(\"self.metadata.name != 'x'\")",
@@ -83,7 +83,7 @@ fn rules_in_the_words_of_kube_0_98() {
 }
 
 #[test]
-fn types_of_more_crates() {
+fn knows_types_of_common_crates() {
     let manifest = format!("{CARGO_TOML}\nipnet = \"2\"\nordered-float = \"4\"\n");
     let source = kind(
         "a: ipnet::IpNet, b: ipnet::Ipv4Net, c: ordered_float::OrderedFloat<f64>, d: Option<ordered_float::NotNan<f32>>",
@@ -133,7 +133,7 @@ fn parameters_with_defaults() {
 }
 
 #[test]
-fn enums_that_are_numbers() {
+fn enums_with_serde_repr() {
     let items = "#[derive(JsonSchema_repr, Serialize_repr, Deserialize_repr)] #[repr(u8)] enum E { A = 1, B, C = 1 << 3 }";
     let schema = spec_of(&[("src/lib.rs", &theirs("JsonSchema", "", "a: E", items))]).expect("a schema");
     assert_eq!(
@@ -158,14 +158,14 @@ fn enums_that_are_numbers() {
         ],
         [&json!(2), &json!(2)]
     );
-    // The derive of rbuilder sees no other derives.
+    // `derive(CrdSchema)` cannot see other derives.
     let ours = items.replace("JsonSchema_repr", "CrdSchema");
     assert!(spec("a: E", &ours).is_err());
     let unknown = items.replace("1 << 3", "EIGHT");
     assert!(spec_of(&[("src/lib.rs", &theirs("JsonSchema", "", "a: E", &unknown))]).is_err());
 }
 
-/// Two kinds of one name, with these versions and keys.
+/// Creates versions of a kind, given as version and attributes.
 fn versions(list: &[(&str, &str)], rest: &str) -> SourceSet {
     let mut lib = String::new();
     for (position, (version, keys)) in list.iter().enumerate() {
@@ -181,7 +181,7 @@ fn versions(list: &[(&str, &str)], rest: &str) -> SourceSet {
     sources
 }
 
-/// Returns the storage version and the diagnostic about it, if any, with its severity.
+/// Returns the storage version and the diagnostic about it, if there is one, with its severity.
 fn stored(list: &[(&str, &str)], rest: &str) -> (Vec<String>, Option<(Severity, String)>) {
     let made = generate(&versions(list, rest), &Options::default());
     let said = made
@@ -200,7 +200,7 @@ fn stored(list: &[(&str, &str)], rest: &str) -> (Vec<String>, Option<(Severity, 
 }
 
 #[test]
-fn versions_that_do_not_say_which_is_stored() {
+fn chooses_storage_version() {
     let merge = "fn crd() { kube::core::crd::merge_crds(vec![m0::Test::crd(), m1::Test::crd()], \"v1beta1\").unwrap(); }";
     let check = |list: &[(&str, &str)], rest: &str, version: &str, expected: Option<(Severity, &str)>| {
         let expected = expected.map(|(severity, why)| {
@@ -233,7 +233,7 @@ fn versions_that_do_not_say_which_is_stored() {
 }
 
 #[test]
-fn metadata_is_whole_where_kube_has_it() {
+fn keeps_metadata_that_kube_keeps() {
     let fields = "template: k8s_openapi::api::core::v1::PodTemplateSpec, meta: k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta, \
                   more: Vec<k8s_openapi::api::core::v1::PodTemplateSpec>";
     let schema = spec_of(&[("src/lib.rs", &theirs("JsonSchema", "", fields, ""))]).expect("a schema");
@@ -256,7 +256,8 @@ fn metadata_is_whole_where_kube_has_it() {
     let dropped = |message: &String| message.contains("drops the labels");
     let source = theirs("JsonSchema", "", fields, "");
     assert!(!warnings(&[("src/lib.rs", &source)]).iter().any(dropped));
-    // With rbuilder's derive a marker keeps it, and each field without one is a warning.
+    // With `derive(CrdSchema)`, a marker keeps the metadata, and each field without one is a
+    // warning.
     let ours: Vec<_> = warnings(&[("src/lib.rs", &kind(fields, ""))])
         .into_iter()
         .filter(dropped)
@@ -270,9 +271,10 @@ fn metadata_is_whole_where_kube_has_it() {
     );
 }
 
-/// A person may say that nothing needs the metadata. The marker of a field counts more than that of its type.
+/// Users may state that the metadata is not needed. A marker on the field takes precedence over one
+/// on its type.
 #[test]
-fn metadata_is_dropped_where_a_marker_says_so() {
+fn marker_can_drop_metadata() {
     let template = "#[derive(CrdSchema)] pub struct Template {\n\
         #[crd(embedded_object_meta = false)] metadata: k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta,\n}";
     let pods = "Vec<k8s_openapi::api::core::v1::PodTemplateSpec>";
@@ -295,9 +297,9 @@ fn metadata_is_dropped_where_a_marker_says_so() {
     assert_eq!(metadata["properties"]["name"], json!({"type": "string"}));
 }
 
-/// A status that holds objects of another kind, as kube's struct of them.
+/// A status that contains objects of another kind, by the struct that kube generates.
 #[test]
-fn whole_objects_in_fields() {
+fn fields_with_whole_objects() {
     let inner = |keys: &str| {
         format!(
             "#[derive(CustomResource, JsonSchema, Serialize, Deserialize, Clone, Debug)]
@@ -323,7 +325,8 @@ fn whole_objects_in_fields() {
         assert_eq!(fields["apiVersion"]["type"], "string");
         assert_eq!(fields["metadata"]["properties"]["labels"]["type"], "object");
     }
-    // The derive has the schema that kube gives the struct, and other structs have none.
+    // The schema is that of the whole object for `derive(CrdSchema)` too. Other structs have no
+    // schema.
     let ours = kind(
         "one: InnerObject",
         &format!("use schemars::JsonSchema; {}", inner("")),
@@ -354,7 +357,7 @@ fn whole_objects_in_fields() {
     }
 }
 
-/// The enum that strum makes of the variants of another one.
+/// The enum that strum generates from the variants of another one.
 #[test]
 fn discriminants_of_enums() {
     let items = |attrs: &str, variants: &str| {
@@ -387,14 +390,14 @@ fn discriminants_of_enums() {
     assert_eq!(found["items"]["enum"], json!(["sqs", "redis-pub-sub"]));
     let none = fields("QueueDiscriminants", "", variants).expect_err("no schema");
     assert_eq!(none[0].0, "`QueueDiscriminants` does not derive a schema");
-    // The enum itself is as it was.
+    // The original enum is unaffected.
     let own = fields("Queue", derives, variants).expect_err("no schema");
     assert_eq!(own[0].0, "`Queue` does not derive a schema");
 }
 
-/// The kind is in a path dependency, of which only what a kind needs is read.
+/// The kind is in a path dependency, of which only the required parts are read.
 #[test]
-fn whole_objects_of_other_packages() {
+fn fields_with_whole_objects_of_other_packages() {
     let source = theirs("JsonSchema", "", "one: api::Inner", "");
     let manifest = CARGO_TOML.replace("[dependencies]", "[dependencies]\napi = { path = \"api\" }");
     let files = [
@@ -422,9 +425,9 @@ fn whole_objects_of_other_packages() {
     }
 }
 
-/// Where a program turns the schema of a kind off, it may set another one.
+/// A program that disables the schema of a kind may set another one.
 #[test]
-fn a_schema_that_the_program_does_not_have() {
+fn warns_about_disabled_schema() {
     let said = warnings_of(&theirs("JsonSchema", ", schema = \"disabled\"", "a: String", ""));
     let expected =
         "`Test::crd()` has no schema because of `schema = \"disabled\"`; this CRD has the schema of the type";

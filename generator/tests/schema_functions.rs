@@ -1,11 +1,11 @@
-//! Schemas that functions of the program return: `schema_with`, and `impl JsonSchema` by hand.
+//! Schemas from functions: `schema_with` and handwritten `impl JsonSchema`.
 
 use crate::support;
 
 use serde_json::{Value, json};
 use support::{PRELUDE, spec, spec_of, whole_of};
 
-/// The schema that a function with this body returns, of a field with this type.
+/// Returns the schema of a field whose `schema_with` function has this body.
 fn of_body(body: &str, items: &str) -> Result<Value, String> {
     let items = format!("fn f(g: &mut SchemaGenerator) -> Schema {{ {body} }}\n{items}");
     let found = spec("#[schemars(schema_with = \"f\")] a: Other", &items);
@@ -48,7 +48,7 @@ fn literals() {
         r#"serde_json::from_str(r'{"type": "string", "maxLength": 63}').expect("JSON")"#,
         r#"return Schema::try_from(serde_json::json!({ "type": "string", "maxLength": 70 - "trailer".len() })).unwrap();"#,
         r#"let mut schema = json_schema!({ "maxLength": 63 }); let _ = schema.insert("type".to_owned(), "string".into()); schema"#,
-        // A comparison changes nothing.
+        // A comparison does not change the variable.
         r#"let schema = json_schema!({ "type": "string", "maxLength": 63 }); let _ = schema == other(); schema"#,
         r#"let mut max = Map::new(); max.insert("maxLength".to_string(), json!(63));
            let object = { let mut object = max.clone(); object.insert("type".to_string(), "string".into()); object };
@@ -145,7 +145,7 @@ fn schemas_of_types() {
         "BTreeMap::<String, Inner>::json_schema(g)",
         json!({"type": "object", "additionalProperties": inner}),
     );
-    // Fields that the type requires, and the schema need not.
+    // The type requires the field, but the schema need not.
     check(
         "let mut val = g.root_schema_for::<Inner>(); val.schema.object.as_mut().unwrap().required = BTreeSet::new(); val.schema.into()",
         json!({"type": "object", "description": "An inner type.", "properties": {"x": {"type": "string"}}}),
@@ -168,7 +168,8 @@ fn code_is_refused() {
         "`kind()` cannot be evaluated without running the program",
     );
     refused("let s = unknown(); s", "`s` cannot be evaluated");
-    // What a block does to a variable around it, and what `unwrap_or` gives for nothing.
+    // A block that changes an outer variable, a function that takes `&mut`, and `unwrap_or` on
+    // `None`.
     refused(
         "let mut s = string_of(g); let t = { s.insert(\"maxLength\".into(), 1.into()); json!(2) }; s",
         "`s` cannot be evaluated",
@@ -181,7 +182,7 @@ fn code_is_refused() {
         "json_schema!({ \"type\": None.unwrap_or(\"string\") })",
         "cannot be evaluated",
     );
-    // Kinds and modules in a body are not read, and a macro may declare anything.
+    // Kinds and modules in function bodies are not read, and a macro may declare anything.
     for (local, name) in [
         (
             "#[derive(CustomResource, JsonSchema)] struct Inner {} Inner::json_schema(g)",
@@ -217,9 +218,9 @@ fn code_is_refused() {
     );
 }
 
-/// Items that a function declares or imports take the place of those of its module.
+/// Items that a function declares or imports shadow those of its module.
 #[test]
-fn items_inside_of_functions() {
+fn local_items_shadow_module_items() {
     let items = format!(
         "{ITEMS} fn other(_: &mut SchemaGenerator) -> Schema {{ json_schema!({{ \"type\": \"integer\" }}) }}
         pub mod inner {{
@@ -237,7 +238,7 @@ fn items_inside_of_functions() {
         fields.unwrap_or_else(|| vec![found["type"].as_str().expect("a type").to_owned()])
     };
     for (body, expected) in [
-        // Declared.
+        // Declared items.
         (
             "/// A proxy.\n#[derive(Serialize, Deserialize, JsonSchema)] struct Proxy { #[serde(rename = \"a\")] tag: Inner } Proxy::json_schema(g)",
             "a",
@@ -271,7 +272,7 @@ fn items_inside_of_functions() {
             "const KIND: &str = \"boolean\"; json_schema!({ \"type\": KIND })",
             "boolean",
         ),
-        // Imported.
+        // Imported items.
         ("use inner::Inner; Inner::json_schema(g)", "y"),
         ("use inner::{Third, Inner}; Inner::json_schema(g)", "y"),
         ("use inner::Third as Inner; g.subschema_for::<Inner>()", "z"),
@@ -283,7 +284,7 @@ fn items_inside_of_functions() {
             "use schemars::schema::*; use inner::Third; Inner::json_schema(g)",
             "x",
         ),
-        // A path begins in the module around the function.
+        // A path starts in the enclosing module.
         (
             "#[derive(JsonSchema)] struct Inner { w: i32 } self::Inner::json_schema(g)",
             "x",
@@ -303,9 +304,10 @@ fn items_inside_of_functions() {
     assert_eq!(fields(&many), ["string"]);
 }
 
-/// `super` in a body leads out of the module that the function is in, and `Self` is the type that it is of.
+/// `super` in a body refers to the parent of the function's module, and `Self` to the type of its
+/// `impl`.
 #[test]
-fn paths_in_functions_with_items() {
+fn resolves_paths_in_functions_with_items() {
     let items = format!(
         "{ITEMS}
         mod inner {{
@@ -369,9 +371,9 @@ fn implementations() {
     assert_eq!(said[0].0, "`OneOrMany` does not derive a schema");
 }
 
-/// A field that schemars has a function for is there unless it has a default, whatever its type is.
+/// A field with a `schema_with` function is required unless it has a default, whatever its type.
 #[test]
-fn presence_and_defaults() {
+fn presence_with_schema_functions() {
     let found = spec(
         "#[schemars(schema_with = \"string_of\")] a: Option<Other>, #[schemars(default, schema_with = \"string_of\")] b: Option<Other>, \
          #[serde(default = \"word\")] #[schemars(schema_with = \"string_of\")] c: String",
@@ -385,9 +387,9 @@ fn presence_and_defaults() {
     );
 }
 
-/// Of another type only schemars knows: the default is that of the field's own.
+/// Only schemars knows the type in `with`, so the default comes from the field's own type.
 #[test]
-fn defaults_beside_with() {
+fn defaults_with_other_schema_type() {
     let text = format!(
         "{PRELUDE}#[derive(CustomResource, JsonSchema, Serialize, Deserialize, Clone, Debug)]
         #[kube(group = \"g.example.com\", version = \"v1\", kind = \"Test\")]
@@ -409,7 +411,7 @@ fn defaults_beside_with() {
 }
 
 #[test]
-fn a_whole_kind() {
+fn schema_of_whole_kind() {
     let source = |body: &str| {
         format!(
             "{PRELUDE}#[derive(CustomResource, Serialize, Deserialize, Clone, Debug, JsonSchema)]
@@ -441,9 +443,9 @@ fn a_whole_kind() {
     assert!(whole_of(&[("src/lib.rs", &text)]).is_err());
 }
 
-/// A spec that has a schema of its own, and no derive for it.
+/// A spec with a handwritten schema and no derive.
 #[test]
-fn a_spec_by_hand() {
+fn spec_with_handwritten_schema() {
     let text = format!(
         "{PRELUDE}#[derive(CustomResource, Serialize, Deserialize, Clone, Debug)]
         #[kube(group = \"g.example.com\", version = \"v1\", kind = \"Test\")]
@@ -458,9 +460,9 @@ fn a_spec_by_hand() {
     );
 }
 
-/// Of a path dependency, the modules are read that the functions lead to.
+/// Only the modules that contain the functions are read in a path dependency.
 #[test]
-fn functions_of_other_crates() {
+fn functions_in_path_dependencies() {
     let lib = format!(
         "{PRELUDE}#[derive(CustomResource, CrdSchema, Serialize, Deserialize, Clone, Debug)]
         #[kube(group = \"g.example.com\", version = \"v1\", kind = \"Test\")]

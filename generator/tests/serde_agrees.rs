@@ -1,5 +1,5 @@
-//! Random values, judged by the schema of a type and by serde: a value that the API server stores and the program cannot read
-//! stops a controller.
+//! Compares a type's schema with serde on random values. A value that the API server stores but the
+//! program cannot deserialize would stop a controller.
 
 #[path = "serde_agrees/types.rs"]
 mod types;
@@ -11,10 +11,10 @@ use serde_json::{Map, Value, json};
 use super::fuzz::random::Random;
 use super::support::{kind, run};
 
-/// Reads a value with serde.
+/// Deserializes a value.
 type Read = fn(Value) -> Result<(), String>;
 
-/// A type with the way in which serde reads it, and the beginning of the warning where the schema accepts more.
+/// A type, its deserializer, and the start of the warning if the schema accepts more than serde.
 type Row = (&'static str, Read, Option<&'static str>);
 
 fn read<T: DeserializeOwned>(value: Value) -> Result<(), String> {
@@ -61,7 +61,7 @@ const ROWS: &[Row] = &[
     ("Mixed", read::<types::Mixed>, BESIDE_NAMES),
 ];
 
-/// The schema of a type, and the warnings about it.
+/// Returns the schema of a type and the warnings about it.
 fn generated(name: &str) -> (Schema, Vec<String>) {
     let types = include_str!("serde_agrees/types.rs").replace("#[derive(", "#[derive(rbuilder::CrdSchema, ");
     let source = format!("mod types;\n{}", kind(&format!("pub field: types::{name}"), ""));
@@ -77,7 +77,8 @@ fn generated(name: &str) -> (Schema, Vec<String>) {
     (schema.unwrap_or_else(|| panic!("{name} has no schema")), warnings)
 }
 
-/// A value that the API server might store: of the fields that the schema names, and others where it keeps them.
+/// Creates a random value that the API server may store. It has fields from the schema, and unknown
+/// fields where the schema preserves them.
 fn value(schema: &Schema, random: &mut Random) -> Value {
     if !schema.enumeration.is_empty() {
         return schema.enumeration[random.below(schema.enumeration.len())].clone();
@@ -128,7 +129,7 @@ fn object(schema: &Schema, random: &mut Random) -> Value {
 }
 
 #[test]
-fn the_program_reads_what_its_schema_accepts_or_a_warning_says_so() {
+fn serde_accepts_valid_values_or_there_is_a_warning() {
     const VALUES: usize = 4000;
     for (name, read, expected) in ROWS {
         let (schema, warnings) = generated(name);

@@ -1,11 +1,11 @@
-//! Forms that serde does not read or write as the schema says: what is said about each.
+//! Diagnostics for fields that serde reads or writes differently from the schema.
 
 use crate::support;
 
 use serde_json::json;
 use support::{kind, spec, warnings};
 
-/// The messages of the errors about a kind with these fields.
+/// Returns the error messages for a kind with these fields.
 fn errors(fields: &str, items: &str) -> Vec<String> {
     match spec(fields, items) {
         Ok(_) => Vec::new(),
@@ -18,7 +18,7 @@ fn warned(fields: &str, items: &str) -> Vec<String> {
 }
 
 #[test]
-fn an_unknown_default_of_schemars_alone_is_an_error() {
+fn unknown_default_of_schemars_alone_is_an_error() {
     let message = "the default that schemars computes is unknown: rbuilder does not run the program";
     assert_eq!(errors("#[schemars(default = \"f\")] a: i32", ""), [message]);
     assert_eq!(
@@ -29,7 +29,8 @@ fn an_unknown_default_of_schemars_alone_is_an_error() {
         errors("#[schemars(default = \"f\")] a: Option<i32>", ""),
         [message]
     );
-    // Published kinds say this of many fields: schemars' default is `null`, which the API server passes over.
+    // Only a warning, since published kinds do this often: schemars' default is `null`, which the
+    // API server drops.
     let null = spec("#[schemars(default)] a: Option<i32>, b: i32", "").expect("a schema");
     assert_eq!(null["required"], json!(["b"]));
     assert_eq!(null["properties"]["a"].get("default"), None);
@@ -48,7 +49,7 @@ fn an_unknown_default_of_schemars_alone_is_an_error() {
 }
 
 #[test]
-fn a_default_of_a_flattened_field_demands_what_serde_does() {
+fn default_keeps_flattened_fields_required() {
     let items = "#[derive(CrdSchema, Serialize, Deserialize, Default)] struct F { b: i32 }\n\
                  #[derive(CrdSchema, Serialize, Deserialize)] enum E { L { x: i32 }, R { y: i32 } }";
     let flat = spec(
@@ -63,7 +64,7 @@ fn a_default_of_a_flattened_field_demands_what_serde_does() {
 }
 
 #[test]
-fn what_schemars_is_told_and_serde_is_not_is_an_error() {
+fn schemars_attribute_without_serde_counterpart_is_an_error() {
     assert_eq!(
         errors("#[schemars(skip)] a: i32", ""),
         ["the schema does not have this field, but serde requires it when deserializing"]
@@ -108,13 +109,13 @@ fn what_schemars_is_told_and_serde_is_not_is_an_error() {
     );
     let flat = "#[derive(CrdSchema, Serialize, Deserialize)] struct F { b: i32 }";
     assert_eq!(errors("#[schemars(flatten)] f: F", flat), [form("flatten")]);
-    // A type that is read by hand has no attributes of serde's.
+    // A type with a handwritten `Deserialize` has no serde attributes.
     let by_hand = "#[derive(CrdSchema)] #[schemars(rename_all = \"lowercase\")] enum E { A, B }";
     assert_eq!(errors("e: E", by_hand), [] as [&str; 0]);
 }
 
 #[test]
-fn required_elsewhere_is_about_options_without_a_default() {
+fn required_on_option_without_default() {
     let required = |fields: &str| spec(fields, "").expect("a schema").get("required").cloned();
     assert_eq!(
         required("#[schemars(required)] a: Option<i32>"),
@@ -131,7 +132,7 @@ fn required_elsewhere_is_about_options_without_a_default() {
 }
 
 #[test]
-fn what_is_read_and_what_is_written_may_differ() {
+fn serialized_and_deserialized_formats_may_differ() {
     let skipped_if = "serde can skip this field when serializing but requires it when deserializing";
     assert_eq!(
         warned("#[serde(skip_serializing_if = \"is_one\")] a: i32", ""),
@@ -171,7 +172,7 @@ fn what_is_read_and_what_is_written_may_differ() {
 }
 
 #[test]
-fn a_marker_cannot_make_serde_read() {
+fn marker_cannot_change_what_serde_accepts() {
     let optional = "serde requires this field, so it cannot be `optional`";
     for fields in [
         "#[kube(optional)] a: i32",
@@ -208,7 +209,7 @@ fn a_marker_cannot_make_serde_read() {
 }
 
 #[test]
-fn a_marker_cannot_widen_an_integer() {
+fn marker_cannot_widen_integer() {
     for (fields, message) in [
         (
             "#[kube(validation(minimum = -5))] a: u8",
@@ -239,7 +240,7 @@ fn a_marker_cannot_widen_an_integer() {
         "#[kube(validation(format = \"int32\"))] a: i64",
         "#[kube(validation(format = \"int64\"))] a: u32",
         "#[kube(validation(minimum = -5))] a: f32",
-        // A looser bound than that of a type's own marker is not a mistake.
+        // A looser bound than in the type's own marker is allowed.
         "#[kube(validation(maximum = 9000))] a: Port",
     ] {
         let port = "#[derive(CrdSchema, Serialize, Deserialize)] struct Port(#[kube(validation(maximum = 80))] u16);";
@@ -248,7 +249,7 @@ fn a_marker_cannot_widen_an_integer() {
 }
 
 #[test]
-fn a_marker_cannot_change_what_a_type_of_rust_is() {
+fn marker_cannot_change_rust_type() {
     let message = |kind: &str| format!("a marker changes the type of the value, but serde expects {kind}");
     for (fields, kind) in [
         ("#[kube(validation(type = \"string\"))] a: i32", "an integer"),
@@ -277,7 +278,7 @@ fn a_marker_cannot_change_what_a_type_of_rust_is() {
 }
 
 #[test]
-fn keys_that_the_server_does_not_look_at_are_a_warning() {
+fn warns_about_unvalidated_map_keys() {
     let message = |form: &str| {
         format!("serde accepts only {form} as keys of this map, but the API server accepts any string")
     };
@@ -315,7 +316,7 @@ fn keys_that_the_server_does_not_look_at_are_a_warning() {
 }
 
 #[test]
-fn one_way_through_another_type_is_said() {
+fn reports_conversion_in_one_direction_only() {
     let item = |attribute: &str, fields: &str| {
         format!(
             "#[derive(CrdSchema, Serialize, Deserialize, Clone)] #[serde({attribute})] struct Own {{ {fields} }}\n\
@@ -330,7 +331,7 @@ fn one_way_through_another_type_is_said() {
         errors("a: Own", &item("into = \"String\"", "low: i32")),
         [written]
     );
-    // What is only checked when it is read has the same form.
+    // `Raw` has the same fields, so both directions have the same format.
     for attribute in [
         "try_from = \"Raw\"",
         "into = \"Raw\"",
@@ -345,7 +346,7 @@ fn one_way_through_another_type_is_said() {
 }
 
 #[test]
-fn markers_on_a_type_are_held_to_what_serde_reads() {
+fn type_markers_must_match_serde() {
     let item = |attributes: &str| {
         format!("#[derive(CrdSchema, Serialize, Deserialize)] {attributes} struct Own {{ low: i32 }}")
     };
@@ -359,7 +360,7 @@ fn markers_on_a_type_are_held_to_what_serde_reads() {
 }
 
 #[test]
-fn a_null_that_serde_does_not_accept_is_told_of_where_it_would_arrive() {
+fn warns_about_null_that_serde_rejects() {
     let items = "#[derive(CrdSchema, Serialize, Deserialize)] #[crd(nullable)] struct Own { low: i32 }\n\
                  #[derive(CrdSchema, Serialize, Deserialize)] struct Of<T> { it: T }\n\
                  #[derive(CrdSchema, Serialize, Deserialize)] struct New(Own);\n\
@@ -394,7 +395,7 @@ fn a_null_that_serde_does_not_accept_is_told_of_where_it_would_arrive() {
 }
 
 #[test]
-fn a_status_can_be_null_and_a_spec_cannot() {
+fn status_can_be_null_but_spec_cannot() {
     let kind = |of_spec: &str, of_status: &str| {
         format!(
             "#[derive(CustomResource, CrdSchema, Serialize, Deserialize, Clone)]\n\
@@ -411,7 +412,7 @@ fn a_status_can_be_null_and_a_spec_cannot() {
 }
 
 #[test]
-fn times_of_std_are_as_schemars_has_them_in_its_types() {
+fn std_time_types_have_schemars_format() {
     let items = "#[derive(JsonSchema, Serialize, Deserialize)] struct A { b: Duration, c: Option<std::time::SystemTime> }";
     let schema = spec("a: A", items).expect("a schema");
     let part = |maximum: Option<u32>| {
@@ -435,7 +436,7 @@ fn times_of_std_are_as_schemars_has_them_in_its_types() {
 }
 
 #[test]
-fn empty_alternatives_are_errors_at_any_depth() {
+fn nested_empty_alternatives_are_errors() {
     for schema in [
         r#"{ "type": "string", "anyOf": [] }"#,
         r#"{ "type": "object", "properties": { "b": { "type": "string", "anyOf": [] } } }"#,
@@ -450,9 +451,9 @@ fn empty_alternatives_are_errors_at_any_depth() {
     assert_eq!(errors(value, ""), [] as [&str; 0]);
 }
 
-/// To schemars, functions that serde calls in place of a type's own make no difference.
+/// schemars ignores functions that serde calls instead of the type's own implementation.
 #[test]
-fn functions_beside_a_schema_of_schemars_are_warnings() {
+fn serde_functions_with_schemars_schema_are_warnings() {
     let written = "a function serializes this field; its schema describes its type, as that of schemars does";
     let read =
         "a function deserializes this field; its schema describes its type, which is what is serialized";

@@ -1,4 +1,4 @@
-//! The tests of the generator, one program: see `xtask/src/tidy/suites.rs`.
+//! All tests of the generator in one binary; see `xtask/src/tidy/suites.rs` for the reason.
 
 mod support;
 

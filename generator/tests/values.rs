@@ -1,11 +1,11 @@
-//! Values written in markers: defaults, enums and `null`, from source to manifest.
+//! Values in markers: defaults, enums and `null`, from source to manifest.
 
 use rbuilder_generator::{Options, SourceSet, generate};
 
 const CARGO_TOML: &str = "[package]\nname = \"a\"\nedition = \"2024\"\n\n[dependencies]\nkube = \"5\"\nk8s-openapi = { \
                           version = \"0.29\", features = [\"v1_36\"] }\n";
 
-/// The messages about a kind with these fields, or its manifest.
+/// Returns the manifest of a kind with these fields, or the messages about it.
 fn manifest(fields: &str, attributes: &str) -> Result<String, Vec<String>> {
     let source = format!(
         "#[derive(CustomResource, CrdSchema, Serialize, Deserialize)]\n#[kube(group = \"example.com\", version = \"v1\", \
@@ -36,7 +36,7 @@ fn written(field: &str, attributes: &str, parts: &[&str]) {
 }
 
 #[test]
-fn defaults_are_held_against_the_types_of_others() {
+fn checks_defaults_of_nested_types() {
     refused(
         "#[kube(default = \"yesterday\")]\npub at: k8s_openapi::apimachinery::pkg::apis::meta::v1::Time,",
         "invalid default: \"yesterday\" is not a valid `date-time`, such as \"2024-01-31T12:00:00Z\"",
@@ -61,7 +61,7 @@ fn defaults_are_held_against_the_types_of_others() {
 }
 
 #[test]
-fn null_stands_where_the_server_allows_it() {
+fn null_is_allowed_where_the_server_accepts_it() {
     let nullable = "allOf:\n                - enum:\n                  - A\n                  - B\n                nullable: true";
     written("#[kube(nullable)]\npub letter: Option<Letter>,", "", &[nullable]);
     written(
@@ -79,7 +79,7 @@ fn null_stands_where_the_server_allows_it() {
         "",
         &["nullable: true"],
     );
-    // A schema that is written out stays as it is.
+    // An explicit schema is used unchanged.
     refused(
         "#[kube(schema = { \"type\": \"string\", \"nullable\": true, \"enum\": [\"A\", \"B\", null] })]\n\
          pub letter: Option<String>,",
@@ -87,9 +87,9 @@ fn null_stands_where_the_server_allows_it() {
     );
 }
 
-/// The API server would reject the whole definition, too, but the cause is in one place.
+/// The API server would also reject the whole CRD, but there is a single cause.
 #[test]
-fn a_schema_that_is_written_out_is_refused_once() {
+fn reports_invalid_explicit_schema_once() {
     for (written, message) in [
         (
             "{ \"type\": \"array\" }",
@@ -111,7 +111,7 @@ fn a_schema_that_is_written_out_is_refused_once() {
         let of_type = manifest("", &format!("#[crd(schema = {written})]"));
         assert_eq!(of_type, Err(vec![message.to_owned()]));
     }
-    // The rest of the kind is judged all the same.
+    // The rest of the kind is still checked.
     let others = "#[kube(schema = {})]\npub field: Letter,\n#[kube(items(nullable), list_type = \"set\")]\npub set: Vec<Option<i32>>,";
     let items = "`.spec.set` would be rejected by the API server: items of a list of type `set` or `map` must not be `null`";
     assert_eq!(
@@ -123,9 +123,9 @@ fn a_schema_that_is_written_out_is_refused_once() {
     );
 }
 
-/// The marker says what is wrong; that its schema is wrong, too, follows.
+/// Consequences of a marker error for the schema are not reported again.
 #[test]
-fn a_mistake_in_a_marker_is_told_once() {
+fn reports_marker_error_once() {
     let crossed = "#[kube(validation(minimum = 5, maximum = 3))]";
     let newtype = |of_type: &str, of_field: &str| {
         format!(
@@ -184,7 +184,7 @@ fn a_mistake_in_a_marker_is_told_once() {
 }
 
 #[test]
-fn alternatives_of_schemars_are_kept() {
+fn keeps_alternatives_from_schemars() {
     let one_of =
         "oneOf:\n            - required:\n              - a\n            - required:\n              - b";
     written(

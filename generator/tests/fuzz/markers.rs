@@ -1,4 +1,4 @@
-//! Markers made at random: any name from the tables, with any sort of value, on any sort of field.
+//! Random markers: any name from the tables with any kind of value on any kind of field.
 
 use rbuilder_generator::SourceSet;
 use rbuilder_syntax::{CRD_KEYS, CSV_FIELD_ARGS, CSV_KIND_ARGS, KUBE_KEYS, RBAC_ARGS, WEBHOOK_ARGS, marker};
@@ -107,7 +107,7 @@ const SERDE: &[&str] = &[
     "bound = \"\"",
 ];
 
-/// A package with one kind, whose markers are anything.
+/// Creates a package with one kind and random markers.
 pub(crate) fn package(random: &mut Random) -> SourceSet {
     let field = |random: &mut Random, name: &str| {
         let (kube, serde) = (attribute(random, "kube"), serde(random));
@@ -119,7 +119,7 @@ pub(crate) fn package(random: &mut Random) -> SourceSet {
     let (container, on_type) = (container(random), attribute(random, "crd") + &csv(random));
     let (on_enum, on_variant, of_serde) =
         (attribute(random, "crd"), attribute(random, "kube"), serde(random));
-    // Mostly as they should be: one mistake hides what comes after it.
+    // Mostly valid, since one error can hide those after it.
     let rbac = match random.below(4) {
         0 => arguments(random, &rbac_names()),
         _ => "groups = \"apps\", resources = \"deployments\", verbs = \"get;list\"".to_owned(),
@@ -145,7 +145,7 @@ pub(crate) fn package(random: &mut Random) -> SourceSet {
 }
 
 fn marker_names() -> Vec<&'static str> {
-    // The forms hold the keys of markers within markers: `validation(minimum = …)`.
+    // Marker forms contain the keys of nested markers, as in `validation(minimum = …)`.
     let words = marker::markers().flat_map(|row| row.form.split(|c: char| !c.is_alphanumeric() && c != '_'));
     marker::markers()
         .map(|row| row.name)
@@ -154,7 +154,7 @@ fn marker_names() -> Vec<&'static str> {
         .collect()
 }
 
-/// `#[csv(…)]`, or nothing.
+/// Returns `#[csv(…)]` or nothing.
 fn csv(random: &mut Random) -> String {
     if !random.once_in(8) {
         return String::new();
@@ -179,12 +179,12 @@ fn webhook_names() -> Vec<&'static str> {
         .collect()
 }
 
-/// `#[name(…)]`, or nothing.
+/// Returns `#[name(…)]` or nothing.
 fn attribute(random: &mut Random, name: &str) -> String {
     if !random.once_in(4) {
         return String::new();
     }
-    // As it is written in the reference, or made up.
+    // Either a form from the reference or random arguments.
     if random.once_in(3) {
         let rows: Vec<_> = marker::markers().collect();
         return format!("#[{name}({})]", random.one_of(&rows).form);

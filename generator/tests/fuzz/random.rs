@@ -1,6 +1,6 @@
-//! Numbers from a seed: enough for damage.
+//! A small random number generator with a seed.
 
-/// xorshift, with a seed that is stirred first so that neighbours differ.
+/// xorshift. The seed is mixed first so that consecutive seeds give different sequences.
 pub(crate) struct Random(u64);
 
 impl Random {
@@ -22,7 +22,7 @@ impl Random {
         (self.bits() % limit.max(1) as u64) as usize
     }
 
-    /// Once in so many times.
+    /// Returns true with a probability of 1 in `times`.
     pub(crate) fn once_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }
@@ -31,19 +31,19 @@ impl Random {
         &list[self.below(list.len())]
     }
 
-    /// One of some texts.
+    /// Returns one of several strings.
     pub(crate) fn text(&mut self, list: &[&'static str]) -> &'static str {
         list[self.below(list.len())]
     }
 
-    /// A place between two characters.
+    /// Returns a random character boundary.
     pub(crate) fn boundary(&mut self, text: &str) -> usize {
         let at = self.below(text.len() + 1);
         floor(text, at)
     }
 }
 
-/// The character boundary at or before a byte.
+/// Returns the character boundary at or before a byte.
 pub(crate) fn floor(text: &str, at: usize) -> usize {
     (0..=at.min(text.len()))
         .rev()

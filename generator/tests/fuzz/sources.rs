@@ -1,4 +1,5 @@
-//! Whole packages, damaged: the cases, an example and the oracle with pieces lost, doubled, moved and mixed.
+//! Damaged packages: parts of the test cases, an example and the oracle are removed, duplicated,
+//! moved and mixed.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +8,7 @@ use rbuilder_generator::SourceSet;
 
 use super::random::{Random, floor};
 
-/// A package: its files by path.
+/// The files of a package, by path.
 pub(crate) type Package = Vec<(String, String)>;
 
 const SNIPPETS: &[&str] = &[
@@ -96,7 +97,7 @@ const SNIPPETS: &[&str] = &[
     "#!/usr/bin/env run\n",
 ];
 
-/// The packages of the cases, an example and the oracle.
+/// Returns the packages of the test cases, an example and the oracle.
 pub(crate) fn packages() -> Vec<Package> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut folders: Vec<_> = fs::read_dir(root.join("tests/cases"))
@@ -132,7 +133,7 @@ fn package(folder: &Path) -> Package {
     files
 }
 
-/// One of the packages, no longer as it was.
+/// Returns one of the packages with random damage.
 pub(crate) fn damaged(packages: &[Package], random: &mut Random) -> SourceSet {
     let mut package = random.one_of(packages).clone();
     for _ in 0..=random.below(3) {
@@ -154,7 +155,7 @@ pub(crate) fn damaged(packages: &[Package], random: &mut Random) -> SourceSet {
     sources
 }
 
-/// Names decide which file is which module.
+/// Renames a file, and with it the module that the file defines.
 fn move_file(package: &mut Package, file: usize, random: &mut Random) {
     let names = [
         "src/lib.rs",

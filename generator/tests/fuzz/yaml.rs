@@ -1,4 +1,4 @@
-//! Values to YAML and back: what is read is what was written, by YAML 1.2 and by YAML 1.1.
+//! Random values as YAML: parsing the output gives the input, both as YAML 1.2 and as YAML 1.1.
 
 use std::sync::LazyLock;
 
@@ -115,7 +115,7 @@ const TEXTS: &[&str] = &[
     "<<a",
 ];
 
-/// A value of any shape.
+/// Returns a random value.
 pub(crate) fn value(random: &mut Random, depth: usize) -> Value {
     match random.below(if depth > 4 { 5 } else { 8 }) {
         0 => random.one_of(&[json!(null), json!(true), json!(false)]).clone(),
@@ -136,7 +136,7 @@ fn number(random: &mut Random) -> Value {
         0 => json!(bits),
         1 => json!(bits as i64),
         2 => json!(random.below(1000)),
-        // Any float there is, when it is one that JSON has.
+        // Any finite float.
         3 => Number::from_f64(f64::from_bits(bits)).map_or(json!(0), Value::Number),
         _ => json!(random.below(1_000_000) as f64 / 1000.0 - 500.0),
     }
@@ -171,7 +171,7 @@ fn any_char(random: &mut Random) -> char {
         .unwrap_or('\u{fffd}')
 }
 
-/// Prints, reads, compares.
+/// Prints a value, parses the output and compares.
 pub(crate) fn check(value: &Value) {
     let text = to_string(value);
     let read: Value =
@@ -187,7 +187,7 @@ pub(crate) fn check(value: &Value) {
     });
 }
 
-/// A manifest is as it would be printed once more.
+/// Checks that parsing and printing a manifest does not change it.
 pub(crate) fn check_document(text: &str) {
     let body = text
         .strip_prefix("---\n")
@@ -199,7 +199,7 @@ pub(crate) fn check_document(text: &str) {
     }
 }
 
-/// Returns whether two values are the same; `1.0` is printed as `1`.
+/// Returns whether two values are equal. `1.0` is printed as `1`.
 fn same(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Number(left), Value::Number(right)) => left == right || left.as_f64() == right.as_f64(),
@@ -228,8 +228,8 @@ fn each_text(value: &Value, look: &mut impl FnMut(&str)) {
     }
 }
 
-/// Returns whether a YAML 1.1 reader takes a plain scalar for a boolean, a null, a number, a timestamp, a merge or a
-/// default: the expressions of <https://yaml.org/type/>, as PyYAML has them.
+/// Returns whether a YAML 1.1 parser resolves a plain scalar to something other than a string. Uses
+/// the expressions in <https://yaml.org/type/> as PyYAML implements them.
 pub(crate) fn is_more_than_text(text: &str) -> bool {
     static TYPES: LazyLock<Regex> = LazyLock::new(|| {
         let types = [

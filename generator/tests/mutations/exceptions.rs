@@ -1,15 +1,15 @@
-//! Cases in which rbuilder and the server differ on purpose, with the reason.
+//! Cases in which rbuilder deliberately deviates from the server, with reasons.
 
-/// Written as an empty text, these are as if they were not written.
+/// Values that the server ignores if they are empty.
 const EMPTY: &str =
     "the server takes an empty text for one that is not there, and whoever writes it means something";
-/// Cargo, rustc and serde's derive say it, and nothing can be deployed before they are content.
+/// Cargo, rustc or serde's derive report the mistake, so nothing can be deployed.
 const NOT_BUILT: &str = "nothing of it can be built, which cargo and rustc tell at the place itself";
 
 const NEVER_APPLIES: &str = "the server looks at the alternatives of the whole object only, where it refuses them; elsewhere the field is \
      pruned and the alternative is about nothing";
 
-/// Slugs, with `*` for any part, and why what is wrong is accepted silently, or what is right is refused.
+/// Slugs, in which `*` matches any text, and why a mistake is accepted or a correct case rejected.
 pub(crate) const EXCEPTIONS: &[(&str, &str)] = &[
     ("cel/field-path-empty", EMPTY),
     ("cel/message-empty", EMPTY),
@@ -159,8 +159,8 @@ pub(crate) const EXCEPTIONS: &[(&str, &str)] = &[
     ("source/spec-as-enum", NOT_BUILT),
 ];
 
-/// Cases whose manifest holds something else than the tables say: what a mistake is sent as is not what would be made of
-/// it, or rbuilder writes the same in another form.
+/// Cases whose edits in the tables do not give the generated objects. Either the table sends a
+/// mistake that rbuilder would not write, or rbuilder writes the same thing differently.
 pub(crate) const OTHERWISE: &[&str] = &[
     "bounds/enum-of-a-variant-and-none",
     "bounds/i32-maximum-above",

@@ -1,17 +1,17 @@
-//! The record of what kube-apiserver said: a line of JSON for each case, sorted.
+//! The recorded responses of kube-apiserver: one line of JSON for each case, sorted.
 
 use serde_json::{Value, json};
 
-/// The server's answer to a case.
+/// The server's response to a case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// Taken, and it works as it was meant.
+    /// Accepted, and it works as intended.
     Served,
-    /// Taken with a warning.
+    /// Accepted with a warning.
     Warned(String),
-    /// Not taken, and why.
+    /// Rejected, with the reason.
     Refused(String),
-    /// Taken, but what was meant is not served.
+    /// Accepted, but not served as intended.
     Idle(String),
 }
 
@@ -35,16 +35,16 @@ impl std::fmt::Display for Verdict {
     }
 }
 
-/// One line of the record.
+/// A line of the record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Recorded {
     pub(crate) slug: String,
-    /// `Case::fingerprint` of what was asked.
+    /// `Case::fingerprint` of the recorded case.
     pub(crate) case: String,
     pub(crate) verdict: Verdict,
 }
 
-/// The record as it is committed.
+/// Formats the record.
 pub(crate) fn write(recorded: &[Recorded]) -> String {
     let line = |line: &Recorded| {
         let (word, why) = line.verdict.word();
@@ -57,7 +57,7 @@ pub(crate) fn write(recorded: &[Recorded]) -> String {
     recorded.iter().map(line).collect()
 }
 
-/// Reads what [`write`] wrote.
+/// Parses the output of [`write`].
 pub(crate) fn read(text: &str) -> Vec<Recorded> {
     let line = |line: &str| {
         let value: Value = serde_json::from_str(line).expect("a line of the record");

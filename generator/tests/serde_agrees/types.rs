@@ -1,4 +1,4 @@
-//! Types that the test compiles with serde and the generator reads as source.
+//! Types that the test compiles with serde and that the generator reads as source.
 
 use std::collections::BTreeMap;
 

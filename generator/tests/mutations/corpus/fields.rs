@@ -1,11 +1,11 @@
-//! Mistakes on one field: its markers, the schema that is written out for it, the pattern it matches.
+//! Mistakes on a single field: markers, explicit schemas and patterns.
 
 use serde_json::json;
 
 use super::{Case, Edit, FIELD, Sent, Value, expanded, field_edits, fields, harm, json as parse, rows, sent};
 
-/// Tables of name, type of the field, markers, the keys that they would put into its schema, and what is wrong although
-/// the server takes it.
+/// Tables with name, field type, markers, schema keys that they would set, and the harm of a case
+/// that the server accepts.
 const MARKED: &[(&str, &str)] = &[
     ("bounds", include_str!("../tables/bounds.tsv")),
     ("cel", include_str!("../tables/cel.tsv")),
@@ -39,14 +39,14 @@ fn marked(group: &str, row: &[&'static str]) -> Case {
     field(&format!("{group}/{name}"), ty, &expanded(markers), sent).with_harm_if(harm(row, 4))
 }
 
-/// Markers on the field of the base project.
+/// Creates a case with markers on the field of the base project.
 pub(super) fn field(slug: &str, ty: &str, markers: &str, sent: Sent) -> Case {
     let base = fields(&format!("    pub field: {ty},\n"));
     let changed = fields(&format!("    #[kube({markers})]\n    pub field: {ty},\n"));
     Case::new(slug, &base, changed, sent)
 }
 
-/// A schema that is written out.
+/// Creates a case with an explicit schema.
 fn literal(row: &[&'static str]) -> Case {
     let [name, schema, ..] = *row else {
         panic!("{row:?}");

@@ -1,10 +1,10 @@
-//! Mistakes in what a kind says about itself: `#[kube(…)]` and `#[crd(…)]` on the spec.
+//! Mistakes in the attributes of a kind: `#[kube(…)]` and `#[crd(…)]` on the spec.
 
 use serde_json::json;
 
 use super::{Case, Edit, GROUP, KEYS, ROOT, Sent, edits, expanded, harm, library, rows, sent};
 
-/// Fields for columns, selectors, scales and rules to name.
+/// Fields for columns, selectors, scales and rules to refer to.
 const FIELDS: &str = "    pub field: String,
     pub replicas: i32,
     pub ratio: f64,
@@ -49,7 +49,8 @@ fn kind(slug: &str, keys: &str, attributes: &str, sent: Sent) -> Case {
     Case::new(slug, &base, library(keys, attributes, FIELDS, ""), sent)
 }
 
-/// Markers on the struct of a kind without a spec. The row names places in the schema of the object.
+/// Creates a case with markers on a kind without a spec. The row's places are in the schema of the
+/// object.
 fn whole_object(row: &[&'static str]) -> Case {
     let [name, markers, sends, ..] = *row else {
         panic!("{row:?}");
@@ -72,7 +73,8 @@ fn whole_object(row: &[&'static str]) -> Case {
     .with_harm_if(harm(row, 3))
 }
 
-/// The keys of the base project with one in place of the one of the same name, if there is one; `-key` takes it away.
+/// Returns the keys of the base project with one added, replacing the key of the same name. `-key`
+/// removes a key.
 fn changed(change: &str) -> String {
     let (removed, added) = match change.strip_prefix('-') {
         Some(removed) => removed.split_once(", ").unwrap_or((removed, "")),
@@ -92,7 +94,8 @@ fn changed(change: &str) -> String {
         .collect()
 }
 
-/// A name of the kind, and what follows from it in the manifest.
+/// Creates a case with another name of the kind, with everything in the manifest that follows from
+/// it.
 fn name(row: &[&'static str]) -> Case {
     let (part, name) = (row[0], row[1]);
     let value = expanded(row.get(2).copied().unwrap_or_default());

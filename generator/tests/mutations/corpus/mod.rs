@@ -1,11 +1,13 @@
-//! The mutation corpus: projects that are right except for one place, and what each would send to the API server.
+//! The mutation corpus: projects that are correct except for one place, and the objects that each
+//! would send to the API server.
 //!
-//! A [`Case`] is a small package with one mistake in it, or with something that only looks like one. The tables of the
-//! modules below are the corpus; `cargo xtask mutations` sends what each case makes to kube-apiserver and records the
-//! answers beside this folder. What a case sends never depends on whether rbuilder objects to it: where it might, the
-//! table says what the manifest would hold.
+//! A [`Case`] is a small package with one mistake, or with something that merely looks like one.
+//! The cases come from the tables of the modules below. `cargo xtask mutations` sends the objects
+//! of each case to kube-apiserver and records the responses next to this directory. These objects
+//! never depend on whether rbuilder reports the mistake: where it might, the table states what the
+//! manifest would contain.
 
-// The two programs that read the corpus use a part of it each.
+// Two programs use the corpus, each only part of it.
 #![allow(dead_code)]
 
 mod fields;
@@ -23,13 +25,13 @@ use std::sync::{Mutex, PoisonError};
 use rbuilder_generator::{Diagnostic, Options, SourceSet, generate};
 use serde_json::Value;
 
-/// The group of the kind of the base project, which the recorder replaces by one of each case's own.
+/// The group of the base project's kind. The recorder replaces it by a unique group for each case.
 pub(crate) const GROUP: &str = "mutations.example.com";
 
-/// The path of the tested field's schema in the CRD.
+/// The JSON pointer to the schema of the tested field.
 const FIELD: &str = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/field";
 
-/// The schema of the whole object in the CRD.
+/// The JSON pointer to the schema of the whole object.
 const ROOT: &str = "/spec/versions/0/schema/openAPIV3Schema";
 
 const CARGO_TOML: &str = r#"[package]
@@ -62,7 +64,7 @@ use rbuilder::{CrdSchema, rbac, webhook};
 use serde::{Deserialize, Serialize};
 ";
 
-/// The keys of the base project's kind, each on a line.
+/// The attributes of the base project's kind, one on each line.
 const KEYS: &str = "\
 group = \"mutations.example.com\",
 version = \"v1\",
@@ -72,7 +74,7 @@ namespaced,
 status = \"SampleStatus\",
 ";
 
-/// The types that fields of the base project may have.
+/// Types for the fields of the base project.
 const TYPES: &str = "
 #[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]
 pub struct SampleStatus {
@@ -145,38 +147,38 @@ pub enum Shape {
 }
 ";
 
-/// The objects that a case sends to the server.
+/// What a case sends to the server.
 #[derive(Clone, Debug)]
 pub(crate) enum Sent {
-    /// The output of the generator for the package, which is valid to it.
+    /// The generator's output for the package, which must be free of errors.
     Made,
-    /// The output of the generator for the base project, with these places changed.
+    /// The generator's output for the base project, with these edits.
     Edited(Vec<Edit>),
-    /// Nothing: the mistake never reaches a manifest.
+    /// Nothing, because the mistake cannot reach a manifest.
     Nothing,
 }
 
-/// A place in the manifest, as a JSON pointer, and what is put there; nothing takes away what is there.
+/// A place as a JSON pointer and its new value; `None` removes the place.
 pub(crate) type Edit = (String, Option<Value>);
 
 /// A package with at most one mistake.
 #[derive(Clone, Debug)]
 pub(crate) struct Case {
-    /// `<group>/<name>`: stable, for it is the key of the record.
+    /// `<group>/<name>`. This is the key in the record, so it must stay the same.
     pub(crate) slug: String,
     pub(crate) files: Files,
     /// The package without the mistake.
     pub(crate) base: Files,
     pub(crate) sent: Sent,
-    /// The mistake in a case that the server accepts and serves.
+    /// The mistake, for cases that the server accepts and serves.
     pub(crate) harm: Option<&'static str>,
 }
 
-/// The files of a package by path.
+/// The files of a package, by path.
 pub(crate) type Files = Vec<(&'static str, String)>;
 
 impl Case {
-    /// A change of the base project's library.
+    /// Creates a case that changes the library of the base project.
     fn new(slug: &str, base: &str, changed: String, sent: Sent) -> Case {
         Case {
             slug: slug.to_owned(),
@@ -187,7 +189,7 @@ impl Case {
         }
     }
 
-    /// A mistake that no server reports.
+    /// Marks a mistake that the server does not report.
     fn with_harm(self, harm: &'static str) -> Case {
         Case {
             harm: Some(harm),
@@ -195,24 +197,24 @@ impl Case {
         }
     }
 
-    /// As [`Case::with_harm`], where there is any.
+    /// Like [`Case::with_harm`], if there is a mistake.
     fn with_harm_if(self, harm: Option<&'static str>) -> Case {
         Case { harm, ..self }
     }
 
-    /// The group of cases it belongs to.
+    /// Returns the group of the case.
     pub(crate) fn group(&self) -> &str {
         self.slug.split('/').next().unwrap_or_default()
     }
 
-    /// A digest of the case, to find out that it is no longer the recorded one.
+    /// Returns a hash that detects changes since the case was recorded.
     pub(crate) fn fingerprint(&self) -> String {
         let sent = match &self.sent {
             Sent::Edited(edits) => format!("{edits:?}"),
             Sent::Made | Sent::Nothing => String::new(),
         };
         let files = self.files.iter().flat_map(|(path, text)| [*path, text.as_str()]);
-        // FNV-1a: it has to tell texts apart, and to be the same everywhere.
+        // FNV-1a: enough to detect changes, and the same on every platform.
         let hash = files
             .chain([sent.as_str()])
             .flat_map(str::bytes)
@@ -222,7 +224,7 @@ impl Case {
         format!("{:08x}", hash >> 32)
     }
 
-    /// Returns the objects to send to the server; an error names what the table lacks.
+    /// Returns the objects to send. An error states what the table lacks.
     pub(crate) fn objects(&self) -> Result<Vec<Value>, String> {
         match &self.sent {
             Sent::Nothing => Ok(Vec::new()),
@@ -239,7 +241,7 @@ impl Case {
     }
 }
 
-/// Every case, sorted by slug.
+/// Returns all cases, sorted by slug.
 pub(crate) fn cases() -> Vec<Case> {
     let mut cases: Vec<Case> = [
         fields::cases(),
@@ -256,13 +258,13 @@ pub(crate) fn cases() -> Vec<Case> {
     cases
 }
 
-/// The CRD of the base project, for what else a case is about.
+/// Returns the CRD of the base project.
 pub(crate) fn base_definition() -> Value {
     let objects = made_once(&package(fields("    pub field: String,\n")));
     objects.expect("the base project").remove(0)
 }
 
-/// The objects that the generator makes of a package, unless it refuses, and what it says.
+/// Returns the objects generated for a package, or `None` after an error, and the diagnostics.
 pub(crate) fn made(files: &Files) -> (Option<Vec<Value>>, Vec<Diagnostic>) {
     let mut sources = SourceSet::default();
     for (path, text) in files {
@@ -277,7 +279,7 @@ pub(crate) fn made(files: &Files) -> (Option<Vec<Value>>, Vec<Diagnostic>) {
     ((!refused).then(|| objects.collect()), generated.diagnostics)
 }
 
-/// The objects of a package without a mistake, which many cases have in common.
+/// Returns the objects of a package without errors. Cached, since many cases share a base.
 fn made_once(files: &Files) -> Result<Vec<Value>, String> {
     static KNOWN: Mutex<BTreeMap<Files, Vec<Value>>> = Mutex::new(BTreeMap::new());
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -297,8 +299,8 @@ fn documents(text: &str) -> Vec<Value> {
         .collect()
 }
 
-/// Changes one place. `1:/spec` is a place in the second object; `+` makes the second version of the first object an
-/// object of its own, with the places that the value names changed.
+/// Applies an edit. `1:/spec` is a place in the second object. `+` moves the second version of the
+/// first object to an object of its own and then applies the edits in its value.
 fn apply(objects: &mut Vec<Value>, (place, value): &Edit) -> Result<(), String> {
     if let ("+", Some(places)) = (place.as_str(), value) {
         let second = second_version(&mut objects[0])?;
@@ -350,12 +352,12 @@ fn package(library: String) -> Files {
     vec![("Cargo.toml", CARGO_TOML.to_owned()), ("src/lib.rs", library)]
 }
 
-/// JSON of a table.
+/// Parses JSON in a table.
 fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
-/// The base project's kind with these keys, this text before the struct, these fields and further items.
+/// Returns a library with these attributes, text before the struct, fields and further items.
 fn library(keys: &str, attributes: &str, fields: &str, items: &str) -> String {
     format!(
         "{IMPORTS}\n/// SampleSpec defines the desired state of Sample.\n\
@@ -364,12 +366,12 @@ fn library(keys: &str, attributes: &str, fields: &str, items: &str) -> String {
     )
 }
 
-/// The library with these fields.
+/// Returns the base project's library with other fields.
 fn fields(fields: &str) -> String {
     library(KEYS, "", fields, "")
 }
 
-/// The keys of a schema put into that of the field; `null` takes one away.
+/// Returns edits that set keys in the schema of the field; `null` removes a key.
 fn field_edits(keys: &Value) -> Vec<Edit> {
     let keys = keys.as_object().expect("the keys of a schema");
     let mut edits = Vec::new();
@@ -381,7 +383,7 @@ fn field_edits(keys: &Value) -> Vec<Edit> {
     edits
 }
 
-/// A slug part: what is left of a text when only what reads well in a path is kept.
+/// Converts text to part of a slug.
 fn word(text: &str) -> String {
     let kept = text.chars().map(|letter| match letter {
         letter if letter.is_ascii_alphanumeric() => letter.to_ascii_lowercase(),
@@ -394,7 +396,8 @@ fn word(text: &str) -> String {
         .join("-")
 }
 
-/// The rows of a table: a line each, tabs between the columns; lines with `# ` in front are for readers.
+/// Returns the rows of a table. Columns are separated by tabs, and lines that start with `# ` are
+/// comments.
 fn rows(table: &'static str) -> impl Iterator<Item = Vec<&'static str>> {
     table
         .lines()
@@ -402,7 +405,7 @@ fn rows(table: &'static str) -> impl Iterator<Item = Vec<&'static str>> {
         .map(|line| line.split('\t').collect())
 }
 
-/// A table's text with `{63}` written out as so many letters, and `{ä63}` as so many umlauts.
+/// Expands `{63}` to as many letters, and `{ä63}` to as many umlauts.
 fn expanded(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -427,7 +430,8 @@ fn expanded(text: &str) -> String {
     out + rest
 }
 
-/// Reads the column that says what is sent: `-` the output, `never` nothing, else the edits that `read` makes of it.
+/// Parses the column with the objects to send: `-` for the output, `never` for nothing, and
+/// otherwise edits that `read` creates.
 fn sent(column: &str, read: impl Fn(&Value) -> Vec<Edit>) -> Sent {
     match column {
         "-" => Sent::Made,
@@ -436,7 +440,7 @@ fn sent(column: &str, read: impl Fn(&Value) -> Vec<Edit>) -> Sent {
     }
 }
 
-/// The edits of a table that names places: `null` takes away what is there.
+/// Parses edits by place; `null` removes the place.
 fn edits(places: &Value) -> Vec<Edit> {
     let places = places.as_object().expect("places and values");
     places
@@ -445,7 +449,7 @@ fn edits(places: &Value) -> Vec<Edit> {
         .collect()
 }
 
-/// Returns the mistake that a table's column names, if any.
+/// Returns the mistake in a column, if there is one.
 fn harm(row: &[&'static str], column: usize) -> Option<&'static str> {
     row.get(column).copied().filter(|harm| *harm != "-")
 }

@@ -1,12 +1,12 @@
-//! Tables crossed with tables: every constraint, every default and every rule on a field of every type, and every
-//! format with what is right and wrong of it.
+//! Cross products of tables: each constraint, default and rule on a field of each type, and each
+//! format with a valid and an invalid value.
 
 use serde_json::json;
 
 use super::fields::field;
 use super::{Case, Sent, field_edits, json as parse, rows, word};
 
-/// The sort of values that a constraint is for, and that a type has.
+/// The class of values that a constraint applies to, or that a type has.
 #[derive(Clone, Copy, PartialEq)]
 enum Subject {
     Number,
@@ -18,7 +18,7 @@ enum Subject {
 
 use Subject::{List, Map, Number, Other, Text};
 
-/// Name, Rust type and what its values are.
+/// Name, Rust type and class of its values.
 const TYPES: &[(&str, &str, Subject)] = &[
     ("string", "String", Text),
     ("option", "Option<String>", Text),
@@ -32,7 +32,7 @@ const TYPES: &[(&str, &str, Subject)] = &[
     ("struct", "Inner", Map),
 ];
 
-/// Name, marker, what it puts into the schema, what it is about.
+/// Name, marker, the schema keys it sets and the class it applies to.
 const CONSTRAINTS: &[(&str, &str, &str, Subject)] = &[
     ("minimum", "minimum = 2", r#"{"minimum": 2}"#, Number),
     ("maximum", "maximum = 9", r#"{"maximum": 9}"#, Number),
@@ -73,7 +73,7 @@ const CONSTRAINTS: &[(&str, &str, &str, Subject)] = &[
     ),
 ];
 
-/// Defaults by what they are; JSON and Rust write them alike.
+/// Defaults of each class, in syntax that JSON and Rust share.
 const VALUES: &[(&str, &str)] = &[
     ("text", "\"a\""),
     ("number", "1"),
@@ -142,7 +142,7 @@ fn rules() -> Vec<Case> {
     cases
 }
 
-/// Each format on a text, with a default that fits and one that does not, and on a number.
+/// Each format on a string, with a valid and an invalid default, and on a number.
 fn formats() -> Vec<Case> {
     let mut cases = Vec::new();
     for row in rows(include_str!("../tables/format.tsv")) {

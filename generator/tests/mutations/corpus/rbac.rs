@@ -1,4 +1,4 @@
-//! Mistakes in `#[rbac(…)]`, and the rule that a role would hold.
+//! Mistakes in `#[rbac(…)]`, and the rule that the role would contain.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Rust types and serde's attributes: what is wrong on the wire, and what only looks odd.
+//! Rust types and serde attributes: mistakes in the JSON format, and what merely looks like one.
 
 use super::{Case, KEYS, fields, harm, library, rows, sent};
 

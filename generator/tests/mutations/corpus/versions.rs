@@ -29,7 +29,7 @@ fn library(first: &str, second: &str) -> String {
     )
 }
 
-/// A module with the kind, for which these keys say what the others do not.
+/// Returns a module with the kind. `keys` replace the default attributes.
 fn module(name: &str, keys: &str) -> String {
     let mut all = vec![keys.replace(", -namespaced", "")];
     for (key, line) in [
