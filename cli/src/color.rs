@@ -1,6 +1,6 @@
-//! The escape sequences by which terminals show colors.
+//! Escape sequences for colors in terminals.
 
-/// Returns the length of the sequence that a text begins with, if it is one that sets a color.
+/// Returns the length of the color sequence at the start of a text, if there is one.
 pub(crate) fn color_sequence(text: &str) -> Option<usize> {
     let rest = text.strip_prefix("\x1b[")?;
     let end = rest.find(|c: char| !c.is_ascii_digit() && c != ';')?;

@@ -1,4 +1,4 @@
-//! Hashes for short names and for the detection of changes. Not cryptographic.
+//! Hashes for short names and for change detection. Not cryptographic.
 
 /// Returns the 32-bit FNV-1a hash as eight hexadecimal digits.
 pub(crate) fn fnv1a_32(bytes: &[u8]) -> String {
@@ -16,7 +16,7 @@ pub(crate) fn fnv1a_64(bytes: &[u8]) -> String {
     format!("{hash:016x}")
 }
 
-/// Returns a fast 64-bit hash, which processes eight bytes at a time. It is valid within this process only.
+/// Returns a fast 64-bit hash that processes eight bytes at a time. Only valid within this process.
 pub(crate) fn mixed_64(bytes: &[u8]) -> u64 {
     let (words, rest) = bytes.as_chunks::<8>();
     let mut last = [0; 8];
@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn hashes_are_the_published_ones() {
+    fn hashes_match_published_values() {
         assert_eq!(fnv1a_32(b""), "811c9dc5");
         assert_eq!(fnv1a_32(b"foobar"), "bf9cf968");
         assert_eq!(fnv1a_64(b""), "cbf29ce484222325");

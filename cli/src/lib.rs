@@ -1,8 +1,9 @@
-//! The rbuilder command, as a library, so that tests can run it without a process.
+//! The rbuilder command as a library, so that tests can run it without starting a process.
 //!
-//! Every command that changes files is flags → request → [`plan::Plan`] → shown, compared or applied. Only
-//! [`plan::apply`] writes, only [`tree`] reads, only [`shell`] prints. The store of `rbuilder envtest`, which belongs to no
-//! project, is read and written by the module of that name.
+//! Every command that changes files follows the same steps: flags → request → [`plan::Plan`] →
+//! show, compare or apply. Only [`plan::apply`] writes, only [`tree`] reads, and only [`shell`]
+//! prints. The exception is the store of `rbuilder envtest`, which belongs to no project: the
+//! `envtest` module reads and writes it.
 
 mod api_docs;
 mod bundle;
@@ -39,8 +40,8 @@ use crate::commands::SourceErrors;
 use crate::flags::{Cli, Output};
 use crate::shell::{Shell, Verbosity};
 
-/// Runs a command line whose first argument is the name of the program. Returns the exit code: 0 for success, 1 if the
-/// command failed or `--check` found a difference, 2 if the command line is invalid.
+/// Runs a command line, including the name of the program. Returns the exit code: 0 for success, 1
+/// if the command failed or `--check` found a difference, 2 if the command line is invalid.
 pub fn run<I, T>(arguments: I, shell: &mut Shell) -> u8
 where
     I: IntoIterator<Item = T>,
@@ -71,14 +72,14 @@ where
     shell.finish(code)
 }
 
-/// Prints the help that was asked for, with examples, or the error of a command line, and returns the exit code.
+/// Prints the requested help with examples, or the error of a command line. Returns the exit code.
 fn show_unparsed(error: &clap::Error, arguments: &[OsString], shell: &mut Shell) -> u8 {
     let text = error.render();
     let mut text = match shell.color() {
         true => text.ansi().to_string(),
         false => text.to_string(),
     };
-    // Not as a part of clap's help, which would break their lines at the width of the terminal.
+    // Append the examples here, because clap would wrap their lines at the width of the terminal.
     if error.kind() == ErrorKind::DisplayHelp
         && let Some(examples) = flags::find_examples(&peers::find_command_path(arguments))
     {
@@ -106,7 +107,7 @@ fn print_error(error: &anyhow::Error, output: Output, command: &str, shell: &mut
     print_text_error(error, shell);
 }
 
-/// Prints an error, those of the source with their places.
+/// Prints an error. Prints errors in the source with their locations.
 fn print_text_error(error: &anyhow::Error, shell: &mut Shell) {
     if let Some(source) = error.downcast_ref::<SourceErrors>() {
         shell.message(&source.snippets);

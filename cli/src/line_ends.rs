@@ -1,17 +1,19 @@
-//! Line ends of files of a project.
+//! Line endings of project files.
 //!
-//! Git for Windows checks files out with `\r\n` unless it is told otherwise, and turns them back when they are committed. So
-//! a text that differs only in its line ends is the same text: it is up to date, and nobody has changed it. A file that is
-//! written again keeps the line ends that it has, or every line of it would differ from the one that was checked out.
+//! Git for Windows checks out files with `\r\n` unless configured otherwise, and converts them back
+//! on commit. So a text that only differs in line endings counts as the same text: it is up to date
+//! and unchanged. A file that is rewritten keeps its line endings. Otherwise git would show every
+//! line as changed.
 
 use std::borrow::Cow;
 
-/// Returns whether two texts are equal except for their line ends.
+/// Returns whether two texts are equal apart from their line endings.
 pub(crate) fn is_same_text(one: &str, other: &str) -> bool {
     one == other || unify(one) == unify(other)
 }
 
-/// Returns a text with `\n` as its line ends if all are `\r\n`. Git makes no text that has both: somebody edited it.
+/// Converts `\r\n` to `\n` if all lines end with `\r\n`. A text with both was edited by hand,
+/// because git never creates one.
 pub(crate) fn unify(text: &str) -> Cow<'_, str> {
     match is_windows(text) {
         true => text.replace("\r\n", "\n").into(),
@@ -19,7 +21,7 @@ pub(crate) fn unify(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Returns a text with `\r\n` as its line ends if all of `model` are.
+/// Converts a text to `\r\n` if all lines of `model` end with `\r\n`.
 pub(crate) fn adopt<'a>(text: &'a str, model: &str) -> Cow<'a, str> {
     match is_windows(model) {
         true => text.replace("\r\n", "\n").replace('\n', "\r\n").into(),
@@ -37,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_are_the_same_but_for_their_line_ends() {
+    fn line_endings_do_not_matter_for_equality() {
         for (one, other, expected) in [
             ("a\nb\n", "a\r\nb\r\n", true),
             ("a\nb\n", "a\nb\r\n", false),
@@ -51,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_gets_the_line_ends_of_another() {
+    fn adopts_line_endings() {
         for (text, model, expected) in [
             ("a\nb\n", "x\r\n", "a\r\nb\r\n"),
             ("a\r\nb\n", "x\r\ny", "a\r\nb\r\n"),

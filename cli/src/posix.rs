@@ -1,11 +1,11 @@
-//! Words of a POSIX shell, in commands that are printed to be pasted.
+//! Quoting for POSIX shells, in commands that are printed for pasting.
 
-/// Quotes a text as one word.
+/// Quotes a text as a single word.
 pub(crate) fn quote(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// Returns a word as a shell reads it, quoted if it has to be.
+/// Returns a word for a shell, quoted if necessary.
 pub(crate) fn quote_word(word: &str) -> String {
     let is_plain = |letter: char| letter.is_alphanumeric() || "-_./:\\+@,".contains(letter);
     match word.chars().all(is_plain) {
@@ -19,7 +19,7 @@ mod tests {
     use super::quote_word;
 
     #[test]
-    fn words_are_quoted_for_a_shell() {
+    fn quotes_words_for_a_shell() {
         for (word, expected) in [
             ("shop", "shop"),
             ("../my-shop_2", "../my-shop_2"),

@@ -1,9 +1,10 @@
-//! Other programs: where they are looked for, and questions to them. The build script compiles this module too, so it
-//! depends on nothing else of the crate.
+//! Finds other programs and asks them questions. The build script also compiles this module, so it
+//! has no dependencies in this crate.
 //!
-//! A repository chooses no program that a command runs. Relative directories in `PATH` do not count, and a question is
-//! asked outside of the project, where the program finds no configuration of it: rustup obeys `rust-toolchain.toml` of the
-//! directory that it runs in, and Cargo reads `.cargo/config.toml`, which may be a pipe.
+//! A repository must not choose which program a command runs. So relative directories in `PATH` are
+//! ignored, and programs run outside of the project, where they do not find its configuration:
+//! rustup obeys the `rust-toolchain.toml` of the current directory, and Cargo reads
+//! `.cargo/config.toml`, which may be a pipe.
 
 use std::io::{Error, ErrorKind, Read, Result};
 use std::path::{Path, PathBuf};
@@ -11,16 +12,16 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-/// The time in which a program must have answered.
+/// Time limit for the answer of a program.
 pub(crate) const LIMIT: Duration = Duration::from_secs(20);
 
-/// Maximum length of each part of an answer, in bytes. What is longer is cut.
+/// Maximum length in bytes of each output stream. Longer output is truncated.
 const LONGEST: u64 = 1 << 20;
 
-/// Interval at which a program is asked whether it has ended.
+/// Interval at which to check whether a program has exited.
 const INTERVAL: Duration = Duration::from_millis(10);
 
-/// What a program printed.
+/// The output of a program.
 #[derive(Debug)]
 #[allow(dead_code)] // the build script does not show errors
 pub(crate) struct Answer {
@@ -29,30 +30,30 @@ pub(crate) struct Answer {
     pub(crate) err: Vec<u8>,
 }
 
-/// Returns the file of a program in the directories of `PATH`. Relative directories are passed over: a repository must not
-/// bring its own.
+/// Finds a program in the directories of `PATH`. Ignores relative directories, because a repository
+/// must not provide the program.
 pub(crate) fn find_program(name: &str) -> Option<PathBuf> {
     let folders = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&folders).find_map(|folder| program_in(&folder, name))
 }
 
-/// Returns the file of a program in a directory, unless the directory is relative.
+/// Returns the path of a program in a directory; `None` if the directory is relative.
 pub(crate) fn program_in(folder: &Path, name: &str) -> Option<PathBuf> {
     let program = folder.join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
     (folder.is_absolute() && program.is_file()).then_some(program)
 }
 
-/// Returns a directory outside of every project, for questions to a program.
-#[allow(dead_code)] // the build script asks about its checkout only
+/// Returns a directory outside of all projects in which to run a program.
+#[allow(dead_code)] // the build script only asks about its own checkout
 pub(crate) fn neutral_folder(program: &Path) -> &Path {
     program.ancestors().last().unwrap_or(program)
 }
 
-/// Runs a program without input and returns what it prints.
+/// Runs a program without input and returns its output.
 ///
 /// # Errors
-/// Fails if the program cannot be started, or with [`ErrorKind::TimedOut`] if it has not ended within the limit; it is
-/// then killed.
+/// Fails if the program cannot be started. Fails with [`ErrorKind::TimedOut`] if the program does
+/// not exit within the limit; the program is killed then.
 pub(crate) fn ask(command: &mut Command, limit: Duration) -> Result<Answer> {
     let deadline = Instant::now() + limit;
     command.stdin(Stdio::null());
@@ -60,7 +61,7 @@ pub(crate) fn ask(command: &mut Command, limit: Duration) -> Result<Answer> {
     let (out, err) = (read(child.stdout.take()), read(child.stderr.take()));
     let status = wait(&mut child, deadline);
     if status.is_err() {
-        // An error means that it has ended.
+        // An error means that the program has exited.
         let _ = child.kill();
         let _ = child.wait();
     }
@@ -81,17 +82,18 @@ fn wait(child: &mut Child, deadline: Instant) -> Result<ExitStatus> {
     }
 }
 
-/// Reads a pipe beside this thread: it can be full, and a program that was started in the background can keep it open.
+/// Reads a pipe on a separate thread. The other pipe may fill up first, and a background process
+/// may keep this one open.
 fn read(pipe: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
         if let Some(mut pipe) = pipe {
-            // What was read before an error counts.
+            // On an error, keep what was read before it.
             let _ = pipe.by_ref().take(LONGEST).read_to_end(&mut bytes);
             let _ = std::io::copy(&mut pipe, &mut std::io::sink());
         }
-        // Nobody waits for it any more after the deadline.
+        // Nobody receives the result after the deadline.
         let _ = sender.send(bytes);
     });
     receiver
@@ -117,16 +119,16 @@ mod tests {
     }
 
     #[test]
-    fn program_is_asked() {
+    fn returns_the_output_of_a_program() {
         let answer = ask(&mut shell("cat; echo out; echo err >&2; exit 3"), LIMIT).expect("an answer");
         assert_eq!(answer.status.code(), Some(3));
         assert_eq!((&answer.out[..], &answer.err[..]), (&b"out\n"[..], &b"err\n"[..]));
     }
 
     #[test]
-    fn program_that_does_not_end_is_killed() {
+    fn kills_programs_after_the_limit() {
         let short = Duration::from_millis(100);
-        // The second ends, but a program that it has started keeps its output open.
+        // The second script exits, but its background process keeps the output open.
         for script in ["exec sleep 600", "sleep 600 & echo started"] {
             let error = ask(&mut shell(script), short).expect_err(script);
             assert_eq!(error.kind(), ErrorKind::TimedOut, "{script}");
@@ -134,13 +136,13 @@ mod tests {
     }
 
     #[test]
-    fn endless_output_is_cut() {
+    fn truncates_endless_output() {
         let answer = ask(&mut shell("head -c 3000000 /dev/zero"), LIMIT).expect("an answer");
         assert_eq!(answer.out.len() as u64, LONGEST);
     }
 
     #[test]
-    fn relative_directories_have_no_programs() {
+    fn ignores_relative_directories() {
         assert_eq!(
             program_in(Path::new("/bin"), "sh"),
             Some(PathBuf::from("/bin/sh"))

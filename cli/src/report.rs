@@ -1,4 +1,4 @@
-//! Diagnostics in the format of rustc, and as JSON.
+//! Renders diagnostics in the format of rustc and as JSON.
 
 use std::sync::Arc;
 
@@ -7,10 +7,10 @@ use annotate_snippets::{AnnotationKind, Level, Origin, Renderer, Snippet};
 use rbuilder_generator::{Diagnostic, Severity, Sources};
 use serde_json::{Value, json};
 
-/// Maximum length of the quoted source in bytes; a longer one, such as in generated code, is not shown.
+/// Maximum length in bytes of the quoted source. Longer source, as in generated code, is not shown.
 const LONGEST: usize = 20_000;
 
-/// Renders a diagnostic: the message, the place with its source line, and the help.
+/// Renders a diagnostic with its message, its location, the source line and the help.
 pub(crate) fn render_snippet(diagnostic: &Diagnostic, sources: &dyn Sources, color: bool) -> String {
     let level = match diagnostic.severity {
         Severity::Error => Level::ERROR,
@@ -20,12 +20,12 @@ pub(crate) fn render_snippet(diagnostic: &Diagnostic, sources: &dyn Sources, col
     let source = text_of(diagnostic, sources);
     let range = within(&source, &diagnostic.place.range);
     let title = level.primary_title(&diagnostic.message);
-    // Only the lines of the diagnostic, because the renderer scans all of its input.
+    // Only pass the lines of the diagnostic, because the renderer scans its whole input.
     let first = source[..range.start].rfind('\n').map_or(0, |at| at + 1);
     let end = source[range.end..]
         .find('\n')
         .map_or(source.len(), |at| range.end + at);
-    // The renderer shows a carriage return without a line feed as a character.
+    // The renderer would show a carriage return without a line feed as a character.
     let end = end - usize::from(end > range.end && source[..end].ends_with('\r'));
     let (line, column) = place(&source, range.start);
     let mut group = if end - first > LONGEST {
@@ -67,7 +67,7 @@ pub(crate) fn to_json(diagnostic: &Diagnostic, sources: &dyn Sources) -> Value {
     })
 }
 
-/// Returns the place of a diagnostic as `path:line:column`.
+/// Returns the location of a diagnostic as `path:line:column`.
 pub(crate) fn locate(diagnostic: &Diagnostic, sources: &dyn Sources) -> String {
     let source = text_of(diagnostic, sources);
     let range = within(&source, &diagnostic.place.range);
@@ -75,7 +75,7 @@ pub(crate) fn locate(diagnostic: &Diagnostic, sources: &dyn Sources) -> String {
     format!("{}:{line}:{column}", diagnostic.place.path)
 }
 
-/// Returns the source of a diagnostic; empty if it cannot be read.
+/// Returns the source text that a diagnostic refers to. Empty if it cannot be read.
 fn text_of(diagnostic: &Diagnostic, sources: &dyn Sources) -> Arc<str> {
     let text = sources.text(&diagnostic.place.path);
     text.ok().flatten().unwrap_or_else(|| Arc::from(""))
@@ -110,7 +110,7 @@ pub(crate) fn to_json_line(diagnostic: &Diagnostic, sources: &dyn Sources) -> St
     format!("{value}\n")
 }
 
-/// Returns a message without a place in the source as a line of JSON; `level` is `error` or `warning`.
+/// Returns a message without a location as a line of JSON. `level` is `error` or `warning`.
 pub(crate) fn message_to_json_line(level: &str, text: &str) -> String {
     let mut value = message(level, text);
     value["rendered"] = format!("{level}: {text}\n").into();
@@ -129,7 +129,7 @@ fn message(level: &str, text: &str) -> Value {
     })
 }
 
-/// Returns the lines of the source with their highlighted columns.
+/// Returns the given lines of the source with their highlighted columns.
 fn lines(source: &str, numbers: std::ops::RangeInclusive<usize>, start: usize, end: usize) -> Vec<Value> {
     let (first, last) = (*numbers.start(), *numbers.end());
     source
@@ -164,7 +164,7 @@ fn place(source: &str, at: usize) -> (usize, usize) {
     )
 }
 
-/// Clamps a range to valid positions in the text.
+/// Clamps a range to character boundaries within the text.
 fn within(source: &str, range: &std::ops::Range<usize>) -> std::ops::Range<usize> {
     let floor = |at: usize| {
         (0..=at.min(source.len()))
@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_diagnostic_shows_its_line() {
+    fn diagnostic_shows_its_line() {
         let mut sources = SourceSet::default();
         sources.insert(
             "src/lib.rs",

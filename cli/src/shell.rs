@@ -1,6 +1,6 @@
-//! Output to the terminal: the only module that prints.
+//! Output to the terminal. No other module prints.
 
-#![allow(clippy::disallowed_methods)] // this is the module that prints
+#![allow(clippy::disallowed_methods)] // this module prints
 
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
@@ -12,21 +12,21 @@ use crate::plan::{Plan, render_summary};
 use crate::report;
 use crate::tree::Viewpoint;
 
-/// Standard output and standard error, with their format.
+/// Standard output and standard error, and how to print to them.
 ///
-/// A failed write is remembered and makes the command fail in [`Shell::finish`], so that incomplete output is not taken
-/// for complete. A closed pipe, as after `head`, is not a failure.
+/// A failed write is remembered and makes the command fail in [`Shell::finish`], so that nobody
+/// takes incomplete output for complete. A closed pipe, as caused by `head`, is not a failure.
 pub struct Shell {
     out: Box<dyn Write + Send>,
     err: Box<dyn Write + Send>,
     color: bool,
     verbosity: Verbosity,
     interactive: bool,
-    /// True if messages go to standard output, and all other output to standard error.
+    /// True if messages go to standard output and all other output goes to standard error.
     for_messages: bool,
-    /// True if messages are printed as JSON lines.
+    /// True if messages are printed as lines of JSON.
     json: bool,
-    /// True if standard output and standard error, respectively, are terminals, which interpret control sequences.
+    /// Whether standard output and standard error are terminals, which interpret control sequences.
     terminals: (bool, bool),
     /// The error of a failed write.
     lost: Option<String>,
@@ -34,22 +34,22 @@ pub struct Shell {
     viewpoint: Option<Viewpoint>,
 }
 
-/// How much a command prints besides its result.
+/// How much a command prints in addition to its result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verbosity {
-    /// Errors and warnings.
+    /// Only errors and warnings.
     Quiet,
-    /// Also what the command does and what to do next.
+    /// Also what the command does, and what to do next.
     Normal,
-    /// Also calls of other programs, and files that stay as they are.
+    /// Also calls of other programs, and unchanged files.
     Verbose,
 }
 
 impl Shell {
-    /// Creates a shell with standard output and standard error. Uses color only on a terminal, unless `CLICOLOR_FORCE`,
-    /// `CLICOLOR` or `NO_COLOR` says otherwise.
+    /// Creates a shell for standard output and standard error. Uses color only on a terminal,
+    /// unless overridden by `CLICOLOR_FORCE`, `CLICOLOR` or `NO_COLOR`.
     pub fn standard() -> Shell {
-        // CI systems set this, and some provide a terminal although nobody can answer.
+        // CI systems set this. Some of them provide a terminal although nobody can answer.
         let in_pipeline = std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false");
         let terminals = (std::io::stdout().is_terminal(), std::io::stderr().is_terminal());
         Shell {
@@ -66,7 +66,7 @@ impl Shell {
         }
     }
 
-    /// Creates a shell for tests, without color and questions.
+    /// Creates a shell for tests. It uses no color and asks no questions.
     pub fn to(out: Box<dyn Write + Send>, err: Box<dyn Write + Send>) -> Shell {
         Shell {
             out,
@@ -87,7 +87,7 @@ impl Shell {
         self.color
     }
 
-    /// Sets whether the shell uses color, as `--color` says.
+    /// Sets whether to use color according to `--color`.
     pub(crate) fn set_color(&mut self, color: Color) {
         self.color = match color {
             Color::Auto => self.color,
@@ -101,13 +101,14 @@ impl Shell {
         self.verbosity = verbosity;
     }
 
-    /// Prints messages as JSON from now on; with `on_output` to standard output, and the result to standard error.
+    /// Prints messages as JSON from now on. If `on_output` is set, prints messages to standard
+    /// output and the result to standard error.
     pub fn speak_json(&mut self, on_output: bool) {
         self.json = true;
         self.for_messages = on_output;
     }
 
-    /// Prints paths of the project relative to a directory in it from now on, except in JSON and in results.
+    /// Prints project paths relative to a subdirectory from now on, except in JSON and in results.
     pub(crate) fn set_viewpoint(&mut self, viewpoint: Option<Viewpoint>) {
         self.viewpoint = viewpoint;
     }
@@ -118,38 +119,39 @@ impl Shell {
         self.write(self.for_messages, &text);
     }
 
-    /// Prints the result of the command, as it is.
+    /// Prints the result of the command unchanged.
     pub fn out(&mut self, text: &str) {
         self.write(!self.for_messages, text);
     }
 
-    /// Prints the result of the command, in words for people.
+    /// Prints the result of the command as text for people.
     pub(crate) fn report(&mut self, text: &str) {
         let text = self.relative(text);
         self.out(&text);
     }
 
-    /// Prints a note to standard error, unless the command is to be quiet.
+    /// Prints a note to standard error, except in quiet mode.
     pub fn note(&mut self, text: &str) {
         if self.verbosity > Verbosity::Quiet {
             self.note_always(text);
         }
     }
 
-    /// Prints a detail to standard error, if the command is to be verbose.
+    /// Prints a detail to standard error in verbose mode.
     pub(crate) fn detail(&mut self, text: &str) {
         if self.verbosity == Verbosity::Verbose {
             self.note_always(text);
         }
     }
 
-    /// Prints to standard error what is never left out: errors, warnings and questions.
+    /// Prints errors, warnings and questions to standard error, even in quiet mode.
     pub(crate) fn note_always(&mut self, text: &str) {
         let text = self.relative(text);
         self.write(false, &text);
     }
 
-    /// Prints what a command has changed, one line per file, to standard output or to standard error.
+    /// Prints the changes made by a command, one line per file, to standard output or standard
+    /// error.
     pub(crate) fn summary(&mut self, plan: &Plan, is_result: bool) {
         if self.verbosity == Verbosity::Quiet {
             return;
@@ -166,7 +168,7 @@ impl Shell {
         self.write(is_result && !self.for_messages, &text);
     }
 
-    /// Returns a message with the paths that the user can open.
+    /// Returns a message with paths as the user can open them.
     fn relative<'a>(&self, text: &'a str) -> Cow<'a, str> {
         match &self.viewpoint {
             Some(viewpoint) if !self.json => Cow::Owned(viewpoint.show_message(text)),
@@ -174,7 +176,7 @@ impl Shell {
         }
     }
 
-    /// Prints a warning without a place in the source.
+    /// Prints a warning without a location in the source.
     pub fn warning(&mut self, text: &str) {
         if self.json {
             return self.message(&report::message_to_json_line("warning", text));
@@ -215,13 +217,13 @@ impl Shell {
         };
         match stream.write_all(text.as_bytes()).and_then(|()| stream.flush()) {
             Ok(()) => {}
-            // The reader has closed the pipe, as `head` does.
+            // The reader has closed the pipe, like `head`.
             Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
             Err(error) => self.lost = Some(format!("cannot write to {name}: {error}")),
         }
     }
 
-    /// Prints a unified diff, with color if enabled.
+    /// Prints a unified diff, colored if color is enabled.
     pub fn diff(&mut self, diff: &str) {
         if !self.color {
             return self.out(diff);
@@ -245,7 +247,8 @@ impl Shell {
         self.out(&painted);
     }
 
-    /// Asks a yes-or-no question. Returns `default` if the shell is not interactive, and at the end of input.
+    /// Asks a yes-or-no question. Returns `default` if the shell is not interactive or the input
+    /// ends.
     pub fn confirm(&mut self, question: &str, default: bool) -> bool {
         if !self.interactive {
             return default;
@@ -274,8 +277,8 @@ impl Shell {
     }
 }
 
-/// Escapes control characters for a terminal: names and source in a repository can contain sequences that clear the
-/// screen, write to the clipboard or reorder text. Colors are kept, all others are shown as numbers.
+/// Escapes control characters for a terminal. Names and source in a repository can contain
+/// sequences that clear the screen, write to the clipboard or reorder text. Keeps colors.
 fn harmless(text: &str) -> Cow<'_, str> {
     let acts = |c: char| {
         (c.is_control() && !matches!(c, '\n' | '\t'))
@@ -307,8 +310,9 @@ fn harmless(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Returns whether to use color, by the variables that programs have agreed on: `NO_COLOR` forbids it, `CLICOLOR_FORCE` asks
-/// for it also in files and pipes, and `CLICOLOR=0` forbids it on terminals.
+/// Returns whether to use color, following the common environment variables. `NO_COLOR` disables
+/// color, `CLICOLOR_FORCE` enables it even for files and pipes, and `CLICOLOR=0` disables it on
+/// terminals.
 fn wants_color(variable: &dyn Fn(&str) -> Option<OsString>, on_terminals: bool) -> bool {
     let is_set = |name: &str| variable(name).is_some_and(|value| !value.is_empty() && value != "0");
     if variable("NO_COLOR").is_some_and(|value| !value.is_empty()) {
@@ -318,7 +322,7 @@ fn wants_color(variable: &dyn Fn(&str) -> Option<OsString>, on_terminals: bool) 
     is_set("CLICOLOR_FORCE") || (on_terminals && !refused && shows_color(variable("TERM").as_deref()))
 }
 
-/// Returns whether a terminal type supports color. As in other programs, an unset type does not.
+/// Returns whether a terminal type supports color. An unset type does not, as in other programs.
 fn shows_color(terminal: Option<&OsStr>) -> bool {
     match terminal {
         Some(terminal) => terminal != "dumb" && !terminal.is_empty(),
@@ -326,7 +330,8 @@ fn shows_color(terminal: Option<&OsStr>) -> bool {
     }
 }
 
-/// Returns standard output as a file: std's own stream ignores errors of a closed or read-only stream.
+/// Returns standard output as a file. The stream in std ignores errors of a closed or read-only
+/// stream.
 #[cfg(unix)]
 fn standard_output() -> Box<dyn Write + Send> {
     use std::os::fd::AsFd;
@@ -360,7 +365,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_terminals_get() {
+    fn escapes_control_characters_on_terminals() {
         for (text, expected) in [
             ("plain\n\ttext é\n", "plain\n\ttext é\n"),
             ("\x1b[1;31merror\x1b[0m: a", "\x1b[1;31merror\x1b[0m: a"),
@@ -377,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn variables_of_color() {
+    fn color_follows_environment_variables() {
         const XTERM: (&str, &str) = ("TERM", "xterm");
         for (variables, on_terminals, expected) in [
             (&[XTERM][..], true, true),
@@ -403,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn terminals_with_color() {
+    fn color_depends_on_the_terminal() {
         for (terminal, expected) in [
             (Some("xterm-256color"), true),
             (Some("linux"), true),

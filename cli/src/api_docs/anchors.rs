@@ -1,7 +1,8 @@
-//! Addresses within a page: `memcached.v1alpha1.spec.size`, as `kubectl explain` names fields, with the version.
+//! Anchors within a page: `memcached.v1alpha1.spec.size`, which is the notation of `kubectl
+//! explain` with the version.
 //!
-//! They depend on the kind, the version and the names of fields only, so links to a page keep working when other fields,
-//! kinds or versions come and go.
+//! An anchor only depends on the kind, the version and the field names, so links to a page remain
+//! valid when other fields, kinds or versions come and go.
 
 use super::model::{Kind, Version};
 
@@ -13,14 +14,14 @@ pub(super) fn version_anchor(kind: &Kind, version: &Version) -> String {
     anchor
 }
 
-/// Adds the name of a field to the anchor of the object that it is in.
+/// Appends the name of a field to the anchor of its object.
 pub(super) fn push_field(anchor: &mut String, name: &str) {
     anchor.push('.');
     push_part(anchor, name, false);
 }
 
-/// Adds a name. What a fragment of a URL cannot have, and a `.` within a name, is written as `~` and its code, so that two
-/// fields never have the same anchor.
+/// Appends a name. Characters that a URL fragment must not contain, and dots within a name, become
+/// `~` and their code point, so that two fields never have the same anchor.
 fn push_part(anchor: &mut String, name: &str, keeps_dots: bool) {
     for c in name.chars() {
         match c {
@@ -36,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_have_anchors_of_their_own() {
+    fn anchors_of_fields_are_unique() {
         for (name, expected) in [
             ("size", "a.size"),
             ("max-size", "a.max-size"),

@@ -1,4 +1,4 @@
-//! Versions of a kind side by side: the fields that differ.
+//! Compares the fields of a kind's versions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,22 +8,23 @@ use super::facts::{collect_facts, inline_value, type_name};
 use super::fields::{allowed_values, fields_of, fields_of_object, rules_of};
 use super::model::Version;
 
-/// A field that versions have in different forms.
+/// A field that differs between versions.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Difference {
-    /// The path of the field, such as `spec.size`.
+    /// Path of the field, such as `spec.size`.
     pub(super) path: String,
-    /// The form in each version, in their order; `None` where the version lacks the field.
+    /// The form in each version; `None` if the version lacks the field.
     pub(super) forms: Vec<Option<String>>,
 }
 
-/// A field in one version: its type, and its properties, each a phrase.
+/// A field in one version: its type, and its properties as phrases.
 struct Form {
     type_name: String,
     phrases: Vec<String>,
 }
 
-/// Returns the fields that differ between versions, by path. Fields within one that a version lacks are left out.
+/// Returns the fields that differ between versions, by path. Omits fields within a field that a
+/// version lacks.
 pub(super) fn compare_versions(versions: &[Version]) -> Vec<Difference> {
     let forms: Vec<BTreeMap<String, Form>> = versions
         .iter()
@@ -57,12 +58,12 @@ pub(super) fn compare_versions(versions: &[Version]) -> Vec<Difference> {
     differences
 }
 
-/// Returns the paths of the fields that a field is in.
+/// Returns the paths of the fields that contain a field.
 fn ancestors(path: &str) -> impl Iterator<Item = &str> {
     path.match_indices('.').map(|(at, _)| &path[..at])
 }
 
-/// Returns the type in each version, with what not all of them say.
+/// Returns the type in each version, with the properties that not all versions share.
 fn show_forms(forms: &[Option<&Form>]) -> Vec<Option<String>> {
     let is_common = |phrase: &String| forms.iter().flatten().all(|form| form.phrases.contains(phrase));
     let show = |form: &Form| {
@@ -131,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_that_differ_are_listed() {
+    fn lists_fields_that_differ() {
         let integer = json!({ "type": "integer", "minimum": 1 });
         let old = json!({ "type": "object", "required": ["size"], "properties": {
             "size": integer, "same": integer, "mode": { "type": "string", "enum": ["a", "b"] },

@@ -1,6 +1,7 @@
-//! Descriptions as blocks: paragraphs, lists and code, as Go's and Rust's doc comments write them.
+//! Splits descriptions into paragraphs, lists and code, as written in Go and Rust doc comments.
 //!
-//! Nothing in a description is markup of the page: renderers escape every text. A link leads to http or https only.
+//! A description never adds markup to the page: renderers escape all text. Links only lead to http
+//! and https addresses.
 
 /// A part of a description.
 #[derive(Debug, PartialEq, Eq)]
@@ -14,7 +15,7 @@ pub(super) enum Block<'a> {
 /// An item of a list.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Item {
-    /// 0 for an item of the list, 1 for one of a list in it; not more.
+    /// 0 for an item of the list, 1 for an item of a nested list. Deeper lists are flattened.
     pub(super) level: usize,
     pub(super) text: String,
 }
@@ -26,7 +27,7 @@ pub(super) enum Span<'a> {
     Code(&'a str),
     Strong(&'a str),
     Emphasis(&'a str),
-    /// Text, and an address with http or https.
+    /// Text, and an http or https address.
     Link(&'a str, &'a str),
 }
 
@@ -90,7 +91,7 @@ fn is_code(line: &str) -> bool {
     line.starts_with("    ") || line.starts_with('\t')
 }
 
-/// Returns the text of a list item, and whether it has a number.
+/// Returns whether a list item is numbered, and its text.
 fn list_item(line: &str) -> Option<(bool, &str)> {
     let line = line.trim_start();
     for bullet in ["- ", "* ", "+ ", "• "] {
@@ -111,7 +112,7 @@ fn add_item(blocks: &mut Vec<Block<'_>>, is_ordered: bool, indent: usize, text: 
             items,
             is_ordered: same,
         }) if *same == is_ordered || indent > 1 => {
-            // Go indents the items of a list by two.
+            // Go indents list items by two spaces.
             let level = usize::from(indent > 3);
             items.push(Item { level, text });
         }
@@ -141,7 +142,7 @@ fn dedent(lines: &[&str]) -> String {
     lines.join("\n")
 }
 
-/// Returns the first sentence of a description, for overviews.
+/// Returns the first sentence of a description, for an overview.
 pub(super) fn first_sentence(text: &str) -> String {
     let Some(Block::Paragraph(text)) = parse_blocks(text).into_iter().next() else {
         return String::new();
@@ -154,7 +155,7 @@ pub(super) fn first_sentence(text: &str) -> String {
     }
 }
 
-/// Returns the parts of a line.
+/// Splits a line into spans.
 pub(super) fn parse_spans(line: &str) -> Vec<Span<'_>> {
     let mut spans = Vec::new();
     let mut text_start = 0;
@@ -180,7 +181,7 @@ pub(super) fn parse_spans(line: &str) -> Vec<Span<'_>> {
     spans
 }
 
-/// Returns the span that a text begins with, and its length.
+/// Returns the span at the start of a text, and its length.
 fn parse_span(text: &str, is_word_start: bool) -> Option<(Span<'_>, usize)> {
     let inside = |open: &str, close: &str| {
         let body = text.strip_prefix(open)?;
@@ -197,13 +198,13 @@ fn parse_span(text: &str, is_word_start: bool) -> Option<(Span<'_>, usize)> {
             let (body, length) = inside("**", "**")?;
             Some((Span::Strong(body), length))
         }
-        // One word only: underscores are common in names.
+        // Only a single word, because underscores are common in names.
         b'_' if is_word_start => {
             let (body, length) = inside("_", "_")?;
             let ends = !text[length..].starts_with(|c: char| c.is_alphanumeric() || c == '_');
             (ends && body.chars().all(char::is_alphanumeric)).then_some((Span::Emphasis(body), length))
         }
-        // rustdoc's links to items.
+        // A rustdoc link to an item.
         b'[' if text.starts_with("[`") => {
             let (body, length) = inside("[`", "`]")?;
             Some((Span::Code(body), length))
@@ -227,7 +228,7 @@ fn parse_span(text: &str, is_word_start: bool) -> Option<(Span<'_>, usize)> {
     }
 }
 
-/// Returns the address that a text begins with.
+/// Returns the web address at the start of a text.
 fn web_address(text: &str) -> Option<&str> {
     let rest = text
         .strip_prefix("https://")
@@ -243,7 +244,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn go_and_rust_comments_have_blocks() {
+    fn splits_go_and_rust_comments_into_blocks() {
         let text = "Size is the\nnumber of pods.\n\nOne of:\n- A: first\n  and more\n- B\n    - inner\n1. one\n\n\
                     # Examples\n\n```yaml\n  size: 1\n    a: 2\n```\n    code\n\nEnd.\n\n    indented\n";
         let item = |level, text: &str| Item {
@@ -273,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_have_spans() {
+    fn splits_lines_into_spans() {
         for (line, expected) in [
             (
                 "a `b` c",
@@ -309,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn overviews_have_one_sentence() {
+    fn overview_is_the_first_sentence() {
         for (text, expected) in [
             ("A is a. B is b.", "A is a."),
             ("A, e.g. this. B.", "A, e.g. this. B."),

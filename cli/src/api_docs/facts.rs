@@ -1,19 +1,20 @@
-//! The facts about a value beside its fields: the name of its type, and its constraints in words.
+//! Describes a value, apart from its fields: the name of its type, and its constraints in words.
 
 use rbuilder_schema::{ListType, MapType, Schema, SchemaType};
 use serde_json::Value;
 
 use super::variants::describe_variants;
 
-/// A constraint: a phrase, and the code that it is about.
+/// A constraint: a phrase, and the code that it refers to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Fact {
     pub(super) label: String,
-    /// Empty if the phrase says all.
+    /// Empty if the phrase is complete without code.
     pub(super) code: String,
 }
 
-/// Returns the type of a value as Go's documentation writes it: `[]string`, `map[string]object`, `integer (int32)`.
+/// Returns the type of a value in the notation of Go documentation: `[]string`,
+/// `map[string]object`, `integer (int32)`.
 pub(super) fn type_name(schema: &Schema) -> String {
     if schema.int_or_string {
         return "integer or string".into();
@@ -27,7 +28,8 @@ pub(super) fn type_name(schema: &Schema) -> String {
     }
 }
 
-/// Returns the schema whose fields a value has: that of the items of a list and of the values of a map, however deep.
+/// Returns the schema whose fields a value has. Descends into list items and map values at any
+/// depth.
 pub(super) fn innermost(schema: &Schema) -> &Schema {
     let mut inner = schema;
     while let Some(next) = inner.items.as_ref().or(inner.additional_properties.as_ref()) {
@@ -36,7 +38,8 @@ pub(super) fn innermost(schema: &Schema) -> &Schema {
     inner
 }
 
-/// Returns the schemas of a value, of its items or map values, and so on, each with the words for it.
+/// Returns the schemas of a value, of its items or map values, and so on. Each comes with words
+/// such as "each item".
 pub(super) fn layers(schema: &Schema) -> Vec<(String, &Schema)> {
     let mut layers = vec![(String::new(), schema)];
     let mut current = schema;
@@ -57,12 +60,12 @@ pub(super) fn layers(schema: &Schema) -> Vec<(String, &Schema)> {
     }
 }
 
-/// Returns the constraints of a value, those of its items included, in the order in which a reader wants them.
+/// Returns the constraints of a value and its items, most important first.
 pub(super) fn collect_facts(schema: &Schema) -> Vec<Fact> {
     let mut facts = Vec::new();
     for (place, layer) in layers(schema) {
         let start = facts.len();
-        // The format of the value itself stands with its type.
+        // The type of the value itself already shows its format.
         if !place.is_empty() {
             facts.extend(layer.format.as_ref().map(|format| Fact {
                 label: "format".into(),
@@ -113,7 +116,7 @@ fn add_bounds(schema: &Schema, facts: &mut Vec<Fact>) {
     add("example", schema.example.as_ref().map(ToString::to_string));
 }
 
-/// Adds how server-side apply merges the value, and what is kept of it.
+/// Adds how server-side apply merges the value, and which unknown fields are preserved.
 fn add_topology(schema: &Schema, facts: &mut Vec<Fact>) {
     let mut add = |label: &str, code: String| {
         facts.push(Fact {
@@ -170,7 +173,7 @@ fn add_alternatives(schema: &Schema, facts: &mut Vec<Fact>) {
     }
 }
 
-/// Returns a value validation in short: the fields that it requires, or its JSON.
+/// Returns a short form of a value validation: the fields that it requires, or its JSON.
 fn branch(schema: &Schema) -> String {
     let required: Vec<&str> = schema.required.iter().map(AsRef::as_ref).collect();
     let rest = Schema {
@@ -183,7 +186,7 @@ fn branch(schema: &Schema) -> String {
     serde_json::to_string(schema).unwrap_or_default()
 }
 
-/// Returns a value as it is written in YAML on one line.
+/// Returns a value in single-line YAML.
 pub(super) fn inline_value(value: &Value) -> String {
     match value {
         Value::String(text) if is_plain(text) => text.clone(),
@@ -191,7 +194,7 @@ pub(super) fn inline_value(value: &Value) -> String {
     }
 }
 
-/// Returns whether a string can be shown without quotes and still be taken for a string.
+/// Returns whether a string stays a string without quotes.
 fn is_plain(text: &str) -> bool {
     let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | ':');
     text.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -211,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn types_have_names() {
+    fn names_types() {
         for (value, expected) in [
             (json!({ "type": "integer", "format": "int32" }), "integer"),
             (json!({ "x-kubernetes-int-or-string": true }), "integer or string"),
@@ -242,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn constraints_have_words() {
+    fn describes_constraints() {
         check(
             json!({ "type": "integer", "minimum": 1, "maximum": 5, "exclusiveMaximum": true, "format": "int32" }),
             &["minimum 1", "less than 5"],
@@ -267,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn strings_are_quoted_where_they_could_be_something_else() {
+    fn quotes_ambiguous_strings() {
         for (value, expected) in [
             (json!("Always"), "Always"),
             (json!("true"), "\"true\""),

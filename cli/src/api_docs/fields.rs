@@ -1,4 +1,4 @@
-//! The fields of an object as a page shows them.
+//! The fields of an object in the order of a page.
 
 use rbuilder_schema::{Cel, Schema, SchemaType};
 use serde_json::Value;
@@ -9,11 +9,12 @@ use super::facts::{innermost, layers};
 pub(super) struct Field<'a> {
     pub(super) name: &'a str,
     pub(super) schema: &'a Schema,
-    /// True if users must set it: the API server sets a field with a default.
+    /// True if users must set the field. The API server sets fields with a default.
     pub(super) is_required: bool,
 }
 
-/// Returns the fields of a value, those of its items for a list: the required ones first, each by name.
+/// Returns the fields of a value, or of its items if it is a list. Required fields come first,
+/// sorted by name.
 pub(super) fn fields_of(schema: &Schema) -> Vec<Field<'_>> {
     let inner = innermost(schema);
     let mut fields: Vec<Field<'_>> = inner
@@ -29,8 +30,8 @@ pub(super) fn fields_of(schema: &Schema) -> Vec<Field<'_>> {
     fields
 }
 
-/// Returns the fields of whole objects, without those that every object has in the same form, and in the order of
-/// manifests: spec, others, status.
+/// Returns the top-level fields of an object in the order of manifests: spec, others, status. Omits
+/// the fields that all objects have in common.
 pub(super) fn fields_of_object(schema: &Schema) -> Vec<Field<'_>> {
     let mut fields = fields_of(schema);
     fields.retain(|field| !is_common(field));
@@ -43,8 +44,8 @@ pub(super) fn fields_of_object(schema: &Schema) -> Vec<Field<'_>> {
     fields
 }
 
-/// Returns whether a field of an object is one of `apiVersion`, `kind` and `metadata`, and its schema says nothing that
-/// users do not know.
+/// Returns whether a field is `apiVersion`, `kind` or `metadata` and its schema contains no further
+/// information for users.
 fn is_common(field: &Field<'_>) -> bool {
     let schema = field.schema;
     match field.name {
@@ -54,7 +55,7 @@ fn is_common(field: &Field<'_>) -> bool {
     }
 }
 
-/// Returns the values that a value may have, or its items, with the words for those.
+/// Returns the allowed values of a value and its items, with words such as "each item".
 pub(super) fn allowed_values(schema: &Schema) -> Vec<(String, &[Value])> {
     let layers = layers(schema).into_iter();
     layers
@@ -63,7 +64,7 @@ pub(super) fn allowed_values(schema: &Schema) -> Vec<(String, &[Value])> {
         .collect()
 }
 
-/// Returns the CEL rules on a value and on its items, with the words for those.
+/// Returns the CEL rules of a value and its items, with words such as "each item".
 pub(super) fn rules_of(schema: &Schema) -> Vec<(String, &Cel)> {
     let layers = layers(schema).into_iter();
     layers
@@ -71,7 +72,7 @@ pub(super) fn rules_of(schema: &Schema) -> Vec<(String, &Cel)> {
         .collect()
 }
 
-/// Returns the description of a value; of its items if it has none itself.
+/// Returns the description of a value, or of its items if it has none.
 pub(super) fn description_of(schema: &Schema) -> &str {
     let mut layers = layers(schema).into_iter();
     layers

@@ -1,5 +1,5 @@
-//! The page in Markdown, as GitHub and CommonMark read it: fields are nested lists, so that descriptions keep their paragraphs,
-//! lists and code, and no pattern breaks a table.
+//! Renders the reference as Markdown for GitHub and CommonMark. Fields are nested lists, so that
+//! descriptions keep their paragraphs, lists and code, and patterns cannot break a table.
 
 use rbuilder_schema::Schema;
 
@@ -225,7 +225,7 @@ fn push_one(page: &mut String, anchor: &str, field: &Field<'_>, indent: &str) {
     }
 }
 
-/// Removes the empty lines at the end of the page.
+/// Removes empty lines at the end of the page.
 fn end_block(page: &mut String) {
     page.truncate(page.trim_end_matches('\n').len());
     page.push('\n');
@@ -332,7 +332,7 @@ fn push_blocks(page: &mut String, blocks: &[Block<'_>], indent: &str) {
     }
 }
 
-/// Returns code in a fence that it does not contain.
+/// Returns a code block with a fence that is longer than any in the code.
 fn fenced(body: &str, language: &str, indent: &str) -> String {
     let longest = body.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(3.max(longest + 1));
@@ -343,7 +343,8 @@ fn fenced(body: &str, language: &str, indent: &str) -> String {
     format!("{indent}{fence}{language}\n{lines}{indent}{fence}\n")
 }
 
-/// Returns a line at the start of a block, where some characters would begin a list or a heading.
+/// Returns a line at the start of a block. Escapes characters that would start a list or a heading
+/// there.
 fn paragraph(line: &str) -> String {
     let line = spans(line);
     let digits = line.len() - line.trim_start_matches(|c: char| c.is_ascii_digit()).len();
@@ -366,7 +367,7 @@ fn spans(line: &str) -> String {
     parts.collect()
 }
 
-/// Returns text without a meaning in Markdown, HTML, Jekyll and Hugo.
+/// Escapes characters with a special meaning in Markdown, HTML, Jekyll or Hugo.
 fn text(plain: &str) -> String {
     let mut escaped = String::with_capacity(plain.len());
     for c in plain.chars() {
@@ -389,7 +390,7 @@ fn text_entities(plain: &str) -> String {
         .replace('"', "&quot;")
 }
 
-/// Returns code between as many backticks as it needs; `|` as it does not end the cell of a table.
+/// Returns a code span with as many backticks as necessary. Keeps `|`, which only ends table cells.
 fn code(value: &str) -> String {
     let value = value.replace(['\n', '\r'], " ");
     if value.is_empty() {
@@ -412,7 +413,7 @@ fn codes(words: impl Iterator<Item = impl AsRef<str>>) -> String {
         .join(", ")
 }
 
-/// Returns a row of a table. In a cell, `|` must be escaped in code too.
+/// Returns a table row. Cells must escape `|` even in code.
 fn row(cells: &[String]) -> String {
     let cells: Vec<String> = cells
         .iter()
@@ -426,7 +427,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_has_no_meaning() {
+    fn text_is_escaped() {
         for (plain, expected) in [
             ("a_b *c*", "a\\_b \\*c\\*"),
             ("<b>", "&lt;b&gt;"),

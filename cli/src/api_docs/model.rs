@@ -1,4 +1,4 @@
-//! The content of a page: kinds with their versions, samples, and roles.
+//! The content of a page: kinds with versions and samples, and roles.
 
 use rbuilder_schema::Schema;
 use serde::Deserialize;
@@ -8,16 +8,17 @@ use serde::Deserialize;
 pub(crate) struct Reference {
     /// The heading of the page.
     pub(crate) title: String,
-    /// The kinds, by group and name.
+    /// The kinds, sorted by group and name.
     pub(crate) kinds: Vec<Kind>,
-    /// The roles of the operator, by kind and name.
+    /// The roles of the operator, sorted by kind and name.
     pub(crate) roles: Vec<Role>,
 }
 
 /// A kind.
 #[derive(Debug)]
 pub(crate) struct Kind {
-    /// The first part of its anchors: the name in lower case, and the group where another kind of the page has that name.
+    /// First part of its anchors: the name in lower case, with the group if another kind on the
+    /// page has the same name.
     pub(crate) anchor: String,
     pub(crate) group: String,
     pub(crate) name: String,
@@ -25,11 +26,11 @@ pub(crate) struct Kind {
     pub(crate) short_names: Vec<String>,
     pub(crate) categories: Vec<String>,
     pub(crate) is_namespaced: bool,
-    /// True if a webhook converts between versions.
+    /// True if a webhook converts between its versions.
     pub(crate) is_converted: bool,
-    /// The versions, the one that clients prefer first.
+    /// The versions, starting with the one that clients prefer.
     pub(crate) versions: Vec<Version>,
-    /// Objects of the kind, in YAML.
+    /// Objects of the kind as YAML.
     pub(crate) samples: Vec<String>,
 }
 
@@ -42,7 +43,7 @@ impl Kind {
         }
     }
 
-    /// Returns the version that stands for the kind: the one that clients prefer.
+    /// Returns the version that represents the kind: the one that clients prefer.
     pub(crate) fn preferred(&self) -> Option<&Version> {
         let is_served = |version: &&Version| version.served;
         self.versions
@@ -60,7 +61,8 @@ pub(crate) struct Version {
     pub(crate) served: bool,
     pub(crate) storage: bool,
     pub(crate) deprecated: bool,
-    /// The warning that the API server sends to users of a deprecated version; nothing for its usual one.
+    /// The warning that the API server sends to users of a deprecated version; `None` for the
+    /// default text.
     pub(crate) deprecation_warning: Option<String>,
     schema: Validation,
     pub(crate) subresources: Subresources,
@@ -70,7 +72,7 @@ pub(crate) struct Version {
 }
 
 impl Version {
-    /// Returns the schema of whole objects.
+    /// Returns the schema of complete objects.
     pub(crate) fn schema(&self) -> &Schema {
         &self.schema.schema
     }
@@ -107,11 +109,11 @@ pub(crate) struct Column {
     pub(crate) column_type: String,
     pub(crate) json_path: String,
     pub(crate) description: String,
-    /// Above 0, the column is shown with `-o wide` only.
+    /// A column with a priority above 0 is only shown with `-o wide`.
     pub(crate) priority: i64,
 }
 
-/// A field that field selectors can name.
+/// A field supported in field selectors.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct SelectableField {
@@ -129,11 +131,11 @@ pub(crate) struct Role {
 }
 
 impl Role {
-    /// Returns the words for the namespace that the role is for; none for a ClusterRole.
+    /// Returns the namespace of the role in words. Empty for a ClusterRole.
     pub(super) fn scope(&self) -> String {
         match (self.kind.as_str(), self.metadata.namespace.as_str()) {
             ("ClusterRole", _) => String::new(),
-            // kustomize puts the namespace of the manager in the place of `system`.
+            // kustomize replaces `system` with the namespace of the manager.
             (_, "" | "system") => " in the namespace of the operator".into(),
             (_, namespace) => format!(" in the namespace {namespace}"),
         }
@@ -161,7 +163,7 @@ pub(crate) struct Rule {
 }
 
 impl Rule {
-    /// Returns the API groups with the name of the core group written out.
+    /// Returns the API groups, with `core` for the core group.
     pub(crate) fn group_names(&self) -> impl Iterator<Item = &str> {
         self.api_groups
             .iter()

@@ -1,4 +1,4 @@
-//! Manifests to a [`Reference`].
+//! Builds a [`Reference`] from manifests.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ use crate::yaml_stream::{bounded, describe_failure_after, list_items, parse_with
 /// The objects of a page, collected from manifests.
 #[derive(Debug, Default)]
 pub(crate) struct Manifests {
-    /// Definitions by group and kind; a later one of the same name replaces an earlier one.
+    /// Definitions by group and kind. A later definition replaces an earlier one.
     definitions: BTreeMap<(String, String), Spec>,
     roles: BTreeMap<(String, String, String), Role>,
     /// Other objects: API version, kind and text.
@@ -52,7 +52,7 @@ struct Conversion {
     strategy: String,
 }
 
-/// The fields that say what an object is.
+/// The fields that identify the type of an object.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct Head {
@@ -60,7 +60,7 @@ struct Head {
     kind: Option<String>,
 }
 
-/// A list as `kubectl get --output yaml` prints several objects.
+/// A list of objects as printed by `kubectl get --output yaml`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct List {
@@ -86,11 +86,11 @@ struct ListedDefinition {
 }
 
 impl Manifests {
-    /// Adds the objects of a file with any number of YAML documents.
+    /// Adds the objects in a file with any number of YAML documents.
     ///
     /// # Errors
-    /// Fails, with the path and the document, if one is not valid YAML, or if a definition has another form than that of
-    /// `apiextensions.k8s.io/v1`.
+    /// Fails with the path and the document if a document is not valid YAML, or if a definition is
+    /// not `apiextensions.k8s.io/v1`.
     pub(crate) fn add(&mut self, path: &str, text: &str) -> Result<()> {
         for (line, document) in split_documents(text) {
             self.add_document(document)
@@ -99,10 +99,11 @@ impl Manifests {
         Ok(())
     }
 
-    /// Adds the samples in a file: definitions and roles in it are none of the project's.
+    /// Adds the samples in a file. Ignores definitions and roles, which do not belong to the
+    /// project.
     ///
     /// # Errors
-    /// Fails, with the path and the document, if one is not valid YAML.
+    /// Fails with the path and the document if a document is not valid YAML.
     pub(crate) fn add_samples(&mut self, path: &str, text: &str) -> Result<()> {
         let is_definition = |document: &str| {
             let head = scan_head(document).or_else(|| parse(document).ok());
@@ -145,7 +146,7 @@ impl Manifests {
         Ok(())
     }
 
-    /// Adds the definitions and roles of a list. Returns whether it has other objects.
+    /// Adds the definitions and roles in a list. Returns whether it contains other objects.
     fn add_list(&mut self, list: List) -> Result<bool> {
         let mut has_others = false;
         for item in list.items {
@@ -168,7 +169,8 @@ impl Manifests {
         Ok(has_others)
     }
 
-    /// Adds the objects of a list as they would stand in files of their own, or the object itself if it is not a list.
+    /// Adds the objects in a list as if each had its own file, or the object itself if it is not a
+    /// list.
     fn add_listed_objects(&mut self, text: &str) -> Result<()> {
         for object in list_items(parse_deep(text)?) {
             let (Some(api_version), Some(kind)) = (object["apiVersion"].as_str(), object["kind"].as_str())
@@ -199,7 +201,7 @@ impl Manifests {
         self.roles.insert(key, role);
     }
 
-    /// Returns the content of the page. Objects of other kinds than the defined ones are left out.
+    /// Returns the content of the page. Omits objects of kinds without a definition.
     pub(crate) fn into_reference(self, title: String) -> Reference {
         let mut names = BTreeSet::new();
         let mut shared = BTreeSet::new();
@@ -230,7 +232,7 @@ impl Manifests {
     }
 }
 
-/// Describes why a document, which begins at a line of a file, cannot be read.
+/// Describes why a document cannot be read. `line` is the line of the file at which it starts.
 fn describe_document(error: anyhow::Error, path: &str, line: usize, document: &str) -> anyhow::Error {
     match error.downcast_ref() {
         Some(error) => describe_failure_after(line as u64 - 1, path, document, error),
@@ -262,12 +264,12 @@ fn check_definition_version(api_version: &str) -> Result<()> {
     Ok(())
 }
 
-/// Most maps and lists within each other in a manifest. A field takes two, and published definitions have fields 38 deep,
-/// which is more than the parser takes by default.
+/// Maximum nesting depth of a manifest. A field takes two levels, and some published definitions
+/// have fields 38 levels deep, which exceeds the parser's default.
 const MOST_DEPTH: usize = 128;
 
-/// Bytes of stack for reading an object that deep: a schema takes some 20 KiB for each level in a debug build, more than the
-/// main thread of every system has.
+/// Stack size in bytes for reading deeply nested objects. In a debug build, a schema takes about 20
+/// KiB per level, which is more than the main thread has on some systems.
 const STACK: usize = 32 << 20;
 
 fn parse<T: DeserializeOwned>(text: &str) -> Result<T> {
@@ -279,7 +281,7 @@ fn parse<T: DeserializeOwned>(text: &str) -> Result<T> {
     Ok(parse_with(text, options)?)
 }
 
-/// Parses an object that can be deep, on a thread with a stack for it.
+/// Parses an object that may be deeply nested, on a thread with a large stack.
 fn parse_deep<T: DeserializeOwned + Send>(text: &str) -> Result<T> {
     std::thread::scope(|scope| {
         let builder = std::thread::Builder::new().stack_size(STACK);
@@ -290,12 +292,12 @@ fn parse_deep<T: DeserializeOwned + Send>(text: &str) -> Result<T> {
     })
 }
 
-/// Returns the group of an API version, which is empty for the core group.
+/// Returns the group of an API version. Empty for the core group.
 fn group_of(api_version: &str) -> &str {
     api_version.split_once('/').map_or("", |(group, _)| group)
 }
 
-/// Returns the head of an object in block style without parsing the rest of it.
+/// Reads the head of an object in block style without parsing the rest.
 fn scan_head(text: &str) -> Option<Head> {
     let value_of = |key: &str| {
         let line = text.lines().find_map(|line| line.strip_prefix(key))?;

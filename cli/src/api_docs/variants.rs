@@ -1,4 +1,4 @@
-//! The alternatives of a tagged enum in words: what each value of the tag requires.
+//! Describes the variants of a tagged enum: which fields each value of the tag requires.
 
 use std::sync::Arc;
 
@@ -7,8 +7,9 @@ use serde_json::Value;
 
 use super::facts::{Fact, inline_value};
 
-/// Returns a fact for each alternative that requires fields: ``if `type` is Image, required `reference` ``. Returns nothing if the
-/// alternatives are not told apart by the value of one field, or say more than which fields they require.
+/// Returns a fact for each alternative that requires fields: ``if `type` is Image, required
+/// `reference` ``. Returns `None` if no field tells the alternatives apart by its value, or if they
+/// constrain more than required fields.
 pub(super) fn describe_variants(branches: &[Schema]) -> Option<Vec<Fact>> {
     let tag = find_tag(branches)?;
     let facts = branches.iter().map(|branch| {
@@ -27,7 +28,7 @@ pub(super) fn describe_variants(branches: &[Schema]) -> Option<Vec<Fact>> {
     Some(facts?.into_iter().flatten().collect())
 }
 
-/// Returns the field that has other values in each alternative.
+/// Returns the field whose values differ in each alternative.
 fn find_tag(branches: &[Schema]) -> Option<&Arc<str>> {
     let (first, rest) = branches.split_first()?;
     let values = |branch: &Schema, name: &str| -> Vec<Value> {
@@ -47,7 +48,8 @@ fn find_tag(branches: &[Schema]) -> Option<&Arc<str>> {
     })
 }
 
-/// Returns the paths of the fields that an alternative requires, besides the tag; nothing if it says anything else.
+/// Returns the paths of the fields that an alternative requires, except the tag; `None` if it has
+/// other constraints.
 fn required_paths(schema: &Schema, tag: &str, above: &str) -> Option<Vec<String>> {
     let bare = Schema {
         required: Default::default(),
@@ -85,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn tagged_enums_have_a_line_for_each_variant_with_fields() {
+    fn describes_each_variant_with_required_fields() {
         check(
             json!([
                 { "properties": { "type": { "enum": ["Image"] } }, "required": ["reference"] },
@@ -107,9 +109,9 @@ mod tests {
     }
 
     #[test]
-    fn other_alternatives_are_left_to_their_schemas() {
+    fn ignores_other_alternatives() {
         check(json!([{ "required": ["a"] }, { "required": ["b"] }]), None);
-        // One value in both.
+        // The same value in both.
         check(
             json!([
                 { "properties": { "type": { "enum": ["A"] } } },
@@ -117,7 +119,7 @@ mod tests {
             ]),
             None,
         );
-        // More than which fields are required.
+        // Constraints other than required fields.
         check(
             json!([
                 { "properties": { "type": { "enum": ["A"] }, "size": { "minimum": 1 } } },

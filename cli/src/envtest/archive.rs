@@ -1,4 +1,5 @@
-//! Unpacking of archives. An archive may come from anywhere: it writes plain files into one directory and nothing else.
+//! Unpacks archives. An archive may come from anywhere, so it can only write plain files into a
+//! single directory.
 
 #![allow(clippy::disallowed_methods)] // writes to the store, see the parent module
 
@@ -12,20 +13,22 @@ use tar::{Archive, Entry, EntryType};
 
 use rbuilder_control_plane::{PROGRAMS, Platform, has_program};
 
-/// Maximum size of an unpacked archive in bytes; the published ones have 200 MB.
+/// Maximum size of an unpacked archive in bytes. Published archives have 200 MB.
 pub(crate) const LARGEST: u64 = 2 << 30;
 
-/// Maximum number of members of an archive.
+/// Maximum number of members in an archive.
 const MOST_MEMBERS: usize = 1000;
 
-/// Unpacks a gzip-compressed tar archive: each regular file under its base name, for reading and execution.
+/// Unpacks a gzip-compressed tar archive. Writes each regular file under its base name, readable
+/// and executable.
 ///
-/// Long names and other extensions are not followed, so a member has the short name of its header. They could fill the
-/// memory, and no program has such a name.
+/// Ignores long names and other extensions, so a member has the short name in its header.
+/// Extensions could exhaust the memory, and no program has a name that long.
 ///
 /// # Errors
-/// Fails if the archive is damaged, too large or incomplete, or has a member that is neither a regular file nor a
-/// directory, has an unsafe name or the name of another one. The directory may hold some of the files then.
+/// Fails if the archive is damaged, too large or incomplete. Also fails if a member is neither a
+/// regular file nor a directory, or if its name is unsafe or not unique. The directory may contain
+/// some of the files then.
 pub(crate) fn unpack(archive: impl Read, folder: &Path, platform: &Platform, largest: u64) -> Result<()> {
     let mut archive = Archive::new(Bounded {
         inner: MultiGzDecoder::new(archive),
@@ -41,12 +44,12 @@ pub(crate) fn unpack(archive: impl Read, folder: &Path, platform: &Platform, lar
                 .with_context(|| format!("cannot unpack `{name}`"))?;
         }
     }
-    // The checksum of the content comes last.
+    // Read to the end, where gzip stores the checksum of the content.
     io::copy(&mut archive.into_inner(), &mut io::sink()).context("cannot read the archive")?;
     check_programs(folder, platform)
 }
 
-/// Returns the base name of a regular file, or nothing for a member without content of its own.
+/// Returns the base name of a regular file; `None` for a member that writes nothing.
 fn file_name(entry: &Entry<'_, impl Read>) -> Result<Option<String>> {
     let path = entry.path_bytes();
     let path = String::from_utf8_lossy(&path);
@@ -69,7 +72,7 @@ fn file_name(entry: &Entry<'_, impl Read>) -> Result<Option<String>> {
     }
 }
 
-/// Returns true for names that mean the same on every system.
+/// Returns whether a name has the same meaning on every system.
 fn is_plain(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphanumeric())
         && !name.ends_with('.')
@@ -80,14 +83,15 @@ fn is_plain(name: &str) -> bool {
 
 fn write_member(entry: &mut Entry<'_, impl Read>, path: &Path) -> Result<()> {
     let size = entry.header().size()?;
-    // Fails for the second member of one name, and follows no link.
+    // Fails if the file exists, for example because two members have the same name. Does not follow
+    // links.
     let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
     let copied = io::copy(entry, &mut file)?;
     if copied != size {
         bail!("the archive ends after {copied} of {size} bytes");
     }
     make_executable(&file)?;
-    // The directory counts as complete from its name on, also after a power failure.
+    // A directory with its final name counts as complete, even after a power failure.
     file.sync_all()?;
     Ok(())
 }
@@ -112,7 +116,7 @@ fn check_programs(folder: &Path, platform: &Platform) -> Result<()> {
     Ok(())
 }
 
-/// A reader that fails after a number of bytes.
+/// A reader that fails after reading a maximum number of bytes.
 struct Bounded<R> {
     inner: R,
     left: u64,
@@ -144,7 +148,7 @@ mod tests {
         b"server",
     );
 
-    /// A compressed archive with these members, whose names are written as they are.
+    /// Builds a compressed archive with these members. Their names are written unchanged.
     fn archive(members: &[(&str, EntryType, &[u8])]) -> Vec<u8> {
         let mut builder = Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
         for (name, sort, content) in members {
@@ -173,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_unpacked_under_their_base_names() {
+    fn unpacks_files_under_their_base_names() {
         let folder = ("controller-tools/", EntryType::Directory, &b""[..]);
         let long = ("././@LongLink", EntryType::GNULongName, &b"../../x\0"[..]);
         let (temp, unpacked) = unpack_here(&archive(&[folder, ETCD, long, SERVER]));
@@ -195,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_members_are_refused() {
+    fn rejects_hostile_members() {
         let file = EntryType::Regular;
         for (name, sort, expected) in [
             ("../etcd", file, "found `../etcd`"),
@@ -220,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn incomplete_and_damaged_archives_are_refused() {
+    fn rejects_incomplete_and_damaged_archives() {
         let whole = archive(&[ETCD, SERVER]);
         let plenty: Vec<_> = (0..=MOST_MEMBERS)
             .map(|_| ("a/", EntryType::Directory, &b""[..]))

@@ -1,4 +1,4 @@
-//! Downloads over HTTP: with limits of time and size, one retry, and errors that name the URL.
+//! Downloads over HTTP with limits on time and size, one retry, and errors that name the URL.
 
 #![allow(clippy::disallowed_methods)] // writes to the store, see the parent module
 
@@ -14,16 +14,17 @@ use rustls::crypto::ring::default_provider;
 use ureq::tls::{RootCerts, TlsConfig, TlsProvider};
 use ureq::{Agent, Body, Proxy};
 
-/// Number of attempts for one URL.
+/// Maximum number of attempts per URL.
 const ATTEMPTS: usize = 2;
 
 /// Size of one read in bytes.
 const CHUNK: usize = 64 << 10;
 
-/// A client for downloads. It takes proxies from the environment and trusts the certificates that the system trusts.
+/// A client for downloads. Uses the proxies from the environment and the certificates that the
+/// system trusts.
 pub(crate) struct Downloads {
     agent: Agent,
-    /// For servers on this machine, which no proxy can reach.
+    /// For servers on this machine, which proxies cannot reach.
     direct: Agent,
 }
 
@@ -34,11 +35,11 @@ pub(crate) struct Request<'a> {
     pub(crate) largest: u64,
 }
 
-/// An error of one attempt.
+/// The error of a single attempt.
 #[derive(Debug)]
 struct Failure {
     error: anyhow::Error,
-    /// True if another attempt may succeed.
+    /// True if a retry may succeed.
     is_passing: bool,
 }
 
@@ -75,7 +76,7 @@ impl From<ureq::Error> for Failure {
 }
 
 impl Downloads {
-    /// Creates a client that waits at most so long for a connection, and for each part of an answer.
+    /// Creates a client. The timeout applies to connecting and to each part of a response.
     pub(crate) fn new(timeout: Duration) -> Downloads {
         Downloads {
             agent: new_agent(timeout, Proxy::try_from_env()),
@@ -118,7 +119,8 @@ impl Downloads {
         })
     }
 
-    /// Copies the content of a URL. Calls `progress` with the bytes done and the total at each quarter.
+    /// Copies the content of a URL. At each quarter, calls `progress` with the number of bytes
+    /// copied and the total.
     fn copy(
         &self,
         request: &Request<'_>,
@@ -191,10 +193,10 @@ fn too_large(request: &Request<'_>) -> Failure {
     Failure::lasting(anyhow!("the content has more than {} bytes", request.largest))
 }
 
-/// One attempt, which is given the function for its progress.
+/// A single attempt. The argument reports its progress.
 type Attempt<'a, T> = dyn FnMut(&mut dyn FnMut(&str)) -> Result<T, Failure> + 'a;
 
-/// Calls `act`, and once more if it fails for a reason that may pass.
+/// Calls `act`, and once more after a temporary failure.
 fn with_retry<T>(url: &str, note: &mut dyn FnMut(&str), act: &mut Attempt<'_, T>) -> Result<T> {
     let mut attempt = 1;
     loop {
@@ -216,7 +218,7 @@ fn format_progress(done: u64, total: u64) -> String {
     format!("  {} % of {}", done * 100 / total, format_size(total))
 }
 
-/// Formats a size for people.
+/// Formats a size for display.
 pub(crate) fn format_size(bytes: u64) -> String {
     match bytes {
         0..10_000 => format!("{bytes} bytes"),
@@ -225,7 +227,7 @@ pub(crate) fn format_size(bytes: u64) -> String {
     }
 }
 
-/// Returns true for a URL of this machine.
+/// Returns whether a URL points to this machine.
 fn is_loopback(url: &str) -> bool {
     let host = url.split_once("://").map_or("", |(_, rest)| rest);
     ["127.", "localhost:", "localhost/", "[::1]"]
@@ -233,7 +235,7 @@ fn is_loopback(url: &str) -> bool {
         .any(|local| host.starts_with(local))
 }
 
-/// A writer that computes the sha512 checksum of what it passes on.
+/// A writer that computes the sha512 checksum of the data written through it.
 pub(crate) struct Hashed<W> {
     inner: W,
     context: digest::Context,
@@ -279,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn no_proxy_is_between_this_machine_and_itself() {
+    fn bypasses_proxies_for_this_machine() {
         for (url, expected) in [
             ("http://127.0.0.1:80/a", true),
             ("http://localhost:8080/a", true),

@@ -8,14 +8,14 @@ use serde::Deserialize;
 use super::selector::Selector;
 use rbuilder_control_plane::{Platform, Release, Version};
 
-/// Address of the index of the Kubernetes project.
+/// URL of the Kubernetes project's index.
 pub(crate) const DEFAULT_URL: &str =
     "https://raw.githubusercontent.com/kubernetes-sigs/controller-tools/HEAD/envtest-releases.yaml";
 
-/// Maximum size of an index in bytes; the published one has 70 KB.
+/// Maximum size of an index in bytes. The published index has 70 KB.
 pub(crate) const LARGEST: u64 = 8 << 20;
 
-/// Archives by what they hold.
+/// Archives by release.
 #[derive(Debug, Default)]
 pub(crate) struct Index(BTreeMap<Release, Archive>);
 
@@ -27,7 +27,7 @@ pub(crate) struct Archive {
     pub(crate) sha512: String,
 }
 
-/// The file as it is written. Only the names of archives count: the keys above them repeat the version.
+/// The index file. Only the names of archives matter: the keys above them repeat the version.
 #[derive(Deserialize)]
 struct File {
     releases: BTreeMap<String, BTreeMap<String, Entry>>,
@@ -41,10 +41,10 @@ struct Entry {
 }
 
 impl Index {
-    /// Reads an index. Skips archives with other names, such as those of pre-releases.
+    /// Parses an index. Skips archives with unknown names, such as pre-releases.
     ///
     /// # Errors
-    /// Fails if the text is not an index, and if an archive in it has no sha512 checksum.
+    /// Fails if the text is not an index, or if an archive in it has no sha512 checksum.
     pub(crate) fn parse(text: &str) -> Result<Index> {
         let file: File = crate::yaml_stream::parse(text).context(
             "expected a YAML mapping `releases` of versions to archives with `hash` and `selfLink`",
@@ -134,12 +134,12 @@ impl Index {
     }
 }
 
-/// Returns true if the text is a sha512 checksum as the index writes them.
+/// Returns whether a text is a sha512 checksum as written in the index.
 pub(crate) fn is_sha512(text: &str) -> bool {
     text.len() == 128 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// Returns the URL on a mirror: scheme and host are replaced, the path remains.
+/// Returns the URL on a mirror. Replaces scheme and host, and keeps the path.
 ///
 /// # Errors
 /// Fails if the URL is not absolute.
@@ -155,7 +155,7 @@ pub(crate) fn mirrored(url: &str, mirror: &str) -> Result<String> {
 mod tests {
     use super::*;
 
-    /// An index in the order of the published one, with these archives.
+    /// Builds an index with these archives in the format of the published one.
     fn index(archives: &[&str]) -> Index {
         let mut text = "releases:\n  v1.0.0:\n".to_owned();
         for name in archives {
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_release_is_found() {
+    fn finds_newest_release() {
         for (selector, expected) in [
             ("latest", "1.36.2-linux-amd64"),
             ("1.36", "1.36.2-linux-amd64"),
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_exists_instead_is_named() {
+    fn error_lists_available_versions() {
         for (selector, os, arch, expected) in [
             (
                 "1.36.3",
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn an_index_is_checked() {
+    fn rejects_invalid_indexes() {
         for text in [
             "",
             "[]",
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mirror_replaces_scheme_and_host() {
+    fn mirror_replaces_scheme_and_host() {
         let check = |mirror, expected: &str| {
             assert_eq!(
                 mirrored("https://github.com/a/b.tar.gz", mirror).unwrap(),

@@ -1,10 +1,13 @@
-//! The binaries of test environments: etcd, kube-apiserver and kubectl, as the Kubernetes project publishes them.
+//! Binaries for test environments: etcd, kube-apiserver and kubectl, as published by the Kubernetes
+//! project.
 //!
-//! An [index](index) lists archives with their checksums; the [store](rbuilder_control_plane::Store) on disk has one directory for each version
-//! and platform. Both have the layout of `setup-envtest`, so that either program finds what the other has installed.
+//! An [index](index) lists archives with their checksums. The
+//! [store](rbuilder_control_plane::Store) on disk has a directory for each version and platform.
+//! Both use the layout of `setup-envtest`, so either program finds what the other one installed.
 //!
-//! The store is not part of a project, and its files are too large to be held in memory, so they do not go through a
-//! [plan](crate::plan). What a plan promises holds nevertheless: an installation appears as a whole or not at all.
+//! The store is not part of a project, and its files are too large to hold in memory, so they are
+//! not written through a [plan](crate::plan). Installations are still atomic: a release appears
+//! completely or not at all.
 
 pub(crate) mod archive;
 pub(crate) mod download;

@@ -1,4 +1,5 @@
-//! Selectors of versions, as `setup-envtest` reads them: `1.35`, `1.35.x`, `~1.35.1`, `<1.35`, `latest`.
+//! Version selectors in the notation of `setup-envtest`: `1.35`, `1.35.x`, `~1.35.1`, `<1.35`,
+//! `latest`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +8,7 @@ use rbuilder_generator::Minor;
 
 use rbuilder_control_plane::{Version, parse_number};
 
-/// The versions that a command is about.
+/// Selects the versions that a command works on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Selector {
     range: Range,
@@ -15,12 +16,12 @@ pub struct Selector {
     text: String,
 }
 
-/// A set of versions. A minor without a patch stands for all its patches.
+/// A set of versions. A minor version without a patch includes all its patches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Range {
     All,
     Exactly(Pattern),
-    /// `~1.35.1`: this patch or a later one of its minor.
+    /// `~1.35.1`: this patch or a later one of the same minor version.
     SameMinor(Pattern),
     Below(Pattern),
     AtMost(Pattern),
@@ -34,19 +35,19 @@ struct Pattern {
     patch: Option<u32>,
 }
 
-/// The places in which a version is searched.
+/// Where to look for a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Search {
-    /// The store, and the index only if the store has no such version.
+    /// In the store, and in the index if the store has no matching version.
     StoreFirst,
-    /// The store only.
+    /// In the store only.
     Store,
-    /// Both, and the newer version counts.
+    /// In both. The newer version wins.
     Both,
 }
 
 impl Selector {
-    /// Returns the selector of all versions, searched in the store only.
+    /// Selects all versions in the store.
     pub(crate) fn all() -> Selector {
         Selector {
             range: Range::All,
@@ -55,7 +56,7 @@ impl Selector {
         }
     }
 
-    /// Returns the selector of all patches of a minor.
+    /// Selects all patches of a minor version.
     pub(crate) fn minor(minor: Minor) -> Selector {
         Selector {
             range: Range::Exactly(Pattern {
@@ -68,7 +69,7 @@ impl Selector {
         }
     }
 
-    /// Returns true if the selector is about this version.
+    /// Returns whether the selector includes a version.
     pub(crate) fn matches(&self, version: Version) -> bool {
         match self.range {
             Range::All => true,
@@ -81,7 +82,7 @@ impl Selector {
         }
     }
 
-    /// Returns true if the version is of the minor that the selector names.
+    /// Returns whether a version belongs to the minor version named by the selector.
     pub(crate) fn is_near(&self, version: Version) -> bool {
         match self.range {
             Range::All => true,
@@ -92,7 +93,7 @@ impl Selector {
         }
     }
 
-    /// Returns the version, if the selector names a single one.
+    /// Returns the version if the selector names a single one.
     pub(crate) fn version(&self) -> Option<Version> {
         match self.range {
             Range::Exactly(Pattern {
@@ -114,7 +115,8 @@ impl Pattern {
         self.is_minor_of(version) && self.patch.is_none_or(|patch| patch == version.patch)
     }
 
-    /// Returns true if the version is less; all patches of a minor are less than the next minor only.
+    /// Returns whether a version is lower. A minor version counts as above all earlier minor
+    /// versions, but not above its own patches.
     fn is_above(self, version: Version) -> bool {
         let Pattern { major, minor, patch } = self;
         match patch {
@@ -158,7 +160,7 @@ fn parse_selector(text: &str) -> Option<(Range, Search)> {
     Some((range, search))
 }
 
-/// Reads `1.35`, `1.35.x`, `1.35.*` or `1.35.2`, with or without the `v` of tags.
+/// Parses `1.35`, `1.35.x`, `1.35.*` or `1.35.2`, with or without the `v` prefix of tags.
 fn parse_pattern(text: &str) -> Option<Pattern> {
     let mut parts = text.strip_prefix('v').unwrap_or(text).splitn(3, '.');
     let major = parse_number(parts.next()?)?;
@@ -209,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn selectors_say_where_to_search() {
+    fn selectors_choose_where_to_search() {
         let search = |text: &str| text.parse::<Selector>().unwrap().search;
         assert_eq!(search("1.36"), Search::StoreFirst);
         assert_eq!(search("1.36!"), Search::Both);
@@ -218,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn other_texts_are_refused() {
+    fn rejects_invalid_selectors() {
         for text in [
             "",
             "1",

@@ -1,9 +1,10 @@
-//! Changes of the directory with the installed versions: `k8s/1.35.2-linux-amd64` and the like.
+//! Changes to the directory of installed versions, such as `k8s/1.35.2-linux-amd64`.
 //!
-//! A version is written to a hidden directory beside its place and renamed when it is complete, under a lock. A command
-//! that is killed leaves nothing that counts as installed, and the next one removes the rest.
+//! A version is written to a hidden directory next to its final one and renamed when it is
+//! complete, while holding a lock. A killed command leaves nothing that counts as installed, and
+//! the next command removes the leftovers.
 
-#![allow(clippy::disallowed_methods)] // this is the module that writes the store
+#![allow(clippy::disallowed_methods)] // this module writes the store
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -11,10 +12,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use rbuilder_control_plane::{Installed, Release, Store};
 
-/// Returns the store in a directory, or else the user's.
+/// Returns the store in the given directory, or the user's store.
 ///
 /// # Errors
-/// Fails if the environment does not say where the user's files are.
+/// Fails if the environment does not tell where the user's files are.
 pub(crate) fn locate(folder: Option<PathBuf>) -> Result<Store> {
     match folder {
         Some(folder) => Ok(Store::within(&folder)),
@@ -30,7 +31,8 @@ pub(crate) fn read_installed(store: &Store) -> Result<Vec<Installed>> {
     store.installed().with_context(|| cannot("read", store))
 }
 
-/// Locks the store against other rbuilder commands. Calls `waiting` if one of them holds the lock.
+/// Locks the store against other rbuilder commands. Calls `waiting` if another command holds the
+/// lock.
 ///
 /// # Errors
 /// Fails if the store cannot be created.
@@ -53,7 +55,7 @@ fn cannot(verb: &str, store: &Store) -> String {
     format!("cannot {verb} {}", store.folder().display())
 }
 
-/// Opens what is locked: the directory itself, so that the lock leaves no file.
+/// Opens the file to lock. This is the directory itself, so that the lock leaves no file behind.
 #[cfg(unix)]
 fn open_lock(folder: &Path) -> std::io::Result<File> {
     File::open(folder)
@@ -69,10 +71,10 @@ fn open_lock(folder: &Path) -> std::io::Result<File> {
         .open(file)
 }
 
-/// Beginning of the names of directories that are being written or removed.
+/// Prefix of directories that are being written or removed.
 const LEFTOVER: &str = ".rbuilder-";
 
-/// The store while no other rbuilder command writes it.
+/// The store, locked against other rbuilder commands.
 #[derive(Debug)]
 pub(crate) struct LockedStore<'a> {
     store: &'a Store,
@@ -80,30 +82,32 @@ pub(crate) struct LockedStore<'a> {
 }
 
 impl LockedStore<'_> {
-    /// Creates the directory in which a release is assembled.
+    /// Creates a directory for assembling a release.
     ///
     /// # Errors
-    /// Fails if it cannot be created.
+    /// Fails if the directory cannot be created.
     pub(crate) fn stage(&self, release: &Release) -> Result<PathBuf> {
         let folder = self.hidden("partial", release);
         fs::create_dir(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
         Ok(folder)
     }
 
-    /// Makes an assembled directory the installation of a release, in place of any other.
+    /// Installs an assembled directory as a release, replacing an existing installation.
     ///
     /// # Errors
-    /// Fails if a rename fails. The old installation may be gone then.
+    /// Fails if a rename fails. The old installation may already be removed then.
     pub(crate) fn install(&self, stage: &Path, release: &Release) -> Result<()> {
         self.remove(release)?;
         let folder = self.store.path(release);
         fs::rename(stage, &folder).with_context(|| format!("cannot create {}", folder.display()))?;
-        // As `setup-envtest` leaves it; the files are in place either way.
+        // `setup-envtest` also makes the directory read-only. The files are in place even if this
+        // fails.
         let _ = set_writable(&folder, false);
         Ok(())
     }
 
-    /// Removes a release; without one, does nothing. Interrupted, it leaves no part of it under its name.
+    /// Removes a release, if it exists. If interrupted, leaves nothing under the name of the
+    /// release.
     ///
     /// # Errors
     /// Fails if the directory cannot be renamed or removed.
@@ -119,10 +123,10 @@ impl LockedStore<'_> {
             .with_context(|| format!("cannot remove {}", folder.display()))
     }
 
-    /// Removes what interrupted commands have left.
+    /// Removes the leftovers of interrupted commands.
     ///
     /// # Errors
-    /// Fails if the store cannot be read or a directory not be removed.
+    /// Fails if the store cannot be read, or if a directory cannot be removed.
     pub(crate) fn remove_leftovers(&self) -> Result<()> {
         let entries = fs::read_dir(self.store.folder()).with_context(|| cannot("read", self.store))?;
         for entry in entries {
@@ -149,7 +153,7 @@ impl LockedStore<'_> {
     }
 }
 
-/// Returns true for a directory that is not a link.
+/// Returns whether a path is a directory and not a link.
 fn is_directory(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir())
 }

@@ -1,4 +1,5 @@
-//! The list of an operator's own metrics, in the form that kubebuilder's plugin reads, and panels of them.
+//! The list of an operator's custom metrics, in the format of kubebuilder's plugin, and panels for
+//! them.
 
 use std::collections::BTreeSet;
 
@@ -8,17 +9,17 @@ use serde::Deserialize;
 use super::dashboard::{Panel, Query};
 use crate::yaml_stream::describe_failure;
 
-/// The file in which users list metrics of their own.
+/// The file in which users list custom metrics.
 pub(crate) const CUSTOM_METRICS: &str = "grafana/custom-metrics/config.yaml";
 
-/// Most metrics of a list. A dashboard of more is of no use to a person.
+/// Maximum number of metrics in the list. Nobody can use a larger dashboard.
 const MOST_METRICS: usize = 200;
 
-/// The list of an operator's own metrics.
+/// A list of custom metrics.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct CustomMetrics {
-    /// Also `null`, as in kubebuilder's empty list.
+    /// May be `null`, as in kubebuilder's empty list.
     #[serde(default)]
     custom_metrics: Option<Vec<CustomMetric>>,
 }
@@ -29,13 +30,13 @@ pub(crate) struct CustomMetrics {
 struct CustomMetric {
     metric: String,
     r#type: MetricType,
-    /// Query of the panel; by default one that fits the type.
+    /// Query of the panel. The default depends on the type.
     #[serde(default)]
     expr: String,
-    /// Unit of Grafana; by default that of the ending of the name.
+    /// Grafana unit. The default depends on the suffix of the name.
     #[serde(default)]
     unit: String,
-    /// Title of the panel; the name of the metric by default.
+    /// Title of the panel. Defaults to the name of the metric.
     #[serde(default)]
     title: String,
     #[serde(default)]
@@ -50,7 +51,7 @@ enum MetricType {
     Histogram,
 }
 
-/// A panel of an operator's own metric.
+/// A panel for a custom metric.
 pub(super) struct CustomPanel {
     title: String,
     description: String,
@@ -63,7 +64,8 @@ impl CustomMetrics {
     /// Parses the text of the list.
     ///
     /// # Errors
-    /// Fails with line and column if it is not such a list, or with the metric whose name is invalid or listed twice.
+    /// Fails with line and column if the text is not such a list. Fails with the name of a metric
+    /// that is invalid or listed twice.
     pub(crate) fn parse(text: &str) -> Result<CustomMetrics> {
         let parsed: Result<Option<CustomMetrics>, _> = crate::yaml_stream::parse(text);
         let list = match parsed {
@@ -95,7 +97,7 @@ impl CustomMetrics {
         self.custom_metrics.as_deref().unwrap_or_default()
     }
 
-    /// Returns the panels, in the order of the list.
+    /// Returns the panels in the order of the list.
     pub(super) fn panels(&self) -> Vec<CustomPanel> {
         self.metrics().iter().map(CustomMetric::panel).collect()
     }
@@ -143,7 +145,8 @@ impl CustomMetric {
         }
     }
 
-    /// Returns the unit that the ending of the name says. A counter is shown as a rate, so what it counts is per second.
+    /// Returns the unit according to the suffix of the name. A counter is shown as a rate, so its
+    /// unit is per second.
     fn default_unit(&self) -> &'static str {
         let name = self.metric.trim_end_matches("_total");
         let unit = |ending: &str| name.ends_with(ending);
@@ -190,7 +193,7 @@ impl CustomPanel {
     }
 }
 
-/// Returns whether a name is one that Prometheus takes for a metric.
+/// Returns whether a name is a valid Prometheus metric name.
 fn is_metric_name(name: &str) -> bool {
     let is_first = |c: char| c.is_ascii_alphabetic() || c == '_' || c == ':';
     name.starts_with(is_first) && name.chars().all(|c| is_first(c) || c.is_ascii_digit())

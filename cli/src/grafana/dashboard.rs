@@ -1,28 +1,28 @@
-//! A dashboard as Grafana's JSON model, with the panels laid out in rows.
+//! A dashboard in Grafana's JSON model, with panels arranged in rows.
 
 use serde_json::{Value, json};
 
-/// Version of the JSON model, which Grafana migrates to its own when it loads a dashboard.
+/// Version of the JSON model. Grafana migrates a dashboard to its own version when it loads it.
 const SCHEMA_VERSION: u32 = 39;
-/// Columns of Grafana's grid.
+/// Number of columns in Grafana's grid.
 const COLUMNS: u32 = 24;
 const PANEL_HEIGHT: u32 = 8;
 
 /// A dashboard.
 pub(super) struct Dashboard<'a> {
-    /// Identifier, unique in a Grafana.
+    /// Identifier, unique within a Grafana instance.
     pub(super) uid: String,
     pub(super) title: String,
-    /// Label by which dashboards are found.
+    /// Tag for finding dashboards.
     pub(super) tag: String,
-    /// Value that the variable `job` begins with.
+    /// Initial value of the variable `job`.
     pub(super) job: String,
     pub(super) sections: &'a [Section<'a>],
 }
 
-/// Panels under a heading.
+/// Panels under a common heading.
 pub(super) struct Section<'a> {
-    /// Heading; none if empty.
+    /// Heading. Empty for none.
     pub(super) title: &'a str,
     pub(super) panels: &'a [Panel<'a>],
 }
@@ -31,16 +31,16 @@ pub(super) struct Section<'a> {
 #[derive(Clone, Debug)]
 pub(super) struct Panel<'a> {
     pub(super) title: &'a str,
-    /// The description: what the graph shows and how to read it.
+    /// What the graph shows and how to read it.
     pub(super) description: &'a str,
-    /// Unit of Grafana: `s`, `bytes`, `ops`, `percentunit`, `short`.
+    /// Grafana unit: `s`, `bytes`, `ops`, `percentunit`, `short`.
     pub(super) unit: &'a str,
-    /// Columns of 24 that it takes.
+    /// Width in grid columns, at most 24.
     pub(super) width: u32,
     pub(super) queries: &'a [Query<'a>],
 }
 
-/// A query in PromQL, and the name of its series in the legend.
+/// A PromQL query, and the name of its series in the legend.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Query<'a>(pub(super) &'a str, pub(super) &'a str);
 
@@ -68,7 +68,7 @@ impl Dashboard<'_> {
         format!("{value:#}\n")
     }
 
-    /// Returns the panels with their places, from left to right and from top to bottom.
+    /// Returns the panels with their positions, from left to right and top to bottom.
     fn lay_out(&self) -> Vec<Value> {
         let mut panels = Vec::new();
         let mut top = 0;
@@ -111,7 +111,7 @@ impl Dashboard<'_> {
                 "name": name,
                 "options": [],
                 "query": { "query": query, "refId": format!("variable-{name}") },
-                // When the time range changes: pods and controllers come and go.
+                // Refresh when the time range changes, because pods and controllers come and go.
                 "refresh": 2,
                 "regex": "",
                 "skipUrlSync": false,

@@ -1,8 +1,9 @@
 //! Grafana dashboards and Prometheus rules for an operator, as files.
 //!
-//! The panels and the rules are tables ([`panels`], [`rules`]) over the metrics that the library serves, which
-//! docs/metrics.md lists: tests hold the tables and the library to that page. Panels of the operator's own metrics come from a file that the user
-//! writes ([`custom`]). Nothing here reads the dashboards that are there; `commands/grafana` merges.
+//! The panels and rules are tables ([`panels`], [`rules`]) over the library's metrics, which are
+//! listed in docs/metrics.md. Tests check both the tables and the library against that page. Panels
+//! for the operator's own metrics come from a file written by the user ([`custom`]). This module
+//! does not read existing dashboards; `commands/grafana` merges with them.
 
 mod custom;
 mod dashboard;
@@ -18,14 +19,14 @@ pub(crate) use self::custom::{CUSTOM_METRICS, CustomMetrics};
 use self::dashboard::{Dashboard, Section};
 use crate::hash::fnv1a_32;
 
-/// The rules, where the component `prometheus` deploys them.
+/// The rules file, which the component `prometheus` deploys.
 pub(crate) const RULES: &str = "config/prometheus/rules.yaml";
 
-/// The list of custom metrics of a project that has none yet.
+/// The initial list of custom metrics.
 const EMPTY_CUSTOM_METRICS: &str = include_str!("custom-metrics.yaml");
 
-/// Returns the text of each file by its path in the project: the dashboards, the rules, and the list of custom metrics as it
-/// is before the user writes it.
+/// Returns the texts of all files by their path in the project: the dashboards, the rules, and the
+/// initial list of custom metrics.
 pub(crate) fn make_files(project: &str, custom: &CustomMetrics) -> BTreeMap<String, String> {
     let mut files = BTreeMap::from([
         (
@@ -67,7 +68,7 @@ pub(crate) fn make_files(project: &str, custom: &CustomMetrics) -> BTreeMap<Stri
 
 fn dashboard<'a>(project: &str, id: &str, subject: &str, sections: &'a [Section<'a>]) -> Dashboard<'a> {
     Dashboard {
-        // Of the same length for every name: Grafana takes 40 characters at most.
+        // The hash keeps the UID short for any project name: Grafana allows at most 40 characters.
         uid: format!("rbuilder-{}-{id}", fnv1a_32(project.as_bytes())),
         title: format!("{project} / {subject}"),
         tag: project.to_owned(),
@@ -76,7 +77,8 @@ fn dashboard<'a>(project: &str, id: &str, subject: &str, sections: &'a [Section<
     }
 }
 
-/// Returns the label `job` of the manager's metrics: the name of their Service, as `config/default` prefixes it.
+/// Returns the `job` label of the manager's metrics, which is the name of their Service with the
+/// prefix from `config/default`.
 fn job_name(project: &str) -> String {
     format!("{project}-controller-manager-metrics-service")
 }

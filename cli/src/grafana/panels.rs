@@ -1,11 +1,11 @@
-//! The panels of the dashboards: a row for each, with its queries.
+//! The panels of the dashboards with their queries, one entry per panel.
 //!
-//! Each query keeps to the instances that the variables of the dashboard select, and rates are over Grafana's own interval, so
-//! that they are right at every resolution and scrape interval.
+//! Each query only selects the instances chosen in the variables of the dashboard. Rates use
+//! Grafana's own interval, so they are correct at every resolution and scrape interval.
 
 use super::dashboard::{Panel, Query, Section};
 
-/// Panels of reconciles, queues, leader election, caches and webhooks.
+/// Panels for reconciles, queues, leader election, caches and webhooks.
 #[rustfmt::skip]
 pub(super) const RUNTIME: &[Section] = &[
     Section { title: "Reconciles", panels: &[
@@ -244,7 +244,7 @@ pub(super) const RUNTIME: &[Section] = &[
     ] },
 ];
 
-/// Panels of the process.
+/// Panels for the process.
 #[rustfmt::skip]
 pub(super) const RESOURCES: &[Section] = &[
     Section { title: "Process", panels: &[

@@ -1,14 +1,15 @@
-//! The Prometheus rules: recording rules, and a row for each alert.
+//! The Prometheus rules: recording rules and alerts, one entry per rule.
 //!
-//! In the expressions, `JOB` stands for the matcher of the manager's metrics, so that other operators of a cluster, whose metrics
-//! have the same names, are none of this one's business. Everything is summed over instances: a standby has no reconciles,
-//! and its zeros must hide nothing.
+//! In the expressions, `JOB` is a placeholder for a matcher of the manager's metrics. Other
+//! operators in a cluster have metrics with the same names, and the matcher excludes them. All
+//! values are summed over instances, because a standby instance reconciles nothing and its zeros
+//! must not hide a problem.
 
 use serde_json::{Value, json};
 
 use super::job_name;
 
-/// A recording rule: name and expression.
+/// Recording rules, by name and expression.
 const RECORDS: &[(&str, &str)] = &[
     (
         "namespace_job_controller:controller_runtime_reconcile_errors:ratio_rate5m",
@@ -33,21 +34,21 @@ struct Alert {
     name: &'static str,
     severity: Severity,
     expr: &'static str,
-    /// Time for which the condition holds before the alert fires.
+    /// Time for which the condition must hold before the alert fires.
     hold: &'static str,
     summary: &'static str,
-    /// The observation, with its value.
+    /// What was observed, including the value.
     description: &'static str,
 }
 
 /// The urgency of an alert.
 #[derive(Clone, Copy)]
 enum Severity {
-    /// Nothing is reconciled, or requests of users fail.
+    /// Nothing is reconciled, or user requests fail.
     Critical,
-    /// A part of the work is not done.
+    /// Some of the work is not done.
     Warning,
-    /// Something for working hours.
+    /// Can wait for working hours.
     Info,
 }
 
@@ -107,7 +108,7 @@ const ALERTS: &[Alert] = &[
     },
     Alert {
         name: "OperatorQueueDelayed", severity: Severity::Warning, hold: "15m",
-        // A bound of the buckets, which are powers of ten.
+        // One of the bucket bounds, which are powers of ten.
         expr: "namespace_job_controller:workqueue_queue_duration_seconds:p99_rate5m{JOB} > 100",
         summary: "Objects wait long for a worker of a controller.",
         description: "One in a hundred objects waits for more than 100 seconds for a worker of the controller {{ $labels.controller }} in {{ $labels.namespace }}. It needs more workers, or shorter reconciles.",
@@ -132,7 +133,7 @@ const ALERTS: &[Alert] = &[
     },
     Alert {
         name: "OperatorClusterLost", severity: Severity::Warning, hold: "10m",
-        // Each instance connects on its own, and the one that has lost the cluster may be the leader.
+        // Each instance connects separately, and the one without a connection may be the leader.
         expr: "min by (namespace, job, cluster) (rbuilder_cluster_connected{JOB}) == 0",
         summary: "Another cluster does not answer the operator.",
         description: "An instance of the operator in {{ $labels.namespace }} has not been connected to the cluster {{ $labels.cluster }} for ten minutes, so the objects there may be out of date. The log of the operator has the reason.",
@@ -150,7 +151,7 @@ const ALERTS: &[Alert] = &[
         description: "{{ $value | humanizePercentage }} of the requests of the webhook {{ $labels.webhook }} in {{ $labels.namespace }} fail. With the failure policy Fail, so do the requests of users.",
     },
     Alert {
-        // A single write that cannot be converted must not fire; a list that fails is repeated.
+        // A single failed write must not fire, but a failing list is retried.
         name: "OperatorConversionFailures", severity: Severity::Critical, hold: "10m",
         expr: "sum by (namespace, job) (increase(rbuilder_conversion_reviews_total{JOB, result=\"failure\"}[5m])) > 0",
         summary: "Objects cannot be converted between the versions of their kind.",
@@ -170,9 +171,9 @@ const ALERTS: &[Alert] = &[
     },
 ];
 
-/// Returns the rules of a project as an object of the Prometheus Operator.
+/// Returns the rules of a project as an object for the Prometheus Operator.
 pub(super) fn make_rules(project: &str) -> Value {
-    // A release of the chart may put its name before that of the project.
+    // The release name of a chart may precede the project name.
     let job = format!("job=~\"(.+-)?{}\"", job_name(project));
     let expr = |expr: &str| expr.replace("JOB", &job);
     let records = RECORDS

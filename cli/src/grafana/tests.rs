@@ -1,4 +1,4 @@
-#![allow(clippy::disallowed_methods)] // the tests read the guide, which is not a project
+#![allow(clippy::disallowed_methods)] // the tests read the guide, which is not part of a project
 
 use std::collections::BTreeMap;
 
@@ -6,16 +6,16 @@ use serde_json::Value;
 
 use super::*;
 
-/// A metric of docs/metrics.md: its type and its labels.
+/// A metric in docs/metrics.md, with its type and labels.
 struct Metric {
     kind: String,
     labels: Vec<String>,
 }
 
-/// Labels that Prometheus adds to every series.
+/// Labels that Prometheus adds to each series.
 const TARGET_LABELS: [&str; 3] = ["job", "namespace", "instance"];
 
-/// Reads the list of metrics, which a test of the library holds to those that it registers.
+/// Reads the list of metrics. A test in the library compares it with the registered metrics.
 fn listed_metrics() -> BTreeMap<String, Metric> {
     let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/metrics.md"));
     let page = page.expect("the page");
@@ -37,7 +37,7 @@ fn listed_metrics() -> BTreeMap<String, Metric> {
     .collect()
 }
 
-/// Returns the words of an expression that are names of series and labels, without what is in quotes or is a function.
+/// Returns the names of series and labels in an expression, without quoted text and functions.
 fn names(expr: &str) -> Vec<String> {
     let mut unquoted = String::new();
     for (number, part) in expr.split('"').enumerate() {
@@ -59,7 +59,7 @@ fn names(expr: &str) -> Vec<String> {
     names
 }
 
-/// Checks that an expression reads series of these metrics and labels that they have.
+/// Checks that an expression only uses known metrics and their labels.
 #[track_caller]
 fn check_expression(expr: &str, metrics: &BTreeMap<String, Metric>, records: &[String]) {
     let mut labels: Vec<&str> = TARGET_LABELS.to_vec();
@@ -100,7 +100,7 @@ fn files() -> BTreeMap<String, String> {
 }
 
 #[test]
-fn every_panel_shows_metrics_of_the_library() {
+fn panels_use_metrics_of_the_library() {
     let metrics = listed_metrics();
     assert!(metrics.len() > 40, "the table was not read");
     let mut count = 0;
@@ -123,7 +123,7 @@ fn every_panel_shows_metrics_of_the_library() {
 }
 
 #[test]
-fn every_rule_reads_metrics_of_the_library() {
+fn rules_use_metrics_of_the_library() {
     let metrics = listed_metrics();
     let object = rules::make_rules("shop");
     let groups = object["spec"]["groups"].as_array().expect("groups");
@@ -147,7 +147,7 @@ fn every_rule_reads_metrics_of_the_library() {
 }
 
 #[test]
-fn the_guide_explains_every_alert() {
+fn guide_explains_every_alert() {
     let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/metrics.md"));
     let page = page.expect("the page");
     let object = rules::make_rules("shop");
@@ -191,7 +191,7 @@ fn panels_fill_the_grid_without_overlaps() {
 }
 
 #[test]
-fn a_list_of_custom_metrics_is_checked() {
+fn checks_the_list_of_custom_metrics() {
     #[track_caller]
     fn check(text: &str, expected: &str) {
         let result = CustomMetrics::parse(text).map(|list| list.panels().len());
@@ -200,7 +200,7 @@ fn a_list_of_custom_metrics_is_checked() {
     }
     check("", "0");
     check(EMPTY_CUSTOM_METRICS, "0");
-    // As kubebuilder's plugin writes it.
+    // An empty list as written by kubebuilder's plugin.
     check("---\ncustomMetrics:\n#  - metric: x\n", "0");
     check(
         "customMetrics: [{metric: a_total, type: counter, expr: null}]",
@@ -230,7 +230,7 @@ fn a_list_of_custom_metrics_is_checked() {
 }
 
 #[test]
-fn custom_metrics_have_queries_of_their_types() {
+fn queries_of_custom_metrics_depend_on_the_type() {
     let list = CustomMetrics::parse(
         "customMetrics:\n- {metric: a_bytes_total, type: counter}\n- {metric: b_seconds, type: histogram}\n- {metric: c, type: gauge, expr: 'max(c{a=\"b\"})', title: '\"C\"'}\n",
     )

@@ -1,4 +1,5 @@
-//! The source that this command was built from, as the build script recorded it and as it is on this machine now.
+//! The source that this command was built from: what the build script recorded, and what exists on
+//! this machine now.
 
 #![allow(clippy::disallowed_methods)] // reads the command's own installation and checkout, not the project
 
@@ -11,25 +12,25 @@ use super::{FOLDER, PACKAGE, git, url};
 /// The origin of this command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Built {
-    /// A package of a registry.
+    /// A package from a registry.
     Package {
-        /// Commit that the package was made of, if it was recorded.
+        /// The commit that the package was made from, if it was recorded.
         commit: Option<String>,
     },
     /// `cargo install --git`.
     CargoCheckout {
-        /// Commit that was installed.
+        /// The installed commit.
         commit: Option<String>,
-        /// URL that it was installed from.
+        /// The URL that Cargo installed from.
         url: Option<String>,
     },
-    /// A clone, or a folder with the source.
+    /// A clone, or another directory with the source.
     Checkout {
-        /// The folder, if it still exists.
+        /// The directory, if it still exists.
         folder: Option<PathBuf>,
-        /// Commit that was checked out.
+        /// The commit that was checked out.
         commit: Option<String>,
-        /// URL of `origin`, if others can fetch from it.
+        /// The URL of `origin`, if others can fetch from it.
         url: Option<String>,
     },
 }
@@ -49,7 +50,7 @@ pub(super) fn read_built() -> Built {
     }
 }
 
-/// Completes the record of a checkout: debug builds record no commit (see build.rs).
+/// Completes the record of a checkout. Debug builds do not record the commit (see build.rs).
 fn read_checkout(commit: Option<String>, url: Option<String>) -> Built {
     let folder = find_checkout();
     if commit.is_some() {
@@ -74,7 +75,7 @@ pub(super) fn find_checkout() -> Option<PathBuf> {
     Some(folder)
 }
 
-/// Returns the folder of the library's package: the given one, or the one in the given checkout.
+/// Returns the directory of the library's package: the given directory, or `runtime` in a checkout.
 pub(super) fn find_library(folder: &Path) -> Option<PathBuf> {
     let candidates = [folder.join(FOLDER), folder.to_owned()];
     candidates.into_iter().find(|candidate| {
@@ -85,8 +86,9 @@ pub(super) fn find_library(folder: &Path) -> Option<PathBuf> {
     })
 }
 
-/// Returns the URL that Cargo recorded when it installed this command: `.crates2.json` beside `bin/` has it in keys such
-/// as `rbuilder-cli 0.1.0 (git+https://git.example.com/rbuilder?branch=main#0123abc)`.
+/// Returns the URL that Cargo recorded when it installed this command. The file `.crates2.json`
+/// next to `bin/` has keys such as `rbuilder-cli 0.1.0
+/// (git+https://git.example.com/rbuilder?branch=main#0123abc)`.
 fn read_installed_url(commit: &str) -> Option<String> {
     let program = std::fs::canonicalize(std::env::current_exe().ok()?).ok()?;
     let record = program.parent()?.parent()?.join(".crates2.json");
@@ -112,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_url_of_an_installation_is_found() {
+    fn finds_url_of_an_installation() {
         let check = |package: &str, expected: Option<&str>| {
             assert_eq!(
                 parse_installed_url(package, "0123abc").as_deref(),

@@ -1,4 +1,5 @@
-//! The choice of where a project gets the library from: as asked, or as this command was built.
+//! Decides where a project gets the library from: as requested, or according to how this command
+//! was built.
 
 use std::path::{Path, PathBuf};
 
@@ -9,15 +10,15 @@ use super::{FOLDER, Library, git, url};
 use crate::flags::{LibraryForm, LibrarySource};
 use crate::tree::resolve_path;
 
-/// Environment variable with the form for `init` without `--library`.
+/// Environment variable that selects the form for `init` without `--library`.
 const VARIABLE: &str = "RBUILDER_LIBRARY";
 
-/// A source, and remarks on it for the user.
+/// A source, with warnings about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Choice {
     /// The source.
     pub(crate) library: Library,
-    /// Warnings, each with its help.
+    /// Warnings, each with a help text.
     pub(crate) warnings: Vec<(String, String)>,
 }
 
@@ -33,10 +34,11 @@ impl Choice {
     }
 }
 
-/// Returns the source for a new project: in the asked form, in that of the environment, or as this command was built.
+/// Returns the source for a new project: in the requested form, in the form from the environment,
+/// or according to how this command was built.
 ///
 /// # Errors
-/// Fails if the form needs more than was asked for and than is known of this command.
+/// Fails if the form needs a value that was neither given nor recorded in this command.
 pub(crate) fn choose_library(source: &LibrarySource, root: &Path) -> Result<Choice> {
     let built = read_built();
     let chooser = Chooser { root, built: &built };
@@ -56,14 +58,14 @@ pub(crate) fn choose_library(source: &LibrarySource, root: &Path) -> Result<Choi
     }
 }
 
-/// The command and the project.
+/// The project directory and the origin of the command.
 struct Chooser<'a> {
     root: &'a Path,
     built: &'a Built,
 }
 
 impl Chooser<'_> {
-    /// Chooses the form by the way in which this command was built.
+    /// Chooses the form according to how this command was built.
     fn choose_default(&self) -> Result<Choice> {
         if self.is_in_checkout() {
             return self.choose_path(None);
@@ -188,7 +190,7 @@ impl Chooser<'_> {
         }
     }
 
-    /// Chooses a path, with the reason why it is not one of the forms that others can build.
+    /// Chooses a path. The reason tells why a form that others can build was not possible.
     fn explain_path(&self, reason: &str) -> Result<Choice> {
         if find_checkout().is_none() {
             bail!(
@@ -203,15 +205,15 @@ impl Chooser<'_> {
         Ok(choice)
     }
 
-    /// Returns whether the project is in the checkout that this command was built from, as the examples are: a relative
-    /// path is valid wherever the checkout is.
+    /// Returns whether the project is in the checkout that this command was built from, like the
+    /// examples. A relative path then stays valid wherever the checkout is.
     fn is_in_checkout(&self) -> bool {
         let root = resolve_path(self.root);
         find_checkout().is_some_and(|checkout| root.starts_with(checkout))
     }
 }
 
-/// Warns about a commit that is not what the checkout has, or that others do not have.
+/// Warns if the checkout differs from the commit, or if others do not have the commit.
 fn compare_checkout(choice: Choice, folder: &Path, commit: &str) -> Choice {
     let shown = short(commit);
     let choice = match git::is_pushed(folder, commit) {
@@ -234,14 +236,14 @@ fn short(commit: &str) -> &str {
     commit.get(..12).unwrap_or(commit)
 }
 
-/// Returns the way from one folder to another; both are absolute.
+/// Returns the relative path from one directory to another. Both must be absolute.
 fn relative_path(from: &Path, to: &Path) -> PathBuf {
     let common = from
         .iter()
         .zip(to.iter())
         .take_while(|(from, to)| from == to)
         .count();
-    // Nothing leads from one drive of Windows to another.
+    // There is no relative path between drives on Windows.
     if common == 0 && to.has_root() {
         return to.to_owned();
     }
@@ -268,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn the_form_follows_from_how_the_command_was_built() {
+    fn default_form_depends_on_how_the_command_was_built() {
         let form = |built: &Built| choose(built).expect("a form").library.form();
         let (commit, url) = (Some("0123abc"), Some("https://git.example.com/r"));
         assert_eq!(form(&Built::Package { commit: None }), LibraryForm::Version);
@@ -289,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_chosen_with_a_reason() {
+    fn explains_why_it_chose_a_path() {
         let choice = choose(&checkout(None, None, None)).expect("the checkout of this test");
         let [(message, help)] = &*choice.warnings else {
             panic!("{choice:?}");
@@ -302,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn ways_between_folders() {
+    fn finds_relative_paths() {
         let check = |from: &str, to: &str, expected: &str| {
             assert_eq!(
                 relative_path(Path::new(from), Path::new(to)),
@@ -313,7 +315,7 @@ mod tests {
         check("/a/b", "/a/c/d", "../c/d");
         check("/a", "/a/c", "c");
         check("/a/b/c", "/a", "../..");
-        // As two drives of Windows, which have nothing in common.
+        // Like two drives on Windows, which have no common root.
         check("a/b", "/c/d", "/c/d");
     }
 }

@@ -1,32 +1,33 @@
-//! Questions to git about the checkout that this command was built from. The build script compiles this module too, so
-//! it depends on nothing else of the crate but [`crate::programs`].
+//! Asks git about the checkout that this command was built from. The build script also compiles
+//! this module, so its only dependency in this crate is [`crate::programs`].
 //!
-//! git is not run in projects, whose configuration may make it run other programs (see `plan/git.rs`). It is run here
-//! because everything in this checkout is trusted: building the command has run its build scripts, and git itself
-//! refuses repositories of other users.
+//! rbuilder never runs git in a project, because the project's configuration can make git run other
+//! programs (see `plan/git.rs`). In this checkout it can: building the command has already run the
+//! build scripts in it, and git itself refuses repositories of other users.
 
 use std::path::Path;
 use std::process::{Command, ExitStatus};
 
 use crate::programs::{LIMIT, ask as ask_program, find_program};
 
-/// Returns the commit that is checked out; `None` if the folder is not the top of a work tree, or without git.
+/// Returns the commit that is checked out; `None` if the directory is not the root of a work tree,
+/// or if git is missing.
 pub(crate) fn read_commit(folder: &Path) -> Option<String> {
     let top = ask(folder, &["rev-parse", "--show-toplevel"])?;
-    // The checkout may lie in the repository of something else.
+    // The checkout may be in the repository of a different project.
     if std::fs::canonicalize(top).ok()? != std::fs::canonicalize(folder).ok()? {
         return None;
     }
     ask(folder, &["rev-parse", "--verify", "HEAD^{commit}"])
 }
 
-/// Returns the URL of `origin` as it was set.
+/// Returns the configured URL of `origin`.
 pub(crate) fn read_origin(folder: &Path) -> Option<String> {
     ask(folder, &["config", "--get", "remote.origin.url"])
 }
 
-/// Returns the files that change with the commit that is checked out or with `origin`.
-#[allow(dead_code)] // the build script needs it alone
+/// Returns the files that change when the checked-out commit or `origin` changes.
+#[allow(dead_code)] // only used by the build script
 pub(crate) fn state_files(folder: &Path) -> Vec<String> {
     let branch = ask(folder, &["symbolic-ref", "--quiet", "HEAD"]);
     let names = ["HEAD", "logs/HEAD", "packed-refs", "config"].map(str::to_owned);
@@ -38,14 +39,14 @@ pub(crate) fn state_files(folder: &Path) -> Vec<String> {
                 &["rev-parse", "--path-format=absolute", "--git-path", &name],
             )
         })
-        // A file that is missing would have the build script run each time.
+        // With a missing file, cargo would run the build script every time.
         .filter(|path| Path::new(path).is_file())
         .collect()
 }
 
-/// Returns whether `origin` has a commit as far as this clone knows: a remote branch or a tag contains it. `None` if git
-/// cannot tell.
-#[allow(dead_code)] // the build script does not ask
+/// Returns whether `origin` has a commit, as far as this clone knows: whether a remote branch or a
+/// tag contains it. `None` if git cannot tell.
+#[allow(dead_code)] // not used by the build script
 pub(crate) fn is_pushed(folder: &Path, commit: &str) -> Option<bool> {
     let refs = ["refs/remotes/origin", "refs/tags"];
     let words = [
@@ -60,7 +61,7 @@ pub(crate) fn is_pushed(folder: &Path, commit: &str) -> Option<bool> {
 }
 
 /// Returns whether the code in the work tree differs from a commit. `None` if git cannot tell.
-#[allow(dead_code)] // the build script does not ask
+#[allow(dead_code)] // not used by the build script
 pub(crate) fn is_changed(folder: &Path, commit: &str) -> Option<bool> {
     let (status, _) = run(folder, &["diff", "--quiet", commit, "--", "*.rs", "*.toml"])?;
     match status.code()? {
@@ -80,7 +81,7 @@ fn run(folder: &Path, words: &[&str]) -> Option<(ExitStatus, String)> {
     git.current_dir(folder)
         .args(["-c", "core.fsmonitor=false"])
         .args(words);
-    // Set by git for hooks, and by tools that start builds from them.
+    // git sets these for hooks, and so do tools that start builds from hooks.
     for name in [
         "GIT_DIR",
         "GIT_WORK_TREE",

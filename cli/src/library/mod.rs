@@ -1,8 +1,10 @@
-//! The library that operators run on, as a dependency of a project: the package and where Cargo gets it from.
+//! The library that operators are built on, as a dependency of a project: the package, and where
+//! Cargo gets it from.
 //!
-//! A project has one of three forms, which PROJECT records and Cargo.toml says: a released version, a commit of a git
-//! repository, or a path on this machine. `built.rs` knows which of them the command itself came from, `choose.rs`
-//! decides, `edit/library.rs` edits Cargo.toml.
+//! A source has one of three forms, recorded in PROJECT and written to Cargo.toml: a released
+//! version, a commit of a git repository, or a path on this machine. `built.rs` determines which of
+//! them the command itself came from, `choose.rs` chooses one for a project, and `edit/library.rs`
+//! edits Cargo.toml.
 
 mod built;
 pub(crate) mod choose;
@@ -18,13 +20,13 @@ use crate::flags::LibraryForm;
 use crate::posix::quote_word;
 use crate::tree::with_slashes;
 
-/// Name of the package on registries, where `rbuilder` belongs to somebody else.
+/// Name of the package on registries, where the name `rbuilder` is taken.
 pub const PACKAGE: &str = "rbuilder-runtime";
 
-/// Name of the library in Rust code, and so of the dependency.
+/// Name of the library in Rust code, and thus of the dependency.
 pub const DEPENDENCY: &str = "rbuilder";
 
-/// Folder of the package in a checkout of rbuilder.
+/// Directory of the package in an rbuilder checkout.
 const FOLDER: &str = "runtime";
 
 /// The source of the library for a project.
@@ -40,17 +42,17 @@ pub enum Library {
     Git {
         /// URL in Cargo's notation.
         url: String,
-        /// Commit, or a tag.
+        /// A commit or tag.
         rev: String,
     },
-    /// A folder on this machine.
+    /// A directory on this machine.
     Path {
-        /// Path of the package, absolute or relative to the project, with `/` between names.
+        /// Path of the package, absolute or relative to the project, with `/` as the separator.
         path: String,
     },
 }
 
-/// The keys of a source, as in PROJECT and in Cargo.toml.
+/// The keys of a source in PROJECT and in Cargo.toml.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct Record {
     /// Version requirement.
@@ -97,7 +99,7 @@ impl Library {
     /// Creates the source of a released version.
     ///
     /// # Errors
-    /// Fails if Cargo cannot read the version requirement.
+    /// Fails if the text is not a version requirement.
     pub fn version(version: &str) -> Result<Library, String> {
         let is_known = |letter: char| letter.is_ascii_alphanumeric() || ".+-^~=*<>, ".contains(letter);
         let has_number = version.contains(|letter: char| letter.is_ascii_digit());
@@ -115,7 +117,8 @@ impl Library {
     /// Creates the source of a commit.
     ///
     /// # Errors
-    /// Fails if Cargo cannot fetch from the URL, if the URL holds a password, or if git has no such names of commits.
+    /// Fails if Cargo cannot fetch from the URL, if the URL contains a password, or if git does not
+    /// allow `rev` as a name.
     pub fn git(url: &str, rev: &str) -> Result<Library, String> {
         let url = url::parse_git_url(url)
             .map_err(|reason| format!("invalid git URL `{}`: {reason}", shown_url(url)))?;
@@ -132,10 +135,10 @@ impl Library {
         })
     }
 
-    /// Creates the source of a folder.
+    /// Creates the source of a directory.
     ///
     /// # Errors
-    /// Fails for characters that TOML, make or a shell could take for something else than part of the path.
+    /// Fails if the path contains characters with a special meaning in TOML, make or a shell.
     pub fn path(path: &str) -> Result<Library, String> {
         let path = with_slashes(path);
         let is_special = |letter: char| letter.is_control() || "\"'`$#;&|<>".contains(letter);
@@ -157,7 +160,7 @@ impl Library {
         }
     }
 
-    /// Returns the keys of the source and their values, as in Cargo.toml.
+    /// Returns the keys and values of the source as in Cargo.toml.
     pub fn keys(&self) -> Vec<(&'static str, &str)> {
         match self {
             Library::Version { version } => vec![("version", version)],
@@ -175,7 +178,8 @@ impl Library {
         pairs.join(", ")
     }
 
-    /// Returns the command that installs `rbuilder` from the same source. A registry has it by its version.
+    /// Returns the command that installs `rbuilder` from the same source. `version` is the version
+    /// to install from a registry.
     pub(crate) fn install_command(&self, version: &str) -> String {
         let package = env!("CARGO_PKG_NAME");
         let source = match self {
@@ -186,7 +190,8 @@ impl Library {
         format!("cargo install --locked {source}")
     }
 
-    /// Returns the source as seen from a folder of the project that is `depth` levels below its root.
+    /// Returns the source relative to a directory of the project that is `depth` levels below its
+    /// root.
     #[must_use]
     pub(crate) fn seen_from(&self, depth: usize) -> Library {
         match self {
@@ -208,7 +213,7 @@ impl Display for Library {
     }
 }
 
-/// Returns the path of the command in the checkout that holds the library.
+/// Returns the path of the `rbuilder` command in the checkout that contains the library.
 fn command_beside(library: &str) -> String {
     match library.trim_end_matches('/').rsplit_once('/') {
         Some((checkout, FOLDER)) => format!("{checkout}/cli"),
@@ -216,12 +221,12 @@ fn command_beside(library: &str) -> String {
     }
 }
 
-/// Returns whether a path is absolute on any system: the project may have been made on another one.
+/// Returns whether a path is absolute on any system: the project may come from a different one.
 fn is_absolute(path: &str) -> bool {
     path.starts_with('/') || path.as_bytes().get(1) == Some(&b':')
 }
 
-/// Returns a URL for messages: what may be a password is left out.
+/// Returns a URL for messages, without anything that may be a password.
 fn shown_url(url: &str) -> String {
     let shown = match (url.split_once("://"), url.rsplit_once('@')) {
         (Some((scheme, _)), Some((_, rest))) => format!("{scheme}://…@{rest}"),
@@ -236,7 +241,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_form_names_a_package_of_somebody_else() {
+    fn every_form_names_our_package() {
         let forms = [
             Library::version("0.1.0"),
             Library::git("https://git.example.com/rbuilder", "0123abc"),
@@ -254,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_files_could_misread_are_refused() {
+    fn rejects_special_characters() {
         for version in ["", "latest", "1\"", "1\n", "1 }"] {
             assert!(Library::version(version).is_err(), "{version:?}");
         }
@@ -269,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_seen_from_inner_folders() {
+    fn path_is_relative_to_inner_directories() {
         let path = |path: &str| Library::path(path).expect("a valid path");
         assert_eq!(path("../r/runtime").seen_from(2), path("../../../r/runtime"));
         assert_eq!(path("/r/runtime").seen_from(2), path("/r/runtime"));
@@ -279,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn the_command_is_installed_from_the_same_source() {
+    fn installs_the_command_from_the_same_source() {
         let git = Library::git("https://git.example.com/r", "0123abc");
         for (library, expected) in [
             (Library::version("0.1.0"), "rbuilder-cli --version 0.2.0"),

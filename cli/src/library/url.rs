@@ -1,13 +1,13 @@
-//! URLs of git repositories that others can fetch from. The build script compiles this module too, so it depends on
-//! nothing else of the crate.
+//! URLs of git repositories that others can fetch from. The build script also compiles this module,
+//! so it has no dependencies in this crate.
 
 /// Schemes of repositories on other machines.
 const SCHEMES: [&str; 4] = ["https", "http", "ssh", "git"];
 
 /// Returns the URL of a remote in Cargo's notation if others can fetch from it.
 ///
-/// The notation `git@host:path` becomes `ssh://git@host/path`, because Cargo reads URLs only. User names and passwords
-/// are dropped, except for the user name of ssh: the URL ends up in files that are committed.
+/// `git@host:path` becomes `ssh://git@host/path`, because Cargo only accepts URLs. User names and
+/// passwords are dropped, except for the user name of ssh: the URL ends up in committed files.
 pub(crate) fn shareable_url(remote: &str) -> Option<String> {
     let remote = remote.trim();
     if !remote.chars().all(is_url_character) {
@@ -15,7 +15,7 @@ pub(crate) fn shareable_url(remote: &str) -> Option<String> {
     }
     let Some((scheme, rest)) = remote.split_once("://") else {
         let (host, path) = remote.split_once(':')?;
-        // One letter is the drive of a path on Windows.
+        // A single letter is a Windows drive.
         let is_host = host.len() > 1 && !host.contains(['/', '[', ']']);
         let path = path.trim_start_matches('/');
         return (is_host && !path.is_empty()).then(|| format!("ssh://{}/{path}", without_password(host)));
@@ -30,11 +30,13 @@ pub(crate) fn shareable_url(remote: &str) -> Option<String> {
     is_complete.then(|| format!("{scheme}://{authority}/{path}"))
 }
 
-/// Returns a URL that somebody typed in Cargo's notation; `file://` is a repository on this machine.
+/// Converts a URL from the command line to Cargo's notation. A `file://` URL is a repository on
+/// this machine.
 ///
 /// # Errors
-/// Fails with the reason, a phrase, if Cargo cannot fetch from it or if it holds a password.
-#[allow(dead_code)] // the build script reads remotes only
+/// Fails if Cargo cannot fetch from the URL, or if the URL contains a password. The error is a
+/// phrase.
+#[allow(dead_code)] // the build script only reads remotes
 pub(crate) fn parse_git_url(text: &str) -> Result<String, &'static str> {
     let is_file = text.strip_prefix("file:///").is_some_and(|path| !path.is_empty());
     if is_file && text.chars().all(is_url_character) {
@@ -54,7 +56,7 @@ pub(crate) fn parse_git_url(text: &str) -> Result<String, &'static str> {
 }
 
 /// Returns whether only this machine can fetch from a URL.
-#[allow(dead_code)] // the build script does not warn
+#[allow(dead_code)] // not used by the build script
 pub(crate) fn is_local_url(url: &str) -> bool {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let authority = rest.split('/').next().unwrap_or_default();
@@ -63,7 +65,8 @@ pub(crate) fn is_local_url(url: &str) -> bool {
     host.is_empty() || host == "localhost" || host.starts_with("127.")
 }
 
-/// Letters of URLs that mean nothing to TOML, YAML, make or a shell. `#` and `?` would end the repository's part.
+/// Returns whether a character of a URL has no special meaning in TOML, YAML, make or a shell.
+/// Excludes `#` and `?`, which end the path of the repository.
 fn is_url_character(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || "-._~:/@[]+,=%".contains(letter)
 }
@@ -138,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn typed_urls_hold_no_secrets() {
+    fn typed_urls_must_not_contain_passwords() {
         let check = |text: &str, expected: Result<&str, &str>| {
             let url = parse_git_url(text);
             let url = url
@@ -158,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn urls_of_this_machine_are_known() {
+    fn recognizes_local_urls() {
         for url in [
             "file:///srv/r",
             "http://localhost:80/r",

@@ -1,4 +1,4 @@
-//! The image that a kind's controller runs, as `create api --image` records it.
+//! The image that a controller deploys for a kind, as recorded by `create api --image`.
 
 use std::num::{NonZeroU16, NonZeroU32};
 
@@ -9,29 +9,30 @@ use serde_json::{Value, json};
 use super::names::FlagDiagnostic;
 use crate::flags::ImageFlags;
 
-/// Longest reference that registries and the container runtimes accept, with space for the host and the digest.
+/// Maximum length of an image reference. Registries and container runtimes accept no longer names,
+/// host and digest included.
 const LONGEST_NAME: usize = 512;
 
-/// An image, and how its containers are started.
+/// An image, and how to start its containers.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Image {
     /// `memcached:1.6.26-alpine3.19`
     pub name: String,
-    /// Command and arguments of a container; those of the image if empty.
+    /// Command and arguments of the container. Defaults to those of the image.
     #[serde(default)]
     pub command: Vec<String>,
-    /// Port that a container listens on.
+    /// Port on which the container listens.
     #[serde(default)]
     pub port: Option<NonZeroU16>,
-    /// User that a container runs as; that of the image if absent. It is not root, which the Pod Security Standard
-    /// "restricted" forbids.
+    /// User ID that the container runs as. Defaults to the user of the image. Never root, which the
+    /// Pod Security Standard "restricted" forbids.
     #[serde(default)]
     pub run_as_user: Option<NonZeroU32>,
 }
 
 impl Image {
-    /// Returns the image that flags ask for.
+    /// Returns the image that the flags request.
     pub fn requested(flags: &ImageFlags) -> Option<Image> {
         Some(Image {
             name: flags.name.clone()?,
@@ -41,7 +42,7 @@ impl Image {
         })
     }
 
-    /// Returns the flags that ask for the image.
+    /// Returns the flags that request this image.
     pub fn flags(&self) -> ImageFlags {
         ImageFlags {
             name: Some(self.name.clone()),
@@ -51,10 +52,10 @@ impl Image {
         }
     }
 
-    /// Checks what stands in the generated source.
+    /// Checks the values that are written into generated source.
     ///
     /// # Errors
-    /// Fails with the flag at fault.
+    /// Fails with the invalid flag.
     pub fn check(&self) -> Result<(), FlagDiagnostic> {
         let is_reference_char = |c: char| c.is_ascii_alphanumeric() || "._-/:@".contains(c);
         let starts_well = self.name.starts_with(|c: char| c.is_ascii_alphanumeric());
@@ -80,7 +81,7 @@ impl Image {
         }
     }
 
-    /// Returns the template context for the kind that runs the image: its group without the domain, and its singular.
+    /// Returns the template context for a kind. `group` is the API group without the domain.
     pub fn context(&self, group: &str, singular: &str) -> ImageContext {
         ImageContext {
             name: self.name.clone(),
@@ -91,7 +92,7 @@ impl Image {
         }
     }
 
-    /// Returns the entry of PROJECT.
+    /// Returns the entry for PROJECT.
     pub(super) fn print(&self) -> Value {
         let mut all = serde_json::Map::new();
         super::set(&mut all, "name", json!(self.name));
@@ -106,14 +107,15 @@ impl Image {
     }
 }
 
-/// Returns the environment variable that replaces the image of a kind. Kinds of one name may be in several groups.
+/// Returns the environment variable that overrides the image of a kind. Contains the group, because
+/// kinds in different groups may have the same name.
 fn variable_name(group: &str, singular: &str) -> String {
     let parts = ["RELATED_IMAGE", group, singular];
     let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     parts.join("_").replace(['.', '-'], "_").to_uppercase()
 }
 
-/// Escapes a word for a string literal of Rust.
+/// Escapes a word for a Rust string literal.
 fn escape(word: &str) -> String {
     word.replace('\\', "\\\\").replace('"', "\\\"")
 }
@@ -132,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn references_are_checked() {
+    fn checks_image_references() {
         for good in [
             "memcached",
             "memcached:1.6",
@@ -148,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_are_checked_and_escaped() {
+    fn checks_and_escapes_commands() {
         assert!(image("a", &["sh", ""]).check().is_err());
         assert!(image("a", &["sh", "a\nb"]).check().is_err());
         let quoted = image("a", &["sh", "-c", r#"echo "\""#]);
@@ -157,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn variables_of_images_are_named_after_their_kinds() {
+    fn image_variables_are_named_after_kinds() {
         let check = |group: &str, singular: &str, expected: &str| {
             assert_eq!(variable_name(group, singular), expected);
         };

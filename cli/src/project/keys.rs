@@ -1,16 +1,16 @@
-//! The keys of PROJECT, to find those that are misspelled. A key that nothing reads is kept silently, because kubebuilder and its
-//! plugins have further ones.
+//! Finds misspelled keys in PROJECT. Other unknown keys are kept silently, because kubebuilder and
+//! its plugins add keys of their own.
 
 use rbuilder_diagnostic::suggest::find_nearest;
 use serde_json::{Map, Value};
 
-/// The keys of an object, and those of the objects in it.
+/// The keys of an object, and of the objects nested in it.
 struct Keys {
     names: &'static [&'static str],
     within: &'static [(&'static str, &'static Keys)],
 }
 
-/// Keys of an object that has no other objects.
+/// Creates the keys of an object without nested objects.
 const fn flat(names: &'static [&'static str]) -> Keys {
     Keys { names, within: &[] }
 }
@@ -90,16 +90,16 @@ const RESOURCE: Keys = Keys {
     ],
 };
 
-/// A key that nothing reads, and that is near one that is absent.
+/// An unknown key that resembles a missing key.
 #[derive(Debug, PartialEq, Eq)]
 pub struct MisspelledKey {
     /// Path of the key: `resources[0].controler`.
     pub path: String,
-    /// The key that is meant.
+    /// The key that was probably meant.
     pub meant: &'static str,
 }
 
-/// Returns the misspelled keys of the file.
+/// Returns the misspelled keys in PROJECT.
 pub(super) fn find_misspelled_keys(all: &Map<String, Value>) -> Vec<MisspelledKey> {
     let mut found = Vec::new();
     check_object(all, &PROJECT, "", &mut found);
@@ -119,7 +119,7 @@ fn check_object(object: &Map<String, Value>, keys: &Keys, path: &str, found: &mu
     }
 }
 
-/// Checks an object, or those of a list.
+/// Checks an object, or each object in a list.
 fn check_value(value: &Value, keys: &Keys, path: &str, found: &mut Vec<MisspelledKey>) {
     match value {
         Value::Object(object) => check_object(object, keys, &format!("{path}."), found),
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn misspelled_keys_are_found() {
+    fn finds_misspelled_keys() {
         check("domian: example.com\n", &[("domian", "domain")]);
         check(
             "resources:\n- apis: {}\n- controler: true\n  webhooks:\n    defaultng: true\n",
@@ -161,12 +161,12 @@ mod tests {
     }
 
     #[test]
-    fn other_keys_may_be_of_a_plugin() {
+    fn ignores_keys_of_plugins() {
         check(
             "plugins:\n  manifests.sdk.operatorframework.io/v2: {}\nsomething: 1\n",
             &[],
         );
-        // Both are there, so neither is meant for the other.
+        // Both keys are present, so neither is a misspelling of the other.
         check(
             "resources:\n- controller: true\n  controllerz: 1\n",
             &[("resources[0].controllerz", "controllers")],

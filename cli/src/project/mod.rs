@@ -1,7 +1,7 @@
-//! The PROJECT file, with the settings of a project and its resources.
+//! The PROJECT file, with the settings and the resources of a project.
 //!
-//! The format is version 3 of kubebuilder's with additional keys, so that tools for kubebuilder's format keep working.
-//! Unknown keys are kept; commands change only the keys that they know.
+//! The format is kubebuilder's version 3 with additional keys, so tools for kubebuilder's format
+//! keep working. Unknown keys are kept: commands only change the keys that they know.
 
 mod base;
 mod image;
@@ -32,16 +32,16 @@ pub use resource::{Api, NamedController, Resource, Webhooks};
 pub(crate) use resource::{describe_scope, naming_flags, strip_domain};
 pub use scaffolded::{ATTRIBUTES, ATTRIBUTES_TEXT, RECORD, ScaffoldedFiles};
 
-/// Name of the file.
+/// Name of the PROJECT file.
 pub const FILE: &str = "PROJECT";
 
-/// Value of `layout`: the tool that created the project.
+/// Value of `layout`, which names the tool that created the project.
 const LAYOUT: &str = "rust.rbuilder.dev/v1";
 
 /// Name of the binary of a scaffolded package.
 pub const BINARY: &str = "manager";
 
-/// Key of the version of the command.
+/// Key for the version of the command.
 const CLI_VERSION: &str = "cliVersion";
 
 /// A project.
@@ -49,11 +49,12 @@ const CLI_VERSION: &str = "cliVersion";
 pub struct Project {
     /// The keys that rbuilder reads.
     pub known: Known,
-    /// The scaffolded files, which have a file of their own.
+    /// The scaffolded files, stored in [`RECORD`].
     scaffolded: ScaffoldedFiles,
-    /// All keys of the file, known or not.
+    /// All keys of the file, including unknown ones.
     all: Map<String, Value>,
-    /// The release whose templates the project is scaffolded with; `None` for those of this version.
+    /// The release whose templates are used for the project; `None` for the templates of this
+    /// version.
     release: Option<&'static Release>,
 }
 
@@ -63,18 +64,18 @@ pub struct Project {
 pub struct Known {
     /// Version of the format: `3`.
     pub version: String,
-    /// Domain that API groups end in.
+    /// Domain suffix of the API groups.
     #[serde(default)]
     pub domain: String,
     /// Name of the project.
     pub project_name: String,
-    /// True if APIs are laid out by group.
+    /// True if the directories of APIs are grouped by API group.
     #[serde(default)]
     pub multigroup: bool,
-    /// True if the manager watches its own namespace only.
+    /// True if the manager only watches its own namespace.
     #[serde(default)]
     pub namespaced: bool,
-    /// Resources: an entry for each kind and version.
+    /// Resources, one entry per kind and version.
     #[serde(default)]
     pub resources: Vec<Resource>,
     /// Keys that kubebuilder does not have.
@@ -92,25 +93,28 @@ pub struct Own {
     /// `apache2`, `mit` or `none`.
     #[serde(default)]
     pub license: String,
-    /// Minor of Kubernetes that the project is for; the command's own if absent.
+    /// Kubernetes minor version that the project targets. Defaults to the command's own.
     #[serde(default)]
     pub kubernetes: Option<String>,
-    /// Source of the library; projects of older commands record none.
+    /// Source of the library. Projects from older commands do not record it.
     #[serde(default)]
     pub library: Option<Library>,
-    /// True if `init` found a workspace above the project that does not list it, and so made it a workspace of its own.
+    /// True if `init` made the project its own workspace because a workspace above does not list
+    /// it.
     #[serde(default)]
     pub workspace: bool,
-    /// Path of the project in the workspace that it is a member of: `crates/shop`; empty if it is none.
+    /// Path of the project in the workspace that it belongs to, such as `crates/shop`. Empty if it
+    /// is not a workspace member.
     #[serde(default)]
     pub member: String,
-    /// Path of the project in its repository; empty if it is the repository.
+    /// Path of the project in its repository. Empty for the root of the repository.
     #[serde(default)]
     pub directory: String,
-    /// The package that `init --in-package` adopted; `None` if it is scaffolded.
+    /// The package that `init --in-package` adopted; `None` for a scaffolded package.
     #[serde(default)]
     pub package: Option<AdoptedPackage>,
-    /// Hash of each scaffolded file by path, as early versions wrote it here; moved to [`RECORD`].
+    /// Hashes of scaffolded files by path, which early versions stored here. They are moved to
+    /// [`RECORD`].
     #[serde(default)]
     files: BTreeMap<String, String>,
 }
@@ -135,10 +139,10 @@ impl Project {
         }
     }
 
-    /// Reads the project of a directory; `None` if it has none.
+    /// Reads the project in a directory. Returns `None` if there is no PROJECT file.
     ///
     /// # Errors
-    /// Fails as [`Project::parse`] and [`Tree::read`] do.
+    /// Fails for the same reasons as [`Project::parse`] and [`Tree::read`].
     pub fn read(tree: &Tree) -> Result<Option<Project>> {
         let Some(text) = tree.read(FILE)? else {
             return Ok(None);
@@ -157,7 +161,7 @@ impl Project {
         self.scaffolded.print()
     }
 
-    /// Parses the file.
+    /// Parses PROJECT.
     ///
     /// # Errors
     /// Fails with line and column if the file is invalid.
@@ -175,14 +179,14 @@ impl Project {
             all,
             release: None,
         };
-        // Other tools have other rules for names.
+        // Other tools have different rules for names.
         if project.foreign_layout().is_none() {
             project.check_names()?;
         }
         Ok(project)
     }
 
-    /// Checks the names that are used in paths and manifests.
+    /// Checks all names that are used in paths and manifests.
     fn check_names(&self) -> Result<()> {
         let Known {
             project_name,
@@ -222,7 +226,7 @@ impl Project {
         resources.iter().try_for_each(Resource::check_source)
     }
 
-    /// Returns the keys of the file that are misspelled.
+    /// Returns the misspelled keys in PROJECT.
     pub fn misspelled_keys(&self) -> Vec<MisspelledKey> {
         keys::find_misspelled_keys(&self.all)
     }
@@ -239,8 +243,8 @@ impl Project {
         package.map_or(BINARY, |package| package.binary.as_str())
     }
 
-    /// Returns the command that generates the manifests and runs the tests: that of the scaffolded Makefile, if the project
-    /// has it.
+    /// Returns the command that generates the manifests and runs the tests. Uses the scaffolded
+    /// Makefile, if the project has it.
     pub fn test_command(&self) -> &'static str {
         match self.has_makefile() {
             true => "make manifests test",
@@ -248,7 +252,8 @@ impl Project {
         }
     }
 
-    /// Returns the command that deploys an image of the manager: that of the scaffolded Makefile, if the project has it.
+    /// Returns the command that deploys an image of the manager. Uses the scaffolded Makefile, if
+    /// the project has it.
     pub fn deploy_command(&self) -> &'static str {
         match self.has_makefile() {
             true => "make deploy IMG=<image>",
@@ -262,18 +267,19 @@ impl Project {
         package.is_none_or(|package| !package.leaves_out("Makefile"))
     }
 
-    /// Returns true if a file was scaffolded, and a group that it names is in the domain of the project.
+    /// Returns whether a file was scaffolded and `group`, which it names, is in the domain of the
+    /// project.
     pub fn has_scaffolded_for(&self, path: &str, group: &str) -> bool {
         let domain = &self.known.domain;
         self.scaffolded_files().has(path) && !domain.is_empty() && strip_domain(group, domain).is_some()
     }
 
-    /// Returns true if rbuilder created the project, which says so in `layout`.
+    /// Returns whether rbuilder created the project, according to `layout`.
     pub fn is_scaffolded(&self) -> bool {
         self.all.contains_key("layout") && self.foreign_layout().is_none()
     }
 
-    /// Returns the layout if another tool created the project.
+    /// Returns the layout if a different tool created the project.
     pub fn foreign_layout(&self) -> Option<String> {
         let layouts = match self.all.get("layout")? {
             Value::Array(layouts) => layouts.clone(),
@@ -283,7 +289,7 @@ impl Project {
         (!names.contains(&LAYOUT)).then(|| names.join(", "))
     }
 
-    /// Adds a resource, or merges it into the existing entry.
+    /// Adds a resource, or merges it into its existing entry.
     pub fn add_resource(&mut self, resource: Resource) {
         match self
             .known
@@ -323,12 +329,13 @@ impl Project {
         }
     }
 
-    /// Returns whether a scaffolded file is recorded with this text, so that the command has already written it.
+    /// Returns whether the record has this text for a file, which means that a command wrote it.
     pub fn recorded(&self, path: &str, text: &str) -> bool {
         self.scaffolded.contains(path, text)
     }
 
-    /// Returns the domain of a kind of the project: the one that is asked for, the recorded one, or that of the project.
+    /// Returns the domain of a kind: the requested domain, the recorded one, or the domain of the
+    /// project.
     pub(crate) fn domain_of(&self, group: &str, kind: &str, asked: Option<&str>) -> String {
         let own = self.known.resources.iter().filter(|own| own.api.is_some());
         let mut recorded = own
@@ -342,12 +349,13 @@ impl Project {
         }
     }
 
-    /// Returns the project before the first API was created.
+    /// Returns the project as it was before the first API was created.
     #[must_use]
     pub(crate) fn without_resources(&self) -> Project {
         let mut project = self.clone();
         let resources = &mut project.known.resources;
-        // Kinds of others stay, without what was scaffolded for them: their types are in no file of the project.
+        // Keep foreign kinds without their scaffolded parts: the files of the project do not
+        // contain their types.
         resources.retain(Resource::is_foreign);
         for resource in resources {
             resource.controller = false;
@@ -357,17 +365,18 @@ impl Project {
         project
     }
 
-    /// Returns the version of the command that scaffolded the project, or brought its scaffold up to date.
+    /// Returns the version of the command that scaffolded the project or last updated its scaffold.
     pub fn cli_version(&self) -> Option<&str> {
         self.all.get(CLI_VERSION)?.as_str()
     }
 
-    /// Sets the version that [`cli_version`](Project::cli_version) returns.
+    /// Sets the version returned by [`cli_version`](Project::cli_version).
     pub fn set_cli_version(&mut self, version: &str) {
         self.all.insert(CLI_VERSION.into(), json!(version));
     }
 
-    /// Returns the release whose templates the project is scaffolded with; `None` for those of this version.
+    /// Returns the release whose templates are used for the project; `None` for the templates of
+    /// this version.
     pub(crate) fn release(&self) -> Option<&'static Release> {
         self.release
     }
@@ -377,7 +386,8 @@ impl Project {
         &self.scaffolded
     }
 
-    /// Records a file as a rebuilt scaffold has it: as its command has written it, before others have added to it.
+    /// Copies the record of a file from a rebuilt scaffold, in which no other command has added to
+    /// the file yet.
     pub(crate) fn record_as(&mut self, path: &str, scaffolded: &ScaffoldedFiles) {
         self.scaffolded.copy(path, scaffolded);
     }
@@ -397,12 +407,12 @@ impl Project {
         self.scaffolded.record(path, text);
     }
 
-    /// Returns whether a file was scaffolded, whatever its text is now.
+    /// Returns whether a file was scaffolded, regardless of its current text.
     pub fn has_scaffolded(&self, path: &str) -> bool {
         self.scaffolded.has(path)
     }
 
-    /// Returns the text of the file.
+    /// Returns the text of PROJECT.
     pub fn print(&self) -> String {
         let known = &self.known;
         let mut all = self.all.clone();
@@ -455,7 +465,7 @@ impl Project {
     }
 }
 
-/// Checks that a text of PROJECT has no conflict of git.
+/// Checks that PROJECT contains no git conflict.
 ///
 /// # Errors
 /// Fails with the line of the first marker.
@@ -468,13 +478,13 @@ pub(crate) fn check_conflict(text: &str) -> Result<()> {
     }
 }
 
-/// Returns a copy of the object at a key; an empty one if there is none.
+/// Returns a copy of the object at a key. Empty if there is no such object.
 fn object_at(all: &Map<String, Value>, key: &str) -> Map<String, Value> {
     let object = all.get(key).and_then(Value::as_object);
     object.cloned().unwrap_or_default()
 }
 
-/// Sets a key, or removes it if the value is empty or false, as kubebuilder does.
+/// Sets a key. Removes the key if the value is empty or false, like kubebuilder.
 fn set(map: &mut Map<String, Value>, key: &str, value: Value) {
     let empty = match &value {
         Value::Bool(set) => !set,
@@ -522,7 +532,7 @@ version: \"3\"
 ";
 
     #[test]
-    fn unknown_keys_are_kept() {
+    fn keeps_unknown_keys() {
         let mut project = Project::parse(THEIRS).expect("it is well formed");
         let body = |text: &str| text.split_once('\n').map(|(_, body)| body.to_owned());
         assert_eq!(body(&project.print()), body(THEIRS));
@@ -547,7 +557,7 @@ version: \"3\"
     }
 
     #[test]
-    fn values_that_would_be_written_into_source_are_checked() {
+    fn checks_values_written_into_source() {
         let entry = |keys: &str| {
             format!(
                 "version: \"3\"\nlayout: [{LAYOUT}]\nprojectName: a\nresources:\n- kind: Cup\n  version: v1\n{keys}"

@@ -1,5 +1,5 @@
-//! The rules for names, with a remedy for each. All names are checked before anything is read or written, and a name
-//! must be valid for all tools that use it.
+//! Rules for names, each with a suggestion how to fix a violation. All names are checked before
+//! anything is read or written. A name must be valid for every tool that uses it.
 
 use heck::ToSnakeCase;
 use rbuilder_templates::USED_NAMES;
@@ -9,12 +9,14 @@ use super::plural::pluralize;
 /// Maximum length of a DNS label.
 const LABEL: usize = 63;
 
-/// A diagnostic about the value of a flag, by the name of the flag: `--group`.
+/// A diagnostic about the value of a flag. Its place is the name of the flag, such as `--group`.
 pub type FlagDiagnostic = rbuilder_diagnostic::Diagnostic<&'static str>;
 
-/// Checks the name of a project: a DNS-1035 label, short enough for the suffixes that are appended to it.
+/// Checks a project name. It must be a DNS-1035 label, and short enough for the suffixes that are
+/// appended to it.
 pub fn check_project_name(name: &str) -> Result<(), FlagDiagnostic> {
-    // `<name>-system` is a namespace and `<name>-controller-manager-metrics-service` a Service.
+    // The longest derived names are the namespace `<name>-system` and the Service
+    // `<name>-controller-manager-metrics-service`.
     const LONGEST: usize = LABEL - "-controller-manager-metrics-service".len();
     if !is_dns_1035_label(name) {
         return Err(FlagDiagnostic::error(
@@ -36,8 +38,8 @@ pub fn check_project_name(name: &str) -> Result<(), FlagDiagnostic> {
     Ok(())
 }
 
-/// Returns whether a name in PROJECT has only valid characters, so that it can be used in paths and manifests. Length
-/// and conflicts were checked when it was chosen.
+/// Returns whether a name in PROJECT only has valid characters, so that it can be used in paths and
+/// manifests. Its length and conflicts were checked when the name was chosen.
 pub fn is_recorded_name(key: &str, name: &str) -> bool {
     match key {
         "projectName" | "plural" | "version" => is_dns_1035_label(name),
@@ -48,7 +50,7 @@ pub fn is_recorded_name(key: &str, name: &str) -> bool {
     }
 }
 
-/// Returns whether a path has only names that need no quotes in a Dockerfile, a Makefile and a workflow.
+/// Returns whether a path needs no quotes in a Dockerfile, a Makefile and a workflow.
 pub fn is_plain_path(path: &str) -> bool {
     let is_char = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.+@/".contains(&byte);
     crate::tree::check_relative(path).is_ok()
@@ -56,7 +58,7 @@ pub fn is_plain_path(path: &str) -> bool {
         && !path.starts_with(['-', '@', '+'])
 }
 
-/// Checks a domain: a DNS-1123 subdomain.
+/// Checks a domain. It must be a DNS-1123 subdomain.
 pub fn check_domain(domain: &str) -> Result<(), FlagDiagnostic> {
     if is_dns_1123_subdomain(domain) {
         return Ok(());
@@ -67,7 +69,7 @@ pub fn check_domain(domain: &str) -> Result<(), FlagDiagnostic> {
     ))
 }
 
-/// Checks the name of a controller: a DNS-1035 label that makes a valid Rust module name.
+/// Checks a controller name. It must be a DNS-1035 label that makes a valid Rust module name.
 pub fn check_controller_name(name: &str) -> Result<(), FlagDiagnostic> {
     let module = controller_module(name);
     if is_dns_1035_label(name) && is_module(&module) && module != LIBRARY {
@@ -81,12 +83,13 @@ pub fn check_controller_name(name: &str) -> Result<(), FlagDiagnostic> {
     ))
 }
 
-/// Returns the module of a controller by its name.
+/// Returns the module of a controller.
 pub fn controller_module(name: &str) -> String {
     name.replace('-', "_")
 }
 
-/// Checks the Rust path of a type: names separated by `::`, the last one in upper camel case.
+/// Checks the Rust path of a type. It consists of names separated by `::`, and ends with a name in
+/// upper camel case.
 pub fn check_type_path(path: &str) -> Result<(), FlagDiagnostic> {
     if is_type_path(path) {
         return Ok(());
@@ -110,7 +113,8 @@ fn is_type_path(path: &str) -> bool {
             .is_some_and(|last| last.starts_with(|first: char| first.is_ascii_uppercase()))
 }
 
-/// Checks a URL path of a webhook: it begins with `/` and has only characters that need no escape.
+/// Checks the URL path of a webhook. It must start with `/` and only contain characters that need
+/// no escaping.
 pub fn check_webhook_path(flag: &'static str, path: &str) -> Result<(), FlagDiagnostic> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte);
     let is_valid = path.len() > 1
@@ -130,11 +134,11 @@ pub fn check_webhook_path(flag: &'static str, path: &str) -> Result<(), FlagDiag
     Err(FlagDiagnostic::error(flag, format!("path `{path}` {rule}")))
 }
 
-/// URL path at which the manager converts objects.
+/// URL path under which the manager converts objects.
 const CONVERSION_PATH: &str = "/convert";
 
-/// Checks a group, and the API group that consists of it and the domain of the project. An empty group stands for the
-/// domain alone.
+/// Checks a group, and the API group that it forms with the domain of the project. An empty group
+/// means the domain alone.
 pub fn check_group(group: &str, domain: &str) -> Result<(), FlagDiagnostic> {
     if group.is_empty() {
         return Ok(());
@@ -157,8 +161,9 @@ pub fn check_group(group: &str, domain: &str) -> Result<(), FlagDiagnostic> {
     Ok(())
 }
 
-/// Returns the Rust module of a group, for projects with multiple groups: the group with `_` for `-` and `.`, before digits,
-/// and `_group` after a name that no module can have. Empty for the empty group.
+/// Returns the Rust module of a group in a multi-group project. Replaces `-` and `.` with `_`,
+/// prefixes a leading digit with `_`, and appends `_group` to a name that no module can have. Empty
+/// for the empty group.
 pub fn group_module(group: &str) -> String {
     let module = group.replace(['-', '.'], "_");
     match module.as_bytes().first() {
@@ -169,7 +174,7 @@ pub fn group_module(group: &str) -> String {
     }
 }
 
-/// Checks an API version: `v1`, `v1alpha1`, `v2beta3`.
+/// Checks an API version, such as `v1`, `v1alpha1` or `v2beta3`.
 pub fn check_version(version: &str) -> Result<(), FlagDiagnostic> {
     let number = |text: &str| -> Option<usize> {
         let digits = text.bytes().take_while(u8::is_ascii_digit).count();
@@ -193,8 +198,8 @@ pub fn check_version(version: &str) -> Result<(), FlagDiagnostic> {
     ))
 }
 
-/// Returns the rank of a version in Kubernetes' version priority, the highest priority last: `v1alpha1` < `v1beta1` <
-/// `v1` < `v2`.
+/// Returns the rank of a version in Kubernetes' version priority, where a higher rank has priority:
+/// `v1alpha1` < `v1beta1` < `v1` < `v2`.
 pub fn version_rank(version: &str) -> (u8, u64, u64) {
     let version = version.trim_start_matches('v');
     let number = |text: &str| text.parse().unwrap_or(u64::MAX);
@@ -206,8 +211,8 @@ pub fn version_rank(version: &str) -> (u8, u64, u64) {
     (2, number(version), 0)
 }
 
-/// Returns whether an API group belongs to the Kubernetes project, so that the API server requires the annotation
-/// `api-approved.kubernetes.io` on its CRDs.
+/// Returns whether an API group belongs to the Kubernetes project. The API server then requires the
+/// annotation `api-approved.kubernetes.io` on its CRDs.
 pub fn needs_approval(group: &str) -> bool {
     ["k8s.io", "kubernetes.io"].iter().any(|owner| {
         group
@@ -216,8 +221,8 @@ pub fn needs_approval(group: &str) -> bool {
     })
 }
 
-/// Checks a kind: a Rust type in upper camel case whose lower case is a DNS-1035 label, and that shadows no name in
-/// derived code.
+/// Checks a kind. It must be a Rust type in upper camel case that is a DNS-1035 label in lower
+/// case, and must not shadow a name in derived code.
 pub fn check_kind(kind: &str) -> Result<(), FlagDiagnostic> {
     let upper = kind.starts_with(|first: char| first.is_ascii_uppercase());
     if !upper || !kind.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
@@ -226,7 +231,7 @@ pub fn check_kind(kind: &str) -> Result<(), FlagDiagnostic> {
             format!("kind `{kind}` must be in upper camel case, such as `CronJob`"),
         ));
     }
-    // Samples, roles and files are named after the kind, with suffixes.
+    // Samples, roles and files are named after the kind, with a suffix.
     if kind.len() > LABEL {
         return Err(FlagDiagnostic::error(
             "--kind",
@@ -245,7 +250,7 @@ pub fn check_kind(kind: &str) -> Result<(), FlagDiagnostic> {
     Ok(())
 }
 
-/// Checks a plural: a DNS-1035 label.
+/// Checks a plural. It must be a DNS-1035 label.
 pub fn check_plural(plural: &str) -> Result<(), FlagDiagnostic> {
     if is_dns_1035_label(plural) {
         return Ok(());
@@ -256,10 +261,10 @@ pub fn check_plural(plural: &str) -> Result<(), FlagDiagnostic> {
     ))
 }
 
-/// Returns the path by which other modules import a kind, and its name in them.
+/// Returns the path with which other modules import a kind, and the name under which they use it.
 ///
-/// If a scaffolded file uses the name for something else, the module of the version is imported instead: its name never
-/// conflicts.
+/// If a scaffolded file already uses the name, the import is the module of the version instead,
+/// whose name never conflicts.
 pub fn kind_import(kind: &str, version: &str, api_path: &str) -> (String, String) {
     if USED_NAMES.contains(&kind) || PRELUDE.contains(&kind) {
         (api_path.to_owned(), format!("{version}::{kind}"))
@@ -268,8 +273,8 @@ pub fn kind_import(kind: &str, version: &str, api_path: &str) -> (String, String
     }
 }
 
-/// Returns the path by which other modules import the type of a kind that is not this project's, and its name in them,
-/// as [`kind_import`] does for own kinds.
+/// Returns the path with which other modules import the type of a foreign kind, and the name under
+/// which they use it. See [`kind_import`] for the project's own kinds.
 pub fn foreign_import(path: &str) -> (String, String) {
     let (module, name) = path.rsplit_once("::").unwrap_or(("", path));
     if !USED_NAMES.contains(&name) && !PRELUDE.contains(&name) {
@@ -277,13 +282,13 @@ pub fn foreign_import(path: &str) -> (String, String) {
     }
     match module.rsplit_once("::") {
         Some((_, last)) => (module.to_owned(), format!("{last}::{name}")),
-        // An import of a whole crate is one that clippy calls redundant.
+        // Importing only the crate would trigger clippy's `single_component_path_imports`.
         None => (format!("{path} as {name}Object"), format!("{name}Object")),
     }
 }
 
-/// Returns the kind in snake case, as the name of modules, files and variables, with `_kind` after a name that none of
-/// these can have.
+/// Returns the kind in snake case, for names of modules, files and variables. Appends `_kind` to a
+/// name that none of these can have.
 pub fn module_name(kind: &str) -> String {
     let module = kind.to_snake_case();
     if is_taken_module(&module) {
@@ -293,12 +298,13 @@ pub fn module_name(kind: &str) -> String {
     }
 }
 
-/// Returns the English plural of a kind, in lower case, as kubebuilder forms it.
+/// Returns the plural of a kind in lower case, as kubebuilder does.
 pub fn plural_of(kind: &str) -> String {
     pluralize(&kind.to_lowercase())
 }
 
-/// Returns the name of the Cargo package: the name of the project, unless it is invalid or that of a dependency.
+/// Returns the name of the Cargo package. This is the project name, unless it is invalid or the
+/// name of a dependency.
 pub fn package_name(project_name: &str) -> String {
     let ident = project_name.replace('-', "_");
     if !is_module(&ident) || PACKAGES.contains(&project_name) {
@@ -308,13 +314,14 @@ pub fn package_name(project_name: &str) -> String {
 }
 
 fn is_module(ident: &str) -> bool {
-    // The first two are files of the crate itself.
+    // `lib` and `main` are files of the crate itself.
     !matches!(ident, "lib" | "main")
         && !KEYWORDS.contains(&ident)
         && syn::parse_str::<syn::Ident>(ident).is_ok()
 }
 
-/// Returns whether no module of a kind or group can have a name: it is a keyword, or means something else.
+/// Returns whether a name cannot be the module of a kind or group, because it is a keyword or has
+/// another meaning.
 fn is_taken_module(ident: &str) -> bool {
     !is_module(ident) || ident == LIBRARY
 }
@@ -336,14 +343,15 @@ pub(crate) fn is_dns_1123_subdomain(text: &str) -> bool {
     text.len() <= 253 && text.split('.').all(is_dns_1123_label)
 }
 
-/// The crate that `src/controller/mod.rs` imports from, next to a module for each kind or group.
+/// The crate that `src/controller/mod.rs` imports, in the same scope as a module for each kind or
+/// group.
 const LIBRARY: &str = "rbuilder";
 
-/// Names that derived code uses from Rust's prelude without a path, or as its own parameters, and that a kind in the
-/// same module would shadow.
+/// Names that derived code uses without a path, from Rust's prelude or as its own parameters. A
+/// kind with such a name would shadow them.
 const HIDDEN: &[&str] = &["Default", "Option", "S", "Self", "String", "Vec"];
 
-/// Names in Rust's prelude that templates do not use, but macros in the same module may.
+/// Other names in Rust's prelude. Templates do not use them, but macros in the same module may.
 const PRELUDE: &[&str] = &[
     "AsMut",
     "AsRef",
@@ -380,7 +388,7 @@ const PRELUDE: &[&str] = &[
     "Unpin",
 ];
 
-/// Names that no module can have: strict and reserved keywords of edition 2024.
+/// Names that no module can have: strict and reserved keywords of the 2024 edition.
 const KEYWORDS: &[&str] = &[
     "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate", "do", "dyn",
     "else", "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop",
@@ -389,8 +397,8 @@ const KEYWORDS: &[&str] = &[
     "where", "while", "yield",
 ];
 
-/// Names that no package can have: dependencies of all projects, modules that tests and `main` import, and names that
-/// Cargo rejects.
+/// Names that no package can have: dependencies of every project, modules imported by tests and
+/// `main`, and names that Cargo rejects.
 const PACKAGES: &[&str] = &[
     "alloc",
     "clap",
@@ -430,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn names_meet_their_rules() {
+    fn names_follow_their_rules() {
         let long = "a".repeat(64);
         let long_kind = format!("A{long}");
         check(
@@ -536,7 +544,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_and_groups_have_modules_that_rust_accepts() {
+    fn modules_of_kinds_and_groups_are_valid_in_rust() {
         for (kind, expected) in [
             ("CronJob", "cron_job"),
             ("Union", "union"),
@@ -565,7 +573,7 @@ mod tests {
     }
 
     #[test]
-    fn types_of_other_crates_are_imported_beside_the_names_of_templates() {
+    fn foreign_imports_do_not_conflict_with_templates() {
         for (path, import, name) in [
             ("a::b::Cup", "a::b::Cup", "Cup"),
             (
@@ -580,7 +588,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_stand_in_the_order_of_kubernetes() {
+    fn versions_are_ordered_as_in_kubernetes() {
         let mut versions = ["v2", "v10", "v1", "v1beta2", "v1alpha1", "v2alpha1", "v1beta10"];
         versions.sort_by_key(|version| version_rank(version));
         assert_eq!(
@@ -590,7 +598,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_of_kubernetes_need_an_approval() {
+    fn kubernetes_groups_need_approval() {
         for group in ["k8s.io", "a.k8s.io", "kubernetes.io", "a.b.kubernetes.io"] {
             assert!(needs_approval(group), "{group}");
         }
@@ -605,7 +613,7 @@ mod tests {
     }
 
     #[test]
-    fn plurals_are_the_usual_ones() {
+    fn pluralizes_common_kinds() {
         for (kind, plural) in [
             ("Memcached", "memcacheds"),
             ("CronJob", "cronjobs"),
@@ -625,7 +633,7 @@ mod tests {
     }
 
     #[test]
-    fn packages_are_names_that_cargo_takes() {
+    fn package_names_are_valid_in_cargo() {
         for (project, expected) in [
             ("shop", "shop"),
             ("my-op", "my-op"),

@@ -1,4 +1,4 @@
-//! The package that `init --in-package` has adopted, as PROJECT records it.
+//! The package adopted by `init --in-package`, as recorded in PROJECT.
 
 use anyhow::{Result, bail};
 use serde::Deserialize;
@@ -6,30 +6,33 @@ use serde_json::{Map, Value, json};
 
 use super::{FILE, set};
 
-/// A package that was there before the project. Its code, its `Cargo.toml` and the files that it had are not part of the
-/// scaffold.
+/// A package that existed before the project. Its code, its `Cargo.toml` and the files that it
+/// already had do not belong to the scaffold.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AdoptedPackage {
     /// Name of the Cargo package.
     pub name: String,
-    /// Name of its library in Rust code; empty if it has none.
+    /// Name of its library in Rust code. Empty if there is no library.
     #[serde(default)]
     pub library: String,
     /// Name of the binary that the image runs.
     pub binary: String,
     /// Root file of that binary: `src/main.rs`.
     pub main: String,
-    /// True if the binary takes the arguments of rbuilder's manager, and so has its probes and metrics.
+    /// True if the binary accepts the arguments of rbuilder's manager, and thus has its probes and
+    /// metrics.
     #[serde(default)]
     pub manager: bool,
-    /// Paths of the scaffold that are left out, because the package has files of its own there or in their stead.
+    /// Scaffold paths that are omitted because the package has its own file there or a file that
+    /// replaces it.
     #[serde(default)]
     pub left_out: Vec<String>,
 }
 
 impl AdoptedPackage {
-    /// Returns the name of the crate that tests and `main` import: the library's, or the one that it would have.
+    /// Returns the name of the crate that tests and `main` import. Without a library, this is the
+    /// name it would have.
     pub fn crate_ident(&self) -> String {
         match self.library.as_str() {
             "" => self.name.replace('-', "_"),
@@ -37,15 +40,16 @@ impl AdoptedPackage {
         }
     }
 
-    /// Returns whether a path of the scaffold is left out.
+    /// Returns whether a path of the scaffold is omitted.
     pub fn leaves_out(&self, path: &str) -> bool {
         self.left_out.iter().any(|left_out| left_out == path)
     }
 
-    /// Checks what stands in scaffolded files, some of which shells and make read.
+    /// Checks the values that are written into scaffolded files, some of which are read by shells
+    /// and make.
     ///
     /// # Errors
-    /// Fails with the key of PROJECT at fault.
+    /// Fails with the invalid key in PROJECT.
     pub fn check(&self) -> Result<()> {
         let is_name = |name: &str| {
             let is_char = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
@@ -73,7 +77,7 @@ impl AdoptedPackage {
         Ok(())
     }
 
-    /// Returns the value in PROJECT.
+    /// Returns the value for PROJECT.
     pub(super) fn print(&self) -> Value {
         let mut all = Map::new();
         set(&mut all, "name", json!(self.name));

@@ -1,9 +1,11 @@
-//! Plurals of kinds: those that kubebuilder forms, which has them from flect's rules, where they are English.
+//! Plurals of kinds. They are the same as kubebuilder's, which come from flect, if flect's plural
+//! is correct English.
 //!
-//! flect also takes words for plurals that only look like Latin ones, and leaves them (`area`, `lambda`, `price`). Here they
-//! get an `s`.
+//! flect takes some words that only look Latin for plurals and does not change them (`area`,
+//! `lambda`, `price`). Here such words get an `s`.
 
-/// Words with a plural of their own, which compounds with them have too: the plural of `database` comes from `base`.
+/// Words with an irregular plural that also applies to compounds: the plural of `database` follows
+/// from `base`.
 const COMPOUNDED: &[(&str, &str)] = &[
     ("agenda", "agendas"),
     ("alumnus", "alumni"),
@@ -72,7 +74,8 @@ const COMPOUNDED: &[(&str, &str)] = &[
     ("vortex", "vortices"),
 ];
 
-/// Words with a plural of their own that other words only happen to end in: `proxy` has nothing of `ox`.
+/// Words with an irregular plural that other words merely end in: `proxy` has nothing to do with
+/// `ox`.
 const ALONE: &[(&str, &str)] = &[
     ("alias", "aliases"),
     ("apex", "apices"),
@@ -89,8 +92,8 @@ const ALONE: &[(&str, &str)] = &[
     ("tuna", "tuna"),
 ];
 
-/// Ends of words in the singular and in the plural. The first that fits counts; a word that ends in `s` otherwise is a plural already, and
-/// any other gets an `s`.
+/// Singular and plural endings. The first match applies. Without a match, a word that ends with `s`
+/// is already a plural, and any other word gets an `s`.
 const ENDINGS: &[(&str, &str)] = &[
     // f and fe
     ("eaf", "eaves"),
@@ -109,7 +112,7 @@ const ENDINGS: &[(&str, &str)] = &[
     // French and Greek
     ("eau", "eaux"),
     ("hedron", "hedra"),
-    // Latin: not every um is one
+    // Latin: only some words in -um
     ("seum", "seums"),
     ("eum", "ea"),
     ("ium", "ia"),
@@ -136,7 +139,7 @@ const ENDINGS: &[(&str, &str)] = &[
     ("gnosis", "gnoses"),
     ("opsis", "opses"),
     ("ysis", "yses"),
-    // s and what sounds like it
+    // s and similar sounds
     ("us", "uses"),
     ("ss", "sses"),
     ("sh", "shes"),
@@ -155,7 +158,7 @@ const ENDINGS: &[(&str, &str)] = &[
     ("o", "oes"),
 ];
 
-/// Returns the plural of a word in lower case; the word itself where it is a plural.
+/// Returns the plural of a lower-case word. Returns the word itself if it is a plural.
 pub(super) fn pluralize(word: &str) -> String {
     let own = || ALONE.iter().chain(COMPOUNDED);
     if own().any(|(_, plural)| *plural == word) {
@@ -178,7 +181,7 @@ pub(super) fn pluralize(word: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Words of which flect 1.0.3 takes a part for a Latin plural, an acronym, or misspells the plural.
+    /// Words that flect 1.0.3 takes for a Latin plural or an acronym, or whose plural it misspells.
     const DIFFERENT: &[(&str, &str)] = &[
         ("alumna", "alumnas"),
         ("area", "areas"),
@@ -197,11 +200,11 @@ mod tests {
         ("tea", "teas"),
     ];
 
-    /// Answers of flect's `Pluralize` to words that kinds are called, and to words that try its rules.
+    /// Results of flect's `Pluralize` for typical names of kinds and for words that test its rules.
     const RECORDED: &str = include_str!("../../tests/plurals.txt");
 
     #[test]
-    fn plurals_are_those_of_kubebuilder() {
+    fn plurals_match_kubebuilder() {
         for line in RECORDED.lines() {
             let (word, plural) = line.split_once(' ').expect(line);
             let different = DIFFERENT.iter().find(|(other, _)| *other == word);
@@ -215,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plural_stays() {
+    fn plural_is_its_own_plural() {
         let plurals = [
             "children", "people", "mice", "dice", "statuses", "policies", "boxes", "data",
         ];

@@ -1,4 +1,4 @@
-//! The resources of PROJECT: an entry for each kind and version.
+//! The resources in PROJECT, one entry per kind and version.
 
 use anyhow::{Result, bail};
 use serde::Deserialize;
@@ -29,7 +29,8 @@ pub struct Resource {
     /// True if the project has a controller for the kind.
     #[serde(default)]
     pub controller: bool,
-    /// The controllers of the kind, if one of them was named; `controller` is not set then.
+    /// The controllers of the kind, if at least one of them has a name. `controller` is not set
+    /// then.
     #[serde(default)]
     pub controllers: Vec<NamedController>,
     /// Set if the project has webhooks for the kind.
@@ -41,21 +42,21 @@ pub struct Resource {
     /// True for a kind of Kubernetes itself.
     #[serde(default)]
     pub core: bool,
-    /// True for a kind whose type another crate has.
+    /// True for a kind whose type is defined in another crate.
     #[serde(default)]
     pub external: bool,
-    /// Rust path of the type of a kind that is not this project's: `k8s_openapi::api::apps::v1::Deployment`.
+    /// Rust path of the type of a foreign kind: `k8s_openapi::api::apps::v1::Deployment`.
     #[serde(default)]
     pub path: String,
-    /// Crate of an external kind, with the version that was asked for: `gateway-api@0.22`.
+    /// Crate of an external kind, with the requested version: `gateway-api@0.22`.
     #[serde(default)]
     pub module: String,
-    /// `Cluster` for a cluster-scoped kind that is not this project's. kubebuilder has no such key.
+    /// `Cluster` for a cluster-scoped foreign kind. kubebuilder has no such key.
     #[serde(default)]
     pub scope: String,
 }
 
-/// A controller with a name.
+/// A named controller.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct NamedController {
     /// Name in logs, metrics and events: `captain-backup`.
@@ -102,7 +103,7 @@ pub struct Webhooks {
 }
 
 impl Webhooks {
-    /// Merges both.
+    /// Merges the webhooks of both.
     #[must_use]
     pub fn with(mut self, other: Webhooks) -> Webhooks {
         self.webhook_version = other.webhook_version;
@@ -125,7 +126,7 @@ impl Webhooks {
         self
     }
 
-    /// Removes webhooks.
+    /// Removes the given webhooks.
     #[must_use]
     pub fn without(mut self, defaulting: bool, validation: bool, conversion: bool) -> Webhooks {
         if defaulting {
@@ -143,7 +144,7 @@ impl Webhooks {
         self
     }
 
-    /// Returns whether there are none.
+    /// Returns whether there are no webhooks.
     pub fn is_empty(&self) -> bool {
         !(self.defaulting || self.validation || self.conversion)
     }
@@ -165,17 +166,17 @@ pub struct Api {
 }
 
 impl Resource {
-    /// Returns whether both entries are of the same kind, in any version.
+    /// Returns whether both entries have the same kind, in any version.
     pub fn same_kind(&self, other: &Resource) -> bool {
         (&self.group, &self.domain, &self.kind) == (&other.group, &other.domain, &other.kind)
     }
 
-    /// Returns whether both entries are of the same version of a kind.
+    /// Returns whether both entries have the same version of the same kind.
     pub fn same(&self, other: &Resource) -> bool {
         self.same_kind(other) && self.version == other.version
     }
 
-    /// Returns the API group with the domain; `""` for the core group of Kubernetes.
+    /// Returns the API group with the domain. Empty for the core group of Kubernetes.
     pub fn qualified_group(&self) -> String {
         if self.core && self.group == "core" {
             return String::new();
@@ -190,7 +191,7 @@ impl Resource {
         naming_flags(&self.group, &self.version, &self.kind)
     }
 
-    /// Returns whether the types of the kind are not this project's.
+    /// Returns whether the types of the kind are defined outside of this project.
     pub fn is_foreign(&self) -> bool {
         self.core || self.external
     }
@@ -200,7 +201,7 @@ impl Resource {
         self.api.as_ref().is_some_and(|api| api.imported)
     }
 
-    /// Returns whether objects of the kind are in namespaces.
+    /// Returns whether objects of the kind are namespaced.
     pub fn is_namespaced(&self) -> bool {
         match &self.api {
             Some(api) => api.namespaced,
@@ -208,7 +209,7 @@ impl Resource {
         }
     }
 
-    /// Sets the scope of a kind that is not this project's.
+    /// Sets the scope of a foreign kind.
     pub fn set_scope(&mut self, is_namespaced: bool) {
         self.scope = if is_namespaced {
             String::new()
@@ -222,7 +223,7 @@ impl Resource {
         self.controller || !self.controllers.is_empty()
     }
 
-    /// Returns the name of a controller that was given none: the kind in lower case.
+    /// Returns the name of an unnamed controller, which is the kind in lower case.
     pub fn default_controller(&self) -> String {
         self.kind.to_lowercase()
     }
@@ -235,7 +236,8 @@ impl Resource {
         default.into_iter().chain(named).collect()
     }
 
-    /// Adds a controller. As in kubebuilder, controllers are listed by name as soon as one was named.
+    /// Adds a controller. As in kubebuilder, naming one controller turns the entry into a list of
+    /// names.
     pub fn add_controller(&mut self, name: Option<&str>) {
         let Some(name) = name else {
             self.controller = true;
@@ -267,7 +269,7 @@ impl Resource {
         Ok(())
     }
 
-    /// Returns whether an entry of PROJECT is about this version of the kind.
+    /// Returns whether an entry of PROJECT describes this version of the kind.
     pub(super) fn is_entry(&self, entry: &Value) -> bool {
         let Resource {
             group,
@@ -286,7 +288,8 @@ impl Resource {
         .all(|(key, expected)| entry[key].as_str().unwrap_or_default() == *expected)
     }
 
-    /// Returns the entry of PROJECT: the keys of `written`, the entry that is there, and those of the resource.
+    /// Returns the entry for PROJECT, with the keys of this resource set in the existing entry
+    /// `written`.
     pub(super) fn print(&self, written: Option<&Value>) -> Value {
         let mut all = written.and_then(Value::as_object).cloned().unwrap_or_default();
         set(&mut all, "group", json!(self.group));
@@ -328,7 +331,7 @@ impl Resource {
     }
 }
 
-/// Inserts an object, which may be empty, or removes the one that is there.
+/// Inserts an object, which may be empty, or removes the existing one.
 fn insert_if(all: &mut Map<String, Value>, key: &str, is_there: bool, object: Map<String, Value>) {
     if is_there {
         all.insert(key.to_owned(), Value::Object(object));
@@ -337,8 +340,8 @@ fn insert_if(all: &mut Map<String, Value>, key: &str, is_there: bool, object: Ma
     }
 }
 
-/// Returns the part of an API group before a domain: `crew` of `crew.example.com`, and nothing of the domain itself. `None` for
-/// a group of another domain, such as `fooexample.com`.
+/// Returns the part of an API group before the domain: `crew` for `crew.example.com`, and an empty
+/// text for the domain itself. `None` for a group in a different domain, such as `fooexample.com`.
 pub(crate) fn strip_domain<'a>(group: &'a str, domain: &str) -> Option<&'a str> {
     match group.strip_suffix(domain)? {
         own if own.is_empty() || domain.is_empty() => Some(own),
@@ -346,8 +349,9 @@ pub(crate) fn strip_domain<'a>(group: &'a str, domain: &str) -> Option<&'a str> 
     }
 }
 
-/// Returns the flags that name a version of a kind, for a command that is printed: `--group cache --version v1 --kind Cup`. A
-/// group that is empty has no flag: a shell would drop its value.
+/// Returns the flags that name a version of a kind, for a command to print: `--group cache
+/// --version v1 --kind Cup`. Omits the flag for an empty group, because a shell would drop its
+/// value.
 pub(crate) fn naming_flags(group: &str, version: &str, kind: &str) -> String {
     let group = match group {
         "" => String::new(),

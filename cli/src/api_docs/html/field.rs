@@ -1,4 +1,4 @@
-//! A field with all that is known of it, and the fields in it.
+//! A field with all its details and nested fields.
 
 use rbuilder_schema::Schema;
 use serde_json::Value;
@@ -9,19 +9,19 @@ use super::super::facts::{collect_facts, inline_value, type_name};
 use super::super::fields::{Field, allowed_values, description_of, fields_of, rules_of};
 use super::{breakable, escape, push_blocks, spans};
 
-/// Objects this deep are closed at first: `spec` is 0.
+/// Depth from which objects are collapsed initially. `spec` has depth 0.
 const OPEN_DEPTH: usize = 2;
-/// From this depth on, fields are moved to the right by little, and on narrow screens not at all. The path above them says
-/// where they are.
+/// Depth from which fields are indented only a little, and not at all on narrow screens. The path
+/// above them shows where they belong.
 const DEEP: usize = 7;
-/// Most values of an enum that are shown at once.
+/// Maximum number of enum values to show initially.
 const MOST_VALUES: usize = 24;
-/// Most rules that are shown at once.
+/// Maximum number of rules to show initially.
 const MOST_RULES: usize = 5;
-/// Descriptions up to this number of bytes are shown as a whole.
+/// Maximum length in bytes of a description that is shown completely.
 const LONG_DESCRIPTION: usize = 700;
 
-/// Adds the list of the fields of an object. `above` is its path, for people.
+/// Adds a list of the fields of an object. `above` is the path of the object as shown to readers.
 pub(super) fn push_fields(page: &mut String, anchor: &str, above: &str, fields: &[Field<'_>], depth: usize) {
     if fields.is_empty() {
         return;
@@ -86,13 +86,13 @@ fn push_one(page: &mut String, anchor: &str, above: &str, field: &Field<'_>, dep
     page.push_str("</li>\n");
 }
 
-/// Returns the name of the object that a deep field is in, for screens where it is not moved to the right.
+/// Returns the name of the object that contains a deep field, for screens without indentation.
 fn parent(path: &str) -> String {
     let name = path.rsplit('.').next().unwrap_or_default();
     format!("<span class=\"of\">{}.</span>", breakable(name))
 }
 
-/// Adds a description; the later parts of a long one are closed at first.
+/// Adds a description. Collapses all but the start of a long one.
 fn push_text(page: &mut String, text: &str) {
     let blocks = parse_blocks(text);
     if blocks.is_empty() {
@@ -113,7 +113,8 @@ fn push_text(page: &mut String, text: &str) {
     page.push_str("</div>\n");
 }
 
-/// Returns the number of blocks to show of a long description: the first paragraph, with the list that it introduces.
+/// Returns the number of blocks to show of a long description: the first paragraph, and the list
+/// that it introduces.
 fn first_blocks(blocks: &[Block<'_>]) -> usize {
     match blocks {
         [Block::Paragraph(text), Block::List { .. } | Block::Code(_), ..] if text.ends_with(':') => 2,
@@ -209,7 +210,7 @@ pub(super) fn push_rules(page: &mut String, schema: &Schema) {
     page.push_str("</ul>\n</details>\n");
 }
 
-/// Adds the fields in a field.
+/// Adds the nested fields of a field.
 fn push_inner(page: &mut String, anchor: &str, above: &str, field: &Field<'_>, depth: usize) {
     let fields = fields_of(field.schema);
     if fields.is_empty() {

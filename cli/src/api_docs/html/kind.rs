@@ -1,4 +1,5 @@
-//! The section of a kind: what it is called, its versions side by side, examples, and the fields of each version.
+//! The section of a kind: names, a comparison of its versions, examples, and the fields of each
+//! version.
 
 use super::super::anchors::version_anchor;
 use super::super::compare::compare_versions;
@@ -85,7 +86,7 @@ fn push_facts(page: &mut String, kind: &Kind, version: Option<&Version>) {
     page.push_str("</dl>\n");
 }
 
-/// Returns the columns of `kubectl get` with the fields that they show.
+/// Returns the columns of `kubectl get` and the fields that they show.
 fn columns(columns: &[Column]) -> String {
     let columns: Vec<String> = columns
         .iter()
@@ -110,7 +111,7 @@ fn columns(columns: &[Column]) -> String {
     columns.join(", ")
 }
 
-/// Adds a table of versions, unless there is a single one in no special state.
+/// Adds a table of versions, unless the only version is served and not deprecated.
 fn push_versions(page: &mut String, kind: &Kind) {
     if let [only] = kind.versions.as_slice()
         && only.served
@@ -139,7 +140,7 @@ fn push_versions(page: &mut String, kind: &Kind) {
     page.push_str("</tbody>\n</table></div>\n");
 }
 
-/// Adds the fields that differ between the versions, if any do.
+/// Adds a table of the fields that differ between versions. Returns whether there are any.
 fn push_differences(page: &mut String, kind: &Kind) -> bool {
     if kind.versions.len() < 2 {
         return false;
@@ -175,8 +176,8 @@ fn push_differences(page: &mut String, kind: &Kind) -> bool {
     true
 }
 
-/// Adds the fields of a version. Those of other versions than the preferred one are closed, so that a kind can be seen as
-/// a whole, and not printed if they are the same.
+/// Adds the fields of a version. Versions other than the preferred one are collapsed, so that the
+/// kind remains easy to survey. If they have the same fields, they are also not printed.
 fn push_version(page: &mut String, kind: &Kind, version: &Version, has_differences: bool) {
     let anchor = version_anchor(kind, version);
     let is_preferred = kind

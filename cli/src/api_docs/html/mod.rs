@@ -1,8 +1,10 @@
-//! One HTML page that needs nothing else: no request, no font, no script to read it.
+//! Renders the reference as a single self-contained HTML page, without requests or fonts. It can be
+//! read without scripts.
 //!
-//! Objects are `<details>`, which work without a script, from the keyboard, in searches of the browser and as targets of
-//! links. The script adds the search. The content security policy allows this style and this script by their hashes and
-//! nothing else, so the page can make no request, whatever a description holds.
+//! Objects are `<details>` elements, which work without scripts, with the keyboard, with the
+//! browser's search and as link targets. The script adds a search. The content security policy
+//! allows this style and this script by their hashes and nothing else, so the page cannot make
+//! requests, whatever a description contains.
 
 mod field;
 mod kind;
@@ -17,7 +19,7 @@ use kind::push_kind;
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("search.js");
 
-/// Hashes of the style and the script for the content security policy. A test compares them.
+/// Hashes of the style and the script for the content security policy, checked by a test.
 const STYLE_HASH: &str = "sha256-48cvdt/h305llSZr8mtMWRPdRcXbXcEHc1mf6Tey7Zk=";
 const SCRIPT_HASH: &str = "sha256-hzBa5IbHVLULkkxXiWHNYWWhoO2ouWOPqrt+eUAzo6c=";
 
@@ -47,7 +49,7 @@ pub(crate) fn render_html(reference: &Reference) -> String {
     page
 }
 
-/// Adds the list of kinds by group, with the place of the search, which the script shows.
+/// Adds the list of kinds by group, with the search field, which the script makes visible.
 fn push_navigation(page: &mut String, reference: &Reference) {
     page.push_str("<nav aria-label=\"Kinds\">\n");
     page.push_str(&format!(
@@ -92,7 +94,8 @@ fn push_navigation(page: &mut String, reference: &Reference) {
     page.push_str("</nav>\n");
 }
 
-/// Adds a table of the kinds, unless there is only one. Narrow screens show it in place of the navigation.
+/// Adds a table of the kinds, unless there is only one. On narrow screens it replaces the
+/// navigation.
 fn push_overview(page: &mut String, reference: &Reference) {
     if reference.kinds.len() < 2 {
         return;
@@ -159,7 +162,7 @@ fn push_permissions(page: &mut String, roles: &[Role]) {
     page.push_str("</section>\n");
 }
 
-/// Returns text for content and for attributes in quotes.
+/// Escapes text for HTML content and quoted attributes.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
@@ -169,7 +172,7 @@ fn escape(text: &str) -> String {
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
             '\'' => escaped.push_str("&#39;"),
-            // Characters that HTML does not allow, and those that change the direction of the text after them.
+            // Characters that HTML does not allow, and characters that change the text direction.
             c if c.is_control() && !matches!(c, '\n' | '\t') => escaped.push('\u{fffd}'),
             '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => escaped.push('\u{fffd}'),
             c => escaped.push(c),
@@ -183,7 +186,7 @@ fn link(anchor: &str, text: &str) -> String {
     format!("<a href=\"#{}\">{}</a>", escape(anchor), breakable(text))
 }
 
-/// Returns a name that may be broken between its words.
+/// Returns a name with line break opportunities between its words.
 fn breakable(name: &str) -> String {
     let mut text = String::new();
     let mut was_lower = false;
@@ -222,7 +225,7 @@ fn spans(line: &str) -> String {
     parts.collect()
 }
 
-/// Returns the text of a link, which may be broken after each `/` if it is an address.
+/// Returns the text of a link. An address may be broken after each `/`.
 fn breakable_address(text: &str) -> String {
     escape(text).replace('/', "/<wbr>")
 }
@@ -249,7 +252,7 @@ fn push_list(page: &mut String, is_ordered: bool, items: &[Item]) {
     let mut is_inner = false;
     let mut is_open = false;
     for item in items {
-        // An inner item at the start of a list has no item to be in.
+        // A nested item at the start of a list has no parent item.
         let goes_in = item.level > 0 && is_open;
         match (is_inner, goes_in) {
             (false, true) => page.push_str("<ul>\n"),
@@ -274,7 +277,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_within_lists_are_closed() {
+    fn nested_lists_are_closed() {
         let mut page = String::new();
         push_description(&mut page, "- a\n    - b\n    - c\n- d\n\n1. e\n");
         assert_eq!(
@@ -284,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn descriptions_are_no_markup() {
+    fn descriptions_are_escaped() {
         let mut page = String::new();
         push_description(
             &mut page,
@@ -298,7 +301,7 @@ mod tests {
 
     #[test]
     #[cfg(feature = "control-plane")]
-    fn the_policy_allows_this_style_and_this_script() {
+    fn policy_has_hashes_of_style_and_script() {
         use base64::Engine as _;
         use base64::prelude::BASE64_STANDARD;
 

@@ -1,4 +1,5 @@
-//! Colors for YAML in examples. A mistake here colors a word wrongly and changes no text.
+//! Syntax highlighting for YAML examples. A mistake here only colors a word wrongly and never
+//! changes the text.
 
 use super::escape;
 
@@ -42,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_and_comments_are_marked() {
+    fn marks_keys_and_comments() {
         for (line, expected) in [
             ("spec:", "<b>spec</b>:"),
             ("  - name: a # first", "  - <b>name</b>: a<i> # first</i>"),
