@@ -18,15 +18,23 @@ const COMMANDS: [&str; 4] = [
     "create webhook --group cache --version v1 --kind Cup --defaulting --programmatic-validation --conversion --spoke v2",
 ];
 
-/// A project with every kind of webhook; `None`, with a message, on a machine without kubectl.
-fn project() -> Option<Folder> {
-    let has_kubectl = Command::new("kubectl").args(["version", "--client"]).output();
-    if !has_kubectl.is_ok_and(|ran| ran.status.success()) {
+/// Returns whether the machine has kubectl; says so if it has none.
+pub(crate) fn has_kubectl() -> bool {
+    let ran = Command::new("kubectl").args(["version", "--client"]).output();
+    let is_there = ran.is_ok_and(|ran| ran.status.success());
+    if !is_there {
         assert!(
             std::env::var_os("CI").is_none(),
             "CI needs kubectl for these tests"
         );
         eprintln!("skipped: no kubectl on the PATH");
+    }
+    is_there
+}
+
+/// A project with every kind of webhook; `None`, with a message, on a machine without kubectl.
+fn project() -> Option<Folder> {
+    if !has_kubectl() {
         return None;
     }
     let folder = Folder::new();
@@ -38,7 +46,7 @@ fn project() -> Option<Folder> {
 
 /// Renders a folder.
 #[track_caller]
-fn render(folder: &Folder, path: &str) -> Vec<Value> {
+pub(crate) fn render(folder: &Folder, path: &str) -> Vec<Value> {
     let ran = Command::new("kubectl")
         .arg("kustomize")
         .arg(folder.path().join(path))
@@ -50,7 +58,7 @@ fn render(folder: &Folder, path: &str) -> Vec<Value> {
 }
 
 #[track_caller]
-fn find<'a>(objects: &'a [Value], kind: &str, name: &str) -> &'a Value {
+pub(crate) fn find<'a>(objects: &'a [Value], kind: &str, name: &str) -> &'a Value {
     let is_it = |object: &&Value| object["kind"] == kind && object["metadata"]["name"] == name;
     let names: Vec<&Value> = objects.iter().map(|object| &object["metadata"]["name"]).collect();
     objects

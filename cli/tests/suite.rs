@@ -36,6 +36,8 @@ mod hostile_names;
 mod image;
 mod import;
 mod import_published;
+mod import_rendered;
+mod import_rows;
 mod keep_going;
 mod kustomize;
 mod library;

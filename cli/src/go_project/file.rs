@@ -74,6 +74,19 @@ impl GoFile {
         file
     }
 
+    /// Reads only the imports of a file, which come before everything else in it.
+    pub(super) fn parse_imports(path: &str, source: &str) -> GoFile {
+        let ends = ["\nconst ", "\nfunc ", "\ntype ", "\nvar "];
+        let end = ends.iter().filter_map(|word| source.find(word)).min();
+        let (tokens, _) = tokenize(&source[..end.unwrap_or(source.len())]);
+        let mut file = GoFile {
+            path: path.to_owned(),
+            ..GoFile::default()
+        };
+        file.read_imports(&tokens);
+        file
+    }
+
     fn read_imports(&mut self, tokens: &[Token]) {
         let mut at = 0;
         while at < tokens.len() {

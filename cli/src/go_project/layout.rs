@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::kustomize::follow_kustomizations;
 use super::{GoProject, Manifests};
-use crate::project::{Resource, strip_domain};
+use crate::project::{Api, Resource, strip_domain};
 use crate::tree::Tree;
 use crate::yaml_stream::is_yaml;
 
@@ -52,6 +52,15 @@ impl<'a> FoundDefinition<'a> {
     /// Returns the kind.
     pub(crate) fn kind(&self) -> &'a str {
         self.crd["spec"]["names"]["kind"].as_str().unwrap_or_default()
+    }
+
+    /// Returns the name of the version in which objects are stored.
+    pub(crate) fn stored_version(&self) -> &'a str {
+        let mut versions = self.crd["spec"]["versions"].as_array().into_iter().flatten();
+        let stored = versions.find(|version| version["storage"] == true);
+        stored
+            .and_then(|version| version["name"].as_str())
+            .unwrap_or_default()
     }
 }
 
@@ -207,6 +216,37 @@ impl GoProject {
                 resource.domain = domain.clone();
             }
         }
+    }
+
+    /// Adds the kinds of groups in other domains than that of the project which its source declares: PROJECT lists them only if
+    /// kubebuilder was told the domain of each.
+    pub(super) fn list_kinds_of_other_domains(&mut self) {
+        let declared = self.declared_groups();
+        let known = &self.project.known;
+        let is_listed = |found: &FoundDefinition<'_>| {
+            let mut listed = known.resources.iter();
+            listed.any(|listed| listed.kind == found.kind() && listed.qualified_group() == found.group())
+        };
+        let is_other = |found: &FoundDefinition<'_>| {
+            declared.contains(found.group()) && strip_domain(found.group(), &known.domain).is_none()
+        };
+        let more: Vec<Resource> = self
+            .definitions()
+            .iter()
+            .filter(|found| is_other(found) && !is_listed(found))
+            .filter_map(|found| {
+                let (group, domain) = found.group().split_once('.')?;
+                Some(Resource {
+                    group: group.to_owned(),
+                    domain: domain.to_owned(),
+                    version: found.stored_version().to_owned(),
+                    kind: found.kind().to_owned(),
+                    api: Some(Api::default()),
+                    ..Resource::default()
+                })
+            })
+            .collect();
+        self.project.known.resources.extend(more);
     }
 
     /// Returns the domains and kinds of PROJECT whose CRD was not found.

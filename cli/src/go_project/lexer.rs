@@ -42,6 +42,9 @@ impl Token {
     }
 }
 
+/// What the markers begin with that matter.
+const MARKERS: [&str; 2] = ["kubebuilder:", "groupName="];
+
 /// Splits source into tokens, and the markers in its comments with their lines: `+kubebuilder:…` without the plus.
 pub(super) fn tokenize(source: &str) -> (Vec<Token>, Vec<(usize, String)>) {
     let (mut tokens, mut markers) = (Vec::new(), Vec::new());
@@ -53,7 +56,7 @@ pub(super) fn tokenize(source: &str) -> (Vec<Token>, Vec<(usize, String)>) {
             let comment = rest[2..end].trim();
             if let Some(marker) = comment
                 .strip_prefix('+')
-                .filter(|text| text.starts_with("kubebuilder:"))
+                .filter(|text| MARKERS.iter().any(|begin| text.starts_with(begin)))
             {
                 markers.push((line, marker.to_owned()));
             }
@@ -142,8 +145,8 @@ mod tests {
             ("/* a\n b */ c // d\n'e'", vec!["2:c", "3:\"e\""]),
             ("`a\nb` c", vec!["1:\"a\\nb\"", "2:c"]),
             (
-                "//+kubebuilder:rbac:a=b\n// +kubebuilder:x\n//+other",
-                vec!["1#kubebuilder:rbac:a=b", "2#kubebuilder:x"],
+                "//+kubebuilder:rbac:a=b\n// +groupName=x\n//+other",
+                vec!["1#kubebuilder:rbac:a=b", "2#groupName=x"],
             ),
             ("\"open\nnext \"", vec!["1:\"open\"", "2:next", "2:\"\""]),
             ("/* open", vec![]),

@@ -9,6 +9,7 @@ mod json_patch;
 mod kustomize;
 mod layout;
 mod lexer;
+mod packages;
 mod patches;
 mod program;
 
@@ -23,6 +24,8 @@ use crate::yaml_stream::{describe_cause, describe_failure, is_yaml, parse_docume
 pub(crate) use builder::{Builder, OtherCall};
 pub(crate) use file::{GoFile, Setting, TypeRef};
 pub(crate) use kustomize::{Reached, follow_kustomizations, listed_paths};
+pub(crate) use layout::FoundDefinition;
+pub(crate) use packages::folder_of;
 pub(crate) use patches::Unfollowed;
 
 /// Size of a file in bytes, and number of files, at most. Projects have all their CRDs in a file of 5 MB.
@@ -38,6 +41,8 @@ pub(crate) struct GoProject {
     /// The files in config/ that are YAML, by path.
     pub(crate) manifests: Vec<Manifests>,
     pub(crate) files: Vec<GoFile>,
+    /// Source that a program wrote, of which only imports are read.
+    generated_files: Vec<GoFile>,
     /// Files that were not read, with the reason.
     pub(crate) unread: Vec<(String, String)>,
     /// Patches of kustomizations that the manifests do not have.
@@ -87,6 +92,7 @@ impl GoProject {
             project,
             manifests: Vec::new(),
             files: Vec::new(),
+            generated_files: Vec::new(),
             unread: Vec::new(),
             unfollowed: Vec::new(),
         };
@@ -105,6 +111,7 @@ impl GoProject {
         found.read_definitions_elsewhere(tree, &paths);
         found.settle_groups();
         found.settle_domains();
+        found.list_kinds_of_other_domains();
         found.apply_patches();
         Ok(found)
     }
@@ -127,7 +134,7 @@ impl GoProject {
             Err(error) => return self.unread.push((path.to_owned(), error.to_string())),
         };
         if is_source && is_marked_generated(&text) {
-            return;
+            return self.generated_files.push(GoFile::parse_imports(path, &text));
         }
         if is_source {
             return self.files.push(GoFile::parse(path, &text));

@@ -10,6 +10,7 @@ use super::controllers::{self, Ported};
 use super::csv::Unplaced;
 use super::deployment;
 use super::kinds::{Kind, Leftover, find_kinds};
+use super::published::webhook_key;
 use super::{csv, samples, webhooks};
 use crate::bundle::EntryMarkers;
 use crate::commands::create_api::{import_crd, plan_create_imported};
@@ -30,8 +31,10 @@ pub(super) struct Composed<'a> {
     pub(super) kinds: Vec<Kind<'a>>,
     /// The controllers with their files.
     pub(super) ported: Vec<Ported<'a>>,
-    /// The file of the webhooks of each kind and version: `Cup/v1`.
+    /// The file of the webhooks of each version of a kind, by [`webhook_key`].
     pub(super) webhook_files: BTreeMap<String, String>,
+    /// The path that each handler serves, by `mutating` or `validating` and the key of its file.
+    pub(super) served_paths: BTreeMap<(&'static str, String), String>,
     /// The paths that handlers serve, except for those that follow from their kinds.
     webhook_paths: BTreeSet<String>,
     /// The work that is left to a person.
@@ -64,6 +67,7 @@ pub(super) fn compose<'a>(original: &'a GoProject, project: &Project) -> Result<
         kinds: Vec::new(),
         ported: Vec::new(),
         webhook_files: BTreeMap::new(),
+        served_paths: BTreeMap::new(),
         webhook_paths: BTreeSet::new(),
         left,
         better: Vec::new(),
@@ -75,6 +79,7 @@ pub(super) fn compose<'a>(original: &'a GoProject, project: &Project) -> Result<
     }
     for kind in &kinds {
         composed.add_webhooks(original, kind)?;
+        webhooks::leave_unpublished(original, kind, &mut composed.left);
     }
     composed.kinds = kinds;
     controllers::port(original, &mut composed)?;
@@ -261,8 +266,7 @@ impl<'a> Composed<'a> {
                 module.version_path.replace("::", "/"),
                 module.module
             );
-            self.webhook_files
-                .insert(format!("{}/{}", version.kind, version.version), file);
+            self.webhook_files.insert(webhook_key(version), file);
         }
         Ok(())
     }

@@ -152,7 +152,7 @@ fn find_metrics_service(original: &GoProject) -> Option<&Value> {
 
 /// Returns the name of the manager's service account before the prefix. A Deployment may have it with the prefix, which kustomize
 /// then leaves as it is.
-fn find_account(original: &GoProject) -> Option<String> {
+pub(super) fn find_account(original: &GoProject) -> Option<String> {
     let pod = &find_deployment(original)?["spec"]["template"]["spec"];
     let account = pod["serviceAccountName"].as_str()?;
     let prefix = name_prefix(original);

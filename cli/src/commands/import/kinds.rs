@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::rust_paths::{FoundType, GoTypes, find_built_in};
-use crate::go_project::{Builder, GoFile, GoProject};
+use crate::go_project::{Builder, FoundDefinition, GoFile, GoProject, folder_of};
 use crate::project::{Resource, Webhooks, strip_domain};
 
 /// Beginning of the Go paths of Kubernetes' own types.
@@ -13,6 +13,9 @@ const BUILT_IN: &str = "k8s.io/api/";
 
 /// What to do about a controller whose kind is another project's.
 const FOREIGN: &str = ": find a crate that has its type, or write it with `rbuilder types`, then run `rbuilder create api --group <group> --version <version> --kind <kind> --external-crate <crate>@<version> --external-path <type>`";
+
+/// What to do about a controller that is not part of a manager.
+const UNLINKED: &str = "no program of the Go project imports its package, so the manager does not run it: port it with the tests that do, or add it with `rbuilder create api --controller`";
 
 /// A kind with all its versions.
 #[derive(Debug)]
@@ -53,7 +56,7 @@ impl Leftover {
 
 /// Puts the kinds together, in the order of PROJECT; kinds that only CRDs mention come last.
 pub(super) fn find_kinds<'a>(original: &'a GoProject, left: &mut Vec<Leftover>) -> Vec<Kind<'a>> {
-    let mut crds: BTreeMap<(String, String), (&str, &Value)> = BTreeMap::new();
+    let mut crds: BTreeMap<(String, String), FoundDefinition<'a>> = BTreeMap::new();
     for found in original.definitions() {
         if !found.is_installed {
             let reason = format!(
@@ -75,7 +78,7 @@ pub(super) fn find_kinds<'a>(original: &'a GoProject, left: &mut Vec<Leftover>) 
             ));
         }
         let key = (found.group().to_owned(), found.kind().to_owned());
-        crds.insert(key, (found.path, found.crd));
+        crds.insert(key, found);
     }
     let mut kinds: Vec<Kind<'a>> = Vec::new();
     for resource in &original.project.known.resources {
@@ -94,12 +97,13 @@ pub(super) fn find_kinds<'a>(original: &'a GoProject, left: &mut Vec<Leftover>) 
         kinds.push(Kind {
             versions: vec![resource.clone()],
             resource,
-            crd,
+            crd: crd.map(|found| (found.path, found.crd)),
             controllers: Vec::new(),
         });
     }
     let domain = &original.project.known.domain;
-    for ((group, kind), (path, crd)) in crds {
+    for ((group, kind), found) in crds {
+        let path = found.path;
         let Some(own) = strip_domain(&group, domain) else {
             kinds.retain(|known| known.crd.is_some() || known.resource.kind != kind);
             left.push(Leftover::new(
@@ -114,14 +118,14 @@ pub(super) fn find_kinds<'a>(original: &'a GoProject, left: &mut Vec<Leftover>) 
         let resource = Resource {
             group: own.to_owned(),
             domain: domain.clone(),
-            version: stored_version(crd),
+            version: found.stored_version().to_owned(),
             kind,
             ..Resource::default()
         };
         kinds.push(Kind {
             versions: vec![resource.clone()],
             resource,
-            crd: Some((path, crd)),
+            crd: Some((path, found.crd)),
             controllers: Vec::new(),
         });
     }
@@ -132,29 +136,37 @@ pub(super) fn find_kinds<'a>(original: &'a GoProject, left: &mut Vec<Leftover>) 
     kinds
 }
 
-/// Returns the number of API groups in the domain of a project that its CRDs have.
+/// Returns the number of API groups of the project that its CRDs have: those in its domain, and those that PROJECT lists.
 pub(super) fn count_groups(original: &GoProject) -> usize {
-    let domain = &original.project.known.domain;
-    let found = original.definitions();
-    let own = found
+    let known = &original.project.known;
+    let listed: Vec<String> = known
+        .resources
         .iter()
-        .filter(|found| strip_domain(found.group(), domain).is_some());
+        .filter(|listed| !listed.is_foreign())
+        .map(Resource::qualified_group)
+        .collect();
+    let found = original.definitions();
+    let is_own = |found: &&FoundDefinition<'_>| {
+        strip_domain(found.group(), &known.domain).is_some()
+            || listed.iter().any(|group| group == found.group())
+    };
+    let own = found.iter().filter(is_own);
     own.map(|found| found.group()).collect::<BTreeSet<_>>().len()
-}
-
-fn stored_version(crd: &Value) -> String {
-    let mut versions = crd["spec"]["versions"].as_array().into_iter().flatten();
-    let stored = versions.find(|version| version["storage"] == true);
-    stored
-        .and_then(|version| version["name"].as_str())
-        .unwrap_or_default()
-        .to_owned()
 }
 
 /// Assigns the controllers that the source sets up to kinds, and those that only PROJECT lists.
 fn find_controllers<'a>(original: &'a GoProject, kinds: &mut Vec<Kind<'a>>, left: &mut Vec<Leftover>) {
     let types = GoTypes::new(original);
+    let has_controllers = |linked: &BTreeSet<&str>| {
+        let mut files = original.files.iter();
+        files.any(|file| !file.controllers.is_empty() && linked.contains(folder_of(&file.path)))
+    };
+    // Where none is reached, the program was not understood.
+    let linked = original.linked_folders().filter(has_controllers);
     for file in &original.files {
+        let is_linked = linked
+            .as_ref()
+            .is_none_or(|linked| linked.contains(folder_of(&file.path)));
         for builder in &file.controllers {
             let at = format!("controller at {}:{}", file.path, builder.line);
             let Some(go_type) = &builder.kind else {
@@ -165,6 +177,10 @@ fn find_controllers<'a>(original: &'a GoProject, kinds: &mut Vec<Kind<'a>>, left
                 continue;
             };
             let found = types.find(file, go_type);
+            if !is_linked && !found.as_ref().is_some_and(|found| is_listed(original, found)) {
+                left.push(Leftover::new(at, UNLINKED));
+                continue;
+            }
             let place = found.as_ref().and_then(|found| place_of(kinds, found));
             let kind = place.and_then(|at| kinds.get_mut(at));
             match kind {
@@ -193,6 +209,15 @@ fn find_controllers<'a>(original: &'a GoProject, kinds: &mut Vec<Kind<'a>>, left
     for kind in kinds {
         kind.settle_controllers(left);
     }
+}
+
+/// Returns whether PROJECT lists a controller of a kind.
+fn is_listed(original: &GoProject, found: &FoundType) -> bool {
+    let mut resources = original.project.known.resources.iter();
+    resources.any(|listed| {
+        let has_controller = listed.controller || !listed.controllers.is_empty();
+        has_controller && listed.kind == found.kind && listed.qualified_group() == found.group
+    })
 }
 
 /// Returns the place of a kind in the list, to which a kind of Kubernetes that PROJECT does not have is added.

@@ -7,8 +7,10 @@
 //!
 //! The project is scaffolded in memory by the commands that a user would type, then changed where the original differs.
 
+mod applied;
 mod compose;
 mod controllers;
+mod counterparts;
 mod csv;
 mod deployment;
 mod kinds;
@@ -17,6 +19,7 @@ mod objects;
 mod permissions;
 mod pod;
 mod programs;
+mod published;
 mod report;
 mod rust_paths;
 mod samples;

@@ -1,16 +1,17 @@
 //! The objects beside the Deployment: those that the original applies, and what differs in those that both have.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::permissions::{Permission, Rule, is_granted};
-use super::report::{Match, Report, is_within, show_change};
-use crate::edit::kustomization::resolve_entry;
-use crate::go_project::{GoProject, Reached, follow_kustomizations};
+use super::applied::{AppliedObject, find_objects};
+use super::counterparts::{Accounts, account_of, find_counterparts, subjects_of};
+use super::deployment::find_account;
+use super::permissions::{Permission, compare_permissions, is_granted, is_role, permissions_of};
+use super::report::{Match, Report, differing_keys, is_within, show_change};
+use crate::go_project::GoProject;
 use crate::plan::Plan;
 use crate::tree::Tree;
-use crate::yaml_stream::{list_items, parse_documents};
 
 /// Kinds whose `spec` is compared. Roles are compared by what they grant; the Deployment has rows of its own.
 const COMPARED: &[&str] = &[
@@ -37,22 +38,34 @@ pub(super) fn compare_objects(original: &GoProject, plan: &Plan, tree: &Tree, re
             Vec::new(),
         );
     }
-    let counterparts = find_counterparts(&theirs, &ours);
+    let mut deployments = ours
+        .values()
+        .map(|found| &found.object)
+        .filter(|object| object["kind"] == "Deployment");
+    let accounts = Accounts {
+        theirs: find_account(original).unwrap_or_else(|| "default".to_owned()),
+        ours: account_of(deployments.next()),
+    };
+    let counterparts = find_counterparts(&theirs, &ours, &accounts);
+    let mut rows = Rows {
+        report,
+        richer_roles: Vec::new(),
+    };
     for ((kind, name), found) in &theirs {
         let key = (kind.clone(), name.clone());
         let what = format!("{kind} {name}");
         match ours.get(&key) {
-            Some(own) if COMPARED.contains(&kind.as_str()) => compare_spec(&what, found, own, report),
-            Some(_) => {}
+            Some(own) if COMPARED.contains(&kind.as_str()) => compare_spec(&what, found, own, rows.report),
+            Some(own) => compare_rest(&what, found, own, &accounts, &mut rows),
             // The CRDs have rows of their own.
             None if kind == "CustomResourceDefinition" => {}
             None if kind == "Namespace" && is_namespace_of(original, name) => {}
-            None if counterparts.contains_key(&key) => report.add(
+            None if counterparts.contains_key(&key) => rows.report.add(
                 what,
                 Match::Better,
                 vec![format!("{} has its permissions", counterparts[&key])],
             ),
-            None => report.add(
+            None => rows.report.add(
                 what,
                 Match::ByHand,
                 vec![format!(
@@ -62,12 +75,16 @@ pub(super) fn compare_objects(original: &GoProject, plan: &Plan, tree: &Tree, re
             ),
         }
     }
+    let Rows { report, richer_roles } = rows;
+    if !richer_roles.is_empty() {
+        report.add("roles that grant more", Match::Better, richer_roles);
+    }
     let more: Vec<String> = ours
         .keys()
         .filter(|key| !theirs.contains_key(*key))
         .map(|(kind, name)| format!("{kind} {name}"))
         .collect();
-    if !more.is_empty() {
+    if !more.is_empty() && !theirs.is_empty() {
         report.add("objects that are new", Match::Better, more);
     }
 }
@@ -78,84 +95,105 @@ fn is_namespace_of(original: &GoProject, name: &str) -> bool {
     kustomization.is_some_and(|kustomization| kustomization["namespace"] == *name)
 }
 
-type Objects = BTreeMap<(String, String), AppliedObject>;
+/// Kinds whose objects have rows of their own.
+const HAVE_ROWS: [&str; 4] = [
+    "CustomResourceDefinition",
+    "Deployment",
+    "MutatingWebhookConfiguration",
+    "ValidatingWebhookConfiguration",
+];
+/// The role that has a row of its own.
+const MANAGER_ROLE: &str = "config/rbac/role.yaml";
 
-/// Returns the roles of the original whose permissions a role of another name has, and the bindings of such roles to service
-/// accounts, each with what has them: kubebuilder has renamed its roles, and so do projects.
-fn find_counterparts(theirs: &Objects, ours: &Objects) -> BTreeMap<(String, String), String> {
-    let permissions_of = |object: &Value| -> BTreeSet<Permission> {
-        let rules = Rule::of_role(object).into_iter();
-        rules.flat_map(|rule| rule.permissions()).collect()
+/// Adds a row for an object that both have, if they differ. Kinds that are compared by their `spec` have another comparison, and
+/// the objects of the manager have rows of their own.
+fn compare_rest(
+    what: &str,
+    theirs: &AppliedObject,
+    ours: &AppliedObject,
+    accounts: &Accounts,
+    rows: &mut Rows<'_>,
+) {
+    let (before, after) = (&theirs.object, &ours.object);
+    let has_rows = HAVE_ROWS.iter().any(|kind| before["kind"] == *kind);
+    if has_rows || theirs.origin == MANAGER_ROLE || theirs.is_generated {
+        return;
+    }
+    if is_role(before) {
+        return compare_role(what, before, after, rows);
+    }
+    let mut details = Vec::new();
+    for key in differing_keys(before, after) {
+        let (old, new) = (&before[key.as_str()], &after[key.as_str()]);
+        let is_same = match key.as_str() {
+            "apiVersion" | "metadata" | "status" => true,
+            // The manager's account has a row of its own.
+            "subjects" => subjects_of(before, &accounts.theirs) == subjects_of(after, &accounts.ours),
+            _ => false,
+        };
+        if !is_same {
+            details.push(format!("`{key}`: {}", show_change(old, new)));
+        }
+    }
+    let (old, new) = (
+        &before["metadata"]["annotations"],
+        &after["metadata"]["annotations"],
+    );
+    if !is_within(old, new) {
+        details.push(format!("`metadata.annotations`: {}", show_change(old, new)));
+    }
+    if !details.is_empty() {
+        details.push(advise_comparison(theirs, ours));
+        rows.report.add(what, Match::ByHand, details);
+    }
+}
+
+/// The table, and the roles that grant more than those of the original, which are one row of it.
+struct Rows<'a> {
+    report: &'a mut Report,
+    richer_roles: Vec<String>,
+}
+
+/// What the manager elects a leader with, as group and resource. In Go it may do more with them than the library needs.
+const ELECTION: &[(&str, &str)] = &[
+    ("", "configmaps"),
+    ("", "events"),
+    ("coordination.k8s.io", "leases"),
+    ("events.k8s.io", "events"),
+];
+
+/// Adds a row for a role that both have, if what it grants differs.
+fn compare_role(what: &str, before: &Value, after: &Value, rows: &mut Rows<'_>) {
+    let is_of_election = |permission: &Permission| {
+        what == "Role leader-election-role"
+            && ELECTION.contains(&(permission.1.as_str(), permission.2.as_str()))
     };
-    let is_role = |kind: &str| kind == "ClusterRole" || kind == "Role";
-    let own: Vec<(&(String, String), BTreeSet<Permission>)> = ours
+    let (theirs, ours) = (permissions_of(before), permissions_of(after));
+    let needed: BTreeSet<Permission> = theirs
         .iter()
-        .filter(|((kind, _), _)| is_role(kind))
-        .map(|(key, found)| (key, permissions_of(&found.object)))
+        .filter(|wanted| is_granted(wanted, &ours) || !is_of_election(wanted))
+        .cloned()
         .collect();
-    let mut found: BTreeMap<(String, String), String> = BTreeMap::new();
-    for (key, role) in theirs
-        .iter()
-        .filter(|(key, _)| is_role(&key.0) && !ours.contains_key(*key))
-    {
-        let wanted = permissions_of(&role.object);
-        let has_all =
-            |granted: &BTreeSet<Permission>| wanted.iter().all(|wanted| is_granted(wanted, granted));
-        let matching = own
-            .iter()
-            .filter(|(own, granted)| own.0 == key.0 && has_all(granted));
-        // A wildcard is one permission, and grants most.
-        let breadth = |granted: &BTreeSet<Permission>| {
-            let wildcards = granted.iter().filter(|permission| permission.4 == "*").count();
-            (wildcards, granted.len())
-        };
-        let closest = matching.min_by_key(|(_, granted)| breadth(granted));
-        if let Some(((kind, name), _)) = closest.filter(|_| !wanted.is_empty()) {
-            found.insert(key.clone(), format!("{kind} {name}"));
-        }
+    let is_less = needed.len() < theirs.len();
+    let mut better = Vec::new();
+    match compare_permissions(&needed, &ours) {
+        (Match::ByHand, details) => return rows.report.add(what, Match::ByHand, details),
+        (Match::Better, details) if is_less => better.extend(details),
+        (Match::Better, details) => rows.richer_roles.push(format!("{what}: {}", details.join(", "))),
+        (Match::Same, _) => {}
     }
-    let accounts = (account_of(theirs), account_of(ours));
-    let mut bindings = Vec::new();
-    let is_left = |key: &(String, String)| key.0.ends_with("RoleBinding") && !ours.contains_key(key);
-    for (key, binding) in theirs.iter().filter(|(key, _)| is_left(key)) {
-        let role = &binding.object["roleRef"];
-        let role = (text(&role["kind"]), text(&role["name"]));
-        let of_same_name = ours.contains_key(&role).then(|| format!("{} {}", role.0, role.1));
-        let Some(counterpart) = found.get(&role).cloned().or(of_same_name) else {
-            continue;
-        };
-        let is_bound = |(_, own): (&(String, String), &AppliedObject)| {
-            let role = &own.object["roleRef"];
-            format!("{} {}", text(&role["kind"]), text(&role["name"])) == counterpart
-                && own.object["kind"] == key.0
-                && subjects_of(&own.object, &accounts.1) == subjects_of(&binding.object, &accounts.0)
-        };
-        if let Some(own) = ours.iter().find(|entry| is_bound(*entry)) {
-            bindings.push((key.clone(), format!("{} {}", own.0.0, own.0.1)));
-        }
+    if is_less {
+        better.push("what only Go needs to elect a leader is no longer granted".to_owned());
+        rows.report.add(what, Match::Better, better);
     }
-    found.extend(bindings);
-    found
 }
 
-/// Returns the name of the service account of the manager's Pods.
-fn account_of(objects: &Objects) -> String {
-    let mut deployments = objects.iter().filter(|((kind, _), _)| kind == "Deployment");
-    let deployment = deployments.next().map(|(_, found)| &found.object);
-    let account = deployment.and_then(|object| object.pointer("/spec/template/spec/serviceAccountName"));
-    account.and_then(Value::as_str).unwrap_or("default").to_owned()
-}
-
-/// Returns the kinds and names of what a binding is for; the account of the manager has no name, because the projects can differ in it.
-fn subjects_of(binding: &Value, account: &str) -> Vec<(String, String)> {
-    let subjects = binding["subjects"].as_array().into_iter().flatten();
-    subjects
-        .map(|subject| {
-            let (kind, name) = (text(&subject["kind"]), text(&subject["name"]));
-            let is_manager = kind == "ServiceAccount" && name == account;
-            (kind, if is_manager { String::new() } else { name })
-        })
-        .collect()
+/// Returns which files to compare.
+fn advise_comparison(theirs: &AppliedObject, ours: &AppliedObject) -> String {
+    match theirs.origin == ours.origin {
+        true => format!("compare the two in {}", ours.origin),
+        false => format!("compare {} with {}", theirs.origin, ours.origin),
+    }
 }
 
 /// Adds a row for an object that both have.
@@ -182,10 +220,7 @@ fn compare_spec(what: &str, theirs: &AppliedObject, ours: &AppliedObject, report
         (true, true) => report.add(what, Match::Same, Vec::new()),
         (false, true) => report.add(what, Match::Better, better),
         (_, false) => {
-            by_hand.push(match theirs.origin == ours.origin {
-                true => format!("compare the two in {}", ours.origin),
-                false => format!("compare {} with {}", theirs.origin, ours.origin),
-            });
+            by_hand.push(advise_comparison(theirs, ours));
             report.add(what, Match::ByHand, by_hand);
         }
     }
@@ -212,134 +247,11 @@ fn is_alike(before: &Value, after: &Value) -> bool {
     plain(before) == plain(after)
 }
 
-/// An object and where it comes from.
-struct AppliedObject {
-    object: Value,
-    /// What makes it, such as "config/default/metrics_service.yaml".
-    origin: String,
-}
-
-/// Returns the objects that `kubectl apply -k config/default` would apply, by kind and name before the prefix.
-fn find_objects(read: &dyn Fn(&str) -> Option<String>) -> BTreeMap<(String, String), AppliedObject> {
-    let mut found = Vec::new();
-    let mut deleted = Vec::new();
-    for reached in follow_kustomizations(&["config/default"], &|path| read_documents(read, path)) {
-        let Reached {
-            path,
-            folder,
-            documents,
-        } = reached;
-        let Some(folder) = folder else {
-            found.extend(
-                documents
-                    .into_iter()
-                    .flat_map(list_items)
-                    .map(|object| AppliedObject {
-                        object,
-                        origin: path.clone(),
-                    }),
-            );
-            continue;
-        };
-        for kustomization in documents {
-            found.extend(generated_objects(&kustomization, &path));
-            let patches = kustomization["patches"].as_array().into_iter().flatten();
-            deleted.extend(patches.filter_map(|patch| deletion(read, &folder, patch)));
-        }
-    }
-    found.retain(|found| !deleted.iter().any(|target| is_selected(&found.object, target)));
-    found
-        .into_iter()
-        .map(|found| {
-            (
-                (
-                    text(&found.object["kind"]),
-                    text(&found.object["metadata"]["name"]),
-                ),
-                found,
-            )
-        })
-        .collect()
-}
-
-/// Returns the objects that a kustomization makes of files and literals.
-fn generated_objects(kustomization: &Value, path: &str) -> Vec<AppliedObject> {
-    let mut found = Vec::new();
-    for (key, kind) in [("configMapGenerator", "ConfigMap"), ("secretGenerator", "Secret")] {
-        for entry in kustomization[key].as_array().into_iter().flatten() {
-            found.push(AppliedObject {
-                object: json!({ "kind": kind, "metadata": { "name": entry["name"] } }),
-                origin: format!("`{key}` of {path}"),
-            });
-        }
-    }
-    found
-}
-
-fn text(value: &Value) -> String {
-    value.as_str().unwrap_or_default().to_owned()
-}
-
-fn read_documents(read: &dyn Fn(&str) -> Option<String>, path: &str) -> Vec<Value> {
-    let documents = read(path).and_then(|text| parse_documents(&text).ok());
-    documents.unwrap_or_default()
-}
-
-/// The target of a patch that deletes objects, such as that for objects which cert-manager makes needless.
-fn deletion(read: &dyn Fn(&str) -> Option<String>, folder: &str, patch: &Value) -> Option<Value> {
-    let documents = match patch["patch"].as_str() {
-        Some(text) => parse_documents(text).ok()?,
-        None => read_documents(read, &resolve_entry(folder, patch["path"].as_str()?)?),
-    };
-    let deletes = documents
-        .into_iter()
-        .find(|document| document["$patch"] == "delete")?;
-    match &patch["target"] {
-        Value::Null => Some(json!({ "kind": deletes["kind"], "name": deletes["metadata"]["name"] })),
-        target => Some(target.clone()),
-    }
-}
-
-/// Returns true if a target of kustomize selects an object: by kind and name, and by labels with one value each.
-fn is_selected(object: &Value, target: &Value) -> bool {
-    let agrees = |key: &str, value: &Value| target[key].is_null() || target[key] == *value;
-    let selector = target["labelSelector"].as_str().unwrap_or_default();
-    let has_label = |part: &str| match part.split_once('=') {
-        Some((key, value)) => object["metadata"]["labels"][key.trim()] == value.trim(),
-        None => false,
-    };
-    target["annotationSelector"].is_null()
-        && agrees("kind", &object["kind"])
-        && agrees("name", &object["metadata"]["name"])
-        && selector.split(',').filter(|part| !part.is_empty()).all(has_label)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use serde_json::json;
 
-    #[test]
-    fn objects_of_generators_are_there() {
-        let read = |path: &str| match path {
-            "config/default/kustomization.yaml" => Some("resources: [../manager]\n".to_owned()),
-            "config/manager/kustomization.yaml" => Some(
-                "configMapGenerator:\n- name: settings\n  files: [a.yaml]\nsecretGenerator:\n- name: key\n"
-                    .to_owned(),
-            ),
-            _ => None,
-        };
-        let found: Vec<String> = find_objects(&read)
-            .into_iter()
-            .map(|((kind, name), object)| format!("{kind} {name}: {}", object.origin))
-            .collect();
-        assert_eq!(
-            found,
-            [
-                "ConfigMap settings: `configMapGenerator` of config/manager/kustomization.yaml",
-                "Secret key: `secretGenerator` of config/manager/kustomization.yaml",
-            ]
-        );
-    }
+    use super::*;
 
     #[test]
     fn objects_of_both_are_compared() {
@@ -347,6 +259,7 @@ mod tests {
             let object = |spec: &Value| AppliedObject {
                 object: json!({ "kind": "Service", "spec": spec }),
                 origin: "a.yaml".to_owned(),
+                is_generated: false,
             };
             let mut report = Report::default();
             compare_spec("Service a", &object(&before), &object(&after), &mut report);
@@ -379,46 +292,6 @@ mod tests {
             json!({ "dnsNames": ["x"] }),
             json!({ "dnsNames": ["y"] }),
             Some(Match::Same),
-        );
-    }
-
-    #[test]
-    fn objects_that_patches_delete_are_not_there() {
-        let check = |patches: &str, expected: &[&str]| {
-            let root = format!("resources: [a.yaml, ../b/]\npatches: {patches}");
-            let read = |path: &str| {
-                match path {
-                "config/default/kustomization.yaml" => Some(root.clone()),
-                "config/default/a.yaml" => {
-                    Some("kind: Role\nmetadata: {name: a, labels: {part: x}}\n---\nkind: Service\nmetadata: {name: s}\n".to_owned())
-                }
-                "config/b/kustomization.yaml" => Some("resources: [role.yaml]".to_owned()),
-                "config/b/role.yaml" => Some("kind: Role\nmetadata: {name: b, labels: {part: y}}\n".to_owned()),
-                "config/default/delete.yaml" => Some("$patch: delete\nkind: Role\nmetadata: {name: b}\n".to_owned()),
-                _ => None,
-            }
-            };
-            let names: Vec<String> = find_objects(&read).into_keys().map(|(_, name)| name).collect();
-            assert_eq!(names, expected, "{patches}");
-        };
-        check("[]", &["a", "b", "s"]);
-        check("[{path: delete.yaml}]", &["a", "s"]);
-        check(
-            "[{path: delete.yaml, target: {labelSelector: part=x}}]",
-            &["b", "s"],
-        );
-        check("[{path: delete.yaml, target: {kind: Service}}]", &["a", "b"]);
-        check(
-            "[{path: delete.yaml, target: {labelSelector: part in (x)}}]",
-            &["a", "b", "s"],
-        );
-        check(
-            "[{path: delete.yaml, target: {annotationSelector: part=x}}]",
-            &["a", "b", "s"],
-        );
-        check(
-            "[{path: missing.yaml}, {patch: 'kind: Role', target: {kind: Role}}]",
-            &["a", "b", "s"],
         );
     }
 }

@@ -7,6 +7,7 @@ use rbuilder_generator::{RBAC_URL_VERBS, RBAC_VERBS};
 use serde_json::Value;
 
 use super::list_strings;
+use super::report::{Match, prefixed};
 use super::webhooks::{print_attribute, quoted};
 
 /// A rule, as a marker or a role has it.
@@ -58,6 +59,55 @@ pub(super) fn is_granted(wanted: &Permission, granted: &BTreeSet<Permission>) ->
                 && (own.3 == *name || own.3.is_empty())
                 && is(&own.4, verb)
         })
+}
+
+/// Returns whether an object is a ClusterRole or a Role.
+pub(super) fn is_role(object: &Value) -> bool {
+    object["kind"] == "ClusterRole" || object["kind"] == "Role"
+}
+
+/// Returns what a role grants.
+pub(super) fn permissions_of(role: &Value) -> BTreeSet<Permission> {
+    let rules = Rule::of_role(role).into_iter();
+    rules.flat_map(|rule| rule.permissions()).collect()
+}
+
+/// Compares what two roles grant. Returns the difference in words: what is missing, or else what is more.
+pub(super) fn compare_permissions(
+    theirs: &BTreeSet<Permission>,
+    ours: &BTreeSet<Permission>,
+) -> (Match, Vec<String>) {
+    let beyond = |some: &BTreeSet<Permission>, others: &BTreeSet<Permission>| -> Vec<String> {
+        let found = some.difference(others);
+        let found = found.filter(|permission| !is_granted(permission, others));
+        found.map(show_permission).collect()
+    };
+    let (lost, more) = (beyond(theirs, ours), beyond(ours, theirs));
+    match (lost.is_empty(), more.is_empty()) {
+        (true, true) => (Match::Same, Vec::new()),
+        (true, false) => (Match::Better, prefixed("more: ", more)),
+        (false, _) => (Match::ByHand, prefixed("missing: ", lost)),
+    }
+}
+
+/// Returns a permission in words: `get apps/deployments`.
+fn show_permission((namespace, group, resource, name, verb): &Permission) -> String {
+    let group = if group.is_empty() {
+        String::new()
+    } else {
+        format!("{group}/")
+    };
+    let place = if namespace.is_empty() {
+        String::new()
+    } else {
+        format!(" in {namespace}")
+    };
+    let name = if name.is_empty() {
+        String::new()
+    } else {
+        format!(" {name}")
+    };
+    format!("{verb} {group}{resource}{name}{place}")
 }
 
 impl Rule {

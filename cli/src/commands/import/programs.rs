@@ -1,6 +1,6 @@
 //! The programs and commands of a Go project: the one that runs the controllers, which src/main.rs stands for, and the others.
 
-use crate::go_project::GoFile;
+use crate::go_project::{GoFile, folder_of};
 
 /// Flags that kubebuilder scaffolds, and that the manager has under the same names or needs no longer.
 const KNOWN_FLAGS: &[&str] = &[
@@ -107,10 +107,6 @@ fn rank(file: &GoFile) -> (usize, bool, bool) {
         !file.leader_election_ids.is_empty(),
         file.program.has_main,
     )
-}
-
-fn folder_of(path: &str) -> &str {
-    path.rsplit_once('/').map_or("", |(folder, _)| folder)
 }
 
 /// Returns whether a file has `func main` with more than a statement in it: an empty one only keeps a tool content.

@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 
 use super::compose::Composed;
 use super::objects::compare_objects;
-use super::permissions::{Permission, Rule, is_granted};
-use super::webhooks::{REVIEW_VERSIONS, find_published};
+use super::permissions::{Permission, compare_permissions, is_role, permissions_of};
+use super::published::{find_published, webhooks_of};
+use super::webhooks::REVIEW_VERSIONS;
 use super::workload::compare_deployments;
 use crate::commands::adopt::{Comparison, Verdict};
 use crate::go_project::GoProject;
@@ -18,8 +19,6 @@ use crate::yaml_stream::parse_documents;
 
 /// Details that a row of the text shows; MIGRATION.md and JSON have all.
 const MOST_SHOWN: usize = 3;
-
-const MISSING_WEBHOOK: &str = "its kind was not imported, or its path differs from that of the first webhook of the same kind and version: write it as a function with `#[webhook(…)]`";
 
 /// Characters of a value that a row shows.
 const LONGEST_VALUE: usize = 120;
@@ -122,7 +121,7 @@ pub(super) fn compare(
     let mut report = Report::default();
     compare_crds(original, plan, tree, &mut report)?;
     compare_roles(original, plan, tree, &mut report)?;
-    compare_webhooks(original, plan, tree, &mut report)?;
+    compare_webhooks(original, plan, tree, composed, &mut report)?;
     compare_objects(original, plan, tree, &mut report);
     compare_deployments(original, plan, tree, &mut report)?;
     for better in &composed.better {
@@ -161,63 +160,37 @@ fn compare_crds(original: &GoProject, plan: &Plan, tree: &Tree, report: &mut Rep
         };
         let comparison = Comparison::of(crd, generated);
         match comparison.verdict() {
-            Verdict::Same => report.add(what, Match::Same, Vec::new()),
+            Verdict::Same => {
+                let idle = comparison.idle_keys();
+                let result = if idle.is_empty() {
+                    Match::Same
+                } else {
+                    Match::Better
+                };
+                report.add(what, result, idle);
+            }
             _ => report.add(what, Match::ByHand, comparison.grouped_words()),
         }
     }
     Ok(())
 }
 
+const ROLE: &str = "config/rbac/role.yaml";
+
 fn compare_roles(original: &GoProject, plan: &Plan, tree: &Tree, report: &mut Report) -> Result<()> {
-    let is_role = |document: &&Value| document["kind"] == "ClusterRole" || document["kind"] == "Role";
+    let what = "permissions of the manager";
     let of = |documents: &[Value]| -> BTreeSet<Permission> {
-        let rules = documents.iter().filter(is_role).flat_map(Rule::of_role);
-        rules.flat_map(|rule| rule.permissions()).collect()
+        let roles = documents.iter().filter(|document| is_role(document));
+        roles.flat_map(permissions_of).collect()
     };
-    let theirs = original
-        .manifest("config/rbac/role.yaml")
-        .map(|file| of(&file.documents))
-        .unwrap_or_default();
-    let ours = of(&read_planned(plan, tree, "config/rbac/role.yaml")?);
-    let shown = |(namespace, group, resource, name, verb): &Permission| {
-        let group = if group.is_empty() {
-            String::new()
-        } else {
-            format!("{group}/")
-        };
-        let place = if namespace.is_empty() {
-            String::new()
-        } else {
-            format!(" in {namespace}")
-        };
-        let name = if name.is_empty() {
-            String::new()
-        } else {
-            format!(" {name}")
-        };
-        format!("{verb} {group}{resource}{name}{place}")
+    let Some(theirs) = original.manifest(ROLE) else {
+        let reason = format!("{ROLE} of the Go project was not found: compare what the manager may do there");
+        report.add(what, Match::ByHand, vec![reason]);
+        return Ok(());
     };
-    let beyond = |some: &BTreeSet<Permission>, others: &BTreeSet<Permission>| -> Vec<String> {
-        let found = some.difference(others);
-        found
-            .filter(|permission| !is_granted(permission, others))
-            .map(shown)
-            .collect()
-    };
-    let (lost, more) = (beyond(&theirs, &ours), beyond(&ours, &theirs));
-    match (lost.is_empty(), more.is_empty()) {
-        (true, true) => report.add("permissions of the manager", Match::Same, Vec::new()),
-        (true, false) => report.add(
-            "permissions of the manager",
-            Match::Better,
-            prefixed("more: ", more),
-        ),
-        (false, _) => report.add(
-            "permissions of the manager",
-            Match::ByHand,
-            prefixed("missing: ", lost),
-        ),
-    }
+    let (result, details) =
+        compare_permissions(&of(&theirs.documents), &of(&read_planned(plan, tree, ROLE)?));
+    report.add(what, result, details);
     Ok(())
 }
 
@@ -255,22 +228,29 @@ pub(super) fn prefixed(prefix: &str, mut words: Vec<String>) -> Vec<String> {
     words
 }
 
-fn compare_webhooks(original: &GoProject, plan: &Plan, tree: &Tree, report: &mut Report) -> Result<()> {
+fn compare_webhooks(
+    original: &GoProject,
+    plan: &Plan,
+    tree: &Tree,
+    composed: &Composed<'_>,
+    report: &mut Report,
+) -> Result<()> {
     let documents = read_planned(plan, tree, "config/webhook/manifests.yaml")?;
-    let ours: BTreeMap<String, &Value> = documents
-        .iter()
-        .flat_map(|document| document["webhooks"].as_array().into_iter().flatten())
-        .filter_map(|webhook| Some((webhook["name"].as_str()?.to_owned(), webhook)))
-        .collect();
+    let own = documents.iter().flat_map(webhooks_of);
+    let ours: BTreeMap<(&str, &str), &Value> = own.map(|own| ((own.what, own.name()), own.webhook)).collect();
     let published = find_published(original);
     let mut names_of_path: BTreeMap<&str, usize> = BTreeMap::new();
     for found in &published {
         *names_of_path.entry(found.path()).or_default() += 1;
     }
-    let is_new = |name: &&String| published.iter().all(|found| found.name() != **name);
-    for name in ours.keys().filter(is_new) {
-        let whole = published.iter().find(|found| is_part(ours[name], found.webhook));
-        let (result, message) = match whole {
+    let is_new = |(what, name): (&str, &str)| {
+        published
+            .iter()
+            .all(|found| (found.what, found.name()) != (what, name))
+    };
+    for (key, own) in ours.iter().filter(|(key, _)| is_new(**key)) {
+        let mut whole = published.iter().filter(|found| found.what == key.0);
+        let (result, message) = match whole.find(|found| is_part(own, found.webhook)) {
             Some(whole) => (
                 Match::Better,
                 format!("the part of {} that is for its kind", whole.name()),
@@ -281,32 +261,25 @@ fn compare_webhooks(original: &GoProject, plan: &Plan, tree: &Tree, report: &mut
                     .to_owned(),
             ),
         };
-        report.add(format!("webhook {name}"), result, vec![message]);
+        report.add(format!("webhook {}", key.1), result, vec![message]);
     }
     for published in published {
         let what = format!("webhook {}", published.name());
-        let Some(own) = ours.get(published.name()) else {
-            report.add(what, Match::ByHand, vec![MISSING_WEBHOOK.to_owned()]);
+        let Some(own) = ours.get(&(published.what, published.name())) else {
+            report.add(what, Match::ByHand, vec![published.explain_missing(composed)]);
             continue;
         };
-        let keys: BTreeSet<&String> = [published.webhook, own]
-            .into_iter()
-            .filter_map(Value::as_object)
-            .flat_map(|map| map.keys())
-            .collect();
-        let differing: Vec<&String> = keys
-            .into_iter()
-            .filter(|key| published.webhook[key.as_str()] != own[key.as_str()])
-            .collect();
+        let differing = differing_keys(published.webhook, own);
         // Several webhooks of the original can have a path in common, and a handler here is for one kind.
         let is_shared = names_of_path
             .get(published.path())
             .is_some_and(|names| *names > 1);
+        let of_configuration = ours.iter().filter(|(key, _)| key.0 == published.what);
         let result = match differing.as_slice() {
             [] => Match::Same,
             [key] if *key == REVIEW_VERSIONS => Match::Better,
             [_] if is_shared && without_path(published.webhook) == without_path(own) => Match::Better,
-            _ if is_whole(published.webhook, ours.values().copied()) => Match::Better,
+            _ if is_whole(published.webhook, of_configuration.map(|(_, own)| *own)) => Match::Better,
             _ => Match::ByHand,
         };
         let show = |key: &String| {
@@ -316,6 +289,15 @@ fn compare_webhooks(original: &GoProject, plan: &Plan, tree: &Tree, report: &mut
         report.add(what, result, differing.into_iter().map(show).collect());
     }
     Ok(())
+}
+
+/// Returns the keys of two objects whose values differ.
+pub(super) fn differing_keys<'a>(before: &'a Value, after: &'a Value) -> Vec<&'a String> {
+    let maps = [before, after].into_iter().filter_map(Value::as_object);
+    let keys: BTreeSet<&String> = maps.flat_map(|map| map.keys()).collect();
+    keys.into_iter()
+        .filter(|key| before[key.as_str()] != after[key.as_str()])
+        .collect()
 }
 
 /// Returns a webhook without the path of its handler.

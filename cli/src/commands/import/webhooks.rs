@@ -7,85 +7,14 @@ use serde_json::Value;
 use super::compose::Composed;
 use super::kinds::{Kind, Leftover};
 use super::list_strings;
+use super::published::{
+    CONFIGURATIONS, Published, find_published, has_configurations, path_of, plural_of, webhook_key,
+};
 use crate::go_project::GoProject;
 use crate::project::{Resource, Webhooks};
 
-const CONFIGURATIONS: [(&str, &str); 2] = [
-    ("MutatingWebhookConfiguration", "mutating"),
-    ("ValidatingWebhookConfiguration", "validating"),
-];
-
-/// A webhook of a configuration, with the first of its rules.
-pub(super) struct Published<'a> {
-    /// `mutating` or `validating`.
-    pub(super) what: &'static str,
-    pub(super) webhook: &'a Value,
-}
-
-impl<'a> Published<'a> {
-    pub(super) fn name(&self) -> &'a str {
-        self.webhook["name"].as_str().unwrap_or_default()
-    }
-
-    pub(super) fn path(&self) -> &'a str {
-        path_of(self.webhook)
-    }
-
-    /// Returns whether it is for a kind, in whatever version.
-    fn is_of_kind(&self, resource: &Resource, plural: &str) -> bool {
-        let mut rules = self.webhook["rules"].as_array().into_iter().flatten();
-        rules.any(|rule| {
-            has_text(&rule["apiGroups"], &resource.qualified_group()) && has_text(&rule["resources"], plural)
-        })
-    }
-
-    /// Returns whether it is the one of a version of a kind: its path names both, or its only rule does.
-    fn is_of_version(&self, resource: &Resource, plural: &str) -> bool {
-        let rules = self.webhook["rules"]
-            .as_array()
-            .map(Vec::as_slice)
-            .unwrap_or_default();
-        let has = |key: &str, value: &str| rules.iter().any(|rule| has_text(&rule[key], value));
-        let versions: Vec<&Value> = rules
-            .iter()
-            .flat_map(|rule| rule["apiVersions"].as_array().into_iter().flatten())
-            .collect();
-        let is_named =
-            self.path()
-                .ends_with(&format!("-{}-{}", resource.version, resource.kind.to_lowercase()));
-        has("apiGroups", &resource.qualified_group())
-            && has("resources", plural)
-            && has("apiVersions", &resource.version)
-            && (versions.len() == 1
-                || is_named
-                || !self.path().starts_with("/mutate-") && !self.path().starts_with("/validate-"))
-    }
-}
-
-fn path_of(webhook: &Value) -> &str {
-    webhook["clientConfig"]["service"]["path"]
-        .as_str()
-        .unwrap_or_default()
-}
-
-fn has_text(list: &Value, text: &str) -> bool {
-    list.as_array().into_iter().flatten().any(|item| item == text)
-}
-
-/// Returns all webhooks of the original that `make manifests` generates.
-pub(super) fn find_published(original: &GoProject) -> Vec<Published<'_>> {
-    let mut found = Vec::new();
-    for (kind, what) in CONFIGURATIONS {
-        let documents = original.documents("config/webhook/manifests", kind);
-        let webhooks =
-            documents.flat_map(|(_, document)| document["webhooks"].as_array().into_iter().flatten());
-        found.extend(webhooks.map(|webhook| Published { what, webhook }));
-    }
-    found
-}
-
-/// Returns the webhooks of a version: those in PROJECT, and those of the configurations with their paths. PROJECT may record
-/// them at a version from which they have moved: what the configurations have at another version is not one of this.
+/// Returns the webhooks of a version: those of the configurations, with their paths. A project without configurations has those that
+/// PROJECT lists.
 pub(super) fn with_configurations(
     original: &GoProject,
     kind: &Kind<'_>,
@@ -93,7 +22,6 @@ pub(super) fn with_configurations(
     recorded: Webhooks,
 ) -> Webhooks {
     let mut webhooks = recorded;
-    let plural = plural_of(kind, version);
     let group = version.qualified_group().replace('.', "-");
     let published = find_published(original);
     for (what, verb) in [("mutating", "mutate"), ("validating", "validate")] {
@@ -101,12 +29,12 @@ pub(super) fn with_configurations(
             "mutating" => (&mut webhooks.defaulting, &mut webhooks.defaulting_path),
             _ => (&mut webhooks.validation, &mut webhooks.validation_path),
         };
-        let found = published
-            .iter()
-            .find(|found| found.what == what && found.is_of_version(version, &plural));
-        let Some(found) = found else {
-            let mut configured = published.iter().filter(|found| found.what == what);
-            *is_wanted &= !configured.any(|found| found.is_of_kind(version, &plural));
+        let is_own = |found: &&Published<'_>| {
+            let owner = found.version_of(kind);
+            found.what == what && owner.is_some_and(|owner| owner.same(version))
+        };
+        let Some(found) = published.iter().find(is_own) else {
+            *is_wanted &= !has_configurations(original);
             continue;
         };
         let default = format!(
@@ -122,21 +50,32 @@ pub(super) fn with_configurations(
     webhooks
 }
 
-fn plural_of(kind: &Kind<'_>, version: &Resource) -> String {
-    let of_crd = kind
-        .crd
-        .and_then(|(_, crd)| crd["spec"]["names"]["plural"].as_str());
-    let built_in = || {
-        let found =
-            rbuilder_generator::find_kubernetes_kind(None, &version.group, &version.version, &version.kind);
-        found.filter(|_| version.core).map(|found| found.plural)
-    };
-    let recorded = Some(version.plural.clone()).filter(|plural| !plural.is_empty());
-    of_crd
-        .map(str::to_owned)
-        .or(recorded)
-        .or_else(built_in)
-        .unwrap_or_default()
+/// Leaves the webhooks of a kind to a person that PROJECT lists and no configuration has.
+pub(super) fn leave_unpublished(original: &GoProject, kind: &Kind<'_>, left: &mut Vec<Leftover>) {
+    if !has_configurations(original) {
+        return;
+    }
+    let published = find_published(original);
+    for version in kind.versions.iter().filter(|version| !version.external) {
+        let Some(listed) = &version.webhooks else { continue };
+        let plural = plural_of(kind, version);
+        for (what, is_listed, flag) in [
+            ("mutating", listed.defaulting, "--defaulting"),
+            ("validating", listed.validation, "--programmatic-validation"),
+        ] {
+            let is_it = |found: &Published<'_>| found.what == what && found.is_of_kind(version, &plural);
+            if !is_listed || published.iter().any(is_it) {
+                continue;
+            }
+            left.push(Leftover::new(
+                format!("{what} webhook of `{}` in {}", version.kind, version.version),
+                format!(
+                    "PROJECT lists it, and the manifests of the Go project do not have it: if it is served, add it with `rbuilder create webhook {} {flag}`",
+                    version.naming_flags()
+                ),
+            ));
+        }
+    }
 }
 
 /// The webhooks that a handler serves, which are markers above it.
@@ -161,34 +100,33 @@ struct Part<'a> {
 pub(super) fn port(original: &GoProject, composed: &mut Composed<'_>) {
     let published = find_published(original);
     let mut handlers = Vec::new();
-    let mut names: BTreeMap<&str, String> = BTreeMap::new();
+    let mut names: BTreeMap<(&str, &str), String> = BTreeMap::new();
     for kind in &composed.kinds {
         let own_kind = format!("{}/{}", kind.resource.qualified_group(), kind.resource.kind);
-        let mut assigned: Vec<&str> = Vec::new();
         for version in &kind.versions {
-            let key = format!("{}/{}", version.kind, version.version);
-            let Some(file) = composed.webhook_files.get(&key) else {
+            let Some(file) = composed.webhook_files.get(&webhook_key(version)) else {
                 continue;
             };
             let plural = plural_of(kind, version);
             for (_, what) in CONFIGURATIONS {
-                let own = published
-                    .iter()
-                    .filter(|found| found.what == what && found.is_of_version(version, &plural));
-                let own: Vec<&Published<'_>> =
-                    own.filter(|found| !assigned.contains(&found.name())).collect();
+                let own = published.iter().filter(|found| {
+                    found.what == what && found.version_of(kind).is_some_and(|owner| owner.same(version))
+                });
+                let own: Vec<&Published<'_>> = own.collect();
                 let Some(first) = own.first() else { continue };
                 // One handler serves a path, with a marker for each of its webhooks.
                 let mut webhooks = Vec::new();
                 for found in own.iter().filter(|found| found.path() == first.path()) {
-                    assigned.push(found.name());
-                    let owner = names.entry(found.name()).or_insert_with(|| own_kind.clone());
+                    let name = (what, found.name());
+                    let owner = names.entry(name).or_insert_with(|| own_kind.clone());
                     webhooks.push(Part {
                         webhook: found.webhook,
                         resources: resources_of(found.webhook, &plural),
                         is_first: *owner == own_kind,
                     });
                 }
+                let served = (what, webhook_key(version));
+                composed.served_paths.insert(served, first.path().to_owned());
                 handlers.push(Served {
                     file: file.clone(),
                     what,

@@ -44,6 +44,8 @@ enum Direction {
 #[derive(Debug, Default)]
 pub(in crate::commands) struct Comparison {
     found: BTreeSet<(Direction, String)>,
+    /// Keys that only the committed CRD has and that have no effect.
+    idle: BTreeSet<String>,
 }
 
 /// Prints a difference with the fields that have it; the text of one that has no fields is in their place.
@@ -118,6 +120,11 @@ impl Comparison {
             }
         }
         groups.into_iter().map(print_group).collect()
+    }
+
+    /// Keys of the committed CRD that the generated one leaves out because they have no effect, in words.
+    pub(in crate::commands) fn idle_keys(&self) -> Vec<String> {
+        self.idle.iter().cloned().collect()
     }
 
     fn add(&mut self, direction: Direction, words: String) {

@@ -1,10 +1,29 @@
 //! The schemas of two CRDs: types, constraints, rules, defaults and fields, at each path.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
 use super::{Comparison, Direction, list};
+
+/// Keys that apply to values of one type: numbers, strings, lists or objects.
+const KEYS_OF_TYPES: &[(&str, &str)] = &[
+    ("number", "minimum"),
+    ("number", "maximum"),
+    ("number", "multipleOf"),
+    ("string", "minLength"),
+    ("string", "maxLength"),
+    ("string", "pattern"),
+    ("array", "items"),
+    ("array", "minItems"),
+    ("array", "maxItems"),
+    ("object", "properties"),
+    ("object", "required"),
+    ("object", "additionalProperties"),
+    ("object", "minProperties"),
+    ("object", "maxProperties"),
+];
 
 impl Comparison {
     /// Compares the schemas of the value at a path. A `null` there is dropped if the value is an optional field.
@@ -13,6 +32,8 @@ impl Comparison {
         if before["type"] != after["type"] {
             return self.compare_types(before, after, at);
         }
+        let before = self.without_idle_keys(before, after, at);
+        let before = before.as_ref();
         match (keeps_unknown_fields(before), keeps_unknown_fields(after)) {
             (true, false) if after["additionalProperties"].is_object() => {
                 let values = &after["additionalProperties"]["type"];
@@ -43,6 +64,33 @@ impl Comparison {
                 self.add(Direction::More, format!("`{at}`: entries are kept"));
             }
         }
+    }
+
+    /// Returns a committed schema without the keys that apply to values of another type and that the generated one leaves out: the
+    /// API server accepts the same with them and without.
+    fn without_idle_keys<'a>(&mut self, before: &'a Value, after: &Value, at: &str) -> Cow<'a, Value> {
+        let Some(this) = before["type"].as_str() else {
+            return Cow::Borrowed(before);
+        };
+        let applies = |type_: &str| type_ == this || type_ == "number" && this == "integer";
+        let mut schema = Cow::Borrowed(before);
+        for (type_, key) in KEYS_OF_TYPES {
+            if applies(type_) || before[*key].is_null() || !after[*key].is_null() {
+                continue;
+            }
+            if let Some(keys) = schema.to_mut().as_object_mut() {
+                keys.remove(*key);
+            }
+            let article = if this.starts_with(['a', 'i', 'o']) {
+                "an"
+            } else {
+                "a"
+            };
+            self.idle.insert(format!(
+                "`{at}`: `{key}` has no effect on {article} {this}, and is left out"
+            ));
+        }
+        schema
     }
 
     fn compare_types(&mut self, before: &Value, after: &Value, at: &str) {
