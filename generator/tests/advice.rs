@@ -1,12 +1,13 @@
-//! Advice for types with the derives of schemars: it is given in their words, and what it leads to is read.
+//! Advice for types that derive schemars' `JsonSchema`: it uses schemars' attributes, and rbuilder
+//! can read the result.
 
 use crate::support;
 
 use rbuilder_generator::{Generated, Options, Severity, SourceSet, generate};
 use support::CARGO_TOML;
 
-/// A release of kube, the same types after the advice for it, a module for each row below, and parts of the advice that
-/// differ from those in the rows.
+/// A version of kube, the types after applying the advice for it, with a module for each row below,
+/// and the parts of the advice that differ from the rows.
 struct Release {
     kube: &'static str,
     after: &'static str,
@@ -65,7 +66,8 @@ const OF_SCHEMARS_08: &[(&str, &str)] = &[
     ),
 ];
 
-/// The module in the files above, the fields and items before it, and a part of the advice.
+/// The module in `after`, the fields and items before applying the advice, and a part of the
+/// advice.
 const ROWS: &[(&str, &str, &str, &str)] = &[
     (
         "same_form",
@@ -160,7 +162,7 @@ fn kind(fields: &str, items: &str) -> String {
     )
 }
 
-/// The diagnostics of a program with a release of kube.
+/// Returns the result for a program with a version of kube.
 fn run_with(kube: &str, files: &[(&str, &str)]) -> Generated {
     let mut sources = SourceSet::default();
     sources.insert("Cargo.toml", CARGO_TOML);
@@ -178,7 +180,7 @@ fn helps(made: &Generated) -> Vec<&str> {
 }
 
 #[test]
-fn advice_is_in_the_words_of_schemars() {
+fn advice_uses_schemars_attributes() {
     for Release { kube, other, .. } in RELEASES {
         for (name, fields, items, advice) in ROWS {
             let own = other.iter().find(|(of, _)| of == name);
@@ -221,9 +223,9 @@ fn advice_leads_to_a_schema() {
     }
 }
 
-/// Two versions of a kind that do not say which is stored, and what is advised.
+/// Two versions of a kind that do not state the storage version.
 #[test]
-fn the_stored_version_is_named_as_kube_has_it() {
+fn storage_advice_depends_on_kube_version() {
     let stored = include_str!("advice/stored.rs");
     let merged = include_str!("advice/merged.rs");
     let unsaid = stored.replace(", storage = false", "");
@@ -249,12 +251,12 @@ fn the_stored_version_is_named_as_kube_has_it() {
     }
 }
 
-/// A kind in a group that needs an approval, and what is advised.
+/// A kind in a group that needs an approval.
 #[test]
-fn an_annotation_is_advised_where_kube_has_the_key() {
+fn annotation_advice_depends_on_kube_version() {
     let approved = include_str!("advice/approved.rs");
     let lines = approved.lines().filter(|line| !line.contains("annotation("));
-    // The program makes the CRD, so the kind is its own.
+    // The program calls `crd()`, so the kind is its own.
     let without: Vec<&str> = lines.chain(["pub fn print() { Sample::crd(); }"]).collect();
     let without = without.join("\n");
     let add = "or add `#[kube(annotation(\"api-approved.kubernetes.io\", \"https://…\"))]`";
@@ -268,7 +270,7 @@ fn an_annotation_is_advised_where_kube_has_the_key() {
 }
 
 #[test]
-fn a_rule_on_a_kind_is_read() {
+fn reads_rule_on_kind() {
     let made = run_with("1.1.0", &[("src/lib.rs", include_str!("advice/rule.rs"))]);
     assert!(
         made.files[0].text.contains("rule: self.spec.a != ''"),
@@ -277,7 +279,7 @@ fn a_rule_on_a_kind_is_read() {
     );
 }
 
-/// A marker of Go, a type of the field that has it, the attribute that is advised and the line of the CRD that it makes.
+/// A Go marker, the type of its field, the attribute advised instead and the line in the CRD.
 const GO_MARKERS: &[(&str, &str, &str, &str)] = &[
     ("+default=5", "i32", "extend(\"default\" = 5)", "default: 5"),
     (
@@ -397,7 +399,7 @@ const GO_MARKERS: &[(&str, &str, &str, &str)] = &[
 ];
 
 #[test]
-fn markers_of_go_are_put_into_the_words_of_schemars() {
+fn translates_go_markers_to_schemars() {
     for (marker, of_type, attribute, line) in GO_MARKERS {
         let attribute = format!("#[schemars({attribute})]");
         let marked = kind(&format!("\n/// {marker}\na: {of_type}"), "");
@@ -426,9 +428,9 @@ fn markers_of_go_are_put_into_the_words_of_schemars() {
     }
 }
 
-/// Without `Cargo.lock`, the manifest says which release of kube the advice is for.
+/// Without `Cargo.lock`, the requirement in the manifest determines the version of kube.
 #[test]
-fn advice_for_the_release_that_the_manifest_asks_for() {
+fn advice_depends_on_required_kube_version() {
     let source = kind(
         "#[serde(default = \"more\")] a: i32",
         "fn more() -> i32 { compute() }",

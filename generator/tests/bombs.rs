@@ -1,5 +1,5 @@
-//! Sources of a few kilobytes that describe more than any memory holds. Each ends with an error at the type, within the
-//! time and memory of an ordinary run.
+//! Small sources that describe huge schemas. Each is reported at the type, within the time and
+//! memory of an ordinary run.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ const LEVELS: usize = 24;
 
 const DERIVES: &str = "#[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]\n";
 
-/// Generates the manifests of a kind with these fields, and these further items.
+/// Generates the manifests of a kind with these fields and further items.
 fn run(fields: &str, items: &str) -> Generated {
     run_source(&format!(
         "use kube::CustomResource;\nuse rbuilder::CrdSchema;\nuse serde::{{Deserialize, Serialize}};\n\
@@ -28,7 +28,7 @@ fn run_source(source: &str) -> Generated {
     generate(&sources, &Options::default())
 }
 
-/// Expects no manifest, and a single error with this message.
+/// Checks that there is no manifest and a single error.
 fn check_error(generated: &Generated, message: &str) {
     assert_eq!(generated.files.len(), 0);
     let errors: Vec<_> = generated
@@ -42,7 +42,8 @@ fn check_error(generated: &Generated, message: &str) {
     assert!(error.message.contains(message), "{error:#?}");
 }
 
-/// `count + 1` items, each made of its name and the name of the next one; the last has `leaf` in place of it.
+/// Creates `LEVELS + 1` items, each from its level and the name of the next item. The last one uses
+/// `leaf` instead.
 fn chain(leaf: &str, item: impl Fn(usize, &str) -> String) -> String {
     let mut items = String::new();
     for level in 0..=LEVELS {
@@ -58,19 +59,19 @@ fn chain(leaf: &str, item: impl Fn(usize, &str) -> String) -> String {
 
 const TOO_LARGE: &str = "is too large: with all types in it, it has more than 3 MiB";
 
-/// Expects that the type of a name is reported as too large, and nothing else.
+/// Checks that the only error reports this type as too large.
 fn check_too_large(generated: &Generated, name: &str) {
     check_error(generated, &format!("the schema of `{name}` {TOO_LARGE}"));
 }
 
 #[test]
-fn structs_that_double_are_reported_at_the_type() {
+fn reports_exponential_structs_at_the_type() {
     let items = chain("i32", |level, next| {
         format!("{DERIVES}pub struct B{level} {{ pub a: {next}, pub b: {next} }}")
     });
     assert!(items.len() < 4000);
     let generated = run("pub x: B0", &items);
-    // 2^16 leaves in it.
+    // The type has 2^16 leaves.
     check_too_large(&generated, "B9");
     let error = &generated.diagnostics[0];
     assert!(
@@ -82,14 +83,14 @@ fn structs_that_double_are_reported_at_the_type() {
 }
 
 #[test]
-fn generics_that_double_are_reported_where_they_are_written() {
+fn reports_exponential_generics_where_used() {
     let ty = format!("{}i32{}", "P<".repeat(LEVELS), ">".repeat(LEVELS));
     let pair = format!("{DERIVES}pub struct P<T> {{ pub a: T, pub b: T }}");
     check_too_large(&run(&format!("pub x: {ty}"), &pair), "P");
 }
 
 #[test]
-fn enums_that_double_are_reported() {
+fn reports_exponential_enums() {
     for (tag, leaf) in [
         ("#[serde(untagged)]", "String"),
         ("#[serde(untagged)]", "Leaf"),
@@ -115,7 +116,7 @@ fn enums_that_double_are_reported() {
 }
 
 #[test]
-fn whole_objects_that_double_are_reported() {
+fn reports_exponential_whole_objects() {
     let kinds = chain("i32", |level, next| {
         let object = next.replace('B', "K");
         format!(
@@ -137,14 +138,14 @@ fn whole_objects_that_double_are_reported() {
 }
 
 #[test]
-fn type_arguments_and_aliases_that_double_are_reported() {
+fn reports_exponential_type_arguments_and_aliases() {
     let pair = format!("{DERIVES}pub struct P<T, U> {{ pub a: T, pub b: U }}\n");
     let arguments = chain("", |level, next| match next {
         "" => format!("{DERIVES}pub struct B{level}<T> {{ pub a: T }}"),
         next => format!("{DERIVES}pub struct B{level}<T> {{ pub a: {next}<P<T, T>> }}"),
     });
     let aliases = chain("i32", |level, next| format!("type B{level} = P<{next}, {next}>;"));
-    // The type stays small, only the way to it is long.
+    // The type stays small, but resolving it takes many steps.
     let choice = chain("i32", |level, next| {
         format!("type B{level} = First<{next}, {next}>;")
     });
@@ -167,7 +168,7 @@ fn type_arguments_and_aliases_that_double_are_reported() {
 }
 
 #[test]
-fn constants_that_double_are_unknown() {
+fn exponential_constants_are_unknown() {
     let constants = chain("1", |level, next| {
         let next = next.replace('B', "C");
         format!("const C{level}: i64 = {next} + {next};")
@@ -196,7 +197,7 @@ fn constants_that_double_are_unknown() {
 }
 
 #[test]
-fn functions_whose_schemas_double_are_reported() {
+fn reports_exponential_schema_functions() {
     let functions = chain("", |level, next| {
         let inner = match next {
             "" => "{ \"type\": \"string\" }".to_owned(),
@@ -219,7 +220,7 @@ fn functions_whose_schemas_double_are_reported() {
 }
 
 #[test]
-fn texts_that_are_repeated_are_reported_at_the_kind() {
+fn reports_repeated_descriptions_at_the_kind() {
     let fields: String = (0..2000).fold(String::new(), |mut fields, number| {
         let _ = write!(fields, "pub f{number}: T, ");
         fields
@@ -244,8 +245,8 @@ fn texts_that_are_repeated_are_reported_at_the_kind() {
 }
 
 #[test]
-fn types_that_are_large_and_possible_are_made() {
-    // 400 fields with a pod each are too many, 10 are not.
+fn generates_large_types_within_limits() {
+    // 400 fields with a pod template each are too many, 10 are not.
     let fields = |count: usize| -> String {
         (0..count)
             .map(|number| {

@@ -1,16 +1,17 @@
-//! The container keys of kinds, held against what the API server does with them.
+//! Attributes of kinds, checked against what the API server does with them.
 
 use crate::support;
 
 use rbuilder_generator::Severity;
 use support::{PRELUDE, run};
 
-/// The messages about a kind with these container keys, an error marked by `E: ` and a warning by `W: `.
+/// Returns the messages about a kind with these keys, prefixed by `E: ` for errors and `W: ` for
+/// warnings.
 fn said(keys: &str) -> Vec<String> {
     said_of(&source(keys))
 }
 
-/// A kind with these container keys.
+/// Returns the source of a kind with these keys.
 fn source(keys: &str) -> String {
     format!(
         "{PRELUDE}#[derive(CustomResource, CrdSchema, Serialize, Deserialize, Clone, Debug)]\n\
@@ -38,7 +39,7 @@ fn said_of(source: &str) -> Vec<String> {
         .collect()
 }
 
-/// The help of the diagnostics about a kind with these container keys.
+/// Returns the help of all diagnostics about a kind with these keys.
 fn help_of(keys: &str) -> Vec<String> {
     let found = run(&[("src/lib.rs", &source(keys))]).diagnostics.into_iter();
     found.map(|said| said.help.unwrap_or_default()).collect()
@@ -56,7 +57,7 @@ fn check_column(path: &str, column_type: &str, expected: &[&str]) {
 }
 
 #[test]
-fn paths_of_columns() {
+fn checks_column_paths() {
     for path in [
         ".spec.size",
         ".spec.labels.app",
@@ -115,7 +116,7 @@ fn paths_of_columns() {
 }
 
 #[test]
-fn the_nearest_field_is_suggested() {
+fn suggests_similar_field() {
     for (keys, help) in [
         (
             r#"printcolumn(name = "C", type_ = "string", json_path = ".spec.sise")"#,
@@ -138,9 +139,9 @@ fn the_nearest_field_is_suggested() {
     }
 }
 
-/// One version was moved to another group, where it is alone.
+/// One version is in another group, where it is the only one.
 #[test]
-fn a_version_in_another_group_is_pointed_out() {
+fn reports_version_in_another_group() {
     let version = |group: &str, version: &str, storage: &str| {
         format!(
             "pub mod {version} {{\n{PRELUDE}#[derive(CustomResource, CrdSchema, Serialize, Deserialize, Clone, Debug)]\n\
@@ -159,9 +160,9 @@ fn a_version_in_another_group_is_pointed_out() {
     assert_eq!(said, [expected]);
 }
 
-/// The storage version may be in the module that has no file.
+/// The storage version may be in the missing module.
 #[test]
-fn a_module_without_a_file_is_the_only_error() {
+fn missing_module_is_the_only_error() {
     let version = format!(
         "pub mod v2;\n{PRELUDE}#[derive(CustomResource, CrdSchema, Serialize, Deserialize, Clone, Debug)]\n\
          #[kube(group = \"g.example.com\", version = \"v1\", kind = \"Test\", storage = false)]\n\
@@ -173,7 +174,7 @@ fn a_module_without_a_file_is_the_only_error() {
 }
 
 #[test]
-fn types_of_columns() {
+fn checks_column_types() {
     check_column(".spec.ratio", "number", &[]);
     check_column(".spec.size", "number", &[]);
     check_column(
@@ -194,13 +195,13 @@ fn types_of_columns() {
 }
 
 #[test]
-fn two_columns_of_one_name_are_told_once() {
+fn reports_duplicate_column_once() {
     let column = r#", printcolumn(name = "C", type_ = "string", json_path = ".spec.name")"#;
     check(&column.repeat(2), &["W: duplicate printer column name `C`"]);
 }
 
 #[test]
-fn a_wrong_column_gets_errors_only() {
+fn invalid_column_has_no_warnings() {
     let nameless = r##", printcolumn = r#"{"name":"","type":"string","jsonPath":".spec.name"}"#"##;
     check(
         &nameless.repeat(2),
@@ -240,7 +241,7 @@ fn selectable_fields() {
 }
 
 #[test]
-fn a_scale_path_that_leads_nowhere_is_a_warning() {
+fn warns_about_unknown_scale_path() {
     let scale = |spec: &str, status: &str| {
         format!(r#", scale(spec_replicas_path = "{spec}", status_replicas_path = "{status}")"#)
     };
@@ -249,7 +250,7 @@ fn a_scale_path_that_leads_nowhere_is_a_warning() {
         &scale(".spec.replicas", ".status.replicas"),
         &["W: `spec_replicas_path` does not exist: unknown field `replicas`"],
     );
-    // The scale subresource knows names and dots only.
+    // Paths of the scale subresource consist of names and dots only.
     check(
         &scale(".spec.size", ".status.parts[0]"),
         &["W: `status_replicas_path` does not exist: unknown field `parts[0]`"],
@@ -311,7 +312,7 @@ fn conversions() {
     }
 }
 
-/// Kinds of one group, each with a spec of its own.
+/// Returns kinds of one group, each with its own spec.
 fn kinds(group: &str, kinds: &[(&str, &str)]) -> String {
     let kinds = kinds.iter().map(|(kind, more)| {
         format!(
@@ -323,7 +324,7 @@ fn kinds(group: &str, kinds: &[(&str, &str)]) -> String {
 }
 
 #[test]
-fn a_kind_that_is_the_list_of_another() {
+fn kind_conflicts_with_list_of_another() {
     assert_eq!(
         said_of(&kinds("g.example.com", &[("Foo", ""), ("FooList", "")])),
         ["E: kind `FooList` conflicts with the list kind of `Foo` in group `g.example.com`"]
@@ -332,7 +333,7 @@ fn a_kind_that_is_the_list_of_another() {
 }
 
 #[test]
-fn groups_of_the_kubernetes_project() {
+fn kubernetes_groups_need_approval() {
     const KEY: &str = "api-approved.kubernetes.io";
     let approved = |value: &str| format!("#[crd(annotation(\"{KEY}\", \"{value}\"))]\n");
     for (group, value, expected) in [
@@ -385,7 +386,7 @@ fn groups_of_the_kubernetes_project() {
 }
 
 #[test]
-fn annotations_that_are_too_large() {
+fn limits_size_of_annotations() {
     let annotation = |size: usize| format!("#[crd(annotation(\"a\", \"{}\"))]\n", "x".repeat(size));
     let most = 256 * 1024;
     assert!(said_of(&kinds("g.example.com", &[("Foo", &annotation(most - 1))])).is_empty());

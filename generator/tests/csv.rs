@@ -1,10 +1,10 @@
-//! `#[csv(…)]`: the descriptors that reach a bundle, and what is said about those that cannot.
+//! `#[csv(…)]`: the descriptors for the bundle, and diagnostics for fields that cannot have one.
 
 use rbuilder_generator::{CsvMarkers, Options, SourceSet, generate_each};
 
 use crate::support::{CARGO_TOML, PRELUDE, kind};
 
-/// The markers of a package for a bundle, and what is said.
+/// Returns the `#[csv(…)]` attributes of a package and the messages.
 fn read(source: &str) -> (Vec<CsvMarkers>, Vec<String>) {
     let mut sources = SourceSet::default();
     sources.insert("Cargo.toml", CARGO_TOML);
@@ -21,7 +21,7 @@ fn read(source: &str) -> (Vec<CsvMarkers>, Vec<String>) {
     (found.csv, said.collect())
 }
 
-/// The paths of the descriptors in the spec, and what is said.
+/// Checks the paths of the descriptors in the spec and the messages.
 fn check(fields: &str, items: &str, paths: &[&str], expected: &[&str]) {
     let (markers, said) = read(&kind(fields, items));
     let found = markers.iter().flat_map(|markers| &markers.spec);
@@ -31,7 +31,7 @@ fn check(fields: &str, items: &str, paths: &[&str], expected: &[&str]) {
 }
 
 #[test]
-fn a_marker_without_arguments_describes_a_field_further_down() {
+fn marker_without_arguments_describes_nested_field() {
     let items = "#[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]\n\
                  pub struct Part { #[csv] a: i32, #[csv()] b: i32, c: i32 }";
     check("part: Part", items, &["part.a", "part.b"], &[]);
@@ -41,7 +41,7 @@ fn a_marker_without_arguments_describes_a_field_further_down() {
 }
 
 #[test]
-fn a_name_that_is_ambiguous_in_a_path_has_no_descriptor() {
+fn ambiguous_name_has_no_descriptor() {
     let items = "#[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]\n\
                  pub struct Part { #[csv(order = 1)] a: i32, #[csv(skip)] b: i32 }";
     for name in ["a.b", "pods[0]", "a]"] {
@@ -66,7 +66,7 @@ fn a_name_that_is_ambiguous_in_a_path_has_no_descriptor() {
 }
 
 #[test]
-fn a_marker_without_effect_is_told_of() {
+fn warns_about_marker_without_effect() {
     let items = "#[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]\n\
                  pub struct Part { #[csv] a: i32 }";
     let in_map = "#[csv]: the field has no descriptor: its path leads through a map, whose keys are unknown";
@@ -77,7 +77,7 @@ fn a_marker_without_effect_is_told_of() {
         &[],
         &[in_map],
     );
-    // It has one where the type is used otherwise.
+    // The type is also used outside the map, where the attribute has an effect.
     let both = "parts: BTreeMap<String, Part>, part: Part";
     check(both, items, &["part.a"], &[]);
     let (_, said) = read(&kind("part: Part", items).replace("version = \"v1\"", "version = \"v1\", no_spec"));
@@ -88,7 +88,7 @@ fn a_marker_without_effect_is_told_of() {
 }
 
 #[test]
-fn two_kinds_require_a_crd_in_the_same_words() {
+fn kinds_must_agree_on_required_crd() {
     let required = |version: &str, words: &str| {
         format!("required(name = \"cups.a.io\", version = \"{version}\", kind = \"Cup\", {words})")
     };

@@ -1,4 +1,4 @@
-//! Defaults that break a rule: the API server rejects the definition.
+//! Defaults that violate a CEL rule. The API server rejects such CRDs.
 
 use super::support::{Said, spec};
 
@@ -6,13 +6,13 @@ const LIMITS: &str = "#[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]
                       #[crd(cel(rule = \"self.daily >= self.last\"))] pub struct Limits { \
                       #[serde(default)] #[kube(default = 3)] pub last: i32, #[serde(default)] #[kube(default = 7)] pub daily: i32 }";
 
-/// The errors about a kind with these fields.
+/// Returns the errors for a kind with these fields.
 fn errors(fields: &str) -> Vec<Said> {
     spec(fields, LIMITS).err().unwrap_or_default()
 }
 
 #[test]
-fn defaults_are_held_to_rules() {
+fn checks_defaults_against_rules() {
     let check = |fields: &str, expected: Option<(&str, &str)>| {
         let expected: Vec<Said> = expected
             .into_iter()
@@ -44,7 +44,7 @@ fn defaults_are_held_to_rules() {
         "#[crd(default = 2, cel(rule = \"self < 3\"))] pub level: i32",
         None,
     );
-    // The evaluator does not know the function, and the API server decides.
+    // The evaluator does not support the function, so the API server has to decide.
     check(
         "#[crd(default = \"1\", cel(rule = \"isQuantity(self)\"))] pub size: String",
         None,

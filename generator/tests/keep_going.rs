@@ -1,11 +1,11 @@
-//! With `keep_going`, an error holds back what needs the part of the source that it is about, and nothing else.
+//! With `keep_going`, an error only prevents output that needs the broken part of the source.
 
 use rbuilder_generator::{Generated, KindOutcome, Options, SourceSet, generate};
 
 const MANIFEST: &str =
     "[package]\nname = \"cafe\"\n[dependencies]\nkube = \"3\"\nschemars = \"1\"\nserde = \"1\"\n";
 
-/// A kind with fields, and the trait that gives it a schema.
+/// Returns a kind with these fields whose schema comes from `derive`.
 fn kind(name: &str, version: &str, derive: &str, fields: &str) -> String {
     format!(
         "#[derive(CustomResource, Serialize, Deserialize, Clone, Debug, {derive})]\n\
@@ -35,7 +35,7 @@ fn run(files: &[(&str, String)], keep_going: bool) -> Generated {
     generate(&sources, &options)
 }
 
-/// Checks which manifests there are, and what holds back each of the other kinds.
+/// Checks which manifests are generated, and the error that prevents each of the other kinds.
 fn check(what: &str, files: &[(&str, String)], written: &[&str], held_back: &[(&str, &str)]) {
     let made = run(files, true);
     let paths: Vec<&str> = made.files.iter().map(|file| file.path.as_str()).collect();
@@ -65,7 +65,7 @@ const POT: &str = "crd/bases/cafe.io_pots.yaml";
 const ROLE: &str = "rbac/role.yaml";
 
 #[test]
-fn an_error_concerns_the_kinds_that_need_its_part() {
+fn error_affects_kinds_that_need_the_part() {
     let shared = "#[derive(Serialize, Deserialize, Clone, Debug, JsonSchema)] pub struct Shared { part: Part }\n\
                   #[derive(Serialize, Deserialize, Clone, Debug, JsonSchema)] pub struct Part { bad: (i32, i32) }\n";
     let rule = "#[rbac(groups = \"\", resources = \"pods\", verbs = \"get\")]\npub fn reconcile() {}\n";
@@ -140,7 +140,7 @@ fn an_error_concerns_the_kinds_that_need_its_part() {
 }
 
 #[test]
-fn source_that_is_not_rust_concerns_what_may_be_in_it() {
+fn syntax_error_affects_kinds_it_may_contain() {
     let broken = "pub struct Shared { a: i32 }\nfn open( {\n";
     check(
         "a type behind a syntax error",
@@ -210,7 +210,7 @@ fn source_that_is_not_rust_concerns_what_may_be_in_it() {
 }
 
 #[test]
-fn a_version_that_is_not_read_concerns_its_kind() {
+fn unreadable_version_affects_its_kind() {
     check(
         "a version in a macro",
         &[(
@@ -260,7 +260,7 @@ fn a_version_that_is_not_read_concerns_its_kind() {
 }
 
 #[test]
-fn an_error_of_the_package_concerns_everything() {
+fn package_error_affects_everything() {
     let lib = format!("mod gone;\n{}", cup(""));
     check(
         "a missing file",
@@ -270,7 +270,7 @@ fn an_error_of_the_package_concerns_everything() {
     );
 }
 
-/// The errors of a run, each with its line.
+/// Returns the errors of a run, each with its line.
 fn errors(text: &str) -> Vec<String> {
     let made = run(&[("src/lib.rs", text.into())], false);
     let errors = made.diagnostics.iter().filter(|diagnostic| diagnostic.is_error());
@@ -283,7 +283,7 @@ fn errors(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_macro_has_one_error_without_consequences() {
+fn macro_is_reported_once() {
     let types = "macro_rules! types { ($a:ident) => {\n\
                  #[derive(CustomResource, JsonSchema)]\n#[kube(group = \"cafe.io\", version = \"v1\", kind = \"A\")]\nstruct ASpec {}\n\
                  #[derive(CustomResource, JsonSchema)]\n#[kube(group = \"cafe.io\", version = \"v1\", kind = \"B\")]\nstruct BSpec {}\n} }\n";
@@ -310,7 +310,7 @@ fn a_macro_has_one_error_without_consequences() {
         errors(&module),
         ["1: this attribute macro may change the module; rbuilder does not run macros"]
     );
-    // Its kinds have no derive that could be seen.
+    // The kinds in this module have no visible derive.
     let stackable = "#[versioned(version(name = \"v1alpha1\"))]\nmod versioned {\n\
                      #[versioned(crd(group = \"cafe.io\", kind = \"Cup\"))]\n#[derive(JsonSchema)]\npub struct CupSpec { part: v1alpha1::Part }\n\
                      #[derive(JsonSchema)]\npub struct Part {}\n}\n";
@@ -323,7 +323,7 @@ fn a_macro_has_one_error_without_consequences() {
     assert_eq!(errors(&with_derive), [format!("1: {message}")]);
     let plain = "#[versioned(version(name = \"v1alpha1\"), k8s(group = \"cafe.io\"))]\n#[derive(JsonSchema)]\npub struct CupSpec { size: i32 }\n";
     assert_eq!(errors(plain), [format!("1: {message}")]);
-    // Nobody needs it.
+    // Nothing needs the type.
     assert_eq!(
         errors(&format!(
             "#[rewrite]\n#[derive(JsonSchema)] pub struct Part {{ a: (u8, u8) }}\n{}",
@@ -340,9 +340,9 @@ fn a_macro_has_one_error_without_consequences() {
     );
 }
 
-/// The library and the program have the module of the kinds each.
+/// The library and the binary both include the module with the kind.
 #[test]
-fn an_unreadable_kind_of_two_targets_is_one() {
+fn unreadable_kind_of_two_targets_is_reported_once() {
     let unreadable = cup("a: i32,").replace("version = \"v1\"", "version = 1");
     check(
         "a kind in two targets",
@@ -356,9 +356,10 @@ fn an_unreadable_kind_of_two_targets_is_one() {
     );
 }
 
-/// A path dependency that is not there, as in a checkout without submodules, matters where a type of it is needed.
+/// A missing path dependency, as in a checkout without submodules, matters only where one of its
+/// types is needed.
 #[test]
-fn a_missing_path_dependency_concerns_the_kinds_that_need_its_types() {
+fn missing_path_dependency_affects_kinds_that_need_it() {
     let manifest =
         format!("{MANIFEST}lids = {{ path = \"../lids\" }}\nspouts = {{ path = \"deps/spouts\" }}\n");
     let files = |fields: &str| {

@@ -1,4 +1,5 @@
-//! The keys of a kind as kube-derive 5.0 reads them: names that it derives, and the schema that it takes from elsewhere.
+//! The attributes of a kind as kube-derive 5.0 reads them: derived names, and schemas from
+//! elsewhere.
 
 use crate::support;
 
@@ -6,7 +7,7 @@ use rbuilder_generator::Severity;
 use serde_json::Value;
 use support::{PRELUDE, run};
 
-/// A kind with these keys and this text before its fields.
+/// Returns the source of a kind with these keys, and with text before its struct.
 fn source(keys: &str, attributes: &str) -> String {
     format!(
         "{PRELUDE}use rbuilder::webhook;\n\
@@ -16,10 +17,10 @@ fn source(keys: &str, attributes: &str) -> String {
     )
 }
 
-/// An error: its message and its help.
+/// The message and the help of an error.
 type Said = (String, Option<String>);
 
-/// The files of a package with this source, and the errors.
+/// Returns the files generated from a source, and the errors.
 fn generated(source: &str) -> (Vec<(String, Value)>, Vec<Said>) {
     let generated = run(&[("src/main.rs", source)]);
     let files = generated.files.into_iter();
@@ -42,7 +43,7 @@ fn only_error(source: &str) -> Said {
 }
 
 #[test]
-fn the_plural_follows_the_singular_everywhere() {
+fn plural_is_derived_from_singular() {
     let handler = "#[webhook(validating, operations = \"create\", failure_policy = \"Fail\")]\n\
                    async fn check(test: Arc<Test>) {}\n";
     let text = source(", kind = \"Test\", singular = \"city\"", "") + handler;
@@ -66,7 +67,7 @@ fn the_plural_follows_the_singular_everywhere() {
 }
 
 #[test]
-fn names_that_kube_derives_can_collide() {
+fn derived_names_can_collide() {
     let other = source(", kind = \"City\"", "").replace("TestSpec", "CitySpec");
     let other = &other[other.find("#[derive").expect("the item")..];
     let text = source(", kind = \"Test\", singular = \"city\", plural = \"tests\"", "") + other;
@@ -78,7 +79,7 @@ fn names_that_kube_derives_can_collide() {
 }
 
 #[test]
-fn a_plural_that_kube_cannot_derive_is_an_error() {
+fn plural_that_kube_cannot_derive_is_an_error() {
     let (message, help) = only_error(&source(", kind = \"Y\"", ""));
     assert_eq!(message, "kube cannot derive a valid plural from `y`");
     assert_eq!(
@@ -96,7 +97,7 @@ fn a_plural_that_kube_cannot_derive_is_an_error() {
 }
 
 #[test]
-fn truths_may_stand_in_quotes() {
+fn booleans_may_be_quoted() {
     let (files, errors) = generated(&source(
         ", kind = \"Test\", namespaced = \"true\", served = \"true\"",
         "",
@@ -108,7 +109,7 @@ fn truths_may_stand_in_quotes() {
 }
 
 #[test]
-fn a_schema_from_code_is_an_error_unless_a_marker_states_it() {
+fn schema_from_code_needs_a_marker() {
     let manual = ", kind = \"Test\", schema = \"manual\"";
     let (message, help) = only_error(&source(manual, ""));
     assert_eq!(message, "cannot find the `impl JsonSchema` of `Test`");
@@ -125,7 +126,7 @@ fn a_schema_from_code_is_an_error_unless_a_marker_states_it() {
 }
 
 #[test]
-fn a_key_that_kube_does_not_take_is_an_error() {
+fn unknown_keys_and_values_are_errors() {
     let (message, help) = only_error(&source(", kind = \"Test\", schema = \"deriven\"", ""));
     assert_eq!(
         message,

@@ -1,8 +1,8 @@
-//! Limits of the API server, etcd and kubectl: the size of a CRD, and the cost of all its rules.
+//! Limits of the API server, etcd and kubectl: the size of a CRD and the total cost of its rules.
 
 use rbuilder_generator::{Options, SourceSet, generate};
 
-/// Returns the diagnostics for a kind with these fields and this doc comment on each, and the number of files made.
+/// Returns the messages for a kind with these fields, and the number of generated files.
 fn said(fields: impl Iterator<Item = String>, options: &Options) -> (Vec<String>, usize) {
     let manifest = "[package]\nname = \"limits\"\nedition = \"2024\"\n\n[dependencies]\nkube = \"5\"\nrbuilder = \"0.1\"\n";
     let fields: String = fields.collect();
@@ -31,7 +31,7 @@ fn described(count: usize, length: usize) -> impl Iterator<Item = String> {
 }
 
 #[test]
-fn a_large_definition_is_told_of_with_what_is_large_in_it() {
+fn reports_large_crd_with_its_largest_fields() {
     let options = Options::default();
     assert_eq!(said(described(100, 1000), &options), (vec![], 1));
     let (warnings, files) = said(described(300, 1000), &options);
@@ -55,8 +55,8 @@ fn a_large_definition_is_told_of_with_what_is_large_in_it() {
 }
 
 #[test]
-fn rules_that_are_cheap_each_can_be_expensive_together() {
-    // One million each: 0.1 for each of 2500 × 4 bytes, squared.
+fn limits_total_cost_of_rules() {
+    // Each rule costs one million: 0.1 for each of 2500 × 4 bytes, squared.
     let rule = |number: usize| {
         format!(
             "    #[kube(validation(max_length = 2500), cel(rule = \"self.contains(self)\"))]\n    pub f{number}: String,\n"

@@ -1,10 +1,10 @@
-//! Help about a type that is not found: the import, or the name that is meant.
+//! Help for types that cannot be found: an import, or a similar name.
 
 use crate::support::{Said, run};
 
 use rbuilder_generator::{Options, Severity, SourceSet, generate};
 
-/// A kind with one field of a type, in a module of its own that imports nothing but what a kind needs.
+/// Returns a kind with one field. Its module imports only what every kind needs.
 fn kind(field: &str, items: &str) -> String {
     format!(
         "use kube::CustomResource;\nuse rbuilder::CrdSchema;\nuse serde::{{Deserialize, Serialize}};\n\
@@ -29,7 +29,7 @@ fn check_files(files: &[(&str, &str)], message: &str, help: &str) {
     assert_eq!(errors(files), [(message.to_owned(), help.to_owned())]);
 }
 
-/// Checks the help about the only field of a kind in `src/api/v1/test.rs`, beside `src/api/v1/leaf.rs` with the type `Leaf`.
+/// Checks the help for a field in `src/api/v1/test.rs`. The type `Leaf` is in `src/api/v1/leaf.rs`.
 #[track_caller]
 fn check(field: &str, items: &str, name: &str, help: &str) {
     check_files(
@@ -51,7 +51,7 @@ fn check(field: &str, items: &str, name: &str, help: &str) {
 const UNKNOWN: &str = "define it in this package or in a path dependency, outside of macros, or put `#[kube(schema_type = \"…\")]`, `#[kube(schema = { … })]` or `#[kube(schemaless)]` on the field";
 
 #[test]
-fn the_import_of_a_known_type_is_suggested() {
+fn suggests_import_of_known_type() {
     const META: &str = "k8s_openapi::apimachinery::pkg::apis::meta::v1";
     for (field, name, path) in [
         ("HashMap<String, String>", "HashMap", "std::collections::HashMap"),
@@ -66,7 +66,7 @@ fn the_import_of_a_known_type_is_suggested() {
         ("NonZeroU16", "NonZeroU16", "std::num::NonZeroU16"),
         ("IpAddr", "IpAddr", "std::net::IpAddr"),
         ("PathBuf", "PathBuf", "std::path::PathBuf"),
-        // That of std is an object of seconds and nanoseconds in JSON.
+        // std's `Duration` is an object of seconds and nanoseconds in JSON.
         ("Duration", "Duration", "kube::core::Duration"),
         ("Value", "Value", "serde_json::Value"),
         ("ByteString", "ByteString", "k8s_openapi::ByteString"),
@@ -96,7 +96,7 @@ fn the_import_of_a_known_type_is_suggested() {
     ] {
         check(field, "", name, &format!("add `use {path};`"));
     }
-    // The package does not depend on the crates of these.
+    // The package does not depend on the crates of these types.
     check("Url", "", "Url", UNKNOWN);
     check(
         "chrono::DateTime<Utc>",
@@ -116,9 +116,9 @@ fn the_import_of_a_known_type_is_suggested() {
 }
 
 #[test]
-fn the_import_of_a_type_of_the_package_is_suggested() {
+fn suggests_import_of_own_type() {
     check("Leaf", "", "Leaf", "add `use crate::api::v1::leaf::Leaf;`");
-    // A private module is not on the path.
+    // A path cannot go through a private module.
     check_files(
         &[(
             "src/lib.rs",
@@ -130,7 +130,7 @@ fn the_import_of_a_type_of_the_package_is_suggested() {
         "cannot find type `Leaf`",
         "add `use crate::api::Leaf;`",
     );
-    // Of two, the nearer one.
+    // The nearer of two types is suggested.
     check_files(
         &[
             (
@@ -169,7 +169,7 @@ fn the_import_of_a_type_of_the_package_is_suggested() {
 }
 
 #[test]
-fn a_misspelled_name_is_corrected() {
+fn suggests_similar_name() {
     check(
         "Strateg",
         "pub type Strategy = String;",
@@ -186,9 +186,9 @@ fn a_misspelled_name_is_corrected() {
     check("Openings", "", "Openings", UNKNOWN);
 }
 
-/// Markers of fields cannot stand beside an argument.
+/// Field markers do not apply to a type in an argument.
 #[test]
-fn the_type_of_an_argument_has_help_of_its_own() {
+fn type_in_argument_has_its_own_help() {
     let text = |status: &str, items: &str| {
         kind("i32", items).replace(
             "kind = \"Test\"",
@@ -211,7 +211,7 @@ fn the_type_of_an_argument_has_help_of_its_own() {
         "`Observed` does not derive a schema",
         "add `CrdSchema` to its derives, or write the status as a struct of this package",
     );
-    // Those of the fields in it are fields.
+    // The fields of that type accept field markers.
     let inner = leaf.replace("i32", "Openings");
     check_files(
         &[("src/lib.rs", &text("TestStatus", &inner))],
@@ -220,9 +220,9 @@ fn the_type_of_an_argument_has_help_of_its_own() {
     );
 }
 
-/// A type that a file with a syntax error declares is not missing.
+/// A type in a file with a syntax error is not reported as missing.
 #[test]
-fn a_type_in_a_file_that_cannot_be_read_is_not_missing_too() {
+fn type_in_unparsable_file_is_not_missing() {
     for leaf in ["pub Leaf { pub a: i32 }", "pub struct Leaf { a i32 }"] {
         for items in ["", "use super::leaf;", "use super::*;", "use super::leaf::Leaf;"] {
             let errors = errors(&[
@@ -238,9 +238,10 @@ fn a_type_in_a_file_that_cannot_be_read_is_not_missing_too() {
     }
 }
 
-/// A version that is stored may be in a file that no `mod` declares: `storage = true` on another version is no cure.
+/// The storage version may be in a file that no `mod` declares. Adding `storage = true` to another
+/// version would be wrong.
 #[test]
-fn storage_version_without_a_module_is_the_cause() {
+fn undeclared_file_explains_missing_storage_version() {
     let version = |version: &str, storage: bool| {
         format!(
             "#[derive(kube::CustomResource, rbuilder::CrdSchema)]\n#[kube(group = \"example.com\", version = \"{version}\", kind = \"Cup\", storage = {storage})]\npub struct CupSpec {{ pub a: i32 }}\n"

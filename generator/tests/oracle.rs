@@ -1,10 +1,11 @@
-//! rbuilder against controller-gen: the same APIs in Rust and in Go, their manifests compared value by value.
+//! Compares rbuilder's manifests with controller-gen's for the same APIs in Rust and Go.
 //!
-//! `testdata/oracle/go` and `testdata/oracle/rust` hold the APIs; `cargo xtask oracle` records what controller-gen
-//! makes of the former in `testdata/oracle/recorded`. A difference that is meant is a row of
-//! [`DIFFERENCES`](differences::DIFFERENCES); any other fails the test, and so does a row that nothing needs.
+//! The APIs are in `testdata/oracle/go` and `testdata/oracle/rust`. `cargo xtask oracle` records
+//! controller-gen's output in `testdata/oracle/recorded`. Deliberate differences are listed in
+//! [`DIFFERENCES`](differences::DIFFERENCES). Any other difference fails the test, and so does an
+//! unused row.
 
-// The test's own files are what it is about.
+// The test reads its cases from disk.
 #![allow(clippy::disallowed_methods)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,13 +23,14 @@ mod differences;
 use compare::{Found, compare};
 use differences::{ABSENT, ANY, DIFFERENCES, Row};
 
-/// One run of both programs.
+/// A run of both programs.
 struct Run {
-    /// The folder in `recorded/`; `cargo xtask oracle` has the same name with controller-gen's options.
+    /// The directory in `recorded/`. `cargo xtask oracle` maps the same name to controller-gen's
+    /// options.
     name: &'static str,
-    /// The folder of this run's files, below `config`.
+    /// The directory of the run's files below `config`.
     folder: &'static str,
-    /// Which of our objects belong to it, by name.
+    /// Selects our objects for this run, by name.
     objects: fn(&str) -> bool,
     options: fn() -> Options,
 }
@@ -81,13 +83,14 @@ const RUNS: &[Run] = &[
     },
 ];
 
-/// Returns whether a webhook configuration is of the package that names its own: controller-gen has one name for a run.
+/// Returns whether a webhook configuration is from the package with explicit names. controller-gen
+/// can use only one name per run.
 fn is_named(name: &str) -> bool {
     name.ends_with(" foo") || name.ends_with(" bar")
 }
 
 #[test]
-fn what_controller_gen_says_we_say() {
+fn output_matches_controller_gen() {
     let mut unexpected = Vec::new();
     let mut used = BTreeSet::<&Row>::new();
     for run in RUNS {
@@ -118,7 +121,7 @@ fn rows() -> impl Iterator<Item = &'static Row> {
     DIFFERENCES.iter().flat_map(|difference| difference.rows)
 }
 
-/// The rows that a difference is in.
+/// Returns the rows that match a difference.
 fn matching(found: &Found<'_>) -> Vec<&'static Row> {
     let says = |side: &str, value: Option<&Value>| match (side, value) {
         (ABSENT, value) => value.is_none(),
@@ -135,7 +138,7 @@ fn matching(found: &Found<'_>) -> Vec<&'static Row> {
         .collect()
 }
 
-/// Returns whether a pattern matches a whole path; `*` is any part of it.
+/// Returns whether a pattern, in which `*` matches any text, matches a whole path.
 fn fits(pattern: &str, path: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == path,
@@ -146,7 +149,8 @@ fn fits(pattern: &str, path: &str) -> bool {
     }
 }
 
-/// Returns rbuilder's manifests, by plural or, where a file holds several objects, by kind, namespace and name.
+/// Returns rbuilder's manifests. The key is the plural or, for files with several objects, the
+/// kind, namespace and name.
 fn ours(run: &Run) -> BTreeMap<String, Value> {
     let mut sources = SourceSet::default();
     for (path, text) in read_folder(&oracle().join("rust")) {
@@ -184,9 +188,9 @@ fn oracle() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/oracle")
 }
 
-/// The objects of a file, by name.
+/// Parses the objects in a file and returns them by name.
 fn objects(text: &str) -> Vec<(String, Value)> {
-    // A description may end a line with dashes.
+    // Descriptions may contain lines that end with dashes.
     let documents = text.strip_prefix("---\n").unwrap_or(text).split("\n---\n");
     documents
         .filter(|document| !document.trim().is_empty())
@@ -210,7 +214,7 @@ fn name(object: &Value) -> String {
     }
 }
 
-/// The text files below a folder, by path.
+/// Returns the text files below a directory, by path.
 fn read_folder(folder: &Path) -> BTreeMap<String, String> {
     let mut files = BTreeMap::new();
     let mut open = vec![folder.to_owned()];
@@ -230,7 +234,7 @@ fn read_folder(folder: &Path) -> BTreeMap<String, String> {
 }
 
 #[test]
-fn patterns_fit_whole_paths() {
+fn patterns_match_whole_paths() {
     for (pattern, path, expected) in [
         ("a/b", "a/b", true),
         ("a/b", "a/b/c", false),

@@ -1,5 +1,5 @@
-//! Roles from rules: the rows that controller-gen's own tests cover, and that no permission is lost or won, from the
-//! markers in source to the roles in YAML.
+//! Roles from rules: the rows of controller-gen's own tests, and properties such as that no
+//! permission is lost or added between the markers and the YAML.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,8 @@ use rbuilder_generator::{Generated, Options, Severity, SourceSet, generate};
 use rbuilder_syntax::RbacRule;
 use serde_json::Value;
 
-/// `groups resources verbs [names]`, lists with `;`, the core group as `""`; a URL rule as `/url verbs`.
+/// Parses `groups resources verbs [names]` or `/url verbs`. Lists are separated by `;`, and `""` is
+/// the core group.
 fn parse(row: &str) -> RbacRule {
     let list = |text: &str| {
         text.split(';')
@@ -58,7 +59,7 @@ fn show(rule: &PolicyRule) -> String {
 }
 
 #[test]
-fn rules_are_grouped_as_by_controller_gen() {
+fn groups_rules_like_controller_gen() {
     let cases: &[(&str, &[&str], &[&str])] = &[
         (
             "verbs are sorted, subresources apart",
@@ -197,7 +198,7 @@ fn rules_are_grouped_as_by_controller_gen() {
     }
 }
 
-/// Every single permission, a wildcard verb standing for all of its target's.
+/// Returns all individual permissions. A wildcard verb includes the other verbs of its target.
 fn permissions<'a>(rules: impl Iterator<Item = &'a RbacRule>) -> BTreeSet<[String; 4]> {
     let mut all = BTreeSet::new();
     for rule in rules {
@@ -280,7 +281,7 @@ fn any_rule() -> impl Strategy<Value = RbacRule> {
     prop_oneof![4 => on_resources, 1 => on_urls]
 }
 
-/// The marker that says the rule.
+/// Returns the marker for a rule.
 fn marker(rule: &RbacRule) -> String {
     let lists = [
         ("groups", &rule.groups),
@@ -297,7 +298,8 @@ fn marker(rule: &RbacRule) -> String {
     format!("#[rbac({})]\n", args.join(", "))
 }
 
-/// `ClusterRole manager-role` or `Role zoo/manager-role`, and the rules of each, as the file has them.
+/// Returns each role, such as `ClusterRole manager-role` or `Role zoo/manager-role`, and its rules
+/// in order.
 fn roles(source: &str) -> Vec<(String, Vec<RbacRule>)> {
     let mut sources = SourceSet::default();
     sources.insert(
@@ -345,10 +347,10 @@ fn read_role(role: &Value) -> (String, Vec<RbacRule>) {
     (format!("{} {name}", text(&role["kind"])), rules.collect())
 }
 
-/// All rows in one package, as controller-gen's test has them: seven documents, in this order, each with its rules in
-/// this order, wherever the markers stand.
+/// All rows in one package, as in controller-gen's test. The seven documents and their rules are in
+/// this order, whatever the order of the markers.
 #[test]
-fn roles_are_as_by_controller_gen() {
+fn generates_roles_like_controller_gen() {
     let rows = [
         "batch.io cronjobs get;watch;create",
         "batch.io cronjobs/status get;update;patch",
@@ -465,12 +467,12 @@ fn roles_are_as_by_controller_gen() {
     }
 }
 
-/// A marker that is accepted, for any role.
+/// A valid marker for any role.
 fn any_marker() -> impl Strategy<Value = RbacRule> {
     let namespace = proptest::option::of(proptest::sample::select(vec!["zoo", "park"]));
     let role_name = proptest::option::of(proptest::sample::select(vec!["reader", "y", "no"]));
     (any_rule(), namespace, role_name).prop_map(|(rule, namespace, role_name)| RbacRule {
-        // A Role has no URLs.
+        // A Role cannot contain URLs.
         namespace: namespace.filter(|_| rule.urls.is_empty()).map(str::to_owned),
         role_name: role_name.map(str::to_owned),
         ..rule
@@ -487,7 +489,7 @@ fn role_of(rule: &RbacRule) -> String {
 
 proptest! {
     #[test]
-    fn permissions_in_are_permissions_out(rules in proptest::collection::vec(any_rule(), 0..8)) {
+    fn normalizing_keeps_permissions(rules in proptest::collection::vec(any_rule(), 0..8)) {
         let out: Vec<RbacRule> = normalize(&rules).iter().map(as_marker).collect();
         prop_assert_eq!(permissions(rules.iter()), permissions(out.iter()));
     }
@@ -499,7 +501,7 @@ proptest! {
     }
 
     #[test]
-    fn markers_in_are_roles_out(rules in proptest::collection::vec(any_marker(), 0..10), split in 0..10_usize) {
+    fn roles_grant_what_markers_state(rules in proptest::collection::vec(any_marker(), 0..10), split in 0..10_usize) {
         let mut wanted: BTreeMap<String, Vec<&RbacRule>> = BTreeMap::new();
         for rule in &rules {
             wanted.entry(role_of(rule)).or_default().push(rule);

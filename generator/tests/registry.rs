@@ -1,4 +1,4 @@
-//! Types of packages from registries and git, which are read as `Cargo.lock` names them.
+//! Types from packages in registries and git, in the versions pinned by `Cargo.lock`.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use rbuilder_generator::{Archive, ArchiveError, Options, Severity, SourceSet, Sources, generate};
 use serde_json::{Value, json};
 
-/// The packages of a lock file: name, version, source, dependencies.
+/// A package in a lock file: name, version, source and dependencies.
 type Locked<'a> = (&'a str, &'a str, &'a str, &'a [&'a str]);
 
 const CRATES_IO: &str = "registry+https://github.com/rust-lang/crates.io-index";
@@ -32,7 +32,7 @@ fn checksum(name: &str, version: &str) -> String {
     format!("checksum of {name} {version}")
 }
 
-/// A project with these dependencies and fields, and these files beside.
+/// A project with a kind, given by dependencies, fields, items and further files.
 struct Case {
     dependencies: &'static str,
     fields: &'static str,
@@ -64,7 +64,7 @@ impl Case {
         self
     }
 
-    /// Adds a published package: what its manifest has behind the version, and its library.
+    /// Adds a published package: the rest of its manifest after the version, and its library.
     fn published(self, folder: &str, manifest: &str, library: &str) -> Case {
         let folder = if folder.contains('/') {
             folder.to_owned()
@@ -103,7 +103,7 @@ impl Case {
         }
     }
 
-    /// The properties of `spec`; or the errors, each as `path: message / help`.
+    /// Returns the properties of `spec`, or the errors, each as `path: message / help`.
     fn properties(&self) -> Result<Value, Vec<String>> {
         let sources = self.sources();
         let made = generate(&sources, &Options::default());
@@ -152,7 +152,7 @@ impl Case {
     }
 }
 
-/// Sources that tell which archives were asked for, and have those of which there are files.
+/// Sources that record which archives are opened. Archives with files exist, all others do not.
 struct Recorded {
     sources: SourceSet,
     opened: Mutex<BTreeSet<String>>,
@@ -204,7 +204,7 @@ fn one_size(fields: &'static str) -> Case {
 }
 
 #[test]
-fn a_type_is_read_at_the_version_in_the_lock_file() {
+fn reads_type_in_locked_version() {
     one_size("pub size: sizes::Size,").check(json!({ "size": size() }));
     one_size("pub size: Size,")
         .items("use sizes::Size;")
@@ -242,7 +242,7 @@ fn a_type_is_read_at_the_version_in_the_lock_file() {
 }
 
 #[test]
-fn nothing_is_read_unless_a_schema_needs_it() {
+fn reads_no_package_without_need() {
     for (fields, items) in [
         ("pub size: i64,", "use sizes::Size;"),
         ("pub size: Option<String>,", "use sizes::*;"),
@@ -264,7 +264,7 @@ fn nothing_is_read_unless_a_schema_needs_it() {
 }
 
 #[test]
-fn two_versions_of_a_package_and_renamed_ones() {
+fn distinguishes_versions_and_renamed_packages() {
     let small = SIZE.replace("i64", "u8").replace("A size", "A small size");
     Case::new(
         "sizes = \"1\"\nsmall = { package = \"sizes\", version = \"0.9\" }",
@@ -288,7 +288,7 @@ fn two_versions_of_a_package_and_renamed_ones() {
     }));
 }
 
-/// A package of features: that of the schema, and one that adds a field.
+/// Creates a published package with two features: one for the schema and one that adds a field.
 fn featured(dependencies: &'static str) -> Case {
     let library = "#[cfg_attr(feature = \"schema\", derive(schemars::JsonSchema))]\n\
         #[derive(serde::Serialize, serde::Deserialize)]\npub struct Size { pub bytes: i64, #[cfg(feature = \"more\")] pub more: bool }";
@@ -303,7 +303,7 @@ fn fields_of(case: &Case) -> Vec<String> {
 }
 
 #[test]
-fn features_come_from_the_dependents() {
+fn dependents_enable_features() {
     let locked: &[Locked<'_>] = &[
         ("op", "0.1.0", HERE, &["sizes"]),
         ("sizes", "1.2.3", CRATES_IO, &[]),
@@ -319,7 +319,7 @@ fn features_come_from_the_dependents() {
 }
 
 #[test]
-fn features_come_from_other_packages_of_the_graph() {
+fn indirect_dependents_enable_features() {
     let locked: &[Locked<'_>] = &[
         ("op", "0.1.0", HERE, &["middle", "sizes", "unrelated"]),
         ("middle", "1.0.0", CRATES_IO, &["sizes"]),
@@ -365,7 +365,7 @@ fn features_come_from_other_packages_of_the_graph() {
     ] {
         assert_eq!(fields_of(&case(manifest, both)), expected, "{manifest}");
     }
-    // The manifests of packages that cannot matter are not asked for.
+    // Manifests of packages that cannot enable features are not read.
     case("[dependencies]\nsizes = \"1\"", both).opens(&["<registry>/middle-1.0.0", "<registry>/sizes-1.2.3"]);
     featured(both).lock(locked).fails(
         "src/main.rs: cannot read `sizes::Size`: the source of middle 1.0.0 is not on this machine / run `cargo fetch`",
@@ -373,7 +373,7 @@ fn features_come_from_other_packages_of_the_graph() {
 }
 
 #[test]
-fn a_type_is_reached_over_two_packages() {
+fn reads_type_through_two_packages() {
     let middle = "pub mod inner { pub use sizes::*; }\npub use inner::Size as Renamed;\n\
         /// A pair.\n#[derive(schemars::JsonSchema, serde::Serialize, serde::Deserialize)]\npub struct Pair { pub left: Renamed, pub name: String }";
     let case = |fields| {
@@ -397,7 +397,7 @@ fn a_type_is_reached_over_two_packages() {
 }
 
 #[test]
-fn what_is_not_available_is_said_where_the_type_is_named() {
+fn reports_unavailable_package_where_type_is_used() {
     let asked = |dependencies, package: &'static str| {
         let name = package.replace('-', "_");
         let fields = Box::leak(format!("pub size: {name}::Size,").into_boxed_str());
@@ -478,7 +478,7 @@ fn what_is_not_available_is_said_where_the_type_is_named() {
 }
 
 #[test]
-fn advice_about_a_published_package_is_about_ones_own_field() {
+fn advice_for_published_package_refers_to_own_field() {
     let library = "#[derive(schemars::JsonSchema)]\npub struct Size { pub bytes: (u8, String) }";
     Case::new("sizes = \"1\"", "pub size: sizes::Size,")
         .lock(&[("op", "0.1.0", HERE, &["sizes"]), ("sizes", "1.2.3", CRATES_IO, &[])])
@@ -490,7 +490,7 @@ fn advice_about_a_published_package_is_about_ones_own_field() {
 }
 
 #[test]
-fn a_published_package_reads_no_file_of_others() {
+fn published_package_cannot_read_outside_its_directory() {
     for module in [
         "#[path = \"../../../src/secret.rs\"] mod inner;",
         "#[path = \"/src/secret.rs\"] mod inner;",
@@ -510,9 +510,9 @@ fn a_published_package_reads_no_file_of_others() {
     }
 }
 
-/// A file that is not Rust, or missing, matters where a type may be in it.
+/// A broken or missing file matters only where it may contain a needed type.
 #[test]
-fn damage_elsewhere_in_a_published_package_does_not_matter() {
+fn ignores_unrelated_errors_in_published_package() {
     let library = format!(
         "mod absent;\nmod broken {{ }}\nmacro_rules! m {{ () => {{}} }}\nm!();\ninclude!(NOTHING);\n{SIZE}"
     );
@@ -532,7 +532,7 @@ fn damage_elsewhere_in_a_published_package_does_not_matter() {
         errors[0].starts_with("<registry>/sizes-1.2.3/src/broken.rs: "),
         "{errors:?}"
     );
-    // A library that is not there.
+    // The library's root file is missing.
     let case =
         one_size("pub size: sizes::Size,").published("sizes-1.2.3", "[lib]\npath = \"gone.rs\"\n", SIZE);
     let errors = case.properties().expect_err("the file is missing");
@@ -564,7 +564,7 @@ fn vendored(folder: &str, record: &str) -> Case {
 }
 
 #[test]
-fn vendored_packages_are_part_of_the_repository() {
+fn reads_vendored_packages() {
     let record = format!(
         "{{ \"files\": {{}}, \"package\": \"{}\" }}",
         checksum("sizes", "1.2.3")
@@ -590,7 +590,7 @@ fn vendored_packages_are_part_of_the_repository() {
         .fails(
             "src/main.rs: cannot read `sizes::Size`: `vendor` does not have sizes 1.2.3 / run `cargo vendor`",
         );
-    // Those from git as well, which have no checksum.
+    // Packages from git can be vendored too. They have no checksum.
     let git = "git+https://example.com/x?branch=main#0123";
     vendored("sizes", "{ \"files\": {}, \"package\": null }")
         .lock(&[("op", "0.1.0", HERE, &["sizes"]), ("sizes", "1.2.3", git, &[])])
@@ -602,7 +602,7 @@ fn vendored_packages_are_part_of_the_repository() {
 }
 
 #[test]
-fn one_name_and_version_in_two_registries() {
+fn same_name_and_version_in_two_registries() {
     let other = "registry+https://example.com/index";
     let small = SIZE.replace("i64", "bool");
     let folder = format!("<registry>/sizes-1.2.3-{}", &checksum("sizes", "1.2.3")[..8]);
@@ -652,7 +652,7 @@ fn one_name_and_version_in_two_registries() {
 }
 
 #[test]
-fn whoever_wants_no_defaults_gets_none_of_published_types() {
+fn package_without_serde_defaults_gets_none_from_published_types() {
     let library = "fn seven() -> u8 { 7 }\n#[derive(schemars::JsonSchema, serde::Serialize, serde::Deserialize)]\npub struct Size { #[serde(default = \"seven\")] pub bytes: u8 }";
     let default_of = |metadata: &'static str| {
         let dependencies = Box::leak(format!("sizes = \"1\"\n{metadata}").into_boxed_str());

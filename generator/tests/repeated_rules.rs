@@ -1,8 +1,9 @@
-//! One CEL rule twice on a value: server-side apply takes the expression for the key of the list, and rejects the definition.
+//! The same CEL rule twice on a value. Server-side apply uses the expression as list key and
+//! rejects such CRDs.
 
 use rbuilder_generator::{Options, SourceSet, generate};
 
-/// Returns the manifests and the errors for a spec with this field and these further items.
+/// Returns the manifests and the errors for a spec with this field and further items.
 fn run(kind: &str, field: &str, items: &str) -> (String, Vec<String>) {
     let manifest = "[package]\nname = \"shop\"\nedition = \"2024\"\n\n[dependencies]\nkube = \"5\"\nrbuilder = \"0.1\"\nserde = \"1\"\n";
     let source = format!(
@@ -28,7 +29,7 @@ fn count(text: &str, rule: &str) -> usize {
 }
 
 #[test]
-fn equal_rules_of_type_and_field_are_one() {
+fn equal_rules_of_type_and_field_are_merged() {
     for field in [
         "#[crd(cel(rule = \"self.name == oldSelf.name\", message = \"fixed\"))] pub name: Name,",
         "#[crd(cel(rule = \"self.name == oldSelf.name\", message = \"fixed\"), cel(rule = \"self.name == oldSelf.name\", message = \"fixed\"))] pub name: Name,",
@@ -49,7 +50,7 @@ fn equal_rules_of_type_and_field_are_one() {
 }
 
 #[test]
-fn rules_with_other_contents_are_errors_at_the_marker() {
+fn reports_conflicting_rules_at_the_marker() {
     let check = |field: &str, items: &str, expected: &str| {
         let (text, errors) = run("", field, items);
         assert_eq!(text, "", "{field}");
@@ -69,7 +70,7 @@ fn rules_with_other_contents_are_errors_at_the_marker() {
 }
 
 #[test]
-fn rules_of_raw_schemas_are_checked() {
+fn checks_rules_of_raw_schemas() {
     let schema = |second: &str| {
         format!(
             "#[crd(schema = {{ \"type\": \"string\", \"x-kubernetes-validations\": [{{ \"rule\": \"self != ''\" }}, {second}] }})] pub name: String,"
@@ -88,7 +89,7 @@ fn rules_of_raw_schemas_are_checked() {
 }
 
 #[test]
-fn rules_of_the_whole_object_are_united() {
+fn merges_rules_of_whole_object() {
     let rule = ", validation = Rule::new(\"self.spec.name != ''\")";
     let kind = format!("{rule}{rule}");
     let (text, errors) = run(&kind, "pub name: String,", "");

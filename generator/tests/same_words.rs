@@ -1,7 +1,8 @@
-//! A mistake is reported in the same words, at the same place, by the compiler and by the generator: the cases of
-//! `derive/tests/ui` read as text, against what the compiler says about them in the files beside them.
+//! The compiler and the generator report the same errors at the same places. The generator reads
+//! the cases in `derive/tests/ui`, and its errors are compared with the compiler's output recorded
+//! there.
 
-// The test's own files are what it is about.
+// The test reads its cases from disk.
 #![allow(clippy::disallowed_methods)]
 
 use std::fs;
@@ -12,7 +13,7 @@ use rbuilder_generator::{Options, Severity, SourceSet, generate};
 const CARGO_TOML: &str =
     "[package]\nname = \"ui\"\nedition = \"2024\"\n\n[dependencies]\nrbuilder-derive = \"0.1\"\n";
 
-/// One error as both say it.
+/// An error as both report it.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Said {
     line: usize,
@@ -22,7 +23,7 @@ struct Said {
 }
 
 #[test]
-fn the_compiler_and_the_generator_say_the_same() {
+fn compiler_and_generator_report_the_same_errors() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../derive/tests/ui");
     let mut cases: Vec<_> = fs::read_dir(&folder)
         .expect("the derive's cases")
@@ -40,7 +41,7 @@ fn the_compiler_and_the_generator_say_the_same() {
     }
 }
 
-/// The errors of rustc's text: `error: message`, its help on lines of its own, then ` --> file:line:column`.
+/// Parses rustc's output: `error: message`, help on lines of its own, then ` --> file:line:column`.
 fn compiler(stderr: &str) -> Vec<Said> {
     let mut said = Vec::new();
     let (mut message, mut help) = (String::new(), None);

@@ -1,4 +1,4 @@
-//! serde's defaults as defaults of the schema: which there are, and what they are.
+//! serde's defaults as schema defaults.
 
 use crate::support;
 
@@ -6,7 +6,7 @@ use rbuilder_generator::{Options, Severity, SourceSet, generate};
 use serde_json::{Value, json};
 use support::{CARGO_TOML, PRELUDE, kind, spec, warnings};
 
-/// The fields of `spec` that have a default, with it.
+/// Returns the defaults in the schema of `spec`, by field.
 fn defaults(fields: &str, items: &str) -> Value {
     let schema = spec(fields, items).unwrap_or_else(|said| panic!("{fields}\n{items}\n{said:?}"));
     of_schema(&schema)
@@ -25,7 +25,7 @@ fn check(fields: &str, items: &str, expected: Value) {
     assert_eq!(defaults(fields, items), expected, "{fields}\n{items}");
 }
 
-/// The default that a function with this body gives to a field of this type.
+/// Returns the default of a field of type `ty` whose default function has this body.
 fn of_body(ty: &str, body: &str, items: &str) -> Value {
     let items = format!("fn f() -> {ty} {{ {body} }}\n{items}");
     let found = defaults(&format!("#[serde(default = \"f\")] a: {ty}"), &items);
@@ -33,7 +33,7 @@ fn of_body(ty: &str, body: &str, items: &str) -> Value {
 }
 
 #[test]
-fn bodies_that_are_values() {
+fn evaluates_function_bodies() {
     for (ty, body, expected) in [
         ("i32", "80", json!(80)),
         ("i64", "-5", json!(-5)),
@@ -91,7 +91,7 @@ fn bodies_that_are_values() {
 }
 
 #[test]
-fn names_are_looked_up() {
+fn resolves_names_in_function_bodies() {
     let items = "const PORT: i32 = 1 << 4; const NAME: &str = \"x\"; static LIST: &[i32] = &[1];\n\
                  mod m { pub const DEEP: i32 = super::PORT + 1; pub fn g() -> i32 { DEEP } }\n\
                  pub struct Limits; impl Limits { pub const MAX: i32 = 9; pub fn max() -> i32 { Self::MAX } }";
@@ -116,7 +116,7 @@ fn names_are_looked_up() {
     );
 }
 
-/// Types of the package that values are made of.
+/// Types of the package for use in defaults.
 const TYPES: &str = "#[derive(CrdSchema, Serialize, Deserialize, Default)] #[serde(rename_all = \"camelCase\")] \
                      struct Inner { first_name: String, count: Option<i32>, #[serde(skip_serializing_if = \"Vec::is_empty\", default)] list: Vec<i32> }\n\
                      #[derive(CrdSchema, Serialize, Deserialize, Default)] #[serde(rename_all = \"lowercase\")] \
@@ -127,7 +127,7 @@ const TYPES: &str = "#[derive(CrdSchema, Serialize, Deserialize, Default)] #[ser
                      impl Default for Port { fn default() -> Self { Self(7) } }";
 
 #[test]
-fn values_of_own_types() {
+fn evaluates_values_of_own_types() {
     for (ty, body, expected) in [
         ("Level", "Level::High", json!("top")),
         ("Level", "Level::default()", json!("medium")),
@@ -164,7 +164,7 @@ fn values_of_own_types() {
     }
 }
 
-/// The same without the derive of rbuilder.
+/// Returns the source of a kind that derives schemars' `JsonSchema` instead of `CrdSchema`.
 fn theirs(fields: &str, items: &str) -> String {
     kind(fields, items).replace("CrdSchema, ", "schemars::JsonSchema, ")
 }
@@ -196,7 +196,7 @@ fn check_theirs(fields: &str, items: &str, expected: Value) {
 }
 
 #[test]
-fn types_of_schemars_have_all_defaults() {
+fn schemars_types_have_all_defaults() {
     check_theirs(
         "#[serde(default)] a: i32, #[serde(default)] b: Vec<String>, #[serde(default)] c: Option<i32>, \
          #[serde(default)] d: Inner, #[serde(default)] e: Level, #[serde(default)] f: BTreeMap<String, String>, \
@@ -233,9 +233,9 @@ fn types_of_schemars_have_all_defaults() {
     );
 }
 
-/// The default is known, and whether serde writes it is not.
+/// The default is known, but not whether serde serializes it.
 #[test]
-fn tests_that_are_code_are_named() {
+fn reports_predicates_that_need_code() {
     for test in [
         "x.is_odd()",
         "matches!(x, y)",
@@ -259,7 +259,7 @@ fn tests_that_are_code_are_named() {
 }
 
 #[test]
-fn a_whole_struct_gives_defaults() {
+fn container_default_sets_field_defaults() {
     let inner = "#[derive(JsonSchema, Serialize, Deserialize)] #[serde(default)] \
                  struct S { a: i32, b: String, c: Option<i32>, #[serde(default = \"five\")] d: i32 }\n\
                  fn five() -> i32 { 5 }\n\
@@ -283,7 +283,7 @@ fn a_whole_struct_gives_defaults() {
 }
 
 #[test]
-fn our_types_have_those_of_functions() {
+fn crd_schema_types_have_defaults_from_functions() {
     let fields = "#[serde(default)] a: i32, #[serde(default = \"one\")] b: i32, #[kube(default = 2)] #[serde(default = \"one\")] c: i32";
     let one = "fn one() -> i32 { 1 }";
     check(fields, one, json!({"b": 1, "c": 2}));
@@ -296,7 +296,7 @@ fn our_types_have_those_of_functions() {
 }
 
 #[test]
-fn a_package_can_do_without() {
+fn package_can_disable_serde_defaults() {
     let manifest = format!("{CARGO_TOML}\n[package.metadata.rbuilder]\nserde-defaults = false\n");
     let lib = theirs("#[serde(default = \"one\")] a: i32", "fn one() -> i32 { 1 }");
     let (found, warnings) = theirs_in(&[("Cargo.toml", &manifest), ("src/lib.rs", &lib)]);
@@ -304,9 +304,9 @@ fn a_package_can_do_without() {
     assert_eq!(warnings, [] as [&str; 0]);
 }
 
-/// Of what a function writes, only that there is nothing is known.
+/// The result of a serializing function is known only if it is `null`.
 #[test]
-fn values_that_a_function_serializes() {
+fn defaults_with_custom_serializer() {
     let items = "#[derive(Serialize, Deserialize)] struct Foreign { a: std::net::TcpStream } \
                  fn five() -> i32 { 5 } fn foreign() -> Foreign { make() } \
                  fn half_minute() -> Duration { Duration::from_secs(30) }";
@@ -336,9 +336,9 @@ fn values_that_a_function_serializes() {
     }
 }
 
-/// Errors of a type are not reported where another schema stands for it, whatever its default is.
+/// Errors in a type's default are not reported where another schema replaces the type.
 #[test]
-fn types_behind_another_schema_need_none() {
+fn replaced_types_need_no_default() {
     let items = "#[derive(schemars::JsonSchema, Serialize, Deserialize, Default)] struct Part { #[serde(with = \"m\")] a: i32 } \
                  #[derive(schemars::JsonSchema, Serialize, Deserialize, Default)] struct Outer { part: Part } \
                  fn made(_: &mut schemars::SchemaGenerator) -> schemars::Schema { \
@@ -352,7 +352,7 @@ fn types_behind_another_schema_need_none() {
 }
 
 #[test]
-fn what_is_not_a_value_is_a_warning() {
+fn warns_about_unknown_default() {
     for (ty, body) in [
         ("i32", "std::process::id() as i32"),
         ("String", "format!(\"{}\", 1)"),
@@ -374,14 +374,14 @@ fn what_is_not_a_value_is_a_warning() {
             "{body}"
         );
     }
-    // Which of the two is compiled is unknown.
+    // It is unknown which of the two functions is compiled.
     let items = "#[cfg(windows)] fn f() -> i32 { 1 } #[cfg(custom)] fn f() -> i32 { 2 }";
     let source = kind("#[serde(default = \"f\")] a: i32", items);
     assert_eq!(warnings(&[("src/lib.rs", &source)]).len(), 1);
 }
 
 #[test]
-fn a_default_that_the_schema_refuses_is_a_warning() {
+fn warns_about_default_that_violates_schema() {
     let source = kind(
         "#[kube(validation(minimum = 1))] #[serde(default = \"zero\")] a: i32",
         "fn zero() -> i32 { 0 }",
@@ -398,14 +398,14 @@ fn a_default_that_the_schema_refuses_is_a_warning() {
 }
 
 #[test]
-fn places_without_a_default() {
+fn fields_that_get_no_default() {
     let one = "fn one() -> i32 { 1 } fn some() -> Option<i32> { Some(1) }";
-    // A rule that counts fields would find it set in each object.
+    // With a default, a rule that counts fields would find the field set in every object.
     let counted = kind("#[serde(default = \"some\")] a: Option<i32>, b: Option<i32>", one)
         .replace("pub struct", "#[crd(at_most_one_of(a, b))] pub struct");
     let schema = support::spec_of(&[("src/lib.rs", &counted)]).expect("a schema");
     assert_eq!(of_schema(&schema), json!({}));
-    // The fields of all variants stand in one object.
+    // The fields of all variants share one object.
     for (tagging, expected) in [
         ("", json!({"A": {"x": 1}})),
         ("#[serde(tag = \"t\")]", json!({})),
@@ -423,7 +423,7 @@ fn places_without_a_default() {
         }
         assert_eq!(json!({"A": of_schema(&e["properties"]["A"])}), expected);
     }
-    // What a type parameter stands for need not have a form.
+    // The type argument may have no serialized form.
     check(
         "p: Page<i32>",
         "#[derive(CrdSchema, Serialize, Deserialize)] struct Page<T: Default> { #[serde(default = \"Vec::new\")] items: Vec<T> }",
@@ -432,7 +432,7 @@ fn places_without_a_default() {
 }
 
 #[test]
-fn a_key_of_a_list_may_have_one() {
+fn list_map_key_may_have_default() {
     let schema = spec(
         "#[kube(list_type = \"map\", list_map_keys = [\"name\"])] list: Vec<Item>",
         "#[derive(CrdSchema, Serialize, Deserialize)] struct Item { #[serde(default = \"main\")] name: String }\n\
@@ -446,7 +446,7 @@ fn a_key_of_a_list_may_have_one() {
 }
 
 #[test]
-fn rules_of_an_optional_flattened_value_ask_for_fields_without_one() {
+fn rules_of_optional_flattened_value_check_fields_without_default() {
     let schema = spec(
         "#[serde(flatten)] f: Option<F>",
         "#[derive(CrdSchema, Serialize, Deserialize)] #[kube(cel(rule = \"self.a > self.b\", message = \"no\"))] \
@@ -460,7 +460,7 @@ fn rules_of_an_optional_flattened_value_ask_for_fields_without_one() {
 }
 
 #[test]
-fn schemars_own_defaults_count() {
+fn uses_default_of_schemars_attribute() {
     check_theirs(
         "#[schemars(default = \"two\")] a: i32, #[schemars(default = \"two\")] #[serde(default)] b: i32",
         "fn two() -> i32 { 2 }",
@@ -475,7 +475,7 @@ fn schemars_own_defaults_count() {
 }
 
 #[test]
-fn imports_of_path_crates_are_followed() {
+fn follows_imports_of_path_dependencies() {
     let lib = format!(
         "{PRELUDE}#[derive(CustomResource, CrdSchema, Serialize, Deserialize, Clone, Debug)]\n\
          #[kube(group = \"g.example.com\", version = \"v1\", kind = \"Test\")]\n\
@@ -510,7 +510,7 @@ fn imports_of_path_crates_are_followed() {
 }
 
 #[test]
-fn a_rule_about_an_unknown_default_is_a_warning() {
+fn warns_about_rule_on_unknown_default() {
     let unknown = "fn f() -> i32 { g() }";
     let message = "the rule reads `self.a`, to which serde gives a default that the schema does not have: the API server refuses an object without the field";
     let with = |rule: &str, items: &str| {

@@ -1,8 +1,8 @@
-//! Versions that are served and differ need a conversion.
+//! Served versions that differ need a conversion.
 
 use super::support::{PRELUDE, run};
 
-/// The messages about a kind with these fields in two versions.
+/// Returns the messages about a kind with different fields in two versions.
 fn said(first: &str, second: &str, keys: &str) -> Vec<String> {
     let version = |name: &str, fields: &str, keys: &str| {
         format!(
@@ -20,7 +20,7 @@ fn said(first: &str, second: &str, keys: &str) -> Vec<String> {
 }
 
 #[test]
-fn differences_are_reported_where_nothing_converts() {
+fn reports_differences_without_conversion() {
     let other = ", storage = false";
     assert_eq!(said("pub a: String", "pub a: String", other), [""; 0]);
     assert_eq!(

@@ -1,12 +1,12 @@
-//! Every shape that Rust and serde can give a value, and the schema it has: one row each. The same shapes are
-//! compiled in the twin test of the library.
+//! Every kind of value in Rust and serde with its schema, one row each. The twin test of the
+//! library compiles the same types.
 
 use crate::support;
 
 use serde_json::{Value, json};
 use support::spec;
 
-/// The field `a` of this type has this schema, and must be there or not.
+/// Checks the schema of the field `a` and whether it is required.
 #[track_caller]
 fn check(field: &str, items: &str, expected: (Value, Presence)) {
     let found = spec(field, items).unwrap_or_else(|said| panic!("{field} {items}: {said:#?}"));
@@ -21,19 +21,19 @@ fn check(field: &str, items: &str, expected: (Value, Presence)) {
     assert_eq!(is_required, expected.1 == Presence::Required, "{field} {items}");
 }
 
-/// The type of the required field `a` has this schema.
+/// Checks the schema of a type by a required field `a`.
 #[track_caller]
 fn shape(ty: &str, items: &str, expected: Value) {
     check(&format!("a: {ty}"), items, (expected, Presence::Required));
 }
 
-/// The fields of the spec come to this.
+/// Checks the schema of the whole spec.
 #[track_caller]
 fn whole(fields: &str, items: &str, expected: Value) {
     assert_eq!(spec(fields, items), Ok(expected), "{fields} {items}");
 }
 
-/// Something is said against it: a part of the message, and a part of the help.
+/// Checks an error: part of its message and part of its help.
 #[track_caller]
 fn refused(fields: &str, items: &str, message: &str, help: &str) {
     let said = match spec(fields, items) {
@@ -53,7 +53,7 @@ enum Presence {
     Optional,
 }
 
-/// Derives of a type.
+/// The derives of a type.
 const D: &str = "#[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]";
 
 fn item(attrs: &str, rest: &str) -> String {
@@ -75,7 +75,7 @@ fn integer(minimum: i64, maximum: i64) -> Value {
 #[test]
 fn numbers() {
     shape("i8", "", integer(-128, 127));
-    // A module of its name does not hide a primitive type.
+    // A module with the same name does not shadow a primitive type.
     shape("u8", "use std::u8;", integer(0, 255));
     shape("i8", "mod i8 {}", integer(-128, 127));
     shape("i16", "", integer(-32768, 32767));
@@ -121,7 +121,7 @@ fn numbers() {
 }
 
 #[test]
-fn what_points_to_a_value_is_the_value() {
+fn pointers_have_the_schema_of_their_target() {
     let text = json!({"type": "string"});
     for ty in [
         "String",
@@ -145,7 +145,7 @@ fn what_points_to_a_value_is_the_value() {
 }
 
 #[test]
-fn options_may_be_absent_and_are_never_null() {
+fn options_may_be_absent_but_not_null() {
     let number = || json!({"type": "integer", "format": "int32"});
     for ty in [
         "Option<i32>",
@@ -166,7 +166,7 @@ fn options_may_be_absent_and_are_never_null() {
         names,
         (json!({"type": "string", "enum": ["A", "B"]}), Presence::Optional),
     );
-    // Where nothing drops a `null` it must be allowed.
+    // `null` must be allowed where nothing drops it.
     let nullable = json!({"type": "integer", "format": "int32", "nullable": true});
     shape(
         "Vec<Option<i32>>",
@@ -258,7 +258,7 @@ fn open_content() {
 }
 
 #[test]
-fn what_a_crd_cannot_hold() {
+fn reports_types_without_crd_schema() {
     refused("a: ()", "", "`()` is `null`", "remove the field");
     refused(
         "a: (i32, String)",
@@ -316,7 +316,7 @@ fn what_a_crd_cannot_hold() {
 }
 
 #[test]
-fn enums_of_names() {
+fn unit_enums() {
     shape(
         "E",
         &item("", "enum E { /// One.\n B, A }"),
@@ -329,7 +329,7 @@ fn enums_of_names() {
 }
 
 #[test]
-fn an_enum_without_variants_accepts_nothing() {
+fn enum_without_variants_accepts_nothing() {
     let source = support::kind("a: Option<E>", &item("", "enum E {}"));
     let made = support::run(&[("src/lib.rs", &source)]);
     let said: Vec<&str> = made.diagnostics.iter().map(|said| &*said.message).collect();
@@ -343,7 +343,7 @@ fn an_enum_without_variants_accepts_nothing() {
 }
 
 #[test]
-fn enums_by_key() {
+fn externally_tagged_enums() {
     shape(
         "E",
         &item("", "enum E { A(i32), B { x: bool }, C(Option<bool>), D {} }"),
@@ -381,7 +381,7 @@ fn enums_by_key() {
 }
 
 #[test]
-fn enums_by_a_tag_inside() {
+fn internally_tagged_enums() {
     let carried = &item("", "struct S { name: String, note: Option<String> }");
     shape(
         "E",
@@ -454,10 +454,11 @@ fn enums_by_a_tag_inside() {
 }
 
 #[test]
-fn enums_by_a_tag_beside() {
+fn adjacently_tagged_enums() {
     let tagged = |body: &str| item("#[serde(tag = \"t\", content = \"c\")]", body);
     let tag = |names: &[&str]| json!({"type": "string", "enum": names});
-    // Structs are hoisted into one object; each variant says which fields it needs.
+    // The fields of all variants are merged into one object, and each variant lists those it
+    // requires.
     shape(
         "E",
         &tagged("enum E { A { x: bool, same: i32 }, B { y: Option<bool>, same: i32 }, C }"),
@@ -483,7 +484,8 @@ fn enums_by_a_tag_beside() {
             {"properties": {"t": {"enum": ["B"]}, "c": {"pattern": "x"}}},
         ]}),
     );
-    // Nothing in common: any content, of which what is about the value itself is still asked.
+    // The contents have nothing in common, so anything is accepted. Constraints on the content
+    // itself still apply.
     shape(
         "E",
         &tagged("enum E { A(bool), B { x: i32 }, C(Option<String>) }"),
@@ -525,7 +527,7 @@ fn enums_by_a_tag_beside() {
 }
 
 #[test]
-fn enums_without_a_tag() {
+fn untagged_enums() {
     let untagged = |body: &str| item("#[serde(untagged)]", body);
     shape(
         "E",
@@ -610,7 +612,7 @@ fn enums_without_a_tag() {
         "can be `null`",
         "an `Option`",
     );
-    // Some variants tagged, the last one not.
+    // Some variants are tagged and the last one is not.
     shape(
         "E",
         &item("", "enum E { Low, High, #[serde(untagged)] Custom(String) }"),
@@ -739,7 +741,7 @@ fn flattened() {
         "can be a string cannot be flattened",
         "`{}`",
     );
-    // A string as well, but not because of a variant.
+    // The value may also be a string here, but not because of a variant.
     refused(
         "#[serde(flatten)] q: k8s_openapi::apimachinery::pkg::api::resource::Quantity",
         "",

@@ -1,8 +1,9 @@
-//! Traps for a reader of Rust source text, each with its verdict.
+//! Pitfalls for a program that reads Rust source text, with the outcome of each.
 //!
-//! *Handled*: the schema is the one that the compiled program has. *Error*: said at its place, with a way out.
-//! *Escape*: a marker that states what cannot be read, shown to work. *Warning*: said, and the manifests are
-//! written. The table below is the list; a row's function shows its verdicts, no more and no fewer.
+//! *Handled*: the schema is the same as in the compiled program. *Error*: reported at its place,
+//! with a workaround. *Escape*: a marker that states what cannot be read. *Warning*: reported, and
+//! manifests are generated. The table below lists all traps. The function of a row must show
+//! exactly its outcomes.
 
 use crate::support;
 
@@ -21,7 +22,7 @@ enum Verdict {
     Warning,
 }
 
-/// One trap: its number, what it is, its verdicts, and the cases that show them.
+/// A trap: number, description, outcomes, and the cases that show them.
 type Trap = (u32, &'static str, &'static [Verdict], fn());
 
 const TRAPS: &[Trap] = &[
@@ -177,14 +178,14 @@ const TRAPS: &[Trap] = &[
 ];
 
 #[test]
-fn every_trap_has_its_verdict() {
+fn every_trap_has_the_stated_outcomes() {
     let numbers: Vec<u32> = TRAPS.iter().map(|(number, ..)| *number).collect();
     assert_eq!(numbers, (1..=44).collect::<Vec<_>>());
     let wrong: Vec<_> = TRAPS.iter().filter_map(fault).collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Returns the failure of a trap, if any; every trap is tried, whatever another's result.
+/// Returns the failure of a trap, if there is one. A panic does not stop the other traps.
 fn fault((number, name, verdicts, cases): &Trap) -> Option<String> {
     SHOWN.take();
     let outcome = std::panic::catch_unwind(cases);
@@ -197,7 +198,7 @@ fn fault((number, name, verdicts, cases): &Trap) -> Option<String> {
 }
 
 thread_local! {
-    /// The verdicts that the running trap's cases have shown.
+    /// The outcomes that the current trap has shown.
     static SHOWN: RefCell<BTreeSet<Verdict>> = RefCell::default();
 }
 
@@ -205,7 +206,7 @@ fn show(verdict: Verdict) {
     SHOWN.with_borrow_mut(|shown| shown.insert(verdict));
 }
 
-/// The schema of the spec, without descriptions, is this.
+/// Checks the schema of the spec, ignoring descriptions.
 #[track_caller]
 fn has_schema(verdict: Verdict, files: &[(&str, &str)], expected: Value) {
     let mut found = spec_of(files).unwrap_or_else(|said| panic!("{files:#?}: {said:#?}"));
@@ -223,7 +224,7 @@ fn drop_descriptions(value: &mut Value) {
     }
 }
 
-/// A spec of these properties, all of which are required.
+/// Returns the schema of a spec in which all properties are required.
 fn object(properties: Value) -> Value {
     let mut names: Vec<String> = properties
         .as_object()
@@ -249,7 +250,7 @@ fn escaped(fields: &str, items: &str, expected: Value) {
     has_schema(Escape, &[("src/lib.rs", &kind(fields, items))], expected);
 }
 
-/// One error is said: a part of its message, and a part of its help.
+/// Checks that there is one error, by part of its message and part of its help.
 #[track_caller]
 fn files_refused(files: &[(&str, &str)], message: &str, help: &str) {
     let said = match spec_of(files) {
@@ -269,7 +270,7 @@ fn refused(fields: &str, items: &str, message: &str, help: &str) {
     files_refused(&[("src/lib.rs", &kind(fields, items))], message, help);
 }
 
-/// A warning is said, and the manifests are written.
+/// Checks that there is a warning and that manifests are generated.
 #[track_caller]
 fn warned(files: &[(&str, &str)], message: &str) {
     let warnings = support::warnings(files);
@@ -281,7 +282,7 @@ fn warned(files: &[(&str, &str)], message: &str) {
     show(Warning);
 }
 
-/// Derives of a type.
+/// The derives of a type.
 const D: &str = "#[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]";
 
 fn item(attrs: &str, rest: &str) -> String {
@@ -391,7 +392,7 @@ fn paths() {
          } }",
         object(json!({"a": boolean(), "b": number(), "c": text()})),
     );
-    // The import in `first` is its own: a glob over it does not bring the name in.
+    // The import in `first` is private, so a glob import of `first` does not include the name.
     handled(
         "a: Condition",
         "pub use first::*; pub use second::*; \
@@ -509,7 +510,7 @@ fn attribute_macros() {
         ),
         object(json!({"a": lax(json!({"x": boolean()})), "b": number()})),
     );
-    // What `serde_as` puts in the place of a field's form, the field's type does not say.
+    // `serde_as` changes the format of a field, which the type does not show.
     refused(
         "a: As",
         &format!(
@@ -547,7 +548,7 @@ fn conditions() {
                #[cfg(not(feature = \"off\"))] mod chosen { pub type T = String; }"),
         object(json!({"a": number(), "d": {"type": "string", "enum": ["A", "C"]}, "e": text()})),
     );
-    // What is not an API may depend on anything.
+    // Code that is not part of the API may have any `cfg`.
     handled(
         "a: i32",
         "#[cfg(tokio_unstable)] fn f() {} #[cfg(loom)] use loom::sync; #[cfg(target_arch = \"arm\")] mod asm {} \

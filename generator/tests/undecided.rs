@@ -1,10 +1,11 @@
-//! `cfg`s that cannot be evaluated, and files that a build makes: errors only where a kind needs what stands there.
+//! `cfg`s that cannot be evaluated and files that a build generates. Both are errors only if a kind
+//! needs something in them.
 
 use rbuilder_generator::{Options, Severity, SourceSet, generate};
 
 const USES: &str = "use kube::CustomResource; use schemars::JsonSchema;\n";
 
-/// A kind whose spec has this field.
+/// Returns a kind with this field.
 fn cup(field: &str) -> String {
     format!(
         "{USES}#[derive(CustomResource, JsonSchema)]\n\
@@ -15,7 +16,7 @@ fn cup(field: &str) -> String {
 
 const PART: &str = "#[derive(schemars::JsonSchema)] pub struct Part { a: i32 }\n";
 
-/// Checks the errors and warnings of a package with these files.
+/// Checks the errors and warnings for a package with these files.
 #[track_caller]
 fn check(files: &[(&str, &str)], expected: &[&str]) {
     let mut sources = SourceSet::default();
@@ -44,7 +45,7 @@ fn check(files: &[(&str, &str)], expected: &[&str]) {
 const UNDECIDED: &str = "error in src/lib.rs: cannot evaluate this `cfg`";
 
 #[test]
-fn conditions_of_files_matter_where_a_kind_needs_them() {
+fn undecided_file_matters_only_if_needed() {
     let lib = |field| format!("#[cfg(tokio_unstable)] mod part;\n{}", cup(field));
     check(&[("src/lib.rs", &lib("a: i32,")), ("src/part.rs", PART)], &[]);
     check(
@@ -90,7 +91,7 @@ fn conditions_of_files_matter_where_a_kind_needs_them() {
         &[("src/lib.rs", &inner("a: part::Part,")), ("src/part.rs", &part)],
         &["error in src/part.rs: cannot evaluate this `cfg`"],
     );
-    // Each type in such a module is in doubt, not only the first.
+    // Every type in such a module is uncertain, not only the first.
     let two = format!(
         "#[cfg(tokio_unstable)] mod m {{ {} {PART} }}\n",
         PART.replace("Part", "Other")
@@ -102,7 +103,7 @@ fn conditions_of_files_matter_where_a_kind_needs_them() {
 }
 
 #[test]
-fn attributes_that_change_nothing_need_no_decision() {
+fn undecided_attribute_without_effect_is_ignored() {
     let with = |attribute: &str| format!("{attribute}\n{}", cup("a: i32,"));
     for attribute in [
         "#![cfg_attr(verus_keep_ghost, verifier::allow(unknown_automatic_derive))]",
@@ -130,7 +131,7 @@ fn attributes_that_change_nothing_need_no_decision() {
 }
 
 #[test]
-fn conditions_of_imports_matter_where_a_kind_needs_their_names() {
+fn undecided_import_matters_only_if_needed() {
     let lib = |field| {
         format!(
             "mod a {{ {PART} }} mod b {{ {PART} }}\n#[cfg(tokio_unstable)] use a::Part;\n#[cfg(not(tokio_unstable))] use b::Part;\n{}",
@@ -142,7 +143,7 @@ fn conditions_of_imports_matter_where_a_kind_needs_their_names() {
 }
 
 #[test]
-fn conditions_of_globs_matter_where_a_kind_needs_a_name_of_theirs() {
+fn undecided_glob_import_matters_only_if_needed() {
     let lib = |glob: &str, field| {
         format!(
             "mod a {{ {PART} pub fn size() -> i32 {{ 3 }} }} mod b {{ pub use crate::a::*; }} mod c {{ {PART} }}\n{glob}\n{}",
@@ -160,14 +161,14 @@ fn conditions_of_globs_matter_where_a_kind_needs_a_name_of_theirs() {
         )],
         &[UNDECIDED],
     );
-    // A glob that is compiled in any case has the name as well: it can only be the same type.
+    // Another glob that is always compiled has the name too, and it can only be the same type.
     for both in [
         "#[cfg(tokio_unstable)] use b::*; use a::*;",
         "use a::*; #[cfg(tokio_unstable)] use b::*;",
     ] {
         check(&[("src/lib.rs", &lib(both, "a: Part,"))], &[]);
     }
-    // Only one of the two is compiled, and nobody knows which.
+    // Only one of the two is compiled, and it is unknown which.
     check(
         &[(
             "src/lib.rs",
@@ -178,7 +179,7 @@ fn conditions_of_globs_matter_where_a_kind_needs_a_name_of_theirs() {
         )],
         &[UNDECIDED],
     );
-    // The names of std, and defaults.
+    // The names of std, and default functions.
     let std = "#[cfg(tokio_unstable)] use std::collections::*;";
     check(
         &[("src/lib.rs", &lib(std, "a: BTreeMap<String, String>,"))],
@@ -195,7 +196,7 @@ fn conditions_of_globs_matter_where_a_kind_needs_a_name_of_theirs() {
 }
 
 #[test]
-fn files_that_a_build_makes_matter_where_a_kind_needs_them() {
+fn generated_file_matters_only_if_needed() {
     let out = |field| {
         format!(
             "include!(concat!(env!(\"OUT_DIR\"), \"/made.rs\"));\n{}",
@@ -206,7 +207,7 @@ fn files_that_a_build_makes_matter_where_a_kind_needs_them() {
     let needed = "error in src/lib.rs: this file, which the build script generates, may define types";
     check(&[("src/lib.rs", &out("a: i32,"))], &[ignored]);
     check(&[("src/lib.rs", &out("a: Part, b: Part,"))], &[needed, ignored]);
-    // It prints the package's own CRDs.
+    // This build script prints the package's own CRDs.
     let prints = (
         "build.rs",
         "use kube::CustomResourceExt; fn main() { Cup::crd(); }",
@@ -241,7 +242,7 @@ fn files_that_a_build_makes_matter_where_a_kind_needs_them() {
 }
 
 #[test]
-fn paths_that_need_no_compiler_are_followed() {
+fn follows_include_paths_that_can_be_evaluated() {
     for argument in [
         "concat!(\"pa\", \"rt.in\")",
         "concat!(env!(\"CARGO_MANIFEST_DIR\"), \"/src/\", concat!(\"part.in\",),)",

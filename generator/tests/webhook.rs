@@ -1,5 +1,5 @@
-//! Webhook configurations from markers: what controller-gen's own tests cover, row by row. Everything is written in
-//! the marker here; what follows from the handler's type is in `cases/webhooks`.
+//! Webhook configurations from markers, following controller-gen's own tests row by row. The
+//! markers here state everything; `cases/webhooks` covers what is derived from the handler's type.
 
 use rbuilder_generator::{Generated, Options, SourceSet, generate, yaml};
 use serde_json::{Value, json};
@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 const CARGO_TOML: &str =
     "[package]\nname = \"operator\"\nedition = \"2024\"\n\n[dependencies]\nrbuilder = \"0.1\"\n";
 
-/// The arguments that every marker of the rows has.
+/// Arguments that all markers in the rows share.
 const RULE: &str = "groups = \"testdata.example.com\", versions = \"v1\", resources = \"cronjobs\"";
 
-/// One function with these markers on it, `#` standing for [`RULE`].
+/// Returns a function with these markers, in which `#` stands for [`RULE`].
 fn handler(markers: &[&str]) -> String {
     let markers: String = markers
         .iter()
@@ -40,12 +40,12 @@ fn check_files(files: &[(&str, &str)], expected: &[Value]) {
     assert_eq!(made.text, expected);
 }
 
-/// The configurations that one function's markers make.
+/// Checks the configurations for the markers of one function.
 fn check(markers: &[&str], expected: &[Value]) {
     check_files(&[("src/lib.rs", &handler(markers))], expected);
 }
 
-/// The expected diagnostics, as `message at "source"`; nothing is written then.
+/// Checks the diagnostics, given as message and source text, and that nothing is generated.
 fn check_refused(markers: &[&str], expected: &[(&str, &str)]) {
     let source = handler(markers);
     let generated = run(&[("src/lib.rs", &source)]);
@@ -75,7 +75,7 @@ fn validating(webhooks: &[Value]) -> Value {
     configuration("Validating", "validating-webhook-configuration", webhooks)
 }
 
-/// A webhook as the markers of the rows give it, with changes.
+/// Returns the webhook of a marker in the rows, with changes.
 fn webhook(name: &str, path: &str, changes: Value) -> Value {
     let mut webhook = json!({
         "admissionReviewVersions": ["v1"],
@@ -96,7 +96,8 @@ fn webhook(name: &str, path: &str, changes: Value) -> Value {
     webhook
 }
 
-/// Both kinds of webhook with every policy: the mutating ones first, those of one kind by name.
+/// Both kinds of webhook with each policy. Mutating ones come first, and each kind is sorted by
+/// name.
 #[test]
 fn policies() {
     let policies = json!({
@@ -115,7 +116,7 @@ fn policies() {
                 &format!(
                     "validating, #, {common}, name = \"v.c.example.com\", path = \"/validate\", side_effects = \"None\""
                 ),
-                // controller-gen's own example has the first name twice, which the API server refuses.
+                // controller-gen's example repeats the first name, which the API server rejects.
                 &format!(
                     "validating, #, {common}, name = \"w.c.example.com\", path = \"/validate\", side_effects = \"NoneOnDryRun\""
                 ),
@@ -143,7 +144,7 @@ fn policies() {
 }
 
 #[test]
-fn a_url_takes_the_place_of_a_service() {
+fn url_replaces_service() {
     let url = |url: &str| json!({ "clientConfig": { "url": url } });
     check(
         &[
@@ -162,7 +163,7 @@ fn a_url_takes_the_place_of_a_service() {
 }
 
 #[test]
-fn a_service_of_another_name() {
+fn service_with_another_name() {
     let service = |service: Value| json!({ "clientConfig": { "service": service } });
     check(
         &[
@@ -189,7 +190,7 @@ fn a_service_of_another_name() {
 }
 
 #[test]
-fn configurations_of_another_name() {
+fn configurations_with_another_name() {
     check(
         &[
             "validating, #, name = \"a.c.example.com\", path = \"/v\", configuration = \"bar\"",
@@ -210,9 +211,9 @@ fn configurations_of_another_name() {
     );
 }
 
-/// Two objects here, where controller-gen reports a duplicate, so that one name may be in both.
+/// Two configurations, so a name may be in both. controller-gen reports a duplicate.
 #[test]
-fn several_configurations_of_one_kind() {
+fn several_configurations_of_the_same_kind() {
     check(
         &[
             "mutating, #, name = \"a.c.example.com\", path = \"/a\", configuration = \"foo\"",
@@ -226,7 +227,7 @@ fn several_configurations_of_one_kind() {
 }
 
 #[test]
-fn webhooks_are_sorted_by_name_wherever_they_stand() {
+fn webhooks_are_sorted_by_name() {
     let marker =
         |name: &str| format!("validating, #, name = \"{name}.testdata.example.com\", path = \"/{name}\"");
     let names = ["deployment", "cronjob", "cronjoblist"];
@@ -252,9 +253,9 @@ fn webhooks_are_sorted_by_name_wherever_they_stand() {
     }
 }
 
-/// Two targets read one module; its webhook is one.
+/// A module of two targets has one webhook.
 #[test]
-fn a_shared_module_counts_once() {
+fn module_of_two_targets_has_one_webhook() {
     let shared = handler(&["validating, #, name = \"a.b.c\", path = \"/v\""]);
     let files = [
         ("src/lib.rs", "mod shared;"),
@@ -264,7 +265,7 @@ fn a_shared_module_counts_once() {
     check_files(&files, &[validating(&[webhook("a.b.c", "/v", json!({}))])]);
 }
 
-/// An argument that needs a patch in Go is typed here.
+/// In Go, these fields need a patch of the manifest.
 #[test]
 fn selectors() {
     let rows = [
@@ -349,7 +350,7 @@ fn mistakes() {
             "[]",
         ),
     ] {
-        // The right marker beside it writes nothing either.
+        // The valid marker next to it is not generated either.
         check_refused(
             &[
                 &format!("{right}, {argument}"),
@@ -369,7 +370,7 @@ fn mistakes() {
 }
 
 #[test]
-fn a_kind_that_is_there_but_not_imported_is_not_taken_for_a_slip() {
+fn suggests_import_of_existing_kind() {
     let cup = "#[derive(kube::CustomResource, rbuilder::CrdSchema, serde::Serialize, serde::Deserialize)]\n\
                #[kube(group = \"g.example.com\", version = \"v1\", kind = \"Cup\")]\n\
                pub struct CupSpec { pub size: i32 }\n";
@@ -393,9 +394,9 @@ fn a_kind_that_is_there_but_not_imported_is_not_taken_for_a_slip() {
     assert_eq!(said, [expected]);
 }
 
-/// Kustomize selects configurations by the annotation, and fails for one in which it finds nothing to replace.
+/// kustomize selects configurations by the annotation and fails if there is nothing to replace.
 #[test]
-fn conditions_about_the_namespace_of_the_manager_are_annotated() {
+fn annotates_conditions_on_manager_namespace() {
     let annotation = |conditions: &[(&str, &str)]| -> Value {
         let conditions = conditions.iter().map(|(name, expression)| {
             format!("match_condition(name = \"{name}\", expression = \"{expression}\")")

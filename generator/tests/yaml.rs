@@ -1,4 +1,4 @@
-//! The printer against what Go printed: `tests/yaml/vectors.json`, made by `testdata/oracle/yaml`.
+//! Compares the printer with Go's: `testdata/oracle/yaml` generates `tests/yaml/vectors.json`.
 
 use rbuilder_generator::yaml;
 use serde::Deserialize;
@@ -15,7 +15,7 @@ fn vectors() -> Vec<Vector> {
 }
 
 #[test]
-fn prints_what_go_prints() {
+fn prints_like_go() {
     let vectors = vectors();
     assert!(vectors.len() > 600, "the recorded vectors are incomplete");
     let wrong: Vec<String> = vectors
@@ -36,7 +36,7 @@ fn prints_what_go_prints() {
     );
 }
 
-/// Go writes these plain, and a YAML 1.1 reader does not take them for text.
+/// Returns whether a string is quoted here but plain in Go, where YAML 1.1 parsers misread it.
 fn differs_on_purpose(input: &Value) -> bool {
     let text = input["key"]
         .as_str()
@@ -63,7 +63,7 @@ const DIFFERENT: &[&str] = &[
 ];
 
 #[test]
-fn quotes_what_go_cannot_read_back() {
+fn quotes_what_go_cannot_parse() {
     for text in DIFFERENT {
         assert_eq!(
             yaml::to_string(&json!({ *text: text })),

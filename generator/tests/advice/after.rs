@@ -1,5 +1,6 @@
-//! Types with schemars' derive after each piece of advice for them was followed. `advice.rs` beside this folder shows that the
-//! advice is given and that rbuilder reads the result, `runtime/tests/advice.rs` compiles it with today's schemars.
+//! Types that derive schemars' `JsonSchema`, after applying each piece of advice. `../advice.rs`
+//! checks that the advice is given and that rbuilder can read the result. `runtime/tests/advice.rs`
+//! compiles this file with the current schemars.
 
 #![allow(dead_code, missing_docs, unreachable_pub)]
 

@@ -1,4 +1,4 @@
-//! As `after.rs` beside this file, for programs with schemars 0.8: those with kube before 2.0. `cargo xtask advice` compiles it.
+//! Like `after.rs`, for kube before 2.0, which uses schemars 0.8. Compiled by `cargo xtask advice`.
 
 #![allow(dead_code, missing_docs, unreachable_pub)]
 

@@ -1,4 +1,4 @@
-//! A kind after the advice to add the annotation of an approval, for kube 0.97 and newer.
+//! A kind with an approval annotation as advised for kube 0.97 and newer.
 
 #[derive(
     kube::CustomResource, schemars::JsonSchema, serde::Serialize, serde::Deserialize, Clone, Debug,

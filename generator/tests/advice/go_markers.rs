@@ -1,6 +1,6 @@
-//! Fields of types with schemars' derive after the advice for markers in Go's spelling was followed. `advice.rs` beside this
-//! folder shows that it is given and that rbuilder reads the result, `runtime/tests/advice.rs` compiles it with today's
-//! schemars.
+//! Fields of types that derive schemars' `JsonSchema`, after applying the advice for Go markers.
+//! `../advice.rs` checks that the advice is given and that rbuilder can read the result.
+//! `runtime/tests/advice.rs` compiles this file with the current schemars.
 
 #![allow(dead_code, missing_docs, unreachable_pub)]
 

@@ -1,4 +1,4 @@
-//! As `stored.rs`, for kube before 0.98, whose derive has no `storage`.
+//! Like `stored.rs`, for kube before 0.98, whose derive has no `storage`.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::CustomResourceExt;

@@ -1,4 +1,4 @@
-//! A kind after the advice to write a CEL rule about it, for kube 1.0 and newer.
+//! A kind with a CEL rule as advised for kube 1.0 and newer.
 
 #[derive(
     kube::CustomResource, schemars::JsonSchema, serde::Serialize, serde::Deserialize, Clone, Debug,

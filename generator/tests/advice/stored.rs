@@ -1,4 +1,4 @@
-//! Two versions of a kind after the advice about the stored one, for kube 0.98 and newer.
+//! Two versions of a kind with a storage version as advised for kube 0.98 and newer.
 
 pub mod v1 {
     #[derive(

@@ -1,16 +1,16 @@
-//! Two manifests side by side: where they differ, in words that a row of the table can name.
+//! Compares two manifests and describes differences as paths that the table can match.
 
 use std::fmt;
 
 use serde_json::Value;
 
-/// One place where the two manifests differ.
+/// A difference between two manifests.
 pub(crate) struct Found<'a> {
     /// The path: `run:kind/version.field[].field/keyword`, see [`Place`].
     pub(crate) path: String,
-    /// The value in rbuilder's manifest; `None` where it has none.
+    /// The value in rbuilder's manifest, if there is one.
     pub(crate) ours: Option<&'a Value>,
-    /// The value in controller-gen's manifest; `None` where it has none.
+    /// The value in controller-gen's manifest, if there is one.
     pub(crate) theirs: Option<&'a Value>,
 }
 
@@ -27,7 +27,7 @@ impl fmt::Display for Found<'_> {
     }
 }
 
-/// The differences, from the top down; below one that is accepted nothing is looked at.
+/// Returns the differences, outermost first. An accepted difference is not searched further.
 pub(crate) fn compare<'a>(
     path: &str,
     ours: Option<&'a Value>,
@@ -90,9 +90,9 @@ fn descend<'a>(
     }
 }
 
-/// A place in a manifest and what is there, which decides how the path goes on: `.field` for a property, `[]` for the
-/// items of a list, `{}` for the values of a map, `/keyword` for all else. `properties` and the way to the versions
-/// are left out.
+/// A place in a manifest and the type of value there, which determines how the path continues:
+/// `.field` for a property, `[]` for list items, `{}` for map values and `/keyword` for everything
+/// else. `properties` and the path to the versions are omitted.
 enum Place {
     Schema(String),
     Properties(String),

@@ -1,27 +1,27 @@
-//! Every difference from controller-gen that is meant, with its reason.
+//! Deliberate differences from controller-gen, with reasons.
 
-/// Places where rbuilder writes something else than controller-gen, for one reason.
+/// Differences from controller-gen that have the same reason.
 #[derive(Debug)]
 pub(crate) struct Difference {
-    /// Why.
-    #[allow(dead_code)] // for who reads the table, or is told of a row that nothing needs
+    /// The reason.
+    #[allow(dead_code)] // for readers of the table and for error messages
     pub(crate) reason: &'static str,
     pub(crate) rows: &'static [Row],
 }
 
-/// The path as `compare` shows it, with `*` for any part of it; what rbuilder writes there, and what
-/// controller-gen writes: JSON, [`ABSENT`] or [`ANY`].
+/// A path as `compare` prints it, in which `*` matches any text, then the values written by
+/// rbuilder and by controller-gen: JSON, [`ABSENT`] or [`ANY`].
 pub(crate) type Row = (&'static str, &'static str, &'static str);
 
-/// Nothing is written.
+/// No value.
 pub(crate) const ABSENT: &str = "absent";
-/// Whatever is written.
+/// Any value.
 pub(crate) const ANY: &str = "any";
 
-/// The table.
-#[rustfmt::skip] // a row is a line
+/// All deliberate differences.
+#[rustfmt::skip] // one row per line
 pub(crate) const DIFFERENCES: &[Difference] = &[
-    // Who wrote it.
+    // Signatures.
     Difference {
         reason: "each program signs its own",
         rows: &[
@@ -122,7 +122,8 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
             ("crd:collections/v1.spec.set/x-kubernetes-list-type", r#""set""#, ABSENT),
         ],
     },
-    // Two bounds on one value: the tightest, where controller-gen keeps both in an allOf.
+    // Two bounds on one value: rbuilder keeps the tighter one, controller-gen puts both in an
+    // `allOf`.
     Difference {
         reason: "one bound is easier to read than two, and the server's cost estimate sees it",
         rows: &[
@@ -155,7 +156,7 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
             ("crd:enums/v1.spec.narrowed/enum", r#"["Allow","Forbid"]"#, r#"["Allow","Forbid","Replace"]"#),
         ],
     },
-    // Presence and words.
+    // Presence and descriptions.
     Difference {
         reason: "the words of the type are kept where its form is overridden",
         rows: &[

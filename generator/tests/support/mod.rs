@@ -1,6 +1,6 @@
-//! Small packages written in a test, and what the generator makes of them.
+//! Small packages for tests, and what the generator makes of them.
 
-// Each test uses a part of this.
+// Each test uses only part of this module.
 #![allow(dead_code)]
 
 use rbuilder_generator::{Generated, Options, Severity, SourceSet, generate};
@@ -25,13 +25,13 @@ serde = "1"
 serde_json = "1"
 "#;
 
-/// The imports that the sources of a test need not repeat.
+/// Imports for the sources in tests.
 pub(crate) const PRELUDE: &str = "use std::borrow::Cow; use std::collections::*; use std::marker::PhantomData; \
                            use std::num::*; use std::rc::Rc; use std::sync::Arc; use std::time::Duration; \
                            use kube::CustomResource; use rbuilder::CrdSchema; \
                            use serde::{Deserialize, Serialize}; use serde_json::Map;\n";
 
-/// Runs the generator over files of a package; the manifest is there already.
+/// Runs the generator on a package with these files and [`CARGO_TOML`].
 pub(crate) fn run(files: &[(&str, &str)]) -> Generated {
     let mut sources = SourceSet::default();
     sources.insert("Cargo.toml", CARGO_TOML);
@@ -39,7 +39,7 @@ pub(crate) fn run(files: &[(&str, &str)]) -> Generated {
     generate(&sources, &Options::default())
 }
 
-/// The source of a kind with this body, beside these items.
+/// Returns the source of a kind with these fields and items.
 pub(crate) fn kind(fields: &str, items: &str) -> String {
     format!(
         "{PRELUDE}#[derive(CustomResource, CrdSchema, Serialize, Deserialize, Clone, Debug)]\n\
@@ -48,15 +48,15 @@ pub(crate) fn kind(fields: &str, items: &str) -> String {
     )
 }
 
-/// An error: its message and its help.
+/// The message and the help of an error.
 pub(crate) type Said = (String, String);
 
-/// The schema of `spec` of the only kind; or what is said against it.
+/// Returns the schema of `spec` in the only kind, or the errors.
 pub(crate) fn spec_of(files: &[(&str, &str)]) -> Result<Value, Vec<Said>> {
     whole_of(files).map(|schema| schema["properties"]["spec"].clone())
 }
 
-/// The schema of the only kind; or what is said against it.
+/// Returns the schema of the only kind, or the errors.
 pub(crate) fn whole_of(files: &[(&str, &str)]) -> Result<Value, Vec<Said>> {
     let generated = run(files);
     let errors: Vec<_> = generated
@@ -80,12 +80,12 @@ pub(crate) fn whole_of(files: &[(&str, &str)]) -> Result<Value, Vec<Said>> {
     Ok(crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone())
 }
 
-/// The schema of `spec` of a kind with these fields.
+/// Returns the schema of `spec` in a kind with these fields, or the errors.
 pub(crate) fn spec(fields: &str, items: &str) -> Result<Value, Vec<Said>> {
     spec_of(&[("src/lib.rs", &kind(fields, items))])
 }
 
-/// The warnings about these files.
+/// Returns the warnings for these files.
 pub(crate) fn warnings(files: &[(&str, &str)]) -> Vec<String> {
     let said = run(files).diagnostics;
     let warnings = said.into_iter().filter(|said| said.severity == Severity::Warning);
