@@ -26,7 +26,7 @@ pub(crate) struct KubernetesTypes {
     doubt: Option<Doubt>,
 }
 
-/// Set if the chosen version is uncertain or differs from the requested one.
+/// A choice that is uncertain, or that differs from the requested version.
 struct Doubt {
     /// The file for diagnostics about the choice.
     path: String,

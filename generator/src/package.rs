@@ -129,7 +129,7 @@ pub(crate) struct Module {
     pub(crate) is_unread: bool,
     /// Whether the module belongs to a dependency, of which only used types are read.
     pub(crate) is_foreign: bool,
-    /// Whether the module stands for the items in a function body, which are visible only there.
+    /// Whether the module contains the items of a function body, which are visible only there.
     /// Other names are looked up in the enclosing module, the parent.
     pub(crate) is_body: bool,
     /// `None` for the root of a target.

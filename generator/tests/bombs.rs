@@ -246,7 +246,7 @@ fn reports_repeated_descriptions_at_the_kind() {
 
 #[test]
 fn generates_large_types_within_limits() {
-    // 400 fields with a pod template each are too many, 10 are not.
+    // 400 fields with a pod spec each are too many, 10 are not.
     let fields = |count: usize| -> String {
         (0..count)
             .map(|number| {

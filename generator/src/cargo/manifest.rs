@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn minors_come_from_features_and_the_lock_file() {
+    fn features_and_lock_file_determine_minor() {
         check(&["v1_35", "schemars"], Some(29), None, Some(35), "");
         check(
             &["v1_28"],

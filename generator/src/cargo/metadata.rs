@@ -7,8 +7,7 @@ use super::file::{File, table_at};
 use crate::Diagnostic;
 use std::ops::Range;
 
-/// The keys of the table. The command itself reads those after `serde-defaults`, which say where to
-/// write.
+/// The keys of the table. The command itself reads those after `serde-defaults`.
 const KEYS: &[&str] = &[
     "only",
     "skip",

@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn targets_and_members_of_a_package() {
+    fn summarizes_targets_and_members() {
         let package = "[package]\nname = \"tea-pot\"\nlicense.workspace = true\n";
         for (files, name, library, binaries, members) in [
             (

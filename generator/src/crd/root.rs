@@ -61,8 +61,8 @@ pub(crate) fn embedded_schema(
 }
 
 /// Merges the keys of `root_schema` into the root,
-/// [`ROOT_SCHEMA_KEYS`](rbuilder_syntax::ROOT_SCHEMA_KEYS). Properties and required fields are
-/// added to the existing ones; other keys replace them.
+/// [`ROOT_SCHEMA_KEYS`](rbuilder_syntax::ROOT_SCHEMA_KEYS). Properties, required fields and rules
+/// are added to the existing ones. Other keys replace them.
 fn merge_keys(mut root: Schema, keys: &Schema) -> Schema {
     let own = std::mem::take(&mut root.properties);
     let keys_of_fields = keys.properties.iter();

@@ -74,8 +74,8 @@ pub(super) fn check_size(versions: &[Version<'_>], file: &OutputFile, schemas: &
     if 2 * file.text.len() <= CLIENT_SIDE {
         return;
     }
-    // Apart from indentation, YAML is about as long as the JSON that is sent. The quotes account
-    // for 3 bytes a line.
+    // Without its indentation, YAML is about as long as the JSON that is sent. Quotes and commas
+    // account for 3 more bytes a line.
     let length: usize = file.text.lines().map(|line| line.trim_start().len() + 3).sum();
     if length <= CLIENT_SIDE {
         return;

@@ -348,7 +348,7 @@ impl<'a> Evaluator<'_, 'a> {
                 let values = items.iter().map(|expr| self.value(expr, item, frame));
                 let mut values = values.collect::<Option<Vec<_>>>()?;
                 if matches!(ty, Ty::Set(_)) {
-                    // Enums may implement their own order.
+                    // serde writes a set in order, and the order of an enum is unknown.
                     if values.len() > 1 && !matches!(**item, Ty::Known(_)) {
                         return None;
                     }

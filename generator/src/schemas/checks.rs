@@ -60,7 +60,7 @@ impl Schemas<'_> {
             Site::Field(position) => Site::Field(position - 1),
             Site::VariantField(variant, 0) => Site::Variant(variant),
             Site::VariantField(variant, position) => Site::VariantField(variant, position - 1),
-            // For other structs, an error about the whole type need not follow from an attribute.
+            // Newtypes only: an error about another struct need not follow from an attribute.
             Site::Container if let Shape::Transparent(slot) = model.container.shape => {
                 return self
                     .report()
@@ -72,8 +72,8 @@ impl Schemas<'_> {
         self.report().has_error_within(file, attributes)
     }
 
-    /// Reports types with handwritten serde implementations, whose format may differ from the
-    /// fields.
+    /// Reports types whose format may differ from their fields because of a handwritten serde
+    /// implementation or another derive.
     pub(super) fn check_serde(&mut self, id: TypeId, model: &Type) -> Option<()> {
         let item = self.package().item(id);
         let is_stated = model.container.markers.schema.is_some() || model.container.transparent;

@@ -27,7 +27,8 @@ pub(super) fn check_reach(package: &Package, entries: &[Entry<'_>], report: &mut
 fn judge_kind(kinds: &[OwnKind<'_>], entry: &Entry<'_>) -> Option<Diagnostic> {
     let webhook = entry.webhook;
     let kind = entry.kind.as_ref()?;
-    // Only a warning for built-in kinds, which may have been in other groups with the same fields.
+    // Versions of a kind may be alike, and built-in kinds have moved between groups, so these
+    // mismatches are only warnings.
     let is_own = own(kinds, &kind.group, &kind.plural).is_some();
     let certain = if is_own {
         Severity::Error
