@@ -11,6 +11,7 @@ mod chart;
 mod cluster;
 mod color;
 pub mod commands;
+mod crd_file;
 mod disk;
 pub mod edit;
 #[cfg(feature = "control-plane")]

@@ -232,7 +232,7 @@ fn read_document(path: &str, before: usize, text: String) -> anyhow::Result<Docu
 }
 
 /// Returns whether a line is the marker of a document.
-fn is_marker(line: &str) -> bool {
+pub(crate) fn is_marker(line: &str) -> bool {
     line.strip_prefix("---")
         .is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t', '\r', '\n']))
 }

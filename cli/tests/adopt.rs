@@ -117,7 +117,7 @@ fn crds_are_written_where_they_lie() {
     assert!(folder.tree().contains_key("elsewhere/x.io_cans.yaml"));
 }
 
-/// A plain copy for people goes before a template of a chart, which cannot be written; one for tests does not.
+/// A plain copy for people goes before a template of a chart; one for tests does not.
 #[test]
 fn a_documented_copy_goes_before_a_template() {
     let template = |kind: &str| format!("{{{{- if .Values.crds }}}}\n{}{{{{- end }}}}\n", crd(kind, SIZE));
@@ -134,24 +134,22 @@ fn a_documented_copy_goes_before_a_template() {
     check(
         &folder,
         &[
-            "Cup  x.io/v1  same  docs/crds/cup.yaml\n    also in charts/cafe/templates/cup.yaml, which is not written: it contains template expressions\n",
-            "Pot  x.io/v1  same  charts/cafe/templates/pot.yaml\n    not written: it contains template expressions",
+            "Cup  x.io/v1  same  docs/crds/cup.yaml\n    also in charts/cafe/templates/cup.yaml, which is not written\n",
+            "Pot  x.io/v1  same  charts/cafe/templates/pot.yaml\n    compared without template expressions\n    also in tests/crds/pot.yaml, which is not written\n",
         ],
     );
     let manifest = folder.tree()["Cargo.toml"].clone();
-    assert!(
-        manifest.contains("\"cups.x.io\" = \"docs/crds/cup.yaml\""),
-        "{manifest}"
-    );
+    let files = "crd-dir = \"docs/crds\"\n\n[package.metadata.rbuilder.crd-files]\n\"cups.x.io\" = \"docs/crds/cup.yaml\"\n\"pots.x.io\" = \"charts/cafe/templates/pot.yaml\"\n";
+    assert!(manifest.contains(files), "{manifest}");
     let again = folder.run("adopt").ok().out;
-    assert!(again.contains("2 kinds, 1 readable, 1 skipped"), "{again}");
+    assert!(again.contains("2 kinds, 2 readable\n"), "{again}");
     assert_eq!(folder.run("manifests --check").code, 1);
 }
 
 /// `--check` of a project all of whose kinds are left out has compared nothing, and says so.
 #[test]
 fn a_check_of_nothing_is_warned_of() {
-    let template = format!("{{{{- if .Values.crds }}}}\n{}{{{{- end }}}}\n", crd("Cup", SIZE));
+    let template = crd("Cup", SIZE).replace("scope: Namespaced", "scope: {{ .Values.scope }}");
     let folder = package(
         &[("Cup", "pub size: i32")],
         &[("charts/cafe/templates/cup.yaml", &template)],
@@ -169,10 +167,15 @@ fn a_check_of_nothing_is_warned_of() {
     assert_eq!(folder.run("manifests --check --kind Cup").code, 1);
 }
 
+/// A `List` with a CRD.
+fn list(crd: &str) -> String {
+    let item = crd.trim_end().replace('\n', "\n  ");
+    format!("kind: List\nitems:\n- {item}\n")
+}
+
 #[test]
-fn a_crd_in_a_file_with_something_else_is_never_written_beside_it() {
-    let pair = format!("{}---\nkind: Role\n", crd("Pot", SIZE));
-    let template = format!("{{{{- if .Values.crds }}}}\n{}{{{{- end }}}}\n", crd("Can", SIZE));
+fn a_crd_that_cannot_be_replaced_is_never_written_beside_it() {
+    let template = crd("Can", SIZE).replace("scope: Namespaced", "scope: {{ .Values.scope }}");
     let folder = package(
         &[
             ("Cup", "pub size: i32"),
@@ -181,15 +184,15 @@ fn a_crd_in_a_file_with_something_else_is_never_written_beside_it() {
         ],
         &[
             ("crds/cups.yaml", &crd("Cup", SIZE)),
-            ("deploy/all.yaml", &pair),
+            ("deploy/all.yaml", &list(&crd("Pot", SIZE))),
             ("charts/cafe/templates/crd.yaml", &template),
         ],
     );
     check(
         &folder,
         &[
-            "it contains another object (deploy/all.yaml)",
-            "it contains template expressions",
+            "it is in a list (deploy/all.yaml)",
+            "its `spec` contains template expressions",
         ],
     );
     let before = folder.tree();
@@ -281,15 +284,12 @@ fn kinds_that_are_readable_by_now_are_no_longer_skipped() {
 }
 
 #[test]
-fn a_kind_that_is_readable_in_a_file_with_something_else_is_skipped_for_that() {
+fn a_kind_that_is_readable_in_a_list_is_skipped_for_that() {
     let folder = package(
         &[("Cup", "pub size: i32"), ("Pot", "pub size: (u8, u8)")],
         &[
             ("crds/cups.yaml", &crd("Cup", SIZE)),
-            (
-                "deploy/all.yaml",
-                &format!("{}---\nkind: Role\n", crd("Pot", SIZE)),
-            ),
+            ("deploy/all.yaml", &list(&crd("Pot", SIZE))),
         ],
     );
     folder.run("adopt").ok();
@@ -297,7 +297,7 @@ fn a_kind_that_is_readable_in_a_file_with_something_else_is_skipped_for_that() {
     folder.run("adopt").ok();
     let manifest = folder.tree()["Cargo.toml"].clone();
     assert!(
-        manifest.contains("    # it contains another object (deploy/all.yaml)"),
+        manifest.contains("    # it is in a list (deploy/all.yaml)"),
         "{manifest}"
     );
     check(&folder, &["Pot  x.io/v1  skipped"]);
@@ -502,13 +502,11 @@ fn a_crd_of_another_plural_is_not_written() {
     check(
         &folder,
         &[
-            "    not written: the plural of the committed CRD is `ops` (crds/ops.yaml): add `plural = \"ops\"` to `#[kube(…)]`, remove the kind from `skip`, and run `rbuilder adopt` again\n",
+            "    not written: the plural of the committed CRD is `ops` (crds/ops.yaml): add `plural = \"ops\"` to `#[kube(…)]` and run `rbuilder adopt` again\n",
         ],
     );
     folder.run("manifests").ok();
     folder.run("manifests --check").ok();
-    let manifest = folder.tree()["Cargo.toml"].replace("\"Ops.x.io\",\n", "");
-    folder.write("Cargo.toml", &manifest);
     folder.write(
         "src/ops.rs",
         &kind("Ops", "x.io", "pub size: i32").replace("namespaced", "plural = \"ops\", namespaced"),

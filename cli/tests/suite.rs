@@ -10,6 +10,7 @@ mod random;
 mod support;
 
 mod adopt;
+mod adopt_road;
 mod adopted;
 mod agents;
 mod bad_input;

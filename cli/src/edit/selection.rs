@@ -22,7 +22,7 @@ pub struct OutputSettings<'a> {
     pub crd_dir: Option<&'a str>,
     /// The pattern of file names.
     pub crd_file: Option<&'a str>,
-    /// The files of CRDs that are elsewhere, by the name of the CRD.
+    /// The files of CRDs that are elsewhere, by the name of the CRD. They are set among others that are there.
     pub crd_files: Option<&'a BTreeMap<String, String>>,
     /// True if errors hold back only what they concern.
     pub keep_going: bool,
@@ -45,20 +45,13 @@ pub fn has_only(text: &str) -> bool {
 /// # Errors
 /// Fails if the text is not TOML, or a table on the way has another form.
 pub fn set_output(text: &str, settings: &OutputSettings<'_>) -> Result<String, Obstacle> {
-    let files = settings.crd_files.filter(|files| !files.is_empty());
     let values = [
         ("crd-dir", settings.crd_dir.map(value)),
         ("crd-file", settings.crd_file.map(value)),
         ("keep-going", settings.keep_going.then(|| value(true))),
-        (
-            "crd-files",
-            files.map(|files| {
-                let entries = files.iter().map(|(crd, path)| (crd.as_str(), path.as_str()));
-                Item::Value(Value::InlineTable(entries.collect::<InlineTable>()))
-            }),
-        ),
     ];
-    if values.iter().all(|(_, item)| item.is_none()) {
+    let files = settings.crd_files.filter(|files| !files.is_empty());
+    if values.iter().all(|(_, item)| item.is_none()) && files.is_none() {
         return Ok(text.to_owned());
     }
     let mut document = parse(text)?;
@@ -75,7 +68,30 @@ pub fn set_output(text: &str, settings: &OutputSettings<'_>) -> Result<String, O
             own.insert(key, item);
         }
     }
+    if let Some(files) = files {
+        add_files(own, files)?;
+    }
     Ok(document.to_string())
+}
+
+/// Sets the files of CRDs, each in a line of its own if there are several.
+fn add_files(own: &mut dyn TableLike, files: &BTreeMap<String, String>) -> Result<(), Obstacle> {
+    if !own.contains_key("crd-files") {
+        let item = match files.len() {
+            1 => Item::Value(Value::InlineTable(InlineTable::new())),
+            _ => Item::Table(Table::new()),
+        };
+        own.insert("crd-files", item);
+    }
+    let Some(table) = own.get_mut("crd-files").and_then(Item::as_table_like_mut) else {
+        return Err(Obstacle::new("`crd-files` is not a table"));
+    };
+    for (crd, path) in files {
+        if table.get(crd).and_then(Item::as_str) != Some(path) {
+            table.insert(crd, value(path));
+        }
+    }
+    Ok(())
 }
 
 /// Adds kinds to `skip` of a package, each with its reason in a comment.
@@ -137,9 +153,21 @@ pub fn add_feature(text: &str, feature: &str) -> Result<String, Obstacle> {
 pub struct SkippedKind {
     /// The item: `Kind`, `Kind.group` or `*.group`.
     pub kind: String,
-    /// True if the comment above it is that of a kind that could not be read.
-    pub is_unreadable: bool,
+    /// The reason in the comment above it, if `adopt` wrote that.
+    pub reason: Option<SkipReason>,
 }
+
+/// Why `adopt` added a kind to `skip`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SkipReason {
+    /// The kind could not be read.
+    Unreadable,
+    /// The committed CRD could not be replaced by a generated one.
+    Hindered,
+}
+
+/// The end of the comment about a CRD that cannot be replaced.
+pub const RUN_AGAIN: &str = "run `rbuilder adopt` again";
 
 /// Returns the kinds in `skip` of a package; none for text that is not TOML.
 pub fn list_skipped(text: &str) -> Vec<SkippedKind> {
@@ -153,14 +181,14 @@ pub fn list_skipped(text: &str) -> Vec<SkippedKind> {
     let skipped = |(position, item): (usize, &Value)| {
         Some(SkippedKind {
             kind: item.as_str()?.to_owned(),
-            is_unreadable: is_unreadable(list, position),
+            reason: find_reason(list, position),
         })
     };
     list.iter().enumerate().filter_map(skipped).collect()
 }
 
-/// Removes kinds that could not be read from `skip` of a package, each with the comment that says why. Other comments stay,
-/// and so do items without such a comment.
+/// Removes kinds that `adopt` added to `skip` of a package, each with the comment that says why. Other comments stay, and so do
+/// items without such a comment.
 ///
 /// # Errors
 /// Fails if the text is not TOML.
@@ -178,7 +206,7 @@ pub fn unskip_kinds(text: &str, kinds: &[String]) -> Result<String, Obstacle> {
             .get(position)
             .and_then(Value::as_str)
             .is_some_and(|kind| kinds.iter().any(|named| named == kind));
-        if is_named && is_unreadable(list, position) {
+        if is_named && find_reason(list, position).is_some() {
             remove_item(list, position);
             is_edited = true;
         }
@@ -195,19 +223,25 @@ pub fn unskip_kinds(text: &str, kinds: &[String]) -> Result<String, Obstacle> {
     Ok(document.to_string())
 }
 
-/// Returns true if the only comment of an item is a line above it that begins with a place in the source, as `adopt` writes
-/// it. A comment behind the item is before the next one, in the same line.
-fn is_unreadable(list: &Array, position: usize) -> bool {
-    let Some(item) = list.get(position) else {
-        return false;
-    };
+/// Returns why `adopt` added an item: the only comment of the item is a line above it as `adopt` writes it, which begins with a
+/// place in the source or ends with what to do. A comment behind the item is before the next one, in the same line.
+fn find_reason(list: &Array, position: usize) -> Option<SkipReason> {
+    let item = list.get(position)?;
     let (_, reason) = split_reason(prefix(item));
     let behind = match list.get(position + 1) {
         Some(next) => prefix(next),
         None => raw(list.trailing()),
     };
     let is_explained = behind.lines().next().is_some_and(|line| line.contains('#'));
-    reason.is_some_and(begins_with_place) && !is_explained && !item.decor().suffix().is_some_and(has_comment)
+    if is_explained || item.decor().suffix().is_some_and(has_comment) {
+        return None;
+    }
+    let reason = reason?;
+    if begins_with_place(reason) {
+        Some(SkipReason::Unreadable)
+    } else {
+        reason.ends_with(RUN_AGAIN).then_some(SkipReason::Hindered)
+    }
 }
 
 /// Splits the last comment line off the text before an item.

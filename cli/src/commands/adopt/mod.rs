@@ -8,14 +8,13 @@ mod placement;
 mod reconsider;
 mod survey;
 mod table;
-mod template;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
 
-use super::manifests::{self, Request};
+use super::manifests::{self, Request, Settings};
 use super::{Outcome, decide, decide_and_apply};
 use crate::edit::Obstacle;
 use crate::edit::selection::{OutputSettings, Skip, add_feature, has_only, set_output, skip_kinds};
@@ -27,9 +26,9 @@ use crate::tree::Tree;
 
 pub(super) use compare::{Comparison, Verdict};
 use features::find_feature_with_kinds;
-use placement::{Placed, Placement, find_placement};
+use placement::{Placed, Placement, add_to_settings, find_placement};
 use reconsider::reconsider_skips;
-use survey::{KindState, Survey, SurveyedKind, examine};
+use survey::{KindState, KnownPlaces, Survey, SurveyedKind, examine, is_deployed};
 
 const MANIFEST: &str = "Cargo.toml";
 
@@ -73,35 +72,51 @@ pub(super) fn run(dir: &Path, flags: &AdoptFlags, shell: &mut Shell) -> Result<u
     Ok(0)
 }
 
-/// Returns whether a PROJECT file is not of rbuilder: that of an operator in Go beside the package, or one by hand.
-fn is_of_other_tool(text: &str) -> bool {
-    Project::parse(text).is_ok_and(|project| !project.is_scaffolded())
+/// Returns whether the project is deployed from `config/`: one whose package `init --in-package` has adopted.
+///
+/// # Errors
+/// Fails in a project whose package is scaffolded, and if PROJECT is not valid.
+fn check_project(tree: &Tree) -> Result<bool> {
+    let Some(text) = tree.read(FILE)? else {
+        return Ok(false);
+    };
+    // An operator in Go beside the package, or somebody by hand, has such a file as well.
+    match Project::parse(&text) {
+        Ok(project) if !project.is_scaffolded() => Ok(false),
+        Ok(project) if project.known.rbuilder.package.is_some() => Ok(true),
+        _ => bail!(
+            "this directory has a PROJECT file, so `rbuilder manifests` writes to config/: run `rbuilder manifests --check`"
+        ),
+    }
 }
 
 /// Returns the changes that `adopt` makes, and what it found.
 ///
 /// # Errors
-/// Fails in a directory without a package, in a project with PROJECT, and if a `Cargo.toml` cannot be edited.
+/// Fails in a directory without a package, in a project whose package is scaffolded, and if a `Cargo.toml` cannot be edited.
 fn plan_adopt(tree: &Tree) -> Result<(Plan, Survey)> {
-    if tree.read(FILE)?.is_some_and(|text| !is_of_other_tool(&text)) {
-        bail!(
-            "this directory has a PROJECT file, so `rbuilder manifests` writes to config/: run `rbuilder manifests --check`"
-        );
-    }
-    let request = Request::of_everything();
+    let is_deployed = check_project(tree)?;
+    let (mut request, settings) = Request::of_everything(tree)?;
+    let places = KnownPlaces {
+        place: request.known_place().clone(),
+        is_deployed,
+    };
     let mut plan = Plan::default();
-    let mut survey = examine(&plan, tree, &request)?;
+    let mut survey = examine(&plan, tree, &request, &places)?;
     let feature = match survey.kinds.as_slice() {
         [] => find_feature_with_kinds(&plan, tree, &request)?,
         _ => None,
     };
     if let Some(feature) = &feature {
         edit(&mut plan, tree, MANIFEST, |text| add_feature(text, feature))?;
-        survey = examine(&plan, tree, &request)?;
+        survey = examine(&plan, tree, &request, &places)?;
     }
-    let reconsidered = reconsider_skips(&mut plan, tree, &request, &survey.kinds)?;
+    let reconsidered = reconsider_skips(&mut plan, tree, &request, &survey.kinds, is_deployed)?;
     if reconsidered.removes_items() {
-        survey = examine(&plan, tree, &request)?;
+        survey = examine(&plan, tree, &request, &places)?;
+    }
+    if claim_crds(tree, &survey, &settings, &places, &mut request)? {
+        survey = examine(&plan, tree, &request, &places)?;
     }
     reconsidered.mark(&mut survey.kinds);
     survey.feature = feature;
@@ -110,7 +125,7 @@ fn plan_adopt(tree: &Tree) -> Result<(Plan, Survey)> {
     }
     let skips = choose_skips(tree, &survey)?;
     let skipped: Vec<String> = skips.values().flatten().map(|skip| skip.kind.clone()).collect();
-    let placement = place(&survey);
+    let placement = place(&survey, &settings, &places);
     let settings = OutputSettings {
         crd_dir: placement.folder.as_deref(),
         crd_file: placement.file.as_deref(),
@@ -124,6 +139,42 @@ fn plan_adopt(tree: &Tree) -> Result<(Plan, Survey)> {
         })?;
     }
     Ok((plan, survey))
+}
+
+/// Adds the CRDs in the directory that is about to become that of the output to those that make their kinds the project's own, as
+/// `manifests` will do. Returns whether a kind that is skipped so far has such a CRD.
+///
+/// # Errors
+/// Fails if the directory or a file in it cannot be read.
+fn claim_crds(
+    tree: &Tree,
+    survey: &Survey,
+    settings: &Settings,
+    places: &KnownPlaces,
+    request: &mut Request,
+) -> Result<bool> {
+    let placement = place(survey, settings, places);
+    let planned = Settings {
+        crd_dir: placement.folder.or(settings.crd_dir.clone()),
+        crd_file: placement.file.or(settings.crd_file.clone()),
+        crd_files: settings
+            .crd_files
+            .clone()
+            .into_iter()
+            .chain(placement.files)
+            .collect(),
+        ..settings.clone()
+    };
+    let names = places.place.clone().with(&planned).list_names(tree)?;
+    let is_new = |kind: &&SurveyedKind| {
+        let name = format!("{}.{}", kind.summary.plural, kind.summary.group);
+        matches!(kind.state, KindState::Skipped(_))
+            && names.contains(&name)
+            && !request.options.committed.contains(&name)
+    };
+    let has_new = survey.kinds.iter().any(|kind| is_new(&kind));
+    request.options.committed.extend(names);
+    Ok(has_new)
 }
 
 /// Returns whether the kinds that are left have errors, or the source elsewhere.
@@ -145,7 +196,7 @@ fn choose_skips(tree: &Tree, survey: &Survey) -> Result<BTreeMap<String, Vec<Ski
                 Some(reason) => reason.text.clone(),
                 None => continue,
             },
-            KindState::Readable(_) => match kind.obstacle() {
+            KindState::Readable(_) => match kind.obstacle(survey.is_deployed) {
                 Some(obstacle) => obstacle,
                 None => continue,
             },
@@ -171,21 +222,34 @@ fn manifest_of(folder: &str) -> String {
     }
 }
 
-/// The folders and files of the CRDs that rbuilder writes.
-fn place(survey: &Survey) -> Placement {
-    let is_written =
-        |kind: &&SurveyedKind| matches!(kind.state, KindState::Readable(_)) && kind.obstacle().is_none();
+/// The folders and files of the CRDs that rbuilder writes, or will write once the kind can be read.
+fn place(survey: &Survey, settings: &Settings, places: &KnownPlaces) -> Placement {
+    let is_own = |kind: &&SurveyedKind| match kind.state {
+        KindState::Readable(_) => kind.obstacle(places.is_deployed).is_none(),
+        KindState::Unreadable(_) => !kind.summary.group.is_empty() && kind.other_plural.is_none(),
+        KindState::Skipped(_) => false,
+    };
     let placed: Vec<Placed<'_>> = survey
         .kinds
         .iter()
-        .filter(is_written)
-        .map(|kind| Placed {
-            group: &kind.summary.group,
-            plural: &kind.summary.plural,
-            path: kind.committed.first().map(|file| file.path.as_str()),
+        .filter(is_own)
+        .map(|kind| {
+            let files = kind.committed.iter().filter(|file| file.obstacle().is_none());
+            let is_elsewhere = |path: &str| !(places.is_deployed && is_deployed(path));
+            let file = files.take(1).find(|file| is_elsewhere(&file.path));
+            Placed {
+                group: &kind.summary.group,
+                plural: &kind.summary.plural,
+                path: file.map(|file| file.path.as_str()),
+                is_plain: file.is_some_and(|file| !file.is_template),
+            }
         })
         .collect();
-    find_placement(&placed)
+    if settings.has_places() {
+        add_to_settings(&placed, &places.place)
+    } else {
+        find_placement(&placed)
+    }
 }
 
 fn edit(

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::commands::manifests::DEFAULT_FILE;
+use crate::commands::manifests::{CrdPlace, DEFAULT_FILE};
 
 /// A CRD that rbuilder is to write, and the file that it has today.
 pub(super) struct Placed<'a> {
@@ -10,6 +10,8 @@ pub(super) struct Placed<'a> {
     pub(super) plural: &'a str,
     /// Nothing for a CRD without a file.
     pub(super) path: Option<&'a str>,
+    /// True if further CRDs belong beside it: the file is no template.
+    pub(super) is_plain: bool,
 }
 
 /// The settings that lead to the files that there are.
@@ -44,19 +46,31 @@ const PATTERNS: [&str; 14] = [
     "{group}_{plural}_crd.yaml",
 ];
 
-/// Finds the folder and the pattern that fit the most files.
+/// Finds what settings that are there lack: the files of CRDs that they would write elsewhere.
+pub(super) fn add_to_settings(crds: &[Placed<'_>], place: &CrdPlace) -> Placement {
+    let files = crds.iter().filter_map(|crd| Some((crd, crd.path?)));
+    let elsewhere = files.filter(|(crd, path)| place.path(crd.group, crd.plural).as_deref() != Some(*path));
+    Placement {
+        files: elsewhere
+            .map(|(crd, path)| (name_of(crd), path.to_owned()))
+            .collect(),
+        ..Placement::default()
+    }
+}
+
+/// Finds the folder and the pattern that fit the most files. A pattern without `{plural}` is the name of a file with several CRDs.
 pub(super) fn find_placement(crds: &[Placed<'_>]) -> Placement {
     let files: Vec<(&Placed<'_>, &str)> = crds.iter().filter_map(|crd| Some((crd, crd.path?))).collect();
+    let plain = || files.iter().filter(|(crd, _)| crd.is_plain);
     let fits = |folder: &str, pattern: &str| {
-        let matching = files
-            .iter()
-            .filter(|(crd, path)| *path == file(folder, pattern, crd));
+        let matching = plain().filter(|(crd, path)| *path == file(folder, pattern, crd));
         matching.count()
     };
     let mut best: Option<(usize, &str, &str)> = None;
-    let folders = files.iter().map(|(_, path)| folder_of(path));
-    for folder in folders.filter(|folder| !folder.is_empty()) {
-        for pattern in PATTERNS {
+    for (_, path) in plain().filter(|(_, path)| !folder_of(path).is_empty()) {
+        let (folder, name) = (folder_of(path), name_in_folder(path));
+        let is_shared = plain().filter(|(_, other)| other == path).count() > 1;
+        for pattern in PATTERNS.into_iter().chain(is_shared.then_some(name)) {
             let count = fits(folder, pattern);
             if best.is_none_or(|(most, ..)| count > most) {
                 best = Some((count, folder, pattern));
@@ -73,9 +87,18 @@ pub(super) fn find_placement(crds: &[Placed<'_>]) -> Placement {
         folder: (folder != DEFAULT_FOLDER).then(|| folder.to_owned()),
         file: (pattern != DEFAULT_FILE).then(|| pattern.to_owned()),
         files: others
-            .map(|(crd, path)| (format!("{}.{}", crd.plural, crd.group), (*path).to_owned()))
+            .map(|(crd, path)| (name_of(crd), (*path).to_owned()))
             .collect(),
     }
+}
+
+/// The name of a CRD.
+fn name_of(crd: &Placed<'_>) -> String {
+    format!("{}.{}", crd.plural, crd.group)
+}
+
+fn name_in_folder(path: &str) -> &str {
+    path.rsplit_once('/').map_or(path, |(_, name)| name)
 }
 
 fn folder_of(path: &str) -> &str {
@@ -106,6 +129,7 @@ mod tests {
                 group: "x.io",
                 plural,
                 path: *path,
+                is_plain: true,
             })
             .collect();
         let files = files
@@ -145,6 +169,23 @@ mod tests {
             Some("yaml"),
             None,
             &[("cups.x.io", "yaml/crd.yaml")],
+        );
+        check(
+            &[
+                ("cups", Some("yaml/crd.yaml")),
+                ("pots", Some("yaml/crd.yaml")),
+                ("cans", Some("yaml/cans.yaml")),
+                ("jars", None),
+            ],
+            Some("yaml"),
+            Some("crd.yaml"),
+            &[("cans.x.io", "yaml/cans.yaml")],
+        );
+        check(
+            &[("cups", Some("crd.yaml")), ("pots", Some("crd.yaml"))],
+            None,
+            None,
+            &[("cups.x.io", "crd.yaml"), ("pots.x.io", "crd.yaml")],
         );
         check(
             &[("cups", Some("crd.yaml"))],

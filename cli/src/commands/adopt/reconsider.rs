@@ -8,7 +8,7 @@ use rbuilder_generator::{KindOutcome, KindSummary};
 use super::survey::{KindState, ReadableByNow, SurveyedKind};
 use super::{edit, manifest_of};
 use crate::commands::manifests::{self, Request};
-use crate::edit::selection::{SkippedKind, list_skipped, unskip_kinds};
+use crate::edit::selection::{SkipReason, SkippedKind, list_skipped, unskip_kinds};
 use crate::plan::Plan;
 use crate::tree::Tree;
 
@@ -39,7 +39,7 @@ impl Reconsidered {
 }
 
 /// Finds the kinds that `skip` names and that can be read, and plans to remove the items that `adopt` added because they could
-/// not. The kinds are read a second time, without `skip`, only if it names some.
+/// not, or because of a committed CRD that can be replaced by now. The kinds are read a second time, without `skip`, only if it names some.
 ///
 /// # Errors
 /// Fails if a file cannot be read or edited.
@@ -48,6 +48,7 @@ pub(super) fn reconsider_skips(
     tree: &Tree,
     request: &Request,
     kinds: &[SurveyedKind],
+    is_deployed: bool,
 ) -> Result<Reconsidered> {
     let mut items: BTreeMap<String, Vec<SkippedKind>> = BTreeMap::new();
     for kind in kinds {
@@ -74,13 +75,18 @@ pub(super) fn reconsider_skips(
         let (KindOutcome::Readable { .. }, Some(item)) = (&summary.outcome, item) else {
             continue;
         };
-        let outcome = if item.is_unreadable {
-            ReadableByNow::Removed
-        } else {
-            ReadableByNow::Kept
+        let key = key_of(&summary);
+        let is_hindered = || {
+            let mut surveyed = kinds.iter().filter(|kind| key_of(&kind.summary) == key);
+            surveyed.any(|kind| kind.obstacle(is_deployed).is_some())
         };
-        reconsidered.0.insert(key_of(&summary), outcome);
-        if item.is_unreadable {
+        let outcome = match item.reason {
+            None => ReadableByNow::Kept,
+            Some(SkipReason::Hindered) if is_hindered() => ReadableByNow::Hindered,
+            Some(_) => ReadableByNow::Removed,
+        };
+        reconsidered.0.insert(key, outcome);
+        if outcome == ReadableByNow::Removed {
             removed
                 .entry(summary.package)
                 .or_default()

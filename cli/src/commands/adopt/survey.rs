@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use super::committed::{CommittedCrd, CommittedCrds, find_committed};
 use super::compare::Comparison;
-use crate::commands::manifests::{self, Request};
+use crate::commands::manifests::{self, CrdPlace, Request};
+use crate::edit::selection::RUN_AGAIN;
 use crate::plan::Plan;
 use crate::report;
 use crate::tree::{Tree, TreeSources};
@@ -22,6 +23,41 @@ pub(super) struct Survey {
     pub(super) errors: Vec<String>,
     /// The feature that is added to the settings, because there are no kinds without it.
     pub(super) feature: Option<String>,
+    /// True if the project is deployed from `config/`, where its CRDs are in any case.
+    pub(super) is_deployed: bool,
+}
+
+/// The places of CRDs that are known before the survey.
+pub(super) struct KnownPlaces {
+    /// Where `manifests` writes the CRDs that it does not deploy.
+    pub(super) place: CrdPlace,
+    /// True if the project is deployed from `config/`, where its CRDs are in any case.
+    pub(super) is_deployed: bool,
+}
+
+impl KnownPlaces {
+    /// Puts the file that `manifests` writes before the other files with the same CRD, and leaves out the one that is deployed, if
+    /// there are others.
+    fn sort(&self, committed: &mut CommittedCrds) {
+        for (name, files) in committed {
+            let (plural, group) = name.split_once('.').unwrap_or((name, ""));
+            if let Some(path) = self.place.path(group, plural) {
+                files.sort_by_key(|file| file.path != path);
+            }
+            if self.is_deployed
+                && files
+                    .iter()
+                    .any(|file| !is_deployed(&file.path) && !file.is_outside)
+            {
+                files.retain(|file| !is_deployed(&file.path));
+            }
+        }
+    }
+}
+
+/// Returns whether a file is one of the CRDs that a project deploys.
+pub(super) fn is_deployed(path: &str) -> bool {
+    path.starts_with("config/crd/")
 }
 
 /// A kind with the CRD that is committed for it.
@@ -41,19 +77,23 @@ pub(super) struct SurveyedKind {
 }
 
 impl SurveyedKind {
-    /// The reason why rbuilder does not write the CRD of a readable kind.
-    pub(super) fn obstacle(&self) -> Option<String> {
+    /// The reason why rbuilder does not write the CRD of a readable kind. A project that is deployed from `config/` has the CRD there,
+    /// whatever other file has it as well.
+    pub(super) fn obstacle(&self, is_deployed: bool) -> Option<String> {
         let file = self.committed.first();
-        if let Some((file, obstacle)) = file.and_then(|file| Some((file, file.obstacle()?))) {
+        if let (Some(file), Some(plural)) = (file, &self.other_plural) {
             return Some(format!(
-                "{obstacle} ({}): move the CRD to a file of its own, remove the kind from `skip`, and run `rbuilder adopt` again",
+                "the plural of the committed CRD is `{plural}` ({}): add `plural = \"{plural}\"` to `#[kube(…)]` and {RUN_AGAIN}",
                 file.path
             ));
         }
-        if let (Some(file), Some(plural)) = (file, &self.other_plural) {
+        if let Some(file) = file.filter(|_| !is_deployed)
+            && let Some(obstacle) = file.obstacle()
+        {
             return Some(format!(
-                "the plural of the committed CRD is `{plural}` ({}): add `plural = \"{plural}\"` to `#[kube(…)]`, remove the kind from `skip`, and run `rbuilder adopt` again",
-                file.path
+                "{obstacle} ({}): {}, and {RUN_AGAIN}",
+                file.path,
+                file.advise(&self.summary.kind)
             ));
         }
         self.is_doubtful.then(|| {
@@ -72,6 +112,8 @@ pub(super) enum ReadableByNow {
     Removed,
     /// The user wrote the item, which stays.
     Kept,
+    /// `adopt` wrote the item, because the committed CRD cannot be replaced, and that is still so.
+    Hindered,
 }
 
 /// The verdict on a kind.
@@ -96,12 +138,13 @@ pub(super) struct Reason {
 ///
 /// # Errors
 /// Fails if there is no `Cargo.toml`, or if a folder cannot be read.
-pub(super) fn examine(plan: &Plan, tree: &Tree, request: &Request) -> Result<Survey> {
+pub(super) fn examine(plan: &Plan, tree: &Tree, request: &Request, places: &KnownPlaces) -> Result<Survey> {
     let mut committed = find_committed(tree)?;
+    places.sort(&mut committed);
     let mut comparisons: BTreeMap<String, Comparison> = BTreeMap::new();
     // Each CRD is compared as soon as it is generated, and then forgotten, to save memory.
     let (sources, found) = manifests::generate_in_memory(plan, tree, request, &mut |file| {
-        if let Some(comparison) = compare(tree, &committed, &file.text) {
+        if let Some(comparison) = compare(&committed, &file.text) {
             comparisons.insert(file.path, comparison);
         }
     })?;
@@ -127,10 +170,13 @@ pub(super) fn examine(plan: &Plan, tree: &Tree, request: &Request) -> Result<Sur
     Ok(Survey {
         kinds,
         others: others
-            .filter_map(|(name, files)| Some((name, files.first()?.path.clone())))
+            .filter_map(|(name, files)| Some((name, files.into_iter().next()?)))
+            .filter(|(_, file)| !file.is_outside)
+            .map(|(name, file)| (name, file.path))
             .collect(),
         errors: list_other_errors(&found, &sources),
         feature: None,
+        is_deployed: places.is_deployed,
     })
 }
 
@@ -172,7 +218,7 @@ fn find_by_kind(committed: &CommittedCrds, group: &str, kind: &str) -> Option<St
 }
 
 /// Compares a generated CRD with the committed one, if there is one that can be read.
-fn compare(tree: &Tree, committed: &CommittedCrds, generated: &str) -> Option<Comparison> {
+fn compare(committed: &CommittedCrds, generated: &str) -> Option<Comparison> {
     let new: Value = crate::yaml_stream::parse(generated).ok()?;
     let name = new["metadata"]["name"].as_str()?.to_owned();
     let (group, kind) = (
@@ -184,8 +230,8 @@ fn compare(tree: &Tree, committed: &CommittedCrds, generated: &str) -> Option<Co
     } else {
         find_by_kind(committed, group, kind)?
     };
-    let old = committed.get(&name)?.first()?.read_crd(tree, &name)?;
-    Some(Comparison::of(&old, &new))
+    let old = committed.get(&name)?.first()?.value.as_ref()?;
+    Some(Comparison::of(old, &new))
 }
 
 fn state(

@@ -25,7 +25,7 @@ pub(super) fn render(survey: &Survey) -> String {
         let line = format!("{one:kind$}  {two:version$}  {three:verdict$}  {four}");
         text.push_str(line.trim_end());
         text.push('\n');
-        for detail in details(surveyed) {
+        for detail in details(surveyed, survey.is_deployed) {
             text.push_str(&format!("    {detail}\n"));
         }
     }
@@ -104,7 +104,7 @@ pub(super) fn verdict(kind: &SurveyedKind) -> &'static str {
 }
 
 /// The lines below a kind.
-fn details(kind: &SurveyedKind) -> Vec<String> {
+fn details(kind: &SurveyedKind, is_deployed: bool) -> Vec<String> {
     let mut lines = match &kind.state {
         KindState::Skipped(reason) if reason.contains("belongs to") && !kind.committed.is_empty() => {
             // Providers of a project have kinds in groups of it.
@@ -132,14 +132,15 @@ fn details(kind: &SurveyedKind) -> Vec<String> {
         KindState::Readable(Some(comparison)) => cut(comparison.grouped_words()),
         KindState::Readable(None) => Vec::new(),
     };
+    let is_hindered = kind.readable_by_now == Some(ReadableByNow::Hindered);
     if let Some(obstacle) = kind
-        .obstacle()
-        .filter(|_| matches!(kind.state, KindState::Readable(_)))
+        .obstacle(is_deployed)
+        .filter(|_| is_hindered || matches!(kind.state, KindState::Readable(_)))
     {
         lines.push(format!("not written: {obstacle}"));
     }
     lines.extend(cut(kind.patches.clone()));
-    lines.extend(kind.readable_by_now.map(|item| readable_by_now(item).to_owned()));
+    lines.extend(kind.readable_by_now.and_then(readable_by_now).map(str::to_owned));
     if kind.committed.first().is_some_and(|file| file.is_template)
         && matches!(kind.state, KindState::Readable(Some(_)))
     {
@@ -158,10 +159,11 @@ fn describe_copy(file: &CommittedCrd) -> String {
 }
 
 /// The sentence about an item of `skip` whose kind can be read.
-fn readable_by_now(item: ReadableByNow) -> &'static str {
+fn readable_by_now(item: ReadableByNow) -> Option<&'static str> {
     match item {
-        ReadableByNow::Removed => "now readable: its item in `skip` is no longer needed and is removed",
-        ReadableByNow::Kept => "the kind is readable: to write its CRD, remove it from `skip`",
+        ReadableByNow::Removed => Some("now readable: its item in `skip` is no longer needed and is removed"),
+        ReadableByNow::Kept => Some("the kind is readable: to write its CRD, remove it from `skip`"),
+        ReadableByNow::Hindered => None,
     }
 }
 
@@ -198,7 +200,7 @@ fn kind_to_json(kind: &SurveyedKind) -> Value {
         "package": summary.package,
         "verdict": verdict(kind),
         "committed": files,
-        "note": kind.readable_by_now.map(readable_by_now),
+        "note": kind.readable_by_now.and_then(readable_by_now),
         "programChanges": kind.patches,
     });
     match &kind.state {

@@ -94,7 +94,11 @@ fn plan_files_of(tree: &Tree, mut project: Project, flags: &InitFlags) -> Result
     let mut plan = plan_files(tree, &mut project, false)?;
     let package = project.known.rbuilder.package.clone().unwrap_or_default();
     package.left_out.iter().for_each(|path| plan.keep(path));
-    let found = manifests::add_to_plan(&mut plan, tree, &manifests::Request::default())?;
+    let request = manifests::Request {
+        deploys: true,
+        ..manifests::Request::default()
+    };
+    let found = manifests::add_to_plan(&mut plan, tree, &request)?;
     if !package.leaves_out("config/rbac/kustomization.yaml") && plan.read(tree, ROLE)?.is_none() {
         plan.replace(tree, ROLE, &empty_role(&project))?;
     }

@@ -5,6 +5,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::layout::Layout;
+use crate::crd_file::without_template;
 use crate::plan::{Change, Plan};
 use crate::yaml_stream::parse_documents;
 
@@ -43,7 +44,8 @@ pub(super) struct Validation {
 impl Definition {
     /// Reads the definitions in a text, without documents that are none; nothing if it is not valid YAML.
     pub(super) fn read_all(text: &str) -> Vec<Definition> {
-        let documents = parse_documents(text).unwrap_or_default().into_iter();
+        let documents = parse_documents(&without_template(text)).unwrap_or_default();
+        let documents = documents.into_iter();
         documents
             .filter_map(|mut crd| serde_json::from_value(crd.get_mut("spec")?.take()).ok())
             .collect()

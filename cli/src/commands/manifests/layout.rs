@@ -1,15 +1,17 @@
 //! The paths of manifests, and the removal of stale ones.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use rbuilder_generator::{OutputFile, Product};
 use serde_json::{Value, json};
 
 use super::Request;
+use super::crd_place::CrdPlace;
 use super::replaced::{HEADER, check_replaced, is_ours};
-use super::settings::{DEFAULT_FILE, Settings};
+use super::settings::Settings;
 use crate::commands::webhooks;
+use crate::crd_file::{CrdFile, is_rendered};
 use crate::edit::{Unrecognised, kustomization};
 use crate::flags::TargetFlags;
 use crate::line_ends::is_same_text;
@@ -23,11 +25,9 @@ use crate::yaml_stream::is_yaml;
 pub(in crate::commands) struct Layout {
     /// Directory in which kustomizations are looked for.
     config: String,
-    crds: String,
-    /// Name of the file of a CRD, with `{group}` and `{plural}`.
-    crd_file: String,
-    /// The files of CRDs that are elsewhere, by the name of the CRD.
-    crd_files: BTreeMap<String, String>,
+    crds: CrdPlace,
+    /// Where CRDs are written as well: those of a project that deploys its own in `crds`.
+    copies: Option<CrdPlace>,
     /// True if a flag says where CRDs are written.
     is_typed: bool,
     roles: String,
@@ -48,9 +48,8 @@ impl Layout {
     fn within(config: &str) -> Layout {
         Layout {
             config: config.to_owned(),
-            crds: format!("{config}/crd/bases"),
-            crd_file: DEFAULT_FILE.to_owned(),
-            crd_files: BTreeMap::new(),
+            crds: CrdPlace::within(format!("{config}/crd/bases")),
+            copies: None,
             is_typed: false,
             roles: format!("{config}/rbac"),
             webhooks: format!("{config}/webhook"),
@@ -64,8 +63,10 @@ impl Layout {
         let config = flags.config_dir.as_deref().unwrap_or("config");
         let mut layout = Layout::within(&folder("--config-dir", config)?);
         layout.is_typed = flags.config_dir.is_some() || flags.crd_dir.is_some();
+        if let Some(wanted) = &flags.crd_dir {
+            layout.crds = CrdPlace::within(folder("--crd-dir", wanted)?);
+        }
         for (flag, wanted, place) in [
-            ("--crd-dir", &flags.crd_dir, &mut layout.crds),
             ("--rbac-dir", &flags.rbac_dir, &mut layout.roles),
             ("--webhook-dir", &flags.webhook_dir, &mut layout.webhooks),
         ] {
@@ -77,43 +78,45 @@ impl Layout {
         Ok(layout)
     }
 
-    /// Takes over what `Cargo.toml` says, unless a flag says where CRDs are written.
-    pub(super) fn apply_settings(&mut self, settings: &Settings) {
+    /// Takes over what `Cargo.toml` says, unless a flag says where CRDs are written. A project that deploys its CRDs from
+    /// `config/` has them there in any case.
+    pub(super) fn apply_settings(&mut self, settings: &Settings, is_deployed: bool) {
         if self.is_typed {
             return;
         }
-        if let Some(folder) = &settings.crd_dir {
-            self.crds.clone_from(folder);
+        if !is_deployed {
+            self.crds = self.crds.clone().with(settings);
+            return;
         }
-        if let Some(name) = &settings.crd_file {
-            self.crd_file.clone_from(name);
-        }
-        self.crd_files.clone_from(&settings.crd_files);
+        let (inside, outside) = settings.split(&format!("{}/crd/", self.config));
+        self.crds = self.crds.clone().with(&inside);
+        self.copies = Some(CrdPlace::nowhere().with(&outside));
     }
 
-    /// Returns the path of a CRD from that of its manifest.
-    fn crd_path(&self, manifest: &str) -> String {
-        let (group, plural) = manifest
-            .strip_suffix(".yaml")
-            .and_then(|name| name.split_once('_'))
-            .unwrap_or(("", manifest));
-        match self.crd_files.get(&format!("{plural}.{group}")) {
-            Some(path) => path.clone(),
-            None => {
-                let name = self
-                    .crd_file
-                    .replace("{group}", group)
-                    .replace("{plural}", plural);
-                format!("{}/{name}", self.crds)
-            }
-        }
+    /// Returns where CRDs are written that the project does not deploy.
+    pub(super) fn known_place(&self) -> &CrdPlace {
+        self.copies.as_ref().unwrap_or(&self.crds)
+    }
+
+    /// Returns the places of CRDs, that which the project deploys first.
+    fn crd_places(&self) -> impl Iterator<Item = &CrdPlace> {
+        std::iter::once(&self.crds).chain(&self.copies)
+    }
+
+    /// Returns the paths of a CRD from that of its manifest.
+    fn crd_paths(&self, manifest: &str) -> BTreeSet<String> {
+        let (group, plural) = split_manifest(manifest);
+        let paths = self.crd_places().filter_map(|place| place.path(group, plural));
+        paths.collect()
+    }
+
+    /// Returns the files that may have several CRDs or other objects.
+    fn shared_files(&self) -> BTreeSet<String> {
+        self.crd_places().flat_map(CrdPlace::shared_files).collect()
     }
 
     /// Returns the path of a manifest.
     fn path(&self, manifest: &str) -> String {
-        if let Some(name) = manifest.strip_prefix("crd/bases/") {
-            return self.crd_path(name);
-        }
         for (prefix, folder) in [("rbac/", &self.roles), ("webhook/", &self.webhooks)] {
             if let Some(name) = manifest.strip_prefix(prefix) {
                 return format!("{folder}/{name}");
@@ -122,27 +125,18 @@ impl Layout {
         format!("{}/{manifest}", self.config)
     }
 
-    /// Returns whether a path is that of a CRD.
+    /// Returns whether a path is that of a CRD. Copies do not count.
     pub(super) fn holds_crd(&self, path: &str) -> bool {
-        if self.crd_files.values().any(|file| file == path) {
-            return true;
-        }
-        let name = path
-            .strip_prefix(&self.crds)
-            .and_then(|rest| rest.strip_prefix('/'));
-        name.is_some_and(|name| !name.contains('/') && is_yaml(name) && !self.is_role(path))
+        self.crds.holds(path) && !self.is_role(path)
     }
 
-    /// Returns the paths of the CRDs that are there, sorted.
+    /// Returns the paths of the CRDs that are there, sorted. Copies do not count.
     ///
     /// # Errors
     /// Fails if their directory cannot be read.
     pub(super) fn list_crds(&self, tree: &Tree) -> Result<Vec<String>> {
-        let mut paths = tree.list(&self.crds)?;
-        paths.extend(self.crd_files.values().cloned());
+        let mut paths = self.crds.list(tree)?;
         paths.retain(|path| self.holds_crd(path));
-        paths.sort();
-        paths.dedup();
         Ok(paths)
     }
 
@@ -151,15 +145,8 @@ impl Layout {
     /// # Errors
     /// Fails as [`Layout::list_crds`], or if a file cannot be read.
     pub(super) fn list_crd_names(&self, tree: &Tree) -> Result<Vec<String>> {
-        let mut names: Vec<String> = self.crd_files.keys().cloned().collect();
-        for path in self.list_crds(tree)? {
-            if let Some(text) = tree.read(&path)? {
-                let in_metadata = text.lines().skip_while(|line| *line != "metadata:");
-                let mut found = in_metadata.filter_map(|line| line.strip_prefix("  name: "));
-                names.extend(found.next().map(str::to_owned));
-            }
-        }
-        Ok(names)
+        let names = self.crd_places().map(|place| place.list_names(tree));
+        Ok(names.collect::<Result<Vec<_>>>()?.concat())
     }
 
     /// Returns whether a path is that of the roles.
@@ -184,6 +171,14 @@ impl Layout {
     }
 }
 
+/// Returns the group and the plural of a CRD from the name of its manifest.
+fn split_manifest(manifest: &str) -> (&str, &str) {
+    manifest
+        .strip_suffix(".yaml")
+        .and_then(|name| name.split_once('_'))
+        .unwrap_or(("", manifest))
+}
+
 /// Normalizes a directory within the project: `./deploy/` is `deploy`.
 fn folder(flag: &str, typed: &str) -> Result<String> {
     let typed = typed_path(typed);
@@ -201,6 +196,8 @@ fn folder(flag: &str, typed: &str) -> Result<String> {
 pub(super) struct Generated {
     /// Paths of the CRDs.
     crds: Vec<String>,
+    /// The CRDs by name in each file that may have more than one object.
+    shared: BTreeMap<String, BTreeMap<String, String>>,
     roles: bool,
     webhooks: bool,
 }
@@ -214,20 +211,63 @@ impl Generated {
         request: &Request,
         file: &OutputFile,
     ) -> Result<()> {
-        let path = request.layout.path(&file.path);
-        if !file.path.starts_with("crd/") {
+        let Some(name) = file.path.strip_prefix("crd/bases/") else {
+            let path = request.layout.path(&file.path);
             self.roles |= file.path == "rbac/role.yaml";
             self.webhooks |= file.path == "webhook/manifests.yaml";
             plan.replace(tree, &path, &file.text)?;
             return check_replaced(plan, &path, &file.path);
+        };
+        let shared = request.layout.shared_files();
+        for path in request.layout.crd_paths(name) {
+            if shared.contains(&path) || is_rendered(tree, &path)? {
+                let (group, plural) = split_manifest(name);
+                let crds = self.shared.entry(path.clone()).or_default();
+                crds.insert(format!("{plural}.{group}"), file.text.clone());
+            } else if request.options.version.is_some() {
+                plan.replace(tree, &path, &file.text)?;
+            } else {
+                plan.replace(tree, &path, &format!("{HEADER}{}", file.text))?;
+            }
+            check_replaced(plan, &path, &file.path)?;
+            self.crds.push(path);
         }
-        if request.options.version.is_some() {
-            plan.replace(tree, &path, &file.text)?;
-        } else {
-            plan.replace(tree, &path, &format!("{HEADER}{}", file.text))?;
+        Ok(())
+    }
+
+    /// Writes the CRDs into the files that have more than one object.
+    fn put_shared(
+        &self,
+        plan: &mut Plan,
+        tree: &Tree,
+        layout: &Layout,
+        is_stale: &dyn Fn(&str) -> bool,
+    ) -> Result<()> {
+        let nothing = BTreeMap::new();
+        let mut paths = layout.shared_files();
+        paths.extend(self.shared.keys().cloned());
+        for path in paths {
+            let crds = self.shared.get(&path).unwrap_or(&nothing);
+            let before = plan.read(tree, &path)?;
+            if crds.is_empty() && before.is_none() {
+                continue;
+            }
+            let before = before.unwrap_or_default();
+            let file = CrdFile::parse(&before, is_rendered(tree, &path)?);
+            let text = file.write(crds, is_stale).map_err(|reason| {
+                anyhow!("failed to write CRDs to {path}; no files were written: {reason}")
+            })?;
+            if crds.is_empty() && text == file.text() {
+                continue;
+            }
+            if text.trim().is_empty() {
+                plan.delete(tree, &path)?;
+            } else if file.has_other_content() {
+                plan.merge(tree, &path, &text)?;
+            } else {
+                plan.replace(tree, &path, &text)?;
+            }
         }
-        check_replaced(plan, &path, &file.path)?;
-        self.crds.push(path);
         Ok(())
     }
 
@@ -237,21 +277,24 @@ impl Generated {
     }
 
     /// Adds the changes that depend on all manifests: removes stale ones and updates kustomizations.
-    /// After errors in the source, which hold back an unknown part of the manifests, nothing is stale.
+    /// After errors in the source, which hold back an unknown part of the manifests, nothing is stale, and the CRDs `kept` never are.
     pub(super) fn finish(
         &self,
         plan: &mut Plan,
         tree: &Tree,
         request: &Request,
         is_complete: bool,
+        kept: &BTreeSet<String>,
     ) -> Result<()> {
         let layout = &request.layout;
         let is_whole = is_complete && !layout.is_partial;
         if request.makes(Product::Crds) {
-            let stale = if layout.prunes && is_whole {
-                prune(plan, tree, layout, &self.crds)?
-            } else {
-                Vec::new()
+            let removes = layout.prunes && is_whole;
+            let is_stale = |name: &str| removes && !kept.contains(name);
+            self.put_shared(plan, tree, layout, &is_stale)?;
+            let stale = match removes {
+                true => prune(plan, tree, layout, &self.crds, &is_stale)?,
+                false => Vec::new(),
             };
             update_crd_kustomization(plan, tree, layout, &self.crds, &stale)?;
         }
@@ -269,13 +312,27 @@ impl Generated {
 }
 
 /// Removes generated CRDs whose kinds no longer exist.
-fn prune(plan: &mut Plan, tree: &Tree, layout: &Layout, crds: &[String]) -> Result<Vec<String>> {
+fn prune(
+    plan: &mut Plan,
+    tree: &Tree,
+    layout: &Layout,
+    crds: &[String],
+    is_stale: &dyn Fn(&str) -> bool,
+) -> Result<Vec<String>> {
     let mut stale = Vec::new();
-    for path in tree.list(&layout.crds)? {
-        if !is_yaml(&path) || crds.contains(&path) {
+    let shared = layout.shared_files();
+    let folders = layout.crd_places().filter_map(|place| place.folder.as_ref());
+    let paths: Vec<Vec<String>> = folders.map(|folder| tree.list(folder)).collect::<Result<_>>()?;
+    for path in paths.into_iter().flatten() {
+        if !is_yaml(&path) || crds.contains(&path) || shared.contains(&path) {
             continue;
         }
-        if tree.read(&path)?.is_some_and(|text| is_ours(&text)) {
+        let text = tree.read(&path)?.filter(|text| is_ours(text));
+        let is_kept = |text: &str| {
+            let crds = CrdFile::parse(text, false).list_crds();
+            crds.iter().any(|crd| !is_stale(&crd.name))
+        };
+        if text.is_some_and(|text| !is_kept(&text)) {
             plan.delete(tree, &path)?;
             stale.push(path);
         }

@@ -14,6 +14,7 @@ use serde::Deserialize;
 
 use super::layout::Layout;
 use super::permissions::{Granted, Permission, lost_permissions};
+use crate::crd_file::without_template;
 use crate::plan::{Change, Plan};
 
 /// Returns an error for each marker in the source whose output a plan would remove from the manifests.
@@ -58,6 +59,8 @@ enum LostPart {
         kind: String,
         version: String,
         whole: bool,
+        /// True if the file is deleted with it.
+        with_file: bool,
     },
     Permissions(Vec<Permission>),
     Webhook {
@@ -126,15 +129,11 @@ fn lost_from(path: &str, change: &Change, layout: &Layout) -> Vec<Lost> {
 
 /// Returns the documents of a manifest; none if rbuilder cannot have written it.
 fn documents(text: &str) -> Vec<Document> {
-    crate::yaml_stream::parse_all(text).unwrap_or_default()
+    crate::yaml_stream::parse_all(&without_template(text)).unwrap_or_default()
 }
 
 fn lost_versions(before: &str, after: &str) -> Vec<LostPart> {
-    let kept: Vec<String> = documents(after)
-        .into_iter()
-        .flat_map(|crd| crd.spec.versions)
-        .map(|version| version.name)
-        .collect();
+    let kept: Vec<CrdSpec> = documents(after).into_iter().map(|crd| crd.spec).collect();
     let mut lost = Vec::new();
     for CrdSpec {
         group,
@@ -142,16 +141,21 @@ fn lost_versions(before: &str, after: &str) -> Vec<LostPart> {
         versions,
     } in documents(before).into_iter().map(|crd| crd.spec)
     {
+        let same = kept
+            .iter()
+            .find(|crd| crd.group == group && crd.names.plural == names.plural);
+        let kept_versions = same.map_or(&[][..], |crd| &crd.versions);
         for version in versions
             .into_iter()
-            .filter(|version| !kept.contains(&version.name))
+            .filter(|version| kept_versions.iter().all(|kept| kept.name != version.name))
         {
             lost.push(LostPart::Version {
                 group: group.clone(),
                 plural: names.plural.clone(),
                 kind: names.kind.clone(),
                 version: version.name,
-                whole: after.is_empty(),
+                whole: same.is_none(),
+                with_file: after.is_empty(),
             });
         }
     }
@@ -231,6 +235,17 @@ impl Lost {
     fn text(&self) -> String {
         let path = &self.path;
         match &self.what {
+            LostPart::Version {
+                group,
+                plural,
+                whole: true,
+                with_file: false,
+                ..
+            } => {
+                format!(
+                    "`{plural}.{group}` in `{path}` would be deleted, but the source still defines the kind"
+                )
+            }
             LostPart::Version { whole: true, .. } => {
                 format!("`{path}` would be deleted, but the source still defines the kind")
             }

@@ -1,7 +1,9 @@
 //! `rbuilder manifests`: generates CRDs, roles and webhook configurations from the source.
 
+mod crd_place;
 mod definition;
 mod held_back;
+mod kept;
 mod layout;
 mod loss;
 mod nothing;
@@ -33,6 +35,7 @@ use crate::report;
 use crate::shell::Shell;
 use crate::tree::{Tree, TreeSources};
 
+pub(super) use crd_place::CrdPlace;
 use definition::read_changed_files;
 use held_back::{HeldBack, count_asked, count_readable};
 use layout::{Generated, Layout};
@@ -68,6 +71,8 @@ pub(super) struct Request {
     /// True if an error holds back only what it concerns, unless the project is a scaffold. The manifests of a scaffold are
     /// deployed together; in an existing project, one mistake must not stop its other kinds.
     pub(super) keeps_going_without_scaffold: bool,
+    /// True if the command makes a project of the package, which deploys its CRDs from `config/`.
+    pub(super) deploys: bool,
 }
 
 impl Default for Request {
@@ -86,6 +91,7 @@ impl Default for Request {
             advice: "fix these errors first",
             writes: true,
             keeps_going_without_scaffold: false,
+            deploys: false,
         }
     }
 }
@@ -150,12 +156,20 @@ impl Request {
         options.kubernetes = source.kubernetes;
     }
 
-    /// Returns a request that examines a repository: as much as can be generated.
-    pub(super) fn of_everything() -> Request {
-        let mut request = Request::default();
+    /// Returns a request that examines a repository: as much as can be generated, with the settings in its `Cargo.toml`.
+    ///
+    /// # Errors
+    /// Fails if they are not valid.
+    pub(super) fn of_everything(tree: &Tree) -> Result<(Request, Settings)> {
+        let mut request = Request::default().with_settings(tree)?;
         request.options.keep_going = true;
         request.options.products = vec![Product::Crds];
-        request
+        Ok((request, Settings::read(tree)?))
+    }
+
+    /// Returns where CRDs are written that the project does not deploy.
+    pub(super) fn known_place(&self) -> &CrdPlace {
+        self.layout.known_place()
     }
 
     /// Adds the settings in the project's `Cargo.toml`, before which flags go.
@@ -169,7 +183,10 @@ impl Request {
             Some(keep_going) => keep_going,
             None => self.keeps_going_without_scaffold && !has_scaffold(tree)?,
         };
-        request.layout.apply_settings(&settings);
+        let project = tree.read(FILE).ok().flatten();
+        let project = project.and_then(|text| Project::parse(&text).ok());
+        let is_deployed = self.deploys || project.is_some_and(|project| project.is_scaffolded());
+        request.layout.apply_settings(&settings, is_deployed);
         request.options.committed = request.layout.list_crd_names(tree)?;
         Ok(request)
     }
@@ -314,7 +331,8 @@ pub(super) fn add_to_plan(plan: &mut Plan, tree: &Tree, request: &Request) -> Re
     let is_complete = !has_errors(&found.diagnostics);
     if is_complete || options.keep_going {
         let made = made?;
-        made.finish(plan, tree, request, is_complete)?;
+        let kept = kept::list_kept(tree, &found.kinds);
+        made.finish(plan, tree, request, is_complete, &kept)?;
         if is_complete && request.notes_nothing && made.is_empty() {
             let said = explain_nothing(&found, &sources);
             found.diagnostics.extend(said);

@@ -7,13 +7,10 @@ use crate::tree::TreeSources;
 /// Most kinds that a message names.
 const MOST_NAMED: usize = 3;
 
-/// Returns why no manifests are generated, unless another diagnostic explains it: the source has no markers, which is no
-/// error, because a project may have no kinds right after `init`; or all of its kinds are left out, which is a warning,
-/// because `--check` then compares nothing.
+/// Returns why no manifests are generated: the source has no markers, which is no error, because a project may have no kinds right
+/// after `init`, and which another diagnostic may explain; or all of its kinds are left out, which is a warning whatever else is
+/// reported, because `--check` then compares nothing.
 pub(super) fn explain_nothing(found: &Findings, sources: &TreeSources) -> Option<Diagnostic> {
-    if !found.diagnostics.is_empty() {
-        return None;
-    }
     let place = FileRange::new("Cargo.toml", 0..0);
     if let Some(reasons) = list_reasons(&found.kinds) {
         return Some(
@@ -23,6 +20,9 @@ pub(super) fn explain_nothing(found: &Findings, sources: &TreeSources) -> Option
             )
             .help("remove a kind from `skip`, or add it to `only`, to generate its CRD"),
         );
+    }
+    if !found.diagnostics.is_empty() {
+        return None;
     }
     let files = match sources.rust_files_read() {
         1 => "1 Rust file".to_owned(),
@@ -46,6 +46,8 @@ fn list_reasons(kinds: &[KindSummary]) -> Option<String> {
             _ => None,
         })
         .collect();
+    // The user can change settings, and not whose a kind is.
+    reasons.sort_by_key(|reason| !reason.contains("Cargo.toml"));
     let more = reasons.len().saturating_sub(MOST_NAMED);
     reasons.truncate(MOST_NAMED);
     if more > 0 {

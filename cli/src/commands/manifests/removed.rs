@@ -25,12 +25,23 @@ pub(super) fn find_removed(
         .map(|crd| crd.name())
         .collect();
     changes()
-        .flat_map(|(path, change)| removed_from(path, change, &kept))
-        .map(|(path, crd)| match !removes_tracked && is_tracked(path) {
-            true => error(path, &crd),
-            false => warning(path, &crd),
+        .flat_map(|(path, change)| {
+            let removed = removed_from(path, change, &kept);
+            removed.into_iter().map(move |(path, crd)| (path, change, crd))
+        })
+        .map(|(path, change, crd)| match !removes_tracked && is_tracked(path) {
+            true => error(path, change, &crd),
+            false => warning(path, change, &crd),
         })
         .collect()
+}
+
+/// Returns what is removed, as the subject of a sentence: the file, or the CRD among others in it.
+fn name_removed(path: &str, change: &Change, crd: &Definition) -> String {
+    match change.after() {
+        Some(_) => format!("`{}` in `{path}`", crd.name()),
+        None => format!("`{path}`"),
+    }
 }
 
 fn removed_from<'a>(path: &'a str, change: &Change, kept: &BTreeSet<String>) -> Vec<(&'a str, Definition)> {
@@ -48,11 +59,14 @@ fn describe_removal(crd: &str, kind: &str) -> String {
     )
 }
 
-fn error(path: &str, crd: &Definition) -> Diagnostic {
+fn error(path: &str, change: &Change, crd: &Definition) -> Diagnostic {
     let consequence = describe_removal(&crd.name(), &crd.names.kind);
     Diagnostic::error(
         FileRange::new(path, 0..0),
-        format!("`{path}` would be deleted, because the source no longer defines the kind: {consequence}"),
+        format!(
+            "{} would be deleted, because the source no longer defines the kind: {consequence}",
+            name_removed(path, change, crd)
+        ),
     )
     .help(
         "if that is intended, run `rbuilder manifests --prune`; to keep the CRD until its objects have been moved or deleted, \
@@ -60,11 +74,14 @@ fn error(path: &str, crd: &Definition) -> Diagnostic {
     )
 }
 
-fn warning(path: &str, crd: &Definition) -> Diagnostic {
+fn warning(path: &str, change: &Change, crd: &Definition) -> Diagnostic {
     let consequence = describe_removal(&crd.name(), &crd.names.kind);
     Diagnostic::warning(
         FileRange::new(path, 0..0),
-        format!("`{path}` is deleted, because the source no longer defines the kind: {consequence}"),
+        format!(
+            "{} is deleted, because the source no longer defines the kind: {consequence}",
+            name_removed(path, change, crd)
+        ),
     )
     .help("to keep the CRD until its objects have been moved or deleted, restore it and run `rbuilder manifests --no-prune`")
 }

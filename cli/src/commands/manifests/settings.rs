@@ -18,7 +18,7 @@ const KEYS: [&str; 4] = ["crd-dir", "crd-file", "crd-files", "keep-going"];
 pub(in crate::commands) struct Settings {
     /// Directory of the CRDs.
     pub(in crate::commands) crd_dir: Option<String>,
-    /// Name of the file of a CRD, with `{group}` and `{plural}`.
+    /// Name of the file of a CRD, with `{group}` and `{plural}`; without, that of the file with all CRDs.
     pub(in crate::commands) crd_file: Option<String>,
     /// The files of CRDs that are elsewhere, by the name of the CRD: `cups.example.com`.
     pub(in crate::commands) crd_files: BTreeMap<String, String>,
@@ -41,6 +41,46 @@ impl Settings {
             Some(Ok(document)) => Settings::of(document.as_table()),
             // The generator says what is wrong with it.
             Some(Err(_)) | None => Ok(Settings::default()),
+        }
+    }
+
+    /// Returns whether a setting says where CRDs are written.
+    pub(in crate::commands) fn has_places(&self) -> bool {
+        self.crd_dir.is_some() || self.crd_file.is_some() || !self.crd_files.is_empty()
+    }
+
+    /// Splits the settings into those of CRDs below a folder, which ends in `/`, and those of other CRDs.
+    pub(super) fn split(&self, folder: &str) -> (Settings, Settings) {
+        let is_below = |path: &String| path.starts_with(folder);
+        let (files_below, files): (BTreeMap<_, _>, BTreeMap<_, _>) = self
+            .crd_files
+            .clone()
+            .into_iter()
+            .partition(|(_, path)| is_below(path));
+        let below = Settings {
+            crd_files: files_below,
+            ..Settings::default()
+        };
+        let others = Settings {
+            crd_files: files,
+            ..Settings::default()
+        };
+        // Without a directory, the name is that of files in the default one.
+        match self.crd_dir.as_ref().is_none_or(is_below) {
+            true => (
+                Settings {
+                    crd_files: below.crd_files,
+                    ..self.clone()
+                },
+                others,
+            ),
+            false => (
+                below,
+                Settings {
+                    crd_files: others.crd_files,
+                    ..self.clone()
+                },
+            ),
         }
     }
 
@@ -77,10 +117,11 @@ impl Settings {
         }
         if let Some(item) = own.get("crd-file") {
             let name = string(item, "crd-file")?;
-            if name.contains('/') || !name.contains("{plural}") || !is_yaml(name) {
-                bail!(
-                    "`crd-file` must be a file name with `{{plural}}` that ends in .yaml or .yml; found `{name}`"
-                );
+            if name.contains('/') || !is_yaml(name) {
+                bail!("`crd-file` must be a file name that ends in .yaml or .yml; found `{name}`");
+            }
+            if name.contains("{group}") && !name.contains("{plural}") {
+                bail!("`crd-file` must contain `{{plural}}` if it contains `{{group}}`; found `{name}`");
             }
             self.crd_file = Some(name.to_owned());
         }
@@ -94,9 +135,6 @@ impl Settings {
                     .with_context(|| format!("the file of `{crd}` must be within the project"))?;
                 if !is_yaml(path) {
                     bail!("the file of `{crd}` must end in .yaml or .yml; found `{path}`");
-                }
-                if let Some((other, _)) = self.crd_files.iter().find(|(_, known)| *known == path) {
-                    bail!("`{crd}` and `{other}` have the same file, `{path}`");
                 }
                 self.crd_files.insert(crd.to_owned(), path.to_owned());
             }
@@ -144,11 +182,10 @@ mod tests {
             ("crd-dir = \"../x\"", "within the project"),
             ("crd-dir = \"/etc\"", "within the project"),
             ("crd-dir = 1", "must be a string"),
-            ("crd-file = \"a.yaml\"", "`{plural}`"),
+            ("crd-file = \"{group}.yaml\"", "`{plural}`"),
             ("crd-file = \"a/{plural}.yaml\"", "file name"),
             ("crd-files = { a = \"../a.yaml\" }", "within the project"),
             ("crd-files = { a = \"a.rs\" }", ".yaml"),
-            ("crd-files = { a = \"a.yaml\", b = \"a.yaml\" }", "same file"),
             ("keep-going = 1", "`true` or `false`"),
             ("only = []", "unknown key `only`"),
         ] {

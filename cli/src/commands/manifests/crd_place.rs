@@ -1,0 +1,116 @@
+//! The files of CRDs: a directory with a pattern of their names, and files elsewhere.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::Result;
+
+use super::settings::{DEFAULT_FILE, Settings};
+use crate::tree::Tree;
+use crate::yaml_stream::{is_yaml, split_documents};
+
+/// Where CRDs are written.
+#[derive(Clone, Debug)]
+pub(in crate::commands) struct CrdPlace {
+    /// Directory of the CRDs without a file of their own in `files`; `None` if those are not written.
+    pub(super) folder: Option<String>,
+    /// Name of a file in it, with `{group}` and `{plural}`. Without `{plural}` it has all CRDs.
+    pub(super) file: String,
+    /// The files of CRDs that are elsewhere, by the name of the CRD.
+    pub(super) files: BTreeMap<String, String>,
+}
+
+impl CrdPlace {
+    /// Returns the place of CRDs with a file each in a directory.
+    pub(super) fn within(folder: String) -> CrdPlace {
+        CrdPlace {
+            folder: Some(folder),
+            file: DEFAULT_FILE.to_owned(),
+            files: BTreeMap::new(),
+        }
+    }
+
+    /// Changes the parts that settings have.
+    pub(in crate::commands) fn with(mut self, settings: &Settings) -> CrdPlace {
+        if settings.crd_dir.is_some() {
+            self.folder.clone_from(&settings.crd_dir);
+        }
+        if let Some(file) = &settings.crd_file {
+            self.file.clone_from(file);
+        }
+        self.files.clone_from(&settings.crd_files);
+        self
+    }
+
+    /// Returns the place of CRDs without a directory, which settings may add.
+    pub(super) fn nowhere() -> CrdPlace {
+        CrdPlace {
+            folder: None,
+            ..CrdPlace::within(String::new())
+        }
+    }
+
+    /// Returns the file of a CRD; `None` if it is not written.
+    pub(in crate::commands) fn path(&self, group: &str, plural: &str) -> Option<String> {
+        if let Some(path) = self.files.get(&format!("{plural}.{group}")) {
+            return Some(path.clone());
+        }
+        let name = self.file.replace("{group}", group).replace("{plural}", plural);
+        Some(format!("{}/{name}", self.folder.as_ref()?))
+    }
+
+    /// Returns the files that may have several CRDs or other objects.
+    pub(super) fn shared_files(&self) -> BTreeSet<String> {
+        let all = self.folder.as_ref().filter(|_| !self.file.contains("{plural}"));
+        let all = all.map(|folder| format!("{folder}/{}", self.file));
+        self.files.values().cloned().chain(all).collect()
+    }
+
+    /// Returns whether a path is that of a CRD.
+    pub(super) fn holds(&self, path: &str) -> bool {
+        if self.files.values().any(|file| file == path) {
+            return true;
+        }
+        let folder = self.folder.as_ref();
+        let name = folder.and_then(|folder| path.strip_prefix(folder.as_str())?.strip_prefix('/'));
+        name.is_some_and(|name| !name.contains('/') && is_yaml(name))
+    }
+
+    /// Returns the YAML files that may have CRDs, sorted.
+    ///
+    /// # Errors
+    /// Fails if the directory cannot be read.
+    pub(super) fn list(&self, tree: &Tree) -> Result<Vec<String>> {
+        let mut paths = match &self.folder {
+            Some(folder) => tree.list(folder)?,
+            None => Vec::new(),
+        };
+        paths.extend(self.files.values().cloned());
+        paths.retain(|path| self.holds(path));
+        paths.sort();
+        paths.dedup();
+        Ok(paths)
+    }
+
+    /// Returns the names of the CRDs that are there, such as `cups.example.com`, and of those that have a file.
+    ///
+    /// # Errors
+    /// Fails if the directory or a file cannot be read.
+    pub(in crate::commands) fn list_names(&self, tree: &Tree) -> Result<Vec<String>> {
+        let mut names: Vec<String> = self.files.keys().cloned().collect();
+        for path in self.list(tree)? {
+            let text = tree.read(&path)?.unwrap_or_default();
+            names.extend(read_names(&text));
+        }
+        Ok(names)
+    }
+}
+
+/// Returns the names of the objects in a file, as CRDs are printed.
+fn read_names(text: &str) -> impl Iterator<Item = String> {
+    let documents = split_documents(text).into_iter();
+    documents.filter_map(|(_, document)| {
+        let in_metadata = document.lines().skip_while(|line| *line != "metadata:");
+        let mut found = in_metadata.filter_map(|line| line.strip_prefix("  name: "));
+        found.next().map(str::to_owned)
+    })
+}

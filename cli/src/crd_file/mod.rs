@@ -1,0 +1,406 @@
+//! A file with CRDs, as people keep it: several CRDs, other objects beside them, Helm's expressions around them.
+//!
+//! A generated CRD takes the place of the same CRD in the file, and everything else stays to the byte. Where a template has
+//! expressions around or in an object, only its `spec` is replaced.
+
+mod template;
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use serde_json::Value;
+
+use crate::line_ends::unify;
+use crate::tree::Tree;
+use crate::yaml_stream::is_marker;
+use template::{escape, find_spec, has_expressions, is_template, strip_template};
+
+/// The version of CRDs that are generated.
+const API_VERSION: &str = "apiextensions.k8s.io/v1";
+
+/// The annotation with the version of rbuilder, which not every file with a CRD needs.
+const VERSION: &str = "rbuilder.dev/version";
+
+/// A file with CRDs.
+#[derive(Debug)]
+pub(crate) struct CrdFile {
+    documents: Vec<Document>,
+    /// True if Helm renders the file, so that braces in it begin expressions.
+    is_rendered: bool,
+    is_template: bool,
+}
+
+/// A document of a file.
+#[derive(Debug)]
+struct Document {
+    /// The text from its marker to the next one.
+    text: String,
+    /// True if it has expressions of a template.
+    is_template: bool,
+    content: Content,
+}
+
+/// What a document contains.
+#[derive(Debug)]
+enum Content {
+    /// Comments at most, or lines that control a template.
+    Nothing,
+    Object(Value),
+    /// The items of a `List`.
+    List(Vec<Value>),
+    /// Something that is not YAML, with the name of the CRD that it seems to be.
+    Broken(Option<String>),
+}
+
+/// A CRD in a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CrdEntry {
+    /// Its name, such as `cups.example.com`.
+    pub(crate) name: String,
+    /// The kind and its group, if the CRD could be read.
+    pub(crate) kind: Option<(String, String)>,
+    /// The reason why a generated CRD cannot take its place; `None` if it can.
+    pub(crate) obstacle: Option<String>,
+}
+
+/// Returns whether Helm renders a file: one in `templates` of a chart.
+///
+/// # Errors
+/// Fails if the directory of the chart cannot be read.
+pub(crate) fn is_rendered(tree: &Tree, path: &str) -> Result<bool> {
+    if path.ends_with(".tpl") {
+        return Ok(true);
+    }
+    for (at, _) in path.match_indices("templates/") {
+        let chart = &path[..at];
+        if (chart.is_empty() || chart.ends_with('/')) && tree.read(&format!("{chart}Chart.yaml"))?.is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Returns a text as YAML: a template without its expressions, any other text as it is.
+pub(crate) fn without_template(text: &str) -> Cow<'_, str> {
+    match is_template(text) {
+        true => strip_template(text).into(),
+        false => text.into(),
+    }
+}
+
+impl CrdFile {
+    /// Reads a file. `is_rendered` says whether Helm renders it, so that braces in it begin expressions.
+    pub(crate) fn parse(text: &str, is_rendered: bool) -> CrdFile {
+        let text = unify(text.strip_prefix('\u{feff}').unwrap_or(text));
+        let is_template = match is_rendered {
+            true => has_expressions(&text),
+            false => is_template(&text),
+        };
+        let mut texts: Vec<String> = vec![String::new()];
+        for line in text.split_inclusive('\n') {
+            if is_marker(line) {
+                texts.push(String::new());
+            }
+            if let Some(text) = texts.last_mut() {
+                text.push_str(line);
+            }
+        }
+        texts.retain(|text| !text.is_empty());
+        CrdFile {
+            documents: texts
+                .into_iter()
+                .map(|text| Document::parse(text, is_template, is_rendered))
+                .collect(),
+            is_rendered,
+            is_template,
+        }
+    }
+
+    /// Returns the text of the file, with `\n` as its line ends.
+    pub(crate) fn text(&self) -> String {
+        self.documents
+            .iter()
+            .map(|document| document.text.as_str())
+            .collect()
+    }
+
+    /// Returns whether Helm, or another program, fills in parts of the file.
+    pub(crate) fn is_template(&self) -> bool {
+        self.is_template
+    }
+
+    /// Returns whether the file is one CRD and nothing else, so that a generated one can take the place of the whole file.
+    pub(crate) fn is_single(&self) -> bool {
+        let mut objects = self.documents.iter().filter(|document| document.has_content());
+        let is_object = |document: &Document| matches!(document.content, Content::Object(_));
+        !self.is_template && objects.next().is_some_and(is_object) && objects.next().is_none()
+    }
+
+    /// Returns whether the file has something other than CRDs.
+    pub(crate) fn has_other_content(&self) -> bool {
+        let is_crd = |document: &Document| matches!(&document.content, Content::Object(object) if crd_name(object).is_some());
+        let mut with_content = self.documents.iter().filter(|document| document.has_content());
+        self.is_template || !with_content.all(is_crd)
+    }
+
+    /// Returns the CRDs in the file, those that could be read before the others.
+    pub(crate) fn list_crds(&self) -> Vec<CrdEntry> {
+        let (mut found, mut broken) = (Vec::new(), Vec::new());
+        for document in &self.documents {
+            if let Content::Broken(Some(name)) = &document.content {
+                broken.push(CrdEntry {
+                    name: name.clone(),
+                    kind: None,
+                    obstacle: document.obstacle(),
+                });
+            }
+            for object in document.objects() {
+                let Some(name) = crd_name(object) else { continue };
+                let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+                let spec = &object["spec"];
+                let is_repeated = self.count(&name) > 1;
+                found.push(CrdEntry {
+                    obstacle: match is_repeated {
+                        true => Some("it is in the file more than once".to_owned()),
+                        false => document.obstacle(),
+                    },
+                    name,
+                    kind: Some((word(&spec["group"]), word(&spec["names"]["kind"]))),
+                });
+            }
+        }
+        found.extend(broken);
+        found
+    }
+
+    /// Returns the CRD with a name, without expressions of a template.
+    pub(crate) fn read_crd(&self, name: &str) -> Option<&Value> {
+        let mut objects = self.documents.iter().flat_map(Document::objects);
+        objects.find(|object| crd_name(object).as_deref() == Some(name))
+    }
+
+    fn count(&self, name: &str) -> usize {
+        let objects = self.documents.iter().flat_map(Document::objects);
+        objects
+            .filter(|object| crd_name(object).as_deref() == Some(name))
+            .count()
+    }
+
+    /// Returns the text of the file with generated CRDs, given by name, in the places of the same CRDs, and further ones at the
+    /// end. Generated CRDs that are not among them and that `is_stale` is true of, by their names, are removed.
+    ///
+    /// # Errors
+    /// Fails with a phrase that says why a CRD cannot be written, and what to do.
+    pub(crate) fn write(
+        &self,
+        crds: &BTreeMap<String, String>,
+        is_stale: &dyn Fn(&str) -> bool,
+    ) -> Result<String, String> {
+        let is_whole = match crds.first_key_value() {
+            Some((name, _)) if crds.len() == 1 => self.is_single() && self.count(name) == 1,
+            _ => false,
+        };
+        if self.documents.is_empty() || is_whole {
+            let texts = crds.values().map(|text| self.print(text));
+            return Ok(texts.collect());
+        }
+        let entries = self.list_crds();
+        for entry in entries.iter().filter(|entry| crds.contains_key(&entry.name)) {
+            if let Some(obstacle) = &entry.obstacle {
+                return Err(format!("cannot write `{}` there, because {obstacle}", entry.name));
+            }
+        }
+        let mut text = String::new();
+        for document in &self.documents {
+            let name = document.objects().find_map(crd_name);
+            match name.as_ref().and_then(|name| crds.get(name)) {
+                Some(crd) => text.push_str(&document.with(&self.print(crd))?),
+                None if document.is_generated() && name.as_deref().is_some_and(is_stale) => {}
+                None => text.push_str(&document.text),
+            }
+        }
+        for (name, crd) in crds {
+            if entries.iter().any(|entry| entry.name == *name) {
+                continue;
+            }
+            if self.is_template {
+                return Err(format!(
+                    "the template has no CRD `{name}`: add a document with its `apiVersion`, `kind` and `metadata`, and `spec: {{}}`"
+                ));
+            }
+            if !text.is_empty() && !text.ends_with('\n') {
+                text.push('\n');
+            }
+            text.push_str(&self.print(crd));
+        }
+        Ok(text)
+    }
+
+    /// Returns a generated CRD as the file has it.
+    fn print<'t>(&self, crd: &'t str) -> Cow<'t, str> {
+        match self.is_rendered || self.is_template {
+            true => escape(crd).into(),
+            false => crd.into(),
+        }
+    }
+}
+
+impl Document {
+    fn parse(text: String, in_template: bool, is_rendered: bool) -> Document {
+        let is_template = in_template && has_expressions(&text);
+        let yaml = match in_template || is_rendered {
+            true => Cow::Owned(strip_template(&text)),
+            false => Cow::Borrowed(text.as_str()),
+        };
+        let content = match crate::yaml_stream::parse::<Value>(&yaml) {
+            _ if is_blank(&yaml) => Content::Nothing,
+            Ok(Value::Null) => Content::Nothing,
+            Ok(Value::Object(mut keys)) if keys.get("kind").is_some_and(|kind| kind == "List") => {
+                match keys.remove("items") {
+                    Some(Value::Array(items)) => Content::List(items),
+                    _ => Content::List(Vec::new()),
+                }
+            }
+            Ok(value) => Content::Object(value),
+            Err(_) => Content::Broken(find_name(&yaml)),
+        };
+        Document {
+            text,
+            is_template,
+            content,
+        }
+    }
+
+    fn has_content(&self) -> bool {
+        self.is_template || !matches!(self.content, Content::Nothing)
+    }
+
+    fn objects(&self) -> impl Iterator<Item = &Value> {
+        let objects = match &self.content {
+            Content::Object(object) => std::slice::from_ref(object),
+            Content::List(items) => items.as_slice(),
+            Content::Nothing | Content::Broken(_) => &[],
+        };
+        objects.iter()
+    }
+
+    /// Returns whether rbuilder has written the whole object.
+    fn is_generated(&self) -> bool {
+        let is_own = |object: &Value| object["metadata"]["annotations"][VERSION].is_string();
+        !self.is_template && matches!(&self.content, Content::Object(object) if is_own(object))
+    }
+
+    /// Returns why a generated CRD cannot take the place of this one.
+    fn obstacle(&self) -> Option<String> {
+        match &self.content {
+            Content::Broken(_) => Some("it is not valid YAML".to_owned()),
+            Content::List(_) => Some("it is in a list".to_owned()),
+            Content::Object(object) if self.is_template => self.template_obstacle(object),
+            Content::Object(_) | Content::Nothing => None,
+        }
+    }
+
+    fn template_obstacle(&self, object: &Value) -> Option<String> {
+        if object["apiVersion"] != API_VERSION {
+            return Some(format!("its `apiVersion` is not `{API_VERSION}`"));
+        }
+        match find_spec(&self.text) {
+            None => Some("it has no `spec` in lines of its own".to_owned()),
+            Some(place) if has_expressions(&self.text[place.clone()]) => {
+                Some("its `spec` contains template expressions".to_owned())
+            }
+            Some(_) => None,
+        }
+    }
+
+    /// Returns the text with a generated CRD in the place of the object.
+    fn with(&self, crd: &str) -> Result<String, String> {
+        let body = crd.strip_prefix("---\n").unwrap_or(crd);
+        if !self.is_template {
+            let place = find_content(&self.text);
+            return Ok(format!(
+                "{}{body}{}",
+                &self.text[..place.start],
+                &self.text[place.end..]
+            ));
+        }
+        let (Some(place), Some(spec)) = (find_spec(&self.text), find_spec(body)) else {
+            return Err("the template has no `spec` in lines of its own".to_owned());
+        };
+        let head = &self.text[..place.start];
+        if let Some((key, line)) = find_missing_metadata(head, body) {
+            return Err(format!(
+                "the template lacks a line in `metadata.{key}` of the CRD: add `{line}`"
+            ));
+        }
+        Ok(format!("{head}{}{}", &body[spec], &self.text[place.end..]))
+    }
+}
+
+/// Returns a label or an annotation of a generated CRD that the text of another one does not have: its place, and its line.
+fn find_missing_metadata(head: &str, crd: &str) -> Option<(&'static str, String)> {
+    let crd: Value = crate::yaml_stream::parse(crd).ok()?;
+    ["labels", "annotations"].into_iter().find_map(|key| {
+        let lines = crd["metadata"][key].as_object()?;
+        let (name, value) = lines
+            .iter()
+            .find(|(name, _)| *name != VERSION && !head.contains(name.as_str()))?;
+        Some((key, format!("{name}: {value}")))
+    })
+}
+
+/// Returns the place of the lines with content, from the first to the last, behind the marker of the document.
+fn find_content(text: &str) -> std::ops::Range<usize> {
+    let mut place = text.len()..text.len();
+    let mut offset = 0;
+    for line in text.split_inclusive('\n') {
+        let start = offset;
+        offset += line.len();
+        let after_marker = match is_marker(line) {
+            true => line[3..].trim(),
+            false => line.trim_end(),
+        };
+        if after_marker.is_empty() || after_marker.starts_with('#') {
+            continue;
+        }
+        place.start = place.start.min(start);
+        place.end = offset;
+    }
+    place
+}
+
+/// Returns whether a text has comments only.
+fn is_blank(text: &str) -> bool {
+    let is_content = |line: &&str| !line.is_empty() && !line.starts_with('#') && *line != "---";
+    !text.lines().map(str::trim).any(|line| is_content(&line))
+}
+
+/// The name of an object that is a CRD: that which its `spec` requires, or its own in a document whose `spec` is still to be written.
+fn crd_name(object: &Value) -> Option<String> {
+    if object["kind"] != "CustomResourceDefinition" {
+        return None;
+    }
+    let spec = &object["spec"];
+    match (spec["names"]["plural"].as_str(), spec["group"].as_str()) {
+        (Some(plural), Some(group)) => Some(format!("{plural}.{group}")),
+        _ => object["metadata"]["name"].as_str().map(str::to_owned),
+    }
+}
+
+/// The name of a CRD in text that is not YAML: from the first `plural:` and `group:`.
+fn find_name(text: &str) -> Option<String> {
+    if !text.contains("kind: CustomResourceDefinition") {
+        return None;
+    }
+    let value_of = |key: &str| {
+        let mut lines = text.lines().map(str::trim);
+        let value = lines.find_map(|line| line.strip_prefix(key)?.strip_prefix(':'))?;
+        let value = value.trim().trim_matches(['"', '\'']);
+        (!value.is_empty()).then_some(value)
+    };
+    Some(format!("{}.{}", value_of("plural")?, value_of("group")?))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,215 @@
+//! YAML in Helm templates, as far as it can be read and written without Helm.
+//!
+//! Lines that only control the template are left out, and what is filled in becomes a word. So both branches of a condition
+//! are read, and a name that comes from a value is not known. An expression that is a literal, such as `{{ "{{" }}`, is its text.
+
+use std::ops::Range;
+
+use serde_json::Value;
+
+/// The word that stands for what a template fills in.
+const FILLED_IN: &str = "filled-in-by-helm";
+
+/// The braces that begin an expression, as a template prints them.
+const ESCAPED: &str = r#"{{ "{{" }}"#;
+
+/// Returns whether a text that no chart renders is a template all the same: if it is YAML, only a schema may contain braces, such
+/// as those in a description.
+pub(super) fn is_template(text: &str) -> bool {
+    if !text.contains("{{") {
+        return false;
+    }
+    match crate::yaml_stream::parse_all::<Value>(text) {
+        Ok(documents) => documents.iter().any(has_braces_outside_of_schemas),
+        Err(_) => true,
+    }
+}
+
+fn has_braces_outside_of_schemas(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.contains("{{"),
+        Value::Array(items) => items.iter().any(has_braces_outside_of_schemas),
+        Value::Object(keys) => keys.iter().any(|(key, value)| {
+            key.contains("{{") || key != "openAPIV3Schema" && has_braces_outside_of_schemas(value)
+        }),
+        _ => false,
+    }
+}
+
+/// Returns whether a text has expressions other than literals.
+pub(super) fn has_expressions(text: &str) -> bool {
+    let mut rest = text;
+    while let Some((_, after)) = rest.split_once("{{") {
+        match split_literal(after) {
+            Some((_, after)) => rest = after,
+            None => return true,
+        }
+    }
+    false
+}
+
+/// Returns a text that a template prints as it is.
+pub(super) fn escape(text: &str) -> String {
+    text.replace("{{", ESCAPED)
+}
+
+/// Returns the text without its template, which may be YAML then.
+pub(super) fn strip_template(text: &str) -> String {
+    let mut stripped = String::with_capacity(text.len());
+    let mut is_open = false;
+    for line in text.lines() {
+        // A comment or an expression over several lines.
+        if is_open {
+            is_open = !line.contains("}}");
+            continue;
+        }
+        let Some(filled) = fill_in(line, &mut is_open) else {
+            continue;
+        };
+        stripped.push_str(&filled);
+        stripped.push('\n');
+    }
+    stripped
+}
+
+/// Returns a line with words in place of expressions; nothing if it has nothing else.
+fn fill_in(line: &str, is_open: &mut bool) -> Option<String> {
+    if !line.contains("{{") {
+        return Some(line.to_owned());
+    }
+    let mut filled = String::new();
+    let mut rest = line;
+    while let Some((before, after)) = rest.split_once("{{") {
+        filled.push_str(before);
+        if let Some((literal, after)) = split_literal(after) {
+            filled.push_str(literal);
+            rest = after;
+            continue;
+        }
+        match after.split_once("}}") {
+            Some((expression, after)) => {
+                if !is_control(expression) {
+                    filled.push_str(FILLED_IN);
+                }
+                rest = after;
+            }
+            None => {
+                *is_open = true;
+                rest = "";
+            }
+        }
+    }
+    filled.push_str(rest);
+    let content = filled.trim();
+    // An expression alone on a line inserts lines, which are not known.
+    let is_alone = content == FILLED_IN || content.is_empty();
+    (!is_alone).then_some(filled)
+}
+
+/// Splits a literal off the text behind the braces of an expression: its text, and what follows the expression.
+fn split_literal(after: &str) -> Option<(&str, &str)> {
+    let text = after.strip_prefix('-').unwrap_or(after).trim_start();
+    let quote = text.chars().next().filter(|c| matches!(c, '"' | '`'))?;
+    let (literal, after) = text[1..].split_once(quote)?;
+    let after = after.trim_start();
+    let after = after.strip_prefix('-').unwrap_or(after).strip_prefix("}}")?;
+    let is_plain = !literal.contains(['\\', '\n']);
+    is_plain.then_some((literal, after))
+}
+
+fn is_control(expression: &str) -> bool {
+    let word = expression
+        .trim_start_matches('-')
+        .split_whitespace()
+        .next()
+        .unwrap_or_default();
+    let is_word = matches!(
+        word,
+        "if" | "else" | "end" | "range" | "with" | "define" | "block" | "/*"
+    );
+    is_word || word.starts_with("/*") || expression.contains(":=")
+}
+
+/// Returns the place of `spec` in an object: from its key to the end of its last line. Nothing if it is not a key in a line of its
+/// own at the left.
+pub(super) fn find_spec(object: &str) -> Option<Range<usize>> {
+    let mut found: Option<Range<usize>> = None;
+    let mut offset = 0;
+    for line in object.split_inclusive('\n') {
+        let start = offset;
+        offset += line.len();
+        let is_blank = line.trim().is_empty() || line.starts_with('#');
+        match &mut found {
+            None if line.starts_with("spec:") => found = Some(start..offset),
+            Some(spec) if line.starts_with(' ') && !is_blank => spec.end = offset,
+            Some(_) if !is_blank => break,
+            _ => {}
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_is_left_out_and_values_are_words() {
+        let text = "{{- if .Values.install }}\n---\nname: {{ .Values.name | quote }}\nlabels:\n  {{- include \"labels\" . | nindent 4 }}\n  app: x-{{ .Release.Name }}\n{{/* a\nb */}}\n{{- end }}\nplain: 1\n";
+        assert_eq!(
+            strip_template(text),
+            format!("---\nname: {FILLED_IN}\nlabels:\n  app: x-{FILLED_IN}\nplain: 1\n")
+        );
+    }
+
+    #[test]
+    fn literals_are_their_text() {
+        for (text, expected) in [
+            ("a: x{{ \"{{\" }} .b }}\n", "a: x{{ .b }}\n"),
+            ("a: {{- `{{ .b }}` -}}c\n", "a: {{ .b }}c\n"),
+        ] {
+            assert_eq!(strip_template(text), expected);
+            assert!(!has_expressions(text), "{text}");
+        }
+        for text in [
+            "a: {{ .b }}",
+            "a: {{ \"b\" | quote }}",
+            "a: {{ \"\\n\" }}",
+            "a: {{ \"b",
+        ] {
+            assert!(has_expressions(text), "{text}");
+        }
+        let words = "{{ .a }} and {{b}}\n";
+        assert!(!has_expressions(&escape(words)));
+        assert_eq!(strip_template(&escape(words)), words);
+    }
+
+    #[test]
+    fn braces_in_schemas_are_no_template() {
+        let crd = |name: &str, text: &str| {
+            format!(
+                "metadata:\n  name: {name}\nspec:\n  versions:\n  - schema:\n      openAPIV3Schema:\n        description: 'as {text}'\n"
+            )
+        };
+        assert!(!is_template(&crd("a", "{{ .name }}")));
+        assert!(!is_template(&crd("a", "{ .name }")));
+        assert!(is_template(&crd("'{{ .name }}'", "words")));
+        assert!(is_template(&crd("{{ .name }}", "words")));
+        assert!(is_template(&format!("{{{{ if .a }}}}\n{}", crd("a", "words"))));
+    }
+
+    #[test]
+    fn the_place_of_spec() {
+        let check = |object: &str, expected: Option<&str>| {
+            let found = find_spec(object).map(|place| &object[place]);
+            assert_eq!(found, expected, "{object}");
+        };
+        check(
+            "kind: A\nspec:\n  a: 1\n\n  b:\n  - 1\n\n{{ end }}\n",
+            Some("spec:\n  a: 1\n\n  b:\n  - 1\n"),
+        );
+        check("spec: {}\nstatus: {}\n", Some("spec: {}\n"));
+        check("spec:\n  a: 1\n# end\n", Some("spec:\n  a: 1\n"));
+        check("- spec:\n", None);
+    }
+}
