@@ -1,4 +1,5 @@
-//! `rbuilder docs`: writes the API reference of the project's kinds, or of the kinds in manifests.
+//! `rbuilder docs`: writes the API reference for the kinds of a project, or for the kinds in given
+//! manifests.
 
 use std::path::Path;
 
@@ -14,7 +15,7 @@ use crate::project::Project;
 use crate::shell::Shell;
 use crate::tree::{Tree, read_given_file, typed_path};
 
-/// The roles of a scaffold that the manager is bound to and that no marker asks for.
+/// Scaffolded roles that the manager is bound to although no marker requests them.
 const SCAFFOLDED_ROLES: [&str; 2] = [
     "config/rbac/leader_election_role.yaml",
     "config/metrics/metrics_auth_role.yaml",
@@ -42,7 +43,7 @@ pub(super) fn run(dir: &Path, flags: &DocsFlags, shell: &mut Shell) -> Result<u8
     check_up_to_date("docs", stale, dir, flags.plan, shell, make)
 }
 
-/// Returns the format that the flags ask for.
+/// Returns the format according to the flags.
 fn page_format(flags: &DocsFlags) -> PageFormat {
     let extension = flags
         .file
@@ -67,10 +68,10 @@ fn page_path(flags: &DocsFlags) -> String {
     }
 }
 
-/// Checks that a file is an earlier page, if it exists.
+/// Checks that an existing file is a generated page.
 ///
 /// # Errors
-/// Fails if somebody wrote it.
+/// Fails if the file was not generated.
 fn check_is_ours(tree: &Tree, path: &str) -> Result<()> {
     match tree.read(path)? {
         Some(text) if !text.contains(MARK) => bail!(
@@ -80,7 +81,7 @@ fn check_is_ours(tree: &Tree, path: &str) -> Result<()> {
     }
 }
 
-/// Returns the page, and the diagnostics of the source that it was made from.
+/// Returns the page, and the diagnostics of the source from which it was generated.
 fn render_page(tree: &Tree, flags: &DocsFlags, request: &Request) -> Result<(String, RenderedDiagnostics)> {
     let mut manifests = Manifests::default();
     let mut found = RenderedDiagnostics::default();
@@ -111,7 +112,8 @@ fn project_title(tree: &Tree) -> Option<String> {
     Some(format!("{} API reference", project.known.project_name))
 }
 
-/// Adds what the source gives, the samples of the project, and the roles that its scaffold adds.
+/// Adds the manifests generated from the source, the samples of the project, and the scaffolded
+/// roles.
 fn add_project(manifests: &mut Manifests, tree: &Tree, request: &Request) -> Result<RenderedDiagnostics> {
     let (files, found) = collect_manifests(tree, request)?;
     for file in files {

@@ -1,4 +1,4 @@
-//! Edits that several commands make in the files of a project, and where these are.
+//! Edits of project files that several commands share.
 
 use anyhow::{Result, anyhow, bail};
 use rbuilder_templates::ApiContext;
@@ -7,7 +7,7 @@ use crate::edit::{Obstacle, rust};
 use crate::plan::Plan;
 use crate::tree::Tree;
 
-/// Edits a file; fails with the lines to add by hand if that is not possible.
+/// Edits a file. Fails with the lines to add by hand if the edit is not possible.
 pub(super) fn edit_file<E: Into<Obstacle>>(
     plan: &mut Plan,
     tree: &Tree,
@@ -27,7 +27,7 @@ pub(super) fn edit_file<E: Into<Obstacle>>(
     plan.edit(tree, path, &edited)
 }
 
-/// Adds a `pub mod` line for each part of a module path to the file of its parent.
+/// Adds a `pub mod` line for each part of a module path to its parent module.
 pub(super) fn add_modules(plan: &mut Plan, tree: &Tree, parts: &[&str]) -> Result<()> {
     for end in 1..parts.len() {
         let path = format!("src/{}/mod.rs", parts[..end].join("/"));
@@ -39,7 +39,8 @@ pub(super) fn add_modules(plan: &mut Plan, tree: &Tree, parts: &[&str]) -> Resul
     Ok(())
 }
 
-/// Checks that a module `a/mod.rs` to write does not exist as `a.rs`: Rust rejects both at once.
+/// Checks that a module to be written as `a/mod.rs` does not exist as `a.rs`, because Rust rejects
+/// both.
 pub(super) fn check_module_place(tree: &Tree, path: &str) -> Result<()> {
     let Some(folder) = path.strip_suffix("/mod.rs") else {
         return Ok(());
@@ -50,7 +51,8 @@ pub(super) fn check_module_place(tree: &Tree, path: &str) -> Result<()> {
     Ok(())
 }
 
-/// Returns the file that defines a kind: the scaffolded one, or another one in the module of its version.
+/// Returns the file that defines a kind: the scaffolded file, or another file in the module of its
+/// version.
 pub(super) fn find_types(plan: &Plan, tree: &Tree, api: &ApiContext) -> Result<String> {
     let folder = format!("src/{}", api.api_path.replace("::", "/"));
     let usual = format!("{folder}/{}.rs", api.module);
@@ -69,7 +71,7 @@ pub(super) fn find_types(plan: &Plan, tree: &Tree, api: &ApiContext) -> Result<S
     Ok(usual)
 }
 
-/// Returns group and version as people write them.
+/// Returns the group and version as shown to users.
 pub(super) fn shown_version(group: &str, version: &str) -> String {
     match group {
         "" => version.to_owned(),
@@ -77,7 +79,7 @@ pub(super) fn shown_version(group: &str, version: &str) -> String {
     }
 }
 
-/// Returns the obstacle of a list that an entry cannot be removed from.
+/// Returns the obstacle for a list from which an entry cannot be removed.
 pub(super) fn unlisted(reason: String, entry: &str) -> Obstacle {
     Obstacle::new(reason).with_lines("remove this entry", format!("- {entry}"))
 }

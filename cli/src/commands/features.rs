@@ -1,6 +1,7 @@
-//! Features of the deployment: which components `config/default` lists, and what each of them needs.
+//! Deployment features: which components `config/default` lists, and what each of them needs.
 //!
-//! The kustomization is all that records them, so that `rbuilder edit` and a person who comments a line out do the same.
+//! Features are only recorded in the kustomization, so commenting out a line by hand has the same
+//! effect as `rbuilder edit`.
 
 use std::collections::BTreeSet;
 
@@ -15,19 +16,19 @@ use crate::plan::Plan;
 use crate::project::{Project, Resource};
 use crate::tree::Tree;
 
-/// The list of what is deployed.
+/// The kustomization of the deployment.
 pub(super) const DEPLOYMENT: &str = "config/default/kustomization.yaml";
 
-/// The component that serves webhooks, and the one that keeps the manager from it.
+/// The component that serves webhooks, and the component that disables them in the manager.
 const WEBHOOKS: &str = "../webhook";
 const NO_WEBHOOKS: &str = "../webhook/disabled";
-/// The transformer of the component that serves webhooks.
+/// The transformer for the component that serves webhooks.
 const WEBHOOK_NAMES: &str = "../webhook/names";
 
-/// The transformer of the component that certifies the metrics.
+/// The transformer for the component with the metrics certificate.
 const METRICS_NAMES: &str = "../metrics-certificate/names";
 
-/// Features without which another one does nothing, or breaks the deployment.
+/// Features that another feature requires: without them, it has no effect or breaks the deployment.
 const NEEDS: &[(Feature, Feature, &str)] = &[
     (Feature::Prometheus, Feature::Metrics, "scrapes the metrics"),
     (
@@ -57,7 +58,7 @@ fn component(feature: Feature) -> &'static str {
 /// Checks the rules for `--enable` and `--disable` that do not depend on the project.
 ///
 /// # Errors
-/// Fails if a feature is in both.
+/// Fails if a feature is passed to both.
 pub(super) fn check_features(settings: &SettingFlags) -> Result<()> {
     let both = settings
         .enable
@@ -72,11 +73,11 @@ pub(super) fn check_features(settings: &SettingFlags) -> Result<()> {
     }
 }
 
-/// Turns features on and off.
+/// Enables and disables features.
 ///
 /// # Errors
-/// Fails if a feature needs another one that is off, if the project lacks what a feature turns on, or if the list of
-/// components has a form that cannot be edited.
+/// Fails if a required feature is disabled, if the project lacks what a feature enables, or if the
+/// list of components has an unsupported form.
 pub(super) fn add_features(
     outcome: &mut Outcome,
     tree: &Tree,
@@ -117,7 +118,7 @@ pub(super) fn add_features(
     Ok(())
 }
 
-/// The features that are on.
+/// The enabled features.
 struct Features(BTreeSet<Feature>);
 
 impl Features {
@@ -132,7 +133,7 @@ impl Features {
         )
     }
 
-    /// Returns the features after a command.
+    /// Returns the features after applying the flags.
     fn with(&self, settings: &SettingFlags) -> Features {
         let mut features = self.0.clone();
         features.extend(&settings.enable);
@@ -140,7 +141,7 @@ impl Features {
         Features(features)
     }
 
-    /// Checks that features that the command names have what they need.
+    /// Checks that the features passed to the command have all that they require.
     fn check_needs(&self, settings: &SettingFlags) -> Result<()> {
         for (feature, needed, reason) in NEEDS {
             if !self.0.contains(feature) || self.0.contains(needed) {
@@ -167,7 +168,8 @@ fn has_webhooks(project: &Project) -> bool {
     resources.any(|resource| resource.webhooks.as_ref().is_some_and(|own| !own.is_empty()))
 }
 
-/// Checks that the project has the webhooks to turn on, and converts no kind with those to turn off.
+/// Checks that the project has the webhooks to enable, and that no kind is converted by webhooks to
+/// disable.
 fn check_project(project: &Project, before: &Features, settings: &SettingFlags) -> Result<()> {
     let of_webhooks = [Feature::Webhooks, Feature::CertManager];
     let asked = settings
@@ -196,7 +198,7 @@ fn check_project(project: &Project, before: &Features, settings: &SettingFlags) 
     Ok(())
 }
 
-/// Checks that the project has the component of a feature.
+/// Checks that the project contains the component of a feature.
 fn check_component(plan: &Plan, tree: &Tree, folder: &str, feature: Feature) -> Result<()> {
     let path = format!("config/{folder}/kustomization.yaml");
     if plan.read(tree, &path)?.is_some() {
@@ -219,10 +221,10 @@ fn enable(text: &str, feature: Feature) -> Result<String, Obstacle> {
     }
 }
 
-/// Lists the component that serves webhooks, in the place of the one that keeps the manager from it.
+/// Lists the component that serves webhooks instead of the component that disables them.
 ///
 /// # Errors
-/// Fails if a list has a form that cannot be edited.
+/// Fails if a list has an unsupported form.
 pub(super) fn enable_webhooks(text: &str) -> Result<String, Obstacle> {
     let text = kustomization::replace(text, COMPONENTS, NO_WEBHOOKS, WEBHOOKS)
         .map_err(|reason| unlisted(reason, NO_WEBHOOKS))?;
@@ -240,7 +242,7 @@ fn disable(text: &str, feature: Feature) -> Result<String, Obstacle> {
             return kustomization::remove_transformer(&text, METRICS_NAMES)
                 .map_err(|reason| unlisted(reason, METRICS_NAMES));
         }
-        // No scaffold has this line as a comment.
+        // Scaffolds never contain this line as a comment.
         Feature::CertManager => kustomization::remove_component(text, entry),
         _ => kustomization::disable(text, COMPONENTS, entry),
     };
@@ -250,17 +252,17 @@ fn disable(text: &str, feature: Feature) -> Result<String, Obstacle> {
 fn disable_webhooks(text: &str) -> Result<String, Obstacle> {
     let text = kustomization::replace(text, COMPONENTS, WEBHOOKS, NO_WEBHOOKS)
         .map_err(|reason| unlisted(reason, WEBHOOKS))?;
-    // A person may have commented the component out.
+    // Somebody may have commented out the component.
     let text = kustomization::enable(&text, COMPONENTS, NO_WEBHOOKS)?;
-    // It names a Service that is not there.
+    // The transformer refers to a Service that does not exist without webhooks.
     kustomization::disable(&text, TRANSFORMERS, WEBHOOK_NAMES)
         .map_err(|reason| unlisted(reason, WEBHOOK_NAMES))
 }
 
-/// Removes everything that is about webhooks, turned on or off.
+/// Removes everything about webhooks, whether they are enabled or not.
 ///
 /// # Errors
-/// Fails if a list has a form that cannot be edited.
+/// Fails if a list has an unsupported form.
 pub(super) fn remove_webhooks(text: &str) -> Result<String, Obstacle> {
     let mut text = text.to_owned();
     for entry in [WEBHOOKS, NO_WEBHOOKS, component(Feature::CertManager)] {
@@ -276,14 +278,15 @@ pub(super) fn remove_webhooks(text: &str) -> Result<String, Obstacle> {
     ))
 }
 
-/// Components that change the objects of others, which kustomize must have run before.
+/// Components that change objects of other components, which must be listed above them.
 const BELOW: &[(Feature, Feature)] = &[
     (Feature::CertManager, Feature::Webhooks),
     (Feature::MetricsCertificate, Feature::Metrics),
     (Feature::MetricsCertificate, Feature::Prometheus),
 ];
 
-/// Checks that each component is below those whose objects it changes: kustomize runs them in order.
+/// Checks that each component is listed below those whose objects it changes. kustomize applies
+/// them in order.
 fn check_order(text: &str) -> Result<()> {
     let listed = kustomization::entries(text, COMPONENTS);
     let place = |feature| listed.iter().position(|entry| entry == component(feature));
@@ -307,7 +310,8 @@ fn check_order(text: &str) -> Result<()> {
     Ok(())
 }
 
-/// Warns about the configurations in clusters: what is no longer in the manifests is not deleted there.
+/// Warns about webhook configurations in clusters, which are not deleted when they disappear from
+/// the manifests.
 fn warn_configurations(project_name: &str, outcome: &mut Outcome) {
     outcome.warn(
         "deployed webhook configurations stay in the cluster, and the API server keeps calling the webhooks",
@@ -324,7 +328,7 @@ mod tests {
     const LISTED: &str = "resources:\n- ../crd\n\ncomponents:\n- ../metrics\n# - ../prometheus\n- ../webhook\n\ntransformers:\n- ../webhook/names\n";
 
     #[test]
-    fn each_feature_comes_and_goes() {
+    fn enables_and_disables_each_feature() {
         for feature in [
             Feature::Metrics,
             Feature::Prometheus,
@@ -343,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn webhooks_are_removed_in_every_state() {
+    fn removes_webhooks_in_every_state() {
         let expected = "resources:\n- ../crd\n\ncomponents:\n- ../metrics\n# - ../prometheus\n\n";
         let off = disable_webhooks(LISTED).expect("a list");
         assert!(

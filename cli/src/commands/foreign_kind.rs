@@ -1,7 +1,9 @@
-//! Kinds whose types are not the project's: those of Kubernetes itself, from k8s-openapi, and those of other crates.
+//! Foreign kinds, whose types do not belong to the project: kinds of Kubernetes itself, from
+//! k8s-openapi, and kinds from other crates.
 //!
-//! `create` scaffolds a controller and webhooks for them, and neither types nor a CRD. PROJECT records them as
-//! kubebuilder does, `core` or `external`, with the path of the Rust type and the scope.
+//! `create` scaffolds controllers and webhooks for them, but neither types nor a CRD. PROJECT
+//! records them as `core` or `external`, like kubebuilder, with the path of the Rust type and the
+//! scope.
 
 use anyhow::{Result, bail};
 use rbuilder_generator::{
@@ -15,13 +17,13 @@ use crate::plan::Plan;
 use crate::project::{Project, Resource, names};
 use crate::tree::Tree;
 
-/// The group of Kubernetes' oldest kinds, which has no name in the API.
+/// The group of Kubernetes' oldest kinds. Its name in the API is empty.
 const CORE_GROUP: &str = "core";
 
-/// The domain of most groups of Kubernetes.
+/// Domain suffix of most Kubernetes groups.
 const KUBERNETES_DOMAIN: &str = ".k8s.io";
 
-/// A kind as the command line names it.
+/// A kind as named on the command line.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct KindFlags<'a> {
     pub(super) group: &'a str,
@@ -32,8 +34,8 @@ pub(super) struct KindFlags<'a> {
     pub(super) external: &'a ExternalFlags,
 }
 
-/// Returns the entry for a kind that is not the project's: the one in PROJECT, one of another crate if flags ask for
-/// it, or else a kind of Kubernetes; `None` if there is none.
+/// Returns the entry for a foreign kind: the entry in PROJECT, a kind from another crate if the
+/// flags ask for it, or else a kind of Kubernetes. `None` if there is no such kind.
 ///
 /// # Errors
 /// Fails if the flags contradict each other, PROJECT or Cargo.toml.
@@ -74,7 +76,7 @@ pub(super) fn find_foreign_kind(
     Ok(found.map(|found| core_kind(&found)))
 }
 
-/// Returns the kind of Kubernetes, or of another project that PROJECT lists, with these names.
+/// Returns the kind with these names from Kubernetes, or from another project if PROJECT lists it.
 ///
 /// # Errors
 /// Fails if Cargo.toml cannot be read.
@@ -96,12 +98,12 @@ pub(super) fn find_other(
     find_foreign_kind(project, tree, flags)
 }
 
-/// Returns whether a group on the command line is that of a kind in PROJECT whose types are not the project's.
+/// Returns whether an entry of PROJECT is a foreign kind in the given group.
 pub(super) fn is_of_group(known: &Resource, group: &str) -> bool {
     known.is_foreign() && (known.group == group || known.qualified_group() == group)
 }
 
-/// Returns the sentence that helps with a kind that neither the project nor Kubernetes has, if the name is near to one.
+/// Returns help for an unknown kind whose name resembles a known one.
 pub(super) fn explain_unknown(tree: &Tree, group: &str, version: &str, kind: &str) -> Result<String> {
     let said = explain_unknown_kind(find_minor(tree)?, group, version, kind);
     Ok(said.map(|said| format!("\n  = help: {said}")).unwrap_or_default())
@@ -110,8 +112,8 @@ pub(super) fn explain_unknown(tree: &Tree, group: &str, version: &str, kind: &st
 /// Checks that objects of a kind can be watched.
 ///
 /// # Errors
-/// Fails for the reviews of Kubernetes, which are answered and not stored, and for what the API server makes for each
-/// answer.
+/// Fails for Kubernetes' review kinds, which are answered but not stored, and for kinds that the
+/// API server computes on each request.
 pub(super) fn check_is_watchable(resource: &Resource) -> Result<()> {
     let Resource {
         group, version, kind, ..
@@ -127,7 +129,7 @@ pub(super) fn check_is_watchable(resource: &Resource) -> Result<()> {
     }
 }
 
-/// Checks that the API server asks webhooks about objects of a kind.
+/// Checks that the API server calls webhooks for objects of a kind.
 ///
 /// # Errors
 /// Fails for kinds of Kubernetes that no client can write.
@@ -150,7 +152,7 @@ fn find_built_in(resource: &Resource) -> Option<KubernetesKind> {
         .then(|| find_kubernetes_kind(None, group, version, kind))?
 }
 
-/// Returns the Kubernetes minor that the project is compiled for.
+/// Returns the Kubernetes minor version that the project is compiled for.
 fn find_minor(tree: &Tree) -> Result<Option<Minor>> {
     let sources = tree.sources([]);
     let configured = super::kubernetes::find_configured_version(&sources)?;
@@ -181,7 +183,7 @@ fn core_kind(found: &KubernetesKind) -> Resource {
     resource
 }
 
-/// Returns the entry for a kind of another crate, or of a module of the project that binds to one.
+/// Returns the entry for a kind from another crate, or from a module of the project that wraps one.
 fn external_kind(tree: &Tree, flags: KindFlags<'_>, path: &str) -> Result<Resource> {
     scaffold::check_names([names::check_type_path(path)])?;
     let (first, _) = path.split_once("::").unwrap_or((path, ""));
@@ -218,7 +220,7 @@ fn external_kind(tree: &Tree, flags: KindFlags<'_>, path: &str) -> Result<Resour
             .map_or_else(|| names::plural_of(flags.kind), str::to_owned),
         external: true,
         path: path.to_owned(),
-        // A crate that is there already is not one that `create` adds and `delete` removes.
+        // `create` did not add an existing dependency, so `delete` must not remove it.
         module: asked.filter(|_| !is_dependency).unwrap_or_default().to_owned(),
         ..Resource::default()
     };
@@ -229,7 +231,7 @@ fn external_kind(tree: &Tree, flags: KindFlags<'_>, path: &str) -> Result<Resour
     Ok(resource)
 }
 
-/// Adds the crate of an external kind to Cargo.toml, unless it is there.
+/// Adds the crate of an external kind to Cargo.toml if it is missing.
 ///
 /// # Errors
 /// Fails if Cargo.toml cannot be edited.
@@ -244,7 +246,7 @@ pub(super) fn add_crate(plan: &mut Plan, tree: &Tree, resource: &Resource) -> Re
     })
 }
 
-/// A kind of Kubernetes whose objects the objects of another one own.
+/// A built-in kind whose objects are owned by objects of another kind.
 pub(super) struct ManagedKind {
     /// Rust path of its type.
     pub(super) path: &'static str,
@@ -260,8 +262,8 @@ const PODS: ManagedKind = ManagedKind {
     plural: "pods",
 };
 
-/// Returns the kind whose objects Kubernetes creates for the objects of a kind: a controller of ReplicaSets is mostly
-/// about their Pods.
+/// Returns the kind of the objects that Kubernetes creates for objects of a kind. For example, a
+/// controller for ReplicaSets mostly deals with their Pods.
 pub(super) fn managed_kind(resource: &Resource) -> Option<ManagedKind> {
     match (resource.core, resource.path.as_str()) {
         (true, "k8s_openapi::api::apps::v1::Deployment") => Some(ManagedKind {
@@ -286,7 +288,8 @@ pub(super) fn managed_kind(resource: &Resource) -> Option<ManagedKind> {
     }
 }
 
-/// Returns whether a fake API server serves a version of a kind by itself: the preferred ones of Kubernetes.
+/// Returns whether a fake API server serves a version of a kind without configuration. This applies
+/// to Kubernetes' preferred versions.
 pub(super) fn is_served_by_fake(resource: &Resource) -> bool {
     let Resource {
         group, version, kind, ..

@@ -1,9 +1,11 @@
-//! Merges files that a command makes of the manifests, a chart or a bundle, with those that are there.
+//! Merges files that a command generates from the manifests, such as a chart or a bundle, with the
+//! existing files.
 //!
-//! The base of the merge is the files as the command last wrote them, in one file of `.rbuilder/`. It cannot be made again, as
-//! the base of `rbuilder update` is: it came from manifests that have changed since. Hashes would only say that a file was
-//! edited, not how. It is beside PROJECT, which so has nothing of it, and plain text, so that branches merge in it as they do
-//! in the files.
+//! The base of the merge is the files as the command last wrote them, stored in a single file in
+//! `.rbuilder/`. Unlike the base of `rbuilder update`, it cannot be reproduced, because the
+//! manifests have changed since. Hashes would only show that a file was edited, but not how. The
+//! base is separate from PROJECT and in plain text, so that branches merge it like the files
+//! themselves.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -22,26 +24,27 @@ use crate::plan::Plan;
 use crate::shell::Shell;
 use crate::tree::Tree;
 
-/// A product of a command.
+/// A set of files that a command generates.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Product {
-    /// Name in messages: `chart`.
+    /// Noun for messages: `chart`.
     pub(super) noun: &'static str,
-    /// The command that makes it: `helm`.
+    /// The command that generates it: `helm`.
     pub(super) command: &'static str,
     /// Path of the base.
     pub(super) base: &'static str,
 }
 
-/// The products that are made of `config/`.
+/// The products generated from `config/`.
 const PRODUCTS_OF_CONFIG: [Product; 2] = [CHART, BUNDLE];
 
-/// Returns the lines that remind of the products to update after a plan of a command has changed `config/`; empty if there are none.
+/// Returns a reminder of the products to update after a plan has changed `config/`. Empty if there
+/// are none.
 ///
-/// The products are not compared: a bundle depends on options that are not recorded.
+/// This does not compare the products, because a bundle depends on options that are not recorded.
 pub(super) fn remind_of_products(command: &str, plan: &Plan, tree: &Tree) -> String {
     let is_stale = |product: &&Product| {
-        // Samples are examples in a bundle, and no part of a chart.
+        // A bundle contains the samples as examples. A chart does not.
         let is_part = |path: &str| {
             path.starts_with("config/")
                 && (product.command == "bundle" || !path.starts_with("config/samples/"))
@@ -71,7 +74,8 @@ pub(super) fn remind_of_products(command: &str, plan: &Plan, tree: &Tree) -> Str
     )
 }
 
-/// Runs a command that makes a product with `--check`. A file that somebody else wrote is an error, not a stale one.
+/// Runs the command of a product with `--check`. A file that belongs to somebody else is an error
+/// rather than an outdated file.
 pub(super) fn check_product(
     product: Product,
     dir: &Path,
@@ -92,27 +96,27 @@ pub(super) fn check_product(
     })
 }
 
-/// A merge of a product into a project.
+/// Merges a product into a project.
 pub(super) struct GeneratedMerge {
     product: Product,
     /// Text of each file as it was last written.
     base: BTreeMap<String, String>,
     /// New text of each file.
     theirs: BTreeMap<String, String>,
-    /// True if files that are not in the base are overwritten, and deleted ones written again.
+    /// Whether to overwrite files that are not in the base, and to restore deleted ones.
     force: bool,
     conflicts: Vec<ConflictPlace>,
-    /// Files that the user has deleted and whose new text differs.
+    /// Files that the user has deleted and whose text has changed.
     deleted: Vec<String>,
-    /// Files that the product no longer has and that the user has changed.
+    /// Files that are no longer in the product and that the user has changed.
     unused: Vec<String>,
 }
 
 impl GeneratedMerge {
-    /// Reads the product as it was last written.
+    /// Reads the base of a product.
     ///
     /// # Errors
-    /// Fails if the base has conflicts of git, or if conflicts of an earlier run are unresolved.
+    /// Fails if the base has git conflicts, or if conflicts of an earlier run are unresolved.
     pub(super) fn read(product: Product, plan: &Plan, tree: &Tree, force: bool) -> Result<Self> {
         let text = plan.read(tree, product.base)?.unwrap_or_default();
         let merge = GeneratedMerge {
@@ -128,20 +132,20 @@ impl GeneratedMerge {
         Ok(merge)
     }
 
-    /// Returns the text of a file as it was last written.
+    /// Returns the last written text of a file.
     pub(super) fn base(&self, path: &str) -> Option<&str> {
         self.base.get(path).map(String::as_str)
     }
 
-    /// Returns whether a change of a file and one of the user's are in conflict.
+    /// Returns whether the changes to a file conflict.
     pub(super) fn has_conflict(&self, path: &str) -> bool {
         self.conflicts.iter().any(|(place, _)| place == path)
     }
 
-    /// Adds the changes of files to a plan, which then has their merged text.
+    /// Merges the changes of files into a plan.
     ///
     /// # Errors
-    /// Fails if a file cannot be read, or is somebody else's.
+    /// Fails if a file cannot be read or belongs to somebody else.
     pub(super) fn add(
         &mut self,
         plan: &mut Plan,
@@ -156,10 +160,10 @@ impl GeneratedMerge {
         Ok(())
     }
 
-    /// Adds the change of a file that people add to, with a base of its own.
+    /// Merges a change to a file that people add to, with a separate base.
     ///
     /// # Errors
-    /// Fails if the file cannot be read, or is somebody else's.
+    /// Fails if the file cannot be read or belongs to somebody else.
     pub(super) fn add_onto(
         &mut self,
         plan: &mut Plan,
@@ -179,7 +183,8 @@ impl GeneratedMerge {
         Ok(())
     }
 
-    /// Adds the removal of files that the product no longer has, and the base of the next merge.
+    /// Adds the removal of files that are no longer in the product, and the base for the next
+    /// merge.
     ///
     /// # Errors
     /// Fails if a file cannot be read.
@@ -250,7 +255,7 @@ impl GeneratedMerge {
         Ok(())
     }
 
-    /// Fails if there are conflicts and the user wants none.
+    /// Fails if there are conflicts and `no_conflicts` is set.
     pub(super) fn check(&self, no_conflicts: bool) -> Result<()> {
         match no_conflicts {
             true => refuse_conflicts(self.product.noun, &self.conflicts),
@@ -258,7 +263,8 @@ impl GeneratedMerge {
         }
     }
 
-    /// Adds warnings and the next steps, or errors for conflicts and exit code 1. `check` is the command that checks the product.
+    /// Adds warnings and the next steps. For conflicts, adds errors and exit code 1. `check` is the
+    /// command that checks the product.
     pub(super) fn report(&self, outcome: &mut Outcome, next: &str, check: &str) {
         let Product { noun, command, .. } = self.product;
         for path in &self.deleted {
@@ -281,7 +287,7 @@ impl GeneratedMerge {
     }
 }
 
-/// Prints the text of a base: the path of each file, and its lines with a space before them.
+/// Prints a base. It has the path of each file, followed by its lines with a leading space.
 fn print_base(files: &BTreeMap<String, String>) -> String {
     let mut out = String::new();
     for (path, text) in files {
@@ -296,17 +302,17 @@ fn print_base(files: &BTreeMap<String, String>) -> String {
     out
 }
 
-/// Returns the first line of a base that has a marker of git, counted from 1.
+/// Returns the first line of a base with a git conflict marker, counted from 1.
 pub(super) fn find_conflict_in_base(text: &str) -> Option<usize> {
     const MARKERS: [&str; 4] = ["<<<<<<<", "|||||||", "=======", ">>>>>>>"];
     let is_marker = |line: &str| MARKERS.iter().any(|marker| line.starts_with(marker));
     text.lines().position(is_marker).map(|index| index + 1)
 }
 
-/// Parses the text of a base. All of its files end in a line end.
+/// Parses a base. All its files end with a newline.
 ///
 /// # Errors
-/// Fails if the base has conflicts of git.
+/// Fails if the base has git conflicts.
 pub(super) fn parse_base(base: &str, text: &str) -> Result<BTreeMap<String, String>> {
     if let Some(line) = find_conflict_in_base(text) {
         bail!("{base}:{line} has a Git merge conflict: resolve it as in the files themselves");
@@ -335,7 +341,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_base_is_read_as_it_was_printed() {
+    fn parses_the_base_that_it_prints() {
         let files = [
             ("a.yaml", "x: 1\n\n# y\n z\n"),
             ("templates/empty", ""),

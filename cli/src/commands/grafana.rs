@@ -1,4 +1,5 @@
-//! `rbuilder grafana`: makes Grafana dashboards and Prometheus rules, and merges them with those that are there.
+//! `rbuilder grafana`: generates Grafana dashboards and Prometheus rules, and merges them with the
+//! existing ones.
 
 use std::path::Path;
 
@@ -30,11 +31,12 @@ pub(super) fn run(dir: &Path, flags: &ProductMergeFlags, shell: &mut Shell) -> R
     }
 }
 
-/// Returns the changes that make or update the dashboards and rules. Its exit code is 1 if there are conflicts.
+/// Returns the changes that create or update the dashboards and rules. The exit code is 1 if there
+/// are conflicts.
 ///
 /// # Errors
-/// Fails if the list of custom metrics is invalid, if conflicts of an earlier run are unresolved, or with `--no-conflicts` if
-/// there are any.
+/// Fails if the list of custom metrics is invalid, if conflicts of an earlier run are unresolved,
+/// or if there are conflicts and `--no-conflicts` is set.
 pub fn plan_grafana(tree: &Tree, flags: &ProductMergeFlags) -> Result<Outcome> {
     let project = scaffold::require_project(tree)?;
     let context = scaffold::project_context(&project);
@@ -68,8 +70,8 @@ pub fn plan_grafana(tree: &Tree, flags: &ProductMergeFlags) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// Lists new rules in the kustomization, so that they are deployed; returns false if there is none. Rules that were there
-/// before are as the user wants them.
+/// Lists new rules in the kustomization, so that they are deployed. Returns false if there is no
+/// kustomization. Does not list existing rules, because the user may have removed them.
 fn list_rules(plan: &mut Plan, tree: &Tree) -> Result<bool> {
     let is_new = tree.read(RULES)?.is_none() && plan.read(tree, RULES)?.is_some();
     let Some(text) = plan.read(tree, KUSTOMIZATION)? else {

@@ -1,4 +1,5 @@
-//! The Kubernetes version that a build selects for k8s-openapi by environment variable rather than by feature.
+//! The Kubernetes version that a build selects for k8s-openapi with an environment variable instead
+//! of a feature.
 
 use anyhow::{Context, Result, anyhow};
 use rbuilder_generator::{Minor, Options, Sources, find_kubernetes_minor, versions};
@@ -9,8 +10,9 @@ use crate::tree::Tree;
 const CONFIG: &str = ".cargo/config.toml";
 const VARIABLE: &str = "K8S_OPENAPI_ENABLED_VERSION";
 
-/// Returns the version in the variable that the build of k8s-openapi reads, from the environment or from `[env]` in
-/// Cargo's configuration. Ignores unsupported versions, because the variable may be meant for another project.
+/// Returns the version from the variable that k8s-openapi's build script reads. Looks in the
+/// environment and in `[env]` of Cargo's configuration. Ignores unsupported versions, because the
+/// variable may be meant for another project.
 ///
 /// # Errors
 /// Fails if the configuration cannot be read or is not TOML.
@@ -27,7 +29,8 @@ pub(super) fn find_configured_version(sources: &dyn Sources) -> Result<Option<Mi
     }
 }
 
-/// Returns the Kubernetes minor that the project's k8s-openapi is compiled for, or else that of new projects.
+/// Returns the Kubernetes minor version that the project's k8s-openapi is compiled for. Defaults to
+/// the version for new projects.
 pub(super) fn find_project_minor(tree: &Tree) -> Minor {
     let sources = tree.sources([]);
     let options = Options {
@@ -53,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_variable_of_another_project_counts_as_none() {
+    fn ignores_unsupported_versions() {
         let minor = |value| in_environment(value).map(|minor| minor.to_string());
         assert_eq!(minor(Some("1.35")).as_deref(), Some("1.35"));
         for value in [None, Some(""), Some("1.20"), Some("v1_26"), Some("latest")] {
@@ -62,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn the_variable_in_cargos_configuration() {
+    fn reads_the_variable_from_cargo_configuration() {
         let check = |text: &str, expected: Option<&str>| {
             let found = in_config(text).expect("TOML").map(|minor| minor.to_string());
             assert_eq!(found.as_deref(), expected, "{text}");

@@ -1,4 +1,4 @@
-//! `rbuilder library`: shows where a project gets the library from, and changes it.
+//! `rbuilder library`: shows or changes where a project gets the library from.
 
 use std::path::Path;
 
@@ -31,8 +31,8 @@ pub(super) fn run(dir: &Path, flags: &LibraryFlags, shell: &mut Shell) -> Result
 /// Returns the changes that `library --set` makes.
 ///
 /// # Errors
-/// Fails if the directory has no project, if the source is not valid, or if Cargo.toml has no dependency on the library
-/// that can be edited.
+/// Fails if the directory contains no project, if the source is invalid, or if Cargo.toml has no
+/// library dependency that can be edited.
 pub fn plan_library(tree: &Tree, flags: &LibraryFlags) -> Result<Outcome> {
     let mut project = scaffold::require_project(tree)?;
     let choice = choose_library(&flags.source(), tree.root())?;
@@ -50,7 +50,7 @@ pub fn plan_library(tree: &Tree, flags: &LibraryFlags) -> Result<Outcome> {
     Ok(Outcome { plan, ..outcome })
 }
 
-/// Changes Cargo.toml, and those of the members of its workspace.
+/// Edits Cargo.toml, and the Cargo.toml of each workspace member.
 fn edit_manifests(plan: &mut Plan, tree: &Tree, library: &Library) -> Result<()> {
     let root = edit_manifest(plan, tree, MANIFEST, library)?;
     let mut has_source = !root.sources.is_empty();
@@ -75,7 +75,7 @@ fn edit_manifests(plan: &mut Plan, tree: &Tree, library: &Library) -> Result<()>
     Err(by_hand(Obstacle::new(reason), MANIFEST, library))
 }
 
-/// Changes one Cargo.toml and returns the dependencies on the library that it had.
+/// Edits a Cargo.toml and returns its previous dependencies on the library.
 fn edit_manifest(plan: &mut Plan, tree: &Tree, path: &str, library: &Library) -> Result<Dependencies> {
     let text = plan
         .read(tree, path)?
@@ -94,7 +94,7 @@ fn by_hand(obstacle: Obstacle, path: &str, library: &Library) -> anyhow::Error {
         .into()
 }
 
-/// Returns the folders of a workspace's members; `crates/*` means all folders in `crates`.
+/// Returns the directories of workspace members. `crates/*` stands for all directories in `crates`.
 fn list_members(tree: &Tree, listed: &[String]) -> Result<Vec<String>> {
     let mut members = Vec::new();
     for member in listed {
@@ -108,8 +108,8 @@ fn list_members(tree: &Tree, listed: &[String]) -> Result<Vec<String>> {
     Ok(members)
 }
 
-/// Records Cargo.toml as if it had been scaffolded with the new source, where it is recorded with the old one. No other
-/// scaffolded file names the source.
+/// If Cargo.toml is recorded as scaffolded with the old source, records it as scaffolded with the
+/// new one. No other scaffolded file contains the source.
 fn record_manifest(project: &mut Project, old: &Library, new: &Library) -> Result<()> {
     let (before, after) = (render_manifest(project, old)?, render_manifest(project, new)?);
     if project.recorded(MANIFEST, &before) {
@@ -126,7 +126,7 @@ fn render_manifest(project: &Project, library: &Library) -> Result<String> {
     Ok(manifest.map(|file| file.text).unwrap_or_default())
 }
 
-/// Prints the source that Cargo.toml has.
+/// Prints the source in Cargo.toml.
 fn show(dir: &Path, flags: &LibraryFlags, shell: &mut Shell) -> Result<u8> {
     let (_, (source, outcome)) = decide(dir, shell, &mut describe)?;
     if flags.plan.output == Output::Json {
@@ -147,7 +147,8 @@ fn show(dir: &Path, flags: &LibraryFlags, shell: &mut Shell) -> Result<u8> {
     Ok(0)
 }
 
-/// Returns the form and the keys of the source in Cargo.toml, and warns if PROJECT or another dependency differs.
+/// Returns the form and the keys of the source in Cargo.toml. Warns if PROJECT or another
+/// dependency differs.
 pub(super) fn describe(tree: &Tree) -> Result<(Map<String, Value>, Outcome)> {
     let project = scaffold::require_project(tree)?;
     let text = tree

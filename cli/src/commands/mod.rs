@@ -1,4 +1,4 @@
-//! Commands, one file each: flags → request → plan. This module holds the code that they share.
+//! Commands, one file each: flags → request → plan. This module contains their shared code.
 
 mod adopt;
 mod adopted;
@@ -79,7 +79,7 @@ pub use update::{plan_update, run_update};
 /// Runs a command and returns its exit code.
 ///
 /// # Errors
-/// Fails with the reason and a remedy. No file has been written then.
+/// Fails with the reason and what to do about it. No file has been written then.
 pub fn run(cli: Cli, shell: &mut Shell) -> Result<u8> {
     let typed_in = cli.dir.clone();
     let dir = enter_project(cli.dir, &cli.command, shell);
@@ -117,8 +117,9 @@ pub fn run(cli: Cli, shell: &mut Shell) -> Result<u8> {
     }
 }
 
-/// Returns whether a command changes a project, a cluster or manifests by what PROJECT says. `init` and `import` may do so in
-/// another directory, and check it themselves; `doctor` reports what is wrong.
+/// Returns whether a command uses PROJECT to change a project, a cluster or manifests. `init` and
+/// `import` may do so in another directory and check it themselves. `doctor` reports problems
+/// instead.
 fn uses_project(command: &Command) -> bool {
     match command {
         Command::Create(_)
@@ -150,8 +151,8 @@ fn uses_project(command: &Command) -> bool {
     }
 }
 
-/// Returns the project directory that a command runs in: the given one, or the one above that has PROJECT. Messages for
-/// people then have paths relative to the given one.
+/// Returns the project directory for a command: the given directory, or the nearest one above with
+/// a PROJECT file. Paths in messages for people are then relative to the given directory.
 fn enter_project(dir: PathBuf, command: &Command, shell: &mut Shell) -> PathBuf {
     let search = match command {
         Command::Create(_)
@@ -163,7 +164,7 @@ fn enter_project(dir: PathBuf, command: &Command, shell: &mut Shell) -> PathBuf 
         | Command::Bundle(_)
         | Command::Grafana(_)
         | Command::Doctor(_) => Search::PastPackages,
-        // Files on the command line are relative to the directory in which it was typed.
+        // Paths on the command line are relative to the current directory.
         Command::Docs(flags) if !flags.files.is_empty() => Search::Nowhere,
         Command::Manifests(_)
         | Command::Docs(_)
@@ -195,12 +196,13 @@ fn enter_project(dir: PathBuf, command: &Command, shell: &mut Shell) -> PathBuf 
 /// Finds kubectl for a project.
 ///
 /// # Errors
-/// Fails if there is none.
+/// Fails if kubectl is not found.
 fn find_kubectl(dir: &Path, flags: &ClusterFlags) -> Result<Kubectl> {
     Kubectl::find(dir, flags, || envtest::find_installed(dir))
 }
 
-/// Returns the name of the manager's binary in a project, or that of a scaffolded package for a directory without PROJECT.
+/// Returns the name of the manager's binary. Without PROJECT, returns the name in a scaffolded
+/// package.
 fn find_binary(dir: &Path) -> String {
     let project = Project::read(&Tree::new(dir)).ok().flatten();
     project.map_or_else(|| BINARY.to_owned(), |project| project.binary().to_owned())
@@ -217,9 +219,9 @@ pub struct Outcome {
     pub diagnostics: Vec<Value>,
     /// The next steps to print after the plan has been applied.
     pub next: String,
-    /// The error to print at the end, of a command that did the rest.
+    /// An error to print at the end. The command has done everything else.
     pub failure: Option<anyhow::Error>,
-    /// Exit code of the command: 1 if its changes leave something to be resolved.
+    /// Exit code of the command. 1 if something remains to be resolved.
     pub exit_code: u8,
 }
 
@@ -232,7 +234,7 @@ impl Outcome {
         }
     }
 
-    /// Adds a warning that has no place in the source.
+    /// Adds a warning without a location in the source.
     fn warn(&mut self, message: &str, help: &str) {
         self.warnings
             .push_str(&format!("warning: {message}\n  = help: {help}\n"));
@@ -241,14 +243,16 @@ impl Outcome {
     }
 }
 
-/// Number of times that a command starts over because the project changed while it was being read.
+/// Maximum number of times to start over because the project changed while it was read.
 const MOST_READS: usize = 20;
 
-/// Computes the result of a command that writes nothing (`--check`, `--dry-run`, `--stdout`) from a consistent state of
-/// the project directory. Waits for a running command, and starts over if one ran in the meantime.
+/// Computes the result of a command that writes nothing (`--check`, `--dry-run`, `--stdout`) from a
+/// consistent state of the project directory. Waits for a running command, and starts over if a
+/// command ran in the meantime.
 ///
 /// # Errors
-/// Fails with the errors of `make` for a tree that did not change meanwhile, or if the tree keeps changing.
+/// Fails with an error of `make` if the tree did not change in the meantime, or if the tree keeps
+/// changing.
 fn decide<T>(dir: &Path, shell: &mut Shell, make: &mut dyn FnMut(&Tree) -> Result<T>) -> Result<(Tree, T)> {
     for _ in 0..MOST_READS {
         let moment = Moment::take(dir);
@@ -267,12 +271,13 @@ fn decide<T>(dir: &Path, shell: &mut Shell, make: &mut dyn FnMut(&Tree) -> Resul
 
 /// Computes the plan of a command and applies it, after recovering from an interrupted command.
 ///
-/// A plan that changes something is compared with the tree under the lock (see [`apply`]). An error or an empty plan is
-/// returned only if no other command ran in the meantime. Otherwise the command starts over with the new tree.
+/// A non-empty plan is compared with the tree while holding the lock (see [`apply`]). An error or
+/// an empty plan is only returned if no other command ran in the meantime. Otherwise the command
+/// starts over with the new tree.
 ///
 /// # Errors
-/// Fails with the errors of `make` for a tree that did not change meanwhile, if another command is running or the tree
-/// keeps changing, or if a write fails.
+/// Fails with an error of `make` if the tree did not change in the meantime, if another command is
+/// running, if the tree keeps changing, or if a write fails.
 fn decide_and_apply(
     dir: &Path,
     shell: &mut Shell,
@@ -282,7 +287,7 @@ fn decide_and_apply(
         if let Some(recovery) = recover(dir)? {
             shell.note(&format!("{recovery}\n"));
         }
-        // A command without company should not wait for a tick of the clock.
+        // If no other command runs, do not wait for the next tick of the clock.
         let moment = match reads {
             0 => Moment::glance(dir),
             _ => Moment::take(dir),
@@ -313,8 +318,8 @@ fn decide_and_apply(
     Err(keeps_changing(dir))
 }
 
-/// Returns whether a result is based on a consistent state of the project: no command ran since `moment`, and, for an
-/// error, no other program changed the files that were read.
+/// Returns whether a result is based on a consistent state of the project: no command ran since
+/// `moment`, and after an error, no other program changed the files that were read.
 fn is_consistent<T>(made: &Result<T>, tree: &Tree, moment: &Moment) -> bool {
     moment.holds() && (made.is_ok() || tree.verify_unchanged().is_ok())
 }
@@ -326,7 +331,7 @@ fn keeps_changing(dir: &Path) -> anyhow::Error {
     )
 }
 
-/// Runs a command that changes files: shows its plan with `--dry-run`, applies it otherwise.
+/// Runs a command that changes files. Shows its plan with `--dry-run`, and applies it otherwise.
 fn execute(
     command: &str,
     dir: &Path,
@@ -345,7 +350,7 @@ fn execute(
         outcome
     } else {
         let mut outcome = decide_and_apply(dir, shell, make)?;
-        // Conflicts come first.
+        // Conflicts must be resolved first.
         if outcome.exit_code == 0 {
             let reminder = remind_of_products(command, &outcome.plan, &Tree::new(dir));
             outcome.next.push_str(&reminder);
@@ -356,7 +361,7 @@ fn execute(
     Ok(outcome.exit_code)
 }
 
-/// Prints the changes that were made, or that would be made with `--dry-run`.
+/// Prints the changes that were made, or that would be made without `--dry-run`.
 fn show_outcome(command: &str, outcome: &Outcome, flags: PlanFlags, shell: &mut Shell) {
     let Outcome {
         plan,
@@ -392,7 +397,7 @@ fn show_outcome(command: &str, outcome: &Outcome, flags: PlanFlags, shell: &mut 
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::disallowed_methods)] // the tests play the other command and the other program
+    #![allow(clippy::disallowed_methods)] // the tests act as the other command and the other program
 
     use std::cell::Cell;
 
@@ -401,7 +406,7 @@ mod tests {
 
     use super::*;
 
-    /// A project with a file in a folder.
+    /// Creates a project with one file in a directory.
     fn project() -> tempfile::TempDir {
         let folder = tempfile::tempdir().expect("a temporary folder");
         std::fs::create_dir(folder.path().join("src")).expect("a folder");
@@ -409,7 +414,7 @@ mod tests {
         folder
     }
 
-    /// Writes the file as another command does.
+    /// Writes the file like another command.
     fn run_another(dir: &Path, text: &str) {
         let tree = Tree::new(dir);
         let mut plan = Plan::default();
@@ -431,7 +436,8 @@ mod tests {
         Shell::to(Box::new(std::io::sink()), Box::new(std::io::sink()))
     }
 
-    /// Runs a command that decides this, first of all about a tree that is still.
+    /// Runs a command that makes these decisions. Waits first, so that the tree has not just
+    /// changed.
     fn perform(
         dir: &Path,
         make: &mut dyn FnMut(&Tree, usize) -> Result<Outcome>,
@@ -446,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn a_complaint_about_a_tree_that_a_command_changed_is_not_made() {
+    fn retries_after_another_command_changed_the_tree() {
         let folder = project();
         let dir = folder.path();
         let (reads, done) = perform(dir, &mut |tree, read| {
@@ -461,13 +467,13 @@ mod tests {
     }
 
     #[test]
-    fn a_complaint_about_a_file_that_was_edited_meanwhile_is_not_made() {
+    fn retries_after_an_edit_of_a_file_that_was_read() {
         let folder = project();
         let dir = folder.path();
         let mut make = |tree: &Tree, read| {
             let text = tree.sources([]).text("src/lib.rs").expect("it can be read");
             if read == 1 {
-                // The project folder itself stays as it was.
+                // The project directory itself does not change.
                 std::fs::write(dir.join("src/lib.rs"), "new").expect("a file");
             }
             match text.as_deref() {
@@ -489,8 +495,8 @@ mod tests {
     }
 
     #[test]
-    fn what_was_made_from_old_source_is_made_anew() {
-        // The root of the project has not changed for the first of them.
+    fn retries_if_the_source_has_changed() {
+        // In the first case, the root directory of the project does not change.
         for is_command in [false, true] {
             let folder = project();
             let dir = folder.path();
@@ -510,7 +516,7 @@ mod tests {
     }
 
     #[test]
-    fn that_nothing_is_to_be_done_is_said_of_one_state() {
+    fn retries_an_empty_plan_for_a_changed_tree() {
         let folder = project();
         let dir = folder.path();
         let (reads, done) = perform(dir, &mut |tree, read| {
@@ -525,7 +531,7 @@ mod tests {
     }
 
     #[test]
-    fn a_complaint_about_a_still_tree_is_made_at_once() {
+    fn fails_at_once_if_the_tree_is_unchanged() {
         let folder = project();
         let (reads, done) = perform(folder.path(), &mut |tree, _| {
             tree.read("src/lib.rs")?;
@@ -536,7 +542,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_that_is_keeps_changing_is_given_up() {
+    fn gives_up_if_the_tree_keeps_changing() {
         let folder = project();
         let dir = folder.path();
         let (reads, done) = perform(dir, &mut |_, read| {

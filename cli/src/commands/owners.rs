@@ -1,4 +1,5 @@
-//! The files that belong to each kind, so that a command for one kind never overwrites those of another.
+//! The files that belong to each kind. A command for one kind must never overwrite files of another
+//! kind.
 
 use std::collections::BTreeSet;
 
@@ -11,11 +12,11 @@ use super::scaffold;
 use super::webhook_context::webhook_context;
 use crate::project::{Known, Project, Resource, names};
 
-/// Checks that no file to write belongs to another kind in PROJECT. `--force` does not override this, because it
-/// applies to files of the requested kind only.
+/// Checks that no file to write belongs to another kind in PROJECT. `--force` does not override
+/// this check, because it only applies to files of the requested kind.
 ///
 /// # Errors
-/// Fails with the file and the kind that it belongs to.
+/// Fails with the file and the kind that owns it.
 pub(super) fn check_file_owners(project: &Project, wanted: &Resource, files: &[Rendered]) -> Result<()> {
     let is_owned = |file: &&Rendered| file.on_exists == OnExists::Owned;
     let paths: BTreeSet<&str> = files
@@ -23,7 +24,7 @@ pub(super) fn check_file_owners(project: &Project, wanted: &Resource, files: &[R
         .filter(is_owned)
         .map(|file| file.path.as_str())
         .collect();
-    // Versions of one kind share its roles.
+    // The versions of a kind share its roles.
     for other in project
         .known
         .resources
@@ -48,7 +49,7 @@ pub(super) fn check_file_owners(project: &Project, wanted: &Resource, files: &[R
     Ok(())
 }
 
-/// Returns the files that belong to one version of a kind according to PROJECT.
+/// Returns the files that belong to a version of a kind according to PROJECT.
 fn owned_paths(project: &Project, resource: &Resource) -> Result<BTreeSet<String>> {
     let context = scaffold::project_context(project);
     let mut files = Vec::new();
@@ -59,17 +60,17 @@ fn owned_paths(project: &Project, resource: &Resource) -> Result<BTreeSet<String
     if let Some(webhooks) = &resource.webhooks {
         let webhook = webhook_context(project, resource, webhooks, &api);
         let made = rbuilder_templates::webhook_files(&context, &api, &webhook)?;
-        // What is in config/ serves every webhook of the project.
+        // Files in config/ serve all webhooks of the project.
         files.extend(made.into_iter().filter(|file| !file.path.starts_with("config/")));
     }
     let owned = files.into_iter().filter(|file| file.on_exists == OnExists::Owned);
     Ok(owned.map(|file| file.path).collect())
 }
 
-/// Checks that no other group of the project has the same directory.
+/// Checks that no other group in the project uses the same directory.
 ///
 /// # Errors
-/// Fails with the group and the directory.
+/// Fails with the other group and the directory.
 pub(super) fn check_group_directory(known: &Known, group: &str) -> Result<()> {
     if !known.multigroup || group.is_empty() {
         return Ok(());

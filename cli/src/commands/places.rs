@@ -1,4 +1,4 @@
-//! The names and paths of everything that belongs to one version of a kind.
+//! The names and paths of all parts of a kind in one version.
 
 use rbuilder_templates::ApiContext;
 
@@ -6,7 +6,7 @@ use crate::commands::{foreign_kind, scaffold};
 use crate::edit::rust;
 use crate::project::{Project, Resource, names};
 
-/// Module of the project's end-to-end test in `tests/`, which no test of a kind may have.
+/// Module of the project's end-to-end test in `tests/`. Tests of kinds must not use this name.
 const END_TO_END_TEST: &str = "e2e";
 
 fn group_path(project: &Project, resource: &Resource) -> String {
@@ -18,7 +18,7 @@ fn group_path(project: &Project, resource: &Resource) -> String {
     }
 }
 
-/// Returns the path of the sample of a kind.
+/// Returns the path of the sample for a kind.
 pub(in crate::commands) fn sample_file(group: &str, version: &str, kind: &str) -> String {
     let group = match group {
         "" => String::new(),
@@ -27,7 +27,8 @@ pub(in crate::commands) fn sample_file(group: &str, version: &str, kind: &str) -
     format!("config/samples/{group}{version}_{}.yaml", kind.to_lowercase())
 }
 
-/// Returns the module of a controller: that of its name, or of its kind if it was given none.
+/// Returns the module of a controller, named after the controller, or after the kind if the
+/// controller has no name.
 pub(super) fn controller_module(resource: &Resource, name: &str) -> String {
     if name == resource.default_controller() {
         names::module_name(&resource.kind)
@@ -45,24 +46,25 @@ pub(super) fn controller_path(project: &Project, resource: &Resource, name: &str
     )
 }
 
-/// A kind in one version, and the paths of everything that belongs to it.
+/// A kind in one version, and the paths of its parts.
 #[derive(Clone)]
 pub(in crate::commands) struct ApiPlaces<'a> {
     pub(super) project: &'a Project,
     pub(super) resource: &'a Resource,
-    /// True if the types are meant.
+    /// Whether the types are included.
     pub(super) types: bool,
-    /// Name of the controller that is meant.
+    /// Name of the included controller.
     pub(super) controller: Option<String>,
-    /// True if another version of the kind came first, after which the files are named.
+    /// True if another version of the kind came first. The names of the files then contain the
+    /// version.
     pub(super) further: bool,
-    /// True if no other version that is still there came first.
+    /// True if no existing version came before this one.
     pub(super) stored: bool,
     pub(super) namespaced: bool,
 }
 
 impl<'a> ApiPlaces<'a> {
-    /// Returns the paths of a kind in PROJECT.
+    /// Returns the paths for a kind in PROJECT.
     pub(in crate::commands) fn of(project: &'a Project, resource: &'a Resource) -> Self {
         let mut family = project
             .known
@@ -81,7 +83,7 @@ impl<'a> ApiPlaces<'a> {
             stored: is_first,
             namespaced: resource.is_namespaced(),
         };
-        // The version that came first may be gone: the files of this one keep their names.
+        // If the first version was deleted, the files of this version still keep their names.
         if is_first && resource.api.is_some() {
             places.further = true;
             let test = format!("tests/{}.rs", places.context().test_module);
@@ -90,8 +92,8 @@ impl<'a> ApiPlaces<'a> {
         places
     }
 
-    /// Returns the paths of the types and of each controller that PROJECT records: one for each controller, or one
-    /// without.
+    /// Returns the paths for the types and for each recorded controller. The result has one entry
+    /// per controller, or a single entry if there is no controller.
     pub(in crate::commands) fn each(project: &'a Project, resource: &'a Resource) -> Vec<Self> {
         let first = ApiPlaces {
             types: resource.api.is_some(),
@@ -105,7 +107,8 @@ impl<'a> ApiPlaces<'a> {
         names.into_iter().map(place).collect()
     }
 
-    /// Returns the same parts of the kind in another project that has it, such as one with another layout.
+    /// Returns the same parts of the kind in a variant of the project, such as one with a different
+    /// layout.
     pub(in crate::commands) fn in_project<'b>(self, project: &'b Project) -> ApiPlaces<'b>
     where
         'a: 'b,
@@ -231,7 +234,7 @@ impl<'a> ApiPlaces<'a> {
         }
     }
 
-    /// Returns the import of the kind's type.
+    /// Returns how to import the type of the kind.
     fn import(&self, api_path: &str) -> ImportedKind {
         let Resource {
             kind, version, path, ..
@@ -255,7 +258,7 @@ impl<'a> ApiPlaces<'a> {
         }
     }
 
-    /// Returns the parts of the context that depend on the name of the controller.
+    /// Returns the parts of the context that depend on the controller name.
     fn controller_parts(&self) -> ControllerParts {
         let resource = self.resource;
         let default = resource.default_controller();
@@ -264,7 +267,7 @@ impl<'a> ApiPlaces<'a> {
         let is_first = names.first().is_none_or(|first| *first == name);
         let is_bare = resource.is_foreign() || resource.is_imported() || !is_first;
         let mut calls = Vec::new();
-        // Kinds of the same name in several groups would have controllers of the same name.
+        // Kinds with the same name in different groups would have controllers with the same name.
         let mut shown = name.clone();
         let has_namesake = |other: &&Resource| {
             !other.same_kind(resource) && other.has_controller() && other.kind.to_lowercase() == default
@@ -299,7 +302,7 @@ impl<'a> ApiPlaces<'a> {
     }
 }
 
-/// The import of a kind's type, relative to a crate, and its name where it is imported.
+/// How to import the type of a kind relative to a crate, and its name after the import.
 struct ImportedKind {
     path: String,
     name: String,
@@ -307,10 +310,10 @@ struct ImportedKind {
     test_root: String,
 }
 
-/// The parts of a context that depend on the name of the controller.
+/// The parts of a context that depend on the controller name.
 struct ControllerParts {
     name: String,
-    /// The name in logs and metrics.
+    /// Name in logs and metrics.
     shown: String,
     module: String,
     is_bare: bool,

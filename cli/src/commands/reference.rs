@@ -1,4 +1,5 @@
-//! `rbuilder reference`: prints docs/commands.md, made from the tables that the command line is parsed with.
+//! `rbuilder reference`: prints docs/commands.md, generated from the definition of the command
+//! line.
 
 use std::fmt::Write as _;
 
@@ -29,7 +30,7 @@ pub(super) fn run(shell: &mut Shell) -> Result<u8> {
     Ok(0)
 }
 
-/// Writes a section for each command without commands of its own.
+/// Writes a section for each command without subcommands.
 fn write_commands(page: &mut String, command: &Command, path: &str) -> Result<()> {
     for inner in command.get_subcommands() {
         if inner.is_hide_set() || inner.get_name() == "help" {
@@ -74,7 +75,7 @@ fn write_flags<'a>(page: &mut String, flags: impl Iterator<Item = &'a Arg>) -> R
     Ok(())
 }
 
-/// Returns a flag as it is typed: `-C, --project-dir <DIR>`, `[DIR]`.
+/// Returns a flag as users type it: `-C, --project-dir <DIR>`, `[DIR]`.
 fn notation(flag: &Arg) -> String {
     let values = flag.get_value_names().unwrap_or_default();
     let values: Vec<String> = values.iter().map(|name| format!("<{name}>")).collect();
@@ -98,7 +99,7 @@ fn notation(flag: &Arg) -> String {
     }
 }
 
-/// Returns what a flag does, its possible values and its default, for a cell of a table.
+/// Returns the description of a flag, its possible values and its default, for a table cell.
 fn describe(flag: &Arg) -> String {
     let mut text = flag.get_help().map(ToString::to_string).unwrap_or_default();
     let possible: Vec<String> = flag

@@ -1,4 +1,4 @@
-//! `rbuilder run`: runs the manager on this machine, as the target of the project's Makefile does.
+//! `rbuilder run`: runs the manager on this machine, like the `run` target in the Makefile.
 
 use std::path::Path;
 use std::process::Command;
@@ -12,7 +12,7 @@ use crate::flags::RunFlags;
 use crate::programs::find_program;
 use crate::shell::Shell;
 
-/// The error where there is no cargo.
+/// The error if cargo is missing.
 pub(super) const NO_CARGO: &str =
     "cargo was not found: install Rust (https://rustup.rs) and put its directory on the PATH";
 
@@ -29,7 +29,8 @@ pub(super) fn run(dir: &Path, flags: &RunFlags, shell: &mut Shell) -> Result<u8>
         .args(["run", "--bin", &find_binary(dir), "--"])
         .args(&flags.arguments);
     command.current_dir(dir);
-    // The manager uses the current context of a file, so another context becomes a file of its own while it runs.
+    // The manager uses the current context of its kubeconfig, so a different context needs a
+    // temporary kubeconfig.
     let mut workspace = None;
     if flags.cluster.context.is_some() {
         let kubeconfig = find_kubectl(dir, &flags.cluster)?.read_kubeconfig()?;
@@ -41,7 +42,7 @@ pub(super) fn run(dir: &Path, flags: &RunFlags, shell: &mut Shell) -> Result<u8>
     let arguments: Vec<_> = command.get_args().map(|word| word.to_string_lossy()).collect();
     shell.note(&format!("cargo {}\n", arguments.join(" ")));
     let status = run_in_foreground(&mut command, &interrupt)?;
-    // Without a code, a signal has ended it.
+    // Without an exit code, a signal has terminated the manager.
     Ok(status
         .code()
         .and_then(|code| u8::try_from(code).ok())

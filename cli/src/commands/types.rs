@@ -1,4 +1,5 @@
-//! `rbuilder types`: generates Rust types from CRDs, from which `manifests` generates the same CRDs.
+//! `rbuilder types`: generates Rust types from CRDs. `rbuilder manifests` turns these types into
+//! the same CRDs again.
 
 use std::path::{Path, PathBuf};
 
@@ -60,7 +61,7 @@ fn plan_types(tree: &Tree, flags: &TypesFlags, documents: &[Value], warnings: &[
     Ok(outcome.with_next(&next_steps(tree, folder)?))
 }
 
-/// Declares modules in the `mod.rs` of their folder, which may have others.
+/// Declares modules in the `mod.rs` of their directory, which may also declare others.
 fn add_modules(plan: &mut Plan, tree: &Tree, folder: &str, modules: &ModuleFolder) -> Result<()> {
     let path = match modules.path.as_str() {
         "" => format!("{folder}/mod.rs"),
@@ -97,7 +98,7 @@ fn import(documents: &[Value], tree: &Tree, flags: &TypesFlags) -> Result<Import
     }
 }
 
-/// Begins the files with the header that all Rust files of a project have.
+/// Prepends the header for Rust files of a project.
 fn add_header(mut imported: Imported, tree: &Tree) -> Result<Imported> {
     let Some(project) = Project::read(tree)? else {
         return Ok(imported);
@@ -109,8 +110,9 @@ fn add_header(mut imported: Imported, tree: &Tree) -> Result<Imported> {
     Ok(imported)
 }
 
-/// Reads the definitions in files, in the order of the files. What is not YAML is an error in a file that is named, and a
-/// warning in a directory, where templates of charts may stand beside definitions.
+/// Reads the definitions in files, in the order of the files. Invalid YAML is an error in a file
+/// that was named, and only a warning in a directory, where chart templates may be next to
+/// definitions.
 pub(super) fn read_definitions(
     dir: &Path,
     files: &[PathBuf],
@@ -178,7 +180,8 @@ pub(super) fn help(diagnostic: &Diagnostic) -> &str {
         .unwrap_or("compare the definition with the one that `rbuilder manifests` generates")
 }
 
-/// Returns the next steps: the declaration of the module, unless the file above the directory has it, and the choice of kinds.
+/// Returns the next steps: declaring the module, unless this is already done in the parent
+/// directory, and choosing kinds.
 fn next_steps(tree: &Tree, folder: &str) -> Result<String> {
     let (above, module) = folder.rsplit_once('/').unwrap_or(("", folder));
     let mut is_declared = false;

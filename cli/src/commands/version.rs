@@ -6,7 +6,8 @@ use rbuilder_generator::versions;
 use crate::shell::Shell;
 
 pub(super) fn run(shell: &mut Shell) -> Result<u8> {
-    // The build script leaves it empty without git, and in debug builds, which change without a commit.
+    // Empty if git was missing during the build. Also empty in debug builds, which change without a
+    // commit.
     let commit = match env!("RBUILDER_COMMIT") {
         "" => "unknown",
         commit => commit,

@@ -1,4 +1,5 @@
-//! The template context of the webhooks of a kind, with the code that the templates take as it is.
+//! The template context for the webhooks of a kind, including code snippets that templates insert
+//! verbatim.
 
 use rbuilder_templates::{ApiContext, SpokeContext, WebhookContext};
 
@@ -9,7 +10,7 @@ use crate::chart::references::NAME_LABEL;
 use crate::edit::rust;
 use crate::project::{Project, Resource, Webhooks};
 
-/// Returns the template context of the webhooks of a kind.
+/// Returns the template context for the webhooks of a kind.
 pub(super) fn webhook_context(
     project: &Project,
     resource: &Resource,
@@ -59,7 +60,7 @@ pub(super) fn webhook_context(
     }
 }
 
-/// Returns the template context of the conversion of one version.
+/// Returns the template context for the conversion of a version.
 fn spoke_context(hub: &ApiContext, spoke: ApiContext) -> SpokeContext {
     let imported = |api: &ApiContext| format!("crate::{}", api.kind_path);
     let is_by_path = hub.kind_type != hub.kind;
@@ -80,7 +81,7 @@ fn spoke_context(hub: &ApiContext, spoke: ApiContext) -> SpokeContext {
     }
 }
 
-/// Returns the marker of a webhook, formatted as by rustfmt.
+/// Returns the marker of a webhook, formatted like rustfmt.
 fn marker(project: &Project, resource: &Resource, what: &str, path: &str) -> String {
     let mut arguments = vec![what.to_owned()];
     let mut path = path.to_owned();
@@ -120,14 +121,16 @@ fn marker(project: &Project, resource: &Resource, what: &str, path: &str) -> Str
     format!("#[webhook(\n    {}\n)]", arguments.join(",\n    "))
 }
 
-/// Returns the arguments that restrict which objects a webhook is called for.
+/// Returns the arguments that restrict for which objects a webhook is called.
 ///
-/// A webhook of a built-in kind is not called for the objects of its own manager: one that is called for the Pod of the manager
-/// keeps the manager from starting. Their label excludes them in every namespace, whatever deploys them. The namespace of the
-/// manager is excluded for the objects that others create there for it, such as Secrets with certificates. A manager that watches
-/// its own namespace has no use for objects elsewhere, and excludes its certificate by name.
+/// A webhook for a built-in kind must not be called for the objects of its own manager: a webhook
+/// for the manager's Pod would keep the manager from starting. A label excludes these objects in
+/// every namespace, however they are deployed. The manager's namespace excludes objects that others
+/// create for the manager, such as Secrets with certificates. A manager that only watches its own
+/// namespace is not called for objects elsewhere, and excludes its certificate by name.
 ///
-/// Objects that are in no namespace cannot be told apart, so the request goes on without the webhook while the manager is down.
+/// Cluster-scoped objects cannot be told apart, so while the manager is down, requests proceed
+/// without the webhook.
 fn restrictions(project: &Project, resource: &Resource) -> Vec<String> {
     if !resource.is_namespaced() {
         return match resource.core {
@@ -163,10 +166,10 @@ fn restrictions(project: &Project, resource: &Resource) -> Vec<String> {
     restrictions
 }
 
-/// Maximum width of the arguments of an attribute that rustfmt keeps on one line.
+/// Maximum width of attribute arguments that rustfmt keeps on one line.
 const MARKER_WIDTH: usize = 70;
 
-/// Returns the expression that builds the `Webhook`, formatted as by rustfmt.
+/// Returns the expression that builds the `Webhook`, formatted like rustfmt.
 fn chain(webhooks: &Webhooks, spokes: &[SpokeContext], kind: &str) -> String {
     let mut calls = Vec::new();
     for (is_wanted, name, handler, path) in [

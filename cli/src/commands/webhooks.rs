@@ -1,4 +1,5 @@
-//! `config/webhook` of a project: the generated configurations, and the kustomization that lists them.
+//! The directory `config/webhook` of a project: the generated configurations, and the kustomization
+//! that lists them.
 
 use anyhow::Result;
 use serde_json::Value;
@@ -12,9 +13,9 @@ use crate::tree::Tree;
 /// File of the generated configurations.
 pub(super) const MANIFESTS: &str = "manifests.yaml";
 
-/// Adds the webhook manifests to the kustomization in the same directory, if there is one. Removes the file and its
-/// entry if no marker defines a webhook any more, unless there is no PROJECT: the file may belong to somebody else
-/// then.
+/// Adds the webhook manifests to the kustomization in the same directory, if there is one. If no
+/// marker defines a webhook any more, removes the file and its entry, except without PROJECT,
+/// because the file may then belong to somebody else.
 pub(super) fn update_kustomization(plan: &mut Plan, tree: &Tree, config: &str, is_made: bool) -> Result<()> {
     let path = format!("{config}/webhook/{MANIFESTS}");
     if !is_made {
@@ -51,8 +52,8 @@ pub(super) fn update_kustomization(plan: &mut Plan, tree: &Tree, config: &str, i
     Ok(())
 }
 
-/// Returns whether a file holds only webhook configurations in exactly the form that the generator prints. A file in
-/// another form, or with a comment, belongs to the user.
+/// Returns whether a file contains only webhook configurations, printed exactly like the generator
+/// does. A file in another form or with comments belongs to the user.
 fn is_generated(text: &str) -> bool {
     let Ok(documents) = crate::yaml_stream::parse_all::<Value>(text) else {
         return false;

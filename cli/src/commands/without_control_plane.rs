@@ -1,4 +1,4 @@
-//! Stand-ins for the commands that a build without the feature `control-plane` lacks.
+//! Replacements for the commands that are missing in a build without the feature `control-plane`.
 
 use anyhow::{Error, anyhow};
 
@@ -34,7 +34,7 @@ pub(super) mod envtest {
         Err(super::lack("envtest"))
     }
 
-    /// Returns nothing: this build installs no test environments, of whose binaries kubectl is one.
+    /// Returns `None`: this build cannot install test environments, which include kubectl.
     pub(crate) fn find_installed(_: &Path) -> Option<PathBuf> {
         None
     }

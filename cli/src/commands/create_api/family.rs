@@ -1,4 +1,4 @@
-//! The versions of a kind that PROJECT has, and the choices that are open for a request of another one.
+//! The recorded versions of a kind, and what a request for another version may choose.
 
 use anyhow::{Result, bail};
 
@@ -46,10 +46,11 @@ impl<'a> Family<'a> {
         self.own.filter(|own| own.api.is_some())
     }
 
-    /// Chooses what is scaffolded: what the flags request, or else what is missing.
+    /// Chooses what to scaffold: the requested parts, or else the missing ones.
     ///
     /// # Errors
-    /// Fails if nothing would be, if another version has the controller, or if there are no types for it.
+    /// Fails if there is nothing to scaffold, if another version has the controller, or if the
+    /// controller would have no types.
     pub(super) fn choose_parts(&self, tree: &Tree) -> Result<Parts> {
         let flags = self.flags;
         let is_named = flags.controller_name.is_some();
@@ -86,7 +87,7 @@ impl<'a> Family<'a> {
     /// Chooses the plural, which all versions share.
     ///
     /// # Errors
-    /// Fails if another one is recorded, or if it is not valid.
+    /// Fails if a different plural is recorded, or if the plural is invalid.
     pub(super) fn choose_plural(&self) -> Result<String> {
         let kind = &self.flags.kind;
         let mut plurals = self.own_first().map(|other| &other.plural);
@@ -103,7 +104,7 @@ impl<'a> Family<'a> {
         Ok(plural)
     }
 
-    /// Chooses whether objects have a namespace, which holds for all versions.
+    /// Chooses whether objects are namespaced, which is the same for all versions.
     ///
     /// # Errors
     /// Fails if the other scope is recorded.
@@ -118,16 +119,17 @@ impl<'a> Family<'a> {
         }
     }
 
-    /// Returns true if the types are imported from a CRD: those that are there, or of which a further version is a copy.
+    /// Returns whether the types are imported from a CRD. This refers to the existing types, or
+    /// those that a further version copies.
     pub(super) fn is_imported(&self) -> bool {
         let template = self.scaffolded().or_else(|| self.newest());
         template.is_some_and(Resource::is_imported)
     }
 
-    /// Chooses the image: the recorded one, or for a new kind the requested one.
+    /// Chooses the image: the recorded image, or the requested one for a new kind.
     ///
     /// # Errors
-    /// Fails if one is requested for a kind that is there.
+    /// Fails if an image is requested for an existing kind.
     pub(super) fn choose_image(&self) -> Result<Option<Image>> {
         let recorded = self.own.and_then(|own| own.image.clone());
         match Image::requested(&self.flags.image) {
@@ -141,14 +143,14 @@ impl<'a> Family<'a> {
         }
     }
 
-    /// Returns true for the version that came first, which is the storage version. That it is requested again does not change
-    /// it.
+    /// Returns whether this is the first version, which is the storage version. Requesting the
+    /// version again does not change that.
     pub(super) fn is_first(&self) -> bool {
         let first = self.all.iter().find(|other| other.api.is_some());
         first.is_none_or(|first| first.version == self.flags.version)
     }
 
-    /// Returns the other version with types that has the highest priority in Kubernetes' ordering.
+    /// Returns the other version with types that has the highest version priority in Kubernetes.
     pub(super) fn newest(&self) -> Option<&'a Resource> {
         let others = self.others.iter().copied();
         others.max_by_key(|other| names::version_rank(&other.version))

@@ -1,4 +1,4 @@
-//! The parts that a further version of a kind copies from the version before it: names, scope, fields and sample.
+//! What a further version of a kind copies from the preceding one: names, scope, fields and sample.
 
 use anyhow::Result;
 use rbuilder_templates::{ApiContext, Rendered};
@@ -11,26 +11,27 @@ use crate::plan::Plan;
 use crate::project::{Project, Resource, names};
 use crate::tree::Tree;
 
-/// The parts that are copied from the version before.
+/// The parts copied from the preceding version.
 #[derive(Debug, Default)]
 pub(super) struct CopiedParts {
     /// Source of the types; `None` if they cannot be copied.
     types: Option<String>,
-    /// Text of the sample and name of its object; `None` if it cannot be copied.
+    /// Text of the sample, and the name of its object; `None` if it cannot be copied.
     sample: Option<(String, String)>,
-    /// Arguments of `#[kube(…)]` that all versions must share, if the types cannot be copied.
+    /// Arguments of `#[kube(…)]` that all versions must share. Only set if the types cannot be
+    /// copied.
     pub(super) arguments: Vec<String>,
     plural: Option<String>,
     namespaced: Option<bool>,
-    /// Path of the types of the version before, and the reason why they cannot be copied.
+    /// File with the types of the preceding version, and the reason why they cannot be copied.
     problem: Option<(String, String)>,
 }
 
 impl CopiedParts {
-    /// Reads the version before.
+    /// Reads the preceding version.
     ///
     /// # Errors
-    /// Fails as [`Tree::read`] does.
+    /// Fails for the same reasons as [`Tree::read`].
     pub(super) fn read(tree: &Tree, before: &ApiContext, version: &str) -> Result<CopiedParts> {
         let path = types_path(before);
         let mut taken = CopiedParts::default();
@@ -70,7 +71,7 @@ impl CopiedParts {
         Ok(taken)
     }
 
-    /// Applies plural and scope of the version before to a request whose flags do not set them.
+    /// Uses plural and scope of the preceding version unless the flags set them.
     pub(super) fn apply_defaults(&self, request: &mut Request, asked: &crate::flags::ApiFlags) {
         if let Some(plural) = &self.plural
             && asked.plural.is_none()
@@ -88,12 +89,12 @@ impl CopiedParts {
         }
     }
 
-    /// Returns the name of the object in the sample, if it is copied.
+    /// Returns the name of the object in a copied sample.
     pub(super) fn sample_name(&self) -> Option<&str> {
         Some(&self.sample.as_ref()?.1)
     }
 
-    /// Replaces the rendered templates with the copies.
+    /// Replaces the rendered templates with the copied parts.
     pub(super) fn replace(&self, files: &mut [Rendered], api: &ApiContext) {
         let types = types_path(api);
         for file in files {
@@ -124,13 +125,14 @@ impl CopiedParts {
     }
 }
 
-/// Returns whether all versions of a kind share a scaffolded file: its roles, and its script for Argo CD.
+/// Returns whether all versions of a kind share a scaffolded file. This applies to the roles and
+/// the script for Argo CD.
 pub(in crate::commands) fn is_shared_by_versions(path: &str) -> bool {
     path.starts_with("config/rbac/") || path.starts_with("config/argocd/")
 }
 
-/// Marks existing files as kept, and returns the files to write. Kept are the roles and the script for Argo CD, which all
-/// versions share, and the files of a version that PROJECT already has.
+/// Marks existing files as kept, and returns the files to write. Keeps the roles and the script for
+/// Argo CD, which all versions share, and the files of a version that PROJECT already lists.
 pub(super) fn keep_existing_files(
     plan: &mut Plan,
     tree: &Tree,
@@ -152,7 +154,7 @@ pub(super) fn keep_existing_files(
     Ok(wanted)
 }
 
-/// Warns if the version is not converted although other versions of the kind are.
+/// Warns if the version has no conversion although other versions of the kind do.
 pub(super) fn warn_unconverted(project: &Project, resource: &Resource, outcome: &mut Outcome) {
     let hubs = project.known.resources.iter().filter(|hub| {
         let webhooks = hub.webhooks.as_ref();
@@ -181,7 +183,7 @@ pub(in crate::commands) fn types_path(api: &ApiContext) -> String {
     format!("src/{}/{}.rs", api.api_path.replace("::", "/"), api.module)
 }
 
-/// Returns the names of a kind in its generated CRD, as arguments of `#[kube(…)]`.
+/// Returns the names of a kind in its generated CRD as arguments for `#[kube(…)]`.
 fn names_in_crd(tree: &Tree, path: &str) -> Result<Vec<String>> {
     let Some(text) = tree.read(path)? else {
         return Ok(Vec::new());

@@ -1,4 +1,4 @@
-//! `create api --from-crd`: a kind that comes from its CRD, with all its versions.
+//! `create api --from-crd`: scaffolds a kind from its CRD, with all versions.
 
 use std::cmp::Reverse;
 use std::path::Path;
@@ -20,7 +20,7 @@ use crate::tree::Tree;
 /// Reads the CRD that the flags name. Paths are relative to `dir`.
 ///
 /// # Errors
-/// Fails if the file has no CRD, or several of which the flags name none.
+/// Fails if the files contain no CRD, or several of which the flags select none.
 pub(super) fn read_definition(dir: &Path, flags: &ApiFlags) -> Result<Value> {
     let file = flags.from_crd.clone().unwrap_or_default();
     let shown = file.display();
@@ -50,20 +50,22 @@ pub(super) fn read_definition(dir: &Path, flags: &ApiFlags) -> Result<Value> {
     }
 }
 
-/// Returns the changes that `create api --from-crd` makes: those of `create api` for each version, with the types of the
-/// CRD and a sample that its schema accepts. The version in which objects are stored comes first, and has the controller.
+/// Returns the changes that `create api --from-crd` makes. These are the changes of `create api`
+/// for each version, with the types from the CRD and a sample that matches its schema. The storage
+/// version comes first and has the controller.
 ///
 /// # Errors
-/// Fails if a flag contradicts the CRD, and as [`plan_create_api`](super::plan_create_api) does.
+/// Fails if a flag contradicts the CRD, or for the same reasons as
+/// [`plan_create_api`](super::plan_create_api).
 pub fn plan_create_api_from_crd(tree: &Tree, flags: &ApiFlags, document: &Value) -> Result<Outcome> {
     let kind = import_crd(document, tree, &[])?;
     plan_create_imported(tree, flags, &kind)
 }
 
-/// Returns the changes that `create api --from-crd` makes for a kind.
+/// Returns the changes that `create api --from-crd` makes for an imported kind.
 ///
 /// # Errors
-/// Fails as [`plan_create_api_from_crd`] does.
+/// Fails for the same reasons as [`plan_create_api_from_crd`].
 pub(crate) fn plan_create_imported(tree: &Tree, flags: &ApiFlags, kind: &ImportedKind) -> Result<Outcome> {
     let mut creation = Creation::new(tree)?;
     check_against(flags, kind)?;
@@ -108,8 +110,8 @@ pub(crate) fn plan_create_imported(tree: &Tree, flags: &ApiFlags, kind: &Importe
     Ok(outcome)
 }
 
-/// Returns the steps after which the manager converts a kind, whose CRD refers to the webhook of another operator. Of the
-/// versions, the stored one comes first and becomes the hub.
+/// Returns the steps to make the manager convert a kind whose CRD refers to another operator's
+/// webhook. The storage version comes first in `versions` and becomes the hub.
 fn advise_on_conversion(group: &str, kind: &str, versions: &[&ImportedVersion]) -> String {
     let names: Vec<&str> = versions.iter().map(|version| version.name.as_str()).collect();
     match names.as_slice() {
@@ -122,10 +124,10 @@ fn advise_on_conversion(group: &str, kind: &str, versions: &[&ImportedVersion]) 
     }
 }
 
-/// Imports the types of a CRD, with the `#[csv(…)]` of its versions.
+/// Imports the types of a CRD, with the `#[csv(…)]` markers of its versions.
 ///
 /// # Errors
-/// Fails with what is wrong with the CRD.
+/// Fails with the problems of the CRD.
 pub(crate) fn import_crd(document: &Value, tree: &Tree, csv: &[CsvMarkers]) -> Result<ImportedKind> {
     import_kind(document, kubernetes::find_project_minor(tree), csv).map_err(|found| {
         let errors = found.iter().filter(|found| found.is_error()).map(message);
@@ -175,7 +177,7 @@ fn check_against(flags: &ApiFlags, kind: &ImportedKind) -> Result<()> {
 }
 
 impl Creation<'_> {
-    /// Returns the group of a CRD as the project has it: without the domain.
+    /// Returns the group of a CRD without the domain, as PROJECT records it.
     fn own_group(&self, group: &str, asked: Option<&str>) -> Result<String> {
         let domain = asked.unwrap_or(&self.project.known.domain);
         let parent = group.split_once('.').map_or(group, |(_, parent)| parent);
@@ -191,7 +193,7 @@ impl Creation<'_> {
     }
 }
 
-/// Replaces the templates of types and sample with those of the CRD.
+/// Replaces the types and the sample from the templates with those from the CRD.
 pub(super) fn replace_files(
     files: &mut [Rendered],
     project: &ProjectContext,
@@ -208,7 +210,7 @@ pub(super) fn replace_files(
     }
 }
 
-/// Returns the sample as YAML, with the labels that samples have.
+/// Returns the sample as YAML, with the usual labels of samples.
 fn print_sample(project: &ProjectContext, api: &ApiContext, version: &ImportedVersion) -> String {
     let mut object = version.sample.clone();
     object.insert("apiVersion".into(), json!(api.api_version));

@@ -31,10 +31,10 @@ use crate::project::{Image, Project, names};
 use crate::shell::Shell;
 use crate::tree::Tree;
 
-/// The binding of the manager to the ClusterRole, in a project whose manager is restricted to a namespace.
+/// Binds the manager to its ClusterRole in a project whose manager is restricted to a namespace.
 pub(super) const BINDING: &str = "config/rbac/cluster_role_binding.yaml";
 
-/// Runs the command in a project. Paths of files on the command line are relative to `typed_in`.
+/// Runs the command in a project. File paths on the command line are relative to `typed_in`.
 pub(super) fn run(dir: &Path, typed_in: &Path, flags: &ApiFlags, shell: &mut Shell) -> Result<u8> {
     let mut flags = flags.clone();
     if flags.from_crd.is_some() {
@@ -55,12 +55,13 @@ pub(super) fn run(dir: &Path, typed_in: &Path, flags: &ApiFlags, shell: &mut She
     })
 }
 
-/// Checks that the group of a new kind does not end in the domain of the project, which is added to it.
+/// Checks that the group of a new kind does not end with the domain of the project, which is
+/// appended to it.
 ///
-/// A group that PROJECT has stays as it is, and so does one of kubebuilder, which asks nothing.
+/// Allows groups that PROJECT already lists, because kubebuilder has no such check.
 ///
 /// # Errors
-/// Fails if it does, or if PROJECT cannot be read.
+/// Fails if the group ends with the domain, or if PROJECT cannot be read.
 fn check_doubled_domain(tree: &Tree, flags: &ApiFlags) -> Result<()> {
     let Some(project) = scaffold::read_project(tree)? else {
         return Ok(());
@@ -81,13 +82,14 @@ fn check_doubled_domain(tree: &Tree, flags: &ApiFlags) -> Result<()> {
     )
 }
 
-/// Checks that a kind of the project is meant, and not one that Kubernetes or another project defines, if no flag says so: the
-/// group is that of a known project, or the kind is nearly a built-in one whose controller is asked for.
+/// Checks that the user means a kind of the project rather than one from Kubernetes or another
+/// project, unless a flag says so. The meaning is unclear if the group belongs to a known project,
+/// or if the flags ask for a controller and the kind resembles a built-in one.
 ///
-/// A group that has kinds of the project is the project's.
+/// A group that already has kinds of the project belongs to the project.
 ///
 /// # Errors
-/// Fails if another kind may be meant, or if PROJECT cannot be read.
+/// Fails if the user may mean another kind, or if PROJECT cannot be read.
 fn check_is_own(tree: &Tree, flags: &ApiFlags) -> Result<()> {
     let ApiFlags {
         group, version, kind, ..
@@ -108,7 +110,7 @@ fn check_is_own(tree: &Tree, flags: &ApiFlags) -> Result<()> {
     let domain = project.domain_of(group, kind, flags.api_domain.as_deref());
     let own_group = names::check_group(group, &domain).map(|()| format!("{group}.{domain}"));
     match (other, find_group_owner(group), own_group) {
-        // The controller is one for that kind.
+        // The flags ask for a controller of exactly this kind.
         (Some(other), ..) if asks_for_controller || other.external => Ok(()),
         (Some(_), _, Ok(own_group)) if group.contains('.') => bail!(
             "the API group would be `{own_group}`: the domain of the project is added to `--group`\n  = help: for a controller of the \
@@ -131,10 +133,10 @@ fn check_is_own(tree: &Tree, flags: &ApiFlags) -> Result<()> {
     }
 }
 
-/// Asks for the flags that were not passed, if the terminal is interactive. "Yes" leaves the flag unset, so that the
-/// default depends on the project.
+/// Asks for the flags that were not passed, if the terminal is interactive. "Yes" leaves a flag
+/// unset, so that the default still depends on the project.
 fn ask(flags: &mut ApiFlags, shell: &mut Shell) {
-    // A controller for an image is scaffolded as a whole.
+    // A controller for an image is always scaffolded together with its types.
     if flags.plan.output == Output::Json || flags.image.name.is_some() {
         return;
     }
@@ -157,8 +159,8 @@ pub fn plan_create_api(tree: &Tree, flags: &ApiFlags) -> Result<Outcome> {
     plan_version(tree, flags, Types::Scaffolded)
 }
 
-/// Returns the changes of `create api` for a version whose types come from a CRD that is not available: with the types and
-/// the sample of the templates in their place.
+/// Returns the changes of `create api` for a version whose types come from an unavailable CRD. Uses
+/// the types and the sample of the templates instead.
 pub(super) fn plan_create_api_without_crd(tree: &Tree, flags: &ApiFlags) -> Result<Outcome> {
     plan_version(tree, flags, Types::OfUnknownCrd)
 }
@@ -170,27 +172,27 @@ fn plan_version(tree: &Tree, flags: &ApiFlags, types: Types<'_>) -> Result<Outco
     creation.finish(flags.manifests)
 }
 
-/// The origin of a version's types.
+/// The origin of the types of a version.
 #[derive(Clone, Copy)]
 enum Types<'a> {
-    /// The version before it, or else the template.
+    /// The preceding version, or the template if there is none.
     Scaffolded,
     /// A CRD.
     OfCrd(&'a ImportedVersion),
-    /// A CRD that is not available.
+    /// A CRD that is unavailable.
     OfUnknownCrd,
 }
 
-/// The versions of kinds that a command scaffolds, while they are added to the plan.
+/// Adds versions of kinds to a plan.
 struct Creation<'a> {
     tree: &'a Tree,
     plan: Plan,
-    /// The project, with the versions that have been added.
+    /// The project, including the versions added so far.
     project: Project,
     added: Vec<Added>,
 }
 
-/// A version that has been added.
+/// An added version.
 struct Added {
     request: Request,
     api: ApiContext,
@@ -208,7 +210,7 @@ impl<'a> Creation<'a> {
         })
     }
 
-    /// Adds the files of a version.
+    /// Adds the files of a version to the plan.
     fn add_version(&mut self, flags: &ApiFlags, types: Types<'_>) -> Result<()> {
         let tree = self.tree;
         let is_imported = !matches!(types, Types::Scaffolded);
@@ -260,7 +262,7 @@ impl<'a> Creation<'a> {
         Ok(())
     }
 
-    /// Registers what has been added, and generates the manifests if they are requested.
+    /// Registers the added versions, and generates the manifests if requested.
     fn finish(mut self, has_manifests: bool) -> Result<Outcome> {
         self.plan.check_conflicts()?;
         for added in &self.added {
@@ -288,7 +290,7 @@ impl<'a> Creation<'a> {
 fn next_steps(added: &[Added], test_command: &str) -> String {
     let mut files = Vec::new();
     for Added { api, .. } in added {
-        // What comes from a CRD is complete.
+        // Code from a CRD is complete.
         if api.resource && !api.imported {
             files.push(types_path(api));
         }
@@ -305,13 +307,14 @@ fn next_steps(added: &[Added], test_command: &str) -> String {
     )
 }
 
-/// Returns the names that the module of a version re-exports from that of a kind: all, or the kind alone if the others may
-/// be those of another kind as well.
+/// Returns the names that the module of a version re-exports from the module of a kind. This is
+/// only the kind if its other names may also occur in another kind.
 pub(super) fn reexported_names(api: &ApiContext) -> &str {
     if api.imported { &api.kind } else { "*" }
 }
 
-/// Checks the flags of a controller that runs an image: it is scaffolded as a whole, whatever is left of it later.
+/// Checks the flags for a controller that runs an image. It must be scaffolded together with its
+/// types, even if parts of it are deleted later.
 fn check_image_flags(flags: &ApiFlags) -> Result<()> {
     let is_whole = flags.resource != Some(false) && flags.controller != Some(false);
     if flags.image.name.is_some() && (flags.controller_name.is_some() || flags.external.path.is_some()) {
@@ -327,7 +330,7 @@ fn check_image_flags(flags: &ApiFlags) -> Result<()> {
     Ok(())
 }
 
-/// Checks the rules that do not depend on the project.
+/// Checks the rules for flags that do not depend on the project.
 fn check_flags(flags: &ApiFlags) -> Result<()> {
     let plural = flags.plural.as_deref().map_or(Ok(()), names::check_plural);
     let controller = flags.controller_name.as_deref();
@@ -347,7 +350,7 @@ fn check_flags(flags: &ApiFlags) -> Result<()> {
     Ok(())
 }
 
-/// Registers the new files in the files that list them.
+/// Adds lines for the new files to the files that list them.
 fn add_lines(plan: &mut Plan, tree: &Tree, files: &[Rendered], api: &ApiContext) -> Result<()> {
     if api.resource {
         let parts: Vec<&str> = api.api_path.split("::").collect();
@@ -415,16 +418,17 @@ fn add_lines(plan: &mut Plan, tree: &Tree, files: &[Rendered], api: &ApiContext)
     Ok(())
 }
 
-/// The list of what makes up the manager.
+/// The kustomization of the manager.
 pub(super) const MANAGER_LIST: &str = "config/manager/kustomization.yaml";
 
-/// Returns the name of the component that has the image of a controller, if a file is the kustomization of one.
+/// Returns the name of an image component if a file is its kustomization.
 pub(super) fn image_component(path: &str) -> Option<&str> {
     let folder = path.strip_prefix("config/manager/")?;
     folder.strip_suffix("/kustomization.yaml")
 }
 
-/// Returns the crates that the library of the project can name: a module with the same name needs `self::` before it.
+/// Returns the crates that the project's library can refer to. A module with such a name needs the
+/// prefix `self::`.
 fn read_crate_names(tree: &Tree) -> Result<BTreeSet<String>> {
     let manifest = tree.read("Cargo.toml")?.unwrap_or_default();
     let mut crates = dependency::crate_names(&manifest, &["dependencies", "dev-dependencies"]);

@@ -1,4 +1,4 @@
-//! The request of `create api`: flags, PROJECT and defaults put together.
+//! The request of `create api`, combined from flags, PROJECT and defaults.
 
 use anyhow::{Result, bail};
 use rbuilder_templates::ApiContext;
@@ -15,23 +15,24 @@ use crate::tree::Tree;
 /// A requested kind with all defaults applied.
 pub(super) struct Request {
     pub(super) resource: Resource,
-    /// True if the types are scaffolded.
+    /// Whether to scaffold the types.
     pub(super) types: bool,
-    /// Name of the controller to scaffold, if one is.
+    /// Name of the controller to scaffold, if any.
     pub(super) controller: Option<String>,
-    /// True if another version of the kind came first, after which the files are named.
+    /// True if another version of the kind came first. The names of the files then contain the
+    /// version.
     pub(super) further: bool,
-    /// True if a new version is the storage version: no other one is there.
+    /// True if a new version becomes the storage version because there is no other version.
     pub(super) stored: bool,
-    /// True if PROJECT already has this version.
+    /// True if PROJECT already lists this version.
     pub(super) known: bool,
-    /// The version that a further version is copied from.
+    /// The version from which a further version is copied.
     pub(super) before: Option<Resource>,
     pub(super) namespaced: bool,
 }
 
 impl Request {
-    /// Reads the request of one version; `is_imported` is true if its types come from a CRD.
+    /// Reads the request for one version. `is_imported` tells whether its types come from a CRD.
     pub(super) fn new(
         project: &Project,
         tree: &Tree,
@@ -44,7 +45,7 @@ impl Request {
         }
     }
 
-    /// Returns the request of a controller for a kind whose types are not the project's.
+    /// Returns the request for a controller of a foreign kind.
     fn for_foreign(project: &Project, flags: &ApiFlags, resource: Resource) -> Result<Request> {
         let kind = &resource.kind;
         if flags.controller == Some(false) {
@@ -83,7 +84,7 @@ impl Request {
         })
     }
 
-    /// Returns the request of a kind of the project.
+    /// Returns the request for a kind of the project.
     fn for_own(project: &Project, tree: &Tree, flags: &ApiFlags, is_imported: bool) -> Result<Request> {
         let known = &project.known;
         let domain = project.domain_of(&flags.group, &flags.kind, flags.api_domain.as_deref());
@@ -114,7 +115,7 @@ impl Request {
         };
         resource.image = family.choose_image()?;
         let stored = family.is_first();
-        // The version that came first may be gone.
+        // The first version may have been deleted.
         let places = family.scaffolded().map(|own| ApiPlaces::of(project, own));
         let further = !stored || places.is_some_and(|places| places.further);
         let before = family.newest().filter(|_| further && types);
@@ -130,7 +131,8 @@ impl Request {
         })
     }
 
-    /// Reads the parts that a further version copies from the version before it; empty for a first version.
+    /// Reads the parts that a further version copies from the preceding one. Empty for a first
+    /// version.
     pub(super) fn read_previous(
         &mut self,
         project: &Project,
@@ -148,7 +150,7 @@ impl Request {
         Ok(taken)
     }
 
-    /// Checks that no other kind of the project has the requested names.
+    /// Checks that no other kind in the project uses the requested names.
     pub(super) fn check_free_names(&self, project: &Project, tree: &Tree) -> Result<()> {
         let wanted = &self.resource;
         let known = &project.known;
@@ -236,10 +238,10 @@ fn check_own_names(domain: &str, flags: &ApiFlags) -> Result<()> {
     scaffold::check_names([names::check_group(&flags.group, domain)])
 }
 
-/// Adds a controller to those that the version has, and returns its name.
+/// Adds a controller to the existing ones of the version, and returns its name.
 ///
 /// # Errors
-/// Fails as [`choose_controller`].
+/// Fails for the same reasons as [`choose_controller`].
 fn add_controller(flags: &ApiFlags, resource: &mut Resource, family: &Family<'_>) -> Result<String> {
     let name = choose_controller(flags, family.own.unwrap_or(resource), &family.all)?;
     if let Some(own) = family.own {
@@ -253,7 +255,7 @@ fn add_controller(flags: &ApiFlags, resource: &mut Resource, family: &Family<'_>
     Ok(name)
 }
 
-/// Returns the entry for a kind that is not the project's, if the flags are about one: they say so, or they ask for the
+/// Returns the entry for a foreign kind if the flags refer to one, explicitly or by asking for the
 /// controller of a kind that only Kubernetes has.
 fn find_foreign(project: &Project, tree: &Tree, flags: &ApiFlags) -> Result<Option<Resource>> {
     let mut resources = project.known.resources.iter().filter(|own| own.api.is_some());
@@ -297,7 +299,8 @@ fn find_foreign(project: &Project, tree: &Tree, flags: &ApiFlags) -> Result<Opti
 /// Returns the name of the controller to scaffold.
 ///
 /// # Errors
-/// Fails if a name is needed, because the kind has controllers with others, or if another version has it.
+/// Fails if a name is required, because the other controllers of the kind have names, or if another
+/// version has the controller.
 fn choose_controller(flags: &ApiFlags, resource: &Resource, family: &[&Resource]) -> Result<String> {
     let own = family.iter().find(|other| other.version == resource.version);
     let names = own.map(|own| own.controller_names()).unwrap_or_default();

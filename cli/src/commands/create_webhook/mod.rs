@@ -1,4 +1,4 @@
-//! `rbuilder create webhook`: scaffolds the webhooks of a kind, with the manifests that serve them.
+//! `rbuilder create webhook`: scaffolds the webhooks of a kind, and the manifests that serve them.
 
 mod storage;
 
@@ -110,8 +110,8 @@ fn next_steps(api: &ApiContext, asked: &WebhookContext, handlers: &str, test_com
     )
 }
 
-/// Returns whether a file that the user has changed is kept as it is: a test of the webhooks always, a conversion if it
-/// implements one.
+/// Returns whether to keep a file that the user has changed. True for a test of the webhooks, and
+/// for a conversion with an implementation.
 fn is_complete(path: &str, webhook: &WebhookContext, text: Option<&str>) -> bool {
     if path == format!("tests/{}.rs", webhook.test_module) {
         return true;
@@ -145,7 +145,7 @@ fn add_handlers(
     edit_file(plan, tree, path, "", |text| rust::add_handlers(text, &wanted))
 }
 
-/// Checks the rules that do not depend on the project.
+/// Checks the rules for flags that do not depend on the project.
 fn check_flags(flags: &WebhookFlags) -> Result<()> {
     let spokes = flags.spoke.iter().map(|version| names::check_version(version));
     let named = [
@@ -178,9 +178,9 @@ fn check_flags(flags: &WebhookFlags) -> Result<()> {
 
 /// Requested webhooks, in addition to existing ones.
 struct Request {
-    /// The kind as PROJECT will record it.
+    /// The kind as it will be recorded in PROJECT.
     resource: Resource,
-    /// All webhooks of the kind, existing and requested.
+    /// All webhooks of the kind, both existing and requested.
     webhooks: Webhooks,
     /// The requested webhooks.
     asked: Webhooks,
@@ -254,7 +254,7 @@ impl Request {
         Ok(Request::with_webhooks(resource, flags))
     }
 
-    /// Returns the request of webhooks for a kind whose types are not the project's.
+    /// Returns the request for webhooks of a foreign kind.
     fn for_foreign(flags: &WebhookFlags, resource: Resource) -> Result<Request> {
         if flags.conversion {
             bail!(
@@ -295,7 +295,7 @@ impl Request {
     }
 }
 
-/// Registers the new files in the files that list them.
+/// Adds lines for the new files to the files that list them.
 fn add_lines(
     plan: &mut Plan,
     tree: &Tree,

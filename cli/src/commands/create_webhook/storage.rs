@@ -1,10 +1,13 @@
-//! The storage version of a converted kind, which is its hub: every version is converted to and from the hub, so storing
-//! another one would convert each request twice.
+//! The storage version of a kind with a conversion. It should be the hub: every version converts to
+//! and from the hub, so with any other storage version each request would convert twice.
 //!
-//! It is changed where no cluster can have objects of the kind yet. Where one can, the change would have the API server ask
-//! the conversion for every request of the old version, and before the operator that converts is there, they would fail. So the
-//! version stays, and the command says how to change it once every replica converts. What a repository says about that is
-//! whether git tracks the CRD with another storage version: a CRD that is in nobody's hands but the author's has not been
+//! The command only changes the storage version while no cluster can have objects of the kind.
+//! Otherwise, the API server would call the conversion for every request in the old version, and
+//! these requests would fail until the operator with the conversion is deployed. In that case the
+//! version stays, and the command explains how to change it once every replica converts.
+//!
+//! A repository shows this as follows: clusters may have objects if git tracks the CRD with a
+//! different storage version. An untracked CRD has only been used by its author and has not been
 //! released.
 
 use anyhow::Result;
@@ -19,34 +22,34 @@ use crate::plan::{Plan, check_path_untracked};
 use crate::project::{Project, Resource};
 use crate::tree::Tree;
 
-/// The change of the storage version to the hub.
+/// A change of the storage version to the hub.
 #[derive(Debug, Default)]
 pub(in crate::commands) struct StorageChange {
-    /// The types that were changed.
+    /// Files with changed types.
     changed: Vec<String>,
-    /// Types that could not be changed, with the reason.
+    /// Files with types that could not be changed, with the reason.
     problems: Vec<(String, String)>,
-    /// The change that is left to the author, because clusters may have objects.
+    /// The change left to the user because clusters may have objects.
     left: Option<LeftChange>,
 }
 
-/// A change of the storage version that only the author can make, once every replica converts.
+/// A change of the storage version that the user must make once every replica converts.
 #[derive(Debug)]
 struct LeftChange {
-    /// The version that stays.
+    /// The version that remains the storage version.
     stored: String,
-    /// The reason why objects may be stored in it.
+    /// Why objects may be stored in it.
     reason: String,
-    /// The file of each version to change, and whether it becomes the stored one.
+    /// The file of each version to change, and whether this version becomes the storage version.
     files: Vec<(String, bool)>,
 }
 
 impl StorageChange {
-    /// Makes a version the storage version, unless clusters may have objects in another one. Types in an unusual form are
-    /// left as they are.
+    /// Makes a version the storage version, unless clusters may have objects in a different one.
+    /// Keeps types with an unsupported form.
     ///
     /// # Errors
-    /// Fails as [`Plan::replace`] does.
+    /// Fails for the same reasons as [`Plan::replace`].
     pub(in crate::commands) fn to(
         plan: &mut Plan,
         tree: &Tree,
@@ -69,7 +72,7 @@ impl StorageChange {
         Ok(StorageChange { left, ..found })
     }
 
-    /// Makes a version the storage version. Types in an unusual form are left as they are.
+    /// Makes a version the storage version. Keeps types with an unsupported form.
     fn add_to_plan(
         plan: &mut Plan,
         tree: &Tree,
@@ -77,7 +80,7 @@ impl StorageChange {
         stored: &Resource,
     ) -> Result<StorageChange> {
         let (mut found, texts) = StorageChange::find(plan, tree, project, stored)?;
-        // Half of a change would leave no storage version, or two.
+        // With only some of the changes there would be no storage version, or two.
         if found.problems.is_empty() {
             for StoredText { path, text, .. } in texts {
                 plan.replace(tree, &path, &text)?;
@@ -87,7 +90,7 @@ impl StorageChange {
         Ok(found)
     }
 
-    /// Finds the types to change, with their new text, and those that cannot be changed.
+    /// Finds the types to change with their new text, and the types that cannot be changed.
     fn find(
         plan: &Plan,
         tree: &Tree,
@@ -119,7 +122,7 @@ impl StorageChange {
         Ok((found, texts))
     }
 
-    /// Warns about the change back to the first version, when the conversion is gone.
+    /// Warns that the first version is the storage version again after the conversion was deleted.
     pub(in crate::commands) fn warn_of_first(&self, first: &ApiContext, outcome: &mut Outcome) {
         let (kind, version) = (&first.kind, &first.version);
         if !self.changed.is_empty() {
@@ -137,7 +140,8 @@ impl StorageChange {
         self.warn_of_problems(kind, version, "", outcome);
     }
 
-    /// Warns about the change, which affects stored objects, and about types that could not be changed.
+    /// Warns about the changed storage version, which affects stored objects, and about types that
+    /// could not be changed.
     pub(super) fn warn(&self, hub: &ApiContext, outcome: &mut Outcome) {
         let (kind, version) = (&hub.kind, &hub.version);
         if !self.changed.is_empty() {
@@ -163,7 +167,7 @@ impl StorageChange {
 }
 
 impl LeftChange {
-    /// Returns the message that and why the version stays.
+    /// Returns a message that explains why the version remains the storage version.
     fn explain(&self, kind: &str) -> String {
         format!(
             "version `{}` of `{kind}` stays the storage version, because clusters may store objects in it: {}",
@@ -171,7 +175,7 @@ impl LeftChange {
         )
     }
 
-    /// Warns that the version stays, with the lines that change it.
+    /// Warns that the version remains the storage version, and shows how to change it.
     fn warn(&self, hub: &ApiContext, outcome: &mut Outcome) {
         let (kind, version) = (&hub.kind, &hub.version);
         let lines: Vec<String> = self
@@ -194,15 +198,15 @@ impl LeftChange {
     }
 }
 
-/// Types whose storage version changes.
+/// A file with types whose storage flag changes.
 struct StoredText {
     path: String,
     text: String,
     becomes_stored: bool,
 }
 
-/// Returns the version other than the wanted one in which clusters may have objects, and the reason: the CRD stores it, and
-/// git tracks the CRD or may do so.
+/// Returns a version other than `wanted` in which clusters may have objects, and the reason. This
+/// is the storage version of the CRD if git tracks the CRD, or if that cannot be determined.
 fn find_released(tree: &Tree, project: &Project, wanted: &Resource) -> Result<Option<(String, String)>> {
     let crd = ApiPlaces::of(project, wanted).context().crd_file;
     let Some(text) = tree.read(&crd)? else {
@@ -211,7 +215,7 @@ fn find_released(tree: &Tree, project: &Project, wanted: &Resource) -> Result<Op
     let Some(stored) = find_stored(&text).filter(|stored| *stored != wanted.version) else {
         return Ok(None);
     };
-    // A rebuilt scaffold has no manifests, so this tree is on disk.
+    // This tree is on disk, because a rebuilt scaffold has no manifests.
     Ok(match check_path_untracked(tree.root(), &crd) {
         Ok(()) => None,
         Err(reason) => Some((

@@ -1,8 +1,9 @@
-//! `rbuilder delete`: removes what `create` made, in reverse.
+//! `rbuilder delete`: removes what `create` added.
 //!
-//! Files that were scaffolded and not changed since are deleted, and the lines that register them are removed. A file
-//! that was changed is the user's: without `--force` nothing is written then. Lines in a form of the user's own stop the
-//! command as well, with the lines to remove by hand. Manifests are generated last, from what is left of the source.
+//! Deletes scaffolded files that are unchanged, and removes the lines that register them. Changed
+//! files belong to the user, so nothing is written unless `--force` is set. If the user rewrote the
+//! lines, the command also fails and shows the lines to remove by hand. Finally, manifests are
+//! generated from the remaining source.
 
 mod webhooks;
 
@@ -27,7 +28,7 @@ use crate::project::{Project, RECORD, Resource};
 use crate::shell::Shell;
 use crate::tree::Tree;
 
-/// The list of the resources in config/webhook, which `rbuilder manifests` adds to.
+/// The resource list in config/webhook, to which `rbuilder manifests` adds an entry.
 const WEBHOOK_LIST: &str = "config/webhook/kustomization.yaml";
 
 pub(super) fn run(dir: &Path, command: &Delete, shell: &mut Shell) -> Result<u8> {
@@ -47,7 +48,7 @@ pub(super) fn run(dir: &Path, command: &Delete, shell: &mut Shell) -> Result<u8>
 /// Returns the changes that `delete api` makes.
 ///
 /// # Errors
-/// Fails if PROJECT has no such API, if something else needs it, or if files were changed.
+/// Fails if PROJECT does not list the API, if it is still needed, or if files were changed.
 pub fn plan_delete_api(tree: &Tree, flags: &DeleteKindFlags) -> Result<Outcome> {
     let mut removal = Removal::new(tree, flags)?;
     let resource = removal.resource.clone();
@@ -69,7 +70,7 @@ pub fn plan_delete_api(tree: &Tree, flags: &DeleteKindFlags) -> Result<Outcome> 
 /// Returns the changes that `delete controller` makes.
 ///
 /// # Errors
-/// Fails if PROJECT has no such controller, or if files were changed.
+/// Fails if PROJECT does not list the controller, or if files were changed.
 pub fn plan_delete_controller(tree: &Tree, flags: &DeleteControllerFlags) -> Result<Outcome> {
     let mut removal = Removal::new(tree, &flags.kind)?;
     let mut resource = removal.resource.clone();
@@ -104,23 +105,24 @@ pub fn plan_delete_controller(tree: &Tree, flags: &DeleteControllerFlags) -> Res
     removal.finish()
 }
 
-/// The changes of a command that removes parts of one kind.
+/// The changes of a command that removes parts of a kind.
 struct Removal<'a> {
     tree: &'a Tree,
     plan: Plan,
     project: Project,
     resource: Resource,
     force: bool,
-    /// Files that would be deleted or rewritten, and that the user has changed.
+    /// Files to delete or rewrite that the user has changed.
     changed: Vec<String>,
-    /// Such files that are not in the record and not as the templates have them: the user may have changed them.
+    /// Files to delete or rewrite that are not recorded and differ from the templates. The user may
+    /// have changed them.
     unrecorded: Vec<String>,
-    /// The project as it was, and its scaffold once it is needed.
+    /// The project before the command, and its scaffold, computed on demand.
     before: Project,
     scaffold: OnceCell<Option<Written>>,
-    /// The list of config/webhook as it was scaffolded, if no webhooks are left.
+    /// The scaffolded list in config/webhook, if no webhooks remain.
     webhook_list: Option<String>,
-    /// The next step, if it is not to run the tests.
+    /// The next step, unless it is to run the tests.
     next: Option<String>,
     outcome: Outcome,
 }
@@ -145,7 +147,7 @@ impl<'a> Removal<'a> {
         })
     }
 
-    /// Checks that neither webhooks nor other versions need the API.
+    /// Checks that no webhooks and no other versions need the API.
     fn check_unused_api(&self) -> Result<()> {
         let Resource { version, kind, .. } = &self.resource;
         let known = &self.project.known.resources;
@@ -189,7 +191,8 @@ impl<'a> Removal<'a> {
         Ok(())
     }
 
-    /// Returns whether a version is the storage version; `None` if its types have an unsupported form.
+    /// Returns whether a version is the storage version; `None` if its types have an unsupported
+    /// form.
     fn is_stored(&self, api: &ApiContext) -> Result<Option<bool>> {
         let path = find_types(&self.plan, self.tree, api)?;
         let text = self.plan.read(self.tree, &path)?.unwrap_or_default();
@@ -197,8 +200,8 @@ impl<'a> Removal<'a> {
         Ok(definition.map(|definition| definition.is_stored()))
     }
 
-    /// Returns another version of the kind that a controller of this one has moved to: the user has changed its source,
-    /// which names that version and not this one any more.
+    /// Returns another version of the kind to which the user has moved a controller: its source
+    /// refers to that version and no longer to this one.
     fn find_heir(&self, controller: &str) -> Result<Option<Resource>> {
         let own = ApiPlaces::of(&self.project, &self.resource)
             .with_controller(controller)
@@ -220,7 +223,8 @@ impl<'a> Removal<'a> {
         Ok(heir.cloned())
     }
 
-    /// Records a controller with the version that it has moved to, and tests it there.
+    /// Records a controller under the version to which it was moved, and adds it to the test of
+    /// that version.
     fn hand_over_controller(&mut self, name: &str, mut heir: Resource) -> Result<()> {
         let is_default = name == heir.default_controller() && heir.controllers.is_empty();
         heir.add_controller(Some(name).filter(|_| !is_default));
@@ -241,7 +245,7 @@ impl<'a> Removal<'a> {
         Ok(())
     }
 
-    /// Removes a controller, with its registration.
+    /// Removes a controller and its registration.
     fn remove_controller(&mut self, name: &str) -> Result<()> {
         let resource = self.resource.clone();
         let api = ApiPlaces::of(&self.project, &resource)
@@ -266,7 +270,8 @@ impl<'a> Removal<'a> {
         self.remove_modules(&parts)
     }
 
-    /// Removes the types, the sample, the test and, with the last version, the roles and the script for Argo CD.
+    /// Removes the types, the sample and the test. For the last version, also removes the roles and
+    /// the script for Argo CD.
     fn remove_types(&mut self) -> Result<()> {
         let resource = self.resource.clone();
         let api = ApiPlaces::of(&self.project, &resource).with_types().context();
@@ -293,7 +298,7 @@ impl<'a> Removal<'a> {
         self.remove_bare_modules(&parts)
     }
 
-    /// Writes the test of a kind as it is without a controller.
+    /// Rewrites the test of a kind as scaffolded without a controller.
     fn replace_test(&mut self, resource: &Resource) -> Result<()> {
         let api = ApiPlaces::of(&self.project, resource).with_types().context();
         let path = format!("tests/{}.rs", api.test_module);
@@ -305,7 +310,7 @@ impl<'a> Removal<'a> {
         Ok(())
     }
 
-    /// Records what is left of the kind: nothing of one whose types are not the project's.
+    /// Records the remaining parts of the kind. Removes the entry of a foreign kind without parts.
     fn settle(&mut self, resource: Resource) -> Result<()> {
         if resource.is_foreign() && !resource.has_controller() && resource.webhooks.is_none() {
             self.project.remove_resource(&resource);
@@ -315,7 +320,7 @@ impl<'a> Removal<'a> {
         Ok(())
     }
 
-    /// Removes the crate of an external kind from Cargo.toml, unless another kind is of that crate.
+    /// Removes the crate of an external kind from Cargo.toml, unless another kind needs it.
     fn remove_crate(&mut self) -> Result<()> {
         let module = self.resource.module.clone();
         let mut resources = self.project.known.resources.iter();
@@ -328,7 +333,7 @@ impl<'a> Removal<'a> {
         })
     }
 
-    /// Removes the binding of the ClusterRole, when no controller needs it.
+    /// Removes the binding of the ClusterRole if no controller needs it.
     fn remove_cluster_binding(&mut self) -> Result<()> {
         let mut resources = self.project.known.resources.iter();
         let is_needed = resources.any(|other| other.has_controller() && !other.is_namespaced());
@@ -350,7 +355,7 @@ impl<'a> Removal<'a> {
         self.unlist("config/rbac", entry)
     }
 
-    /// Writes PROJECT, generates the manifests of what is left, and refuses if files were changed.
+    /// Writes PROJECT and generates the remaining manifests. Fails if files were changed.
     fn finish(mut self) -> Result<Outcome> {
         self.remove_cluster_binding()?;
         self.check_unchanged()?;
@@ -360,7 +365,7 @@ impl<'a> Removal<'a> {
             ..scaffold::manifests_request()
         };
         let found = manifests::add_to_plan(&mut self.plan, self.tree, &request)?;
-        // Generating has removed the manifest of the webhooks from the list.
+        // Generating the manifests has removed the webhooks from the list.
         if let Some(text) = self.webhook_list.take() {
             self.delete_shared(WEBHOOK_LIST, &text)?;
         }
@@ -375,7 +380,7 @@ impl<'a> Removal<'a> {
         Ok(outcome.with_next(&next))
     }
 
-    /// Checks that the user has changed no file that would be deleted.
+    /// Checks that the user has not changed any file to delete.
     fn check_unchanged(&self) -> Result<()> {
         let mut message = String::new();
         let mut remedies = Vec::new();
@@ -414,18 +419,19 @@ impl<'a> Removal<'a> {
         Ok(rbuilder_templates::api_files(&project, api)?)
     }
 
-    /// Returns whether a scaffolded file exists and was changed.
+    /// Returns whether a scaffolded file exists and has changes.
     fn has_changes(&self, path: &str) -> Result<bool> {
         let text = self.plan.read(self.tree, path)?;
         Ok(text.is_some_and(|text| !self.is_scaffolded(path, &text)))
     }
 
-    /// Returns whether a file is as it was scaffolded, by the record or by the templates.
+    /// Returns whether a file is unchanged, according to the record or the templates.
     fn is_scaffolded(&self, path: &str, text: &str) -> bool {
         self.project.recorded(path, text) || self.is_as_rendered(path, text)
     }
 
-    /// Returns whether a scaffolded file may be deleted or rewritten; remembers it if not.
+    /// Returns whether a scaffolded file may be deleted or rewritten. Otherwise remembers it for
+    /// the error.
     fn is_untouched(&mut self, path: &str, text: &str) -> bool {
         let is_untouched = self.force || self.is_scaffolded(path, text);
         if !is_untouched && self.before.scaffolded_files().has(path) {
@@ -436,7 +442,7 @@ impl<'a> Removal<'a> {
         is_untouched
     }
 
-    /// Returns whether a file is as the templates have it, whatever the record says.
+    /// Returns whether a file matches the templates, regardless of the record.
     fn is_as_rendered(&self, path: &str, text: &str) -> bool {
         let scaffold = self
             .scaffold
@@ -456,7 +462,8 @@ impl<'a> Removal<'a> {
         Ok(())
     }
 
-    /// Deletes a file that several commands add to, if it is as the first of them wrote it.
+    /// Deletes a file to which several commands add, if it has the text that the first of them
+    /// wrote.
     fn delete_shared(&mut self, path: &str, expected: &str) -> Result<()> {
         match self.plan.read(self.tree, path)? {
             Some(text) if is_same_text(&text, expected) || self.force => self.plan.delete(self.tree, path),
@@ -468,7 +475,7 @@ impl<'a> Removal<'a> {
         }
     }
 
-    /// Writes a scaffolded file again.
+    /// Rewrites a scaffolded file.
     fn rewrite(&mut self, file: &Rendered) -> Result<()> {
         if let Some(text) = self.plan.read(self.tree, &file.path)?
             && self.is_untouched(&file.path, &text)
@@ -479,7 +486,7 @@ impl<'a> Removal<'a> {
         Ok(())
     }
 
-    /// Removes lines from a file, if it exists.
+    /// Edits a file, if it exists.
     fn cut(&mut self, path: &str, change: impl Fn(&str) -> Result<String, Obstacle>) -> Result<()> {
         let Some(text) = self.plan.read(self.tree, path)? else {
             return Ok(());
@@ -491,14 +498,14 @@ impl<'a> Removal<'a> {
         self.plan.cut(self.tree, path, &edited)
     }
 
-    /// Removes an entry from the resources of a directory's kustomization file.
+    /// Removes an entry from the `resources` of a directory's kustomization.
     fn unlist(&mut self, folder: &str, entry: &str) -> Result<()> {
         self.cut(&format!("{folder}/kustomization.yaml"), |text| {
             kustomization::remove_resource(text, entry).map_err(|reason| unlisted(reason, entry))
         })
     }
 
-    /// Removes the `mod` line of the last part of a path, and the modules above that have nothing left.
+    /// Removes the `mod` line for the last part of a path, and parent modules that become empty.
     fn remove_modules(&mut self, parts: &[&str]) -> Result<()> {
         let Some((name, above)) = parts.split_last() else {
             return Ok(());
@@ -509,7 +516,8 @@ impl<'a> Removal<'a> {
         self.remove_bare_modules(above)
     }
 
-    /// Removes a module that has nothing left, and those above it; the first part of a path stays.
+    /// Removes a module that has become empty, and its empty parents. Keeps the first part of the
+    /// path.
     fn remove_bare_modules(&mut self, parts: &[&str]) -> Result<()> {
         let header = scaffold::project_context(&self.project).rust_header;
         let path = format!("src/{}/mod.rs", parts.join("/"));
@@ -522,7 +530,7 @@ impl<'a> Removal<'a> {
     }
 }
 
-/// Returns the entry of PROJECT that a command names.
+/// Returns the entry of PROJECT for the given flags.
 fn find_recorded<'p>(project: &'p Project, flags: &DeleteKindFlags) -> Result<&'p Resource> {
     let DeleteKindFlags {
         group,

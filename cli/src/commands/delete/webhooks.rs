@@ -1,4 +1,5 @@
-//! `rbuilder delete webhook`: removes all webhooks of a kind, some of them, or versions of its conversion.
+//! `rbuilder delete webhook`: removes all or some webhooks of a kind, or versions of its
+//! conversion.
 
 use anyhow::{Result, bail};
 use rbuilder_templates::{ApiContext, OnExists, Rendered, WebhookContext};
@@ -17,8 +18,8 @@ use crate::tree::Tree;
 /// Returns the changes that `delete webhook` makes.
 ///
 /// # Errors
-/// Fails if PROJECT has no such webhook or spoke, if files were changed, or if a spoke of which others stay is the storage
-/// version.
+/// Fails if PROJECT does not list such a webhook or spoke, if files were changed, or if the spoke
+/// to delete is the storage version while other spokes remain.
 pub fn plan_delete_webhook(tree: &Tree, flags: &DeleteWebhookFlags) -> Result<Outcome> {
     let mut removal = Removal::new(tree, &flags.kind)?;
     let mut resource = removal.resource.clone();
@@ -36,7 +37,7 @@ pub fn plan_delete_webhook(tree: &Tree, flags: &DeleteWebhookFlags) -> Result<Ou
     removal.finish()
 }
 
-/// Checks that PROJECT has the webhooks and the spokes that are to be deleted.
+/// Checks that PROJECT lists the webhooks and spokes to delete.
 fn check_recorded(before: &Webhooks, flags: &DeleteWebhookFlags, kind: &str) -> Result<()> {
     for (asked, is_there, what) in [
         (flags.defaulting, before.defaulting, "defaulting"),
@@ -57,7 +58,7 @@ fn check_recorded(before: &Webhooks, flags: &DeleteWebhookFlags, kind: &str) -> 
     Ok(())
 }
 
-/// Returns the webhooks that stay. A conversion without spokes is none.
+/// Returns the remaining webhooks. A conversion without spokes is dropped.
 fn remaining(before: &Webhooks, flags: &DeleteWebhookFlags) -> Webhooks {
     let all = !(flags.defaulting || flags.validation || flags.conversion);
     let has_spokes_left =
@@ -71,13 +72,14 @@ fn remaining(before: &Webhooks, flags: &DeleteWebhookFlags) -> Webhooks {
     after
 }
 
-/// Returns the spokes that one has and the other has not.
+/// Returns the spokes in `before` that are missing from `after`.
 fn deleted_spokes<'w>(before: &'w Webhooks, after: &'w Webhooks) -> impl Iterator<Item = &'w String> {
     before.spoke.iter().filter(|spoke| !after.spoke.contains(spoke))
 }
 
 impl Removal<'_> {
-    /// Checks that no object has to be converted from a deleted spoke, and says which versions can be deleted next.
+    /// Checks that no object still needs a conversion from a deleted spoke, and suggests which
+    /// versions to delete next.
     fn check_spokes(&mut self, before: &Webhooks, after: &Webhooks) -> Result<()> {
         let mut next = String::new();
         for version in deleted_spokes(before, after) {
@@ -97,7 +99,7 @@ impl Removal<'_> {
         Ok(())
     }
 
-    /// Removes webhooks, or writes their files as they are with those that are left.
+    /// Removes webhooks, or rewrites their files for the remaining ones.
     fn remove_webhooks(&mut self, before: &Webhooks, after: &Webhooks) -> Result<()> {
         let resource = self.resource.clone();
         let api = ApiPlaces::of(&self.project, &resource).context();
@@ -150,8 +152,8 @@ impl Removal<'_> {
         self.remove_webhook_server(&old_files)
     }
 
-    /// Removes spokes from a file that has more: the handlers of the kind, or the tests of its webhooks. What the user has
-    /// changed about the rest of it stays.
+    /// Removes spokes from a file that keeps other content: the handlers of the kind, or the tests
+    /// of its webhooks. Keeps the user's other changes.
     fn cut_spokes(&mut self, file: &Rendered, spokes: &DeletedSpokes<'_>) -> Result<()> {
         for (path, test) in &spokes.types {
             if file.path == spokes.handlers {
@@ -174,7 +176,7 @@ impl Removal<'_> {
         Ok(())
     }
 
-    /// Removes the modules of conversions, whose files are deleted.
+    /// Removes the modules of conversions whose files are deleted.
     fn remove_conversion_modules(&mut self, spokes: &DeletedSpokes<'_>) -> Result<()> {
         for folder in &spokes.folders {
             self.cut(&format!("src/{folder}/mod.rs"), |text| {
@@ -184,7 +186,7 @@ impl Removal<'_> {
         Ok(())
     }
 
-    /// Removes the parts of a conversion beside its files.
+    /// Removes the parts of a conversion outside of its files.
     fn remove_conversion(&mut self, api: &ApiContext, files: &[Rendered]) -> Result<()> {
         let role = files
             .iter()
@@ -196,7 +198,8 @@ impl Removal<'_> {
         }
         let types = find_types(&self.plan, self.tree, api)?;
         self.cut(&types, rust::remove_conversion)?;
-        // A stored version other than the hub is not what `create webhook` has set, but what somebody has since.
+        // `create webhook` makes the hub the storage version. If it is a different one, somebody
+        // has changed it since.
         if self.is_stored(api)? == Some(false) {
             return Ok(());
         }
@@ -210,7 +213,7 @@ impl Removal<'_> {
         Ok(())
     }
 
-    /// Removes what serves the webhooks of a project that has none any more.
+    /// Removes what serves webhooks from a project that has none left.
     fn remove_webhook_server(&mut self, files: &[Rendered]) -> Result<()> {
         let main = self.project.main_file().to_owned();
         self.cut(&main, rust::unregister_webhooks)?;
@@ -232,13 +235,13 @@ impl Removal<'_> {
     }
 }
 
-/// The spokes that a conversion loses, and the places that name them.
+/// The deleted spokes of a conversion, and the places that refer to them.
 struct DeletedSpokes<'c> {
     /// The file with the handlers of the kind.
     handlers: String,
-    /// The path of its module from the crate.
+    /// Path of its module within the crate.
     module: Vec<&'c str>,
-    /// The module with the conversion in the folder of each version.
+    /// Name of the conversion module in the directory of each version.
     conversion: String,
     folders: Vec<String>,
     /// The type of each spoke, and the name of its test.
@@ -264,7 +267,8 @@ impl<'c> DeletedSpokes<'c> {
     }
 }
 
-/// Returns the name of the scaffolded test of the conversion to a version, as the template of the tests has it.
+/// Returns the name of the scaffolded test for the conversion to a version. Must match the
+/// template.
 fn round_trip_test(version: &str) -> String {
     format!("the_round_trip_through_{version}_is_lossless")
 }

@@ -1,4 +1,5 @@
-//! The cluster that the operator runs against: a control plane of this process, or one that exists.
+//! The cluster that the operator runs against: a control plane started by this process, or an
+//! existing cluster.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,18 +13,18 @@ use crate::commands::envtest::find_installed;
 use crate::flags::{ClusterFlags, DevFlags};
 use crate::shell::Shell;
 
-/// Interval at which signals, servers and the operator are polled.
+/// Interval at which to check signals, servers and the operator.
 pub(super) const TICK: Duration = Duration::from_millis(200);
 
 /// A cluster with its kubeconfig.
 pub(super) struct Cluster {
     kubectl: Kubectl,
     kubeconfig: PathBuf,
-    /// `None` for a cluster that exists.
+    /// `None` for an existing cluster.
     plane: Option<ControlPlane>,
 }
 
-/// Returns the flags with which kubectl finds the cluster.
+/// Returns the flags that select the cluster for kubectl.
 pub(super) fn flags(flags: &DevFlags) -> ClusterFlags {
     ClusterFlags {
         kubeconfig: flags.kubeconfig.clone(),
@@ -34,7 +35,7 @@ pub(super) fn flags(flags: &DevFlags) -> ClusterFlags {
 /// Checks that the cluster can call the webhooks of the operator.
 ///
 /// # Errors
-/// Fails if there are webhooks, and nothing says how another cluster reaches this machine.
+/// Fails if there are webhooks but no address at which another cluster can reach this machine.
 pub(super) fn check_reachable(flags: &DevFlags, rendered: &Rendered) -> Result<()> {
     if flags.context.is_some() && flags.webhook_host.is_none() && rendered.has_webhooks() {
         bail!(
@@ -47,8 +48,8 @@ pub(super) fn check_reachable(flags: &DevFlags, rendered: &Rendered) -> Result<(
 }
 
 impl Cluster {
-    /// Starts a control plane, or finds the cluster that the flags name. Writes a kubeconfig that does not change with
-    /// the user's.
+    /// Starts a control plane, or connects to the cluster selected by the flags. Writes a
+    /// kubeconfig that is independent of later changes to the user's.
     pub(super) fn start(
         flags: &DevFlags,
         dir: &Path,
@@ -86,12 +87,12 @@ impl Cluster {
         &self.kubeconfig
     }
 
-    /// Returns true if the cluster ends with this process.
+    /// Returns whether the cluster stops together with this process.
     pub(super) fn is_own(&self) -> bool {
         self.plane.is_some()
     }
 
-    /// Returns an error when a server of this process has ended.
+    /// Fails if a server started by this process has exited.
     pub(super) fn check_running(&self) -> Result<()> {
         Ok(self.plane.as_ref().map_or(Ok(()), ControlPlane::check_running)?)
     }

@@ -1,8 +1,8 @@
-//! The objects that the command has installed in the cluster, and those that were there before.
+//! The objects that the command installs in the cluster, and the objects that they replace.
 //!
-//! A control plane of this process ends with all that is in it. In a cluster that exists, the webhook configurations and
-//! the conversions of CRDs call this machine only while the command runs; then they are as before. CRDs stay, since
-//! deleting one deletes its objects.
+//! A control plane started by this process disappears with all its objects. In an existing cluster,
+//! webhook configurations and conversions of CRDs only call this machine while the command runs,
+//! and are restored afterwards. CRDs stay, because deleting a CRD deletes its objects.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,8 @@ use super::rendered::{LABEL, Rendered, is_converted};
 use crate::cluster::{Kubectl, to_list};
 use crate::shell::Shell;
 
-/// Arguments that apply objects: server-side, because a CRD can exceed the size limit of client-side apply.
+/// Arguments for applying objects. Server-side, because a CRD can exceed the size limit of
+/// client-side apply.
 const APPLY: [&str; 7] = [
     "apply",
     "--server-side",
@@ -32,9 +33,9 @@ pub(super) struct Installed {
     kubectl: Kubectl,
     /// True if nothing has to be restored.
     is_disposable: bool,
-    /// Webhook configurations as they were before; `None` for those that did not exist.
+    /// The original webhook configurations; `None` if a configuration did not exist.
     configurations: BTreeMap<Key, Option<Value>>,
-    /// Conversions of CRDs as they were before.
+    /// The original conversions of CRDs.
     conversions: BTreeMap<String, Value>,
 }
 
@@ -79,7 +80,7 @@ impl Installed {
             .run(&APPLY, &to_list(&rendered.configurations), shell)
     }
 
-    /// Restores all, also after an error.
+    /// Restores everything, even if one of the objects fails.
     pub(super) fn restore(&mut self, shell: &mut Shell) -> Result<()> {
         if self.is_disposable {
             return Ok(());
@@ -98,8 +99,9 @@ impl Installed {
         result
     }
 
-    /// Keeps a configuration as it is in the cluster, and removes it: to apply over it would leave it with the Service of
-    /// the deployed manager beside the URL of this machine, which the API server refuses.
+    /// Saves a configuration from the cluster and deletes it. Applying ours over it would keep the
+    /// Service of the deployed manager next to our URL, and the API server rejects a configuration
+    /// with both.
     fn remember_configuration(&mut self, key: Key) -> Result<()> {
         if self.configurations.contains_key(&key) {
             return Ok(());
@@ -117,7 +119,8 @@ impl Installed {
         Ok(())
     }
 
-    /// Keeps the conversion of a CRD as it is in the cluster, and replaces it as a whole, for the same reason.
+    /// Saves the conversion of a CRD from the cluster and replaces it completely, for the same
+    /// reason.
     fn remember_conversion(&mut self, crd: &Value) -> Result<()> {
         let name = name_of(crd);
         if self.is_disposable || self.conversions.contains_key(name) {
@@ -152,7 +155,7 @@ impl Installed {
                 .read(&["delete", kind, name, "--ignore-not-found"], ""),
             Some(mut before) => {
                 strip_server_fields(&mut before);
-                // Deleted first: it may be there, or not if applying ours has failed.
+                // Delete ours first. It may be missing if applying it has failed.
                 self.kubectl
                     .read(&["delete", kind, name, "--ignore-not-found"], "")
                     .and_then(|_| self.kubectl.read(&["create", "-f", "-"], &before.to_string()))
@@ -177,12 +180,13 @@ impl Installed {
     }
 }
 
-/// Returns true for a configuration of a run that could not remove it: it calls a program that no longer runs.
+/// Returns whether a configuration was left behind by an earlier run. It calls a process that no
+/// longer runs.
 fn is_left_over(configuration: &Value) -> bool {
     configuration["metadata"]["labels"][LABEL.0] == LABEL.1
 }
 
-/// Removes the fields by which a write would be refused for being late.
+/// Removes the fields that would make the API server reject an outdated object.
 fn strip_server_fields(object: &mut Value) {
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
         for field in [

@@ -1,8 +1,8 @@
-//! `rbuilder dev`: runs the operator while it is being written.
+//! `rbuilder dev`: runs the operator during development.
 //!
-//! A cycle generates the manifests, builds the operator, applies the CRDs, restarts the operator and applies the webhook
-//! configurations, in this order: whatever fails before the restart leaves the operator that runs as it is. Each change
-//! of the source starts a cycle.
+//! A cycle generates the manifests, builds the operator, applies the CRDs, restarts the operator
+//! and applies the webhook configurations, in this order. If a step before the restart fails, the
+//! running operator stays untouched. Each change of the source starts a new cycle.
 
 mod cluster;
 mod installed;
@@ -27,14 +27,14 @@ use crate::cluster::Interrupt;
 use crate::flags::DevFlags;
 use crate::shell::Shell;
 
-/// Timeout for an operator to serve its webhooks.
+/// Time limit for an operator to serve its webhooks.
 const SERVED_TIMEOUT: Duration = Duration::from_secs(60);
 
 pub(super) fn run(dir: &Path, flags: &DevFlags, shell: &mut Shell) -> Result<u8> {
     let dir = std::path::absolute(dir)?;
     let interrupt = Interrupt::install()?;
     let kubectl = find_kubectl(&dir, &cluster::flags(flags))?;
-    // Checked before anything is started.
+    // Check this before starting anything.
     cluster::check_reachable(flags, &Rendered::read(&kubectl)?)?;
     let workspace = Workspace::create()?;
     let cluster = Cluster::start(flags, &dir, &kubectl, &workspace, &interrupt, shell)?;
@@ -57,13 +57,13 @@ pub(super) fn run(dir: &Path, flags: &DevFlags, shell: &mut Shell) -> Result<u8>
         dir,
     };
     let result = session.follow_changes(shell);
-    // Also after an error: nothing may stay behind.
+    // Also clean up after an error.
     let ended = session.end(shell);
     result.and(ended)?;
     Ok(0)
 }
 
-/// The port of the webhook server: each start of the operator in this run listens on it again.
+/// The port of the webhook server, which is the same for each start of the operator in this run.
 enum WebhookPort {
     Given(u16),
     Reserved(ReservedPort),
@@ -85,7 +85,8 @@ impl WebhookPort {
     }
 }
 
-/// Writes the certificate of the webhook server, and returns the address at which the API server calls it.
+/// Writes the certificate of the webhook server, and returns the address at which the API server
+/// calls the webhooks.
 fn create_address(flags: &DevFlags, port: &WebhookPort, workspace: &Workspace) -> Result<WebhookAddress> {
     let host = flags.webhook_host.as_deref().unwrap_or("127.0.0.1");
     let issued = issue_serving_certificate(host)?;
@@ -98,9 +99,9 @@ fn create_address(flags: &DevFlags, port: &WebhookPort, workspace: &Workspace) -
     })
 }
 
-/// Returns the address that the webhook server of the operator binds to: the loopback interface for a control plane of this
-/// process, and the interface of `--webhook-host` for another cluster. That may be a name, or an address of a machine in between, and
-/// then it is all interfaces.
+/// Returns the address to which the operator's webhook server binds. For a control plane of this
+/// process, this is the loopback interface. For another cluster, it is the interface of
+/// `--webhook-host`, or all interfaces if the host is a name or an address on a different machine.
 fn choose_interface(webhook_host: Option<&str>) -> IpAddr {
     let Some(host) = webhook_host else {
         return IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -112,7 +113,7 @@ fn choose_interface(webhook_host: Option<&str>) -> IpAddr {
         .unwrap_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED))
 }
 
-/// Returns the address at which this process reaches a server that is bound to `interface`.
+/// Returns the address at which this process can connect to a server bound to `interface`.
 fn own_address(interface: IpAddr) -> IpAddr {
     match interface.is_unspecified() {
         true => IpAddr::V4(Ipv4Addr::LOCALHOST),
@@ -120,8 +121,8 @@ fn own_address(interface: IpAddr) -> IpAddr {
     }
 }
 
-/// Returns the variables that keep the servers of the operator from binding to all interfaces, as they do in a Pod. Variables and
-/// arguments of the user take precedence.
+/// Returns environment variables that keep the operator's servers from binding to all interfaces,
+/// as they do in a Pod. The user's variables and arguments take precedence.
 fn interfaces(webhooks: IpAddr) -> Vec<(&'static str, String)> {
     let mut variables = vec![("HEALTH_PROBE_BIND_ADDRESS", "127.0.0.1:8081".to_owned())];
     if !webhooks.is_unspecified() {
@@ -145,7 +146,7 @@ struct Session<'a> {
 }
 
 impl Session<'_> {
-    /// Runs a cycle now and after each change, until this process is asked to end.
+    /// Runs a cycle now and after each change, until this process is asked to stop.
     fn follow_changes(&mut self, shell: &mut Shell) -> Result<()> {
         self.try_cycle(shell);
         while !self.interrupt.is_asked() {
@@ -160,7 +161,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Runs a cycle. An error is printed, since the next change may fix it.
+    /// Runs a cycle. Only prints an error, because the next change may fix it.
     fn try_cycle(&mut self, shell: &mut Shell) {
         if let Err(error) = self.run_cycle(shell) {
             if self.interrupt.is_asked() {
@@ -219,7 +220,8 @@ impl Session<'_> {
             .collect()
     }
 
-    /// Waits until the operator accepts connections for its webhooks: the API server must not call it before.
+    /// Waits until the operator accepts connections for its webhooks. The API server must not call
+    /// them earlier.
     fn wait_until_served(&mut self) -> Result<()> {
         let deadline = Instant::now() + SERVED_TIMEOUT;
         let address = (own_address(self.interface()), self.address.port);
@@ -240,7 +242,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Tells once that the operator has ended by itself.
+    /// Prints a warning if the operator has exited on its own.
     fn note_exit(&mut self, shell: &mut Shell) {
         if self.operator.as_mut().is_some_and(Operator::has_ended)
             && let Some(status) = self.operator.take().and_then(Operator::stop)
@@ -249,7 +251,7 @@ impl Session<'_> {
         }
     }
 
-    /// Stops the operator, restores a cluster that is not ours and stops one that is.
+    /// Stops the operator. Restores an existing cluster, or stops our own.
     fn end(&mut self, shell: &mut Shell) -> Result<()> {
         shell.note("\nstopping\n");
         if let Some(operator) = self.operator.take() {
@@ -260,7 +262,7 @@ impl Session<'_> {
     }
 }
 
-/// Returns the first few of the changed paths.
+/// Returns the first few changed paths as a text.
 fn summarize(paths: &[String]) -> String {
     const SHOWN: usize = 3;
     let mut text = paths[..paths.len().min(SHOWN)].join(", ");
@@ -275,7 +277,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn servers_of_the_operator_bind_to_loopback_unless_another_cluster_calls_them() {
+    fn operator_binds_to_loopback_unless_another_cluster_calls_it() {
         let check = |host: Option<&str>, expected: &str| {
             let interface = choose_interface(host);
             assert_eq!(interface.to_string(), expected, "{host:?}");
@@ -283,13 +285,13 @@ mod tests {
         };
         check(None, "127.0.0.1");
         check(Some("127.0.0.2"), "127.0.0.2");
-        // Of the documentation, so of no machine.
+        // An address reserved for documentation, so no machine has it.
         check(Some("192.0.2.1"), "::");
         check(Some("host.docker.internal"), "::");
     }
 
     #[test]
-    fn probes_are_never_on_all_interfaces() {
+    fn probes_never_bind_to_all_interfaces() {
         let webhooks = |variables: Vec<(&'static str, String)>| {
             assert!(variables.contains(&("HEALTH_PROBE_BIND_ADDRESS", "127.0.0.1:8081".to_owned())));
             variables.into_iter().find(|(name, _)| *name == "WEBHOOK_HOST")

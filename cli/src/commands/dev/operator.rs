@@ -1,4 +1,4 @@
-//! The operator as a child process: built by cargo, started, stopped.
+//! Builds, starts and stops the operator as a child process.
 
 use std::ffi::OsString;
 use std::io::{BufRead as _, BufReader};
@@ -14,13 +14,14 @@ use crate::cluster::{Interrupt, POLL_INTERVAL, Reach, terminate, wait_for};
 use crate::commands::run::NO_CARGO;
 use crate::programs::find_program;
 
-/// Time that an operator has to finish its reconciles and to release its lease.
+/// Time that an operator gets to finish its reconciles and release its lease.
 const GRACE: Duration = Duration::from_secs(30);
 
-/// Builds a binary of the project and returns its file.
+/// Builds a binary of the project and returns its path.
 ///
 /// # Errors
-/// Fails if the source does not compile, after cargo has printed why, and if this process was asked to end.
+/// Fails if the source does not compile, in which case cargo prints the reason, or if this process
+/// is asked to stop.
 pub(super) fn build(dir: &Path, bin: &str, workspace: &Workspace, interrupt: &Interrupt) -> Result<PathBuf> {
     let cargo = find_program("cargo").context(NO_CARGO)?;
     let mut child = workspace.spawn(&cargo, |command| {
@@ -43,14 +44,15 @@ pub(super) fn build(dir: &Path, bin: &str, workspace: &Workspace, interrupt: &In
     keep_apart(program, workspace)
 }
 
-/// Returns the file of a binary if this is cargo's message about it.
+/// Returns the path of a binary if this is cargo's message about it.
 fn find_executable(message: &str, bin: &str) -> Option<PathBuf> {
     let message: Value = serde_json::from_str(message).ok()?;
     let is_bin = message["target"]["name"] == bin && message["target"]["kind"][0] == "bin";
     is_bin.then(|| message["executable"].as_str().map(PathBuf::from))?
 }
 
-/// Returns a file that the next build does not write to: on Windows, a running program cannot be replaced.
+/// Returns a path that the next build does not write to. On Windows, a running program cannot be
+/// replaced.
 #[cfg(windows)]
 #[allow(clippy::disallowed_methods)] // the copy is outside of the project
 fn keep_apart(program: PathBuf, workspace: &Workspace) -> Result<PathBuf> {
@@ -63,7 +65,7 @@ fn keep_apart(program: PathBuf, workspace: &Workspace) -> Result<PathBuf> {
 }
 
 #[cfg(not(windows))]
-#[allow(clippy::unnecessary_wraps)] // the other system copies the file
+#[allow(clippy::unnecessary_wraps)] // the other implementation copies the file
 fn keep_apart(program: PathBuf, _: &Workspace) -> Result<PathBuf> {
     Ok(program)
 }
@@ -98,7 +100,7 @@ impl<'a> Operator<'a> {
         !matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Asks the operator to end, and kills it if it does not in time.
+    /// Asks the operator to stop, and kills it if it takes too long.
     pub(super) fn stop(mut self) -> Option<ExitStatus> {
         let deadline = Instant::now() + GRACE;
         if !self.has_ended() {
@@ -111,7 +113,7 @@ impl<'a> Operator<'a> {
     }
 
     fn kill(&mut self) -> Option<ExitStatus> {
-        // An error means that it has ended.
+        // An error means that the operator has exited.
         let _ = self.child.kill();
         let status = self.child.wait().ok();
         self.workspace.forget(self.child.id());
@@ -125,7 +127,7 @@ impl Drop for Operator<'_> {
     }
 }
 
-/// Asks the processes of a child's group to end. Where there is no signal that asks, it is ended.
+/// Asks the process group of a child to stop. On systems without signals, kills the child.
 fn end_group(child: &mut Child) {
     if !terminate(child, Reach::Group) {
         let _ = child.kill();
@@ -137,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_binary_is_found_among_the_messages_of_cargo() {
+    fn finds_the_binary_in_the_messages_of_cargo() {
         let check = |message: &str, expected: Option<&str>| {
             assert_eq!(
                 find_executable(message, "manager"),

@@ -1,4 +1,4 @@
-//! The part of the rendered manifests that the operator needs while it runs outside of the cluster.
+//! The rendered manifests that an operator needs while it runs outside of the cluster.
 
 use anyhow::Result;
 use rbuilder_control_plane::WebhookAddress;
@@ -6,10 +6,11 @@ use serde_json::{Value, json};
 
 use crate::cluster::{Kubectl, parse_documents};
 
-/// The directory that is rendered: it names objects as they are deployed, with the prefix of the project.
+/// The kustomization to render. Its objects have the prefix of the project, as in a deployment.
 const ALL: &str = "config/default";
 
-/// Label of webhook configurations that call a machine. One that an earlier run could not remove is known by it.
+/// Label of webhook configurations that call this machine. Identifies configurations left behind by
+/// an earlier run.
 pub(super) const LABEL: (&str, &str) = ("rbuilder.dev/local", "true");
 
 /// CRDs and webhook configurations.
@@ -21,9 +22,8 @@ pub(super) struct Rendered {
 
 impl Rendered {
     /// Renders the project.
-    ///
     /// # Errors
-    /// Fails with the error of kustomize.
+    /// Fails with kustomize's error.
     pub(super) fn read(kubectl: &Kubectl) -> Result<Rendered> {
         Ok(Rendered::select(parse_documents(&kubectl.render(ALL)?)?))
     }
@@ -42,12 +42,12 @@ impl Rendered {
         rendered
     }
 
-    /// Returns true if the API server calls the operator, to admit objects or to convert them.
+    /// Returns whether the API server calls the operator for admission or conversion.
     pub(super) fn has_webhooks(&self) -> bool {
         !self.configurations.is_empty() || self.crds.iter().any(is_converted)
     }
 
-    /// Makes the API server call an address instead of the Service of the deployed manager.
+    /// Makes the API server call an address instead of the Service of a deployed manager.
     pub(super) fn redirect(&mut self, address: &WebhookAddress) {
         for crd in &mut self.crds {
             address.redirect_conversion(crd);
@@ -64,7 +64,7 @@ impl Rendered {
     }
 }
 
-/// Returns true if a CRD converts by webhook.
+/// Returns whether a webhook converts the objects of a CRD.
 pub(super) fn is_converted(crd: &Value) -> bool {
     crd["spec"]["conversion"]["strategy"] == "Webhook"
 }
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_calls_the_operator_calls_this_machine() {
+    fn redirects_webhooks_and_conversions_to_this_machine() {
         let crd = |conversion: Value| json!({ "kind": "CustomResourceDefinition", "metadata": {}, "spec": { "conversion": conversion } });
         let service = json!({ "service": { "name": "s", "namespace": "n", "path": "/x" } });
         let converted = crd(json!({ "strategy": "Webhook", "webhook": { "clientConfig": service } }));

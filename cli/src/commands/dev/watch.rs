@@ -1,4 +1,5 @@
-//! Changes of the source: the file system's events, and the content that decides whether there is one.
+//! Detects changes of the source. File system events trigger a comparison of the content, which
+//! decides.
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -8,13 +9,13 @@ use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 
 use crate::tree::{Snapshot, watched_folders};
 
-/// Time without an event after which a series of events is over: an editor writes several files at once.
+/// Time without events that ends a series of events. Editors write several files at once.
 const QUIET: Duration = Duration::from_millis(200);
 
-/// Interval at which the content is compared where there are no events.
+/// Interval at which to compare the content without events.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// A watch on the source of a project.
+/// Watches the source of a project.
 pub(super) struct Watch {
     root: PathBuf,
     seen: Snapshot,
@@ -30,8 +31,8 @@ struct Events {
 }
 
 impl Watch {
-    /// Begins to watch. Where the system has no events, the content is compared at intervals; the second value is then
-    /// the reason.
+    /// Starts watching. If events are unavailable, compares the content at intervals and also
+    /// returns the reason.
     pub(super) fn start(root: &Path, polls: bool) -> (Watch, Option<notify::Error>) {
         let (events, reason) = match polls {
             true => (None, None),
@@ -48,14 +49,15 @@ impl Watch {
         (watch, reason)
     }
 
-    /// Takes over what this command has written itself.
+    /// Accepts changes that this command has made itself.
     pub(super) fn accept(&mut self, paths: &[String]) {
         if !paths.is_empty() {
             self.seen.accept(paths, &Snapshot::take(&self.root));
         }
     }
 
-    /// Waits for events, for at most this time. Returns the paths of changed files; none if the content is the same.
+    /// Waits for events for a limited time. Returns the paths of changed files; none if the content
+    /// is the same.
     pub(super) fn changes_within(&mut self, time: Duration) -> Vec<String> {
         if let Some(events) = &mut self.events {
             if !events.come_within(time) {
@@ -64,7 +66,8 @@ impl Watch {
         } else {
             std::thread::sleep(POLL_INTERVAL);
         }
-        // A directory that cannot be watched would change unseen.
+        // Fall back to polling if a directory cannot be watched. Otherwise its changes would go
+        // unnoticed.
         if self
             .events
             .as_mut()
@@ -97,8 +100,8 @@ impl Events {
         Ok(events)
     }
 
-    /// Watches directories that are new. Build output is in the root too, with more directories than some systems can
-    /// watch, so the root itself is watched without what is below it.
+    /// Watches new directories. The root itself is not watched recursively, because it contains the
+    /// build output, which has more directories than some systems can watch.
     fn watch_folders(&mut self, root: &Path) -> notify::Result<()> {
         let folders = watched_folders(root);
         self.folders.retain(|folder| folders.contains(folder));
@@ -111,11 +114,11 @@ impl Events {
         Ok(())
     }
 
-    /// Returns true if events came within a time, once they have ceased.
+    /// Returns whether events arrive within a time. Waits until they stop.
     fn come_within(&mut self, time: Duration) -> bool {
         match self.received.recv_timeout(time) {
             Err(RecvTimeoutError::Timeout) => false,
-            // The watcher is gone: the content alone has to tell.
+            // The watcher is gone, so only the content can tell.
             Err(RecvTimeoutError::Disconnected) => {
                 std::thread::sleep(POLL_INTERVAL);
                 true
@@ -128,7 +131,7 @@ impl Events {
     }
 }
 
-/// Passes an event on, unless it is of a file that was only read. An error may stand for lost events.
+/// Forwards an event, unless a file was only read. An error may mean that events were lost.
 fn send(event: notify::Result<notify::Event>, sender: &Sender<()>) {
     if event.map_or(true, |event| !event.kind.is_access()) {
         let _ = sender.send(());
@@ -143,7 +146,7 @@ mod tests {
 
     use super::*;
 
-    /// Waits until a change is reported, whatever the machine has to do.
+    /// Waits until a change is reported, even on a slow machine.
     fn next_change(watch: &mut Watch) -> Vec<String> {
         let deadline = Instant::now() + Duration::from_secs(60);
         while Instant::now() < deadline {
@@ -156,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn edits_are_told_and_own_writes_are_not() {
+    fn reports_edits_but_not_own_writes() {
         for polls in [false, true] {
             let folder = tempfile::tempdir().expect("a temporary folder");
             let path = |name: &str| folder.path().join(name);
@@ -171,7 +174,7 @@ mod tests {
             std::fs::write(path("src/api/a.rs"), "b").expect("a file");
             assert_eq!(next_change(&mut watch), ["src/api/a.rs"]);
 
-            // The same content is not a change, so the next one is reported alone.
+            // Rewriting the same content is not a change, so only the next change is reported.
             std::fs::write(path("src/api/a.rs"), "b").expect("a file");
             std::fs::write(path("Cargo.toml"), "").expect("a file");
             assert_eq!(next_change(&mut watch), ["Cargo.toml"]);

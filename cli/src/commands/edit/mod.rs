@@ -1,7 +1,9 @@
-//! `rbuilder edit`: changes settings of a project by a three-way merge, and turns features of its deployment on and off.
+//! `rbuilder edit`: changes the settings of a project by a three-way merge, and enables and
+//! disables deployment features.
 //!
-//! The base is the scaffold of PROJECT as it is, the new side that of PROJECT with the new settings, both with the
-//! templates that the project was made with. Features are not settings: what lists them is a file that people edit.
+//! The base of the merge is the scaffold for the current PROJECT, and the new side is the scaffold
+//! for PROJECT with the new settings. Both use the templates with which the project was created.
+//! Features are not settings: they are listed in a file that users edit.
 
 mod multigroup;
 mod rename;
@@ -29,8 +31,8 @@ pub(super) fn run(dir: &Path, flags: &EditFlags, shell: &mut Shell) -> Result<u8
 /// Returns the changes that `edit` makes. Its exit code is 1 if there are conflicts.
 ///
 /// # Errors
-/// Fails if a setting is invalid or makes no sense in the project, with `--no-conflicts` if there are conflicts, or if a
-/// file cannot be edited.
+/// Fails if a setting is invalid or not applicable to the project, if a file cannot be edited, or
+/// if there are conflicts and `--no-conflicts` is set.
 pub fn plan_edit(tree: &Tree, flags: &EditFlags, archive: &'static Archive) -> Result<Outcome> {
     let settings = &flags.settings;
     scaffold::check_names([
@@ -58,7 +60,7 @@ pub fn plan_edit(tree: &Tree, flags: &EditFlags, archive: &'static Archive) -> R
     Ok(outcome)
 }
 
-/// Merges the scaffold with the new settings into the project.
+/// Merges the scaffold for the new settings into the project.
 fn merge_settings(
     tree: &Tree,
     flags: &EditFlags,
@@ -125,14 +127,15 @@ fn merge_settings(
         );
     }
     if becomes_namespaced {
-        // Neither a conflict nor `--manifests=false` leaves the roles of the merged markers.
+        // After a conflict or with `--manifests=false`, the roles do not match the merged markers
+        // yet.
         let is_generated = flags.merge.manifests && outcome.exit_code == 0;
         warn_cluster_roles(tree, &project_name, is_generated, &mut outcome)?;
     }
     Ok(outcome)
 }
 
-/// Sets what the flags ask for.
+/// Applies the settings requested by the flags.
 fn apply_settings(known: &mut Known, settings: &SettingFlags) {
     if let Some(name) = &settings.project_name {
         known.project_name.clone_from(name);
@@ -153,8 +156,9 @@ fn apply_settings(known: &mut Known, settings: &SettingFlags) {
     }
 }
 
-/// Warns about markers that the merge does not know: a manager in one namespace has the permissions of a ClusterRole only if
-/// the project binds it. `is_generated` is true if the roles are those of the markers after the merge.
+/// Warns about markers that the merge does not change. A manager restricted to a namespace only
+/// gets the permissions of a ClusterRole if the project binds it. `is_generated` tells whether the
+/// roles already match the merged markers.
 fn warn_cluster_roles(
     tree: &Tree,
     project_name: &str,

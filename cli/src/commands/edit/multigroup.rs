@@ -1,9 +1,11 @@
-//! `rbuilder edit --multigroup`: moves the files of each API group to directories of their own, and back.
+//! `rbuilder edit --multigroup`: moves the files of each API group into separate directories, or
+//! back.
 //!
-//! The moves follow from PROJECT: where a command would write the parts of each kind in the old layout and in the new
-//! one. They are made twice, of the scaffold that the project was made with and of the project itself, by the same code. A
-//! merge of the moved scaffold, the moved project and the scaffold of the new layout does the rest, such as headings and
-//! the files of groups: in a file that nobody changed, it only has to take the new scaffold.
+//! The moves follow from PROJECT: they lead from the paths of each kind in the old layout to its
+//! paths in the new one. The same code moves both the scaffold with which the project was created
+//! and the project itself. The remaining changes, such as headings and the files of groups, result
+//! from a merge of the moved scaffold, the moved project and the scaffold for the new layout. For
+//! an unchanged file, the merge simply takes the new scaffold.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,14 +29,14 @@ type Files = BTreeMap<String, String>;
 
 /// Directories with Rust code of the package.
 const CODE: [&str; 4] = ["src", "tests", "examples", "benches"];
-/// Directories with manifests whose names have the group.
+/// Directories with manifests whose file names contain the group.
 const MANIFESTS: [&str; 2] = ["config/rbac", "config/webhook"];
 
-/// Checks that a project can have the layout of another one.
+/// Checks that a project can be moved to the layout of `target`.
 ///
 /// # Errors
-/// Fails if the name of a group is not a module, if a layout without groups would have several of them, or if the modules are
-/// those of an adopted package.
+/// Fails if the name of a group is not a valid module, if a layout without groups would contain
+/// several groups, or if the modules belong to an adopted package.
 pub(super) fn check_layout(project: &Project, target: &Project) -> Result<()> {
     let resources = &target.known.resources;
     if project.known.multigroup == target.known.multigroup || resources.is_empty() {
@@ -65,16 +67,16 @@ pub(super) fn check_layout(project: &Project, target: &Project) -> Result<()> {
     Ok(())
 }
 
-/// A project and its scaffold after the moves, and the moves of its files.
+/// A project and its scaffold after the moves, and how its files move.
 pub(super) struct Relocation {
     pub(super) project: Project,
     pub(super) base: Scaffold,
     pub(super) relocated: Relocated,
-    /// Lines of the project's manifests that name roles by their old names.
+    /// Lines in the project's manifests that refer to a role by its old name.
     pub(super) role_references: Vec<RoleReference>,
 }
 
-/// A line of a manifest that names a role by its old name.
+/// A line in a manifest that refers to a role by its old name.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct RoleReference {
     path: String,
@@ -83,7 +85,7 @@ pub(super) struct RoleReference {
     new: String,
 }
 
-/// Moves a project and the scaffold that it was made with to the layout of `target`.
+/// Moves a project, and the scaffold with which it was created, to the layout of `target`.
 ///
 /// # Errors
 /// Fails with all paths that cannot be rewritten, or with a file that is in the way.
@@ -124,8 +126,8 @@ pub(super) fn relocate(
     })
 }
 
-/// Returns the record of a project after the moves. A file that is as it was scaffolded stays so, and one whose record is
-/// that of the old scaffold gets that of the new one.
+/// Returns the record of a project after the moves. An unchanged file remains unchanged, and the
+/// record of the old scaffold for a file becomes the record of the new one.
 fn move_record(
     project: &Project,
     (files, moved): (&Files, &MovedFiles),
@@ -148,7 +150,7 @@ fn move_record(
     record
 }
 
-/// Reads the files of a project that move, that are Rust code or that name those that move.
+/// Reads the files of a project that move, contain Rust code, or refer to files that move.
 fn read_files(tree: &Tree, base: &Scaffold, layout: &LayoutChange) -> Result<Files> {
     let mut paths: BTreeSet<String> = base.files.keys().cloned().collect();
     let mut folders: Vec<String> = CODE
@@ -170,18 +172,18 @@ fn read_files(tree: &Tree, base: &Scaffold, layout: &LayoutChange) -> Result<Fil
     Ok(files)
 }
 
-/// The difference of two layouts of a project.
+/// The difference between two layouts of a project.
 struct LayoutChange {
     modules: ModuleMoves,
     /// New paths of files outside of `src/`.
     files: BTreeMap<String, String>,
-    /// Modules of webhooks from which only a part moves.
+    /// Modules of webhooks from which only some parts move.
     kept: BTreeSet<Vec<String>>,
-    /// New names of roles by their old ones, without the prefix of the project.
+    /// New names of roles by old name, without the prefix of the project.
     roles: BTreeMap<String, String>,
 }
 
-/// The modules that a file comes to declare, and those that move out of it.
+/// The module declarations to add to a file and to remove from it.
 #[derive(Default)]
 struct Declarations {
     removed: BTreeSet<String>,
@@ -241,8 +243,9 @@ impl LayoutChange {
         Ok(change)
     }
 
-    /// Records the new paths of files that belong to a kind. Those of modules follow from the modules, and those that
-    /// several kinds share have no group in their names.
+    /// Records the new paths of files that belong to a kind. Skips Rust modules, whose paths are
+    /// derived from the module moves. Files shared by several kinds do not have the group in their
+    /// names.
     fn pair_files(&mut self, old: Vec<Rendered>, new: Vec<Rendered>) {
         let own = |files: Vec<Rendered>| {
             let owned = files.into_iter().filter(|file| file.on_exists == OnExists::Owned);
@@ -265,7 +268,7 @@ impl LayoutChange {
         }
     }
 
-    /// Returns the lines of manifests that name roles by their old names.
+    /// Returns the lines in manifests that refer to a role by its old name.
     fn find_role_references(&self, tree: &Tree) -> Result<Vec<RoleReference>> {
         let mut found = Vec::new();
         let mut folders = vec!["config".to_owned()];
@@ -295,7 +298,8 @@ impl LayoutChange {
         Ok(found)
     }
 
-    /// Moves the modules of webhooks: a version as a whole, unless it has webhooks of several groups.
+    /// Moves the modules of webhooks. The module of a version moves as a whole, unless it has
+    /// webhooks for several groups.
     fn move_webhooks(&mut self, webhooks: &[(String, String)]) {
         let above = |path: &str| path.rsplit_once("::").map_or("", |(above, _)| above).to_owned();
         let pairs: BTreeSet<(String, String)> = webhooks
@@ -316,7 +320,8 @@ impl LayoutChange {
         self.kept = kept.map(|(from, _)| parts(from)).collect();
     }
 
-    /// Records the modules that hold nothing but modules that move: those of groups, and versions of webhooks.
+    /// Records the modules that only contain modules that move, such as those of groups and of
+    /// webhook versions.
     fn remove_empty_modules(&mut self) {
         let moved: Vec<Vec<String>> = self.modules.iter().map(|(from, _)| from.to_vec()).collect();
         for from in moved {
@@ -328,7 +333,7 @@ impl LayoutChange {
         }
     }
 
-    /// Returns what becomes of a file.
+    /// Returns what happens to a file.
     fn fate(&self, path: &str) -> FileFate {
         match self.files.get(path) {
             Some(to) => FileFate::Moves(to.clone()),
@@ -336,7 +341,7 @@ impl LayoutChange {
         }
     }
 
-    /// Moves all files, and rewrites paths, declarations of modules and entries of kustomizations.
+    /// Moves all files, and rewrites paths, module declarations and kustomization entries.
     fn move_all(&self, files: &Files, library: &str) -> Result<MovedFiles> {
         check_cargo_manifest(files, self)?;
         let mut texts = files.clone();
@@ -356,7 +361,7 @@ impl LayoutChange {
         self.place(texts)
     }
 
-    /// Changes the lines that declare modules. The files of new groups are those of the new scaffold.
+    /// Changes the lines that declare modules. The files of new groups come from the new scaffold.
     fn move_declarations(&self, texts: &mut Files) -> Result<()> {
         let mut obstructions = Vec::new();
         for (path, Declarations { removed, added }) in self.declarations(texts)? {
@@ -376,7 +381,7 @@ impl LayoutChange {
         }
     }
 
-    /// Returns the modules that files are to declare, and those that they are not to declare any more.
+    /// Returns the module declarations to add to each file and to remove from it.
     fn declarations(&self, texts: &Files) -> Result<BTreeMap<String, Declarations>> {
         let file_of = |module: &[String]| format!("src/{}/mod.rs", module.join("/"));
         let mut changes: BTreeMap<String, Declarations> = BTreeMap::new();
@@ -396,7 +401,7 @@ impl LayoutChange {
             .map(|(from, _)| from)
             .chain(self.modules.gone())
         {
-            // The new module of a group may have the name of one that moves into it.
+            // The new module of a group may have the same name as a module that moves into it.
             let is_replaced = self.modules.iter().any(|(_, to)| to.starts_with(from));
             if let (Some((name, above)), false) = (from.split_last(), is_replaced) {
                 let change = changes.entry(file_of(above)).or_default();
@@ -406,7 +411,7 @@ impl LayoutChange {
         Ok(changes)
     }
 
-    /// Checks that no other module has the path of one that is to hold modules that move.
+    /// Checks that no other module occupies a path that will contain modules that move.
     fn check_free_module(&self, texts: &Files, module: &[String], to: &[String]) -> Result<()> {
         let folder = format!("src/{}", module.join("/"));
         let paths = [format!("{folder}.rs"), format!("{folder}/mod.rs")];
@@ -421,7 +426,7 @@ impl LayoutChange {
         }
     }
 
-    /// Renames the entries of files that move in the kustomization beside them.
+    /// Renames the entries of moved files in the kustomization in the same directory.
     fn rename_entries(&self, texts: &mut Files) -> Result<()> {
         for (from, to) in &self.files {
             let (Some((folder, old)), Some((_, new))) = (from.rsplit_once('/'), to.rsplit_once('/')) else {
@@ -445,7 +450,7 @@ impl LayoutChange {
         Ok(())
     }
 
-    /// Puts each file to its new path.
+    /// Moves each file to its new path.
     fn place(&self, texts: Files) -> Result<MovedFiles> {
         let mut placed = MovedFiles {
             files: Files::new(),
@@ -477,7 +482,7 @@ impl LayoutChange {
 }
 
 impl MovedFiles {
-    /// Returns the changes of the files before the moves.
+    /// Returns the changes relative to the files before the moves.
     fn into_relocated(self, files: &Files) -> Relocated {
         let mut relocated = Relocated::default();
         for (from, to) in &self.moves {
@@ -499,13 +504,14 @@ impl MovedFiles {
     }
 }
 
-/// Returns whether a module has nothing but its heading, once the declarations of modules that move are taken out.
+/// Returns whether a module consists only of its heading once the declarations of moved modules are
+/// removed.
 fn has_declarations_only(text: &str) -> bool {
     let is_heading = |line: &str| line.is_empty() || line.starts_with("//");
     text.lines().all(|line| is_heading(line.trim()))
 }
 
-/// Checks that Cargo.toml does not name files that move.
+/// Checks that Cargo.toml does not refer to files that move.
 fn check_cargo_manifest(files: &Files, layout: &LayoutChange) -> Result<()> {
     const MANIFEST: &str = "Cargo.toml";
     let Some(text) = files.get(MANIFEST) else {
@@ -535,7 +541,7 @@ fn check_cargo_manifest(files: &Files, layout: &LayoutChange) -> Result<()> {
     }
 }
 
-/// Returns the error of places that cannot be rewritten.
+/// Returns the error for places that cannot be rewritten.
 fn refuse(obstructions: Vec<Obstruction>) -> anyhow::Error {
     let places = obstructions.into_iter().map(|obstruction| {
         let Obstruction {
@@ -553,7 +559,7 @@ fn refuse(obstructions: Vec<Obstruction>) -> anyhow::Error {
     )
 }
 
-/// Warns about roles that have other names after the moves, and about lines of manifests with the old ones.
+/// Warns about renamed roles, and about lines in manifests with their old names.
 pub(super) fn warn_renamed_roles(references: &[RoleReference], outcome: &mut Outcome) {
     for RoleReference { path, line, old, new } in references {
         outcome.warn(

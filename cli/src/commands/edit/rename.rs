@@ -1,7 +1,8 @@
-//! `rbuilder edit --project-name` and `--domain`: renames the project outside of the scaffold.
+//! `rbuilder edit --project-name` and `--domain`: renames the project outside of its scaffold.
 //!
-//! The merge of the scaffolds renames what is scaffolded. The code that users have added names the library of the project by its crate,
-//! and the namespace of the manager in markers and manifests; both are renamed first, in all code of the project.
+//! Merging the scaffolds renames everything in the scaffold. Code added by users refers to the
+//! project's library by its crate name, and to the manager's namespace in markers and manifests.
+//! Both are renamed in all code of the project before the merge.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +14,7 @@ use crate::project::Project;
 use crate::tree::Tree;
 use crate::yaml_stream::is_yaml;
 
-/// Directories with Rust code, and with manifests that people edit.
+/// Directories with Rust code and with manifests that users edit.
 const FOLDERS: [&str; 5] = ["src", "tests", "examples", "benches", "config"];
 
 /// The CRDs, which are generated.
@@ -22,12 +23,12 @@ const CRDS: &str = "config/crd/bases/";
 /// A message and its help.
 type Warning = (String, String);
 
-/// The names that a new name of a project changes.
+/// Names derived from the name of a project.
 #[derive(Default)]
 struct Names {
-    /// The namespace of the manager, old and new.
+    /// Old and new namespace of the manager.
     namespace: (String, String),
-    /// The crate of the library; `None` if its paths cannot be told from others.
+    /// Old and new crate name of the library; `None` if its paths are ambiguous.
     library: Option<(String, String)>,
 }
 
@@ -42,18 +43,19 @@ impl Names {
     }
 }
 
-/// The files of a project that a new name of it changes.
+/// The files of a project that change with its name.
 #[derive(Default)]
 pub(super) struct Renamed {
     /// `None` if the project keeps its name.
     names: Option<Names>,
     texts: BTreeMap<String, Option<String>>,
-    /// A module with the former name of the crate, whose paths cannot be told from those of the crate.
+    /// A module with the same name as the old crate. Its paths cannot be told apart from those of
+    /// the crate.
     namesake: Option<String>,
 }
 
 impl Renamed {
-    /// Finds the files of users that name the project.
+    /// Finds user files that refer to the project.
     ///
     /// # Errors
     /// Fails if a file cannot be read.
@@ -87,7 +89,7 @@ impl Renamed {
         })
     }
 
-    /// Renames in what was written as in the files of the project, so that the merge sees no difference in it.
+    /// Applies the same renames to the written scaffold, so that the merge sees no difference.
     pub(super) fn rename_written(&self, written: &mut Written) {
         let Some(names) = &self.names else {
             return;
@@ -105,7 +107,7 @@ impl Renamed {
         }
     }
 
-    /// Returns warnings about what a rename of files does not change.
+    /// Returns warnings about what renaming does not change.
     pub(super) fn warnings(&self, project: &Project, target: &Project) -> Vec<Warning> {
         let (old, new) = (&project.known.project_name, &target.known.project_name);
         let mut warnings = Vec::new();
@@ -139,12 +141,12 @@ impl Renamed {
     }
 }
 
-/// Returns the namespace of the manager, as it is scaffolded.
+/// Returns the scaffolded namespace of the manager.
 fn namespace(project: &Project) -> String {
     format!("{}-system", project.known.project_name)
 }
 
-/// Returns the files with code and manifests that people edit.
+/// Returns the code files, and the manifests that users edit.
 fn list_files(tree: &Tree) -> Result<Vec<String>> {
     let mut files = Vec::new();
     let mut folders: Vec<String> = FOLDERS.iter().map(|folder| (*folder).to_owned()).collect();
@@ -157,7 +159,7 @@ fn list_files(tree: &Tree) -> Result<Vec<String>> {
     Ok(files)
 }
 
-/// Returns whether a file is code, or a manifest that people edit.
+/// Returns whether a file is code or a manifest that users edit.
 fn has_names(path: &str) -> bool {
     let is_inside = |folder: &str| {
         path.strip_prefix(folder)
@@ -168,13 +170,13 @@ fn has_names(path: &str) -> bool {
         && !path.starts_with(CRDS)
 }
 
-/// Replaces a name where it is not a part of a longer one.
+/// Replaces a name unless it is part of a longer one.
 fn replace_word(text: &str, old: &str, new: &str) -> String {
     let is_part = |character: char| character.is_alphanumeric() || "-_.".contains(character);
     replace_where(text, (old, new), |before, after| {
         let ends = before.chars().next_back().is_none_or(|last| !is_part(last));
         let mut rest = after.chars();
-        // A dot may end a sentence.
+        // A dot may also end a sentence.
         let continues = match rest.next() {
             Some('.') => rest.next().is_some_and(is_part),
             next => next.is_some_and(is_part),
@@ -183,7 +185,7 @@ fn replace_word(text: &str, old: &str, new: &str) -> String {
     })
 }
 
-/// Replaces a crate at the beginning of paths.
+/// Replaces a crate at the start of paths.
 fn replace_root(text: &str, old: &str, new: &str) -> String {
     let is_part = |character: char| character.is_alphanumeric() || character == '_';
     replace_where(text, (old, new), |before, after| {
@@ -214,7 +216,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_whole_names_are_replaced() {
+    fn replaces_only_whole_names() {
         for (text, expected) in [
             ("namespace = \"shop-system\"", "namespace = \"store-system\""),
             ("in shop-system. Then", "in store-system. Then"),

@@ -1,6 +1,6 @@
-//! `rbuilder envtest install`: finds a version on disk, or downloads it.
+//! `rbuilder envtest install`: finds an installed version, or downloads it.
 
-#![allow(clippy::disallowed_methods)] // writes to the store, which is outside of any project
+#![allow(clippy::disallowed_methods)] // this module writes to the store, which is outside of projects
 
 use std::fs::File;
 use std::io::{self, Read, Seek};
@@ -22,7 +22,7 @@ use crate::flags::InstallFlags;
 use crate::shell::Shell;
 use rbuilder_control_plane::{Platform, Release, Store, has_programs};
 
-/// Maximum size of an archive in bytes; the published ones have 80 MB.
+/// Maximum size of an archive in bytes. Published archives have 80 MB.
 const LARGEST: u64 = 1 << 30;
 
 pub(super) fn run(dir: &Path, flags: &InstallFlags, shell: &mut Shell) -> Result<u8> {
@@ -52,13 +52,13 @@ pub(super) fn run(dir: &Path, flags: &InstallFlags, shell: &mut Shell) -> Result
     Ok(0)
 }
 
-/// Returns the directory in `KUBEBUILDER_ASSETS`, if it has the programs.
+/// Returns the directory in `KUBEBUILDER_ASSETS` if it contains the programs.
 fn folder_in_environment() -> Option<PathBuf> {
     let folder = std::env::var_os("KUBEBUILDER_ASSETS").map(PathBuf::from)?;
     has_programs(&folder, &Platform::current()).then_some(folder)
 }
 
-/// Returns a path of the project directory; `-` is standard input.
+/// Resolves a path relative to the project directory. `-` is the standard input.
 fn from_project(dir: &Path, file: &Path) -> PathBuf {
     if file.as_os_str() == "-" {
         file.to_owned()
@@ -67,7 +67,8 @@ fn from_project(dir: &Path, file: &Path) -> PathBuf {
     }
 }
 
-/// Returns the installed release, after downloading it if need be; nothing for a dry run that would download one.
+/// Returns the installed release, downloading it if necessary; `None` for a dry run that would
+/// download it.
 fn find_or_download(
     store: &Store,
     selector: &Selector,
@@ -134,7 +135,7 @@ fn download(
 ) -> Result<()> {
     let locked = lock(store, &mut |note| shell.note(&format!("{note}\n")))?;
     if !is_forced && store.is_complete(release) {
-        // Another command has installed it, and this one has waited for it.
+        // Another command installed the release while this one waited for the lock.
         return Ok(());
     }
     shell.note(&format!("downloading {}\n", archive.url));
@@ -149,7 +150,7 @@ fn download(
     })
 }
 
-/// Installs a release from an archive that `fill` writes to a file.
+/// Installs a release from an archive. `fill` writes the archive to a file.
 fn install(
     locked: &LockedStore<'_>,
     release: &Release,
@@ -158,7 +159,7 @@ fn install(
     let stage = locked.stage(release)?;
     let installed = fill_and_unpack(&stage, release, fill).and_then(|()| locked.install(&stage, release));
     if installed.is_err() {
-        // The error is the news; what remains is removed by the next command.
+        // Report the original error. The next command removes any leftovers.
         let _ = locked.remove_leftovers();
     }
     installed
@@ -218,7 +219,7 @@ fn sideload(
     let mut sha512 = String::new();
     install(&locked, &release, |file| {
         let mut hashed = Hashed::new(&mut *file);
-        // One byte more tells an archive that is too large from one that just fits.
+        // Read one more byte to detect an archive that is too large.
         let size = io::copy(&mut archive.as_mut().take(LARGEST + 1), &mut hashed)
             .with_context(|| format!("cannot read {}", path.display()))?;
         if size > LARGEST {

@@ -1,4 +1,5 @@
-//! `rbuilder envtest list`: installed and available versions, each once, newest first.
+//! `rbuilder envtest list`: lists installed and available versions without duplicates, newest
+//! first.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -58,7 +59,7 @@ pub(super) fn run(dir: &Path, flags: &ListFlags, shell: &mut Shell) -> Result<u8
     Ok(0)
 }
 
-/// Prints what is installed, then what else is available.
+/// Prints the installed versions, then the other available ones.
 fn print(store: &Store, found: &BTreeMap<Release, State>, output: Output, shell: &mut Shell) {
     let mut rows: Vec<(&Release, State)> = found
         .iter()

@@ -1,4 +1,4 @@
-//! `rbuilder envtest`: the binaries of test environments.
+//! `rbuilder envtest`: manages the binaries for test environments.
 
 mod install;
 mod list;
@@ -39,26 +39,27 @@ fn print_path(dir: &Path, flags: &PathFlags, shell: &mut Shell) -> Result<u8> {
     Ok(0)
 }
 
-/// Returns the directory of the newest installed binaries for the project's Kubernetes minor.
+/// Returns the directory of the newest installed binaries for the project's Kubernetes minor
+/// version.
 pub(super) fn find_installed(dir: &Path) -> Option<PathBuf> {
     let store = locate(None).ok()?;
     let release = newest_installed(&store, &choose_selector(dir, None), &Platform::current()).ok()??;
     Some(store.path(&release))
 }
 
-/// Returns the store that the flags name; a relative path is one of the project directory.
+/// Returns the store named by the flags. Relative paths are relative to the project directory.
 fn open_store(dir: &Path, flags: &StoreFlags) -> Result<Store> {
     locate(flags.bin_dir.as_ref().map(|folder| dir.join(folder)))
 }
 
-/// Returns the selector of the command line, or that of the project's Kubernetes minor.
+/// Returns the selector from the command line. Defaults to the project's Kubernetes minor version.
 fn choose_selector(dir: &Path, selector: Option<&Selector>) -> Selector {
     selector
         .cloned()
         .unwrap_or_else(|| Selector::minor(find_project_minor(&Tree::new(dir))))
 }
 
-/// Returns the platform of a command that is about one.
+/// Returns the platform for a command that supports only one.
 fn single_platform(flags: &StoreFlags) -> Result<Platform> {
     let current = Platform::current();
     let platform = Platform {
@@ -73,7 +74,7 @@ fn single_platform(flags: &StoreFlags) -> Result<Platform> {
     Ok(platform)
 }
 
-/// Returns true if the flags, whose default is the current platform, include this one.
+/// Returns whether the flags include a platform. They default to the current platform.
 fn includes_platform(flags: &StoreFlags, platform: &Platform) -> bool {
     let current = Platform::current();
     let includes = |flag: &Option<String>, default: &str, part: &str| match flag.as_deref() {
@@ -83,7 +84,7 @@ fn includes_platform(flags: &StoreFlags, platform: &Platform) -> bool {
     includes(&flags.os, &current.os, &platform.os) && includes(&flags.arch, &current.arch, &platform.arch)
 }
 
-/// Returns the newest complete installation that the selector matches.
+/// Returns the newest complete installation that matches the selector.
 fn newest_installed(store: &Store, selector: &Selector, platform: &Platform) -> Result<Option<Release>> {
     let mut installed = read_installed(store)?.into_iter();
     let found = installed.find(|Installed { release, is_complete }| {
@@ -109,9 +110,9 @@ fn describe_not_installed(store: &Store, selector: &Selector, platform: &Platfor
     )
 }
 
-/// Returns the command that installs what a selector matches.
+/// Returns the command that installs a version matching a selector.
 fn install_command(selector: &Selector, platform: &Platform) -> String {
-    // What is on disk only is in no index.
+    // A selector for the store cannot be installed from an index.
     let version = match selector.search {
         Search::Store => "latest".to_owned(),
         _ => quote_word(&selector.to_string()),
@@ -144,13 +145,13 @@ fn download_index(downloads: &Downloads, flags: &IndexFlags, shell: &mut Shell) 
     Index::parse(&text).with_context(|| format!("cannot read the index {url}"))
 }
 
-/// Prints where a release is installed.
+/// Prints the location of an installed release.
 fn print_installation(store: &Store, release: &Release, as_command: bool, output: Output, shell: &mut Shell) {
     let json = describe(store, release);
     print_directory(&store.path(release), as_command, &json, output, shell);
 }
 
-/// Prints a directory of binaries, in one of its forms.
+/// Prints a directory of binaries in the requested format.
 fn print_directory(folder: &Path, as_command: bool, json: &Value, output: Output, shell: &mut Shell) {
     let shown = folder.display().to_string();
     match (output, as_command) {

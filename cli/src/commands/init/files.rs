@@ -8,7 +8,7 @@ use crate::plan::Plan;
 use crate::project::{FILE, Project};
 use crate::tree::Tree;
 
-/// Returns the files of a project without APIs, which it records as scaffolded.
+/// Returns the files of a project without APIs, and records them as scaffolded.
 ///
 /// # Errors
 /// Fails if files conflict.
@@ -19,7 +19,8 @@ pub(in crate::commands) fn plan_files(tree: &Tree, project: &mut Project, force:
     if let Some(package) = &project.known.rbuilder.package {
         files.retain(|file| !package.leaves_out(&file.path));
     } else if tree.read(FILE)?.is_none() {
-        // Nothing here is ours yet, so files that later commands will add to must begin as we write them.
+        // Nothing here is ours yet, so files to which later commands will add must start with our
+        // text.
         for file in files.iter().filter(|file| file.on_exists == OnExists::Shared) {
             plan.put_owned(tree, &file.path, &file.text, force)?;
         }
@@ -29,8 +30,8 @@ pub(in crate::commands) fn plan_files(tree: &Tree, project: &mut Project, force:
     Ok(plan)
 }
 
-/// Returns the files that an adopted package has of its own, in the form in which they are scaffolded for a new package:
-/// commands that are run again to rebuild the scaffold edit them. They are not part of the scaffold.
+/// Returns the files that an adopted package provides itself, as scaffolded for a new package. They
+/// are not part of the scaffold, but commands that run again to rebuild the scaffold edit them.
 pub(in crate::commands) fn render_stand_ins(project: &Project) -> Result<Vec<Rendered>> {
     let Some(package) = &project.known.rbuilder.package else {
         return Ok(Vec::new());

@@ -1,4 +1,4 @@
-//! `rbuilder init`: scaffolds a project without APIs, or adopts the package that is there.
+//! `rbuilder init`: scaffolds a project without APIs, or adopts an existing package.
 
 mod adopt;
 mod files;
@@ -31,7 +31,7 @@ pub(super) fn run(dir: &Path, flags: &InitFlags, shell: &mut Shell) -> Result<u8
     })
 }
 
-/// Returns the command that enters the directory of the project, for the next steps.
+/// Returns the command that enters the project directory, for the next steps.
 fn enter(flags: &InitFlags) -> String {
     let folder = flags.folder.as_ref();
     folder
@@ -42,7 +42,7 @@ fn enter(flags: &InitFlags) -> String {
 /// Returns the changes that `init` makes.
 ///
 /// # Errors
-/// Fails if a name is invalid, or if the directory holds another project or conflicting files.
+/// Fails if a name is invalid, or if the directory contains another project or conflicting files.
 pub fn plan_init(tree: &Tree, flags: &InitFlags) -> Result<Outcome> {
     if flags.in_package || adopt::is_adopted(tree)? {
         return adopt::plan_adoption(tree, flags);
@@ -81,10 +81,11 @@ pub fn plan_init(tree: &Tree, flags: &InitFlags) -> Result<Outcome> {
     )))
 }
 
-/// Returns the project that `init` would make for flags, and the warnings about its library, each with its help.
+/// Returns the project that `init` would create, and the warnings about its library, each with its
+/// help.
 ///
 /// # Errors
-/// Fails if a name is invalid, or if the directory holds another project.
+/// Fails if a name is invalid, or if the directory contains another project.
 pub(super) fn new_project(tree: &Tree, flags: &InitFlags) -> Result<(Project, Vec<(String, String)>)> {
     let mut project = request(tree, flags, None)?;
     let warnings = settle_library(&mut project, tree, flags)?;
@@ -92,7 +93,7 @@ pub(super) fn new_project(tree: &Tree, flags: &InitFlags) -> Result<(Project, Ve
     Ok((project, warnings))
 }
 
-/// Adds the project to the workspace that it is recorded as a member of.
+/// Adds the project to the workspace recorded in it.
 ///
 /// # Errors
 /// Fails if the manifest of the workspace cannot be edited.
@@ -101,8 +102,8 @@ pub(super) fn join_workspace(outcome: &mut Outcome, tree: &Tree, project: &Proje
     join(outcome, tree, project, workspace.as_ref())
 }
 
-/// Sets the source of the library: the recorded one, or for a new project the one that the flags ask for. Returns
-/// warnings, each with its help.
+/// Sets the source of the library: the recorded one, or the one requested by the flags for a new
+/// project. Returns warnings, each with its help.
 fn settle_library(project: &mut Project, tree: &Tree, flags: &InitFlags) -> Result<Vec<(String, String)>> {
     let asked = flags.library.source();
     let recorded = &mut project.known.rbuilder.library;
@@ -120,8 +121,8 @@ fn settle_library(project: &mut Project, tree: &Tree, flags: &InitFlags) -> Resu
     Ok(choice.warnings)
 }
 
-/// Returns the requested project: flags take precedence over PROJECT, and PROJECT over defaults, which are those of the
-/// package that is adopted, if one is.
+/// Returns the requested project. Flags take precedence over PROJECT, and PROJECT over the
+/// defaults, which come from the adopted package if there is one.
 fn request(tree: &Tree, flags: &InitFlags, adopted: Option<&PackageSummary>) -> Result<Project> {
     let known = scaffold::read_project(tree)?;
     let recorded = known.as_ref().map(|project| &project.known);
@@ -191,7 +192,7 @@ fn request(tree: &Tree, flags: &InitFlags, adopted: Option<&PackageSummary>) -> 
     Ok(project)
 }
 
-/// Returns the license of a repository that has a file with one.
+/// Returns the license according to a license file in the repository.
 fn find_license(tree: &Tree) -> Result<Option<License>> {
     for path in [
         "LICENSE",
@@ -217,7 +218,7 @@ fn find_license(tree: &Tree) -> Result<Option<License>> {
     Ok(None)
 }
 
-/// Checks the owner, which is written into comments and Cargo.toml.
+/// Checks the owner, which is written to comments and to Cargo.toml.
 pub(super) fn check_owner(owner: Option<&str>) -> Result<(), names::FlagDiagnostic> {
     match owner {
         Some(owner) if owner.chars().any(|c| c.is_control() || c == '"' || c == '\\') => {

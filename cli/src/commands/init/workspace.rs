@@ -1,5 +1,5 @@
-//! The Cargo workspace that a new project is in: it becomes a member, as with `cargo new`, unless the workspace excludes it or
-//! is somebody else's.
+//! The Cargo workspace that contains a new project. The project becomes a member, as with `cargo
+//! new`, unless the workspace excludes it or belongs to somebody else.
 
 use std::path::{Path, PathBuf};
 
@@ -13,22 +13,23 @@ use crate::plan::Plan;
 use crate::project::{Project, names};
 use crate::tree::{Tree, find_repository, is_own_above, manifest_above, read_manifests_above, resolve_path};
 
-/// The workspace above a project.
+/// A workspace above a project.
 pub(super) struct Workspace {
     /// Its directory.
     root: PathBuf,
-    /// Path of the project in it.
+    /// Path of the project in the workspace.
     member: String,
-    /// True if the project is in `members`, or a pattern there covers it.
+    /// True if `members` lists the project or has a matching pattern.
     is_listed: bool,
-    /// True if rbuilder may add the project to it.
+    /// True if rbuilder may add the project to the workspace.
     is_own: bool,
 }
 
-/// Returns the workspace that Cargo takes a package in the project directory for a member of.
+/// Returns the workspace to which Cargo assigns a package in the project directory.
 ///
 /// # Errors
-/// Fails if a manifest of the user's above the project does not parse: Cargo reads it, too.
+/// Fails if one of the user's manifests above the project does not parse, because Cargo reads it as
+/// well.
 pub(super) fn find_workspace(tree: &Tree) -> Result<Option<Workspace>> {
     let project = resolve_path(tree.root());
     for (root, text) in read_manifests_above(&project) {
@@ -59,7 +60,8 @@ pub(super) fn find_workspace(tree: &Tree) -> Result<Option<Workspace>> {
     Ok(None)
 }
 
-/// Returns the path of the project in its repository; empty if it is the repository, or in none.
+/// Returns the path of the project in its repository. Empty if the project is the root of the
+/// repository, or is not in one.
 fn find_directory(tree: &Tree) -> String {
     let project = resolve_path(tree.root());
     let path = |top: PathBuf| Some(project.strip_prefix(top).ok()?.to_str()?.replace('\\', "/"));
@@ -70,10 +72,10 @@ fn find_directory(tree: &Tree) -> String {
     }
 }
 
-/// Records the place of a project in its workspace and its repository.
+/// Records the path of a project in its workspace and its repository.
 ///
 /// # Errors
-/// Fails if its path cannot stand in scaffolded files.
+/// Fails if the path cannot be used in scaffolded files.
 pub(super) fn record_place(project: &mut Project, tree: &Tree, workspace: Option<&Workspace>) -> Result<()> {
     let own = &mut project.known.rbuilder;
     own.directory = find_directory(tree);
@@ -83,7 +85,7 @@ pub(super) fn record_place(project: &mut Project, tree: &Tree, workspace: Option
         Some(workspace) if workspace.has_member() => {
             workspace.check_path()?;
             own.member.clone_from(&workspace.member);
-            // Without a repository, that of the workspace is the best guess.
+            // Without a repository, assume that the workspace will be its root.
             if own.directory.is_empty() {
                 own.directory.clone_from(&workspace.member);
             }
@@ -94,12 +96,12 @@ pub(super) fn record_place(project: &mut Project, tree: &Tree, workspace: Option
 }
 
 impl Workspace {
-    /// Returns whether the project becomes or is a member.
+    /// Returns whether the project is or becomes a member.
     pub(super) fn has_member(&self) -> bool {
         self.is_listed || self.is_own
     }
 
-    /// Checks that the path of the project can stand in scaffolded files.
+    /// Checks that the path of the project can be used in scaffolded files.
     fn check_path(&self) -> Result<()> {
         if names::is_plain_path(&self.member) {
             return Ok(());
@@ -111,7 +113,7 @@ impl Workspace {
         )
     }
 
-    /// Warns that the project is a workspace of its own, because this one is not to be joined.
+    /// Warns that the project becomes its own workspace because it cannot join this one.
     pub(super) fn warn_unjoined(&self, outcome: &mut Outcome) {
         outcome.warn(
             &format!(
@@ -126,7 +128,8 @@ impl Workspace {
     }
 }
 
-/// Adds the project to the workspace that PROJECT says it is a member of, and says what its files cannot do there.
+/// Adds the project to the workspace recorded in PROJECT, and warns about settings that have no
+/// effect there.
 ///
 /// # Errors
 /// Fails with the line to add if the manifest of the workspace cannot be edited.
@@ -152,7 +155,7 @@ pub(super) fn join(
     Ok(())
 }
 
-/// Adds the member, and returns the text of the manifest.
+/// Adds the member, and returns the text of the workspace's manifest.
 fn add_to_members(plan: &mut Plan, tree: &Tree, path: &str, member: &str) -> Result<String> {
     let lines = format!("[workspace]\nmembers = [\"{member}\"]");
     let refused = |obstacle: Obstacle| {
@@ -171,7 +174,7 @@ fn add_to_members(plan: &mut Plan, tree: &Tree, path: &str, member: &str) -> Res
     Ok(edited)
 }
 
-/// Warns about settings that Cargo reads in the workspace's manifest only.
+/// Warns about settings that Cargo only reads from the manifest of the workspace.
 fn warn_settings(path: &str, text: &str, outcome: &mut Outcome) {
     let Ok(manifest) = Document::parse(text) else {
         return;
@@ -197,7 +200,7 @@ fn warn_settings(path: &str, text: &str, outcome: &mut Outcome) {
     }
 }
 
-/// Returns the profile of a release for the manifest of the workspace, where it has none.
+/// Suggests a release profile for the manifest of the workspace, if it has none.
 pub(super) fn suggest_profile(tree: &Tree, project: &Project) -> Result<String> {
     let member = &project.known.rbuilder.member;
     if member.is_empty() || project.known.rbuilder.package.is_some() {
@@ -229,7 +232,8 @@ pub(super) fn suggest_profile(tree: &Tree, project: &Project) -> Result<String> 
     ))
 }
 
-/// Warns about workflows that GitHub does not run, because they are not in the repository's root.
+/// Warns about workflows that GitHub does not run because they are not in the root of the
+/// repository.
 pub(super) fn warn_workflows(project: &Project, outcome: &mut Outcome) {
     let directory = &project.known.rbuilder.directory;
     let workflows: Vec<&str> = outcome

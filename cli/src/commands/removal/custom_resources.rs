@@ -1,4 +1,4 @@
-//! Deletes the objects of CRDs, and waits for their finalizers.
+//! Deletes the custom resources of CRDs, and waits for their finalizers.
 
 use std::time::{Duration, Instant};
 
@@ -9,17 +9,17 @@ use super::{describe, join_first, qualified_name};
 use crate::cluster::Kubectl;
 use crate::shell::Shell;
 
-/// Interval at which the remaining objects are listed.
+/// Interval at which to list the remaining objects.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
-/// Time after which the remaining objects are named although nothing has changed.
+/// Time after which to print the remaining objects again even if they are the same.
 const REMIND_AFTER: Duration = Duration::from_secs(15);
-/// Number of remaining objects that are named.
+/// Maximum number of remaining objects to print.
 const NAMED: usize = 5;
 
-/// Deletes all objects of these CRDs, and waits until they are gone.
+/// Deletes all objects of the given CRDs, and waits until they are gone.
 ///
 /// # Errors
-/// Fails if objects are left after `timeout`, with the finalizers that they have, or if kubectl fails.
+/// Fails with the finalizers of the remaining objects after `timeout`. Also fails if kubectl fails.
 pub(super) fn delete_all(
     kubectl: &Kubectl,
     crds: &[Value],
@@ -34,7 +34,7 @@ pub(super) fn delete_all(
         for resource in &resources {
             let objects = list(kubectl, resource)?;
             let is_terminating = |object: &Value| object["metadata"]["deletionTimestamp"].is_string();
-            // More may have been created since the last time.
+            // New objects may have been created since the last list.
             if !objects.iter().all(is_terminating) {
                 request_deletion(kubectl, resource, &objects, shell)?;
             }
@@ -51,7 +51,7 @@ pub(super) fn delete_all(
     }
 }
 
-/// Returns the resources, as kubectl takes them, of the CRDs that the cluster has.
+/// Returns the resources of the CRDs in the cluster, in kubectl's notation.
 fn find_served(kubectl: &Kubectl, crds: &[Value]) -> Result<Vec<String>> {
     let names = crds.iter().filter_map(|crd| crd["metadata"]["name"].as_str());
     let names: Vec<&str> = names.collect();
@@ -61,7 +61,7 @@ fn find_served(kubectl: &Kubectl, crds: &[Value]) -> Result<Vec<String>> {
     let present = kubectl.list(&[&["customresourcedefinitions"][..], &names].concat())?;
     let present = present.iter().filter_map(|crd| {
         let name = crd["metadata"]["name"].as_str()?;
-        // The resource of a CRD has its name, `<plural>.<group>`.
+        // The name of a CRD, `<plural>.<group>`, also names its resource.
         names.contains(&name).then(|| name.to_owned())
     });
     Ok(present.collect())
@@ -77,7 +77,7 @@ fn request_deletion(kubectl: &Kubectl, resource: &str, objects: &[Value], shell:
     kubectl.read(&all, "").map(drop)
 }
 
-/// What was printed last about the objects that are left.
+/// The last message about the remaining objects.
 #[derive(Default)]
 struct Progress {
     last: Option<(String, Instant)>,
@@ -101,7 +101,7 @@ fn count(left: &[Value]) -> String {
     }
 }
 
-/// Names objects, and the finalizers that keep them.
+/// Returns the names of objects, and the finalizers that block their deletion.
 fn describe_left(left: &[Value]) -> String {
     let words: Vec<String> = left
         .iter()
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn finalizers_are_named() {
+    fn message_names_finalizers() {
         let left = [cup("a", &["cafe.example.com/clean-up"]), cup("b", &[])];
         assert_eq!(
             describe_left(&left),
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn timeout_says_how_to_give_up() {
+    fn timeout_error_tells_how_to_give_up() {
         let text = describe_timeout(
             &[cup("a", &["cafe.example.com/clean-up"])],
             Duration::from_secs(7),

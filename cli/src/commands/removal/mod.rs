@@ -1,9 +1,9 @@
 //! `rbuilder undeploy` and `rbuilder uninstall`: delete what `deploy` and `install` applied, and
-//! nothing that others put beside it.
+//! nothing else.
 //!
-//! The order allows finalizers to end: custom resources first, while the manager runs, then
-//! everything else, and namespaces last. A failure leaves the manager running, so the command can
-//! be repeated.
+//! The order lets finalizers finish: custom resources are deleted first, while the manager is
+//! running, then everything else, and namespaces last. If a step fails, the manager keeps running,
+//! so the command can be repeated.
 
 mod custom_resources;
 mod namespaces;
@@ -23,10 +23,10 @@ use crate::shell::Shell;
 
 pub(super) use namespaces::apply as apply_namespaces;
 
-/// The kinds that are deleted before others: without its Service, a webhook refuses every request.
+/// The kinds to delete first: without its Service, a webhook rejects every request.
 const FIRST: [&str; 2] = ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"];
 
-/// Number of objects that are named when many stay.
+/// Maximum number of kept objects to print.
 const NAMED: usize = 4;
 
 pub(super) fn uninstall(dir: &Path, flags: &RemovalFlags, shell: &mut Shell) -> Result<u8> {
@@ -73,18 +73,18 @@ pub(super) fn undeploy(dir: &Path, flags: &UndeployFlags, shell: &mut Shell) -> 
     Ok(0)
 }
 
-/// Deletes objects, and prints what kubectl prints.
+/// Deletes objects, and prints kubectl's output.
 fn delete(kubectl: &Kubectl, objects: &[Value], flags: &RemovalFlags, shell: &mut Shell) -> Result<()> {
     let ignore = format!("--ignore-not-found={}", flags.ignore_not_found);
     kubectl.run(&["delete", &ignore, "-f", "-"], &to_list(objects), shell)
 }
 
-/// What config/default renders to.
+/// The objects rendered from config/default.
 #[derive(Debug, Default, PartialEq)]
 struct Rendered {
     namespaces: Vec<Value>,
     crds: Vec<Value>,
-    /// Everything else, in the order of deletion.
+    /// All other objects, in the order of deletion.
     others: Vec<Value>,
 }
 
@@ -108,7 +108,7 @@ impl Rendered {
     }
 }
 
-/// Returns the name of an object, `namespace/name` if it has a namespace.
+/// Returns the name of an object, or `namespace/name` for a namespaced object.
 fn qualified_name(object: &Value) -> String {
     let name = object["metadata"]["name"].as_str().unwrap_or_default();
     match object["metadata"]["namespace"].as_str() {
@@ -123,7 +123,7 @@ fn describe(object: &Value) -> String {
     format!("{kind} {}", qualified_name(object))
 }
 
-/// Joins the first of some words, and the number of those left out.
+/// Joins the first few words, and appends the number of omitted ones.
 fn join_first(words: &[String], most: usize) -> String {
     let shown = words.iter().take(most).cloned().collect::<Vec<_>>().join(", ");
     match words.len().saturating_sub(most) {
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn webhooks_are_deleted_before_their_service() {
+    fn deletes_webhooks_before_their_service() {
         let object = |kind: &str| json!({ "kind": kind });
         let kinds = [
             "Namespace",
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn long_lists_are_cut() {
+    fn truncates_long_lists() {
         let words = ["a", "b", "c"].map(str::to_owned);
         assert_eq!(join_first(&words, 3), "a, b, c");
         assert_eq!(join_first(&words, 1), "a and 2 more");

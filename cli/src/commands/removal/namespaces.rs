@@ -1,5 +1,5 @@
-//! The namespace of a deployment: created by `deploy` if it is missing, deleted by `undeploy` if
-//! nothing of others is in it.
+//! The namespace of a deployment. `deploy` creates it if it is missing, and `undeploy` deletes it
+//! if it contains no other objects.
 
 use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
@@ -8,27 +8,29 @@ use super::{describe, join_first};
 use crate::cluster::Kubectl;
 use crate::shell::Shell;
 
-/// Annotation of a namespace that `deploy` has created.
+/// Annotation on namespaces created by `deploy`.
 ///
-/// It is not among the applied fields, so that applying the namespace again, also with another tool, keeps it.
+/// It is not one of the applied fields, so applying the namespace again keeps it, even with another
+/// tool.
 const CREATED: &str = "rbuilder.dev/created-by";
 const CREATED_BY: &str = "rbuilder deploy";
-/// A namespace may belong to others, who have labels on it: Pod Security, a mesh, a team.
+/// Server-side, because a namespace may have labels from others: Pod Security, a mesh, a team.
 const APPLY: [&str; 4] = ["apply", "--server-side", "-f", "-"];
-/// Number of objects of others that are named.
+/// Maximum number of foreign objects to print.
 const NAMED: usize = 5;
 
-/// Applies namespaces. One that the cluster does not have is created and marked as created here; one that has labels of
-/// others with other values stays as it is.
+/// Applies namespaces. Creates a missing namespace and marks it as created by `deploy`. Keeps a
+/// namespace unchanged if others have set different values for its labels.
 ///
 /// # Errors
-/// Fails if kubectl does.
+/// Fails if kubectl fails.
 pub(crate) fn apply(kubectl: &Kubectl, namespaces: &[Value], shell: &mut Shell) -> Result<()> {
     for namespace in namespaces {
         create_if_missing(kubectl, namespace)?;
         match kubectl.read(&APPLY, &namespace.to_string()) {
             Ok(printed) => shell.out(&printed),
-            // The first line names the fields; kubectl's advice after it is to take them over.
+            // The first line names the fields. Drop the rest, in which kubectl advises to take them
+            // over.
             Err(error) if format!("{error:#}").contains("conflict") => shell.note(&format!(
                 "namespace {} stays as it is, because others set fields of it: {}\n  \
                  = help: leave these fields out of its manifest\n",
@@ -55,11 +57,11 @@ fn create_if_missing(kubectl: &Kubectl, namespace: &Value) -> Result<()> {
     Ok(())
 }
 
-/// Deletes a namespace if `deploy` created it and only objects of the deployment are left in it, or if the user asks for
-/// it. Otherwise says why it stays.
+/// Deletes a namespace if `deploy` created it and it only contains objects of the deployment, or if
+/// the user asks for it. Otherwise prints why it stays.
 ///
 /// # Errors
-/// Fails if kubectl does.
+/// Fails if kubectl fails.
 pub(super) fn remove(
     kubectl: &Kubectl,
     namespace: &Value,
@@ -111,8 +113,8 @@ fn find_reason_to_keep(
     Ok((!foreign.is_empty()).then(|| format!("it contains {}", join_first(&foreign, NAMED))))
 }
 
-/// Lists the objects of a namespace, of all resources that can be deleted. Events and Leases have no content of value, and
-/// endpoints end with their Service.
+/// Lists the objects in a namespace for all resources that can be deleted. Skips Events and Leases,
+/// which are not worth keeping, and endpoints, which are deleted with their Service.
 fn list_objects(kubectl: &Kubectl, namespace: &str) -> Result<Vec<Value>> {
     const IGNORED: [&str; 4] = [
         "events",
@@ -134,7 +136,7 @@ fn list_objects(kubectl: &Kubectl, namespace: &str) -> Result<Vec<Value>> {
     kubectl.list(&[&resources, "--namespace", namespace])
 }
 
-/// The objects that come and go with the deployment.
+/// The objects that exist only because of the deployment.
 struct OwnObjects<'a> {
     rendered: &'a [Value],
 }
@@ -161,8 +163,8 @@ impl<'a> OwnObjects<'a> {
         self.rendered.iter().any(|rendered| id(rendered) == id(object))
     }
 
-    /// Returns true for a Secret that the manager or cert-manager creates: a Role of the deployment names it, or a
-    /// Certificate does.
+    /// Returns whether a Secret was created by the manager or by cert-manager. A Role or a
+    /// Certificate in the deployment refers to such a Secret by name.
     fn is_created_secret(&self, object: &Value) -> bool {
         let name = &object["metadata"]["name"];
         object["kind"] == "Secret"
@@ -177,7 +179,7 @@ impl<'a> OwnObjects<'a> {
     }
 }
 
-/// Returns true if a rule of a Role is about this Secret by name.
+/// Returns whether a rule in a Role refers to a Secret by name.
 fn names_secret(role: &Value, name: &Value) -> bool {
     let contains = |list: &Value, value: &Value| list.as_array().is_some_and(|list| list.contains(value));
     let mut rules = role["rules"].as_array().into_iter().flatten();
@@ -185,7 +187,7 @@ fn names_secret(role: &Value, name: &Value) -> bool {
         .any(|rule| contains(&rule["resources"], &json!("secrets")) && contains(&rule["resourceNames"], name))
 }
 
-/// Returns true for what Kubernetes creates in each namespace.
+/// Returns whether Kubernetes creates an object in every namespace.
 fn is_default(object: &Value) -> bool {
     let (kind, name) = (&object["kind"], &object["metadata"]["name"]);
     (kind == "ServiceAccount" && name == "default")
@@ -198,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_objects_of_others_keep_a_namespace() {
+    fn only_foreign_objects_keep_a_namespace() {
         let named = |kind: &str, name: &str| json!({ "kind": kind, "metadata": { "name": name } });
         let mut role = named("Role", "certificate");
         role["rules"] = json!([{ "resources": ["secrets"], "resourceNames": ["webhook-server-cert"] }]);

@@ -1,7 +1,8 @@
-//! Merges the difference of two scaffolds of a project into the project.
+//! Merges the difference between two scaffolds of a project into the project.
 //!
-//! Both scaffolds are rebuilt from PROJECT: one as the project was made, and one as it would be made with other
-//! templates or other settings. The user's changes are the third side.
+//! Both scaffolds are rebuilt from PROJECT: one as the project was created, and one for different
+//! templates or settings. The third side of the merge is the project itself, with the user's
+//! changes.
 
 mod rebuild;
 mod record;
@@ -28,7 +29,7 @@ use crate::plan::{FileMove, Plan};
 use crate::project::{BASE, Project};
 use crate::tree::{Tree, with_slashes};
 
-/// A merge of the difference of two scaffolds into a project, while it is computed.
+/// Merges the difference between two scaffolds into a project.
 pub(super) struct ScaffoldMerge<'a> {
     tree: &'a Tree,
     relocated: Relocated,
@@ -37,30 +38,30 @@ pub(super) struct ScaffoldMerge<'a> {
     project: Project,
     base: Written,
     theirs: Scaffold,
-    /// The scaffolds of all releases, once they are needed.
+    /// The scaffolds of all releases, computed on demand.
     older: OnceCell<Vec<Scaffold>>,
     archive: &'static Archive,
-    /// Files to write again although the user has deleted them.
+    /// Deleted files to restore.
     restored: BTreeSet<String>,
     /// Files that the user accepts as up to date.
     accepted: BTreeSet<String>,
-    /// True if roles are written again that are as they were recorded, and not as PROJECT has their kind.
+    /// Whether to rewrite unchanged roles whose names do not match the kind in PROJECT.
     refreshes_roles: bool,
     plan: Plan,
     report: Report,
 }
 
-/// The changes of the user's files before the merge: what moves with the layout of the project.
+/// Changes to the user's files before the merge, such as moves to another layout.
 #[derive(Default)]
 pub(super) struct Relocated {
     /// Files that move.
     pub(super) moves: Vec<FileMove>,
-    /// New texts of files that stay; `None` for files that are gone.
+    /// New texts of files that do not move; `None` if a file is deleted.
     pub(super) texts: BTreeMap<String, Option<String>>,
 }
 
 impl Relocated {
-    /// Reads a file as it is after the moves.
+    /// Reads a file as of after the moves.
     fn read(&self, tree: &Tree, path: &str) -> Result<Option<String>> {
         if let Some(moved) = self.moves.iter().find(|moved| moved.to == path) {
             return Ok(Some(moved.text.clone()));
@@ -86,20 +87,21 @@ impl Relocated {
     }
 }
 
-/// The result for a file.
+/// What happens to a file.
 enum Fate {
-    /// It stays as it is.
+    /// The file stays unchanged.
     Keep,
-    /// It is written by rbuilder alone.
+    /// Only rbuilder has written the file, so it gets a new text.
     Replace(String),
-    /// It has changes of both sides.
+    /// Both sides have changed the file.
     Merge(Merged),
-    /// It is no longer scaffolded.
+    /// The file is no longer scaffolded.
     Delete,
 }
 
 impl<'a> ScaffoldMerge<'a> {
-    /// Prepares the merge of a scaffold of `project` and one of what it is to become. `command` is named in messages.
+    /// Prepares a merge of two scaffolds of `project`: the current one and a new one. `command` is
+    /// the name shown in messages.
     ///
     /// # Errors
     /// Fails if conflicts of an earlier merge are unresolved.
@@ -131,12 +133,13 @@ impl<'a> ScaffoldMerge<'a> {
         Ok(merge)
     }
 
-    /// Merges into the files as they are after moves; the project and the scaffolds are those after the moves, too.
+    /// Merges into the files after the given moves. The project and both scaffolds must also be
+    /// those after the moves.
     pub(super) fn after(self, relocated: Relocated) -> Self {
         ScaffoldMerge { relocated, ..self }
     }
 
-    /// Updates the roles of kinds whose entries in PROJECT have been corrected.
+    /// Updates the roles of kinds whose entries in PROJECT were corrected.
     pub(super) fn refresh_roles(self) -> Self {
         ScaffoldMerge {
             refreshes_roles: true,
@@ -144,10 +147,12 @@ impl<'a> ScaffoldMerge<'a> {
         }
     }
 
-    /// Writes files of the new scaffold again that the user has deleted: those at paths, and in directories.
+    /// Restores deleted files of the new scaffold. Each path is a file, or a directory for all
+    /// deleted files in it.
     ///
     /// # Errors
-    /// Fails for a path that is not scaffolded, and for a file that exists, whose changes would be lost.
+    /// Fails for a path that is not scaffolded, and for an existing file, whose changes would get
+    /// lost.
     pub(super) fn restore(self, paths: &[String]) -> Result<Self> {
         let mut restored = BTreeSet::new();
         for path in paths {
@@ -158,10 +163,10 @@ impl<'a> ScaffoldMerge<'a> {
         Ok(ScaffoldMerge { restored, ..self })
     }
 
-    /// Accepts files as up to date, such as those into which the user merged the changes of their templates by hand.
+    /// Accepts files as up to date, for example because the user merged template changes by hand.
     ///
     /// # Errors
-    /// Fails for a path that is not scaffolded, or does not exist.
+    /// Fails for a path that is not scaffolded or does not exist.
     pub(super) fn accept(self, paths: &[String]) -> Result<Self> {
         let mut accepted = BTreeSet::new();
         for path in paths {
@@ -180,7 +185,7 @@ impl<'a> ScaffoldMerge<'a> {
         Ok(ScaffoldMerge { accepted, ..self })
     }
 
-    /// Returns the file at a path, or those in a directory that do not exist.
+    /// Returns the file at a path, or the missing files in a directory.
     fn find_deleted(&self, path: &str) -> Result<Vec<String>> {
         if self.theirs.files.contains_key(path) {
             return match self.tree.read(path)? {
@@ -208,11 +213,11 @@ impl<'a> ScaffoldMerge<'a> {
         }
     }
 
-    /// Returns the changes that make `target` of the project, and what is to be said about them.
+    /// Returns the changes that turn the project into `target`, and a report about them.
     ///
     /// # Errors
-    /// Fails if a file cannot be read, if a text that is edited would not be read again as it should, with
-    /// `--no-conflicts` if there are any, or if manifests cannot be generated.
+    /// Fails if a file cannot be read, if an edited text would not be parsed as intended, if there
+    /// are conflicts and `no_conflicts` is set, or if manifests cannot be generated.
     pub(super) fn run(mut self, mut target: Project, flags: MergeFlags) -> Result<(Outcome, Report)> {
         self.relocated.add_to(&mut self.plan, self.tree)?;
         self.merge_files(&mut target)?;
@@ -240,7 +245,7 @@ impl<'a> ScaffoldMerge<'a> {
         Ok((outcome, report))
     }
 
-    /// Returns the paths of both scaffolds.
+    /// Returns the paths in both scaffolds.
     fn paths(&self) -> BTreeSet<String> {
         let paths = self.base.files.keys().chain(self.theirs.files.keys());
         paths.cloned().collect()
@@ -261,7 +266,7 @@ impl<'a> ScaffoldMerge<'a> {
         bail!("conflicts of an earlier update are unresolved; no files were written:{places}")
     }
 
-    /// Decides about every file of both scaffolds, and records the new ones.
+    /// Decides about each file in both scaffolds, and records the new texts.
     fn merge_files(&mut self, target: &mut Project) -> Result<()> {
         for path in self.paths() {
             let ours = self.relocated.read(self.tree, &path)?;
@@ -320,7 +325,7 @@ impl<'a> ScaffoldMerge<'a> {
         if is_same_text(ours, &base) || self.is_pristine(path, ours)? {
             return Ok(Fate::Replace(theirs));
         }
-        // Commands add lines in the order in which they run, and git in that of branches.
+        // The order of added lines depends on the order of commands and of merged branches.
         if !self.theirs.record.has(path) && has_same_lines(ours, &theirs) {
             return Ok(Fate::Keep);
         }
@@ -331,21 +336,21 @@ impl<'a> ScaffoldMerge<'a> {
         )))
     }
 
-    /// Returns whether a file is a role or a script for Argo CD that only the command has written, and that is not as PROJECT has the names of its kind:
-    /// they were others when it was scaffolded.
+    /// Returns whether a file is a role or a script for Argo CD that only the command has written,
+    /// and that has outdated names: the names of the kind in PROJECT have changed since.
     fn is_role_of_old_names(&self, path: &str, ours: &str, theirs: &str) -> bool {
         let is_role =
             path.starts_with("config/") && path.ends_with("_role.yaml") || path.starts_with("config/argocd/");
         self.refreshes_roles && is_role && self.project.recorded(path, ours) && !is_same_text(ours, theirs)
     }
 
-    /// Returns whether a file was there before the project was initialized, and has been left alone.
+    /// Returns whether a file existed before the project was initialized and belongs to the user.
     fn is_users(&self, path: &str) -> bool {
         self.base.foreign.contains(path)
     }
 
-    /// Returns whether a file is, except for its line ends, what a released version scaffolds for this project, such as for a kind
-    /// that was created after a newer command had been installed.
+    /// Returns whether a file equals the scaffold of a released version for this project, apart
+    /// from line endings. An example is a kind created after a newer command was installed.
     fn is_pristine(&self, path: &str, text: &str) -> Result<bool> {
         let older = match self.older.get() {
             Some(older) => older,
@@ -360,10 +365,11 @@ impl<'a> ScaffoldMerge<'a> {
         Ok(texts.any(|older| is_same_text(older, text)))
     }
 
-    /// Records a file as scaffolded in its new form, so that a command that scaffolds it again finds nothing to do.
+    /// Records a file as scaffolded in its new form, so that a command that scaffolds it again has
+    /// nothing to do.
     fn record(&self, target: &mut Project, path: &str, ours: Option<&str>, fate: &Fate) {
         let is_same = self.base.files.get(path) == self.theirs.files.get(path);
-        // Renaming has made both sides equal, and not the record.
+        // A rename makes both sides equal, but the record is still the old one.
         let is_same = is_same && !self.relocated.texts.contains_key(path);
         let is_unknown = self.base.unknown.contains(path) && matches!(fate, Fate::Keep);
         if (is_same && !matches!(fate, Fate::Replace(_))) || self.is_users(path) {
@@ -380,7 +386,8 @@ impl<'a> ScaffoldMerge<'a> {
         }
         let is_unchanged = ours.is_some_and(|ours| self.project.recorded(path, ours));
         match fate {
-            // Only the command has changed it: the copy of another version's types, for example.
+            // Only a command has changed the file, for example by copying the types of another
+            // version.
             Fate::Merge(merged) if is_unchanged && merged.conflicts.is_empty() => {
                 target.record(path, &merged.text);
             }
@@ -389,7 +396,7 @@ impl<'a> ScaffoldMerge<'a> {
     }
 }
 
-/// Returns whether two texts have the same lines in any order.
+/// Returns whether two texts have the same lines, in any order.
 fn has_same_lines(one: &str, other: &str) -> bool {
     let sorted = |text: &str| {
         let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
@@ -399,18 +406,18 @@ fn has_same_lines(one: &str, other: &str) -> bool {
     sorted(one) == sorted(other)
 }
 
-/// The conflicts of a merge, and the files that it leaves alone.
+/// The conflicts of a merge, and the files that it keeps.
 pub(super) struct Report {
     command: &'static str,
     /// The command that tests the project.
     test_command: &'static str,
-    /// Places of conflicts: path and line.
+    /// Paths and lines of conflicts.
     conflicts: Vec<ConflictPlace>,
     /// Files that the user has deleted and whose templates have changed.
     deleted: Vec<String>,
-    /// Files that are no longer scaffolded, and that the user has changed.
+    /// Files that are no longer scaffolded and that the user has changed.
     unused: Vec<String>,
-    /// Edited files that cannot be merged, because the text that the command wrote is unknown.
+    /// Edited files that cannot be merged because their original text is unknown.
     unknown: Vec<String>,
 }
 
@@ -438,7 +445,7 @@ impl Report {
         }
     }
 
-    /// Adds warnings and the next steps, or errors for conflicts and exit code 1.
+    /// Adds warnings and the next steps. For conflicts, adds errors and exit code 1.
     pub(super) fn add_to(&self, outcome: &mut Outcome) {
         for path in &self.deleted {
             outcome.warn(
@@ -465,7 +472,7 @@ impl Report {
 }
 
 impl Report {
-    /// Adds an error about the files that cannot be merged, and exit code 1.
+    /// Adds an error about files that cannot be merged, and exit code 1.
     fn add_outdated(&self, outcome: &mut Outcome) {
         let Some(first) = self.unknown.first() else {
             return;
@@ -490,7 +497,7 @@ impl Report {
     }
 }
 
-/// A conflict: path and line of its first marker.
+/// A conflict, as the path and the line of its first marker.
 pub(super) type ConflictPlace = (String, usize);
 
 fn list_places(conflicts: &[ConflictPlace]) -> String {
@@ -509,7 +516,7 @@ pub(super) fn refuse_conflicts(command: &str, conflicts: &[ConflictPlace]) -> Re
     ))
 }
 
-/// Adds conflicts as errors, and exit code 1. `next` is the command to run when they are resolved.
+/// Adds conflicts as errors, and exit code 1. `next` is the command to run after resolving them.
 pub(super) fn add_conflicts(outcome: &mut Outcome, command: &str, conflicts: &[ConflictPlace], next: &str) {
     outcome.exit_code = 1;
     let help = format!("edit the lines between `<<<<<<<` and `>>>>>>>`, then run `{next}`");

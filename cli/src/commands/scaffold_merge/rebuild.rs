@@ -1,4 +1,5 @@
-//! The scaffold of a project, rebuilt from PROJECT alone: the commands that made it, run again on a tree in memory.
+//! Rebuilds the scaffold of a project from PROJECT alone by running the same commands again on a
+//! tree in memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,17 +17,17 @@ use crate::plan::Plan;
 use crate::project::{ATTRIBUTES, FILE, Image, Project, RECORD, Resource, ScaffoldedFiles};
 use crate::tree::Tree;
 
-/// The files of a scaffold as the commands write them, without generated manifests.
+/// The files of a scaffold as written by the commands, without generated manifests.
 #[derive(Debug)]
 pub(in crate::commands) struct Scaffold {
     /// Texts by path.
     pub(in crate::commands) files: BTreeMap<String, String>,
-    /// The files among them that belong to one command.
+    /// The files that belong to a single command.
     pub(in crate::commands) record: ScaffoldedFiles,
 }
 
 impl Scaffold {
-    /// Returns the paths of the files in a directory.
+    /// Returns the paths of the files below a directory.
     pub(in crate::commands) fn find_below(&self, folder: &str) -> impl Iterator<Item = &str> {
         let is_below = move |path: &&String| {
             let rest = path.strip_prefix(folder);
@@ -35,20 +36,23 @@ impl Scaffold {
         self.files.keys().filter(is_below).map(String::as_str)
     }
 
-    /// Returns the command that writes a file again, or the files in a directory; `None` if it is not scaffolded.
+    /// Returns the command that restores a file, or the files in a directory; `None` if it is not
+    /// scaffolded.
     pub(in crate::commands) fn restore_command(&self, path: &str) -> Option<String> {
         let is_scaffolded = self.files.contains_key(path) || self.find_below(path).next().is_some();
         is_scaffolded.then(|| format!("`rbuilder update --restore {path}`"))
     }
 }
 
-/// Rebuilds the scaffold of a project with the templates of a release, or with those of this version.
+/// Rebuilds the scaffold of a project with the templates of a release; `None` means the templates
+/// of this version.
 ///
-/// All kinds come first and all webhooks after them, whatever the order was: files that several commands add to may then
-/// have lines in another order than the user's. That is the same in every scaffold of the project, so no merge sees it.
+/// All kinds come first, followed by all webhooks, whatever the original order was. So in files to
+/// which several commands add, the order of lines may differ from the user's. It is the same in
+/// every scaffold of the project, so merges are not affected.
 ///
 /// # Errors
-/// Fails if PROJECT asks for something that the commands refuse.
+/// Fails if the commands reject an entry in PROJECT.
 pub(in crate::commands) fn rebuild_scaffold(
     project: &Project,
     release: Option<&'static Release>,
@@ -85,21 +89,21 @@ pub(in crate::commands) fn rebuild_scaffold(
     Ok(Scaffold { files, record })
 }
 
-/// Returns the files of a project as a release scaffolds them, or as this version does, without generated manifests and
-/// PROJECT.
+/// Returns the files of a project as scaffolded by a release, or by this version, without generated
+/// manifests and PROJECT.
 ///
 /// # Errors
-/// Fails if the directory has no project, or if PROJECT asks for something that the commands refuse.
+/// Fails if the directory contains no project, or if the commands reject an entry in PROJECT.
 pub fn rebuild_files(tree: &Tree, release: Option<&'static Release>) -> Result<BTreeMap<String, String>> {
     let Scaffold { mut files, record } = rebuild_scaffold(&require_project(tree)?, release)?;
     files.insert(RECORD.to_owned(), record.print());
     Ok(files)
 }
 
-/// Runs a command on a tree in memory.
+/// Applies the plan of a command to a tree in memory.
 ///
 /// # Errors
-/// Fails as the command does.
+/// Fails for the same reasons as the command.
 pub(in crate::commands) fn apply_step(tree: Tree, make: impl FnOnce(&Tree) -> Result<Plan>) -> Result<Tree> {
     let plan = make(&tree)?;
     plan.check_conflicts()?;
@@ -114,7 +118,7 @@ pub(in crate::commands) fn apply_step(tree: Tree, make: impl FnOnce(&Tree) -> Re
     Ok(Tree::in_memory(files, release))
 }
 
-/// Returns the files of `init` for the settings in PROJECT.
+/// Returns the files that `init` writes for the settings in PROJECT.
 ///
 /// # Errors
 /// Fails if files conflict.
@@ -128,8 +132,8 @@ pub(in crate::commands) fn plan_init_again(tree: &Tree) -> Result<Plan> {
     Ok(plan)
 }
 
-/// Returns the entries of generated manifests in the files that list them, as `rbuilder manifests` adds them after
-/// each command.
+/// Returns the entries for generated manifests in the files that list them. `rbuilder manifests`
+/// adds the same entries after each command.
 ///
 /// # Errors
 /// Fails if a list cannot be edited.
@@ -159,7 +163,7 @@ pub(in crate::commands) fn list_manifests(tree: &Tree) -> Result<Plan> {
     Ok(plan)
 }
 
-/// Returns the files whose text comes from a CRD, so that no template changes them.
+/// Returns the files whose text comes from a CRD, which templates do not change.
 fn files_of_crds(project: &Project) -> BTreeSet<String> {
     let resources = project.known.resources.iter();
     let imported = resources.filter(|resource| resource.is_imported());
@@ -183,8 +187,8 @@ const PLAN_FLAGS: PlanFlags = PlanFlags {
     output: Output::Text,
 };
 
-/// Returns the flags of each `create api` that made a resource: one for each controller, the first of which made the
-/// types as well.
+/// Returns the flags of each `create api` that created a resource. There is one per controller, and
+/// the first one also created the types.
 fn api_flags(resource: &Resource) -> Vec<ApiFlags> {
     let names = resource.controller_names();
     let first = names.first().cloned();
@@ -224,13 +228,14 @@ fn api_flags_of(resource: &Resource, controller: Option<&String>, has_types: boo
     }
 }
 
-/// Returns the recorded domain of a kind of the project.
+/// Returns the recorded domain of a kind in the project.
 fn own_domain(resource: &Resource) -> Option<String> {
     let is_own = resource.api.is_some() && !resource.domain.is_empty();
     is_own.then(|| resource.domain.clone())
 }
 
-/// Returns the flags of the `create webhook` that made the webhooks of a resource; `None` if it has none.
+/// Returns the flags of the `create webhook` that created the webhooks of a resource; `None` if it
+/// has no webhooks.
 fn webhook_flags(resource: &Resource) -> Option<WebhookFlags> {
     let webhooks = resource.webhooks.as_ref()?;
     let has_any = webhooks.defaulting || webhooks.validation || webhooks.conversion;

@@ -1,4 +1,4 @@
-//! Records what a command has scaffolded, as the base of later merges.
+//! Records what a command has scaffolded, as the base for later merges.
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
@@ -12,9 +12,10 @@ use crate::plan::Plan;
 use crate::project::{BASE, FILE, Project, RECORD, ScaffoldBase, ScaffoldedFiles};
 use crate::tree::Tree;
 
-/// Adds the base of a project to a plan that changes what is scaffolded, unless the plan has it: a merge adds its own.
+/// Adds the base of a project to a plan that changes the scaffold. Does nothing if the plan already
+/// contains the base, as after a merge.
 ///
-/// A project that cannot be rebuilt, because of a change of PROJECT by hand, keeps its base as it is.
+/// If the project cannot be rebuilt because PROJECT was changed by hand, its base stays the same.
 ///
 /// # Errors
 /// Fails if a file cannot be read.
@@ -49,16 +50,17 @@ pub(in crate::commands) fn record_scaffold(plan: &mut Plan, tree: &Tree) -> Resu
     plan.replace(tree, BASE, &base.print())
 }
 
-/// The changes of a command to what is scaffolded.
+/// Records the changes that a command makes to the scaffold.
 struct Recorder<'a> {
     plan: &'a Plan,
     tree: &'a Tree,
-    /// The files that this version scaffolds for PROJECT before the command, rebuilt once it is needed; `None` if it cannot be.
+    /// The files that this version scaffolds for PROJECT before the command, rebuilt on demand;
+    /// `None` if this is not possible.
     before: OnceCell<Option<BTreeMap<String, String>>>,
 }
 
 impl Recorder<'_> {
-    /// Updates a base. Returns false if that is not possible.
+    /// Updates a base. Returns false if this is not possible.
     fn update(&self, base: &mut ScaffoldBase, after: &Scaffold, project: &Project) -> Result<bool> {
         let gone = base.texts().map(|(path, _)| path.to_owned());
         let gone: Vec<String> = gone.filter(|path| !after.files.contains_key(path)).collect();
@@ -66,7 +68,7 @@ impl Recorder<'_> {
             let Some(before) = self.before()? else {
                 return Ok(false);
             };
-            // What only older templates have goes with the next update.
+            // A file that only older templates have is removed by the next update.
             if before.contains_key(&path) {
                 base.forget(&path);
             }
@@ -90,7 +92,8 @@ impl Recorder<'_> {
             };
             let text = match (before.get(path), base.text(path)) {
                 (None, _) => Some(text.clone()),
-                // A conflict leaves the older text, so that the next update brings this file up to date as well.
+                // On a conflict, keep the older text, so that the next update still brings this
+                // file up to date.
                 (Some(old), Some(written)) => carry(path, written, (old, text)),
                 (Some(_), None) => None,
             };
@@ -115,7 +118,8 @@ impl Recorder<'_> {
     }
 }
 
-/// Returns the base after a merge that made `scaffold` of a project, without the files whose original text is unknown.
+/// Returns the base after a merge to `scaffold`. It does not contain files whose original text is
+/// unknown.
 pub(super) fn base_of(
     scaffold: &Scaffold,
     target: &Project,

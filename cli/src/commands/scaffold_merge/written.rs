@@ -1,8 +1,9 @@
-//! The scaffold that a project has: what the commands wrote, without the changes of its users.
+//! The scaffold of a project as the commands wrote it, without the users' changes.
 //!
-//! A project records it in `.rbuilder/` (see [`ScaffoldBase`]). What an older command has not recorded is found by content: a file
-//! that nobody has edited has the recorded hash, and for others the hash tells which of the former templates wrote them. The
-//! version in PROJECT decides nothing unless the templates of that release are known: builds of one version differ.
+//! A project records it in `.rbuilder/` (see [`ScaffoldBase`]). If an older command did not record
+//! a file, its text is found by content: an unedited file has the recorded hash, and for an edited
+//! file the hash tells which former templates wrote it. The version in PROJECT only matters if the
+//! templates of that release are known, because builds with the same version differ.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,21 +18,21 @@ use crate::line_ends::{is_same_text, unify};
 use crate::project::{BASE, FILE, Project, ScaffoldBase};
 use crate::tree::Tree;
 
-/// The scaffold that a project has, the base of a merge.
+/// The existing scaffold of a project, which is the base of a merge.
 #[derive(Debug, Default)]
 pub(in crate::commands) struct Written {
     /// Texts by path.
     pub(in crate::commands) files: BTreeMap<String, String>,
-    /// Files in the place of scaffolded ones that were there before.
+    /// Files at scaffolded paths that existed before.
     pub(in crate::commands) foreign: BTreeSet<String>,
     /// Scaffolded files whose original text is unknown.
     pub(in crate::commands) unknown: BTreeSet<String>,
-    /// Unknown files for which the scaffold of this version is used.
+    /// Unknown files for which the scaffold of this version is assumed.
     pub(in crate::commands) assumed: BTreeSet<String>,
 }
 
 impl Written {
-    /// Uses a rebuilt scaffold as the written one.
+    /// Uses a rebuilt scaffold as the existing one.
     pub(in crate::commands) fn rebuilt(scaffold: Scaffold, project: &Project) -> Written {
         Written {
             foreign: find_foreign(&scaffold, project).map(str::to_owned).collect(),
@@ -43,7 +44,8 @@ impl Written {
     /// Finds the scaffold of a project.
     ///
     /// # Errors
-    /// Fails if a file cannot be read, or if PROJECT cannot be scaffolded with the templates of its release.
+    /// Fails if a file cannot be read, or if the commands with the templates of PROJECT's release
+    /// reject PROJECT.
     pub(in crate::commands) fn find(
         tree: &Tree,
         project: &Project,
@@ -71,7 +73,7 @@ impl Written {
         Ok(written)
     }
 
-    /// Returns whether all that was written is known, and is as in a scaffold.
+    /// Returns whether all written files are known and equal to a scaffold.
     pub(in crate::commands) fn is_same(&self, scaffold: &Scaffold) -> bool {
         let is_in = |path: &String, text: &String| {
             self.foreign.contains(path)
@@ -85,8 +87,9 @@ impl Written {
             && scaffold.files.iter().all(|(path, text)| is_in(path, text))
     }
 
-    /// Returns the scaffold with what differs between two scaffolds of this version: that of PROJECT before a change and after
-    /// it. A file whose change would be in conflict with an older text becomes that of this version.
+    /// Returns the scaffold after a change to PROJECT. `before` and `after` are the scaffolds of
+    /// this version before and after the change. If the change conflicts with an older text, the
+    /// file gets the text of this version.
     pub(in crate::commands) fn with_change(&self, before: &Scaffold, after: Scaffold) -> Scaffold {
         let mut files: BTreeMap<String, String> = self
             .files
@@ -98,7 +101,7 @@ impl Written {
             let old = before.files.get(&path);
             let text = match (old, self.files.get(&path)) {
                 (Some(old), Some(written)) => carry(&path, written, (old, &text)).unwrap_or(text),
-                // A file that only the templates of this version have is added by `update`.
+                // `update` adds files that only the templates of this version have.
                 (Some(_), None) if !self.unknown.contains(&path) && !self.foreign.contains(&path) => continue,
                 _ => text,
             };
@@ -122,8 +125,8 @@ impl Written {
     }
 }
 
-/// Reads the base of a project. Where PROJECT was changed by hand since it was recorded, the base follows: renaming what is scaffolded
-/// for the change is the user's work.
+/// Reads the base of a project. If PROJECT was changed by hand since it was recorded, the base
+/// follows this change: the user is responsible for the corresponding changes to the scaffold.
 ///
 /// # Errors
 /// Fails if the base cannot be read.
@@ -140,7 +143,7 @@ pub(super) fn read_base(tree: &Tree, project: &Project) -> Result<ScaffoldBase> 
     Ok(base)
 }
 
-/// Applies the difference of two scaffolds of this version to a base.
+/// Applies the difference between two scaffolds of this version to a base.
 fn follow_change(base: &mut ScaffoldBase, before: &Scaffold, after: &Scaffold) {
     let gone = before
         .files
@@ -159,7 +162,7 @@ fn follow_change(base: &mut ScaffoldBase, before: &Scaffold, after: &Scaffold) {
     }
 }
 
-/// Applies a change of a scaffold to an older text of a file; `None` if they are in conflict.
+/// Applies a change between two scaffolds to an older text of a file; `None` if they conflict.
 pub(super) fn carry(path: &str, written: &str, (before, after): (&str, &str)) -> Option<String> {
     if is_same_text(written, before) {
         return Some(after.to_owned());
@@ -172,7 +175,8 @@ pub(super) fn carry(path: &str, written: &str, (before, after): (&str, &str)) ->
     merged.conflicts.is_empty().then_some(merged.text)
 }
 
-/// Returns the files that only commands write, and that are not recorded: others wrote them before.
+/// Returns the files that only commands write but that are not recorded, because they existed
+/// before.
 pub(super) fn find_foreign<'a>(
     scaffold: &'a Scaffold,
     project: &'a Project,
@@ -182,22 +186,22 @@ pub(super) fn find_foreign<'a>(
     paths.filter(|path| !record.is_empty() && !record.has(path))
 }
 
-/// The scaffolds that an older command may have made of a project, newest first.
+/// Scaffolds that an older command may have created for a project, newest first.
 struct Former<'a> {
     project: &'a Project,
     scaffolds: Vec<Scaffold>,
-    /// Indices of the templates that match most of the recorded hashes.
+    /// Indices of the scaffolds that match the most recorded hashes.
     best: OnceCell<Vec<usize>>,
 }
 
 impl<'a> Former<'a> {
-    /// Rebuilds the scaffolds, up to one that all files have been written as.
+    /// Rebuilds the scaffolds until one of them matches all recorded files.
     fn find(project: &'a Project) -> Former<'a> {
         let mut scaffolds = Vec::new();
         let sets = Archive::former().releases().iter().rev();
         let sets = std::iter::once(None).chain(sets.map(Some));
         for release in sets {
-            // Templates that cannot scaffold the project have not written it.
+            // Templates that cannot scaffold the project did not create it.
             let Ok(scaffold) = rebuild_scaffold(project, release) else {
                 continue;
             };
@@ -240,7 +244,7 @@ impl<'a> Former<'a> {
         Ok(written)
     }
 
-    /// Returns the text of a file as it was written.
+    /// Returns the original text of a file.
     fn find_text(&self, path: &str, ours: Option<&str>) -> Option<String> {
         let record = self.project.scaffolded_files();
         if let Some(ours) = ours.filter(|ours| record.contains(path, ours)) {
@@ -253,7 +257,8 @@ impl<'a> Former<'a> {
                 .filter(|scaffold| scaffold.record.shares(path, record));
             return recorded.find_map(|scaffold| scaffold.files.get(path)).cloned();
         }
-        // No hash is recorded of a file that several commands write: it is as old as the others.
+        // Files that several commands write have no recorded hash. Assume that they are as old as
+        // the other files.
         let candidates = self
             .best()
             .iter()
@@ -263,7 +268,7 @@ impl<'a> Former<'a> {
             .cloned()
     }
 
-    /// Returns whether a file is scaffolded by one of the best of the former templates.
+    /// Returns whether one of the best matching scaffolds contains a file.
     fn is_before_today(&self, path: &str) -> bool {
         let mut best = self.best().iter();
         best.any(|index| self.scaffolds[*index].files.contains_key(path))
@@ -286,14 +291,14 @@ impl<'a> Former<'a> {
     }
 }
 
-/// Returns the number of files that a scaffold writes as a project has recorded them.
+/// Returns the number of files in a scaffold that match the record of a project.
 fn count_recorded(project: &Project, scaffold: &Scaffold) -> usize {
     let record = project.scaffolded_files();
     let paths = scaffold.record.paths();
     paths.filter(|path| scaffold.record.shares(path, record)).count()
 }
 
-/// Returns the number of lines that only one of two texts has.
+/// Returns the number of lines that occur in only one of two texts.
 fn count_differences(one: &str, other: &str) -> usize {
     let diff = TextDiff::from_lines(one, other);
     let changes = diff.iter_all_changes();

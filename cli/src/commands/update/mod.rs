@@ -1,8 +1,9 @@
-//! `rbuilder update`: brings the scaffold of a project up to date by a three-way merge.
+//! `rbuilder update`: brings the scaffold of a project up to date with a three-way merge.
 //!
-//! The base is the scaffold that the project has: what the commands have recorded that they wrote, or for files of older commands
-//! what is found by content ([`Written`]). The new side is today's scaffold of the same PROJECT; the user's side is the project.
-//! Files that commands generate from source are in neither scaffold: they are generated again after a merge without conflicts.
+//! The base is the existing scaffold of the project, as recorded by the commands, or found by
+//! content for files of older commands ([`Written`]). The new side is the current scaffold for the
+//! same PROJECT, and the user's side is the project. Neither scaffold contains files that are
+//! generated from source. They are generated again after a merge without conflicts.
 
 mod version;
 
@@ -22,13 +23,13 @@ use crate::project::{ATTRIBUTES, BASE, FILE, Project, RECORD};
 use crate::shell::Shell;
 use crate::tree::Tree;
 
-/// The version that projects are brought to.
+/// The version to which projects are updated.
 pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Runs the command with the released templates of an archive.
 ///
 /// # Errors
-/// Fails as [`plan_update`] does, or if a file cannot be written.
+/// Fails for the same reasons as [`plan_update`], or if a file cannot be written.
 pub fn run_update(
     dir: &Path,
     flags: &UpdateFlags,
@@ -40,30 +41,30 @@ pub fn run_update(
     })
 }
 
-/// Returns the changes that `update` makes. Its exit code is 1 if there are conflicts.
+/// Returns the changes that `update` makes. The exit code is 1 if there are conflicts.
 ///
 /// # Errors
-/// Fails if the project is newer than this command or of an unknown version, if conflicts of an earlier update are
-/// unresolved, with `--no-conflicts` if there are any, with `--restore` for what exists or is not scaffolded, or if
-/// manifests cannot be generated.
+/// Fails if the project is newer than this command or has an unknown version, if conflicts of an
+/// earlier update are unresolved, if there are conflicts and `--no-conflicts` is set, if a path for
+/// `--restore` exists or is not scaffolded, or if manifests cannot be generated.
 pub fn plan_update(tree: &Tree, flags: &UpdateFlags, archive: &'static Archive) -> Result<Outcome> {
     let (mut outcome, report) = merge_today(tree, flags, archive)?;
     report.add_to(&mut outcome);
     Ok(outcome)
 }
 
-/// What distinguishes the scaffold of a project from today's.
+/// The difference between the scaffold of a project and the current one.
 pub(super) struct Comparison {
-    /// The files that `update` changes.
+    /// Files that `update` changes.
     pub(super) outdated: Vec<String>,
-    /// The edited files that it cannot bring up to date.
+    /// Edited files that `update` cannot bring up to date.
     pub(super) unknown: Vec<String>,
 }
 
-/// Compares the scaffold of a project with today's.
+/// Compares the scaffold of a project with the current one.
 ///
 /// # Errors
-/// Fails as [`plan_update`] does.
+/// Fails for the same reasons as [`plan_update`].
 pub(super) fn compare_scaffold(tree: &Tree, archive: &'static Archive) -> Result<Comparison> {
     let flags = UpdateFlags {
         restore: Vec::new(),
@@ -86,7 +87,7 @@ pub(super) fn compare_scaffold(tree: &Tree, archive: &'static Archive) -> Result
     })
 }
 
-/// Merges today's scaffold into a project.
+/// Merges the current scaffold into a project.
 fn merge_today(tree: &Tree, flags: &UpdateFlags, archive: &'static Archive) -> Result<(Outcome, Report)> {
     let project = scaffold::require_project(tree)?;
     let from = check_version(&project)?;
@@ -116,7 +117,7 @@ fn merge_today(tree: &Tree, flags: &UpdateFlags, archive: &'static Archive) -> R
 /// Returns the version of the command that scaffolded the project.
 ///
 /// # Errors
-/// Fails if it is newer than this command, or is not a version.
+/// Fails if the version is invalid or newer than this command.
 pub(super) fn check_version(project: &Project) -> Result<String> {
     let from = project.cli_version().unwrap_or_default();
     if compare_versions(from, VERSION).is_none() {
@@ -129,10 +130,11 @@ pub(super) fn check_version(project: &Project) -> Result<String> {
     Ok(from.to_owned())
 }
 
-/// Checks that a project was not scaffolded by a newer command, whose files this one would damage.
+/// Checks that a project was not scaffolded by a newer command, whose files this command would
+/// damage.
 ///
 /// # Errors
-/// Fails with the command that installs a newer one.
+/// Fails with the command that installs a newer version.
 pub(super) fn refuse_newer(project: &Project) -> Result<()> {
     let from = project.cli_version().unwrap_or_default();
     match compare_versions(from, VERSION) {
@@ -144,8 +146,8 @@ pub(super) fn refuse_newer(project: &Project) -> Result<()> {
     }
 }
 
-/// Returns the remedy for a project that is newer than this command: to install a command of its version, from where the
-/// project gets the library.
+/// Returns the advice for a project that is newer than this command: install the command in the
+/// same version, from the same source as the project's library.
 pub(super) fn advise_installation(project: &Project, version: &str) -> String {
     match &project.known.rbuilder.library {
         Some(library) => format!(
@@ -156,7 +158,7 @@ pub(super) fn advise_installation(project: &Project, version: &str) -> String {
     }
 }
 
-/// Moves a library that follows the version of the command to the new version.
+/// If the library has the version of the old command, updates it to the new version.
 fn move_library(project: &mut Project, from: &str) {
     // The manifest of an adopted package is not merged.
     let is_scaffolded = project.known.rbuilder.package.is_none();
@@ -168,7 +170,7 @@ fn move_library(project: &mut Project, from: &str) {
     }
 }
 
-/// Warns about a library that stays as it is, although new templates may use what it does not have.
+/// Warns about a library that stays the same, because new templates may use newer features.
 fn warn_library(library: Option<&Library>, outcome: &mut Outcome) {
     let current = Library::Version {
         version: VERSION.into(),

@@ -1,16 +1,16 @@
-//! Versions of rbuilder, as in the key `cliVersion` of PROJECT.
+//! Versions of rbuilder, as recorded under `cliVersion` in PROJECT.
 
 use std::cmp::Ordering;
 
-/// Compares two versions as Cargo does; `None` if one of them is not a version.
+/// Compares two versions like Cargo; `None` if one of them is invalid.
 pub(in crate::commands) fn compare_versions(left: &str, right: &str) -> Option<Ordering> {
     Some(parse_version(left)?.cmp(&parse_version(right)?))
 }
 
-/// A version; a pre-release comes before the version itself.
+/// A version. A pre-release is lower than the version itself.
 type Version = ([u64; 3], bool, Vec<Identifier>);
 
-/// A part of a pre-release: numbers come before words.
+/// A part of a pre-release. Numbers are lower than words.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Identifier {
     Number(u64),
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_have_cargos_order() {
+    fn versions_are_ordered_as_in_cargo() {
         let order = [
             "0.1.0-alpha.2",
             "0.1.0-alpha.10",
