@@ -1115,6 +1115,36 @@ fn what_bindings_grant_is_in_the_csv_or_a_warning() {
     );
 }
 
+/// The lifecycle manager creates roles in the namespace of the manager alone.
+#[test]
+fn rules_for_another_namespace_are_granted_in_the_cluster_with_a_warning() {
+    let folder = project();
+    let marker = "#[rbac(groups = \"\", resources = \"secrets\", verbs = \"get\", namespace = \"infra\")]\npub async fn reconcile";
+    folder.replace("src/controller/cup.rs", "pub async fn reconcile", marker);
+    let ran = folder.run(BUNDLE).ok();
+    let expected =
+        "grants the rules of Role `shop-manager-role-infra` in all namespaces, not only in `infra`";
+    assert!(ran.err.contains(expected), "{}", ran.err);
+    let install = &csv(&folder)["spec"]["install"]["spec"];
+    let grants_secrets = |key: &str| {
+        let all = install[key].as_array().expect("permissions");
+        let rules = all
+            .iter()
+            .flat_map(|granted| granted["rules"].as_array().into_iter().flatten());
+        rules
+            .filter(|rule| rule["resources"][0] == "secrets" && rule["resourceNames"].is_null())
+            .count()
+    };
+    assert_eq!(grants_secrets("clusterPermissions"), 1);
+    assert_eq!(grants_secrets("permissions"), 0);
+    let tree = folder.tree();
+    let mut manifests = tree.keys().filter(|path| path.starts_with("bundle/manifests/"));
+    assert!(
+        !manifests.any(|path| path.contains("infra")),
+        "a file would be a Role of the manager's namespace"
+    );
+}
+
 #[test]
 fn what_a_bundle_cannot_say_is_a_warning() {
     let folder = project();

@@ -276,6 +276,26 @@ fn a_chart_of_somebody_else_is_not_overwritten() {
 }
 
 #[test]
+fn roles_in_other_namespaces_stay_there_in_every_release() {
+    let folder = project();
+    let marker = "#[rbac(groups = \"\", resources = \"secrets\", verbs = \"get\", namespace = \"infra\")]\npub async fn reconcile";
+    folder.replace("src/controller/cup.rs", "pub async fn reconcile", marker);
+    let ran = folder.run("helm").ok();
+    assert!(!ran.err.contains("transformers"), "{}", ran.err);
+    let tree = folder.tree();
+    let binding = &tree["charts/shop/templates/rbac/namespace_role_bindings.yaml"];
+    for expected in [
+        "  name: {{ include \"shop.fullname\" . }}-manager-role-infra-binding\n  namespace: infra\n",
+        "  kind: Role\n  name: {{ include \"shop.fullname\" . }}-manager-role-infra\n",
+        "  name: {{ include \"shop.serviceAccountName\" . }}\n  namespace: {{ .Release.Namespace",
+    ] {
+        assert!(binding.contains(expected), "{expected}\n{binding}");
+    }
+    assert!(tree[ROLE].contains("  namespace: infra\n"), "{}", tree[ROLE]);
+    folder.check_unchanged("helm");
+}
+
+#[test]
 fn what_kustomize_does_and_the_chart_does_not_is_a_warning() {
     let kustomization = "config/default/kustomization.yaml";
     for (added, expected) in [

@@ -129,6 +129,100 @@ fn webhooks_follow_the_prefix_and_the_namespace_of_an_overlay() {
     }
 }
 
+/// Markers for Roles in two namespaces of others, and in that of the manager.
+const ELSEWHERE: &str = "\
+#[rbac(groups = \"\", resources = \"secrets\", verbs = \"get\", namespace = \"infra\")]
+#[rbac(groups = \"apps\", resources = \"deployments\", verbs = \"list\", namespace = \"users\")]
+#[rbac(groups = \"\", resources = \"configmaps\", verbs = \"get\", namespace = \"users\", role_name = \"reader\")]
+#[rbac(groups = \"\", resources = \"services\", verbs = \"get\", namespace = \"shop-system\", role_name = \"own\")]
+pub async fn reconcile";
+
+#[test]
+fn roles_in_other_namespaces_stay_there_with_their_bindings() {
+    let Some(folder) = project() else { return };
+    let before = folder.tree();
+    let controller = "src/controller/cup.rs";
+    change(&folder, controller, "pub async fn reconcile", ELSEWHERE);
+    // A binding of somebody else, for another account too.
+    let own = "apiVersion: rbac.authorization.k8s.io/v1\nkind: RoleBinding\nmetadata: {name: readers, namespace: users}\n\
+               roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: reader}\nsubjects:\n\
+               - {kind: ServiceAccount, name: auditor, namespace: audit}\n\
+               - {kind: ServiceAccount, name: controller-manager, namespace: system}\n";
+    folder.write("config/rbac/readers.yaml", own);
+    change(
+        &folder,
+        "config/rbac/kustomization.yaml",
+        "- role.yaml",
+        "- readers.yaml\n- role.yaml",
+    );
+    let said = folder.run("manifests").ok().err;
+    assert!(
+        !said.contains("moves Role") && !said.contains("`manager-role-infra`"),
+        "{said}"
+    );
+    assert_eq!(folder.run("manifests --check").ok().err, "");
+    write_overlay(&folder);
+    change(
+        &folder,
+        "config/prod/kustomization.yaml",
+        "- ../webhook/names",
+        "- ../webhook/names\n- ../rbac/namespaces",
+    );
+    for (path, prefix, namespace) in [
+        ("config/default", "shop-", "shop-system"),
+        ("config/prod", "prod-shop-", "other"),
+    ] {
+        let objects = render(&folder, path);
+        for (kind, name, expected) in [
+            ("Role", "manager-role-infra", "infra"),
+            ("Role", "manager-role-users", "users"),
+            ("Role", "reader", "users"),
+            ("Role", "own", namespace),
+            ("RoleBinding", "manager-role-infra-binding", "infra"),
+            ("RoleBinding", "manager-role-users-binding", "users"),
+            ("RoleBinding", "readers", "users"),
+            ("RoleBinding", "leader-election-rolebinding", namespace),
+        ] {
+            let object = find(&objects, kind, &format!("{prefix}{name}"));
+            assert_eq!(object["metadata"]["namespace"], expected, "{kind} {name}");
+            if kind == "Role" {
+                continue;
+            }
+            let role = object["roleRef"]["name"].as_str().expect("a role");
+            assert_eq!(find(&objects, "Role", role)["metadata"]["namespace"], expected);
+            let subjects = object["subjects"].as_array().expect("subjects");
+            let account = serde_json::json!({
+                "kind": "ServiceAccount", "name": format!("{prefix}controller-manager"), "namespace": namespace,
+            });
+            assert_eq!(subjects.last(), Some(&account), "{name}");
+        }
+        let readers = find(&objects, "RoleBinding", &format!("{prefix}readers"));
+        assert_eq!(readers["subjects"][0]["name"], "auditor");
+        assert_eq!(readers["subjects"][0]["namespace"], "audit");
+    }
+    // With the markers, everything goes that they have made.
+    folder.write(controller, &before[controller]);
+    folder.run("manifests").ok();
+    let mut after = folder.tree();
+    for path in ["config/rbac/readers.yaml", "config/prod/kustomization.yaml"] {
+        after.remove(path);
+    }
+    let rbac = "config/rbac/kustomization.yaml".to_owned();
+    let listed = after[&rbac].replace("- readers.yaml\n", "");
+    after.insert(rbac, listed);
+    assert_eq!(after, before);
+}
+
+#[test]
+fn one_name_for_roles_in_several_namespaces_is_a_warning() {
+    let Some(folder) = project() else { return };
+    let same = ELSEWHERE.replace("role_name = \"own\"", "role_name = \"reader\"");
+    change(&folder, "src/controller/cup.rs", "pub async fn reconcile", &same);
+    let said = folder.run("manifests").ok().err;
+    let warning = "kustomize cannot deploy Role `reader` for the namespaces `shop-system`, `users`";
+    assert!(said.contains(warning), "{said}");
+}
+
 /// Returns the webhook for Pods of a project that is deployed into namespace `team`, and the manager's Deployment.
 fn render_pod_webhook(init: &str, path: &str) -> (Value, Value) {
     let folder = Folder::new();

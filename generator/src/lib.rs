@@ -71,6 +71,10 @@ pub struct Options {
     pub products: Vec<Product>,
     /// Name of the ClusterRole, and of Roles whose marker names none.
     pub role_name: String,
+    /// The namespaces of the manager. A Role for any other namespace whose marker has no
+    /// `role_name` gets the namespace in its name, because kustomize rejects two objects of one
+    /// name. `None` gives all such Roles the same name, as controller-gen does.
+    pub own_namespaces: Option<Vec<String>>,
     /// Names of the packages to read. If empty, the package in the current directory, or all
     /// members of the workspace there.
     pub packages: Vec<String>,
@@ -120,6 +124,7 @@ impl Default for Options {
         Options {
             products: vec![Product::Crds, Product::Roles, Product::Webhooks],
             role_name: "manager-role".into(),
+            own_namespaces: None,
             packages: Vec::new(),
             examples: Vec::new(),
             kinds: Vec::new(),
@@ -289,7 +294,7 @@ fn manifests(
             Product::Crds => found = crd::crd_files(package, options, report, each),
             Product::Roles => {
                 report.set_concern(Concern::Roles);
-                let file = rbac::roles_file(package, &options.role_name, report);
+                let file = rbac::roles_file(package, options, report);
                 file.filter(|_| !is_held_back(report, Concern::Roles))
                     .into_iter()
                     .for_each(&mut *each);

@@ -25,11 +25,8 @@ pub(super) fn make_csv(
     let examples = examples(deployed, &owned);
     let deployments: Vec<Value> = deployed.deployments().map(install_deployment).collect();
     let mut install = json!({ "deployments": deployments });
-    for (key, kind) in [
-        ("clusterPermissions", "ClusterRoleBinding"),
-        ("permissions", "RoleBinding"),
-    ] {
-        let permissions = list_permissions(deployed, kind, warnings);
+    for (key, is_cluster_wide) in [("clusterPermissions", true), ("permissions", false)] {
+        let permissions = list_permissions(deployed, is_cluster_wide, warnings);
         if !permissions.is_empty() {
             install[key] = json!(permissions);
         }

@@ -13,7 +13,7 @@ mod entry_markers;
 mod permissions;
 mod webhooks;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Result, bail};
 use base64::Engine as _;
@@ -116,6 +116,8 @@ struct Deployed {
     manager: Value,
     /// The namespace of config/default.
     namespace: String,
+    /// Other namespaces, in which roles and bindings are.
+    kept_namespaces: BTreeSet<String>,
     /// Objects of `config/samples`.
     samples: Vec<Value>,
 }
@@ -174,7 +176,10 @@ pub(crate) fn make_bundle(
         .iter()
         .filter(|object| !deployed.is_in_csv(object))
     {
-        add_manifest(&mut bundle, &deployed.without_own_accounts(object));
+        match deployed.kept_namespace(object) {
+            Some(namespace) => bundle.warnings.push(warn_of_namespace(object, namespace)),
+            None => add_manifest(&mut bundle, &deployed.without_own_accounts(object)),
+        }
     }
     for (path, value) in metadata_files(options) {
         bundle.files.insert(path, yaml::to_string(&value));
@@ -221,6 +226,7 @@ fn resolve_objects(plan: &Plan, tree: &Tree, config: &Config, options: &BundleOp
         objects,
         manager,
         namespace: config.namespace.clone(),
+        kept_namespaces: config.kept_namespaces.clone(),
         samples,
     })
 }
@@ -273,13 +279,25 @@ impl Deployed {
                 let bindings = self
                     .objects
                     .iter()
-                    .filter(|binding| permissions::is_referred(object, binding));
+                    .filter(|binding| self.is_referred(object, binding));
                 let mut bindings = bindings.peekable();
                 bindings.peek().is_some() && bindings.all(|binding| self.binds_own_accounts(binding))
             }
             kind => IN_CSV.contains(&kind),
         }
     }
+}
+
+/// Returns the warning for an object in another namespace than the manager's.
+fn warn_of_namespace(object: &Value, namespace: &str) -> (String, String) {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let (kind, name) = (text(&object["kind"]), text(&object["metadata"]["name"]));
+    (
+        format!(
+            "{kind} `{name}` in namespace `{namespace}` is not part of the bundle: the Operator Lifecycle Manager creates it in the namespace of the manager alone"
+        ),
+        "create it in the manager, or ask your users to create it".to_owned(),
+    )
 }
 
 /// Adds the file of an object.

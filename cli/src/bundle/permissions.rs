@@ -26,15 +26,23 @@ fn builtin_rules(name: &str) -> Option<Value> {
     })
 }
 
-/// Returns the rules that bindings of a kind grant to each service account, the manager's first.
+/// Returns the rules that bindings grant to each service account, the manager's first: in the whole cluster, or in the namespace of
+/// the manager.
+///
+/// The lifecycle manager creates roles in no other namespace. The rules of those for others are granted in the whole cluster, which a
+/// warning says.
 pub(super) fn list_permissions(
     deployed: &Deployed,
-    kind: &str,
+    is_cluster_wide: bool,
     warnings: &mut Vec<(String, String)>,
 ) -> Vec<Value> {
     let manager = deployed.manager_account();
     let mut granted: BTreeMap<(bool, &str), Vec<Value>> = BTreeMap::new();
-    for binding in deployed.objects.iter().filter(|object| object["kind"] == kind) {
+    for binding in deployed
+        .objects
+        .iter()
+        .filter(|object| deployed.is_binding(object, is_cluster_wide))
+    {
         let mut accounts = items(&binding["subjects"])
             .filter(|subject| deployed.is_own_account(subject))
             .filter_map(|subject| subject["name"].as_str())
@@ -43,6 +51,16 @@ pub(super) fn list_permissions(
             continue;
         }
         let rules = bound_rules(deployed, binding, warnings);
+        if let Some(namespace) = deployed.kept_namespace(binding).filter(|_| !rules.is_empty()) {
+            let name = binding["roleRef"]["name"].as_str().unwrap_or_default();
+            warnings.push((
+                format!(
+                    "the bundle grants the rules of Role `{name}` in all namespaces, not only in `{namespace}`: the Operator Lifecycle Manager creates roles in the namespace of the manager alone"
+                ),
+                "if that is too much, remove `namespace` and the rules from the `#[rbac(…)]` markers, and ask your users to create the role"
+                    .to_owned(),
+            ));
+        }
         for account in accounts {
             let known = granted.entry((account != manager, account)).or_default();
             known.extend(rules.iter().cloned());
@@ -62,7 +80,7 @@ fn bound_rules(deployed: &Deployed, binding: &Value, warnings: &mut Vec<(String,
     let role = deployed
         .objects
         .iter()
-        .find(|object| is_referred(object, binding));
+        .find(|object| deployed.is_referred(object, binding));
     match role {
         Some(role) if role["aggregationRule"].is_object() => {
             warnings.push((
@@ -112,12 +130,29 @@ fn is_aggregated(object: &Value, role: &Value) -> bool {
         })
 }
 
-/// Returns whether a binding refers to a role.
-pub(super) fn is_referred(role: &Value, binding: &Value) -> bool {
-    role["kind"] == binding["roleRef"]["kind"] && role["metadata"]["name"] == binding["roleRef"]["name"]
-}
-
 impl Deployed {
+    /// Returns whether a binding refers to a role.
+    pub(super) fn is_referred(&self, role: &Value, binding: &Value) -> bool {
+        role["kind"] == binding["roleRef"]["kind"]
+            && role["metadata"]["name"] == binding["roleRef"]["name"]
+            && (role["kind"] == "ClusterRole" || self.kept_namespace(role) == self.kept_namespace(binding))
+    }
+
+    /// Returns the namespace of a role or a binding, if it is another one than the manager's.
+    pub(super) fn kept_namespace<'v>(&self, object: &'v Value) -> Option<&'v str> {
+        let namespace = object["metadata"]["namespace"].as_str()?;
+        self.kept_namespaces.contains(namespace).then_some(namespace)
+    }
+
+    /// Returns whether an object is a binding whose rules are granted in the whole cluster, or in the namespace of the manager.
+    fn is_binding(&self, object: &Value, is_cluster_wide: bool) -> bool {
+        match object["kind"].as_str() {
+            Some("ClusterRoleBinding") => is_cluster_wide,
+            Some("RoleBinding") => is_cluster_wide == self.kept_namespace(object).is_some(),
+            _ => false,
+        }
+    }
+
     /// Returns the name of the manager's service account.
     fn manager_account(&self) -> &str {
         let account = &self.manager["spec"]["template"]["spec"]["serviceAccountName"];

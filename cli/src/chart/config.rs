@@ -109,6 +109,19 @@ pub(crate) const FEATURES: &[Feature] = &[
 const DISABLED: &str = "config/webhook/disabled";
 /// Transformers that only make kustomize follow names, which templates do by themselves.
 const NAMES: [&str; 2] = ["config/webhook/names", "config/metrics-certificate/names"];
+/// The directory of the transformers that keep roles and bindings in their namespaces, and its file.
+const KEPT_FOLDER: &str = "config/rbac/namespaces";
+pub(crate) const KEPT: &str = "config/rbac/namespaces/transformers.yaml";
+
+/// Returns the namespaces in which transformers keep roles and bindings; none if they cannot be parsed.
+pub(crate) fn read_kept_namespaces(transformers: &str) -> BTreeSet<String> {
+    let documents = yaml_stream::parse_documents(transformers).unwrap_or_default();
+    let namespaces = documents
+        .iter()
+        .filter(|document| document["kind"] == "PatchTransformer")
+        .filter_map(|document| document["target"]["namespace"].as_str());
+    namespaces.map(str::to_owned).collect()
+}
 
 /// An object of `config/`.
 #[derive(Clone, Debug)]
@@ -142,6 +155,8 @@ pub(crate) struct Config {
     pub(crate) objects: Vec<Object>,
     /// The namespace that kustomize sets.
     pub(crate) namespace: String,
+    /// Other namespaces, in which kustomize leaves roles and bindings.
+    pub(crate) kept_namespaces: BTreeSet<String>,
     /// The features that the project has.
     pub(crate) features: Vec<Feature>,
     /// Those of them that are on.
@@ -169,6 +184,11 @@ impl Config {
         };
         let namespace = root.get("namespace").and_then(Value::as_str);
         reader.config.namespace = namespace.unwrap_or_default().to_owned();
+        let transformers = reader.resolve_entries(ROOT, &root, "transformers");
+        if transformers.iter().any(|entry| entry == KEPT_FOLDER) {
+            let text = plan.read(tree, KEPT)?.unwrap_or_default();
+            reader.config.kept_namespaces = read_kept_namespaces(&text);
+        }
         let known = |entry: &String| FEATURES.iter().any(|feature| feature.folder == entry);
         let listed = reader.resolve_entries(ROOT, &root, "components");
         let (features, others): (Vec<String>, Vec<String>) = listed.into_iter().partition(known);
@@ -205,6 +225,13 @@ impl Config {
             .map(|object| object.value)
             .filter(|value| !value.is_null())
             .collect())
+    }
+
+    /// Returns the namespace in which kustomize leaves a role or a binding; `None` for that of the manager, and for other kinds.
+    pub(crate) fn kept_namespace<'v>(&self, object: &'v Value) -> Option<&'v str> {
+        let is_role = ["Role", "RoleBinding"].iter().any(|kind| object["kind"] == *kind);
+        let namespace = object["metadata"]["namespace"].as_str()?;
+        (is_role && self.kept_namespaces.contains(namespace)).then_some(namespace)
     }
 
     /// Returns whether the project has a feature.
@@ -393,7 +420,7 @@ impl Reader<'_> {
                     && self
                         .resolve_entries(folder, map, key)
                         .iter()
-                        .all(|entry| NAMES.contains(&entry.as_str())));
+                        .all(|entry| NAMES.contains(&entry.as_str()) || entry == KEPT_FOLDER));
             if !is_known && !is_empty {
                 self.warn(
                     format!("`{key}` in {folder}/kustomization.yaml is not part of the chart"),

@@ -225,7 +225,9 @@ impl Documents<'_> {
                 _ => Node::Text(references.name(object.name())),
             },
         ));
-        if self.is_in_namespace(object) {
+        if let Some(namespace) = self.config.kept_namespace(&object.value) {
+            parts.push(Part::Field("namespace".into(), Node::Value(json!(namespace))));
+        } else if self.is_in_namespace(object) {
             parts.push(Part::Field(
                 "namespace".into(),
                 Node::Text(references.namespace()),
@@ -352,7 +354,7 @@ impl Documents<'_> {
             "ClusterRoleBinding" if !self.is_namespaced => object.value["roleRef"]["name"] == MANAGER_ROLE,
             _ => false,
         };
-        is_manager && self.is_ours
+        is_manager && self.is_ours && self.config.kept_namespace(&object.value).is_none()
     }
 
     /// Returns an object for each watched namespace.

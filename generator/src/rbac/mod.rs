@@ -6,6 +6,7 @@
 mod check;
 mod normalize;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use rbuilder_syntax::{RbacRule, Session, parse_rbac};
@@ -13,7 +14,7 @@ use serde_json::{Map, Value, json};
 
 use crate::package::{Package, PlacedRule};
 use crate::report::Report;
-use crate::{OutputFile, yaml};
+use crate::{Options, OutputFile, yaml};
 
 pub use normalize::{PolicyRule, normalize};
 
@@ -21,7 +22,23 @@ pub use normalize::{PolicyRule, normalize};
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct RoleKey<'a> {
     namespace: Option<&'a str>,
-    name: &'a str,
+    name: Cow<'a, str>,
+}
+
+impl<'a> RoleKey<'a> {
+    fn of(rule: &'a RbacRule, options: &'a Options) -> Self {
+        let namespace = rule.namespace.as_deref();
+        let is_elsewhere = |namespace: &&str| {
+            let own = options.own_namespaces.as_deref();
+            own.is_some_and(|own| own.iter().all(|own| own != namespace))
+        };
+        let name = match (&rule.role_name, namespace.filter(is_elsewhere)) {
+            (Some(name), _) => Cow::Borrowed(&**name),
+            (None, Some(namespace)) => Cow::Owned(format!("{}-{namespace}", options.role_name)),
+            (None, None) => Cow::Borrowed(&*options.role_name),
+        };
+        RoleKey { namespace, name }
+    }
 }
 
 /// Checks the arguments of a marker before it is written into source.
@@ -39,15 +56,11 @@ pub fn check_marker(arguments: &str) -> Result<(), String> {
 }
 
 /// Generates the file with all roles, or `None` if there is no marker.
-pub(crate) fn roles_file(package: &Package, role_name: &str, report: &mut Report) -> Option<OutputFile> {
+pub(crate) fn roles_file(package: &Package, options: &Options, report: &mut Report) -> Option<OutputFile> {
     check::check_rules(package, report);
     let mut roles: BTreeMap<RoleKey<'_>, Vec<&RbacRule>> = BTreeMap::new();
     for PlacedRule { rule, .. } in &package.rules {
-        let key = RoleKey {
-            namespace: rule.namespace.as_deref(),
-            name: rule.role_name.as_deref().unwrap_or(role_name),
-        };
-        roles.entry(key).or_default().push(rule);
+        roles.entry(RoleKey::of(rule, options)).or_default().push(rule);
     }
     let documents: Vec<String> = roles
         .iter()

@@ -67,7 +67,7 @@ pub const RBAC_ARGS: &[RbacArg] = &[
     ),
     ArgRow::once(
         "namespace",
-        "Namespace of the Role for the rule. It takes effect with a RoleBinding, which only a namespaced project has [default: the rule is part of the ClusterRole].",
+        "Namespace of the Role for the rule. In a scaffolded project, `rbuilder manifests` binds Roles for other namespaces than the manager's [default: the rule is part of the ClusterRole].",
         |arg, parts, session| parts.rule.namespace = arg.text(session),
     ),
     ArgRow::once(

@@ -169,7 +169,7 @@ fn compare_charts(helm: &Helm, bin: &Path, project: &Path, case: &Case) -> Resul
     for line in case.commands {
         run(line)?;
     }
-    write_braces(project)?;
+    edit_source(project)?;
     run("helm")?;
     let again = run("helm")?;
     ensure!(
@@ -191,18 +191,31 @@ fn compare_charts(helm: &Helm, bin: &Path, project: &Path, case: &Case) -> Resul
     check_second_release(helm, &chart)
 }
 
-/// Puts braces, which open actions of templates, into the description of a field.
-fn write_braces(project: &Path) -> Result<()> {
-    for path in ["src/api/v1/cup.rs", "src/api/cache/v1/cup.rs"].map(|path| project.join(path)) {
-        if path.is_file() {
+/// Changes of the source before the chart is made: where, what, and the new text. The first opens actions of templates in the
+/// description of a field; the others need roles in the namespaces of others.
+const EDITS: &[(&[&str], &str, &str)] = &[
+    (
+        &["src/api/v1/cup.rs", "src/api/cache/v1/cup.rs"],
+        "/// CupSpec defines",
+        "/// CupSpec, as `{{ .Values.cup }}` and {{{ }}}, defines",
+    ),
+    (
+        &["src/controller/cup.rs", "src/controller/cache/cup.rs"],
+        "pub async fn reconcile",
+        "#[rbac(groups = \"\", resources = \"secrets\", verbs = \"get\", namespace = \"infra\")]\n\
+         #[rbac(groups = \"\", resources = \"services\", verbs = \"list\", namespace = \"users\")]\n\
+         pub async fn reconcile",
+    ),
+];
+
+/// Changes the source of a project that has a kind.
+fn edit_source(project: &Path) -> Result<()> {
+    for (paths, before, after) in EDITS {
+        let paths = paths.iter().map(|path| project.join(path));
+        for path in paths.filter(|path| path.is_file()) {
             let text = fs_err::read_to_string(&path)?;
-            let braces = "/// CupSpec, as `{{ .Values.cup }}` and {{{ }}}, defines";
-            ensure!(
-                text.contains("/// CupSpec defines"),
-                "{} has other words",
-                path.display()
-            );
-            fs_err::write(&path, text.replace("/// CupSpec defines", braces))?;
+            ensure!(text.contains(before), "{} has no `{before}`", path.display());
+            fs_err::write(&path, text.replace(before, after))?;
         }
     }
     Ok(())
@@ -378,6 +391,9 @@ impl Cluster<'_> {
         // There is no cert-manager, and no Prometheus Operator.
         let values = "webhooks.certManager.enabled=false,metrics.certManager.enabled=false,metrics.serviceMonitor.enabled=false";
         let install = format!("install shop --namespace shop-system --create-namespace --set {values}");
+        for namespace in ["infra", "users"] {
+            self.kubectl(&format!("create namespace {namespace}"))?;
+        }
         self.run(&install, Some(&chart))?;
         self.check_objects()?;
 
@@ -486,7 +502,8 @@ impl Cluster<'_> {
         for object in &objects {
             let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
             let (kind, name) = (text(&object["kind"]), text(&object["metadata"]["name"]));
-            self.kubectl(&format!("get {kind} {name} --namespace shop-system -o name"))?;
+            let namespace = object["metadata"]["namespace"].as_str().unwrap_or("shop-system");
+            self.kubectl(&format!("get {kind} {name} --namespace {namespace} -o name"))?;
         }
         ensure!(
             objects.len() > 20,

@@ -10,6 +10,7 @@ mod nothing;
 mod permissions;
 mod removed;
 mod replaced;
+mod role_namespaces;
 mod samples;
 mod settings;
 mod stale_roles;
@@ -350,6 +351,10 @@ pub(super) fn add_to_plan(plan: &mut Plan, tree: &Tree, request: &Request) -> Re
         found.diagnostics.extend(refused);
         let stale = stale_roles::find_stale(&changed, plan, tree, &request.layout);
         found.diagnostics.extend(stale);
+        if is_complete && request.makes(Product::Roles) {
+            let same_names = role_namespaces::update(plan, tree, &request.layout)?;
+            found.diagnostics.extend(same_names);
+        }
         let unbound = unbound_roles::find_new_unbound(plan, tree, &request.layout)?;
         found.diagnostics.extend(unbound);
         if is_complete && request.reads_all() {
@@ -488,6 +493,7 @@ fn options(sources: &TreeSources, request: &Request) -> Result<Options> {
         options.kubernetes = kubernetes::find_configured_version(sources)?;
     }
     options.project = project_kinds(sources);
+    options.own_namespaces = role_namespaces::find_own_namespaces(sources, &request.layout);
     Ok(options)
 }
 

@@ -1,9 +1,9 @@
 //! Generated roles that grant nothing where they are meant to: no binding refers to them, or kustomize moves them to another
 //! namespace.
 //!
-//! Markers give roles, and the project gives the bindings. A scaffold binds the role of the manager; a marker with `namespace` or
-//! `role_name` makes further ones. Kustomize gives all objects of config/default the namespace of its kustomization, so a Role
-//! for another namespace does not get there. A run that adds such a role says so, and `doctor` checks all.
+//! Markers give roles, and the project gives the bindings. A scaffold binds the role of the manager, and `role_namespaces` those for
+//! other namespaces; a marker with `role_name` makes further ones. Kustomize gives all objects of config/default the namespace of its
+//! kustomization, unless a transformer keeps them in theirs. A run that adds a role without effect says so, and `doctor` checks all.
 
 use std::collections::BTreeSet;
 
@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use super::Request;
 use super::layout::Layout;
+use super::role_namespaces::{ENTRY, is_kept};
 use crate::commands::features::DEPLOYMENT;
 use crate::plan::Plan;
 use crate::project::{FILE, Project};
@@ -20,14 +21,14 @@ use crate::tree::Tree;
 use crate::yaml_stream::{is_yaml, parse_documents};
 
 /// The namespace of scaffolded objects, which kustomize replaces.
-const PLACEHOLDER: &str = "system";
+pub(super) const PLACEHOLDER: &str = "system";
 
 /// A Role or ClusterRole, as a binding refers to it, with its namespace.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Role {
+pub(super) struct Role {
     kind: String,
-    name: String,
-    namespace: Option<String>,
+    pub(super) name: String,
+    pub(super) namespace: Option<String>,
 }
 
 /// Returns a warning for each role that a plan adds and that grants nothing.
@@ -73,7 +74,7 @@ pub(in crate::commands) fn find_losing_bindings(plan: &Plan, tree: &Tree) -> Res
 }
 
 /// Returns the roles of a manifest; none if it cannot be parsed.
-fn read_roles(text: &str) -> BTreeSet<Role> {
+pub(super) fn read_roles(text: &str) -> BTreeSet<Role> {
     let documents = parse_documents(text).unwrap_or_default();
     documents.iter().filter_map(to_role).collect()
 }
@@ -129,7 +130,8 @@ fn check_roles(path: &str, roles: &BTreeSet<Role>, plan: &Plan, tree: &Tree) -> 
         let (Some(namespace), Some(moved_to)) = (namespace, &moved_to) else {
             continue;
         };
-        if ![PLACEHOLDER, own.as_str(), moved_to.as_str()].contains(&namespace.as_str()) {
+        let is_elsewhere = ![PLACEHOLDER, own.as_str(), moved_to.as_str()].contains(&namespace.as_str());
+        if is_elsewhere && !is_kept(plan, tree, namespace)? {
             found.push(
                 Diagnostic::warning(
                     place(),
@@ -137,10 +139,9 @@ fn check_roles(path: &str, roles: &BTreeSet<Role>, plan: &Plan, tree: &Tree) -> 
                         "{DEPLOYMENT} moves Role `{name}` of namespace `{namespace}` to namespace `{moved_to}`"
                     ),
                 )
-                .help(
-                    "remove `namespace` from the markers, so that the ClusterRole grants access in all namespaces, or apply the \
-                     Role and its binding on their own",
-                ),
+                .help(format!(
+                    "run `rbuilder manifests`, which lists `{ENTRY}` in `transformers` of {DEPLOYMENT}"
+                )),
             );
         }
     }
@@ -167,12 +168,12 @@ fn find_bound(plan: &Plan, tree: &Tree) -> Result<BTreeSet<(String, String)>> {
     Ok(bound)
 }
 
-fn is_config(path: &str) -> bool {
+pub(super) fn is_config(path: &str) -> bool {
     path.starts_with("config/") && is_yaml(path)
 }
 
 /// Returns the namespace that a kustomization gives its objects.
-fn find_namespace(kustomization: &str) -> Option<String> {
+pub(super) fn find_namespace(kustomization: &str) -> Option<String> {
     let documents = parse_documents(kustomization).ok()?;
     let mut namespaces = documents
         .iter()

@@ -57,8 +57,8 @@ impl Sharers {
 
     /// Splits objects into those to delete and those that others use.
     ///
-    /// A deployment of the same name in another namespace has the same prefix, and so the same cluster-scoped objects.
-    /// They stay, unless the cluster has them in the form that belongs to our namespace: a webhook
+    /// A deployment of the same name in another namespace has the same prefix, and so the same objects outside of both namespaces:
+    /// cluster-scoped ones, and roles in other namespaces. They stay, unless the cluster has them in the form that belongs to our namespace: a webhook
     /// configuration without its Service would refuse every request.
     ///
     /// # Errors
@@ -78,16 +78,20 @@ impl Sharers {
             .iter()
             .filter_map(|ours| ours["metadata"]["namespace"].as_str());
         let namespaces: Vec<&str> = namespaces.collect();
-        let (namespaced, cluster_scoped): (Vec<_>, Vec<_>) = objects
-            .into_iter()
-            .partition(|object| object["metadata"]["namespace"].is_string());
-        let present = kubectl.read_objects(&to_list(&cluster_scoped))?;
+        let is_in_ours = |object: &Value| {
+            let namespace = object["metadata"]["namespace"].as_str();
+            namespace.is_some_and(|namespace| namespaces.contains(&namespace))
+        };
+        let (namespaced, elsewhere): (Vec<_>, Vec<_>) = objects.into_iter().partition(is_in_ours);
+        let present = kubectl.read_objects(&to_list(&elsewhere))?;
         let is_ours = |object: &Value| {
-            let mut present = present.iter();
-            let found = present.find(|found| found["kind"] == object["kind"] && name(found) == name(object));
+            let is_it = |found: &&Value| {
+                found["kind"] == object["kind"] && qualified_name(found) == qualified_name(object)
+            };
+            let found = present.iter().find(is_it);
             found.is_some_and(|found| namespaces.iter().any(|namespace| refers_to(found, namespace)))
         };
-        let (ours, shared): (Vec<_>, Vec<_>) = cluster_scoped.into_iter().partition(is_ours);
+        let (ours, shared): (Vec<_>, Vec<_>) = elsewhere.into_iter().partition(is_ours);
         Ok(([ours, namespaced].concat(), shared))
     }
 }
