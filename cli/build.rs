@@ -1,11 +1,12 @@
-//! Records how this command is built, from which follows where the projects that it makes get the library from:
-//! `RBUILDER_BUILT_FROM` (`package`, `cargo-checkout` or `checkout`), `RBUILDER_COMMIT` and `RBUILDER_REMOTE`, the last
-//! two empty if they are not known. Nothing here fails: without git there is less to record.
+//! Records how this command is built, which determines where new projects get the library from.
+//! Sets `RBUILDER_BUILT_FROM` (`package`, `cargo-checkout` or `checkout`), `RBUILDER_COMMIT` and
+//! `RBUILDER_REMOTE`. The last two are empty if unknown. The script never fails: without git it
+//! just records less.
 //!
-//! | built by | recognised by | commit and remote from |
+//! | built with | detected by | source of commit and remote |
 //! |---|---|---|
-//! | `cargo install rbuilder-cli`, a vendored package | `Cargo.toml.orig`, which packages have | `.cargo_vcs_info.json` |
-//! | `cargo install --git` | `.cargo-ok` beside the workspace, which Cargo writes | `.git/HEAD`, Cargo's database |
+//! | `cargo install rbuilder-cli`, a vendored package | `Cargo.toml.orig`, which packages contain | `.cargo_vcs_info.json` |
+//! | `cargo install --git` | `.cargo-ok` next to the workspace, which Cargo creates | `.git/HEAD`, Cargo's database |
 //! | `cargo build`, `cargo install --path` | neither | git, in release builds |
 
 #![allow(clippy::disallowed_macros, clippy::disallowed_methods)] // a build script prints and reads
@@ -19,7 +20,7 @@ mod url;
 
 use std::path::{Path, PathBuf};
 
-/// The origin of the source that is being compiled.
+/// The origin of the source being compiled.
 struct Built {
     from: &'static str,
     commit: Option<String>,
@@ -64,7 +65,8 @@ fn examine_source(manifest: &Path) -> Built {
             remote: fetched_remote(&top),
         };
     }
-    // A debug build is compiled again and again, at each commit if it recorded one: it asks git when it is run.
+    // Recording the commit would recompile a debug build after each commit. Instead, a debug build
+    // asks git at run time.
     let is_release = std::env::var("PROFILE").is_ok_and(|profile| profile == "release");
     let commit = is_release.then(|| git::read_commit(&top)).flatten();
     let remote = commit.as_ref().and_then(|_| git::read_origin(&top));
@@ -80,7 +82,7 @@ fn examine_source(manifest: &Path) -> Built {
     }
 }
 
-/// Returns the value of `"sha1"` in the file that Cargo adds to packages.
+/// Returns the value of `"sha1"` from the file that Cargo adds to packages.
 fn packaged_commit(manifest: &Path) -> Option<String> {
     let text = std::fs::read_to_string(manifest.join(".cargo_vcs_info.json")).ok()?;
     let (_, rest) = text.split_once("\"sha1\"")?;
@@ -88,15 +90,16 @@ fn packaged_commit(manifest: &Path) -> Option<String> {
     is_hash(commit).then(|| commit.to_owned())
 }
 
-/// Returns the commit of a checkout of Cargo's own, whose HEAD is detached.
+/// Returns the commit of one of Cargo's own checkouts, which have a detached HEAD.
 fn checked_out_commit(top: &Path) -> Option<String> {
     let head = std::fs::read_to_string(top.join(".git/HEAD")).ok()?;
     let commit = head.trim();
     is_hash(commit).then(|| commit.to_owned())
 }
 
-/// Returns the URL that Cargo fetched a checkout of its own from: `git/checkouts/NAME/COMMIT` was cloned from the
-/// database `git/db/NAME`. The record of installed packages knows it better, once the command is installed.
+/// Returns the URL from which Cargo fetched one of its own checkouts: `git/checkouts/NAME/COMMIT`
+/// is a clone of the database `git/db/NAME`. Once the command is installed, Cargo's record of
+/// installed packages is more reliable.
 fn fetched_remote(top: &Path) -> Option<String> {
     let top = std::fs::canonicalize(top).ok()?;
     let checkouts = top.parent()?;

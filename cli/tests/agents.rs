@@ -1,4 +1,4 @@
-//! AGENTS.md of a scaffold: it names commands, targets and paths that the project has.
+//! Checks that AGENTS.md in a scaffold only names commands, targets and paths that the project has.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use crate::support::Folder;
 
 const GUIDE: &str = "AGENTS.md";
 
-/// A project with the kind Memcached, its webhooks, and the kind Cup without any.
+/// Creates a project with the kind Memcached, its webhooks, and the kind Cup without webhooks.
 fn project(flags: &str) -> Folder {
     let folder = Folder::new();
     folder
@@ -22,12 +22,12 @@ fn project(flags: &str) -> Folder {
     folder
 }
 
-/// Returns the spans of code in a text.
+/// Returns the code spans in a text.
 fn code_spans(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
 }
 
-/// Returns the commands that the guide shows, with the group and version of the project filled in.
+/// Returns the commands in the guide, with the placeholders for group and version filled in.
 fn commands(guide: &str) -> Vec<String> {
     let block = guide.split("```").nth(1).expect("a block of commands");
     let lines = block
@@ -40,7 +40,7 @@ fn commands(guide: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_guide_names_only_what_the_project_has() {
+fn guide_only_names_what_the_project_has() {
     for flags in ["", "--namespaced", "--multigroup", "--namespaced --multigroup"] {
         let folder = project(flags);
         let tree = folder.tree();
@@ -84,7 +84,7 @@ fn check_target(tree: &BTreeMap<String, String>, target: &str) {
     );
 }
 
-/// Runs a command with `--dry-run`, for a kind that it accepts.
+/// Runs a command with `--dry-run` for a kind that it accepts.
 #[track_caller]
 fn check_command(folder: &Folder, line: &str) {
     let kind = match line {
@@ -100,7 +100,7 @@ fn check_command(folder: &Folder, line: &str) {
 }
 
 #[test]
-fn the_guide_of_an_adopted_package_names_no_directories_of_a_scaffold() {
+fn guide_of_an_adopted_package_names_no_scaffolded_directories() {
     let folder = Folder::new();
     folder.write(
         "Cargo.toml",
@@ -115,7 +115,7 @@ fn the_guide_of_an_adopted_package_names_no_directories_of_a_scaffold() {
 }
 
 #[test]
-fn a_guide_that_was_there_is_kept() {
+fn keeps_an_existing_guide() {
     let folder = Folder::new();
     folder.write(GUIDE, "# Ours\n");
     folder.run("init --domain example.com --project-name shop").ok();

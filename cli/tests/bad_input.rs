@@ -1,7 +1,7 @@
-//! `rbuilder manifests` on input that nobody meant to write: it ends, it says what is wrong and where, it goes on with
-//! the other files, and it writes nothing.
+//! `rbuilder manifests` on unusual input. It must terminate, report what is wrong and where,
+//! continue with the other files, and write nothing.
 
-#![allow(clippy::disallowed_methods)] // the tests make the input themselves
+#![allow(clippy::disallowed_methods)] // the tests create the input
 
 use crate::support;
 
@@ -14,7 +14,7 @@ const KIND: &str = "use kube::CustomResource; use rbuilder::CrdSchema;\n\
     #[kube(group = \"g.example.com\", version = \"v1\", kind = \"Good\")]\n\
     pub struct GoodSpec { pub size: i32 }\n";
 
-/// A package whose library has this text before a kind.
+/// Creates a package whose library has this text before a kind.
 fn package(before: &str) -> Folder {
     let folder = Folder::new();
     folder.write(
@@ -25,7 +25,7 @@ fn package(before: &str) -> Folder {
     folder
 }
 
-/// The command fails, says all of this, and writes nothing.
+/// Checks that the command fails with these messages and writes nothing.
 #[track_caller]
 fn refused(folder: &Folder, parts: &[&str]) -> Ran {
     let ran = folder.run("manifests");
@@ -41,7 +41,7 @@ fn refused(folder: &Folder, parts: &[&str]) -> Ran {
     ran
 }
 
-/// The command makes the CRD.
+/// Checks that the command succeeds, and returns the CRD.
 #[track_caller]
 fn accepted(folder: &Folder) -> String {
     let ran = folder.run("manifests");
@@ -54,7 +54,7 @@ fn shortened(text: &str) -> String {
 }
 
 #[test]
-fn a_file_that_does_not_parse() {
+fn reports_syntax_errors() {
     let folder = package("pub mod broken;\npub mod other;");
     folder.write("src/broken.rs", "pub struct Fine;\npub struct {\n");
     folder.write(
@@ -72,7 +72,7 @@ fn a_file_that_does_not_parse() {
 }
 
 #[test]
-fn two_kinds_with_one_name() {
+fn rejects_two_kinds_with_the_same_name() {
     let folder = package("pub mod again;");
     folder.write("src/again.rs", KIND);
     refused(
@@ -86,7 +86,7 @@ fn two_kinds_with_one_name() {
 }
 
 #[test]
-fn a_kind_in_no_module() {
+fn reports_kind_outside_of_all_modules() {
     let folder = package("");
     folder.write("src/lost.rs", &KIND.replace("Good", "Lost"));
     let ran = folder.run("manifests").ok();
@@ -94,9 +94,10 @@ fn a_kind_in_no_module() {
     assert!(ran.err.contains("warning: "), "{}", ran.err);
 }
 
-/// A file of the tests, or of a feature that is off, is in a module: nobody is told to delete it.
+/// A file for tests or for a disabled feature belongs to a module, so no message may advise
+/// deleting it.
 #[test]
-fn a_kind_in_a_module_of_another_build() {
+fn accepts_kind_in_a_module_of_another_build() {
     for attribute in [
         "#[cfg(test)]",
         "#[cfg(feature = \"extra\")]",
@@ -111,9 +112,10 @@ fn a_kind_in_a_module_of_another_build() {
     }
 }
 
-/// Nothing to do is said, with what was looked through: it may not be what was meant.
+/// If there is nothing to do, the command prints what it searched, which may not be what the user
+/// meant.
 #[test]
-fn no_kind_at_all() {
+fn reports_when_there_is_no_kind() {
     let folder = package("");
     folder.write("src/lib.rs", "pub mod a;\n");
     folder.write("src/a.rs", "pub struct A;\n");
@@ -140,7 +142,7 @@ fn no_kind_at_all() {
 }
 
 #[test]
-fn role_names() {
+fn rejects_invalid_role_names() {
     for name in ["", ".", "..", "a/b", "a%b"] {
         let ran = package("").run(&format!("manifests --role-name={name}"));
         assert_ne!(ran.code, 0, "{name}");
@@ -149,9 +151,9 @@ fn role_names() {
     package("").run("manifests --role-name=system:my-role.v1").ok();
 }
 
-/// Types within each other have no end only where one contains itself.
+/// Nested types are only infinite if a type contains itself.
 #[test]
-fn deep_types() {
+fn reads_deeply_nested_types() {
     let chain = |depth: usize| -> String {
         (0..depth)
             .map(|at| format!("#[derive(CrdSchema)] pub struct T{at} {{ a: T{} }}\n", at + 1))
@@ -178,9 +180,9 @@ fn deep_types() {
     assert!(!ran.err.contains("contains itself"), "{}", ran.err);
 }
 
-/// Markers as kubebuilder has them are not text, and do not go unnoticed.
+/// kubebuilder markers are not part of the description, and the command warns about them.
 #[test]
-fn markers_in_gos_spelling() {
+fn warns_about_kubebuilder_markers() {
     let folder = package("// +groupName=g.example.com\n// an aside\nfn f() {\n// +optional\n}\n");
     let text = fs::read_to_string(folder.path().join("src/lib.rs")).unwrap();
     let field = "\n    /// Number of them.\n    /// +kubebuilder:validation:Minimum=1\n    // +optional\n    pub size";
@@ -199,9 +201,9 @@ fn markers_in_gos_spelling() {
     assert!(crd.contains("description: Number of them.\n"), "{crd}");
 }
 
-/// Unknown values matter only if an API depends on them.
+/// Unknown values only matter if an API depends on them.
 #[test]
-fn what_is_not_known_and_not_needed() {
+fn ignores_unknown_values_that_no_api_needs() {
     let folder =
         package("#[cfg(tokio_unstable)] mod tracing;\n#[cfg(loom)] type Lock = loom::Lock;\nmod proto;\n");
     folder.write("src/tracing.rs", "pub fn f() {}\n");
@@ -235,9 +237,9 @@ fn what_is_not_known_and_not_needed() {
     refused(&package("mod proto;"), &["file not found for module `proto`"]);
 }
 
-/// A field that only some builds have: the manifest is that of one of them.
+/// A field that only some builds have. The manifest corresponds to one of these builds.
 #[test]
-fn fields_of_some_builds() {
+fn warns_about_fields_of_some_builds() {
     for (attribute, option) in [
         ("#[cfg(debug_assertions)]", "debug_assertions"),
         ("#[cfg(not(debug_assertions))]", "debug_assertions"),
@@ -263,7 +265,7 @@ fn fields_of_some_builds() {
 }
 
 #[test]
-fn circles() {
+fn rejects_cycles() {
     let cases = [
         (
             "#[derive(CrdSchema)] pub struct A { a: Vec<B> } #[derive(CrdSchema)] pub struct B { b: A }",
@@ -286,14 +288,14 @@ fn circles() {
     }
 }
 
-/// Puts something at a path.
+/// Creates something at a path.
 #[cfg(unix)]
 type Make = fn(&std::path::Path);
 
-/// Other things in the place of a file are reported, and the rest is still checked.
+/// Reports something other than a file, and still checks the rest.
 #[cfg(unix)]
 #[test]
-fn what_is_no_file() {
+fn reports_paths_that_are_not_files() {
     use std::os::unix::fs::symlink;
 
     let make: [(&str, Make, &str); 6] = [
@@ -346,7 +348,7 @@ fn what_is_no_file() {
 
 #[cfg(unix)]
 #[test]
-fn a_circle_of_links() {
+fn ignores_cyclic_links() {
     let folder = package("pub mod inner;");
     folder.write("src/inner/mod.rs", "");
     std::os::unix::fs::symlink("..", folder.path().join("src/inner/up")).unwrap();
@@ -354,7 +356,7 @@ fn a_circle_of_links() {
 }
 
 #[test]
-fn line_ends_and_marks_change_nothing() {
+fn line_endings_and_byte_order_marks_do_not_matter() {
     let folder = package("/// A\n/// B\n");
     let expected = accepted(&folder);
     let source = fs::read_to_string(folder.path().join("src/lib.rs")).unwrap();
@@ -365,23 +367,23 @@ fn line_ends_and_marks_change_nothing() {
 }
 
 #[test]
-fn a_nul_byte() {
+fn reports_nul_bytes() {
     let folder = package("pub mod x;");
     folder.write("src/x.rs", "pub struct A;\n\0\npub struct B;\n");
     refused(&folder, &["--> src/x.rs:2:1"]);
 }
 
 #[test]
-fn a_large_file() {
+fn reads_large_files() {
     let noise = "pub fn noise(x: u32) -> u32 { if x > 1 { x + 1 } else { x } }\n/// Words about nothing.\n"
         .repeat(110_000);
     assert!(noise.len() > 9_000_000);
     accepted(&package(&noise));
 }
 
-/// A mistake in a line of megabytes is shown without the megabytes.
+/// A mistake in a line of several megabytes is shown without the whole line.
 #[test]
-fn a_long_line() {
+fn truncates_long_lines() {
     let long = format!(
         "const A: &str = \"{}\"; #[derive(CrdSchema)] struct A {{ #[crd(mnimum = 1)] a: i32 }} const B: &str = \"{0}\";",
         "x".repeat(2_000_000)
@@ -391,7 +393,7 @@ fn a_long_line() {
 }
 
 #[test]
-fn many_attributes() {
+fn reads_many_attributes() {
     let folder = package(&"#[allow(dead_code)]\n".repeat(100_000));
     accepted(&folder);
     let marked = "#[crd(title = \"t\")] ".repeat(10_000);
@@ -407,7 +409,7 @@ fn many_attributes() {
 }
 
 #[test]
-fn many_mistakes() {
+fn reports_many_mistakes() {
     let fields: String = (0..1000)
         .map(|field| format!("#[crd(mnimum = 1)] a{field}: i32,\n"))
         .collect();
@@ -419,7 +421,7 @@ fn many_mistakes() {
 }
 
 #[test]
-fn many_files() {
+fn reads_many_files() {
     let modules: String = (0..2000).map(|module| format!("pub mod m{module};\n")).collect();
     let folder = package(&modules);
     for module in 0..2000 {
@@ -429,7 +431,7 @@ fn many_files() {
 }
 
 #[test]
-fn deep_folders() {
+fn reads_deep_directories() {
     let folder = package("pub mod d;");
     let mut path = String::from("src");
     for _ in 0..1000 {

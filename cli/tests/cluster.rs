@@ -1,6 +1,6 @@
-//! The verbs that reach a cluster, with a kubectl that records how it was called.
+//! Commands that connect to a cluster, run with a fake kubectl that records how it is called.
 #![cfg(unix)]
-#![allow(clippy::disallowed_methods)] // the tests make the programs that the command starts
+#![allow(clippy::disallowed_methods)] // the tests create the programs that the command starts
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -10,8 +10,8 @@ use crate::support;
 
 use support::Folder;
 
-/// Prints the file that stands for a rendered directory or for the objects of a resource, and records everything else with
-/// its input.
+/// Prints the file for a rendered directory or for the objects of a resource. Records any other
+/// call with its input.
 const KUBECTL: &str = r#"#!/bin/sh
 here=$(dirname "$0")
 if [ "$1" = kustomize ]; then cat "$here/$(echo "$2" | tr / -).yaml"; exit; fi
@@ -30,7 +30,7 @@ echo "done by the cluster"
 [ ! -e "$here/fails" ]
 "#;
 
-/// Records how it was called.
+/// Records how it is called.
 const CARGO: &str = "#!/bin/sh\necho \"$@\" >> \"$(dirname \"$0\")/calls\"\necho \"config $KUBECONFIG\" >> \"$(dirname \"$0\")/calls\"\n[ \"$1\" != run ] || exit 7\n";
 
 const CONTROLLER: &str = r#"{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"labels":{"app.kubernetes.io/name":"shop","control-plane":"controller-manager"},"name":"shop-controller-manager","namespace":"shop-system"},"spec":{"template":{"spec":{"containers":[{"image":"controller:latest","name":"manager"}]}}}}"#;
@@ -42,7 +42,7 @@ fn documents(objects: &[&str]) -> String {
     objects.join("\n---\n")
 }
 
-/// Returns objects as kubectl is given them.
+/// Returns objects as passed to kubectl.
 fn list(objects: &[&str]) -> String {
     format!(
         r#"{{"apiVersion":"v1","items":[{}],"kind":"List"}}"#,
@@ -50,13 +50,13 @@ fn list(objects: &[&str]) -> String {
     )
 }
 
-/// Said by `rbuilder deploy` and by `make deploy`.
+/// Printed by both `rbuilder deploy` and `make deploy`.
 const NO_MANAGER: &str =
     "config/default has no Deployment with the label control-plane=controller-manager: no image was set";
 
 struct Scene {
     project: Folder,
-    /// The programs, and what they record.
+    /// The programs, and what they recorded.
     bin: Folder,
 }
 
@@ -74,12 +74,12 @@ impl Scene {
         Scene { project, bin }
     }
 
-    /// Runs a command line. Returns its exit code, and its output and errors together.
+    /// Runs a command line. Returns its exit code, and its output and errors combined.
     fn run(&self, line: &str) -> (Option<i32>, String) {
         self.run_with(line, &self.path(), &[])
     }
 
-    /// Returns a `PATH` with the programs.
+    /// Returns a `PATH` that contains the programs.
     fn path(&self) -> String {
         format!("{}:/bin:/usr/bin", self.bin.path().display())
     }
@@ -96,7 +96,7 @@ impl Scene {
             .env_remove("KUBECTL")
             .env_remove("KUSTOMIZE")
             .envs(variables.iter().copied())
-            // Nothing is installed there.
+            // A home directory without an installed test environment.
             .env("HOME", self.bin.path())
             .env("XDG_DATA_HOME", self.bin.path());
         let output = command.output().expect("the command runs");
@@ -104,7 +104,7 @@ impl Scene {
         (output.status.code(), String::from_utf8(text).expect("text"))
     }
 
-    /// Returns what was recorded in a file, and forgets it.
+    /// Returns the content of a record and deletes it.
     fn take(&self, name: &str) -> String {
         let path = self.bin.path().join(name);
         let text = std::fs::read_to_string(&path).unwrap_or_default();
@@ -114,7 +114,7 @@ impl Scene {
 }
 
 #[test]
-fn verbs_render_and_hand_over() {
+fn cluster_commands_render_and_call_kubectl() {
     let scene = Scene::new();
     let apply = "apply --server-side --force-conflicts -f -";
     let check = |line: &str, calls: &[&str], input: &str| {
@@ -150,14 +150,14 @@ fn verbs_render_and_hand_over() {
     ]);
     check(
         "deploy --image example.com/shop:1",
-        // A namespace that exists can have labels of others.
+        // An existing namespace may have labels from others.
         &["create -f -", "apply --server-side -f -", apply],
         &format!("{namespace}{NAMESPACE}{deployed}"),
     );
 }
 
 #[test]
-fn install_renders_conversions_as_they_are_deployed() {
+fn install_renders_conversions_as_deployed() {
     let scene = Scene::new();
     let converted = |service: &str| {
         CRD.replace(
@@ -172,13 +172,13 @@ fn install_renders_conversions_as_they_are_deployed() {
         .write("config-default.yaml", &documents(&[&deployed, CONTROLLER]));
     assert_eq!(scene.run("install").0, Some(0));
     assert_eq!(scene.take("input"), list(&[&deployed]));
-    // A CRD that is not deployed is that of config/crd.
+    // A CRD missing from the deployment comes from config/crd.
     scene.bin.write("config-default.yaml", CONTROLLER);
     assert_eq!(scene.run("install").0, Some(0));
     assert_eq!(scene.take("input"), list(&[&converted("webhook-service")]));
 }
 
-/// Two Cups with a finalizer and one without.
+/// Two Cups, one of them with a finalizer.
 const CUPS: &str = r#"{"items":[
 {"apiVersion":"g.example.com/v1","kind":"Cup","metadata":{"name":"a","namespace":"team","finalizers":["g.example.com/clean-up"]}},
 {"apiVersion":"g.example.com/v1","kind":"Cup","metadata":{"name":"b","namespace":"team"}}]}"#;
@@ -236,7 +236,7 @@ fn undeploy_keeps_the_manager_while_finalizers_are_left() {
 #[test]
 fn undeploy_keeps_what_another_deployment_uses() {
     const ROLE: &str = r#"{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"shop-manager-role"}}"#;
-    /// A webhook configuration that calls a Service in a namespace.
+    /// Returns a webhook configuration that calls a Service in a namespace.
     fn webhooks(namespace: &str) -> String {
         format!(
             r#"{{"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingWebhookConfiguration","metadata":{{"name":"shop"}},"webhooks":[{{"clientConfig":{{"service":{{"namespace":"{namespace}"}}}}}}]}}"#
@@ -267,14 +267,14 @@ fn undeploy_keeps_what_another_deployment_uses() {
         assert_eq!(scene.take("calls"), "delete --ignore-not-found=false -f -\n");
         assert_eq!(scene.take("input"), list(deleted));
     };
-    // Another prefix: only the CRDs are the same.
+    // With a different prefix, only the CRDs are shared.
     check(
         &CONTROLLER.replace("shop-controller-manager", "mine-controller-manager"),
         &ours,
         &[&ours, ROLE, CONTROLLER],
         "CustomResourceDefinition cups.g.example.com stay, because Deployment shop-system/mine-controller-manager uses them\n",
     );
-    // The same prefix in another namespace, deployed before ours, and after it.
+    // The same prefix in another namespace, deployed before ours and after it.
     let other = CONTROLLER.replace("shop-system", "other");
     check(
         &other,
@@ -291,7 +291,7 @@ fn undeploy_keeps_what_another_deployment_uses() {
 }
 
 #[test]
-fn undeploy_keeps_a_namespace_of_others() {
+fn undeploy_keeps_shared_namespaces() {
     let scene = Scene::new();
     let check = |namespace: &str, objects: &str, line: &str, expected: &str| {
         scene.bin.write("namespaces.json", namespace);
@@ -320,7 +320,7 @@ fn undeploy_keeps_a_namespace_of_others() {
         "namespace shop-system stays: `rbuilder deploy` did not create it\n",
     );
     check(NAMESPACE, precious, "undeploy --delete-namespace", "");
-    // It is not created again where it is.
+    // An existing namespace is not created again.
     assert_eq!(scene.run("deploy --image a:1").0, Some(0));
     assert_eq!(
         scene.take("calls"),
@@ -329,7 +329,7 @@ fn undeploy_keeps_a_namespace_of_others() {
 }
 
 #[test]
-fn kubectl_and_kustomize_can_be_named() {
+fn variables_select_kubectl_and_kustomize() {
     let scene = Scene::new();
     let renamed = scene.bin.path().join("microk8s");
     std::fs::rename(scene.bin.path().join("kubectl"), &renamed).expect("a file");
@@ -363,7 +363,7 @@ fn kubectl_and_kustomize_can_be_named() {
 }
 
 #[test]
-fn an_image_has_a_place_and_a_place_has_an_image() {
+fn deploy_requires_an_image_and_a_manager() {
     let scene = Scene::new();
     let (code, said) = scene.run("deploy");
     assert_eq!(code, Some(2));
@@ -382,7 +382,7 @@ fn an_image_has_a_place_and_a_place_has_an_image() {
 }
 
 #[test]
-fn nothing_is_installed_where_nothing_is_rendered() {
+fn installs_nothing_without_rendered_objects() {
     let scene = Scene::new();
     scene.bin.write("config-crd.yaml", "");
     scene.bin.write("config-default.yaml", CONTROLLER);
@@ -392,7 +392,7 @@ fn nothing_is_installed_where_nothing_is_rendered() {
 }
 
 #[test]
-fn a_refusal_of_the_cluster_is_the_commands() {
+fn fails_if_the_cluster_rejects_objects() {
     let scene = Scene::new();
     scene.bin.write("fails", "");
     let (code, said) = scene.run("install");
@@ -404,7 +404,7 @@ fn a_refusal_of_the_cluster_is_the_commands() {
 }
 
 #[test]
-fn kubectl_is_named_when_it_is_missing() {
+fn reports_missing_kubectl() {
     let scene = Scene::new();
     let nowhere = Folder::new();
     let (code, said) = scene.run_with("install", &nowhere.path().display().to_string(), &[]);
@@ -416,7 +416,7 @@ fn kubectl_is_named_when_it_is_missing() {
 }
 
 #[test]
-fn the_manager_runs_with_the_chosen_cluster_and_its_own_exit_code() {
+fn run_passes_on_the_cluster_and_the_exit_code() {
     let scene = Scene::new();
     let (code, said) = scene.run("run --kubeconfig /a/config -- --leader-elect");
     assert_eq!(code, Some(7), "{said}");

@@ -1,4 +1,4 @@
-//! Commands as typed, in folders of their own: what they write, what they refuse, what they answer.
+//! Runs commands in temporary directories and checks what they write, reject and print.
 
 use crate::support;
 
@@ -20,7 +20,7 @@ fn with_api() -> Folder {
 }
 
 #[test]
-fn what_is_scaffolded_is_this_tree() {
+fn scaffolds_the_golden_tree() {
     let folder = with_api();
     let listing: String = folder.tree().keys().map(|path| format!("{path}\n")).collect();
     support::golden("tree.txt", &listing);
@@ -46,7 +46,7 @@ fn running_a_command_twice_changes_nothing() {
 }
 
 #[test]
-fn a_dry_run_shows_a_diff_and_writes_nothing() {
+fn dry_run_shows_a_diff_and_writes_nothing() {
     let folder = project();
     let before = folder.tree();
     let ran = folder.run(&format!("{API} --dry-run")).ok();
@@ -66,7 +66,7 @@ fn a_dry_run_shows_a_diff_and_writes_nothing() {
 }
 
 #[test]
-fn answers_for_programs_are_one_document() {
+fn json_output_is_a_single_document() {
     let folder = project();
     let ran = folder.run(&format!("{API} --output json --dry-run")).ok();
     let answer: serde_json::Value = serde_json::from_str(&ran.out).expect("JSON");
@@ -88,7 +88,7 @@ fn answers_for_programs_are_one_document() {
 }
 
 #[test]
-fn bad_input_is_refused_with_one_error_and_nothing_is_written() {
+fn bad_input_fails_with_one_error_and_writes_nothing() {
     let empty = Folder::new();
     for (command, expected) in [
         ("init --project-name shop", "--domain"),
@@ -180,8 +180,8 @@ fn refused(folder: &Folder, command: &str, expected: &str) {
 }
 
 #[test]
-fn what_people_wrote_is_not_overwritten() {
-    // Scaffolded, then changed: the command has nothing new to say.
+fn user_changes_are_not_overwritten() {
+    // A scaffolded file that was changed later: the command has nothing to change.
     let folder = with_api();
     let path = "src/api/v1alpha1/memcached.rs";
     let scaffolded = folder.tree()[path].clone();
@@ -193,12 +193,12 @@ fn what_people_wrote_is_not_overwritten() {
     );
     folder.run(API).ok();
     assert_eq!(folder.tree()[path], changed);
-    // With --force it replaces what is its own, and nothing else.
+    // `--force` replaces the command's own files and nothing else.
     folder.run(&format!("{API} --force")).ok();
     assert_eq!(folder.tree()[path], scaffolded);
     assert!(folder.tree()["src/lib.rs"].contains("Mine."));
 
-    // There before the command: a conflict, unless --force.
+    // A file that existed before the command is a conflict unless `--force` is set.
     let folder = project();
     folder.write("src/controller/memcached.rs", "// mine\n");
     refused(&folder, API, "src/controller/memcached.rs");
@@ -207,7 +207,7 @@ fn what_people_wrote_is_not_overwritten() {
 }
 
 #[test]
-fn a_file_beyond_recognition_stops_the_command_with_the_lines_to_add() {
+fn unrecognised_file_fails_with_the_lines_to_add() {
     let folder = project();
     folder.write("src/controller/mod.rs", "pub fn start() {}\n");
     refused(&folder, API, "manager.controller(memcached::controller())");
@@ -217,7 +217,7 @@ fn a_file_beyond_recognition_stops_the_command_with_the_lines_to_add() {
 }
 
 #[test]
-fn a_further_version_is_served_and_not_stored() {
+fn further_version_is_served_and_not_stored() {
     let folder = with_api();
     folder
         .run("create api --group cache --version v1 --kind Memcached")
@@ -237,7 +237,7 @@ fn a_further_version_is_served_and_not_stored() {
 }
 
 #[test]
-fn several_groups_have_a_folder_each() {
+fn each_group_has_its_own_directory() {
     let folder = Folder::new();
     folder.run(&format!("{INIT} --multigroup")).ok();
     for group in ["cache", "store-front"] {
@@ -259,7 +259,7 @@ fn several_groups_have_a_folder_each() {
 }
 
 #[test]
-fn stale_manifests_are_found_and_put_right() {
+fn check_finds_stale_manifests_and_manifests_updates_them() {
     let folder = with_api();
     let crd = "config/crd/bases/cache.example.com_memcacheds.yaml";
     let types = "src/api/v1alpha1/memcached.rs";
@@ -286,7 +286,7 @@ fn stale_manifests_are_found_and_put_right() {
             .contains("maxLength: 64")
     );
 
-    // A mistake: its place, and nothing written.
+    // A mistake is reported with its location, and nothing is written.
     folder.write(
         types,
         &folder.tree()[types].replace("max_length = 64", "max_lenght = 64"),
@@ -303,7 +303,7 @@ fn stale_manifests_are_found_and_put_right() {
 }
 
 #[test]
-fn a_crd_that_no_kind_stands_for_is_removed() {
+fn removes_crd_without_a_kind() {
     let folder = with_api();
     let theirs = "config/crd/bases/theirs.yaml";
     folder.write(theirs, "kind: CustomResourceDefinition\n");
@@ -334,7 +334,7 @@ fn a_crd_that_no_kind_stands_for_is_removed() {
 const WEBHOOK: &str = "create webhook --group cache --version v1alpha1 --kind Memcached --defaulting";
 
 #[test]
-fn webhooks_are_scaffolded_and_wired() {
+fn scaffolds_and_registers_webhooks() {
     let folder = with_api();
     let before = folder.tree();
     folder.run(WEBHOOK).ok();
@@ -362,7 +362,7 @@ fn webhooks_are_scaffolded_and_wired() {
 }
 
 #[test]
-fn webhooks_grow_also_when_somebody_has_written_in_them() {
+fn adds_webhooks_to_edited_files() {
     let folder = with_api();
     folder.run(WEBHOOK).ok();
     let path = "src/webhook/v1alpha1/memcached.rs";
@@ -397,7 +397,7 @@ fn webhooks_grow_also_when_somebody_has_written_in_them() {
 }
 
 #[test]
-fn versions_are_converted_through_a_hub() {
+fn scaffolds_conversions_through_a_hub() {
     let folder = with_api();
     let convert = "create webhook --group cache --version v1alpha1 --kind Memcached --conversion --spoke v1";
     refused(
@@ -427,7 +427,7 @@ fn versions_are_converted_through_a_hub() {
 }
 
 #[test]
-fn webhooks_of_nothing_are_refused() {
+fn rejects_webhooks_without_a_kind() {
     let folder = with_api();
     for (arguments, expected) in [
         ("--version v1alpha1 --kind Memcached", "no webhook requested"),
@@ -470,7 +470,7 @@ fn webhooks_of_nothing_are_refused() {
 
 #[cfg(unix)]
 #[test]
-#[allow(clippy::disallowed_methods)] // the folder is replaced by a link
+#[allow(clippy::disallowed_methods)] // the test replaces a directory with a link
 fn links_are_not_written_through() {
     let folder = project();
     let outside = Folder::new();
@@ -539,7 +539,7 @@ fn verbose_commands_list_what_stays_as_it_is() {
 }
 
 #[test]
-fn color_is_a_choice() {
+fn color_flag_is_respected() {
     let folder = Folder::new();
     for (line, has_color) in [
         ("--color=always create api --version v1 --kind shop", true),
@@ -557,13 +557,13 @@ fn color_is_a_choice() {
 }
 
 #[test]
-fn version_names_the_commit() {
+fn version_prints_the_commit() {
     let out = Folder::new().run("version").ok().out;
     assert!(out.lines().any(|line| line.starts_with("commit ")), "{out}");
 }
 
 #[test]
-fn dry_runs_begin_with_the_list_of_files_and_the_code() {
+fn dry_run_starts_with_the_list_of_files_and_the_code() {
     let folder = Folder::new();
     let ran = folder.run(&format!("{INIT} --dry-run")).ok();
     let (list, _) = ran.err.split_once("dry run: ").unwrap_or_default();
@@ -583,16 +583,17 @@ fn dry_runs_begin_with_the_list_of_files_and_the_code() {
 }
 
 #[test]
-fn help_has_its_commands() {
+fn help_lists_subcommands() {
     let folder = Folder::new();
     assert!(folder.run("completion bash").ok().out.contains("rbuilder"));
     assert!(folder.run("man create api").ok().out.contains("rbuilder"));
     assert!(folder.run("version").ok().out.contains(env!("CARGO_PKG_VERSION")));
 }
 
-/// The hashes of scaffolded files are what branches change most, so they are in a file that merges line by line.
+/// Branches change the hashes of scaffolded files more often than anything else, so they are stored
+/// in a file that merges line by line.
 #[test]
-fn project_holds_no_hashes_and_those_of_an_old_one_are_moved() {
+fn hashes_move_out_of_an_old_project_file() {
     let folder = with_api();
     let tree = folder.tree();
     assert!(tree["PROJECT"].lines().count() < 30, "{}", tree["PROJECT"]);
@@ -606,7 +607,7 @@ fn project_holds_no_hashes_and_those_of_an_old_one_are_moved() {
         "files.sum merge=union\nscaffold.base merge=union -diff linguist-generated\n"
     );
 
-    // As early versions wrote it; the user has changed a file since.
+    // The format of early versions. The user has changed a file since.
     folder.remove(".rbuilder/files.sum");
     folder.remove(".rbuilder/.gitattributes");
     let files: String = record
@@ -628,14 +629,15 @@ fn project_holds_no_hashes_and_those_of_an_old_one_are_moved() {
 }
 
 #[test]
-fn commands_work_in_folders_below_the_project() {
+fn commands_work_in_subdirectories() {
     let folder = project();
     folder.inside("src/api").run(API).ok();
     assert_eq!(folder.tree(), with_api_of(&folder));
     let ran = folder.inside("config/crd").run("manifests --check").ok();
     assert!(ran.out.starts_with("unchanged"), "{}", ran.out);
 
-    // A project within the project is one of its own, and so is a package for commands that need no PROJECT.
+    // A project within a project is separate. So is a package, for commands that need no PROJECT
+    // file.
     folder
         .inside("src")
         .run("init inner --domain example.com --project-name inner")
@@ -652,19 +654,20 @@ fn commands_work_in_folders_below_the_project() {
     assert_eq!(folder.tree(), before);
 }
 
-/// The files of a project after the same command in its own directory.
+/// Returns the files of a project after the same command in its own directory.
 fn with_api_of(folder: &Folder) -> std::collections::BTreeMap<String, String> {
     let (there, mut tree) = (folder.tree(), with_api().tree());
-    // The path of the library may depend on the folder.
+    // The path of the library may depend on the directory.
     for path in ["Cargo.toml", "PROJECT"] {
         tree.insert(path.to_owned(), there[path].clone());
     }
     tree
 }
 
-/// The domain of the project is added to a group, so one that has it already is a slip.
+/// The domain of the project is appended to a group, so a group that already ends with it is a
+/// mistake.
 #[test]
-fn a_group_that_has_the_domain_is_refused() {
+fn rejects_group_that_contains_the_domain() {
     let folder = Folder::new();
     folder.run(INIT).ok();
     let before = folder.tree();
@@ -680,7 +683,7 @@ fn a_group_that_has_the_domain_is_refused() {
         assert!(ran.err.contains(said), "{}", ran.err);
     }
     assert_eq!(folder.tree(), before);
-    // Part of a word is not the domain.
+    // A suffix that is only part of a label is not the domain.
     folder
         .run("create api --group myexample.com --version v1 --kind Cup")
         .ok();

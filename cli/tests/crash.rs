@@ -1,10 +1,10 @@
-//! `create api` failing and dying at each of its steps, `update`, an `init` that joins a workspace and `edit --multigroup`, which
-//! moves files, dying at each of their own, and the recovery dying at each of its own: once somebody has recovered, the old tree
-//! or the new one is left, nothing between, and what a person wrote
-//! in the meantime is there.
+//! Crash tests. `create api` fails or dies at each of its steps. So do `update`, an `init` that
+//! joins a workspace, `edit --multigroup`, which moves files, and the recovery itself. After
+//! recovery, the tree must be either the old or the new one, and must still contain what the user
+//! has written in the meantime.
 //!
-//! This target has no test harness: it starts itself as the process that dies.
-#![allow(clippy::disallowed_methods, clippy::disallowed_macros)] // a test program prints and looks at the disk
+//! This target has no test harness, because it starts itself as the process that dies.
+#![allow(clippy::disallowed_methods, clippy::disallowed_macros)] // a test program prints and accesses the disk
 
 #[path = "support/older.rs"]
 mod older;
@@ -53,7 +53,8 @@ fn main() {
         failing(&before, &done, at);
         new += usize::from(dying(&before, &done, at));
     }
-    // The journal decides: dying after the last rename must leave the new tree, dying at first the old one.
+    // The journal decides: after a death following the last rename the new tree must remain, and
+    // after an early death the old one.
     assert!(
         new > 0 && new < steps,
         "{new} of {steps} deaths left the new tree"
@@ -76,7 +77,8 @@ fn create_api(folder: &Path, faults: Faults) -> anyhow::Result<usize> {
     apply(&tree, &outcome.plan, faults)
 }
 
-/// A write that fails: the command undoes the rest itself. Where all that is left is sweeping it has worked.
+/// A write fails: the command itself undoes the rest. If only the cleanup fails, the command
+/// succeeds.
 fn failing(before: &Folder, done: &Folder, at: usize) {
     let folder = before.copy();
     if create_api(
@@ -98,7 +100,7 @@ fn failing(before: &Folder, done: &Folder, at: usize) {
     again(&folder, done, at);
 }
 
-/// A process that is killed: the next command settles it. Returns whether the new tree stands.
+/// The process is killed: the next command recovers. Returns whether the new tree remains.
 fn dying(before: &Folder, done: &Folder, at: usize) -> bool {
     let folder = before.copy();
     kill(&folder, "die", at);
@@ -115,14 +117,14 @@ fn dying(before: &Folder, done: &Folder, at: usize) -> bool {
     new
 }
 
-/// Whatever happened, the command can be run again.
+/// The command can be run again in any case.
 fn again(folder: &Folder, done: &Folder, at: usize) {
     recover(folder.path()).expect("it can be settled");
     create_api(folder.path(), Faults::default()).expect("it works afterwards");
     assert!(folder.tree() == done.tree(), "after step {at}");
 }
 
-/// Starts this program to die at a step.
+/// Starts this program so that it dies at the given step.
 fn kill(folder: &Folder, word: &str, at: usize) {
     let died = Command::new(std::env::current_exe().expect("this program"))
         .args([word, &folder.path().to_string_lossy(), &at.to_string()])
@@ -132,7 +134,7 @@ fn kill(folder: &Folder, word: &str, at: usize) {
     assert!(!died.success(), "step {at} was survived");
 }
 
-/// Commands that write nothing leave an interrupted one as it is, and say that there is one.
+/// Commands that write nothing do not touch an interrupted command, and report it.
 fn only_looking(folder: &Folder) {
     let before = folder.tree();
     let interrupted = before.get(JOURNAL).is_some_and(|text| text.contains('\n'));
@@ -150,13 +152,13 @@ fn only_looking(folder: &Folder) {
             "{line}: {}",
             ran.err
         );
-        // What stands between two states is not answered for.
+        // Commands give no answer for an inconsistent tree.
         let between = ran.err.contains("in an inconsistent state");
         assert!(!between || ran.code == 1, "{line}: {}", ran.err);
     }
 }
 
-/// A person's text, written after the kill and before the recovery.
+/// The text that a user writes after the kill and before the recovery.
 const MINE: &str = "// mine\n";
 
 fn edits_are_kept(before: &Folder, done: &Folder, steps: usize) {
@@ -164,7 +166,7 @@ fn edits_are_kept(before: &Folder, done: &Folder, steps: usize) {
     let changed = |path: &&String| old.get(*path) != new.get(*path) && !path.ends_with('/');
     let mut files: Vec<&String> = new.keys().filter(changed).collect();
     assert!(files.len() > 5, "{files:?}");
-    // One that is new, one that is edited, the last one that is renamed.
+    // A new file, an edited file, and the last file to be renamed.
     let created = files
         .iter()
         .position(|path| !old.contains_key(*path))
@@ -184,7 +186,7 @@ fn edits_are_kept(before: &Folder, done: &Folder, steps: usize) {
             let mut tree = folder.tree();
             let aside = format!("{path}.rbuilder-kept");
             if tree.get(*path).is_some_and(|text| text == MINE) {
-                // It is in its place: an edit of the old file, or of the new one.
+                // The text is in its place: an edit of the old or the new file.
                 let whole = if recovery.as_ref().is_none_or(|recovery| recovery.undone) {
                     &old
                 } else {
@@ -216,7 +218,7 @@ fn edits_are_kept(before: &Folder, done: &Folder, steps: usize) {
     assert!(kept > 10, "{kept} edits were in the way");
 }
 
-/// Writes as an editor does: over the old text, or a new file in its place.
+/// Writes like an editor: either overwrites the text, or replaces the file.
 fn write_mine(folder: &Folder, path: &str, in_place: bool) {
     if in_place {
         folder.write(path, MINE);
@@ -226,7 +228,7 @@ fn write_mine(folder: &Folder, path: &str, in_place: bool) {
     }
 }
 
-/// Folders that an edit made are the person's.
+/// Ignores directories that an edit created.
 fn without_empty_folders(tree: &mut BTreeMap<String, String>) {
     tree.retain(|path, _| !path.ends_with('/'));
 }
@@ -237,7 +239,7 @@ fn plain(tree: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     tree
 }
 
-/// A recovery that dies is gone on with by the next one, which comes to the same end.
+/// The next recovery continues after a recovery that died, with the same result.
 fn recoveries_die_too(before: &Folder, done: &Folder, steps: usize) {
     let (old, new) = (plain(&before.tree()), plain(&done.tree()));
     let last = new
@@ -245,7 +247,8 @@ fn recoveries_die_too(before: &Folder, done: &Folder, steps: usize) {
         .find(|path| *path == "PROJECT")
         .expect("it is renamed last");
     let mut deaths = 0;
-    // While files are staged, after some renames, before the last one, after it; and with an edit in the way.
+    // While files are staged, after some renames, before and after the last rename, and with an
+    // edit in the way.
     for (at, edit) in [
         (8, None),
         (steps - 8, None),
@@ -284,15 +287,15 @@ fn recoveries_die_too(before: &Folder, done: &Folder, steps: usize) {
     assert!(deaths > 50, "{deaths} deaths of recoveries");
 }
 
-/// Brings a project of the invented older version up to date.
+/// Updates a project from the fictitious older version.
 fn update(folder: &Path, faults: Faults) -> anyhow::Result<usize> {
     let tree = Tree::new(folder);
     let outcome = plan_update(&tree, &older::update_flags("update"), &older::ARCHIVE)?;
     apply(&tree, &outcome.plan, faults)
 }
 
-/// An update that is killed leaves the old tree or the new one, of which PROJECT has the version, and goes on where it is
-/// run again.
+/// A killed update leaves the old or the new tree, with the matching version in PROJECT, and
+/// continues when it is run again.
 fn updates_die_too(project: &Folder) {
     let before = project.copy();
     older::age(&before);
@@ -332,7 +335,7 @@ fn join(workspace: &Path, faults: Faults) -> anyhow::Result<usize> {
     apply(&tree, &outcome.plan, faults)
 }
 
-/// An `init` that is killed leaves the workspace without the member and its files, or with both.
+/// A killed `init` leaves either neither the member nor its files in the workspace, or both.
 fn joins_die_too() {
     let before = Folder::new();
     before.write("Cargo.toml", "[workspace]\nmembers = [\"tools/gen\"]\n");
@@ -359,7 +362,7 @@ fn joins_die_too() {
     assert!(joined > 0 && joined < steps, "{joined} of {steps}");
 }
 
-/// Moves the files of a project to directories of their group.
+/// Moves the files of a project into the directories of their groups.
 fn edit(folder: &Path, faults: Faults) -> anyhow::Result<usize> {
     let cli = Cli::parse_from(["rbuilder", "edit", "--multigroup"]);
     let Typed::Edit(flags) = cli.command else {
@@ -370,7 +373,7 @@ fn edit(folder: &Path, faults: Faults) -> anyhow::Result<usize> {
     apply(&tree, &outcome.plan, faults)
 }
 
-/// A move that is killed leaves all files in their old places or in their new ones.
+/// A killed move leaves all files either at their old or at their new paths.
 fn moves_die_too(before: &Folder) {
     let done = before.copy();
     let steps = edit(done.path(), Faults::default()).expect("it works without faults");

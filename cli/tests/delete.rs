@@ -1,4 +1,4 @@
-//! `delete` removes what `create` made, and nothing else.
+//! `delete` removes what `create` added, and nothing else.
 
 use crate::support;
 
@@ -6,7 +6,7 @@ use support::{Folder, golden};
 
 const INIT: &str = "init --domain example.com --project-name shop --library version --library-version 0.1.0";
 
-/// Commands that create, each with the one that takes it back.
+/// Commands that create something, each with the command that removes it.
 const PAIRS: &[(&str, &str)] = &[
     (
         "create api --group crew --version v1 --kind Captain",
@@ -78,14 +78,14 @@ fn captain() -> Folder {
     folder
 }
 
-/// Makes v2 the storage version, by hand.
+/// Makes v2 the storage version by editing the source.
 fn store_second_version(folder: &Folder) {
     folder.replace("src/api/v2/captain.rs", "    storage = false,\n", "");
     let stored = "    namespaced,\n    storage = false,\n";
     folder.replace("src/api/v1/captain.rs", "    namespaced,\n", stored);
 }
 
-/// Returns the error of a command that writes nothing.
+/// Returns the error of a command. Checks that it writes nothing.
 fn refusal(folder: &Folder, command: &str) -> String {
     let before = folder.tree();
     let ran = folder.run(command);
@@ -94,7 +94,7 @@ fn refusal(folder: &Folder, command: &str) -> String {
     ran.err
 }
 
-/// Numbers without a pattern, the same in each run.
+/// Pseudo-random numbers, the same in each run.
 struct Numbers(u64);
 
 impl Numbers {
@@ -117,7 +117,7 @@ fn assert_same(folder: &Folder, before: &std::collections::BTreeMap<String, Stri
 }
 
 #[test]
-fn to_create_and_to_delete_is_to_do_nothing() {
+fn delete_reverts_create() {
     let mut numbers = Numbers(0x9E37_79B9_7F4A_7C15);
     for sequence in 0..12 {
         let folder = project(SHAPES[sequence % SHAPES.len()]);
@@ -125,7 +125,7 @@ fn to_create_and_to_delete_is_to_do_nothing() {
         for _ in 0..14 {
             let (create, delete) = PAIRS[numbers.below(PAIRS.len())];
             let before = folder.tree();
-            // A command whose kind does not exist yet is refused.
+            // A command fails if its kind does not exist yet.
             if folder.run(create).code == 0 && folder.tree() != before {
                 done.push((create, delete, before));
             }
@@ -140,7 +140,7 @@ fn to_create_and_to_delete_is_to_do_nothing() {
 }
 
 #[test]
-fn what_is_deleted_is_shown_first() {
+fn dry_run_shows_deleted_files() {
     let folder = captain();
     folder
         .run("create webhook --group crew --version v1 --kind Captain --validation")
@@ -169,7 +169,7 @@ fn what_is_deleted_is_shown_first() {
 }
 
 #[test]
-fn a_changed_file_is_deleted_only_by_force() {
+fn changed_file_is_only_deleted_with_force() {
     let folder = captain();
     let command = "delete api --group crew --version v1 --kind Captain";
     for path in ["src/controller/captain.rs", "config/samples/crew_v1_captain.yaml"] {
@@ -189,9 +189,10 @@ fn a_changed_file_is_deleted_only_by_force() {
     assert_same(&folder, &project("").tree(), command);
 }
 
-/// Without the record, a file that is as the templates have it was not changed; of others nobody knows.
+/// Without a record, a file that matches the templates counts as unchanged. Any other file may have
+/// been changed.
 #[test]
-fn a_file_that_is_not_recorded_is_compared_with_the_templates() {
+fn unrecorded_file_is_compared_with_the_templates() {
     let folder = captain();
     let command = "delete api --group crew --version v1 --kind Captain";
     folder.remove(".rbuilder/files.sum");
@@ -212,7 +213,7 @@ fn a_file_that_is_not_recorded_is_compared_with_the_templates() {
 }
 
 #[test]
-fn lines_in_a_form_of_the_users_own_are_theirs_to_remove() {
+fn reports_rewritten_lines_to_remove_by_hand() {
     let folder = captain();
     let list = "src/controller/mod.rs";
     let text = folder.tree()[list].clone();
@@ -237,7 +238,7 @@ fn lines_in_a_form_of_the_users_own_are_theirs_to_remove() {
 }
 
 #[test]
-fn what_is_needed_is_not_deleted() {
+fn does_not_delete_what_is_needed() {
     let folder = captain();
     folder
         .run("create api --group crew --version v2 --kind Captain")
@@ -286,7 +287,7 @@ fn what_is_needed_is_not_deleted() {
 }
 
 #[test]
-fn the_first_version_may_go_when_another_is_stored() {
+fn first_version_can_be_deleted_if_another_is_stored() {
     let folder = captain();
     folder
         .run("create api --group crew --version v2 --kind Captain")
@@ -311,7 +312,7 @@ fn the_first_version_may_go_when_another_is_stored() {
 }
 
 #[test]
-fn a_controller_that_has_moved_to_another_version_stays() {
+fn keeps_controller_moved_to_another_version() {
     for init in ["", "--multigroup"] {
         let folder = project(init);
         for version in ["v1", "v2"] {
@@ -360,7 +361,7 @@ fn a_controller_that_has_moved_to_another_version_stays() {
 }
 
 #[test]
-fn a_storage_version_that_somebody_has_chosen_stays_without_the_conversion() {
+fn deleting_the_conversion_keeps_a_chosen_storage_version() {
     let folder = captain();
     for command in [
         "create api --group crew --version v2 --kind Captain",
@@ -378,7 +379,7 @@ fn a_storage_version_that_somebody_has_chosen_stays_without_the_conversion() {
     assert!(tree[first].contains("storage = false") && !tree[second].contains("storage = false"));
 }
 
-/// Returns a kind with webhooks and a conversion of v1 from and to two spokes.
+/// Creates a kind with webhooks and a conversion of v1 from and to two spokes.
 fn captain_with_spokes() -> Folder {
     let folder = captain();
     for command in [
@@ -393,7 +394,7 @@ fn captain_with_spokes() -> Folder {
 }
 
 #[test]
-fn one_of_several_spokes_is_deleted_with_its_version() {
+fn deletes_one_of_several_spokes_with_its_version() {
     let folder = captain_with_spokes();
     let before = folder.tree();
     folder
@@ -414,7 +415,7 @@ fn one_of_several_spokes_is_deleted_with_its_version() {
         .run("delete api --group crew --version v3 --kind Captain")
         .ok();
     assert!(!folder.tree().keys().any(|path| path.contains("v3")));
-    // The last spoke takes the conversion with it.
+    // Deleting the last spoke also deletes the conversion.
     folder
         .run("delete webhook --group crew --version v1 --kind Captain --conversion --spoke v2")
         .ok();
@@ -424,7 +425,7 @@ fn one_of_several_spokes_is_deleted_with_its_version() {
 }
 
 #[test]
-fn deleting_a_spoke_keeps_what_you_wrote_beside_it() {
+fn deleting_a_spoke_keeps_other_user_changes() {
     let folder = captain_with_spokes();
     folder
         .run("create webhook --group crew --version v1 --kind Captain --conversion --spoke v3")
@@ -453,7 +454,7 @@ fn deleting_a_spoke_keeps_what_you_wrote_beside_it() {
     assert!(!tree.contains_key("src/api/v2/captain_conversion.rs"));
     assert!(!tree["src/api/v2/mod.rs"].contains("captain_conversion"));
 
-    // A test that was changed, and a conversion that was implemented, are deleted only by force.
+    // A changed test and an implemented conversion are only deleted with `--force`.
     folder.replace(
         tests,
         "testing::assert_round_trip::<Captain, Spoke>();",
@@ -477,7 +478,7 @@ fn deleting_a_spoke_keeps_what_you_wrote_beside_it() {
 }
 
 #[test]
-fn a_spoke_that_is_stored_or_unknown_is_not_deleted() {
+fn does_not_delete_a_stored_or_unknown_spoke() {
     let folder = captain_with_spokes();
     folder
         .run("create webhook --group crew --version v1 --kind Captain --conversion --spoke v3")

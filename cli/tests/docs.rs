@@ -1,4 +1,5 @@
-//! `rbuilder docs`: pages for manifests and for projects, their form, and what hostile manifests make of them.
+//! `rbuilder docs`: pages for manifests and projects, their structure, and how they handle hostile
+//! manifests.
 
 use crate::support;
 
@@ -8,7 +9,7 @@ use support::Folder;
 
 const CUPS: &str = include_str!("docs/cups.yaml");
 
-/// A folder with manifests.
+/// Creates a directory with manifests.
 fn with_manifests(text: &str) -> Folder {
     let folder = Folder::new();
     folder.write("crds/all.yaml", text);
@@ -21,13 +22,13 @@ fn page(folder: &Folder, file: &str) -> String {
 }
 
 #[test]
-fn pages_are_these() {
+fn pages_match_the_golden_files() {
     let folder = with_manifests(CUPS);
     support::golden("docs/cups.md", &page(&folder, "docs/api.md"));
     support::golden("docs/cups.html", &without_assets(&page(&folder, "docs/api.html")));
 }
 
-/// Returns a page without its style and its script.
+/// Removes the style and the script from a page.
 fn without_assets(page: &str) -> String {
     let mut page = page.to_owned();
     for (start, end) in [
@@ -44,7 +45,7 @@ fn without_assets(page: &str) -> String {
 }
 
 #[test]
-fn a_project_has_a_page() {
+fn renders_a_page_for_a_project() {
     let folder = Folder::new();
     for command in [
         "init --domain example.com --project-name shop",
@@ -92,9 +93,9 @@ fn a_project_has_a_page() {
     folder.run("docs --check").ok();
 }
 
-/// Definitions and roles beside the samples are none of the project's.
+/// Definitions and roles next to the samples do not belong to the project.
 #[test]
-fn samples_of_a_project_are_samples_only() {
+fn ignores_definitions_in_samples() {
     let folder = Folder::new();
     for command in [
         "init --domain example.com --project-name shop",
@@ -121,7 +122,7 @@ fn samples_of_a_project_are_samples_only() {
 }
 
 #[test]
-fn what_is_not_a_page_is_kept() {
+fn does_not_overwrite_other_files() {
     let folder = with_manifests(CUPS);
     folder.write("README.md", "# Mine\n");
     let before = folder.tree();
@@ -143,7 +144,7 @@ fn what_is_not_a_page_is_kept() {
 }
 
 #[test]
-fn pages_have_a_sound_structure() {
+fn pages_have_a_valid_structure() {
     check_structure(&page(&with_manifests(CUPS), "api.html"));
 }
 
@@ -171,7 +172,7 @@ fn blocks_have_one_empty_line_between_them() {
 }
 
 #[test]
-fn deep_objects_and_broken_manifests_are_read_or_refused() {
+fn reads_deep_objects_and_rejects_broken_manifests() {
     let mut schema = "{type: string}".to_owned();
     for level in 0..38 {
         schema = format!("{{type: object, properties: {{level{level}: {schema}, other: {{type: string}}}}}}");
@@ -210,7 +211,7 @@ fn deep_objects_and_broken_manifests_are_read_or_refused() {
 }
 
 #[test]
-fn lists_are_read() {
+fn reads_lists() {
     let items: String = CUPS
         .split("\n---\n")
         .skip(1)
@@ -225,8 +226,8 @@ fn lists_are_read() {
     }
 }
 
-/// Checks what a browser, a screen reader and a link rely on: elements that match, anchors that are unique and that links
-/// find, landmarks, and no way to load anything.
+/// Checks what browsers, screen readers and links rely on: matching elements, unique anchors that
+/// links can find, landmarks, and nothing that loads other resources.
 #[track_caller]
 fn check_structure(page: &str) {
     let page = without_assets(page);

@@ -1,7 +1,7 @@
-//! `rbuilder edit`: settings changed later are the settings of a project that began with them, and features of the
-//! deployment come and go without a trace.
+//! `rbuilder edit`: changing a setting later has the same result as a project created with it, and
+//! features of the deployment can be enabled and disabled without a trace.
 
-#![allow(clippy::disallowed_methods)] // a test looks at the mode of a file
+#![allow(clippy::disallowed_methods)] // a test checks the mode of a file
 
 use crate::support;
 
@@ -21,7 +21,7 @@ fn project(flags: &str) -> Folder {
 }
 
 #[test]
-fn a_setting_can_come_later() {
+fn changing_a_setting_later_equals_starting_with_it() {
     for flags in [
         "--namespaced",
         "--owner Shopkeepers",
@@ -53,7 +53,7 @@ fn a_setting_can_come_later() {
 }
 
 #[test]
-fn the_kubernetes_minor_is_that_of_the_dependency() {
+fn kubernetes_minor_follows_the_dependency() {
     let folder = project("");
     let old = rbuilder_generator::versions::KUBERNETES;
     let minors = rbuilder_generator::Minor::all();
@@ -71,7 +71,7 @@ fn the_kubernetes_minor_is_that_of_the_dependency() {
 }
 
 #[test]
-fn changes_of_the_user_are_kept() {
+fn user_changes_are_kept() {
     let folder = project("");
     let path = "src/controller/cup.rs";
     let text = folder.tree()[path].replace("// Replace this example", "// Ours: replace this example");
@@ -82,9 +82,10 @@ fn changes_of_the_user_are_kept() {
     assert!(tree[path].contains("namespace = \"shop-system\""));
 }
 
-/// Nothing binds a ClusterRole to a manager in one namespace: a warning if markers still request one, and only then.
+/// No binding gives a ClusterRole to a manager in a single namespace. The command warns if markers
+/// still request such permissions, and only then.
 #[test]
-fn permissions_that_nothing_binds_any_more_are_named() {
+fn warns_about_unbound_cluster_permissions() {
     let begin = || begun("", &COMMANDS[..1]);
     let scaffolded = begin().run("edit --namespaced").ok().err;
     assert!(
@@ -103,7 +104,7 @@ fn permissions_that_nothing_binds_any_more_are_named() {
         said.contains(unbound) && said.contains("add `namespace = \"shop-system\"` to those"),
         "{said}"
     );
-    // The manifests are still those of before.
+    // The manifests have not changed yet.
     let said = begin().run("edit --namespaced --manifests=false").ok().err;
     assert!(
         said.contains("markers without `namespace` request cluster-wide permissions"),
@@ -136,7 +137,7 @@ fn conflicts_are_shown_or_refused() {
 }
 
 #[test]
-fn settings_that_make_no_sense_are_refused() {
+fn rejects_invalid_settings() {
     let folder = project("");
     let before = folder.tree();
     for (flags, expected) in [
@@ -158,7 +159,7 @@ fn settings_that_make_no_sense_are_refused() {
 const DEPLOYMENT: &str = "config/default/kustomization.yaml";
 
 #[test]
-fn features_come_and_go() {
+fn features_can_be_enabled_and_disabled() {
     for (features, on) in [
         ("metrics", "\n- ../metrics\n"),
         ("network-policy", "\n- ../network-policy\n"),
@@ -192,7 +193,7 @@ fn features_come_and_go() {
 }
 
 #[test]
-fn features_that_are_on_come_back_as_they_were() {
+fn enabling_features_again_restores_them() {
     let folder = project("");
     let text = folder.tree()[DEPLOYMENT]
         .replace("- ../metrics\n", "- ../metrics # ours\n")
@@ -209,7 +210,7 @@ fn features_that_are_on_come_back_as_they_were() {
 }
 
 #[test]
-fn both_directions_and_settings_are_one_command() {
+fn one_command_can_change_settings_and_features() {
     let folder = project("");
     let ran = folder
         .run("edit --enable prometheus --disable webhooks --owner Us")
@@ -226,7 +227,7 @@ fn both_directions_and_settings_are_one_command() {
         ran.err
             .contains("mutatingwebhookconfiguration/shop-mutating-webhook-configuration")
     );
-    // A further webhook is for the API server to call.
+    // The API server must call a further webhook.
     folder
         .run("create webhook --group cache --version v1 --kind Shelf --validation")
         .ok();
@@ -236,7 +237,7 @@ fn both_directions_and_settings_are_one_command() {
 }
 
 #[test]
-fn the_last_webhook_takes_its_features_with_it() {
+fn deleting_the_last_webhook_disables_its_features() {
     const DELETE: &str = "delete webhook --group cache --version v1 --kind Cup";
     let plain = project("");
     plain.run(DELETE).ok();
@@ -255,7 +256,7 @@ fn the_last_webhook_takes_its_features_with_it() {
 }
 
 #[test]
-fn features_that_make_no_sense_are_refused() {
+fn rejects_invalid_features() {
     let folder = project("");
     let none = Folder::new();
     none.run(INIT).ok();
@@ -360,12 +361,12 @@ fn features_that_make_no_sense_are_refused() {
     off.run("edit --disable metrics").ok();
     let ran = off.run("edit --enable prometheus");
     assert!(ran.err.contains("`--enable metrics,prometheus`"), "{}", ran.err);
-    // What is not there is off already.
+    // A missing feature is already disabled.
     let ran = none.run("edit --disable webhooks,cert-manager").ok();
     assert!(ran.out.starts_with("unchanged"), "{}", ran.out);
 }
 
-/// Commands that make a project in each way in which its layout matters; `INIT` is first.
+/// Commands for projects whose layout differs in every relevant way. `INIT` runs first.
 const LAYOUTS: &[&[&str]] = &[
     &[],
     COMMANDS,
@@ -377,7 +378,8 @@ const LAYOUTS: &[&[&str]] = &[
         "create api --group cache --version v1 --kind Captain",
         "create api --group cache --version v1 --kind Captain --controller-name captain-backup",
     ],
-    // Webhooks of several groups in one version, and a kind whose module is that of its group.
+    // Webhooks for several groups in the same version, and a kind whose module has the name of its
+    // group.
     &[
         "create api --group pot --version v1 --kind Pot",
         "create api --group apps --version v1 --kind ReplicaSet --controller",
@@ -385,12 +387,12 @@ const LAYOUTS: &[&[&str]] = &[
         "create webhook --group pot --version v1 --kind Pot --validation",
         "create webhook --version v1 --kind Pod --defaulting --defaulting-path /mutate/pods",
     ],
-    // A group without a name has no directory.
+    // An empty group has no directory.
     &[
         "create api --version v1 --kind Cup",
         "create webhook --version v1 --kind Cup --validation",
     ],
-    // The modules have to say that they do not mean the crate.
+    // The modules must state that they do not refer to the crate.
     &["create api --group tea-time --version v1alpha1 --kind Kube"],
 ];
 
@@ -412,7 +414,7 @@ fn assert_same(left: &Folder, right: &Folder, what: &str) {
 }
 
 #[test]
-fn a_project_becomes_what_it_is_when_begun_with_groups() {
+fn multigroup_equals_starting_with_groups() {
     for (at, commands) in LAYOUTS.iter().enumerate() {
         let what = format!("layout {at}");
         let single = begun("", commands);
@@ -428,7 +430,7 @@ fn a_project_becomes_what_it_is_when_begun_with_groups() {
         folder.run("edit --multigroup=false").ok();
         assert_same(&folder, &single, &format!("{what}, and back"));
     }
-    // With other settings in one command.
+    // Combined with other settings in a single command.
     let folder = begun("", COMMANDS);
     folder.run("edit --multigroup --namespaced --owner Us").ok();
     assert_same(
@@ -438,7 +440,7 @@ fn a_project_becomes_what_it_is_when_begun_with_groups() {
     );
 }
 
-/// A project in which people have written what a move has to follow.
+/// Creates a project with user code that a move has to adapt.
 fn worked_on() -> Folder {
     let folder = begun("", LAYOUTS[2]);
     let change = |path: &str, from: &str, to: &str| {
@@ -486,7 +488,7 @@ fn worked_on() -> Folder {
 }
 
 #[test]
-fn a_move_keeps_what_people_wrote() {
+fn moves_keep_user_changes() {
     let folder = worked_on();
     let before = folder.tree();
     let ran = folder.run("edit --multigroup --no-conflicts").ok();
@@ -538,7 +540,7 @@ fn a_move_keeps_what_people_wrote() {
     ] {
         assert!(tree[path].contains(expected), "{path}: {}", tree[path]);
     }
-    // What was deleted stays deleted.
+    // Deleted files stay deleted.
     assert!(
         !tree
             .keys()
@@ -556,7 +558,7 @@ fn a_move_keeps_what_people_wrote() {
             .any(|path| old.iter().any(|old| path.starts_with(old)))
     );
 
-    // Other commands go on as in a project that began so.
+    // Other commands work as if the project had been created with groups.
     let again = folder.run("update").ok();
     assert!(again.out.starts_with("unchanged"), "{}", again.out);
     folder.run("create api --group tea --version v1 --kind Leaf").ok();
@@ -577,7 +579,7 @@ fn a_move_keeps_what_people_wrote() {
 }
 
 #[test]
-fn a_move_is_shown_as_one() {
+fn moves_are_shown_as_moves() {
     let folder = begun("", &["create api --group cache --version v1 --kind Cup"]);
     let before = folder.tree();
     let dry = folder.run("edit --multigroup --dry-run").ok();
@@ -614,7 +616,7 @@ fn a_move_is_shown_as_one() {
 
 #[cfg(unix)]
 #[test]
-fn a_file_that_moves_keeps_its_mode() {
+fn moved_file_keeps_its_mode() {
     use std::os::unix::fs::PermissionsExt as _;
     let folder = begun("", &["create api --group cache --version v1 --kind Cup"]);
     let path = |name: &str| folder.path().join(name);
@@ -626,7 +628,7 @@ fn a_file_that_moves_keeps_its_mode() {
 }
 
 #[test]
-fn moves_that_are_not_certain_are_refused() {
+fn rejects_uncertain_moves() {
     for (path, from, to, expected) in [
         (
             "src/api/v1/cup.rs",
@@ -726,9 +728,9 @@ fn moves_that_are_not_certain_are_refused() {
     );
 }
 
-/// A command that changes `config/` names the products that are made of it.
+/// A command that changes `config/` lists the products generated from it.
 #[test]
-fn a_chart_and_a_bundle_that_are_out_of_date_are_named() {
+fn reminds_of_outdated_chart_and_bundle() {
     let chart = "config/ has changed. To update the chart, run:\n  rbuilder helm\n";
     let both = "config/ has changed. To update the chart and the bundle, run:\n  rbuilder helm\n  rbuilder bundle   # with the options of \
                 your release\n";

@@ -1,4 +1,4 @@
-//! Files that people have written in: what a command adds to them, what it leaves alone, and where it stops.
+//! Files that users have edited: what commands add to them, what they keep, and where they stop.
 
 use crate::support;
 
@@ -15,7 +15,7 @@ fn api(version: &str, kind: &str) -> String {
     format!("create api --group cache --version {version} --kind {kind}")
 }
 
-/// A project with the kind `Cup` in two versions.
+/// Creates a project with the kind `Cup` in two versions.
 fn project() -> Folder {
     let folder = Folder::new();
     folder.run(INIT).ok();
@@ -40,7 +40,7 @@ fn refused(folder: &Folder, command: &str, expected: &[&str]) -> String {
     err
 }
 
-/// The command has done all of it, and has nothing to do when it is asked again.
+/// Checks that the command has made all changes and has nothing to do when it runs again.
 #[track_caller]
 fn serves(folder: &Folder, flags: &[&str]) {
     let tree = folder.tree();
@@ -70,7 +70,7 @@ const FLAGS: [&str; 3] = [
 ];
 
 #[test]
-fn handlers_that_somebody_wrote_in_grow_in_every_order() {
+fn adds_to_edited_handlers_in_every_order() {
     for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
         let folder = project();
         let mut asked = Vec::new();
@@ -96,7 +96,7 @@ fn handlers_that_somebody_wrote_in_grow_in_every_order() {
 }
 
 #[test]
-fn handlers_that_somebody_wrote_serve_as_they_are() {
+fn recognizes_handlers_written_by_users() {
     let own = "use crate::api::v1::Cup as Mug;\nuse crate::api::v2;\nuse rbuilder::{self as rb, Webhook as W};\n\n\
         #[rb::webhook(mutating)]\nfn fill(mug: &mut Mug, _: &rb::webhook::AdmissionRequest) {}\n\n\
         #[rb::webhook(validating)]\nasync fn test(mug: std::sync::Arc<Mug>) {}\n\n\
@@ -107,7 +107,7 @@ fn handlers_that_somebody_wrote_serve_as_they_are() {
         folder.run(&webhook(flag)).ok();
         assert_eq!(text(&folder, HANDLERS), own, "{flag}");
     }
-    // Handlers that nobody serves are served.
+    // Handlers that are not served yet get served.
     let idle = own
         .replace(".defaulter(fill).spoke::<v2::Cup>()", "")
         .replace("served.validator_async(test)", "served");
@@ -123,7 +123,7 @@ fn handlers_that_somebody_wrote_serve_as_they_are() {
 }
 
 #[test]
-fn a_file_without_a_webhook_function_gets_one() {
+fn adds_missing_webhook_function() {
     for own in [
         "",
         "//! Mine.\n",
@@ -157,7 +157,7 @@ fn a_file_without_a_webhook_function_gets_one() {
 }
 
 #[test]
-fn a_served_function_gets_its_marker() {
+fn adds_missing_marker_to_served_function() {
     let folder = project();
     let own = "use crate::api::v1::Cup;\npub fn webhook() -> rbuilder::Webhook<Cup> {\n    rbuilder::Webhook::new().defaulter(fill)\n}\n\
         /// Mine.\n#[allow(unused)]\npub(crate) fn fill(cup: &mut Cup, _: &rbuilder::webhook::AdmissionRequest) {}\n";
@@ -168,7 +168,7 @@ fn a_served_function_gets_its_marker() {
     serves(&folder, &FLAGS[..1]);
 }
 
-/// The lines of a message that stand below the instruction.
+/// Returns the lines below the instruction of a message.
 fn lines_to_add(err: &str) -> String {
     let (_, lines) = err.split_once("run the command again:\n").expect(err);
     lines
@@ -178,7 +178,7 @@ fn lines_to_add(err: &str) -> String {
 }
 
 #[test]
-fn pasted_lines_let_the_command_go_on() {
+fn pasting_the_lines_lets_the_command_continue() {
     let broken = "use crate::api::v1::Cup;\n\npub fn webhook() -> rbuilder::Webhook<Cup> {\n    return rbuilder::Webhook::new();\n}\n";
     for flag in FLAGS {
         let folder = project();
@@ -206,7 +206,7 @@ fn pasted_lines_let_the_command_go_on() {
         serves(&folder, &[flag]);
     }
 
-    // The calls of `register`, in modules of both sorts.
+    // The calls of `register` in both kinds of modules.
     for (path, command, missing) in [
         ("src/controller/mod.rs", api("v1", "Mug"), "mug::controller()"),
         (
@@ -289,8 +289,8 @@ fn pasted_lines_let_the_command_go_on() {
 }
 
 #[test]
-fn a_file_of_another_kind_is_never_taken() {
-    // A conversion of `Cup` would be where the kind `CupConversion` is.
+fn never_overwrites_files_of_another_kind() {
+    // A conversion of `Cup` would have the same path as the kind `CupConversion`.
     let folder = project();
     folder.run(&api("v2", "CupConversion")).ok();
     let convert = webhook("--conversion --spoke v2");
@@ -309,7 +309,7 @@ fn a_file_of_another_kind_is_never_taken() {
             &expected,
         );
     }
-    // Tests are named for kind and version.
+    // Tests are named after the kind and the version.
     for (kind, file) in [
         ("CupV2", "tests/cup_v2.rs"),
         ("CupV1Webhook", "tests/cup_v1_webhook.rs"),
@@ -343,7 +343,7 @@ fn a_file_of_another_kind_is_never_taken() {
 }
 
 #[test]
-fn conversions_that_somebody_wrote_serve_as_they_are() {
+fn keeps_conversions_written_by_users() {
     let own = "use crate::api::v1;\nimpl From<v1::Cup> for super::Cup {\n    fn from(_: v1::Cup) -> Self {\n        todo!()\n    }\n}\n";
     let folder = project();
     let path = "src/api/v2/cup_conversion.rs";
@@ -361,7 +361,7 @@ fn conversions_that_somebody_wrote_serve_as_they_are() {
 }
 
 #[test]
-fn configurations_that_somebody_wrote_are_not_removed() {
+fn keeps_configurations_written_by_users() {
     let folder = project();
     let path = "config/webhook/manifests.yaml";
     for own in [
@@ -377,7 +377,7 @@ fn configurations_that_somebody_wrote_are_not_removed() {
 }
 
 #[test]
-fn objects_of_others_are_not_replaced_by_manifests() {
+fn manifests_do_not_replace_foreign_objects() {
     let folder = project();
     for (path, own, part) in [
         (
@@ -399,7 +399,7 @@ fn objects_of_others_are_not_replaced_by_manifests() {
 }
 
 #[test]
-fn a_kind_that_was_moved_is_found() {
+fn finds_moved_kinds() {
     let folder = project();
     let types = "src/api/v1/cup.rs";
     let moved = "src/api/v1/dishes.rs";

@@ -1,5 +1,5 @@
-//! `rbuilder envtest` against a server of the test with the layout of the published one.
-#![allow(clippy::disallowed_methods)] // the test serves files and looks at the store itself
+//! `rbuilder envtest` with a local test server that mimics the published index.
+#![allow(clippy::disallowed_methods)] // the test serves files and inspects the store itself
 
 #[path = "support/mod.rs"]
 mod support;
@@ -17,21 +17,21 @@ use flate2::write::GzEncoder;
 use ring::digest::{SHA512, digest};
 use support::{Folder, Ran};
 
-/// The path of the published index.
+/// Path of the published index.
 const INDEX: &str = "/kubernetes-sigs/controller-tools/HEAD/envtest-releases.yaml";
 
-/// An answer of the server.
+/// A response of the server.
 #[derive(Clone, Debug)]
 enum Answer {
     Content(Vec<u8>),
-    /// Announces all of the content, sends this much of it and closes the connection.
+    /// Announces the whole content, sends this many bytes and closes the connection.
     Part(Vec<u8>, usize),
-    /// Announces content and sends nothing, as long as the client waits.
+    /// Announces content and sends nothing for as long as the client waits.
     Silence,
     Status(u16),
 }
 
-/// A server on this machine. Each path has answers, the last of which is repeated.
+/// A local server. Each path has a list of responses, the last of which is repeated.
 struct Server {
     url: String,
     answers: Arc<Mutex<BTreeMap<String, Vec<Answer>>>>,
@@ -47,7 +47,7 @@ impl Server {
             requests: Arc::default(),
         };
         let (answers, requests) = (server.answers.clone(), server.requests.clone());
-        // The thread ends with the test process.
+        // The thread ends together with the test process.
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let Some(path) = read_request(&stream) else {
@@ -61,7 +61,7 @@ impl Server {
         server
     }
 
-    /// A server with an index of these archives.
+    /// Starts a server with an index of these archives.
     fn with(names: &[&str]) -> Server {
         let server = Server::start();
         let mut index = "releases:\n".to_owned();
@@ -88,7 +88,7 @@ impl Server {
         all.insert(path.to_owned(), answers.to_vec());
     }
 
-    /// The content behind a path.
+    /// Returns the content served at a path.
     fn content(&self, path: &str) -> Vec<u8> {
         match self.answers.lock().expect("no panic")[path].first() {
             Some(Answer::Content(content)) => content.clone(),
@@ -121,7 +121,7 @@ fn send(mut stream: TcpStream, answer: Answer) {
         let head = format!("HTTP/1.1 {status} X\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n");
         stream.write_all(head.as_bytes())
     };
-    // The client may have given up.
+    // The client may have closed the connection.
     let _ = match answer {
         Answer::Content(content) => head(200, content.len()).and_then(|()| stream.write_all(&content)),
         Answer::Part(content, sent) => {
@@ -135,7 +135,7 @@ fn send(mut stream: TcpStream, answer: Answer) {
     };
 }
 
-/// A compressed archive with these programs.
+/// Builds a compressed archive with these programs.
 fn archive(programs: &[(&str, &[u8])]) -> Vec<u8> {
     let mut builder = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
     for (name, content) in programs {
@@ -166,7 +166,8 @@ fn sha512(bytes: &[u8]) -> String {
 const NEW: &str = "envtest-v1.36.2-linux-amd64.tar.gz";
 const OLD: &str = "envtest-v1.36.0-linux-amd64.tar.gz";
 
-/// Runs a command with the store in the folder and on a platform that is the same on every machine.
+/// Runs a command with a store in the directory and a fixed platform, so that results are the same
+/// on every machine.
 fn run(folder: &Folder, command: &str) -> Ran {
     let (command, rest) = command.split_once(' ').unwrap_or((command, ""));
     folder.run(&format!(
@@ -182,7 +183,7 @@ fn leaf(folder: &Folder, version: &str) -> PathBuf {
     folder.path().join(format!("bin/k8s/{version}-linux-amd64"))
 }
 
-/// The directories in the store, hidden ones included.
+/// Returns the directories in the store, including hidden ones.
 fn store(folder: &Folder) -> Vec<String> {
     let Ok(entries) = fs::read_dir(folder.path().join("bin/k8s")) else {
         return Vec::new();
@@ -207,7 +208,7 @@ fn refused(ran: &Ran, expected: &str) {
 }
 
 #[test]
-fn a_version_is_downloaded_once() {
+fn downloads_a_version_once() {
     let (folder, server) = (Folder::new(), Server::with(&[OLD, NEW]));
     let ran = run_with(&folder, &server, "install 1.36").ok();
     let leaf = leaf(&folder, "1.36.2");
@@ -230,7 +231,7 @@ fn a_version_is_downloaded_once() {
 }
 
 #[test]
-fn an_installed_patch_serves_until_a_newer_one_is_asked_for() {
+fn uses_installed_patch_until_a_newer_one_is_requested() {
     let (folder, server) = (Folder::new(), Server::with(&[OLD, NEW]));
     for (command, expected) in [
         ("install 1.36.0", "1.36.0"),
@@ -251,7 +252,7 @@ fn an_installed_patch_serves_until_a_newer_one_is_asked_for() {
 }
 
 #[test]
-fn the_version_of_the_project_is_the_default() {
+fn defaults_to_the_version_of_the_project() {
     let names = [
         "envtest-v1.35.0-linux-amd64.tar.gz",
         NEW,
@@ -278,7 +279,7 @@ fn the_version_of_the_project_is_the_default() {
 }
 
 #[test]
-fn output_for_shells_and_programs() {
+fn prints_output_for_shells_and_programs() {
     let (folder, server) = (Folder::new(), Server::with(&[NEW]));
     let ran = run_with(&folder, &server, "install --env").ok();
     let path = leaf(&folder, "1.36.2").display().to_string();
@@ -299,7 +300,7 @@ fn output_for_shells_and_programs() {
 }
 
 #[test]
-fn versions_are_listed_once() {
+fn lists_versions_once() {
     let (folder, server) = (
         Folder::new(),
         Server::with(&[OLD, NEW, "envtest-v1.36.2-darwin-arm64.tar.gz"]),
@@ -330,7 +331,7 @@ fn versions_are_listed_once() {
 }
 
 #[test]
-fn versions_are_removed() {
+fn removes_versions() {
     let (folder, server) = (Folder::new(), Server::with(&[OLD, NEW]));
     run_with(&folder, &server, "install 1.36.0").ok();
     run_with(&folder, &server, "install 1.36.2").ok();
@@ -353,7 +354,7 @@ fn versions_are_removed() {
 }
 
 #[test]
-fn what_is_missing_is_named() {
+fn reports_missing_versions() {
     let (folder, server) = (
         Folder::new(),
         Server::with(&[OLD, NEW, "envtest-v1.35.0-darwin-arm64.tar.gz"]),
@@ -394,7 +395,7 @@ fn what_is_missing_is_named() {
 }
 
 #[test]
-fn a_dry_run_downloads_no_archive() {
+fn dry_run_downloads_no_archive() {
     let (folder, server) = (Folder::new(), Server::with(&[NEW]));
     let ran = run_with(&folder, &server, "install --dry-run").ok();
     assert!(
@@ -408,7 +409,7 @@ fn a_dry_run_downloads_no_archive() {
 }
 
 #[test]
-fn a_damaged_archive_is_not_installed() {
+fn does_not_install_damaged_archives() {
     let (folder, server) = (Folder::new(), Server::with(&[NEW]));
     let path = format!("/releases/{NEW}");
     let whole = server.content(&path);
@@ -442,7 +443,7 @@ fn a_damaged_archive_is_not_installed() {
 }
 
 #[test]
-fn an_interrupted_download_is_tried_once_more() {
+fn retries_an_interrupted_download_once() {
     let server = Server::with(&[NEW]);
     let path = format!("/releases/{NEW}");
     let whole = server.content(&path);
@@ -467,7 +468,7 @@ fn an_interrupted_download_is_tried_once_more() {
 }
 
 #[test]
-fn an_archive_with_a_correct_checksum_is_still_checked() {
+fn checks_archives_despite_a_correct_checksum() {
     let (folder, server) = (Folder::new(), Server::with(&[NEW]));
     let content = archive(&[("etcd", b"etcd")]);
     let index = format!(
@@ -481,7 +482,7 @@ fn an_archive_with_a_correct_checksum_is_still_checked() {
 }
 
 #[test]
-fn an_index_that_cannot_be_read_is_named() {
+fn reports_unreadable_indexes() {
     let (folder, server) = (Folder::new(), Server::start());
     for (content, expected) in [
         ("releases: 1", "cannot read the index http://127.0.0.1"),
@@ -502,9 +503,9 @@ fn an_index_that_cannot_be_read_is_named() {
 }
 
 #[test]
-fn leftovers_of_a_killed_command_do_not_count() {
+fn ignores_leftovers_of_killed_commands() {
     let (folder, server) = (Folder::new(), Server::with(&[NEW]));
-    // What a killed setup-envtest leaves, and what a killed rbuilder does.
+    // The leftovers of a killed setup-envtest and of a killed rbuilder.
     folder.write("bin/k8s/1.36.2-linux-amd64/etcd", "etcd");
     folder.write("bin/k8s/.rbuilder-partial-1.36.2-linux-amd64/etcd", "etc");
     folder.write("bin/k8s/.rbuilder-removed-1.35.0-linux-amd64/etcd", "etc");
@@ -515,7 +516,7 @@ fn leftovers_of_a_killed_command_do_not_count() {
 }
 
 #[test]
-fn several_commands_at_once_download_once() {
+fn concurrent_commands_download_once() {
     let (folder, server) = (Folder::new(), Server::with(&[NEW]));
     std::thread::scope(|scope| {
         for _ in 0..4 {
@@ -530,7 +531,7 @@ fn several_commands_at_once_download_once() {
 }
 
 #[test]
-fn an_archive_on_this_machine_is_installed() {
+fn installs_local_archives() {
     let folder = Folder::new();
     let content = archive(&[("etcd", b"etcd"), ("kube-apiserver", b"server")]);
     fs::write(folder.path().join("a.tar.gz"), &content).expect("a file");
@@ -564,7 +565,7 @@ fn an_archive_on_this_machine_is_installed() {
 
 #[cfg(unix)]
 #[test]
-fn links_in_the_store_are_not_followed() {
+fn does_not_follow_links_in_the_store() {
     let (folder, server) = (Folder::new(), Server::with(&[NEW]));
     let elsewhere = Folder::new();
     for name in ["etcd", "kube-apiserver"] {

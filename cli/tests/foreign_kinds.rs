@@ -1,4 +1,4 @@
-//! Controllers and webhooks for kinds that are not the project's: those of Kubernetes, and those of other crates.
+//! Controllers and webhooks for foreign kinds: kinds of Kubernetes, and kinds from other crates.
 
 use crate::support;
 
@@ -19,7 +19,7 @@ fn project(flags: &str) -> Folder {
     folder
 }
 
-/// Returns the error of a command that writes nothing.
+/// Returns the error of a command. Checks that it writes nothing.
 fn refusal(folder: &Folder, command: &str) -> String {
     let before = folder.tree();
     let ran = folder.run(command);
@@ -28,7 +28,7 @@ fn refusal(folder: &Folder, command: &str) -> String {
     ran.err
 }
 
-/// Compares everything that a command changes with a golden, runs it, and runs it again.
+/// Compares all changes of a command with a golden file. Then runs the command twice.
 fn scaffold(folder: &Folder, command: &str, name: &str) {
     let ran = folder.run(&format!("{command} --dry-run")).ok();
     golden(name, &ran.out);
@@ -39,7 +39,7 @@ fn scaffold(folder: &Folder, command: &str, name: &str) {
 }
 
 #[test]
-fn a_controller_of_replica_sets_owns_pods() {
+fn controller_of_replica_sets_owns_pods() {
     let folder = project("");
     scaffold(&folder, REPLICA_SET, "foreign/replica-set.diff");
     let tree = folder.tree();
@@ -47,7 +47,7 @@ fn a_controller_of_replica_sets_owns_pods() {
 }
 
 #[test]
-fn a_webhook_of_pods_stays_away_from_its_own() {
+fn webhook_for_pods_excludes_its_manager() {
     let folder = project("");
     scaffold(&folder, POD, "foreign/pod-webhook.diff");
     for group in ["--group core", ""] {
@@ -58,14 +58,14 @@ fn a_webhook_of_pods_stays_away_from_its_own() {
 }
 
 #[test]
-fn a_kind_of_another_crate_has_no_crd_here() {
+fn kind_of_another_crate_gets_no_crd() {
     let folder = project("");
     scaffold(&folder, GATEWAY, "foreign/gateway.diff");
     scaffold(&folder, GATEWAY_WEBHOOK, "foreign/gateway-webhook.diff");
 }
 
 #[test]
-fn the_names_of_kubebuilders_flags_are_taken() {
+fn accepts_kubebuilder_flag_names() {
     let ours = project("");
     ours.run(GATEWAY).ok();
     let theirs = project("");
@@ -88,7 +88,7 @@ fn the_names_of_kubebuilders_flags_are_taken() {
 }
 
 #[test]
-fn a_binding_of_the_project_itself_has_no_crd() {
+fn binding_in_the_project_gets_no_crd() {
     let folder = project("");
     let lib = folder.tree()["src/lib.rs"].clone();
     folder.write("src/lib.rs", &format!("{lib}pub mod stall;\n"));
@@ -108,7 +108,7 @@ fn a_binding_of_the_project_itself_has_no_crd() {
 }
 
 #[test]
-fn groups_are_known_as_people_write_them() {
+fn accepts_short_and_full_group_names() {
     for (group, kind, recorded) in [
         ("--group core", "Pod", "group: core\n"),
         ("", "Pod", "group: core\n"),
@@ -136,8 +136,8 @@ fn groups_are_known_as_people_write_them() {
 }
 
 #[test]
-fn a_kind_of_the_project_comes_first() {
-    // As in the tutorial of kubebuilder, whose CronJob is not that of Kubernetes.
+fn kinds_of_the_project_take_precedence() {
+    // As in kubebuilder's tutorial, whose CronJob is not Kubernetes' own.
     let folder = project("");
     folder
         .run("create api --group batch --version v1 --kind CronJob")
@@ -147,7 +147,7 @@ fn a_kind_of_the_project_comes_first() {
         .run("create webhook --group batch --version v1 --kind CronJob --validation")
         .ok();
     assert!(folder.tree()["src/webhook/v1/cron_job.rs"].contains("use crate::api::v1::CronJob;"));
-    // The group is both then.
+    // Now the group can be either of the two.
     let said = refusal(
         &folder,
         "create api --group batch --version v1 --kind Job --controller",
@@ -159,9 +159,10 @@ fn a_kind_of_the_project_comes_first() {
     assert!(folder.tree()["src/controller/job.rs"].contains("use k8s_openapi::api::batch::v1::Job;"));
 }
 
-/// A kind of another project, or a misspelled built-in one, is not scaffolded as one of this project.
+/// A kind that may belong to another project, or a misspelled built-in kind, is not scaffolded as a
+/// kind of this project.
 #[test]
-fn a_kind_that_may_be_of_another_project_has_to_be_claimed() {
+fn ambiguous_kinds_need_a_flag() {
     let folder = project("");
     let external = "error: the API group would be `cert-manager.io.example.com`: the domain of the project is added to `--group`\n  \
                     = help: for a kind of cert-manager, pass `--external-path` with its Rust type; for a kind of your own, \
@@ -189,7 +190,7 @@ fn a_kind_that_may_be_of_another_project_has_to_be_claimed() {
         let said = refusal(&folder, &format!("create api {command}"));
         assert_eq!(said, expected, "{command}");
     }
-    // With one group, too.
+    // Also after the project has a group.
     folder
         .run("create api --group shop --version v1 --kind Order")
         .ok();
@@ -218,7 +219,8 @@ fn a_kind_that_may_be_of_another_project_has_to_be_claimed() {
         said.contains("not enabled: omit `--group` instead of passing `shop`, or run"),
         "{said}"
     );
-    // The project has kinds in such a group if a flag says so, and in a group with a dot that no known project has.
+    // The project may have kinds in such a group if a flag says so, and in a group with a dot that
+    // belongs to no known project.
     for [group, flags] in [["cert-manager.io", " --resource --controller"], ["sea.crew", ""]] {
         let folder = project("");
         folder
@@ -233,7 +235,7 @@ fn a_kind_that_may_be_of_another_project_has_to_be_claimed() {
 }
 
 #[test]
-fn what_cannot_be_scaffolded_is_said() {
+fn rejects_unsupported_foreign_kinds() {
     let folder = project("");
     for (command, expected) in [
         (
@@ -311,7 +313,7 @@ fn what_cannot_be_scaffolded_is_said() {
 }
 
 #[test]
-fn kinds_without_a_namespace_get_their_permissions_in_a_namespaced_project() {
+fn cluster_scoped_kinds_get_permissions_in_a_namespaced_project() {
     let folder = project("--namespaced");
     scaffold(
         &folder,
@@ -326,7 +328,7 @@ fn kinds_without_a_namespace_get_their_permissions_in_a_namespaced_project() {
 }
 
 #[test]
-fn a_kind_can_have_several_controllers() {
+fn kind_can_have_several_controllers() {
     let folder = project("");
     folder
         .run("create api --group crew --version v1 --kind Captain")
@@ -355,7 +357,7 @@ fn a_kind_can_have_several_controllers() {
         }
     }
 
-    // The first one may have a name as well, and then each further one needs one.
+    // If the first controller has a name, all others need one.
     let folder = project("");
     folder
         .run("create api --group crew --version v1 --kind Captain --controller-name watch")
@@ -369,7 +371,7 @@ fn a_kind_can_have_several_controllers() {
 }
 
 #[test]
-fn files_of_two_kinds_of_one_name_do_not_meet() {
+fn files_of_kinds_with_the_same_name_do_not_collide() {
     let folder = project("");
     folder
         .run("create api --group shop --version v1 --kind Deployment")
@@ -412,7 +414,7 @@ fn files_of_two_kinds_of_one_name_do_not_meet() {
 }
 
 #[test]
-fn paths_of_webhooks_are_the_same_in_marker_and_server() {
+fn webhook_paths_match_in_marker_and_server() {
     let folder = project("");
     folder
         .run("create api --group crew --version v1 --kind Captain")
@@ -426,7 +428,7 @@ fn paths_of_webhooks_are_the_same_in_marker_and_server() {
 }
 
 #[test]
-fn the_group_may_be_empty() {
+fn group_may_be_empty() {
     let folder = project("");
     scaffold(
         &folder,
@@ -458,7 +460,7 @@ fn the_group_may_be_empty() {
 }
 
 #[test]
-fn manifests_need_not_be_generated() {
+fn manifests_flag_skips_generation() {
     for flag in ["--make=false", "--manifests=false"] {
         let folder = project("");
         folder.run(&format!("{REPLICA_SET} {flag}")).ok();

@@ -1,5 +1,6 @@
-//! `rbuilder update` on projects that former commands scaffolded, of the same version as this one, before projects recorded their
-//! scaffolds: two examples of this repository as its commits had them (`cargo xtask templates --former`).
+//! `rbuilder update` on projects scaffolded by earlier builds of the same version, before projects
+//! recorded their scaffolds. The projects are two examples of this repository at earlier commits
+//! (`cargo xtask templates --former`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -28,14 +29,14 @@ struct Former {
     files: BTreeMap<String, usize>,
 }
 
-/// What became of the scaffolded files of a project.
+/// What happened to the scaffolded files of a project.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Fates {
-    /// They are today's, with the user's lines.
+    /// Files with today's text and the user's lines.
     merged: usize,
-    /// They have conflicts, which are named.
+    /// Files with conflicts that the command reports.
     conflicts: BTreeSet<String>,
-    /// They are named as not brought up to date.
+    /// Files that the command reports as not brought up to date.
     named: BTreeSet<String>,
 }
 
@@ -45,7 +46,7 @@ fn read_projects() -> Document {
     serde_json::from_slice(&bytes).expect("as it was recorded")
 }
 
-/// The line of a user in a file, which no scaffold has.
+/// Returns a line for the user to add to a file. It does not occur in any scaffold.
 fn user_line(path: &str, place: &str) -> String {
     let comment = match Path::new(path)
         .extension()
@@ -81,7 +82,8 @@ fn rebuild(folder: &Folder) -> BTreeMap<String, String> {
     files
 }
 
-/// Edits every scaffolded file of a project, updates the project, and returns the outcome for each file.
+/// Edits every scaffolded file of a project, updates the project, and returns what happened to each
+/// file.
 fn check(label: &str, folder: &Folder) -> Fates {
     let record = read_record(folder);
     let before = folder.tree();
@@ -116,7 +118,7 @@ fn check(label: &str, folder: &Folder) -> Fates {
             assert_eq!(text, &edit(path, &before[path]), "{label}: {path}");
             fates.named.insert(path.clone());
         } else if let Some(today) = today.get(path) {
-            // What the former command alone had written becomes today's text with the user's lines.
+            // A file written only by the former command now has today's text and the user's lines.
             if record.contains(path, &before[path]) {
                 assert_eq!(text, &edit(path, today), "{label}: {path}");
             }
@@ -148,7 +150,7 @@ fn write_project(document: &Document, former: &Former) -> Folder {
     folder
 }
 
-/// Resolves the conflicts of an update, as its messages advise.
+/// Resolves the conflicts of an update as its messages advise.
 fn settle(folder: &Folder, fates: &Fates) -> Ran {
     let tree = folder.tree();
     for path in &fates.conflicts {
@@ -174,9 +176,10 @@ fn settle(folder: &Folder, fates: &Fates) -> Ran {
 }
 
 #[test]
-fn edits_survive_and_changes_of_templates_arrive_or_are_named() {
+fn update_keeps_edits_and_merges_or_reports_template_changes() {
     let document = read_projects();
-    // The oldest of each example, and every fifth after it: all take more than a minute.
+    // The oldest project of each example, and every fifth one after it. All of them take more than
+    // a minute.
     let examples: BTreeSet<&str> = document
         .projects
         .iter()

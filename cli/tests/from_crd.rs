@@ -1,4 +1,4 @@
-//! `rbuilder create api --from-crd`: a kind in all the versions of its CRD.
+//! `rbuilder create api --from-crd`: a kind with all versions of its CRD.
 
 use crate::support;
 
@@ -7,7 +7,7 @@ use support::Folder;
 const INIT: &str = "init --domain example.com --project-name shop";
 const CREATE: &str = "create api --from-crd gadgets.yaml";
 
-/// A CRD whose second version is stored, with types of the same name in both.
+/// A CRD whose second version is stored. Both versions have types with the same names.
 const CRD: &str = r#"apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata:
@@ -120,10 +120,10 @@ fn widget() -> String {
 }
 
 #[test]
-fn every_version_is_scaffolded() {
+fn scaffolds_every_version() {
     let folder = project();
     let ran = folder.run(CREATE).ok();
-    // The versions of the definition differ, and it has no conversion.
+    // The versions of the CRD differ, and it has no conversion.
     let warnings: Vec<&str> = ran
         .err
         .lines()
@@ -181,19 +181,19 @@ fn every_version_is_scaffolded() {
 }
 
 #[test]
-fn a_second_run_changes_nothing_and_edits_are_kept() {
+fn second_run_changes_nothing_and_keeps_edits() {
     let folder = project();
     folder.run(CREATE).ok();
     let ran = folder.run(CREATE).ok();
     assert!(ran.out.starts_with("unchanged"), "{}", ran.out);
     let ran = folder.run("update").ok();
     assert!(ran.out.starts_with("unchanged"), "{}", ran.out);
-    // Edits stay while the CRD is the same.
+    // Edits are kept as long as the CRD is the same.
     let controller = format!("{}// mine\n", folder.tree()["src/controller/gadget.rs"]);
     folder.write("src/controller/gadget.rs", &controller);
     let ran = folder.run(CREATE).ok();
     assert!(ran.out.starts_with("unchanged"), "{}", ran.out);
-    // Another CRD would overwrite the types.
+    // A changed CRD would overwrite the types.
     folder.write("gadgets.yaml", &CRD.replace("- slow", "- steady"));
     let before = folder.tree();
     let ran = folder.run(CREATE);
@@ -207,7 +207,7 @@ fn a_second_run_changes_nothing_and_edits_are_kept() {
 }
 
 #[test]
-fn further_versions_and_kinds_join_it_and_can_be_deleted() {
+fn adds_and_deletes_further_versions_and_kinds() {
     let folder = project();
     let empty = folder.tree();
     folder.run(CREATE).ok();
@@ -278,7 +278,7 @@ fn several_crds_need_a_kind() {
 }
 
 #[test]
-fn flags_that_contradict_the_crd_are_errors() {
+fn rejects_flags_that_contradict_the_crd() {
     let folder = project();
     folder.write("other.yaml", &CRD.replace("example.com", "example.org"));
     folder.write("none.yaml", "kind: ConfigMap\n");
@@ -325,14 +325,15 @@ fn flags_that_contradict_the_crd_are_errors() {
     ] {
         assert_eq!(folder.run(&format!("create api {flags}")).code, 2, "{flags}");
     }
-    // What says the same is none.
+    // Flags that agree with the CRD are accepted.
     folder.run("create api --from-crd gadgets.yaml --group tools --kind Gadget --plural gadgets --namespaced --controller=false").ok();
     assert!(!folder.tree().contains_key("src/controller/gadget.rs"));
 }
 
-/// The webhook of a CRD belongs to the operator that is in clusters, until this one converts.
+/// The CRD's webhook belongs to the operator in the cluster until this project provides a
+/// conversion.
 #[test]
-fn the_command_that_scaffolds_the_conversion_is_named() {
+fn advises_how_to_scaffold_the_conversion() {
     let folder = project();
     let conversion = "  conversion:\n    strategy: Webhook\n    webhook:\n      clientConfig:\n        service:\n          name: gadgets\n          namespace: tools\n      conversionReviewVersions:\n      - v1\n";
     let text = CRD.replace("  scope:", &format!("{conversion}  scope:"));
@@ -347,9 +348,9 @@ fn the_command_that_scaffolds_the_conversion_is_named() {
     );
 }
 
-/// The templates name the type of a kind after the kind.
+/// The templates use the kind as the name of its type.
 #[test]
-fn a_kind_whose_type_has_another_name_is_refused() {
+fn rejects_kind_whose_type_needs_another_name() {
     let folder = project();
     folder.write("crd.yaml", &widget().replace("Widget", "Serialize"));
     let before = folder.tree();
@@ -366,7 +367,7 @@ fn a_kind_whose_type_has_another_name_is_refused() {
 }
 
 #[test]
-fn a_path_is_relative_to_the_directory_that_it_is_typed_in() {
+fn path_is_relative_to_the_current_directory() {
     let folder = project();
     folder.write("crds/gadget.yaml", CRD);
     folder

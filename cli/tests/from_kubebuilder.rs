@@ -1,6 +1,6 @@
-//! docs/from-kubebuilder.md: the commands and flags of rbuilder that it names exist, and it has every marker of kubebuilder
-//! that rbuilder has an answer to.
-// The test reads the page and a table of another crate.
+//! docs/from-kubebuilder.md: the commands and flags of rbuilder in it exist, and it lists every
+//! kubebuilder marker with a counterpart in rbuilder.
+// The test reads the page and a table from another crate.
 #![allow(clippy::disallowed_methods)]
 
 use std::collections::BTreeSet;
@@ -8,10 +8,11 @@ use std::path::Path;
 
 use clap::Command;
 
-/// Flags that are not of the command: those of the manager, of kubebuilder's spelling and of other programs.
+/// Flags that do not belong to the command: flags of the manager, of kubebuilder's markers and of
+/// other programs.
 const FLAGS_OF_OTHERS: &[&str] = &["--help"];
 
-/// Programs whose command lines the page has.
+/// Programs whose command lines occur on the page.
 const PROGRAMS_OF_OTHERS: &[&str] = &["docker", "helm", "operator-sdk", "opm"];
 
 fn read(path: &str) -> String {
@@ -21,7 +22,7 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(root.join(path)).expect(path)
 }
 
-/// Returns the second column of each row, with the heading of its section.
+/// Returns the second column of each row, with its section heading.
 fn counterparts(page: &str) -> Vec<(String, String)> {
     let mut heading = String::new();
     let mut found = Vec::new();
@@ -41,7 +42,7 @@ fn code_spans(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
 }
 
-/// Returns the command that a line begins with, and its first word that is not a command.
+/// Returns the command at the start of a line, or the first word that is not a command.
 fn find_command<'c>(root: &'c Command, line: &str) -> Result<&'c Command, String> {
     let mut command = root;
     for word in line.split_whitespace().skip(1) {
@@ -74,14 +75,14 @@ fn any_command_has(command: &Command, flag: &str) -> bool {
             .any(|inner| any_command_has(inner, flag))
 }
 
-/// Returns the flags in a text: `--kind` of `--kind=Cup`.
+/// Returns the flags in a text, such as `--kind` for `--kind=Cup`.
 fn flags(text: &str) -> impl Iterator<Item = &str> {
     let words = text.split(|c: char| c.is_whitespace() || c == '=' || c == ',');
     words.filter(|word| word.starts_with("--") && word.len() > 2)
 }
 
 #[test]
-fn the_commands_and_flags_that_the_page_names_exist() {
+fn commands_and_flags_on_the_page_exist() {
     let root = rbuilder_cli::flags::command();
     let manager = read("runtime/src/args/mod.rs");
     let mut seen = 0;
@@ -123,7 +124,7 @@ fn the_commands_and_flags_that_the_page_names_exist() {
 }
 
 #[test]
-fn every_command_is_on_the_page() {
+fn page_lists_every_command() {
     let page = read("docs/from-kubebuilder.md");
     let mut missing = Vec::new();
     for command in rbuilder_cli::flags::command().get_subcommands() {
@@ -136,7 +137,7 @@ fn every_command_is_on_the_page() {
 }
 
 #[test]
-fn every_marker_with_an_answer_is_on_the_page() {
+fn page_lists_every_marker_with_a_counterpart() {
     let page = read("docs/from-kubebuilder.md");
     let table = read("syntax/src/kubebuilder/mod.rs");
     let rows = table.lines().filter_map(|line| {
@@ -175,7 +176,7 @@ fn with_table(page: &str, table: rbuilder_cli::peers::Table) -> String {
 }
 
 #[test]
-fn the_tables_of_the_page_are_those_of_the_command() {
+fn tables_of_the_page_match_the_command() {
     use rbuilder_cli::peers::{COMMANDS, FLAGS, PLUGINS};
     let path = "docs/from-kubebuilder.md";
     let page = read(path);

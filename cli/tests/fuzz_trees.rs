@@ -1,18 +1,19 @@
-//! Random project folders under every command: links to everywhere, pipes, journals of all kinds, strange names, broken
-//! manifests. Whatever stands there, a command ends with an answer, changes nothing outside of the folder, and changes
-//! nothing at all where it only reads.
+//! Runs all commands in random project directories with links, pipes, journals, strange names and
+//! broken manifests. In each of them, a command must terminate with a message, must not change
+//! anything outside of the directory, and must not change anything at all if it only reads.
 //!
-//! Each round is a function of its seed. The bounded run uses fixed seeds; a longer one takes new seeds until its time
-//! is up, and names the seed of what it finds:
+//! Each round is determined by its seed. The ordinary run uses fixed seeds. A longer run tries new
+//! seeds until its time is up, and prints the seed of a failure:
 //!
 //! ```text
 //! RBUILDER_FUZZ_SECONDS=600 cargo test --release -p rbuilder-cli --test suite fuzz_trees::
 //! RBUILDER_FUZZ_SEED=12345 cargo test -p rbuilder-cli --test suite fuzz_trees::
 //! ```
 //!
-//! A process that dies at once (memory, stack) cannot name its seed: it is in `target/tmp/fuzz_trees.seed`.
+//! A process that dies at once, from lack of memory or stack, cannot print its seed. It is in
+//! `target/tmp/fuzz_trees.seed`.
 #![cfg(unix)]
-// The test's own files, clock and seeds are what it is about.
+// The test creates files, reads the clock and chooses seeds.
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros)]
 
 #[path = "fuzz_trees/damage.rs"]
@@ -33,16 +34,16 @@ use random::Random;
 use support::Folder;
 use watch::Watch;
 
-/// Rounds of the ordinary run.
+/// Number of rounds in an ordinary run.
 const ROUNDS: u64 = 120;
 
-/// Time limit of a command, for a debug build on a busy machine.
+/// Time limit for a command, in a debug build on a busy machine.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// Stands in every file outside of the project.
+/// Text in every file outside of the project.
 const SECRET: &str = "hunter2";
 
-/// Command lines; one that only reads is marked.
+/// Command lines, and whether they only read.
 const COMMANDS: [(&str, bool); 21] = [
     ("docs", false),
     ("docs --check", true),
@@ -77,7 +78,7 @@ const COMMANDS: [(&str, bool); 21] = [
 ];
 
 #[test]
-fn strange_trees() {
+fn commands_survive_damaged_projects() {
     let bases = bases();
     let watch = Watch::start(LONGEST);
     let mut answers: BTreeMap<u8, usize> = BTreeMap::new();
@@ -123,12 +124,12 @@ fn strange_trees() {
             );
         }
     }
-    // The damage does harm, and not always.
+    // The damage must matter, but not always.
     let count = |code: u8| answers.get(&code).copied().unwrap_or_default();
     assert!(count(0) > 20 && count(1) > 20, "{answers:?}");
 }
 
-/// Projects as the commands make them, and one that they did not make.
+/// Returns projects created by the commands, and a project created otherwise.
 fn bases() -> Vec<BTreeMap<String, String>> {
     let made = |lines: &[&str]| {
         let folder = Folder::new();
@@ -176,7 +177,8 @@ fn bases() -> Vec<BTreeMap<String, String>> {
     ]
 }
 
-/// One round: a folder, a secret beside it, damage, commands. Returns their exit codes.
+/// Runs a round: creates a directory with a secret next to it, damages the project and runs
+/// commands. Returns their exit codes.
 fn check(bases: &[BTreeMap<String, String>], random: &mut Random) -> Vec<u8> {
     let top = Folder::new();
     let (project, outside) = (top.path().join("p"), top.path().join("out"));
@@ -201,7 +203,8 @@ fn check(bases: &[BTreeMap<String, String>], random: &mut Random) -> Vec<u8> {
     }
     let is_linked = what.iter().any(|what| what.starts_with("hard link"));
     let before = state(&outside);
-    // A forged journal about the project folder itself has its copies beside it.
+    // A forged journal for the project directory itself has its temporary files next to the
+    // directory.
     let around = names_in(top.path());
     let mut codes = Vec::new();
     for _ in 0..=random.below(2) {
@@ -217,7 +220,7 @@ fn check(bases: &[BTreeMap<String, String>], random: &mut Random) -> Vec<u8> {
             "no reason: {}",
             told()
         );
-        // A file with a second name in the project is the project's own.
+        // A file with a second hard link in the project belongs to the project.
         assert!(
             is_linked || !format!("{}{}", ran.out, ran.err).contains(SECRET),
             "a secret is shown: {}",
@@ -241,7 +244,8 @@ fn names_in(folder: &Path) -> BTreeSet<OsString> {
         .collect()
 }
 
-/// Everything that a command could change below a folder, without following links. Nothing is opened that is not a file.
+/// Returns everything that a command could change below a directory. Follows no links, and opens
+/// only regular files.
 fn state(folder: &Path) -> BTreeMap<std::path::PathBuf, String> {
     use std::os::unix::fs::MetadataExt;
     let mut state = BTreeMap::new();

@@ -1,4 +1,5 @@
-//! `rbuilder grafana`: dashboards and rules are written, listed and merged. `cargo xtask grafana` asks promtool and Grafana's types.
+//! `rbuilder grafana` writes, lists and merges dashboards and rules. `cargo xtask grafana`
+//! validates them with promtool and Grafana's types.
 
 use std::sync::LazyLock;
 
@@ -24,7 +25,7 @@ fn project() -> Folder {
 }
 
 #[test]
-fn dashboards_and_rules_are_these_files() {
+fn writes_dashboards_and_rules() {
     let folder = project();
     let tree = folder.tree();
     for path in [
@@ -41,11 +42,11 @@ fn dashboards_and_rules_are_these_files() {
 }
 
 #[test]
-fn changes_of_people_stay() {
+fn keeps_user_changes() {
     let folder = project();
     folder.replace(RULES, "for: 15m", "for: 30m");
     folder.replace(DASHBOARD, "\"refresh\": \"30s\"", "\"refresh\": \"5m\"");
-    // Who does not want the rules to be deployed takes them out of the list, or deletes them.
+    // Users who do not want to deploy the rules remove them from the list or delete them.
     folder.replace(KUSTOMIZATION, "- rules.yaml\n", "");
     folder.check_unchanged("grafana");
     folder.remove(RULES);
@@ -55,7 +56,7 @@ fn changes_of_people_stay() {
 }
 
 #[test]
-fn listed_metrics_have_a_dashboard() {
+fn custom_metrics_get_a_dashboard() {
     let folder = project();
     folder.write(CUSTOM, "customMetrics:\n- metric: cups_total\n  type: counter\n");
     assert_eq!(folder.run("grafana --check").code, 1);
@@ -89,7 +90,7 @@ fn listed_metrics_have_a_dashboard() {
 }
 
 #[test]
-fn files_of_others_are_kept() {
+fn keeps_foreign_files() {
     let folder = Folder::new();
     folder.run("init --domain example.com --project-name shop").ok();
     folder.write(RULES, "ours: 1\n");
@@ -103,7 +104,7 @@ fn files_of_others_are_kept() {
 }
 
 #[test]
-fn the_chart_and_the_bundle_have_the_rules() {
+fn chart_and_bundle_contain_the_rules() {
     let folder = project();
     folder.run("edit --enable prometheus").ok();
     folder.run("helm").ok();
@@ -119,7 +120,7 @@ fn the_chart_and_the_bundle_have_the_rules() {
 }
 
 #[test]
-fn a_project_without_a_kustomization_of_rules_is_told() {
+fn reports_a_missing_kustomization_for_rules() {
     let folder = Folder::new();
     folder.run("init --domain example.com --project-name shop").ok();
     folder.remove(KUSTOMIZATION);

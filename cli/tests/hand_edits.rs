@@ -1,5 +1,5 @@
-//! Files edited at random as people do, and a command on top of them: what comes out has one of everything that was
-//! asked for and every byte that was there, or the command stops and nothing changes.
+//! Runs commands on files with random manual edits. A command either adds each requested part
+//! exactly once and keeps every existing byte, or it fails and changes nothing.
 
 use crate::hand_edit;
 use crate::support;
@@ -11,7 +11,7 @@ use proc_macro2::{TokenStream, TokenTree};
 use proptest::prelude::*;
 use support::{Folder, Saved};
 
-/// The code of a file in one line, without comments and with `_` for literals.
+/// Returns the code of a file on a single line, without comments and with literals replaced.
 fn code(text: &str) -> String {
     fn plain(tokens: TokenStream) -> TokenStream {
         let each = |token| match token {
@@ -31,7 +31,8 @@ fn code(text: &str) -> String {
     plain(tokens).to_string().replace(' ', "")
 }
 
-/// Removes macros, those in modules as well: what one would make is not there yet.
+/// Removes macros, including those in modules, because code that a macro would generate does not
+/// exist yet.
 fn remove_macros(items: &mut Vec<syn::Item>) {
     items.retain(|item| !matches!(item, syn::Item::Macro(_)));
     for item in items {
@@ -44,7 +45,7 @@ fn remove_macros(items: &mut Vec<syn::Item>) {
 }
 
 #[test]
-fn what_macros_would_make_is_no_code() {
+fn removes_macros_from_code() {
     let text =
         "mod tests { macro_rules! m { () => { mod mug; } } mod cup; } macro_rules! n { () => { mod mug; } }";
     assert_eq!(code(text), "modtests{modcup;}");
@@ -55,7 +56,7 @@ fn is_kept(before: &str, after: &str) -> bool {
     before.bytes().all(|byte| left.any(|other| other == byte))
 }
 
-/// A project with the kind `Cup`, and handlers of it.
+/// A project with the kind `Cup` and its handlers.
 static PROJECT: LazyLock<Saved> = LazyLock::new(|| {
     let folder = Folder::new();
     folder.run("init --domain example.com --project-name shop").ok();
@@ -73,7 +74,7 @@ static WITH_WEBHOOK: LazyLock<Saved> = LazyLock::new(|| {
     folder.save()
 });
 
-/// Runs a command on a project with one file edited by hand, and looks at that file.
+/// Runs a command on a project in which one file was edited by hand, and checks this file.
 fn check(
     project: &Saved,
     path: &str,
@@ -109,7 +110,7 @@ fn check(
         );
     }
     if text.replace("\r\n", "").contains('\n') == text.contains("\r\n") {
-        // Line ends were mixed before.
+        // The line endings were mixed before.
     } else {
         let mixed = made.replace("\r\n", "").contains('\n') && made.contains("\r\n");
         prop_assert!(!mixed, "{:?}\nbecame\n{:?}", text, made);
@@ -128,8 +129,8 @@ fn check(
     Ok(true)
 }
 
-/// Moves a project with one file edited by hand to a layout with groups and back. The file is then as it was, or one of
-/// both commands has stopped and changed nothing.
+/// Moves a project with one manually edited file to a layout with groups and back. The file must
+/// then be unchanged, unless one of the commands failed and changed nothing.
 fn check_move(path: &str, edits: &[HandEdit]) -> Result<bool, TestCaseError> {
     let folder = WITH_WEBHOOK.copy();
     let mut text = folder.tree()[path].clone();
@@ -160,12 +161,12 @@ fn check_move(path: &str, edits: &[HandEdit]) -> Result<bool, TestCaseError> {
     Ok(true)
 }
 
-/// Runs many cases; some of them must have come through.
+/// Runs many cases, some of which must succeed.
 fn check_all(project: &Saved, path: &str, command: &str, once: &[&str]) {
     run_cases(path, 48, |edits| check(project, path, edits, command, once));
 }
 
-/// Runs a number of cases, of which one in eight must have come through; `HAND_EDITS` is another number.
+/// Runs a number of cases, one in eight of which must succeed. `HAND_EDITS` overrides the number.
 fn run_cases(path: &str, cases: u32, case: impl Fn(&[HandEdit]) -> Result<bool, TestCaseError>) {
     let cases = std::env::var("HAND_EDITS")
         .ok()
@@ -195,7 +196,7 @@ fn run_cases(path: &str, cases: u32, case: impl Fn(&[HandEdit]) -> Result<bool, 
 const MUG: &str = "create api --group cache --version v1 --kind Mug";
 
 #[test]
-fn controllers_are_registered_once() {
+fn registers_controllers_once() {
     check_all(
         &PROJECT,
         "src/controller/mod.rs",
@@ -205,25 +206,25 @@ fn controllers_are_registered_once() {
 }
 
 #[test]
-fn kinds_are_listed_once() {
+fn lists_kinds_once() {
     check_all(&PROJECT, "src/api/v1/mod.rs", MUG, &["modmug;", "pubusemug::*;"]);
 }
 
 #[test]
-fn versions_are_listed_once() {
+fn lists_versions_once() {
     let command = "create api --group cache --version v2 --kind Mug";
     check_all(&PROJECT, "src/api/mod.rs", command, &["pubmodv2;"]);
 }
 
 #[test]
-fn webhooks_are_registered_once() {
+fn registers_webhooks_once() {
     let command = "create webhook --group cache --version v1 --kind Cup --defaulting";
     check_all(&PROJECT, "src/main.rs", command, &["webhook::register("]);
     check_all(&PROJECT, "src/lib.rs", command, &["pubmodwebhook;"]);
 }
 
 #[test]
-fn handlers_are_added_once() {
+fn adds_handlers_once() {
     let command = "create webhook --group cache --version v1 --kind Cup --programmatic-validation";
     check_all(
         &WITH_WEBHOOK,
@@ -234,7 +235,7 @@ fn handlers_are_added_once() {
 }
 
 #[test]
-fn moves_there_and_back_change_nothing() {
+fn moving_there_and_back_changes_nothing() {
     for path in [
         "src/controller/mod.rs",
         "src/controller/cup.rs",

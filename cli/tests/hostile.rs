@@ -1,7 +1,8 @@
-//! Files in a project directory that come from a repository, an archive or another program: they are never acted on,
-//! nothing outside of the directory is changed or shown, and no command blocks on them.
+//! Files in a project directory that come from a repository, an archive or another program.
+//! Commands must not act on them, must not change or show anything outside of the directory, and
+//! must not block on them.
 #![cfg(unix)]
-#![allow(clippy::disallowed_methods, clippy::disallowed_macros)] // the tests make the input themselves
+#![allow(clippy::disallowed_methods, clippy::disallowed_macros)] // the tests create the input
 
 #[path = "hostile/output.rs"]
 mod output;
@@ -28,7 +29,7 @@ const READS: [&str; 4] = [
 ];
 const WRITES: [&str; 3] = ["manifests", API, "init"];
 
-/// Puts something at a path.
+/// Creates something at a path.
 type MakeAt<'a> = &'a dyn Fn(&Path);
 
 fn project() -> Folder {
@@ -37,7 +38,7 @@ fn project() -> Folder {
     folder
 }
 
-/// A folder that no command has any business in.
+/// A directory that no command may access.
 struct Outside(Folder);
 
 impl Outside {
@@ -61,7 +62,7 @@ impl Outside {
     }
 }
 
-/// Fails when a command waits for something that never comes.
+/// Runs a command and fails if it takes too long.
 #[track_caller]
 fn quickly(folder: &Folder, line: &str) -> Ran {
     let started = Instant::now();
@@ -74,7 +75,8 @@ fn quickly(folder: &Folder, line: &str) -> Ran {
     ran
 }
 
-/// Commands that write refuse the journal with this reason; those that read say it and go on. Nothing is changed.
+/// Checks that writing commands reject the journal with this reason, and that reading commands
+/// report it and continue. Nothing is changed.
 #[track_caller]
 fn refused(folder: &Folder, outside: &Outside, reason: &str) {
     let look = || {
@@ -117,7 +119,8 @@ fn inode(path: &Path) -> u64 {
     fs::symlink_metadata(path).expect("it is there").ino()
 }
 
-/// A journal that knows what its author cannot: its own inode and that of the folder.
+/// Writes a journal with the information that its author cannot know: its own inode and the inode
+/// of the directory.
 fn forge(folder: &Folder, folders: &str, entries: &str, rest: &str) {
     let journal = folder.path().join(JOURNAL);
     File::create(&journal).expect("a file");
@@ -140,7 +143,7 @@ fn create_entry(path: &str, text: &str) -> String {
 }
 
 #[test]
-fn what_is_no_journal() {
+fn rejects_files_that_cannot_be_a_journal() {
     let outside = Outside::new();
     let secret = outside.path("secret");
     let fifo = |path: &Path| {
@@ -178,9 +181,9 @@ fn what_is_no_journal() {
     }
 }
 
-/// The form that an earlier rbuilder wrote, which said itself what to rename and remove.
+/// The format of an earlier rbuilder, in which the journal itself listed what to rename and remove.
 #[test]
-fn a_journal_that_names_what_to_do() {
+fn rejects_journals_in_an_older_format() {
     let outside = Outside::new();
     let secret = outside.path("secret").display().to_string();
     for (path, staged, backup) in [
@@ -206,7 +209,7 @@ fn a_journal_that_names_what_to_do() {
 }
 
 #[test]
-fn paths_that_no_journal_may_name() {
+fn rejects_journals_with_forbidden_paths() {
     let outside = Outside::new();
     for path in [
         outside.path("secret").to_str().unwrap(),
@@ -229,14 +232,15 @@ fn paths_that_no_journal_may_name() {
     }
 }
 
-/// Even a journal with the right inodes cannot lead out of the folder, nor remove what nobody staged.
+/// Even a journal with the right inodes cannot lead out of the directory or remove a file that was
+/// not staged.
 #[test]
-fn a_journal_of_somebody_who_guesses() {
+fn forged_journal_cannot_leave_the_directory() {
     let outside = Outside::new();
     let text = "secret: hunter2\n";
     let staged = |inode: u64| format!("{{\"staged\":[{{\"staged\":{inode},\"backup\":0}}]}}\n");
 
-    // Through a folder that is a link.
+    // Through a directory that is a link.
     let folder = project();
     symlink(outside.path(""), folder.path().join("link")).unwrap();
     forge(
@@ -256,7 +260,8 @@ fn a_journal_of_somebody_who_guesses() {
     }
     outside.check("a link to a folder");
 
-    // A target, a staged text and a backup that are links, and another's file under a second name.
+    // A target, a staged file and a backup that are symbolic links, or additional hard links to a
+    // foreign file.
     for name in ["a.yaml", ".a.yaml.rbuilder-new", ".a.yaml.rbuilder-old"] {
         let secret = outside.path("secret");
         let links: [&dyn Fn(&Path); 2] = [&|path| symlink(&secret, path).unwrap(), &|path| {
@@ -288,7 +293,7 @@ fn a_journal_of_somebody_who_guesses() {
         }
     }
 
-    // A file that nobody staged, with the text that is claimed.
+    // A file with the expected text that no command staged.
     let folder = project();
     folder.write("a.yaml", text);
     forge(&folder, "", &create_entry("a.yaml", text), &staged(1));
@@ -298,7 +303,7 @@ fn a_journal_of_somebody_who_guesses() {
 }
 
 #[test]
-fn journals_from_elsewhere() {
+fn rejects_copied_and_tracked_journals() {
     let outside = Outside::new();
     let folder = project();
     forge(&folder, "", &create_entry("a.yaml", ""), "");
@@ -306,7 +311,7 @@ fn journals_from_elsewhere() {
     copy.write(JOURNAL, &folder.tree()[JOURNAL]);
     refused(&copy, &outside, "it was copied from elsewhere");
 
-    // One that git tracks, in the repository around the project, whatever the journal says.
+    // A journal tracked by git in the repository of the project, whatever it contains.
     for around in [false, true] {
         let repository = Folder::new();
         let below = if around { "op" } else { "." };
@@ -334,9 +339,9 @@ fn journals_from_elsewhere() {
     }
 }
 
-/// A first line that is cut short was never followed by a change: it is in nobody's way.
+/// After an incomplete first line, no change has been made, so the journal does not get in the way.
 #[test]
-fn a_journal_that_says_nothing_yet() {
+fn ignores_incomplete_journals() {
     for text in ["", "{\"begin\":{\"format\":2,"] {
         let folder = project();
         folder.write(JOURNAL, text);
@@ -350,9 +355,10 @@ fn a_journal_that_says_nothing_yet() {
     }
 }
 
-/// A folder that becomes a link and back while commands write: nothing is written through the link.
+/// A directory alternates between a link and a directory while commands write. Nothing may be
+/// written through the link.
 #[test]
-fn folders_that_are_swapped() {
+fn swapped_directories_are_not_written_through() {
     let outside = Outside::new();
     fs::create_dir(outside.path("crd")).unwrap();
     fs::write(outside.path("crd/kustomization.yaml"), "resources: []\n").unwrap();
@@ -390,7 +396,7 @@ fn folders_that_are_swapped() {
 }
 
 #[test]
-fn checks_beside_a_command_see_one_state() {
+fn concurrent_checks_see_a_consistent_state() {
     let folder = project();
     let stop = AtomicBool::new(false);
     let checks = AtomicUsize::new(0);
@@ -399,7 +405,7 @@ fn checks_beside_a_command_see_one_state() {
     std::thread::scope(|scope| {
         let writing = scope.spawn(|| {
             let mut kinds = 0;
-            // On a busy machine a process takes long to start.
+            // Starting a process takes long on a busy machine.
             let is_enough = |kinds| kinds >= 12 && checks.load(Ordering::Relaxed) > 3;
             while !stop.load(Ordering::Relaxed) && !is_enough(kinds) && is_in_time() {
                 folder
@@ -413,7 +419,7 @@ fn checks_beside_a_command_see_one_state() {
             kinds
         });
         while !writing.is_finished() && is_in_time() {
-            // Another process, as a hook or an editor would start.
+            // A separate process, as started by a hook or an editor.
             let ran = program(&folder, &["manifests", "--check"])
                 .output()
                 .expect("it runs");
@@ -432,9 +438,9 @@ fn checks_beside_a_command_see_one_state() {
     });
 }
 
-/// One that only reads waits for one that writes, and does not wait for ever.
+/// A reading command waits for a writing one, but not forever.
 #[test]
-fn a_check_waits_for_a_command() {
+fn check_waits_for_a_running_command() {
     let folder = project();
     let before = folder.tree();
     let other = File::create(folder.path().join(JOURNAL)).unwrap();

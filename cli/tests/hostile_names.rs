@@ -1,4 +1,4 @@
-//! Kinds that are called like something else in the files that are scaffolded for them.
+//! Kinds with names that have another meaning in their scaffolded files.
 
 use crate::support;
 
@@ -8,7 +8,7 @@ use proc_macro2::{TokenStream, TokenTree};
 use rbuilder_templates::USED_NAMES;
 use support::Folder;
 
-/// A project with a kind that has everything `create` makes.
+/// Creates a project with a kind that has everything `create` can add.
 fn project(kind: &str) -> Folder {
     let folder = Folder::new();
     folder
@@ -30,7 +30,7 @@ fn project(kind: &str) -> Folder {
     folder
 }
 
-/// The names in upper camel case in the code of a file; what stands in comments and strings is not code.
+/// Collects the upper camel case names in the code of a file. Comments and strings are not code.
 fn names(tokens: TokenStream, found: &mut BTreeSet<String>) {
     for token in tokens {
         match token {
@@ -48,13 +48,13 @@ fn names(tokens: TokenStream, found: &mut BTreeSet<String>) {
 }
 
 #[test]
-fn every_name_that_a_template_uses_is_known() {
+fn names_used_in_templates_are_known() {
     let folder = project("Zebra");
     folder
         .run("create api --group zoo --version v1 --kind ZebraImage --image app --image-container-port 80")
         .ok();
     let mut found = BTreeSet::new();
-    // The end-to-end test refers to no kind.
+    // The end-to-end test does not refer to kinds.
     let is_source = |path: &str| path.ends_with(".rs") && path != "tests/e2e.rs";
     for (path, text) in folder.tree().iter().filter(|(path, _)| is_source(path)) {
         let tokens = text.parse().unwrap_or_else(|error| panic!("{path}: {error}"));
@@ -65,7 +65,7 @@ fn every_name_that_a_template_uses_is_known() {
     assert_eq!(found, known, "rbuilder_templates::USED_NAMES is out of date");
 }
 
-/// Names that are refused, with a word of the reason.
+/// Rejected names, with a part of the reason.
 const REFUSED: [(&str, &str); 6] = [
     ("Default", "would shadow the Rust name"),
     ("Option", "would shadow the Rust name"),
@@ -76,7 +76,7 @@ const REFUSED: [(&str, &str); 6] = [
 ];
 
 #[test]
-fn names_that_cannot_be_are_refused_at_once() {
+fn rejects_impossible_names() {
     let folder = Folder::new();
     folder.run("init --domain example.com --project-name shop").ok();
     let before = folder.tree();
@@ -92,9 +92,9 @@ fn names_that_cannot_be_are_refused_at_once() {
     assert_eq!(folder.tree(), before);
 }
 
-/// The tests of the kind have a version in their name, as those of a second version do.
+/// The names of the kind's tests contain a version, like those of a second version.
 #[test]
-fn the_tests_of_a_kind_called_e2e_are_beside_the_end_to_end_test() {
+fn tests_of_a_kind_called_e2e_do_not_replace_the_end_to_end_test() {
     let tree = project("E2e").tree();
     assert!(tree["tests/e2e.rs"].contains("//! End-to-end test"));
     for path in ["tests/e2e_v1.rs", "tests/e2e_v2.rs", "tests/e2e_v1_webhook.rs"] {
@@ -102,10 +102,10 @@ fn the_tests_of_a_kind_called_e2e_are_beside_the_end_to_end_test() {
     }
 }
 
-/// A kind called like something else in its files is never imported by its name alone. That all of it compiles is for
-/// `cargo xtask scaffold` to see.
+/// A kind whose name is already used in its files is never imported by name alone. `cargo xtask
+/// scaffold` checks that the files compile.
 #[test]
-fn a_kind_with_a_used_name_is_written_by_its_path() {
+fn kind_with_a_used_name_is_written_as_a_path() {
     for (kind, module) in [
         ("Action", "action"),
         ("Hub", "hub"),
@@ -145,7 +145,7 @@ fn a_kind_with_a_used_name_is_written_by_its_path() {
 }
 
 #[test]
-fn a_module_called_like_a_crate_is_told_from_it() {
+fn module_named_like_a_crate_is_told_apart() {
     let folder = Folder::new();
     folder.run("init --domain example.com --project-name shop").ok();
     let manifest = folder.tree()["Cargo.toml"].replace("[dependencies]\n", "[dependencies]\nredis = \"1\"\n");
@@ -173,7 +173,7 @@ fn a_module_called_like_a_crate_is_told_from_it() {
 }
 
 #[test]
-fn conversions_import_in_the_order_of_rustfmt() {
+fn conversions_sort_imports_like_rustfmt() {
     let folder = Folder::new();
     folder.run("init --domain example.com --project-name shop").ok();
     for version in ["v1", "v2", "v10"] {

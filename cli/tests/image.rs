@@ -1,4 +1,4 @@
-//! `create api --image`: a controller that runs an image.
+//! `create api --image`: a controller that deploys an image.
 
 use crate::support;
 
@@ -16,7 +16,7 @@ fn project() -> Folder {
 }
 
 #[test]
-fn the_flags_are_in_the_source_and_in_project() {
+fn flags_are_in_the_source_and_in_project() {
     let folder = project();
     folder.run(&format!("{MEMCACHED} {FLAGS}")).ok();
     let tree = folder.tree();
@@ -57,7 +57,7 @@ fn the_flags_are_in_the_source_and_in_project() {
         assert!(tree[path].contains(expected), "{path}:\n{}", tree[path]);
     }
 
-    // The record holds what the flags said, so the scaffold can be rebuilt from it.
+    // PROJECT records the flags, so the scaffold can be rebuilt.
     for command in [
         MEMCACHED.to_owned(),
         format!("{MEMCACHED} {FLAGS}"),
@@ -66,7 +66,7 @@ fn the_flags_are_in_the_source_and_in_project() {
         let ran = folder.run(&command).ok();
         assert!(ran.out.starts_with("unchanged"), "{command}: {}", ran.out);
     }
-    // A further version has the same types and no second controller.
+    // A further version has the same types but no second controller.
     folder.run(&MEMCACHED.replace("v1", "v2")).ok();
     let tree = folder.tree();
     assert!(tree["src/api/v2/memcached.rs"].contains("pub container_port: i32"));
@@ -74,7 +74,7 @@ fn the_flags_are_in_the_source_and_in_project() {
 }
 
 #[test]
-fn the_image_is_a_value_of_the_chart_and_an_image_of_the_bundle() {
+fn image_is_in_the_chart_values_and_the_bundle() {
     let folder = project();
     folder.run(&format!("{MEMCACHED} {FLAGS}")).ok();
     folder
@@ -104,7 +104,7 @@ fn the_image_is_a_value_of_the_chart_and_an_image_of_the_bundle() {
 }
 
 #[test]
-fn a_cluster_scoped_kind_runs_its_image_in_the_namespace_of_the_manager() {
+fn cluster_scoped_kind_runs_in_the_namespace_of_the_manager() {
     for init in ["", "--namespaced"] {
         let folder = Folder::new();
         folder
@@ -121,7 +121,7 @@ fn a_cluster_scoped_kind_runs_its_image_in_the_namespace_of_the_manager() {
             controller.contains("namespace: Some(namespace.to_owned()),"),
             "{controller}"
         );
-        // Objects are in no namespace, whatever the manager is restricted to.
+        // The objects are cluster-scoped, even though the manager is restricted to a namespace.
         let rules = &tree["config/rbac/role.yaml"];
         let of_cluster = rules
             .split("---\n")
@@ -136,7 +136,7 @@ fn a_cluster_scoped_kind_runs_its_image_in_the_namespace_of_the_manager() {
 }
 
 #[test]
-fn what_an_image_leaves_out_is_not_in_the_source() {
+fn omitted_flags_are_not_in_the_source() {
     let folder = project();
     folder.run(&format!("{MEMCACHED} --image memcached")).ok();
     let tree = folder.tree();
@@ -148,7 +148,7 @@ fn what_an_image_leaves_out_is_not_in_the_source() {
 }
 
 #[test]
-fn the_controller_can_be_deleted_and_named_ones_added() {
+fn controller_can_be_replaced_by_named_ones() {
     let folder = project();
     folder.run(&format!("{MEMCACHED} {FLAGS}")).ok();
     let whole = folder.tree();
@@ -190,7 +190,7 @@ fn the_controller_can_be_deleted_and_named_ones_added() {
 }
 
 #[test]
-fn flags_that_make_no_sense_are_refused() {
+fn rejects_invalid_combinations_of_flags() {
     for (flags, expected) in [
         ("--image a --resource=false", "omit `--resource=false`"),
         ("--image a --controller=false", "omit `--resource=false`"),

@@ -1,7 +1,7 @@
-//! `rbuilder manifests --keep-going`, the default without a scaffold: the manifests that no error concerns, and the others as they
-//! are.
+//! `rbuilder manifests --keep-going`, which is the default without a scaffold: writes the manifests
+//! of kinds without errors, and keeps all others unchanged.
 
-// The test's own files are what it is about.
+// The tests read and write files.
 #![allow(clippy::disallowed_methods)]
 
 use crate::support;
@@ -20,7 +20,7 @@ fn kind(kind: &str, field: &str) -> String {
     )
 }
 
-/// Three kinds with their manifests.
+/// Creates a project with three kinds and their manifests.
 fn project() -> Folder {
     let folder = Folder::new();
     folder.write(
@@ -47,7 +47,7 @@ fn set_keep_going(folder: &Folder, value: bool) {
     );
 }
 
-/// Checks that a command fails with these words, and what it leaves.
+/// Checks that a command fails with these messages, and which files it changes.
 #[track_caller]
 fn check(folder: &Folder, line: &str, said: &[&str], changed: &[&str]) {
     let before = folder.tree();
@@ -68,11 +68,11 @@ fn check(folder: &Folder, line: &str, said: &[&str], changed: &[&str]) {
 }
 
 #[test]
-fn readable_kinds_are_written_and_others_left_as_they_are() {
+fn writes_readable_kinds_and_keeps_others() {
     let folder = project();
     folder.write("src/cup.rs", &kind("Cup", "pub size: i64"));
     folder.write("src/pot.rs", &kind("Pot", "pub size: Unknown"));
-    // Its kind is gone, but which kinds there are is known only without errors.
+    // This kind no longer exists, but the set of kinds is only known without errors.
     folder.write("src/can.rs", "");
     let refused = "no files were written: pass `--keep-going` to generate the manifests of the kinds without errors (1 of 2)";
     set_keep_going(&folder, false);
@@ -91,7 +91,7 @@ fn readable_kinds_are_written_and_others_left_as_they_are() {
     check(&folder, "manifests --keep-going", &summary, &[CUP]);
     assert!(folder.tree()[POT].contains("format: int32"));
     assert!(folder.tree().contains_key(CAN));
-    // The second run has nothing to write, and still fails.
+    // The second run has nothing to write and still fails.
     check(&folder, "manifests --keep-going", &summary, &[]);
     check(&folder, "manifests --keep-going --check", &summary, &[]);
     let ran = folder.run("manifests --keep-going --stdout");
@@ -107,7 +107,7 @@ fn readable_kinds_are_written_and_others_left_as_they_are() {
 }
 
 #[test]
-fn commands_that_write_no_manifests_say_what_they_left_out() {
+fn commands_without_manifests_report_omitted_kinds() {
     let folder = project();
     folder.write("src/cup.rs", &kind("Cup", "pub size: i64"));
     folder.write("src/pot.rs", &kind("Pot", "pub size: Unknown"));
@@ -121,7 +121,7 @@ fn commands_that_write_no_manifests_say_what_they_left_out() {
 }
 
 #[test]
-fn a_version_that_would_be_lost_stops_everything() {
+fn stops_if_a_version_would_be_lost() {
     let folder = project();
     folder.write("src/main.rs", "mod cup;\nmod pot;\nfn main() {}\n");
     folder.write("src/pot.rs", &kind("Pot", "pub size: Unknown"));
@@ -139,7 +139,7 @@ fn a_version_that_would_be_lost_stops_everything() {
 }
 
 #[test]
-fn without_errors_it_is_an_ordinary_run() {
+fn has_no_effect_without_errors() {
     let folder = project();
     folder.write("src/can.rs", "");
     folder.run("manifests --keep-going").ok();
@@ -147,7 +147,7 @@ fn without_errors_it_is_an_ordinary_run() {
     folder.run("manifests --keep-going --check").ok();
 }
 
-/// The setting holds for every command that generates manifests, not for `manifests` alone.
+/// The setting applies to every command that generates manifests.
 #[test]
 fn docs_follow_the_setting_of_the_project() {
     let folder = project();

@@ -1,6 +1,6 @@
-//! The source of the library: in each form of a scaffold, and changed by `rbuilder library`.
+//! The source of the library: how each form is scaffolded, and how `rbuilder library` changes it.
 
-#![allow(clippy::disallowed_methods)] // the tests make the input themselves
+#![allow(clippy::disallowed_methods)] // the tests create the input
 
 use crate::support;
 
@@ -9,12 +9,13 @@ use support::Folder;
 const INIT: &str = "init --domain example.com --project-name shop";
 const URL: &str = "https://git.example.com/rbuilder";
 
-/// The checkout of this test, which holds the library.
+/// The checkout with this test, which also contains the library.
 fn checkout() -> &'static str {
     concat!(env!("CARGO_MANIFEST_DIR"), "/..")
 }
 
-/// The flags of each form, of `init` and of `library`, and the source that Cargo.toml has then.
+/// Returns for each form the flags of `init`, the flags of `library`, and the resulting source in
+/// Cargo.toml.
 fn forms() -> [(String, String, String); 3] {
     let checkout = checkout();
     let resolved = std::fs::canonicalize(checkout).expect("this checkout");
@@ -51,7 +52,7 @@ fn every_form_names_our_package() {
         let manifest = &tree["Cargo.toml"];
         let expected = format!("rbuilder = {{ package = \"rbuilder-runtime\", {source}");
         assert_eq!(manifest.matches(&expected).count(), 2, "{manifest}");
-        // `rbuilder` is somebody else's package: nothing may ask a registry for it.
+        // `rbuilder` is someone else's package, so nothing may request it from a registry.
         for (path, text) in &tree {
             for line in text
                 .lines()
@@ -75,7 +76,7 @@ fn every_form_names_our_package() {
 }
 
 #[test]
-fn the_form_is_recorded_and_shown() {
+fn records_and_shows_the_form() {
     for (flags, _, source) in forms() {
         let folder = project(&flags);
         let recorded = source.replace(" = ", ": ").replace("\", ", "\n").replace('"', "");
@@ -95,13 +96,13 @@ fn the_form_is_recorded_and_shown() {
             flags.contains(answer["library"]["form"].as_str().expect("a form")),
             "{answer}"
         );
-        // The record holds, whatever the command would choose for a new project.
+        // The recorded source takes precedence over the default for a new project.
         assert!(folder.run("init").ok().out.starts_with("unchanged"));
     }
 }
 
 #[test]
-fn each_form_becomes_what_init_writes_for_each_other() {
+fn changing_the_form_equals_init_with_it() {
     let forms = forms();
     let scaffolds: Vec<_> = forms.iter().map(|(flags, _, _)| project(flags)).collect();
     for from in 0..forms.len() {
@@ -124,7 +125,7 @@ fn each_form_becomes_what_init_writes_for_each_other() {
 }
 
 #[test]
-fn what_people_wrote_in_cargo_toml_is_kept() {
+fn keeps_user_changes_in_cargo_toml() {
     let (path, git) = (&forms()[2], &forms()[1]);
     let folder = project(&path.0);
     let manifest = folder.tree()["Cargo.toml"]
@@ -139,7 +140,7 @@ fn what_people_wrote_in_cargo_toml_is_kept() {
 }
 
 #[test]
-fn a_workspace_is_changed_where_it_names_the_library() {
+fn changes_every_source_in_a_workspace() {
     let folder = project(&forms()[0].0);
     let manifest = folder.tree()["Cargo.toml"].replace(
         "rbuilder = { package = \"rbuilder-runtime\", version = \"1.2.3\"",
@@ -164,7 +165,7 @@ fn a_workspace_is_changed_where_it_names_the_library() {
 }
 
 #[test]
-fn projects_of_older_commands_are_understood() {
+fn reads_projects_of_older_commands() {
     let folder = project(&forms()[1].0);
     let record = format!("  library:\n    git: {URL}\n    rev: 0123abc\n");
     let project = folder.tree()["PROJECT"].clone();
@@ -176,7 +177,7 @@ fn projects_of_older_commands_are_understood() {
 }
 
 #[test]
-fn a_difference_to_cargo_toml_is_told() {
+fn warns_if_cargo_toml_differs() {
     let folder = project(&forms()[1].0);
     let manifest = folder.tree()["Cargo.toml"].replacen("0123abc", "4567def", 1);
     folder.write("Cargo.toml", &manifest);
@@ -190,7 +191,7 @@ fn a_difference_to_cargo_toml_is_told() {
 }
 
 #[test]
-fn a_path_that_only_this_machine_has_is_said() {
+fn warns_about_local_paths() {
     let ran = Folder::new().run(&format!("{INIT} {}", forms()[2].0)).ok();
     assert!(ran.err.contains("builds on this machine only"), "{}", ran.err);
     assert!(
@@ -214,7 +215,7 @@ fn a_path_that_only_this_machine_has_is_said() {
 }
 
 #[test]
-fn bad_sources_are_refused() {
+fn rejects_invalid_sources() {
     let folder = project(&forms()[0].0);
     let before = folder.tree();
     for (line, expected) in [

@@ -1,4 +1,5 @@
-//! A project on Windows, where git checks files out with `\r\n`: every command does there what it does elsewhere.
+//! A project on Windows, where git checks out files with `\r\n`. Every command must work as on
+//! other systems.
 
 use std::collections::BTreeMap;
 
@@ -9,20 +10,21 @@ fn to_windows(text: &str) -> String {
     text.replace("\r\n", "\n").replace('\n', "\r\n")
 }
 
-/// Gives every file the line ends of Windows, as a fresh checkout has them.
+/// Converts all files to Windows line endings, as in a fresh checkout.
 fn check_out(folder: &Folder) {
     for (path, text) in folder.tree().iter().filter(|(path, _)| !path.ends_with('/')) {
         folder.write(path, &to_windows(text));
     }
 }
 
-/// Returns the files of a folder as git commits them.
+/// Returns the files as git commits them.
 fn committed(folder: &Folder) -> BTreeMap<String, String> {
     let each = |(path, text): (String, String)| (path, text.replace("\r\n", "\n"));
     folder.tree().into_iter().map(each).collect()
 }
 
-/// Runs a command in both projects, compares what comes out, and checks that no file that was there has other line ends.
+/// Runs a command in both projects, compares the results, and checks that existing files keep their
+/// line endings.
 fn run_in_both(unix: &Folder, windows: &Folder, line: &str, run: impl Fn(&Folder) -> Ran) {
     check_out(windows);
     let before = windows.tree();
@@ -56,7 +58,7 @@ fn new_projects() -> (Folder, Folder) {
 }
 
 #[test]
-fn every_command_does_the_same_with_other_line_ends() {
+fn commands_work_the_same_with_windows_line_endings() {
     let (unix, windows) = new_projects();
     for line in [
         "create api --group cache --version v1alpha1 --kind Cup",
@@ -88,7 +90,7 @@ fn every_command_does_the_same_with_other_line_ends() {
 }
 
 #[test]
-fn an_update_merges_with_other_line_ends() {
+fn update_merges_with_windows_line_endings() {
     let (unix, windows) = new_projects();
     for folder in [&unix, &windows] {
         folder
@@ -103,7 +105,7 @@ fn an_update_merges_with_other_line_ends() {
 }
 
 #[test]
-fn the_diff_of_a_stale_file_has_only_what_changes() {
+fn diff_of_a_stale_file_only_shows_changes() {
     let (_, windows) = new_projects();
     windows
         .run("create api --group cache --version v1 --kind Cup")

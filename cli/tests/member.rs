@@ -1,5 +1,6 @@
-//! `rbuilder init` in a Cargo workspace: the project becomes a member, or the command says why it does not.
-#![allow(clippy::disallowed_methods)] // tests look at the disk themselves
+//! `rbuilder init` in a Cargo workspace. The project becomes a member, or the command tells why it
+//! does not.
+#![allow(clippy::disallowed_methods)] // the tests access the disk
 
 use crate::older;
 use crate::support;
@@ -17,7 +18,7 @@ const GENERATOR: &str = "[package]\nname = \"gen\"\nversion = \"0.1.0\"\nedition
 const API: &str = "create api --group shop --version v1 --kind Pot";
 const WEBHOOK: &str = "create webhook --group shop --version v1 --kind Pot --defaulting";
 
-/// A workspace with a tool, whose manifest is given.
+/// Creates a workspace with a tool. `manifest` is the manifest of the workspace.
 fn workspace(manifest: &str) -> Folder {
     let folder = Folder::new();
     folder.write("Cargo.toml", manifest);
@@ -35,7 +36,7 @@ fn member(folder: &Folder) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Returns the manifests of the packages that Cargo finds from a directory.
+/// Returns the manifests of the packages that Cargo finds, starting at a directory.
 fn packages(dir: &Path) -> Vec<String> {
     let ran = Command::new(env!("CARGO"))
         .args(["metadata", "--no-deps", "--offline", "--format-version=1"])
@@ -50,7 +51,7 @@ fn packages(dir: &Path) -> Vec<String> {
         .collect()
 }
 
-/// Checks that nothing is left to do in the project.
+/// Checks that commands have nothing left to do in the project.
 #[track_caller]
 fn settled(folder: &Folder, commands: &[&str]) {
     let before = folder.tree();
@@ -66,7 +67,7 @@ fn settled(folder: &Folder, commands: &[&str]) {
 }
 
 #[test]
-fn a_project_joins_the_workspace() {
+fn project_joins_the_workspace() {
     let folder = workspace(ROOT);
     let before = folder.tree();
     golden(
@@ -90,7 +91,7 @@ fn a_project_joins_the_workspace() {
         found.sort();
         assert_eq!(found, ["gen", "shop"], "{dir}");
     }
-    // What only a root may have is not in the member.
+    // The member must not have sections that Cargo only reads in the root.
     assert!(
         !tree["crates/shop/Cargo.toml"].contains("[profile")
             && !tree["crates/shop/Cargo.toml"].contains("[workspace")
@@ -98,7 +99,7 @@ fn a_project_joins_the_workspace() {
 }
 
 #[test]
-fn the_manifest_of_the_workspace_says_what_becomes_of_a_project() {
+fn workspace_manifest_determines_membership() {
     let listed = "[workspace]\nmembers = [\"tools/*\", \"crates/*\"]\nresolver = \"3\"\n";
     let root_package = "[package]\nname = \"top\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[lib]\npath = \"top.rs\"\n\n[workspace]\n";
     for (manifest, is_member, after) in [
@@ -132,7 +133,7 @@ fn the_manifest_of_the_workspace_says_what_becomes_of_a_project() {
 }
 
 #[test]
-fn what_cannot_be_joined_is_said() {
+fn reports_workspaces_that_cannot_be_joined() {
     let refused = |folder: &Folder, dir: &str, expected: &[&str]| {
         let before = folder.tree();
         let ran = folder.run(&format!("{INIT} {dir} --project-name shop"));
@@ -178,7 +179,7 @@ fn what_cannot_be_joined_is_said() {
                 "  members = [\"crates/shop\"]",
             ],
         );
-        // With the line added by hand, the command goes on.
+        // After adding the line by hand, the command continues.
         folder.write("real.toml", &ROOT.replace("tools/gen", "crates/shop"));
         folder.run(&format!("{INIT} crates/shop")).ok();
         assert!(member(&folder)["PROJECT"].contains("member: crates/shop\n"));
@@ -188,7 +189,7 @@ fn what_cannot_be_joined_is_said() {
 }
 
 #[test]
-fn a_workspace_of_another_repository_is_left_alone() {
+fn keeps_workspaces_of_other_repositories() {
     let folder = workspace(ROOT);
     folder.write("crates/shop/.git/HEAD", "ref: refs/heads/main\n");
     let ran = folder.run(&format!("{INIT} crates/shop")).ok();
@@ -205,7 +206,7 @@ fn a_workspace_of_another_repository_is_left_alone() {
 }
 
 #[test]
-fn settings_that_the_root_decides_are_said() {
+fn warns_about_settings_of_the_root() {
     let folder = workspace("[workspace]\nmembers = []\n\n[profile.release]\npanic = \"abort\"\n");
     let ran = folder.run(&format!("{INIT} crates/shop")).ok();
     for part in [
@@ -219,9 +220,10 @@ fn settings_that_the_root_decides_are_said() {
     }
 }
 
-/// Without a workspace, a project below the root of a repository has no workflows either that GitHub runs.
+/// Even without a workspace, GitHub does not run workflows of a project below the root of its
+/// repository.
 #[test]
-fn a_project_below_the_root_of_a_repository_knows_its_place() {
+fn records_the_path_below_the_repository() {
     let folder = Folder::new();
     folder.write(".git/HEAD", "ref: refs/heads/main\n");
     let ran = folder.run(&format!("{INIT} operators/shop")).ok();
@@ -251,7 +253,7 @@ fn a_project_below_the_root_of_a_repository_knows_its_place() {
 }
 
 #[test]
-fn every_command_works_in_a_member() {
+fn commands_work_in_a_member() {
     let folder = workspace(ROOT);
     folder.run(&format!("{INIT} crates/shop")).ok();
     let inside = folder.inside("crates/shop");
@@ -283,7 +285,7 @@ fn every_command_works_in_a_member() {
 }
 
 #[test]
-fn a_member_can_be_adopted() {
+fn adopts_a_member() {
     let folder = workspace(
         "[workspace]\nresolver = \"3\"\nmembers = [\"tools/*\"]\n\n[workspace.package]\nversion = \"1.2.3\"\nedition = \"2024\"\n",
     );
@@ -314,7 +316,7 @@ fn a_member_can_be_adopted() {
 }
 
 #[test]
-fn a_place_in_project_that_no_member_has_is_refused() {
+fn rejects_invalid_member_path_in_project() {
     let folder = workspace(ROOT);
     folder.run(&format!("{INIT} crates/shop")).ok();
     let text = member(&folder)["PROJECT"].clone();
@@ -336,7 +338,7 @@ fn a_place_in_project_that_no_member_has_is_refused() {
 }
 
 #[test]
-fn a_member_that_was_moved_is_followed() {
+fn follows_a_moved_member() {
     let folder = workspace(ROOT);
     folder.run(&format!("{INIT} crates/shop")).ok();
     folder.inside("crates/shop").run(API).ok();
@@ -350,7 +352,7 @@ fn a_member_that_was_moved_is_followed() {
     assert_eq!(tree["Cargo.toml"], ROOT.replace("tools/gen", "libs/*"));
     let again = folder.inside("libs/shop").run("init").ok();
     assert!(again.out.starts_with("unchanged"), "{}", again.out);
-    // Alone, it has what only a root may have.
+    // Outside of a workspace, the project has the sections that Cargo reads in a root.
     folder.write("Cargo.toml", &format!("{}exclude = [\"libs\"]\n", ROOT));
     folder.inside("libs/shop").run("init").ok();
     let tree = folder.tree();

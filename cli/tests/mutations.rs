@@ -1,16 +1,17 @@
-//! Single mistakes in PROJECT and in flags, beside what only looks like one: the command refuses the former and takes
-//! the latter, and a refused command changes nothing. What is wrong in the source of a project is held to the API
-//! server's verdicts by `generator/tests/mutations.rs`.
+//! Single mistakes in PROJECT and in flags, and values that only look like mistakes. Commands must
+//! reject the former and accept the latter, and a rejected command must change nothing. For
+//! mistakes in the source of a project, `generator/tests/mutations.rs` compares rbuilder with the
+//! API server.
 
-#![allow(clippy::disallowed_methods)] // the tests make the input themselves
+#![allow(clippy::disallowed_methods)] // the tests create the input
 
 use crate::support;
 
 use support::Folder;
 
-/// A tab between what the command line is and, for mistakes, `refused`.
+/// Rows of a command line and, after a tab, `refused` for mistakes.
 const FLAGS: &str = include_str!("mutations/flags.tsv");
-/// Text to replace in PROJECT, its replacement, and, for mistakes, `refused`.
+/// Rows of a text to replace in PROJECT, its replacement, and `refused` for mistakes.
 const PROJECT: &str = include_str!("mutations/project.tsv");
 
 /// A command that reads all of PROJECT and would change it.
@@ -25,7 +26,7 @@ fn project() -> Folder {
     folder
 }
 
-/// Runs the command and compares its end with the row's word.
+/// Runs the command and compares the result with the row.
 fn check(folder: &Folder, line: &str, row: &str, expected: Option<&str>, wrong: &mut Vec<String>) {
     let before = folder.tree();
     let ran = folder.run(line);
@@ -40,7 +41,7 @@ fn check(folder: &Folder, line: &str, row: &str, expected: Option<&str>, wrong: 
 }
 
 #[test]
-fn mistakes_in_flags_are_told() {
+fn reports_mistakes_in_flags() {
     let folder = project();
     let mut wrong = Vec::new();
     for row in FLAGS.lines() {
@@ -65,7 +66,7 @@ fn mistakes_in_flags_are_told() {
 }
 
 #[test]
-fn mistakes_in_project_are_told() {
+fn reports_mistakes_in_project() {
     let folder = project();
     let text = folder.tree()["PROJECT"].clone();
     let mut wrong = Vec::new();

@@ -1,7 +1,7 @@
-//! Paths in messages: somebody in a directory of the project can open every file that a message names, and paste every
-//! command. JSON and diffs have paths of the project.
+//! Paths in messages. In any directory of the project, the user must be able to open each file
+//! named in a message, and to paste each command. JSON and diffs contain project paths.
 
-// The test makes the directories that it runs commands in.
+// The test creates the directories in which it runs commands.
 #![allow(clippy::disallowed_methods)]
 
 use crate::support;
@@ -11,7 +11,8 @@ use support::{Folder, Ran};
 const API: &str = "create api --group cache --version v1alpha1 --kind Memcached";
 const TYPES: &str = "src/api/v1alpha1/memcached.rs";
 
-/// Directories below the project, with the way up, and how [`TYPES`] and `src/main.rs` are named there.
+/// Directories below the project, each with the way up, and with the relative paths of [`TYPES`]
+/// and `src/main.rs`.
 const PLACES: [(&str, &str, &str, &str); 4] = [
     ("src", "..", "api/v1alpha1/memcached.rs", "main.rs"),
     ("src/api", "../..", "v1alpha1/memcached.rs", "../main.rs"),
@@ -41,7 +42,7 @@ fn with_api() -> Folder {
     folder
 }
 
-/// Runs a command in a directory, and finds each of these lines in what it prints.
+/// Runs a command in a directory, and checks that its output contains these lines.
 #[track_caller]
 fn check(folder: &Folder, place: &str, line: &str, code: u8, expected: &[String]) -> Ran {
     let ran = folder.inside(place).run(line);
@@ -55,7 +56,7 @@ fn check(folder: &Folder, place: &str, line: &str, code: u8, expected: &[String]
 }
 
 #[test]
-fn changes_and_next_steps() {
+fn changes_and_next_steps_have_relative_paths() {
     for (place, up, types, _) in PLACES {
         let folder = project();
         let expected = [
@@ -75,7 +76,7 @@ fn changes_and_next_steps() {
 }
 
 #[test]
-fn a_dry_run_names_files_that_are_not_there_yet() {
+fn dry_run_shows_paths_of_new_files() {
     for (place, _, types, _) in PLACES {
         let folder = project();
         let expected = [format!("   create {types}"), format!("+++ b/{TYPES}")];
@@ -84,7 +85,7 @@ fn a_dry_run_names_files_that_are_not_there_yet() {
 }
 
 #[test]
-fn diagnostics_and_refused_edits() {
+fn diagnostics_and_failed_edits_have_relative_paths() {
     for (place, _, types, main) in PLACES {
         let folder = with_api();
         let source = folder.tree()[TYPES].clone();
@@ -102,7 +103,7 @@ fn diagnostics_and_refused_edits() {
 }
 
 #[test]
-fn json_has_paths_of_the_project() {
+fn json_has_project_paths() {
     for (place, ..) in PLACES {
         let folder = project();
         let ran = folder.inside(place).run(&format!("{API} --output json")).ok();

@@ -1,6 +1,7 @@
-//! Removal from manifests: silently if the source was deleted, and only with `--prune` if it still exists.
+//! Removal of manifests. Happens silently if the source was deleted, and only with `--prune` if it
+//! still exists.
 
-// The test's own files are what it is about.
+// The tests read and write files.
 #![allow(clippy::disallowed_methods)]
 
 use crate::support;
@@ -29,7 +30,7 @@ fn rule(resource: &str) -> String {
 const WEBHOOK: &str =
     "#[rbuilder::webhook(validating)]\npub async fn check(cup: &crate::cup::Cup) -> Result<(), Denied> {}\n";
 
-/// An operator whose parts are in modules of their own, with its manifests.
+/// Creates an operator whose parts are in separate modules, with its manifests.
 fn operator() -> Folder {
     let folder = Folder::new();
     folder.write(
@@ -57,7 +58,7 @@ fn operator() -> Folder {
     folder
 }
 
-/// The command fails with all of this, and leaves the manifests as they are.
+/// Checks that the command fails with these messages and keeps the manifests.
 #[track_caller]
 fn refused(folder: &Folder, line: &str, parts: &[&str]) -> Ran {
     let before = folder.tree();
@@ -76,7 +77,7 @@ fn without(folder: &Folder, module: &str) {
 }
 
 #[test]
-fn a_lost_mod_line_deletes_no_crd() {
+fn missing_mod_line_deletes_no_crd() {
     let folder = operator();
     folder.write("src/lib.rs", "pub mod deploy;\npub mod pods;\n");
     let said = [
@@ -91,7 +92,7 @@ fn a_lost_mod_line_deletes_no_crd() {
     assert!(!ran.err.contains("is ignored"), "said twice: {}", ran.err);
     refused(&folder, "manifests --check", &said);
     refused(&folder, "manifests --dry-run", &said);
-    // What asks is not what --no-prune keeps.
+    // With `--no-prune`, the command succeeds and keeps the CRD.
     folder.run("manifests --no-prune --only crd").ok();
     assert!(folder.tree().contains_key(CRD));
     folder.run("manifests --prune").ok();
@@ -101,7 +102,7 @@ fn a_lost_mod_line_deletes_no_crd() {
 }
 
 #[test]
-fn a_lost_mod_line_loses_no_version() {
+fn missing_mod_line_removes_no_version() {
     let folder = operator();
     without(&folder, "old");
     let said =
@@ -112,9 +113,9 @@ fn a_lost_mod_line_loses_no_version() {
 }
 
 #[test]
-fn a_lost_mod_line_loses_no_permission() {
+fn missing_mod_line_removes_no_permission() {
     let said = "`config/rbac/role.yaml` would lose permissions that this marker requests";
-    // Some of them, and then all.
+    // First some of the permissions, then all.
     let folder = operator();
     without(&folder, "deploy");
     refused(&folder, "manifests", &[said, "--> src/deploy.rs:1:1"]);
@@ -128,9 +129,9 @@ fn a_lost_mod_line_loses_no_permission() {
     assert!(folder.tree()[ROLE].contains("rules: []"));
 }
 
-/// A marker that has been in no module for long stands in nobody's way.
+/// A marker that has not belonged to a module for long does not get in the way.
 #[test]
-fn what_was_never_made_is_not_missed() {
+fn ignores_markers_without_a_manifest() {
     let folder = operator();
     folder.write(
         "src/lost.rs",
@@ -140,14 +141,14 @@ fn what_was_never_made_is_not_missed() {
     folder.write("src/deploy.rs", "");
     folder.run("manifests").ok();
     assert!(!folder.tree()[ROLE].contains("deployments"));
-    // Another marker still allows it.
+    // Another marker still requests the permission.
     folder.write("src/lost.rs", &rule("statefulsets"));
     folder.write("src/pods.rs", &rule("statefulsets;replicasets"));
     folder.run("manifests").ok();
 }
 
 #[test]
-fn what_is_deleted_goes_without_a_flag() {
+fn deleted_source_is_removed_without_a_flag() {
     let folder = operator();
     for module in ["cup", "old", "deploy", "hook"] {
         without(&folder, module);
@@ -161,9 +162,9 @@ fn what_is_deleted_goes_without_a_flag() {
     assert!(tree[ROLE].contains("statefulsets"));
 }
 
-/// A kind whose name changed has another manifest, made from the same file.
+/// A renamed kind has a different manifest, generated from the same file.
 #[test]
-fn what_is_renamed_goes_without_a_flag() {
+fn renamed_kind_is_replaced_without_a_flag() {
     let folder = operator();
     for (module, version) in [("cup", "v1"), ("old", "v1beta1")] {
         folder.write(&format!("src/{module}.rs"), &kind("Mug", version));
@@ -175,10 +176,10 @@ fn what_is_renamed_goes_without_a_flag() {
 }
 
 #[test]
-fn a_crd_that_git_tracks_is_removed_only_with_prune() {
+fn tracked_crd_is_only_removed_with_prune() {
     const CONSEQUENCE: &str = "when `cups.x.io` is deleted from a cluster, as a GitOps tool that prunes does, every `Cup` there is deleted with it";
     let folder = operator();
-    // Elsewhere, so that all files of the project are text.
+    // Keep the git directory elsewhere, so that all files in the project are text.
     let repository = Folder::new();
     let place = repository.path().join("git");
     folder.git(&format!("init -q --separate-git-dir {}", place.display()));
@@ -217,7 +218,7 @@ fn a_crd_that_git_tracks_is_removed_only_with_prune() {
             ],
         );
     }
-    // Renaming is deleting, too.
+    // Renaming a kind also deletes a CRD.
     folder.write("src/cup.rs", &kind("Mug", "v1"));
     let modules = format!("{}pub mod cup;\n", folder.tree()["src/lib.rs"]);
     folder.write("src/lib.rs", &modules);
@@ -231,7 +232,7 @@ fn a_crd_that_git_tracks_is_removed_only_with_prune() {
 }
 
 #[test]
-fn what_a_feature_leaves_out_stays() {
+fn keeps_manifests_of_disabled_features() {
     let folder = operator();
     let modules =
         folder.tree()["src/lib.rs"].replace("pub mod old;", "#[cfg(feature = \"new\")]\npub mod old;");
@@ -253,7 +254,7 @@ fn what_a_feature_leaves_out_stays() {
 }
 
 #[test]
-fn a_kind_of_a_package_that_is_no_longer_listed_stays() {
+fn keeps_kinds_of_unlisted_packages() {
     let folder = Folder::new();
     folder.write("Cargo.toml", "[workspace]\nmembers = [\"a\", \"libs/b\"]\n");
     for (name, text) in [("a", rule("deployments")), ("libs/b", kind("Cup", "v1"))] {
@@ -273,9 +274,9 @@ fn a_kind_of_a_package_that_is_no_longer_listed_stays() {
     );
 }
 
-/// Packages that `-p` excludes are not stale, and all packages share one file of roles.
+/// Packages excluded by `-p` are not stale, and all packages share a single file with roles.
 #[test]
-fn a_run_over_one_package_empties_nothing() {
+fn single_package_keeps_manifests_of_others() {
     let folder = Folder::new();
     folder.write("Cargo.toml", "[workspace]\nmembers = [\"a\", \"b\", \"c\"]\n");
     folder.write("PROJECT", "version: \"3\"\nprojectName: operator\ndomain: x.io\n");
@@ -310,9 +311,9 @@ fn a_run_over_one_package_empties_nothing() {
     );
 }
 
-/// A file that is not Rust any more, or hides its kind in a macro, still counts.
+/// A file that is no longer valid Rust, or that hides its kind in a macro, still counts.
 #[test]
-fn what_cannot_be_read_is_known_by_its_words() {
+fn unparsable_source_still_counts() {
     for text in [
         format!("{} }}", kind("Cup", "v1")),
         format!("kinds! {{ {} }}", kind("Cup", "v1")),
@@ -328,9 +329,9 @@ fn what_cannot_be_read_is_known_by_its_words() {
     }
 }
 
-/// The same applies to manifests that other commands generate.
+/// The same applies to manifests generated by other commands.
 #[test]
-fn create_loses_nothing_either() {
+fn create_also_removes_nothing() {
     let folder = Folder::new();
     folder.run("init --domain example.com --project-name shop").ok();
     folder.run("create api --group shop --version v1 --kind Cup").ok();

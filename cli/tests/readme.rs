@@ -1,5 +1,5 @@
-//! README.md: its quick start is what the command scaffolds and prints.
-// The test reads the page.
+//! README.md: its quick start matches what the command scaffolds and prints.
+// The tests read the page.
 #![allow(clippy::disallowed_methods)]
 
 use std::path::Path;
@@ -13,11 +13,11 @@ fn readme() -> String {
     std::fs::read_to_string(path).expect("README.md")
 }
 
-/// Returns the code blocks in a language, in order.
+/// Returns the code blocks in a given language, in order.
 fn blocks<'a>(page: &'a str, language: &str) -> Vec<&'a str> {
     let mut fences = page.split("```");
     let mut found = Vec::new();
-    // The text before a fence, then the block.
+    // The text before a fence, followed by the block.
     while let (Some(_), Some(block)) = (fences.next(), fences.next()) {
         if let Some(code) = block.strip_prefix(&format!("{language}\n")) {
             found.push(code);
@@ -26,7 +26,7 @@ fn blocks<'a>(page: &'a str, language: &str) -> Vec<&'a str> {
     found
 }
 
-/// Makes the project of the quick start.
+/// Creates the project of the quick start.
 fn project() -> Folder {
     let folder = Folder::new();
     for line in blocks(&readme(), "sh").concat().lines() {
@@ -48,7 +48,7 @@ fn project() -> Folder {
 }
 
 #[test]
-fn commands_of_the_readme_are_command_lines() {
+fn commands_in_the_readme_are_valid() {
     let page = readme();
     let blocks = blocks(&page, "sh");
     let lines = blocks.iter().flat_map(|block| block.lines());
@@ -63,7 +63,7 @@ fn commands_of_the_readme_are_command_lines() {
 }
 
 #[test]
-fn code_of_the_readme_is_scaffolded() {
+fn code_in_the_readme_is_scaffolded() {
     let page = readme();
     let code = blocks(&page, "rust");
     assert!(code.len() >= 2, "the API and the controller");
@@ -78,7 +78,7 @@ fn code_of_the_readme_is_scaffolded() {
 }
 
 #[test]
-fn error_of_the_readme_is_printed() {
+fn error_in_the_readme_is_printed() {
     let page = readme();
     let blocks = blocks(&page, "");
     let error = blocks

@@ -1,5 +1,6 @@
-//! Kinds with types of registry crates: the archives in Cargo's cache, as `cargo fetch` leaves them, and vendored ones.
-#![allow(clippy::disallowed_methods)] // tests look at the disk themselves
+//! Kinds with types from registry crates, both from archives in Cargo's cache, as left by `cargo
+//! fetch`, and vendored.
+#![allow(clippy::disallowed_methods)] // the tests access the disk
 
 use crate::support;
 
@@ -12,11 +13,11 @@ use support::Folder;
 
 const CRATES_IO: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
-/// A type that nobody has built in.
+/// A type that is not built in anywhere.
 const SIZES: &str = "use serde::{Deserialize, Serialize};\n\n/// A size in bytes.\n\
     #[derive(Serialize, Deserialize, schemars::JsonSchema)]\npub struct Size {\n    pub bytes: i64,\n}\n";
 
-/// The archive that `cargo package` makes of these files.
+/// Returns the archive that `cargo package` creates from these files.
 fn archive(package: &str, files: &[(&str, &str)]) -> Vec<u8> {
     let mut builder = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
     for (path, text) in files {
@@ -46,7 +47,7 @@ fn sizes(library: &str) -> Vec<u8> {
     )
 }
 
-/// A project with a lock file that has this checksum, in a folder beside Cargo's.
+/// Creates a project with this checksum in its lock file, next to a directory for Cargo.
 fn project(checksum: &str) -> Folder {
     let folder = Folder::new();
     folder.write(
@@ -68,14 +69,14 @@ fn project(checksum: &str) -> Folder {
     folder
 }
 
-/// Puts an archive where Cargo puts it.
+/// Stores an archive in Cargo's cache.
 fn cache(folder: &Folder, index: &str, archive: &[u8]) {
     let cache = folder.path().join("cargo/registry/cache").join(index);
     std::fs::create_dir_all(&cache).expect("a folder");
     std::fs::write(cache.join("sizes-1.2.3.crate"), archive).expect("a file");
 }
 
-/// Runs a command in the project. Returns what is printed on both streams, and whether it succeeded.
+/// Runs a command in the project. Returns its output on both streams, and whether it succeeded.
 fn run(folder: &Folder, words: &[&str]) -> (String, bool) {
     run_in(folder, "op", words)
 }
@@ -104,7 +105,7 @@ fn fails(folder: &Folder, parts: &[&str]) {
 }
 
 #[test]
-fn the_archive_with_the_checksum_is_read_wherever_it_lies() {
+fn finds_archives_by_checksum() {
     let good = sizes(SIZES);
     let folder = project(&checksum(&good));
     fails(
@@ -130,7 +131,7 @@ fn the_archive_with_the_checksum_is_read_wherever_it_lies() {
     for part in ["description: A size in bytes.", "bytes:", "format: int64"] {
         assert!(text.contains(part), "{part} is missing in\n{text}");
     }
-    // The same from another machine's cache, and in the repository.
+    // The same package in the cache of another machine, and vendored in the repository.
     let elsewhere = project(&checksum(&good));
     cache(&elsewhere, "mirror", &good);
     assert_eq!(run(&elsewhere, &STDOUT), (text.clone(), true));
@@ -142,7 +143,7 @@ fn the_archive_with_the_checksum_is_read_wherever_it_lies() {
     assert!(ok, "{text}");
 }
 
-/// The project with a vendored package, and no cache.
+/// Creates the project with a vendored package and without a cache.
 fn vendor(locked: &str, recorded: &str) -> Folder {
     let folder = project(locked);
     folder.write(
@@ -162,7 +163,7 @@ fn vendor(locked: &str, recorded: &str) -> Folder {
 }
 
 #[test]
-fn a_vendored_package_has_the_checksum_of_the_lock_file() {
+fn vendored_package_must_match_the_lock_file() {
     let locked = checksum(&sizes(SIZES));
     fails(
         &vendor(&locked, &checksum(b"other")),
@@ -174,7 +175,7 @@ fn a_vendored_package_has_the_checksum_of_the_lock_file() {
 }
 
 #[test]
-fn an_error_in_a_package_shows_its_line() {
+fn error_in_a_package_shows_its_line() {
     let tuple = SIZES.replace("i64", "(u8, String)");
     let archive = sizes(&tuple);
     let folder = project(&checksum(&archive));
@@ -193,7 +194,7 @@ fn an_error_in_a_package_shows_its_line() {
         ok && text.contains("<registry>/sizes-1.2.3/src/lib.rs:6:16: a tuple"),
         "{text}"
     );
-    // A path that is relative to nothing stays as it is.
+    // A path without a base directory stays the same.
     folder.write("op/PROJECT", "domain: x.io\nprojectName: op\nversion: \"3\"\n");
     let (text, _) = run_in(&folder, "op/src", &["manifests"]);
     assert!(
@@ -203,7 +204,7 @@ fn an_error_in_a_package_shows_its_line() {
 }
 
 #[test]
-fn hostile_archives_are_errors() {
+fn rejects_hostile_archives() {
     let with = |path: &str| {
         archive(
             "sizes-1.2.3",
@@ -240,9 +241,10 @@ fn hostile_archives_are_errors() {
     }
 }
 
-/// A folder of the project cannot pass for a package, and a name in the lock file cannot lead out of the cache.
+/// A project directory must not be mistaken for a package, and a name in the lock file must not
+/// lead out of the cache.
 #[test]
-fn names_lead_nowhere_else() {
+fn names_do_not_lead_out_of_the_cache() {
     let folder = project(&checksum(&sizes(SIZES)));
     folder.write(
         "op/<registry>/sizes-1.2.3/Cargo.toml",

@@ -1,4 +1,4 @@
-//! `rbuilder edit --project-name` and `--domain`, and kinds of several domains in one project.
+//! `rbuilder edit --project-name` and `--domain`, and kinds from several domains in one project.
 
 use crate::support::Folder;
 
@@ -17,10 +17,10 @@ fn project(name: &str) -> Folder {
 }
 
 #[test]
-fn a_renamed_project_is_as_if_it_always_had_the_name() {
+fn renamed_project_equals_one_created_with_the_name() {
     let folder = project("shop");
     let expected = project("new-store");
-    // The work of a user, which names the library and the namespace.
+    // User code that refers to the library and the namespace.
     let added = "use shop::api::v1::Cup;\n\n#[test]\nfn own() {\n    let _ = (Cup::default, \"shop-system\", \"workshop\");\n}\n";
     folder.write("tests/own.rs", added);
     folder.replace(
@@ -81,7 +81,8 @@ fn kinds_keep_their_domain() {
         let may_change = ["PROJECT", "src/main.rs", BASE, ".rbuilder/files.sum"].contains(&path.as_str());
         assert!(may_change || tree.get(&path) == Some(&text), "{path}");
     }
-    // A further version of the kind stays in its group, a new kind is in the new domain, and a third domain can be asked for.
+    // A further version of the kind stays in its group, a new kind gets the new domain, and a flag
+    // can select a third domain.
     folder
         .run("create api --group cache --version v2 --kind Cup --controller=false")
         .ok();

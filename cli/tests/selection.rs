@@ -1,6 +1,6 @@
-//! Which kinds become CRDs: those of the project, and not those of others that it talks to.
+//! Which kinds become CRDs: the kinds of the project, but not foreign kinds that it uses.
 
-// The test's own files are what it is about.
+// The tests read and write files.
 #![allow(clippy::disallowed_methods)]
 
 use crate::support;
@@ -24,7 +24,7 @@ fn kind(kind: &str, group: &str, more: &str) -> String {
     )
 }
 
-/// A package with a kind of its own, a binding, and a kind that may be either.
+/// Creates a package with its own kind, a binding, and a kind that may be either.
 fn package(metadata: &str) -> Folder {
     let folder = Folder::new();
     folder.write(
@@ -43,7 +43,7 @@ fn package(metadata: &str) -> Folder {
     folder
 }
 
-/// The CRDs that a run leaves, and the run.
+/// Runs a command. Returns the resulting CRDs, and the result of the run.
 #[track_caller]
 fn made(folder: &Folder, line: &str) -> (Vec<String>, Ran) {
     let ran = folder.run(line).ok();
@@ -64,7 +64,7 @@ fn refused(folder: &Folder, line: &str, parts: &[&str]) {
 }
 
 #[test]
-fn a_kind_of_another_project_is_named_and_not_written() {
+fn reports_foreign_kinds_and_does_not_write_them() {
     let folder = package("");
     let (crds, ran) = made(&folder, "manifests");
     assert_eq!(crds, [PLATE, CUP]);
@@ -83,9 +83,9 @@ fn a_kind_of_another_project_is_named_and_not_written() {
     assert!(ran.out.contains("\"level\":\"note\""), "{}", ran.out);
 }
 
-/// A binding with something that has no schema stands in nobody's way.
+/// A binding with a type that has no schema does not get in the way.
 #[test]
-fn a_binding_need_not_have_a_schema() {
+fn bindings_need_no_schema() {
     let folder = package("");
     let text = kind("PodMonitor", "monitoring.coreos.com", "").replace("i32", "(elsewhere::Unknown, i32)");
     folder.write("src/lib.rs", &format!("{}{text}", kind("Cup", "example.com", "")));
@@ -93,7 +93,7 @@ fn a_binding_need_not_have_a_schema() {
 }
 
 #[test]
-fn what_the_advice_says_is_taken() {
+fn following_the_advice_works() {
     let folder = package(
         "[package.metadata.rbuilder]\nonly = [\"*.elsewhere.org\", \"*.example.com\", \"*.monitoring.coreos.com\"]\n",
     );
@@ -108,7 +108,7 @@ fn what_the_advice_says_is_taken() {
 }
 
 #[test]
-fn flags_and_lists_choose() {
+fn flags_and_lists_select_kinds() {
     let only = |list: &str| package(&format!("[package.metadata.rbuilder]\nonly = [{list}]\n"));
     let folder = only("\"Cup\", \"PodMonitor.monitoring.coreos.com\"");
     let (crds, ran) = made(&folder, "manifests");
@@ -134,9 +134,10 @@ fn flags_and_lists_choose() {
     }
 }
 
-/// Kinds that flags exclude are not stale; those that `Cargo.toml` excludes are removed with `--prune`.
+/// Kinds excluded by flags are not stale. Kinds excluded in `Cargo.toml` are removed with
+/// `--prune`.
 #[test]
-fn what_is_skipped_is_not_deleted_by_the_way() {
+fn skipped_kinds_are_not_deleted() {
     let folder = package("");
     made(&folder, "manifests");
     assert_eq!(made(&folder, "manifests --kind Cup").0, [PLATE, CUP]);
@@ -158,7 +159,7 @@ fn what_is_skipped_is_not_deleted_by_the_way() {
 }
 
 #[test]
-fn names_of_no_kind_are_mistakes() {
+fn rejects_unknown_kinds() {
     let with = |text: &str| package(&format!("[package.metadata.rbuilder]\n{text}\n"));
     for (text, parts) in [
         (
@@ -199,9 +200,9 @@ fn names_of_no_kind_are_mistakes() {
     );
 }
 
-/// A kind that a feature leaves out is none now, and no mistake.
+/// A kind that a disabled feature omits is not a mistake.
 #[test]
-fn a_list_may_name_what_a_feature_leaves_out() {
+fn lists_may_contain_kinds_of_disabled_features() {
     let folder = package("[features]\nmore = []\n[package.metadata.rbuilder]\nskip = [\"More\"]\n");
     let text = folder.tree()["src/lib.rs"].clone();
     let more = kind("More", "example.com", "");
@@ -211,7 +212,7 @@ fn a_list_may_name_what_a_feature_leaves_out() {
 }
 
 #[test]
-fn project_says_what_is_its_own() {
+fn project_file_determines_own_kinds() {
     let folder = package("");
     let project = |resources: &str| {
         format!(
@@ -232,9 +233,9 @@ fn project_says_what_is_its_own() {
     assert_eq!(ran.err, "");
 }
 
-/// Kinds of one group are reported together.
+/// Kinds in the same group are reported together.
 #[test]
-fn kinds_of_another_domain_are_one_warning() {
+fn warns_once_about_kinds_of_another_domain() {
     let folder = package("");
     folder.write(
         "PROJECT",
@@ -255,9 +256,9 @@ fn kinds_of_another_domain_are_one_warning() {
     }
 }
 
-/// kube's own way to declare a kind that somebody else installs.
+/// kube's way to declare a kind that somebody else installs.
 #[test]
-fn a_kind_without_a_schema_is_a_binding() {
+fn kind_without_a_schema_is_a_binding() {
     let disabled = ", schema = \"disabled\"";
     let folder = package("");
     let write = |text: &str| folder.write("src/lib.rs", text);
@@ -274,7 +275,7 @@ fn a_kind_without_a_schema_is_a_binding() {
 }
 
 #[test]
-fn each_package_of_a_workspace_has_its_own_list() {
+fn each_workspace_package_has_its_own_list() {
     let folder = Folder::new();
     folder.write("Cargo.toml", "[workspace]\nmembers = [\"a\", \"b\"]\n");
     for (name, list) in [

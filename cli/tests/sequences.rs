@@ -1,16 +1,17 @@
-//! Sequences of commands at random, with edits by hand in between: after each command either nothing has changed and the
-//! message helps, or every Rust file parses, the manifests are up to date and the same command has nothing left to do.
+//! Random sequences of commands with manual edits in between. After each command, either nothing
+//! has changed and the message helps, or every Rust file parses, the manifests are up to date and
+//! the same command has nothing left to do.
 //!
-//! Each round is a function of its seed. The bounded run uses fixed seeds; a longer one takes new seeds until its time is
-//! up:
+//! Each round is determined by its seed. The ordinary run uses fixed seeds. A longer run tries new
+//! seeds until its time is up:
 //!
 //! ```text
 //! RBUILDER_FUZZ_SECONDS=600 cargo test --release -p rbuilder-cli --test suite sequences::
 //! RBUILDER_FUZZ_SEED=12345 cargo test -p rbuilder-cli --test suite sequences::
 //! ```
 //!
-//! `cargo xtask scaffold` compiles what some of these sequences leave.
-// The test's own files, clock and seeds are what it is about.
+//! `cargo xtask scaffold` compiles the results of some of these sequences.
+// The test creates files, reads the clock and chooses seeds.
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros)]
 
 use crate::hand_edit;
@@ -28,10 +29,10 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use random::Random;
 use support::{Folder, Ran};
 
-/// Rounds of the ordinary run.
+/// Number of rounds in an ordinary run.
 const ROUNDS: u64 = 24;
 
-/// Commands that succeeded and that were refused.
+/// Number of commands that succeeded and that failed.
 #[derive(Debug, Default)]
 struct Counts {
     done: usize,
@@ -39,7 +40,7 @@ struct Counts {
 }
 
 #[test]
-fn any_sequence_of_commands_leaves_a_project() {
+fn random_sequences_leave_a_valid_project() {
     let mut counts = Counts::default();
     let mut round = |seed: u64| {
         let ran = catch_unwind(AssertUnwindSafe(|| check_sequence(seed, &mut counts)));
@@ -66,7 +67,7 @@ fn any_sequence_of_commands_leaves_a_project() {
             eprintln!("{} rounds", seed - ROUNDS);
         }
     }
-    // Neither all commands fit together, nor none.
+    // Some commands must fail, but not all.
     assert!(counts.done > 50 && counts.refused > 20, "{counts:?}");
 }
 
@@ -97,7 +98,7 @@ fn check_sequence(seed: u64, counts: &mut Counts) {
     }
 }
 
-/// Checks a project after a command that succeeded.
+/// Checks a project after a successful command.
 fn check_project(folder: &Folder, command: &str, context: &str) {
     let tree = folder.tree();
     for (path, text) in tree.iter().filter(|(path, _)| path.ends_with(".rs")) {
@@ -105,7 +106,7 @@ fn check_project(folder: &Folder, command: &str, context: &str) {
             panic!("{path}: {error}\n{text}\n{context}");
         }
     }
-    // Commands that were told not to generate leave that to the next.
+    // After `--manifests=false`, the manifests are left to the next command.
     if command.contains("--manifests=false") {
         folder.run("manifests").ok();
     }
@@ -119,7 +120,7 @@ fn check_project(folder: &Folder, command: &str, context: &str) {
     }
 }
 
-/// Checks that a merge has left markers where it says that it has.
+/// Checks that a merge has left markers where its message says.
 fn check_conflicts(after: &BTreeMap<String, String>, said: &str, context: &str) {
     let places = said
         .lines()
@@ -134,7 +135,7 @@ fn check_conflicts(after: &BTreeMap<String, String>, said: &str, context: &str) 
     }
 }
 
-/// Undoes what a command has changed, as git does.
+/// Reverts the changes of a command, like git.
 fn restore(folder: &Folder, before: &BTreeMap<String, String>) {
     let after = folder.tree();
     for path in changed(before, &after) {
@@ -145,7 +146,7 @@ fn restore(folder: &Folder, before: &BTreeMap<String, String>) {
     }
 }
 
-/// Returns whether the message of a refused command says more than that it was refused.
+/// Returns whether the message of a failed command helps the user.
 fn is_helpful(command: &str, ran: &Ran) -> bool {
     let said = ran.err.split("error: ").nth(1).unwrap_or_default();
     let is_doctor = command == "doctor";
@@ -153,7 +154,7 @@ fn is_helpful(command: &str, ran: &Ran) -> bool {
     is_doctor || (has_advice && !said.contains("panicked"))
 }
 
-/// Changes a file as a person does, without breaking the project; returns what was done.
+/// Edits a file by hand without breaking the project. Returns a description of the edit.
 fn edit_by_hand(folder: &Folder, random: &mut Random) -> Option<String> {
     let tree = folder.tree();
     let is_source = !random.once_in(4);
@@ -181,7 +182,7 @@ fn edit_by_hand(folder: &Folder, random: &mut Random) -> Option<String> {
     Some(format!("(edits {path})"))
 }
 
-/// Changes of a YAML or TOML file that leave its meaning.
+/// Edits a YAML or TOML file without changing its meaning.
 fn edit_settings(text: &str, random: &mut Random) -> String {
     match random.below(5) {
         0 => format!("{text}# Kept in order.\n"),
@@ -192,7 +193,7 @@ fn edit_settings(text: &str, random: &mut Random) -> String {
     }
 }
 
-/// Returns an edit of which nobody knows what it does to the code.
+/// Returns an edit with unknown effects on the code.
 fn wild_edit(random: &mut Random) -> hand_edit::HandEdit {
     let mut seed = [0; 32];
     seed[..8].copy_from_slice(&random.bits().to_le_bytes());

@@ -1,6 +1,6 @@
-//! Warnings about stored objects that a changed schema leaves unreadable.
+//! Warnings about stored objects that become unreadable after a schema change.
 
-// The test's own files are what it is about.
+// The tests read and write files.
 #![allow(clippy::disallowed_methods)]
 
 use crate::support;
@@ -16,7 +16,7 @@ fn cup(field: &str) -> String {
 }
 
 #[test]
-fn a_new_required_field_is_a_warning_that_says_what_to_write() {
+fn warns_about_new_required_fields() {
     let folder = Folder::new();
     folder.write(
         "Cargo.toml",
@@ -45,7 +45,8 @@ fn a_new_required_field_is_a_warning_that_says_what_to_write() {
     assert!(!fourth.err.contains("becomes required"), "{}", fourth.err);
 }
 
-/// The line and column of the warning about a field that becomes required, where `wanted` stands in the source.
+/// Checks that the warning about a field that becomes required is located at `wanted` in the
+/// source.
 fn check_place(before: &str, after: &str, path: &str, wanted: &str) {
     let folder = Folder::new();
     folder.write(
@@ -72,7 +73,7 @@ fn check_place(before: &str, after: &str, path: &str, wanted: &str) {
 }
 
 #[test]
-fn the_warning_is_at_the_field_wherever_its_type_is() {
+fn warning_is_located_at_the_field() {
     let kind = |fields: &str, rest: &str| {
         format!(
             "#[derive(kube::CustomResource, rbuilder::CrdSchema)]\n\
@@ -150,7 +151,7 @@ fn the_warning_is_at_the_field_wherever_its_type_is() {
 }
 
 #[test]
-fn a_value_that_an_enum_loses_is_told_at_the_field() {
+fn warns_about_removed_enum_values() {
     let source = |variants: &str| {
         cup("phase: Phase,") + &format!("#[derive(rbuilder::CrdSchema)]\npub enum Phase {{ {variants} }}\n")
     };
@@ -158,7 +159,7 @@ fn a_value_that_an_enum_loses_is_told_at_the_field() {
 }
 
 #[test]
-fn a_type_that_changes_is_told_at_the_field() {
+fn warns_about_changed_types() {
     check_place(
         &cup("pub size: i32,"),
         &cup("pub size: String,"),
@@ -168,7 +169,7 @@ fn a_type_that_changes_is_told_at_the_field() {
 }
 
 #[test]
-fn fields_that_a_released_kind_loses_are_told_at_their_object() {
+fn warns_about_removed_fields_of_a_released_kind() {
     let folder = Folder::new();
     folder.write(
         "Cargo.toml",
@@ -178,7 +179,7 @@ fn fields_that_a_released_kind_loses_are_told_at_their_object() {
     folder.write("src/lib.rs", &source("pub class_name: Option<String>,"));
     folder.run("manifests").ok();
     folder.write("src/lib.rs", &source("pub class: Option<String>,"));
-    // Without git nobody has the CRD but its author.
+    // Without git, only the author has the CRD.
     let said = folder.run("manifests").ok().err;
     assert!(!said.contains("loses the field"), "{said}");
     folder.git("init --quiet");

@@ -1,4 +1,5 @@
-//! `rbuilder update` on projects of an invented older version: what it changes, keeps, merges, refuses and says.
+//! `rbuilder update` on projects of a fictitious older version: what it changes, keeps, merges,
+//! rejects and prints.
 
 use crate::hand_edit;
 use crate::older;
@@ -44,7 +45,7 @@ const WEBHOOKS: &[&str] = &[
     "create api --group cache --version v1 --kind Mug --namespaced=false --controller=false --plural mugs",
 ];
 
-/// Kinds of others, and several controllers for one kind.
+/// Foreign kinds, and several controllers for one kind.
 const FOREIGN: &[&str] = &[
     "init --domain example.com --project-name shop --namespaced",
     "create api --group crew --version v1 --kind Captain",
@@ -69,7 +70,7 @@ const IMAGE: &[&str] = &[
     "create webhook --group cache --version v1 --kind Cup --validation",
 ];
 
-/// The plain project as the older version made it.
+/// The simple project as created by the older version.
 static OLD: LazyLock<Saved> = LazyLock::new(|| {
     let folder = project(PLAIN);
     age(&folder);
@@ -77,7 +78,7 @@ static OLD: LazyLock<Saved> = LazyLock::new(|| {
 });
 
 #[test]
-fn a_project_that_nobody_changed_becomes_the_new_scaffold() {
+fn unchanged_project_becomes_the_new_scaffold() {
     let all = [PLAIN, WEBHOOKS, MULTIGROUP, IMAGE].into_iter();
     for (commands, is_unrecorded) in all.flat_map(|commands| [(commands, false), (commands, true)]) {
         let folder = project(commands);
@@ -108,7 +109,7 @@ fn a_project_that_nobody_changed_becomes_the_new_scaffold() {
 }
 
 #[test]
-fn the_scaffold_can_be_rebuilt_from_project_alone() {
+fn rebuilds_the_scaffold_from_project_alone() {
     for commands in [PLAIN, WEBHOOKS, MULTIGROUP, IMAGE, FOREIGN] {
         let folder = project(commands);
         let tree = rbuilder_cli::tree::Tree::new(folder.path());
@@ -137,7 +138,7 @@ fn the_scaffold_can_be_rebuilt_from_project_alone() {
 }
 
 #[test]
-fn changes_of_both_sides_are_merged() {
+fn merges_changes_of_both_sides() {
     let folder = OLD.copy();
     let edit = |path: &str, from: &str, to: &str| {
         let text = folder.tree()[path].clone();
@@ -195,7 +196,7 @@ fn changes_of_both_sides_are_merged() {
     assert!(!tree.contains_key("config/prometheus/monitor.yaml"));
     assert!(tree["PROJECT"].contains(&format!("cliVersion: {VERSION}\n")));
     assert!(ran.err.contains("make manifests test"), "{}", ran.err);
-    // Commands that scaffold the same files again still find nothing to do.
+    // Commands that scaffold the same files have nothing to do.
     for command in PLAIN {
         let ran = folder.run(command).ok();
         assert!(!ran.out.contains("replace Makefile"), "{}", ran.out);
@@ -203,7 +204,7 @@ fn changes_of_both_sides_are_merged() {
 }
 
 #[test]
-fn features_of_the_deployment_stay_on_and_off() {
+fn keeps_features_enabled_or_disabled() {
     const DEPLOYMENT: &str = "config/default/kustomization.yaml";
     for flags in [
         "--enable prometheus,network-policy,cert-manager",
@@ -225,7 +226,7 @@ fn features_of_the_deployment_stay_on_and_off() {
     }
 }
 
-/// A project with everything that an update has to say something about.
+/// Creates a project for which an update prints each kind of message.
 fn troubled() -> Folder {
     let folder = OLD.copy();
     let text = folder.tree()["Makefile"].replace("# Container tool.", "# Our container tool.");
@@ -237,7 +238,7 @@ fn troubled() -> Folder {
 }
 
 #[test]
-fn conflicts_are_shown_and_listed() {
+fn marks_and_lists_conflicts() {
     let folder = troubled();
     let before = folder.tree();
     let refused = update(&folder, "update --no-conflicts");
@@ -280,7 +281,7 @@ fn conflicts_are_shown_and_listed() {
     assert!(!tree.contains_key("src/main.rs"));
     assert_eq!(tree[REMOVED], before[REMOVED]);
 
-    // Until they are resolved there is no other update, whatever it would do.
+    // As long as conflicts are unresolved, no other update runs.
     let again = update(&folder, "update");
     assert_eq!(again.code, 1);
     assert!(again.err.contains("  Makefile:5\n"), "{}", again.err);
@@ -292,7 +293,7 @@ fn conflicts_are_shown_and_listed() {
     update(&folder, "update").ok();
 }
 
-/// The conflicts of a file with a line around them.
+/// Returns the conflicts of a file with one line of context.
 fn excerpt(text: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();
     let markers = find_markers(text);
@@ -304,8 +305,8 @@ fn excerpt(text: &str) -> String {
 }
 
 #[test]
-fn a_file_of_another_release_is_replaced() {
-    // Its first lines are those of the version between, and touch a change of today's.
+fn replaces_unchanged_files_of_another_release() {
+    // Its first lines come from the version in between, and touch a change in today's templates.
     let folder = OLD.copy();
     let tree = rbuilder_cli::tree::Tree::new(folder.path());
     let between = older::ARCHIVE.find(older::BETWEEN);
@@ -317,7 +318,7 @@ fn a_file_of_another_release_is_replaced() {
 }
 
 #[test]
-fn what_a_repository_had_before_is_left_alone() {
+fn keeps_files_that_existed_before() {
     let folder = OLD.copy();
     let record = folder.tree()[RECORD].clone();
     let record: String = record
@@ -334,7 +335,7 @@ fn what_a_repository_had_before_is_left_alone() {
 }
 
 #[test]
-fn the_library_follows_the_command() {
+fn library_follows_the_command() {
     let folder =
         project(&["init --domain example.com --project-name shop --library version --library-version 0.0.8"]);
     age(&folder);
@@ -348,7 +349,7 @@ fn the_library_follows_the_command() {
         "{}",
         tree["PROJECT"]
     );
-    // One that was chosen stays.
+    // An explicitly chosen version is kept.
     let folder =
         project(&["init --domain example.com --project-name shop --library version --library-version 0.0.7"]);
     age(&folder);
@@ -363,7 +364,7 @@ fn the_library_follows_the_command() {
 }
 
 #[test]
-fn versions_that_cannot_be_updated_are_refused() {
+fn rejects_unsupported_versions() {
     for (version, expected) in [
         (
             "99.0.0",
@@ -389,7 +390,7 @@ fn versions_that_cannot_be_updated_are_refused() {
     assert!(ran.err.contains("rbuilder init"), "{}", ran.err);
 }
 
-/// Commands that change a project or a cluster, each with the flags that it needs.
+/// Commands that change a project or a cluster, with their required flags.
 const CHANGING: &[&str] = &[
     "init --domain example.com",
     "create api --group cache --version v1 --kind Mug",
@@ -408,7 +409,7 @@ const CHANGING: &[&str] = &[
     "undeploy",
 ];
 
-/// All commands refuse a project with these words, and change nothing.
+/// Checks that all commands reject a project with this message and change nothing.
 fn check_refused(folder: &Folder, expected: &str) {
     let before = folder.tree();
     for line in CHANGING {
@@ -427,7 +428,7 @@ fn check_refused(folder: &Folder, expected: &str) {
 }
 
 #[test]
-fn an_older_command_changes_nothing_in_a_newer_project() {
+fn older_command_changes_nothing_in_a_newer_project() {
     let folder = project(PLAIN);
     folder.replace(
         "PROJECT",
@@ -441,7 +442,7 @@ fn an_older_command_changes_nothing_in_a_newer_project() {
 }
 
 #[test]
-fn a_conflict_in_project_and_a_deleted_project_are_named() {
+fn reports_conflicting_and_deleted_project_files() {
     let folder = project(PLAIN);
     let text = folder.tree()["PROJECT"].clone();
     let entries = text.find("resources:\n").expect("resources") + "resources:\n".len();
@@ -459,7 +460,7 @@ fn a_conflict_in_project_and_a_deleted_project_are_named() {
 }
 
 #[test]
-fn a_later_build_of_a_released_version_updates_from_the_release() {
+fn later_build_updates_from_the_release() {
     static RELEASED: LazyLock<Archive> = LazyLock::new(|| {
         let older = older::ARCHIVE.find(OLDER).expect("it is in the archive").clone();
         let mut versions = older.versions;
@@ -483,8 +484,8 @@ fn a_later_build_of_a_released_version_updates_from_the_release() {
 }
 
 #[test]
-fn the_recorded_text_decides_and_not_the_version() {
-    // Another build of this version has written another text, which no known template has.
+fn recorded_text_takes_precedence_over_the_version() {
+    // A different build of this version wrote a text that is in no known template.
     let folder = project(PLAIN);
     let today = folder.tree();
     let mut base = ScaffoldBase::parse(&today[BASE]);
@@ -517,8 +518,8 @@ fn the_recorded_text_decides_and_not_the_version() {
 }
 
 #[test]
-fn files_of_which_nothing_is_known_are_named() {
-    // Neither a record, nor templates that this command knows.
+fn reports_files_with_unknown_text() {
+    // There is neither a record nor a known template.
     let folder = project(PLAIN);
     let today = folder.tree();
     age(&folder);
@@ -545,7 +546,7 @@ fn files_of_which_nothing_is_known_are_named() {
     for path in ["Dockerfile", "Cargo.toml", "src/main.rs", "src/api/v1/cup.rs"] {
         assert_eq!(tree[path], today[path], "{path}");
     }
-    // It is named until it is settled.
+    // The file is reported until the user settles it.
     let doctor = folder.run("doctor");
     assert!(
         doctor.out.contains("as what they were scaffolded: Makefile\n"),
@@ -570,9 +571,9 @@ const CREATE_MUG: &str = "create api --group cache --version v1 --kind Mug --man
 const CREATE_POT: &str = "create api --group cache --version v1 --kind Pot --manifests=false";
 
 #[test]
-fn git_merges_what_branches_scaffold() {
+fn git_merges_scaffolds_of_branches() {
     let folder = project(PLAIN);
-    // Elsewhere, so that all files of the project are text.
+    // Keep the git directory elsewhere, so that all files in the project are text.
     let repository = Folder::new();
     let place = repository.path().join("git");
     folder.git(&format!("init -q -b main --separate-git-dir {}", place.display()));
@@ -589,7 +590,7 @@ fn git_merges_what_branches_scaffold() {
     folder.git("checkout -q main");
     folder.run(CREATE_POT).ok();
     commit("pot");
-    // Lists of kinds are in conflict wherever both add a line.
+    // Lists of kinds conflict wherever both branches add a line.
     let _ = std::process::Command::new("git")
         .arg("-C")
         .arg(folder.path())
@@ -616,7 +617,8 @@ fn git_merges_what_branches_scaffold() {
         let text = base.text(path).expect("recorded");
         assert!(text.contains("mug") && text.contains("pot"), "{path}: {text}");
     }
-    // Both branches are up to date, so nothing is to be done, whatever the order of lines in lists.
+    // Both branches are up to date, so there is nothing to do, whatever the order of lines in
+    // lists.
     let before = folder.tree();
     folder.run("update --manifests=false").ok();
     let after = folder.tree();
@@ -625,7 +627,8 @@ fn git_merges_what_branches_scaffold() {
     }
 }
 
-/// Edits a file by hand and updates: each line that the user wrote is still there, in its place or in a conflict.
+/// Edits a file by hand and updates the project. Each line of the user must remain, either in its
+/// place or in a conflict.
 fn check_edit(path: &str, edits: &[HandEdit]) -> Result<bool, TestCaseError> {
     let folder = OLD.copy();
     let scaffolded = folder.tree()[path].clone();
@@ -671,7 +674,7 @@ fn count_lines(text: &str) -> BTreeMap<String, usize> {
 }
 
 #[test]
-fn no_line_of_a_user_is_lost() {
+fn keeps_every_line_of_the_user() {
     for path in [
         "src/controller/mod.rs",
         "src/main.rs",

@@ -1,4 +1,5 @@
-//! `rbuilder create api` for a kind that is there in another version: the new one begins as the newest of them is.
+//! `rbuilder create api` for a new version of an existing kind, which starts as a copy of the
+//! newest version.
 
 use crate::support;
 
@@ -27,7 +28,7 @@ fn change(folder: &Folder, path: &str, from: &str, to: &str) {
     folder.write(path, &text.replace(from, to));
 }
 
-/// Adds arguments of `#[kube(…)]`, and the fields that they are about.
+/// Adds arguments to `#[kube(…)]`, and the fields that they refer to.
 fn write_names(folder: &Folder) {
     change(
         folder,
@@ -58,7 +59,7 @@ fn write_names(folder: &Folder) {
 }
 
 #[test]
-fn an_untouched_kind_is_copied_as_a_template_would_write_it() {
+fn copy_of_an_unchanged_kind_matches_the_template() {
     let folder = project();
     let before = folder.tree();
     let ran = folder.run(V2).ok();
@@ -79,7 +80,7 @@ fn an_untouched_kind_is_copied_as_a_template_would_write_it() {
 }
 
 #[test]
-fn names_scope_fields_and_sample_come_from_the_version_before() {
+fn copies_names_scope_fields_and_sample() {
     let folder = project();
     write_names(&folder);
     folder.run("manifests").ok();
@@ -112,7 +113,7 @@ fn names_scope_fields_and_sample_come_from_the_version_before() {
             .replace("example.com/v1", "example.com/v2")
             .replace("cup-sample", "cup-sample-v2")
     );
-    // Asking again, also after the version before has changed, changes nothing.
+    // Running the command again changes nothing, even if the preceding version has changed.
     change(&folder, TYPES, "is how many there are", "is the number of cups");
     change(&folder, SAMPLE, "replicas: 3", "replicas: 4");
     folder.run("manifests").ok();
@@ -120,14 +121,14 @@ fn names_scope_fields_and_sample_come_from_the_version_before() {
     let ran = folder.run(V2).ok();
     assert!(ran.out.starts_with("unchanged"), "{}", ran.out);
     assert_eq!(folder.tree(), tree);
-    // What is gone is created again, from what the version before has become.
+    // Deleted files are created again from the current state of the preceding version.
     folder.remove(NEW_TYPES);
     folder.run(V2).ok();
     assert!(folder.tree()[NEW_TYPES].contains("is the number of cups"));
 }
 
 #[test]
-fn a_name_by_hand_is_the_name_of_every_version() {
+fn manual_name_applies_to_every_version() {
     let folder = project();
     change(&folder, TYPES, "\"cups\"", "\"cuppa\"");
     change(&folder, TYPES, "    namespaced,\n", "");
@@ -143,7 +144,7 @@ fn a_name_by_hand_is_the_name_of_every_version() {
 }
 
 #[test]
-fn the_newest_version_is_the_model() {
+fn copies_the_newest_version() {
     let folder = project();
     for version in ["v1alpha1", "v1beta1"] {
         folder
@@ -165,7 +166,7 @@ fn the_newest_version_is_the_model() {
 }
 
 #[test]
-fn a_version_that_is_retired_makes_a_new_one_that_is_served() {
+fn copy_of_a_deprecated_version_is_served() {
     let folder = project();
     folder.run(V2).ok();
     change(
@@ -194,9 +195,10 @@ fn a_version_that_is_retired_makes_a_new_one_that_is_served() {
     assert_eq!(crd.matches("deprecated: true").count(), 1, "{crd}");
 }
 
-/// Names and scope are taken even so, from the file or from the CRD, and the command says what is not.
+/// Names and scope are still taken from the file or the CRD, and the command reports what is
+/// missing.
 #[test]
-fn types_that_cannot_be_copied_leave_their_names() {
+fn copies_names_even_if_types_cannot_be_copied() {
     let shared = "use super::shared::Size;\n";
     for (reason, spoil) in [
         (
@@ -244,7 +246,7 @@ fn types_that_cannot_be_copied_leave_their_names() {
         );
         assert_eq!(crd.matches("storage: false").count(), 1, "{crd}");
         let ran = folder.run(V2).ok();
-        // The version without the fields is served, and nothing converts it.
+        // The version without the fields is served, and there is no conversion.
         let warning = "warning: only version `v1` of `Cup` has `.spec.replicas`";
         assert!(
             ran.out.starts_with("unchanged") && ran.err.starts_with(warning),
@@ -256,7 +258,7 @@ fn types_that_cannot_be_copied_leave_their_names() {
 }
 
 #[test]
-fn a_version_that_nothing_converts_is_told_of() {
+fn warns_about_versions_without_conversion() {
     let folder = project();
     folder.run(V2).ok();
     folder
@@ -276,7 +278,7 @@ fn a_version_that_nothing_converts_is_told_of() {
 }
 
 #[test]
-fn kinds_in_groups_of_kubernetes_say_that_nobody_approved_them() {
+fn kinds_in_kubernetes_groups_are_marked_unapproved() {
     for domain in ["k8s.io", "x-k8s.io", "sigs.k8s.io", "kubernetes.io"] {
         let folder = Folder::new();
         folder
@@ -301,9 +303,9 @@ fn kinds_in_groups_of_kubernetes_say_that_nobody_approved_them() {
     }
 }
 
-/// Every version is converted to and from the hub: storing another one would convert twice.
+/// Every version converts to and from the hub, so storing a different version would convert twice.
 #[test]
-fn the_hub_becomes_the_storage_version() {
+fn hub_becomes_the_storage_version() {
     let folder = project();
     folder.run(V2).ok();
     change(&folder, NEW_TYPES, "pub foo:", "// Mine.\n    pub foo:");
@@ -336,9 +338,10 @@ fn the_hub_becomes_the_storage_version() {
     }
 }
 
-/// A CRD that git tracks may be in use: its storage version is for the author to change, once every replica converts.
+/// A CRD tracked by git may be in use. Its storage version is left to the author, to be changed
+/// once every replica converts.
 #[test]
-fn the_storage_version_of_a_released_kind_stays() {
+fn keeps_the_storage_version_of_a_released_kind() {
     let hub = "create webhook --group cache --version v2 --kind Cup --conversion --spoke v1";
     let stays = "warning: version `v1` of `Cup` stays the storage version, because clusters may store objects in it: it is the storage version in config/crd/bases/cache.example.com_cups.yaml, and git tracks it\n";
     for (add, is_released) in [
@@ -349,7 +352,7 @@ fn the_storage_version_of_a_released_kind_stays() {
     ] {
         let folder = project();
         folder.run(V2).ok();
-        // The index is not text, as those who look at the folder expect.
+        // Keep the git index elsewhere: tests expect all files in the directory to be text.
         let outside = Folder::new();
         let place = outside.path().join("git");
         folder.git(&format!("init -q --separate-git-dir {}", place.display()));
@@ -379,7 +382,7 @@ fn the_storage_version_of_a_released_kind_stays() {
         ] {
             assert!(ran.err.contains(line), "{line}: {}", ran.err);
         }
-        // With those lines, nothing more is said.
+        // After these changes, there is no further message.
         change(&folder, NEW_TYPES, "    storage = false,\n", "");
         change(
             &folder,
@@ -395,7 +398,8 @@ fn the_storage_version_of_a_released_kind_stays() {
             done.err
         );
         folder.run("update").ok();
-        // Objects of the hub may be stored now, which no conversion would make those of the first version again.
+        // Objects may be stored in the hub version by now, and without a conversion they could not
+        // be read in the first version.
         let ran = folder
             .run("delete webhook --group cache --version v2 --kind Cup --conversion")
             .ok();
@@ -404,7 +408,7 @@ fn the_storage_version_of_a_released_kind_stays() {
         let tree = folder.tree();
         assert!(tree[TYPES].contains("storage = false") && !tree[NEW_TYPES].contains("storage = false"));
     }
-    // What cannot be determined counts as released.
+    // If it cannot be determined, the CRD counts as released.
     let folder = project();
     folder.run(V2).ok();
     folder.write(".git/index", "nonsense");
@@ -414,7 +418,7 @@ fn the_storage_version_of_a_released_kind_stays() {
         "{}",
         ran.err
     );
-    // The hub that is stored, and a CRD that was never generated, need no decision.
+    // A stored hub and a CRD that was never generated need no decision.
     folder.remove(CRD);
     folder.run(&hub.replace("v2", "v3").replace("v1", "v2"));
     let ran = folder.run(hub).ok();
@@ -422,7 +426,7 @@ fn the_storage_version_of_a_released_kind_stays() {
 }
 
 #[test]
-fn a_storage_version_that_cannot_be_changed_is_named() {
+fn reports_unchangeable_storage_version() {
     let folder = project();
     folder.run(V2).ok();
     let text = folder.tree()[NEW_TYPES].clone();
@@ -441,14 +445,14 @@ fn a_storage_version_that_cannot_be_changed_is_named() {
     assert_eq!(folder.tree()[TYPES], types);
 }
 
-/// Renames the version of the only kind in its source, and returns what `manifests` says.
+/// Renames the version of the only kind in its source. Returns the messages of `manifests`.
 fn rename_version(folder: &Folder) -> String {
     change(folder, TYPES, "version = \"v1\"", "version = \"v2\"");
     folder.run("manifests").ok().err
 }
 
 #[test]
-fn a_renamed_version_is_told_of() {
+fn reports_renamed_version() {
     let folder = project();
     let said = rename_version(&folder);
     for part in [
@@ -460,7 +464,7 @@ fn a_renamed_version_is_told_of() {
     ] {
         assert!(said.contains(part), "{part}\n{said}");
     }
-    // What a cluster would refuse is in the manifest now; PROJECT still disagrees.
+    // The manifest now has what a cluster would reject. PROJECT still differs.
     let ran = folder.run("manifests --check").ok();
     assert!(
         ran.err.contains("PROJECT lists version `v1`") && !ran.err.contains("loses"),
@@ -472,13 +476,13 @@ fn a_renamed_version_is_told_of() {
         found.contains("warning manifests: up to date, with a warning: PROJECT:"),
         "{found}"
     );
-    // A part of the source says nothing about the whole.
+    // A part of the source does not allow conclusions about all of it.
     let ran = folder.run("manifests --check --skip-kind Cup").ok();
     assert!(!ran.err.contains("PROJECT lists"), "{}", ran.err);
 }
 
 #[test]
-fn a_version_that_is_wrong_in_project_is_corrected_there() {
+fn reports_wrong_version_in_project() {
     let folder = project();
     change(&folder, "PROJECT", "  version: v1\n", "  version: v1beta\n");
     let said = folder.run("manifests --check").ok().err;
@@ -491,9 +495,9 @@ fn a_version_that_is_wrong_in_project_is_corrected_there() {
     }
 }
 
-/// Webhooks of the renamed version have other names by default; their markers are read all the same.
+/// Webhooks of the renamed version get other default names. Their markers are still read.
 #[test]
-fn webhooks_of_a_renamed_version_are_renamed() {
+fn renames_webhooks_of_a_renamed_version() {
     let folder = project();
     folder
         .run("create webhook --group cache --version v1 --kind Cup --defaulting --programmatic-validation")
@@ -508,7 +512,7 @@ fn webhooks_of_a_renamed_version_are_renamed() {
 }
 
 #[test]
-fn a_kind_that_only_project_has_is_told_of() {
+fn reports_kinds_missing_from_the_source() {
     let folder = project();
     change(&folder, TYPES, "kind = \"Cup\"", "kind = \"Mug\"");
     let said = folder.run("manifests").ok().err;
@@ -517,7 +521,7 @@ fn a_kind_that_only_project_has_is_told_of() {
         "if it has become `Mug` of cache.example.com, restore `Cup`, run `rbuilder create api --group cache --version v1 --kind Mug`, move \
          your code to the new files, and run `rbuilder delete api --group cache --version v1 --kind Cup --force`; otherwise restore its \
          type, or remove it with `rbuilder delete api --group cache --version v1 --kind Cup`",
-        // It keeps its plural, and so the name of the CRD.
+        // The kind keeps its plural, and thus the name of the CRD.
         "warning: the kind of the CRD `cups.cache.example.com` changes from `Cup` to `Mug`: the API server rejects this for an installed CRD",
     ] {
         assert!(said.contains(part), "{part}\n{said}");
@@ -536,9 +540,9 @@ fn a_kind_that_only_project_has_is_told_of() {
     assert!(!ran.err.contains("PROJECT lists"), "{}", ran.err);
 }
 
-/// Follows the help about a new group: everything that is scaffolded has it afterwards.
+/// After following the help about a new group, all scaffolded files have the group.
 #[test]
-fn a_renamed_group_is_followed_by_the_scaffold() {
+fn scaffold_follows_a_renamed_group() {
     let folder = project();
     folder.run(V2).ok();
     folder
@@ -600,9 +604,9 @@ fn a_renamed_group_is_followed_by_the_scaffold() {
     assert!(stale.is_empty(), "{stale:?}");
 }
 
-/// The kind that takes the place of another is created like it.
+/// The kind that replaces another one is created with the same flags.
 #[test]
-fn the_command_for_a_renamed_kind_has_its_flags() {
+fn advice_for_a_renamed_kind_has_its_flags() {
     let folder = Folder::new();
     folder.run("init --domain example.com --project-name shop").ok();
     folder
@@ -630,9 +634,9 @@ fn the_command_for_a_renamed_kind_has_its_flags() {
     assert_eq!(ran.err, "");
 }
 
-/// A role that the user has changed stays, and is named until its rules are right.
+/// A role that the user has changed is kept, and reported until its rules are right.
 #[test]
-fn a_renamed_plural_is_told_of() {
+fn reports_renamed_plural() {
     let folder = project();
     change(&folder, TYPES, "plural = \"cups\"", "plural = \"cupboards\"");
     let said = folder.run("manifests").ok().err;
@@ -665,7 +669,7 @@ fn a_renamed_plural_is_told_of() {
 }
 
 #[test]
-fn a_changed_scope_is_told_of() {
+fn reports_changed_scope() {
     let folder = project();
     change(&folder, TYPES, "    namespaced,\n", "");
     let said = folder.run("manifests").ok().err;
@@ -680,9 +684,10 @@ fn a_changed_scope_is_told_of() {
     }
 }
 
-/// A sample is written with the types and does not change with them; a further version copies it.
+/// A sample is written together with the types but does not change with them. A further version
+/// copies it.
 #[test]
-fn samples_that_no_longer_fit_are_named() {
+fn reports_invalid_samples() {
     let folder = project();
     change(&folder, TYPES, "max_length = 63", "max_items = 63");
     change(
@@ -694,7 +699,7 @@ fn samples_that_no_longer_fit_are_named() {
     let part = "warning: this sample is not a valid `Cup` of cache.example.com/v1: at `spec`: at `foo`: expected a list, found \"bar\"\n --> config/samples/cache_v1_cup.yaml:1:1\n";
     let said = folder.run("manifests").ok().err;
     assert!(said.contains(part), "{said}");
-    // The CRD is up to date now, and only who asks for everything is warned again.
+    // The CRD is up to date now, so only a command that checks everything warns again.
     assert_eq!(folder.run("manifests").ok().err, "");
     let found = folder.run("doctor").out;
     assert!(
@@ -719,9 +724,9 @@ fn samples_that_no_longer_fit_are_named() {
     assert!(!found.contains("warning samples"), "{found}");
 }
 
-/// kubectl and kustomize take the objects out of a list, and so does what reads samples.
+/// kubectl and kustomize extract the objects from a list, and so does the reader of samples.
 #[test]
-fn samples_in_a_list_are_samples() {
+fn reads_samples_in_lists() {
     let folder = project();
     let item = |name: &str, foo: &str| {
         format!(
@@ -757,9 +762,10 @@ fn samples_in_a_list_are_samples() {
     }
 }
 
-/// Samples are looked at beside the work: a file that cannot be read keeps nobody from the manifests.
+/// Samples are checked on the side, so an unreadable file does not prevent generating the
+/// manifests.
 #[test]
-fn samples_that_cannot_be_read_are_passed_over() {
+fn ignores_unreadable_samples() {
     for text in ["spec: [\n", "\u{feff}# Nothing.\r\n", ""] {
         let folder = project();
         folder.write(SAMPLE, text);
@@ -768,9 +774,9 @@ fn samples_that_cannot_be_read_are_passed_over() {
     }
 }
 
-/// kubectl cannot apply a sample of a version or a kind that is no longer served.
+/// kubectl cannot apply a sample for a version or kind that is no longer served.
 #[test]
-fn samples_of_a_version_that_is_gone_are_named() {
+fn reports_samples_of_removed_versions() {
     let folder = project();
     folder.write(
         "config/samples/other.yaml",
@@ -794,9 +800,10 @@ fn samples_of_a_version_that_is_gone_are_named() {
     }
 }
 
-/// The metadata is that of every object, and a status that is not a subresource is written with the rest.
+/// Metadata is the same for every object. A status that is not a subresource is written with the
+/// rest.
 #[test]
-fn samples_are_checked_as_whole_objects() {
+fn checks_samples_as_complete_objects() {
     let folder = project();
     let crd = folder.tree()[CRD].clone();
     let sample = folder.tree()[SAMPLE].clone();
@@ -834,9 +841,9 @@ fn samples_are_checked_as_whole_objects() {
     check(&counted, &sample, None);
 }
 
-/// A group that is empty is not written: a shell would take the next flag for its value.
+/// An empty group is omitted, because a shell would take the next flag for its value.
 #[test]
-fn a_kind_without_a_group_is_named_without_one() {
+fn omits_an_empty_group() {
     let folder = Folder::new();
     folder.run(INIT).ok();
     folder.run("create api --version v1 --kind Cup").ok();

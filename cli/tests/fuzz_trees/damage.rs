@@ -16,20 +16,20 @@ const ALL: [Damage; 17] = [
     companion, name, source, manifest,
 ];
 
-/// The place of the damage.
+/// The directories to damage.
 struct Site<'a> {
     project: &'a Path,
     outside: &'a Path,
 }
 
-/// Damages a project; says how.
+/// Damages a project. Returns a description of the damage.
 pub(crate) fn apply(project: &Path, outside: &Path, random: &mut Random) -> String {
     let site = Site { project, outside };
     random.one_of(&ALL)(&site, random)
 }
 
 impl Site<'_> {
-    /// A file or a folder of the project, preferring those that commands look at first.
+    /// Returns a file or directory of the project. Prefers those that commands read first.
     fn any(&self, random: &mut Random) -> PathBuf {
         if random.once_in(3) {
             return self.project.join(random.text(&[
@@ -79,7 +79,7 @@ impl Site<'_> {
         self.project.join("new")
     }
 
-    /// Somewhere that is none of the project's business, or a circle.
+    /// Returns a path outside of the project, or a cycle.
     fn elsewhere(&self, random: &mut Random) -> PathBuf {
         match random.below(12) {
             0 => self.outside.to_owned(),
@@ -108,7 +108,7 @@ impl Site<'_> {
     }
 }
 
-/// Removes whatever has the path.
+/// Removes whatever exists at a path.
 fn clear(path: &Path) {
     let _ = fs::remove_file(path).or_else(|_| fs::remove_dir_all(path));
     if let Some(above) = path.parent() {
@@ -125,7 +125,8 @@ fn text_of(path: &Path) -> String {
 }
 
 fn put(path: &Path, bytes: impl AsRef<[u8]>) {
-    // Never through a link, and never into a pipe: the damage must not do what it looks for.
+    // Never write through a link or into a pipe: otherwise the damage itself would do what the test
+    // looks for.
     clear(path);
     let _ = fs::write(path, bytes);
 }
@@ -146,7 +147,7 @@ fn pipe(site: &Site, random: &mut Random) -> String {
     let what = random.text(&["pipe", "socket", "device"]);
     let _ = match what {
         "socket" => std::os::unix::net::UnixListener::bind(&path).map(drop).is_ok(),
-        // Only root can make one; others get nothing.
+        // Only root can create a device. Without root there is none.
         "device" => Command::new("mknod")
             .arg(&path)
             .args(["c", "1", "5"])
@@ -299,7 +300,7 @@ fn hard_link(site: &Site, random: &mut Random) -> String {
     format!("hard link {}", site.shown(&path))
 }
 
-/// A journal: of somebody who knows the inodes, who does not, or who knows nothing.
+/// Writes a journal, whose author knows the inodes, some of them, or nothing.
 fn journal(site: &Site, random: &mut Random) -> String {
     let path = site.project.join(".rbuilder-journal");
     if random.once_in(4) {
@@ -335,7 +336,7 @@ fn journal(site: &Site, random: &mut Random) -> String {
         };
         let safe = real.starts_with(site.project) && !shown.contains("..");
         for end in ["new", "old"] {
-            // Only where no link on the way would make the damage itself leave the project.
+            // Only if no link on the way would lead the damage itself out of the project.
             if safe && random.once_in(2) && real.parent().is_some_and(|above| is_plain(site.project, above)) {
                 put(&beside(end), "payload\n");
             }
@@ -381,12 +382,12 @@ fn journal(site: &Site, random: &mut Random) -> String {
         text.push_str(&format!("{}\n", serde_json::json!({ "staged": inodes })));
         text.push_str(random.text(&["", "\"renamed\"\n", "\"restored\"\n", "\"ren"]));
     }
-    // In place: the inode is in it.
+    // Write in place, because the text contains the inode of the file.
     let _ = fs::write(&path, &text);
     format!("journal {text}")
 }
 
-/// Returns whether a directory is another one or in it, without a link in between.
+/// Returns whether a path is a directory or below it, without a link in between.
 fn is_plain(folder: &Path, path: &Path) -> bool {
     path.starts_with(folder)
         && path
@@ -395,7 +396,7 @@ fn is_plain(folder: &Path, path: &Path) -> bool {
             .all(|above| above.symlink_metadata().is_ok_and(|found| found.is_dir()))
 }
 
-/// A file with a name that commands use for a while.
+/// Creates a file with a name that commands use temporarily.
 fn companion(site: &Site, random: &mut Random) -> String {
     let path = site.any(random);
     let name = path
@@ -440,7 +441,7 @@ fn name(site: &Site, random: &mut Random) -> String {
     format!("name {path:?}")
 }
 
-/// Source and manifests that say where to read.
+/// Writes source and manifests that refer to other paths.
 fn source(site: &Site, random: &mut Random) -> String {
     let to = site.elsewhere(random);
     let to = to.display();

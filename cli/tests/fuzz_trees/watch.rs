@@ -1,16 +1,16 @@
-//! Ends the process when a round does not end, or takes all memory: nothing else can.
+//! Aborts the process if a round hangs or exhausts the memory, because nothing else can.
 
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Memory that no round needs, in bytes.
+/// Memory limit of a round in bytes.
 const MOST: u64 = 3 << 30;
 
 const IDLE: u64 = u64::MAX;
 
-/// Knows the seed of the round that runs.
+/// Stores the seed of the current round.
 pub(crate) struct Watch {
     seed: Arc<AtomicU64>,
 }
@@ -30,7 +30,7 @@ impl Watch {
                 let reason = match (now, memory()) {
                     (IDLE, _) => continue,
                     (_, Some(bytes)) if bytes > MOST => format!("takes {} MiB", bytes >> 20),
-                    // A round is a handful of commands.
+                    // A round runs only a few commands.
                     _ if round.1.elapsed() > longest * 5 => "does not end".to_owned(),
                     _ => continue,
                 };

@@ -1,11 +1,11 @@
-//! Output that cannot be written, and names that no file can have.
+//! Output that cannot be written, and names that cannot be used for files.
 
 use std::fs::File;
 use std::process::Stdio;
 
 use super::{API, program, project};
 
-/// Everything that prints.
+/// Commands that print something.
 const PRINTS: [&[&str]; 13] = [
     &["version"],
     &["--version"],
@@ -35,7 +35,7 @@ const PRINTS: [&[&str]; 13] = [
 ];
 
 #[test]
-fn output_that_cannot_be_written_is_an_error() {
+fn unwritable_output_is_an_error() {
     let folder = project();
     let full = || {
         File::options()
@@ -52,7 +52,7 @@ fn output_that_cannot_be_written_is_an_error() {
             "{words:?}: {err}"
         );
 
-        // A stream that is there to be read takes nothing either.
+        // A read-only stream does not accept output either.
         let ran = program(&folder, words)
             .stdout(File::open("/dev/null").unwrap())
             .output()
@@ -64,7 +64,7 @@ fn output_that_cannot_be_written_is_an_error() {
             "{words:?}: {err}"
         );
 
-        // Whoever reads no more has what they wanted.
+        // A reader that closes the pipe is not an error.
         let mut child = program(&folder, words)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -83,7 +83,7 @@ fn output_that_cannot_be_written_is_an_error() {
             "{words:?}"
         );
     }
-    // What is wrong is the output too.
+    // Error messages are output as well.
     for words in [
         &["frobnicate"][..],
         &["manifests", "--nonsense"],
@@ -93,7 +93,7 @@ fn output_that_cannot_be_written_is_an_error() {
         let ran = program(&folder, words).stderr(full()).output().expect("it runs");
         assert_ne!(ran.status.code(), Some(0), "{words:?}");
     }
-    // A note that is lost beside a product that is not.
+    // A note is lost, but the product is written.
     let ran = program(&folder, &["init", "--dry-run", "--owner", "Somebody", "--force"])
         .stderr(full())
         .output();
@@ -106,7 +106,7 @@ fn output_that_cannot_be_written_is_an_error() {
 }
 
 #[test]
-fn names_that_are_too_long() {
+fn rejects_overlong_names() {
     let folder = project();
     let long = "x".repeat(300);
     for line in [
@@ -132,7 +132,7 @@ fn names_that_are_too_long() {
             );
         }
     }
-    // A name that fits, with companions that would not.
+    // The name itself fits, but the names of its temporary files would be too long.
     let path = format!("{}/{}", "a/b", "y".repeat(250));
     folder.run(&format!("manifests --config-dir {path}")).ok();
     assert!(folder.path().join(path).join("rbac/role.yaml").is_file());

@@ -1,4 +1,4 @@
-//! Source and manifests that lead elsewhere, or that do not end.
+//! Source and manifests that refer to other places or do not end.
 
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use super::{Outside, READS, WRITES, project, quickly};
 use crate::support::Folder;
 
-/// Puts something into a folder.
+/// Creates something in a directory.
 type Make<'a> = &'a dyn Fn(&Folder);
 
-/// A package whose library is read as this text, and a kind.
+/// Creates a package whose library consists of this text and a kind.
 fn package(folder: &Folder, at: &str, before: &str) {
     let dot = if at.is_empty() {
         String::new()
@@ -30,7 +30,7 @@ fn package(folder: &Folder, at: &str, before: &str) {
     );
 }
 
-/// Every command ends, says where it was led, and shows nothing of what is there.
+/// Checks that every command terminates, reports the path, and shows none of its content.
 #[track_caller]
 fn shows_nothing(folder: &Folder, outside: &Outside, at: &str, what: &str, code: u8) {
     for line in [
@@ -54,7 +54,7 @@ fn shows_nothing(folder: &Folder, outside: &Outside, at: &str, what: &str, code:
 }
 
 #[test]
-fn source_that_leads_out_of_the_repository() {
+fn rejects_source_outside_of_the_repository() {
     let outside = Outside::new();
     let secret = outside.path("secret").display().to_string();
     let inner = outside.path("inner/lib.rs").display().to_string();
@@ -108,7 +108,7 @@ fn source_that_leads_out_of_the_repository() {
 }
 
 #[test]
-fn manifests_that_lead_out_of_the_project() {
+fn rejects_manifests_outside_of_the_project() {
     let outside = Outside::new();
     for (at, to) in [
         ("config/crd/kustomization.yaml", "secret"),
@@ -131,12 +131,12 @@ fn manifests_that_lead_out_of_the_project() {
     }
 }
 
-/// Endless or too large files are not read to the end.
+/// Endless and oversized files are not read to the end.
 #[test]
-fn source_without_end() {
+fn rejects_endless_source() {
     let outside = Outside::new();
     let deep = |folder: &Folder| {
-        // Twenty folders of two links each are a million paths.
+        // Twenty directories with two links each result in a million paths.
         for level in 0..20 {
             let at = folder.path().join(format!("op/src/l{level}"));
             fs::create_dir_all(&at).unwrap();
@@ -200,7 +200,7 @@ fn source_without_end() {
 
 /// Common uses of links and path dependencies work.
 #[test]
-fn links_and_paths_within_reach() {
+fn follows_links_and_path_dependencies_within_limits() {
     let cases: [(&str, &str, Make); 5] = [
         ("a link to a file beside", "mod x;", &|folder| {
             folder.write("op/src/real.rs", "pub struct A;\n");
@@ -241,7 +241,8 @@ fn links_and_paths_within_reach() {
         let ran = folder.inside("op").run("manifests --stdout");
         assert_eq!(ran.code, 0, "{what}: {}", ran.err);
     }
-    // By an absolute path, by a relative one, and through a link; without a repository around.
+    // By an absolute path, by a relative path, and through a link, without a repository around
+    // them.
     for by in ["absolute", "relative", "link"] {
         let (folder, elsewhere) = (Folder::new(), Folder::new());
         elsewhere.write(

@@ -1,34 +1,34 @@
-//! Edits that people make by hand, at random.
+//! Random manual edits.
 
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
-/// Something that a person does to a file.
+/// A manual edit of a file.
 #[derive(Clone, Debug)]
 pub(crate) enum HandEdit {
     /// Saves with a byte order mark.
     Mark,
-    /// Puts a `#!` line first.
+    /// Inserts a `#!` line at the top.
     Shell,
-    /// Saves with Windows line ends.
+    /// Saves with Windows line endings.
     Windows,
-    /// Leaves one line with a Windows line end.
+    /// Saves one line with a Windows line ending.
     WindowsLine(Index),
-    /// Removes the last line end.
+    /// Removes the final newline.
     Open,
-    /// Writes a line between two others.
+    /// Inserts a line between two others.
     Line(Index, &'static str),
-    /// Writes at the end of a line.
+    /// Appends to the end of a line.
     Trailing(Index, &'static str),
-    /// Joins a line with the one after it.
+    /// Joins a line with the following one.
     Join(Index),
-    /// Moves a line to another place.
+    /// Moves a line.
     Move(Index, Index),
-    /// Replaces what stands there.
+    /// Replaces a text.
     Replace(&'static str, &'static str),
 }
 
-/// Lines that look like code which commands write or look for.
+/// Lines that look like code that commands write or look for.
 const LINES: &[&str] = &[
     "// pub mod mug;",
     "// manager.controller(mug::controller())",

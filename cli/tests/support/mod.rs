@@ -1,5 +1,5 @@
-//! A folder to run commands in, and what tests ask of it.
-#![allow(dead_code, clippy::disallowed_methods, clippy::disallowed_macros)] // tests look at the disk themselves
+//! A directory in which to run commands, with helpers for tests.
+#![allow(dead_code, clippy::disallowed_methods, clippy::disallowed_macros)] // the tests access the disk
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use rbuilder_cli::shell::Shell;
 use walkdir::WalkDir;
 
-/// A temporary folder.
+/// A temporary directory.
 pub(crate) struct Folder(tempfile::TempDir);
 
 /// The result of a command.
@@ -22,7 +22,7 @@ pub(crate) struct Ran {
 }
 
 impl Ran {
-    /// Fails the test when the command did.
+    /// Fails the test if the command failed.
     #[track_caller]
     pub(crate) fn ok(self) -> Ran {
         assert_eq!(self.code, 0, "{}{}", self.out, self.err);
@@ -31,8 +31,8 @@ impl Ran {
 }
 
 impl Folder {
-    /// A folder in memory where the system has such a place: on the disk, the tests of the command would wait for it most of the
-    /// time.
+    /// Creates a directory, in memory where the system supports it. On disk, tests of the command
+    /// would mostly wait for I/O.
     pub(crate) fn new() -> Folder {
         let memory = Path::new("/dev/shm");
         let folder = if memory.is_dir() {
@@ -43,7 +43,7 @@ impl Folder {
         Folder(folder.expect("a temporary folder"))
     }
 
-    /// Runs git in the folder; its arguments are separated by spaces.
+    /// Runs git in the directory. `line` has its arguments, separated by spaces.
     pub(crate) fn git(&self, line: &str) {
         let ran = std::process::Command::new("git")
             .arg("-C")
@@ -58,17 +58,17 @@ impl Folder {
         self.0.path()
     }
 
-    /// Runs a command line in the folder.
+    /// Runs a command line in the directory.
     pub(crate) fn run(&self, line: &str) -> Ran {
         run(self.path(), line)
     }
 
-    /// A folder within, to run commands in.
+    /// Returns a subdirectory in which to run commands.
     pub(crate) fn inside(&self, path: &str) -> Inside {
         Inside(self.path().join(path))
     }
 
-    /// Every file with its text, hidden ones included.
+    /// Returns the texts of all files, including hidden ones.
     pub(crate) fn tree(&self) -> BTreeMap<String, String> {
         tree(self.path())
     }
@@ -79,7 +79,7 @@ impl Folder {
         fs::write(path, text).expect("a file");
     }
 
-    /// Replaces the first occurrence of a text in a file, which must have it.
+    /// Replaces the first occurrence of a text in a file. The file must contain the text.
     #[track_caller]
     pub(crate) fn replace(&self, path: &str, from: &str, to: &str) {
         let text = self.tree()[path].clone();
@@ -87,7 +87,7 @@ impl Folder {
         self.write(path, &text.replacen(from, to, 1));
     }
 
-    /// Fails the test when a command has something to write, or its `--check` something to report.
+    /// Fails the test if a command would write something, or if its `--check` reports something.
     #[track_caller]
     pub(crate) fn check_unchanged(&self, command: &str) {
         for line in [command.to_owned(), format!("{command} --check")] {
@@ -100,7 +100,7 @@ impl Folder {
         fs::remove_file(self.path().join(path)).expect("a file to remove");
     }
 
-    /// Another folder with the same files, beside this one.
+    /// Returns a copy of the directory, located next to it.
     pub(crate) fn copy(&self) -> Folder {
         let above = self.path().parent().expect("a temporary folder is in another");
         let copy = Folder(tempfile::tempdir_in(above).expect("a temporary folder"));
@@ -108,7 +108,7 @@ impl Folder {
         copy
     }
 
-    /// The files, without the folder.
+    /// Returns the files without the directory.
     pub(crate) fn save(&self) -> Saved {
         Saved(self.tree())
     }
@@ -120,11 +120,12 @@ impl Folder {
     }
 }
 
-/// The files of a folder, for a `static`: nothing drops one, so its folder would stay after the test.
+/// The files of a directory, for use in a `static`. Statics are never dropped, so a [`Folder`] in
+/// one would stay behind after the test.
 pub(crate) struct Saved(BTreeMap<String, String>);
 
 impl Saved {
-    /// A folder with these files.
+    /// Returns a directory with these files.
     pub(crate) fn copy(&self) -> Folder {
         let folder = Folder::new();
         folder.write_all(&self.0);
@@ -132,11 +133,11 @@ impl Saved {
     }
 }
 
-/// A folder within a temporary one.
+/// A subdirectory of a temporary directory.
 pub(crate) struct Inside(PathBuf);
 
 impl Inside {
-    /// Runs a command line in the folder.
+    /// Runs a command line in the directory.
     pub(crate) fn run(&self, line: &str) -> Ran {
         run(&self.0, line)
     }
@@ -157,7 +158,7 @@ fn run(folder: &Path, line: &str) -> Ran {
     }
 }
 
-/// Files with their text, and empty folders with a `/`.
+/// Returns the texts of files, and empty directories with a trailing `/`.
 pub(crate) fn tree(root: &Path) -> BTreeMap<String, String> {
     let mut tree = BTreeMap::new();
     for entry in WalkDir::new(root) {
@@ -178,7 +179,7 @@ pub(crate) fn tree(root: &Path) -> BTreeMap<String, String> {
     tree
 }
 
-/// Compares with a committed file; `SNAPSHOTS=overwrite` writes it.
+/// Compares a text with a committed file. `SNAPSHOTS=overwrite` writes the file instead.
 #[track_caller]
 pub(crate) fn golden(name: &str, text: &str) {
     let path: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR"))

@@ -1,5 +1,5 @@
-//! An older version of rbuilder, invented: today's templates with an earlier form of some.
-#![allow(dead_code, clippy::disallowed_methods)] // tests change the disk themselves
+//! A fictitious older version of rbuilder: the current templates, some of them in an earlier form.
+#![allow(dead_code, clippy::disallowed_methods)] // the tests change files on disk
 
 use std::path::Path;
 use std::sync::LazyLock;
@@ -14,12 +14,12 @@ use rbuilder_templates::{Archive, OnExists, Release, Template, TemplateSet, Vers
 
 use crate::support::{Folder, Ran, Sink};
 
-/// The invented version.
+/// The fictitious version.
 pub(crate) const OLDER: &str = "0.0.8";
-/// A version between it and today's, whose Makefile differs from both.
+/// A version between the fictitious one and today's. Its Makefile differs from both.
 pub(crate) const BETWEEN: &str = "0.0.9";
 
-/// Parts of templates and what they were before.
+/// Parts of templates, with their current and their older text.
 const CHANGES: &[(&str, &str, &str)] = &[
     (
         "init/Makefile.tera",
@@ -55,12 +55,12 @@ const CHANGES: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// Templates that it did not have.
+/// A template that the older version did not have.
 pub(crate) const ADDED: &str = ".github/workflows/lint.yml";
-/// A file that it had, and today's version has not.
+/// A file that only the older version has.
 pub(crate) const REMOVED: &str = "config/manager/obsolete.yaml";
 
-/// The archive of both versions.
+/// An archive with both versions.
 pub(crate) static ARCHIVE: LazyLock<Archive> = LazyLock::new(|| {
     let (name, today, _) = CHANGES[0];
     let between = change_row(current(), &(name, today, "# Container tool: docker.\n"));
@@ -110,12 +110,12 @@ fn older_rows() -> Vec<Template> {
     rows
 }
 
-/// Makes a project what the older version would have made of it.
+/// Turns a project into what the older version would have created.
 pub(crate) fn age(folder: &Folder) {
     age_in(folder.path());
 }
 
-/// The same for a project in a directory.
+/// Like [`age`], for a project in a directory.
 pub(crate) fn age_in(dir: &Path) {
     let tree = Tree::new(dir);
     let new = rebuild_files(&tree, None).expect("it can be rebuilt");
@@ -140,7 +140,7 @@ pub(crate) fn age_in(dir: &Path) {
     std::fs::write(dir.join("PROJECT"), project).expect("a file");
 }
 
-/// Returns the typed flags of an `update`.
+/// Parses the flags of an `update` command line.
 pub(crate) fn update_flags(line: &str) -> rbuilder_cli::flags::UpdateFlags {
     let words = ["rbuilder"].into_iter().chain(line.split_whitespace());
     match Cli::parse_from(words).command {
@@ -149,12 +149,12 @@ pub(crate) fn update_flags(line: &str) -> rbuilder_cli::flags::UpdateFlags {
     }
 }
 
-/// Runs `update` with the invented archive.
+/// Runs `update` with the fictitious archive.
 pub(crate) fn update(folder: &Folder, line: &str) -> Ran {
     update_in(folder.path(), line)
 }
 
-/// The same in a directory.
+/// Like [`update`], for a directory.
 pub(crate) fn update_in(dir: &Path, line: &str) -> Ran {
     let (out, err) = (Sink::default(), Sink::default());
     let mut shell = Shell::to(Box::new(out.clone()), Box::new(err.clone()));

@@ -1,9 +1,9 @@
-//! Sequences of commands at random, as somebody gives them in the life of a project. `cargo xtask scaffold` compiles what
-//! some of them leave.
+//! Random sequences of commands, as run over the life of a project. `cargo xtask scaffold` compiles
+//! the results of some of them.
 
 use super::random::Random;
 
-/// A way into a project.
+/// Command lines that create a project.
 const INITS: &[&str] = &[
     "init --domain example.com --project-name shop",
     "init --domain example.com --project-name shop --multigroup",
@@ -11,7 +11,7 @@ const INITS: &[&str] = &[
     "init --domain example.com --project-name shop --multigroup --namespaced --owner Shopkeepers",
 ];
 
-/// Kinds of the project: group flag, kind.
+/// Kinds of the project: group flag and kind.
 const KINDS: &[(&str, &str)] = &[
     ("--group cache", "Cup"),
     ("--group cache", "HTTPRoute"),
@@ -31,7 +31,7 @@ const FOREIGN: &[&str] = &[
     "--group batch --version v1 --kind CronJob",
 ];
 
-/// Arguments of `create api` and how often they are given, out of all rows.
+/// Arguments of `create api`. Each row is equally likely.
 const API_ARGUMENTS: &[&str] = &[
     "",
     "",
@@ -87,10 +87,10 @@ const SETTINGS: &[&str] = &[
     "library",
 ];
 
-/// Refuses a merge that would leave conflicts.
+/// Rejects a merge that would have conflicts.
 pub(crate) const NO_CONFLICTS: &str = "--no-conflicts";
 
-/// Returns the commands of a sequence: `init`, and 2 to 11 more.
+/// Returns the commands of a sequence: `init`, and 2 to 11 others.
 pub(crate) fn sequence(random: &mut Random) -> Vec<String> {
     let mut commands = vec![random.text(INITS).to_owned(), create_api(random)];
     let length = 3 + random.below(10);
@@ -141,7 +141,8 @@ fn any_kind(random: &mut Random) -> String {
     }
 }
 
-/// Returns a kind of the project; few of them, so that commands meet what others have made.
+/// Returns a kind of the project. Chooses from few kinds, so that commands find what others have
+/// created.
 fn own_kind(random: &mut Random) -> String {
     let kinds = &KINDS[..if random.once_in(3) { KINDS.len() } else { 1 }];
     let versions = &VERSIONS[..if random.once_in(2) { VERSIONS.len() } else { 1 }];
@@ -149,7 +150,7 @@ fn own_kind(random: &mut Random) -> String {
     format!("{group} --version {version} --kind {kind}")
 }
 
-/// Changes of a Rust file that leave its meaning: what people write and what formatters do.
+/// Edits a Rust file without changing its meaning, like people and formatters do.
 pub(crate) fn edit_rust(text: &str, random: &mut Random) -> String {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     match random.below(9) {
@@ -167,7 +168,7 @@ pub(crate) fn edit_rust(text: &str, random: &mut Random) -> String {
     }
 }
 
-/// Reverses the order of the first module lines that follow each other.
+/// Reverses the order of the first consecutive module lines.
 fn swap_modules(lines: &[&str]) -> String {
     fn is_module(line: &&str) -> bool {
         line.starts_with("pub mod ") && line.trim_end().ends_with(';')
