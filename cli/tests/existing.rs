@@ -379,3 +379,34 @@ fn descriptions_are_cut_and_metadata_is_kept_by_flag() {
     );
     assert!(reworked.contains("labels:\n"), "{reworked}");
 }
+
+#[test]
+fn groups_that_are_only_read_need_a_committed_crd() {
+    let folder = Folder::new();
+    folder.write(
+        "operator/Cargo.toml",
+        "[package]\nname = \"cafe\"\nedition = \"2024\"\n[dependencies]\nkube = \"3\"\nschemars = \"1\"\n",
+    );
+    folder.write(".git/HEAD", "ref: refs/heads/main\n");
+    let other = kind("Pot", "pub size: i32,").replace("x.io", "pots.x.io");
+    folder.write(
+        "operator/src/main.rs",
+        &format!(
+            "{}{other}async fn reconcile(cup: Arc<Cup>) {{}}\n",
+            kind("Cup", "pub size: i32,")
+        ),
+    );
+    let shown = || folder.run("-C operator manifests --stdout --only crd").ok();
+    let crd = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata:\n  name: pots.pots.x.io\n";
+    folder.write("operator/tests/crds/pot.yaml", crd);
+    let ran = shown();
+    assert!(!ran.out.contains("kind: Pot"), "{}", ran.out);
+    assert!(
+        ran.err.contains("reconciles kinds of other groups"),
+        "{}",
+        ran.err
+    );
+    // Beside the package.
+    folder.write("charts/cafe/templates/pot.yaml", crd);
+    assert!(shown().out.contains("kind: Pot"));
+}

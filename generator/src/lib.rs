@@ -46,7 +46,7 @@ pub use rbuilder_syntax::kubernetes::BuiltinKind;
 pub use rbuilder_syntax::{MarkKind, RBAC_URL_VERBS, RBAC_VERBS};
 pub use rbuilder_syntax::{Webhook, WebhookKind};
 pub use selection::{ProjectKinds, find_group_owner};
-pub use sources::{Archive, ArchiveError, REGISTRY, SourceSet, Sources};
+pub use sources::{Archive, ArchiveError, REGISTRY, SourceSet, Sources, find_crd_names};
 pub use survey::{LeftOut, Standing, StandingMarker, find_standing_markers};
 pub use webhook::MANAGER_NAMESPACE;
 

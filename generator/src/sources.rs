@@ -35,6 +35,13 @@ pub trait Sources: Sync {
     /// # Errors
     /// When there is no archive with this checksum, or it cannot be read.
     fn open_archive(&self, folder: &str, archive: &Archive<'_>) -> Result<(), ArchiveError>;
+
+    /// Returns those of the CRDs with these names, such as `cups.example.com`, that a manifest or a template of the repository
+    /// contains, wherever it is, without those of tests. This is asked at most once, and only if the source does not say whose
+    /// the kinds are.
+    fn find_committed_crds(&self, _names: &BTreeSet<String>) -> BTreeSet<String> {
+        BTreeSet::new()
+    }
 }
 
 /// The folder that the packages of registries seem to be in. Where they come from is not a matter of their paths: an
@@ -61,6 +68,19 @@ pub enum ArchiveError {
     OtherChecksum(String),
     /// It cannot be read: the reason, a phrase.
     Unreadable(String),
+}
+
+/// Returns those of the names of CRDs that a manifest contains.
+pub fn find_crd_names<'n>(text: &str, names: &'n BTreeSet<String>) -> Vec<&'n String> {
+    if !text.contains("CustomResourceDefinition") {
+        return Vec::new();
+    }
+    let is_word = |c: char| c.is_alphanumeric() || matches!(c, '-' | '.');
+    let words: BTreeSet<&str> = text.split(|c| !is_word(c)).collect();
+    names
+        .iter()
+        .filter(|name| words.contains(name.as_str()))
+        .collect()
 }
 
 /// Text held in memory: `Cargo.toml`s and Rust files by path.
@@ -94,6 +114,14 @@ impl SourceSet {
 impl Sources for SourceSet {
     fn text(&self, path: &str) -> Result<Option<Arc<str>>, String> {
         Ok(self.files.get(path).cloned())
+    }
+
+    fn find_committed_crds(&self, names: &BTreeSet<String>) -> BTreeSet<String> {
+        let manifests = self.files.iter().filter(|(path, _)| path.ends_with(".yaml"));
+        manifests
+            .flat_map(|(_, text)| find_crd_names(text, names))
+            .cloned()
+            .collect()
     }
 
     fn rust_files(&self, folder: &str) -> Result<Vec<String>, String> {

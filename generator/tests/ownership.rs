@@ -105,8 +105,8 @@ fn unknown_calls_skip_nothing() {
 }
 
 #[test]
-fn kinds_of_one_domain_belong_together() {
-    let both = format!("{}{}", cup(), kind("Pot", "pots.example.com", ""));
+fn kinds_of_one_group_belong_together() {
+    let both = format!("{}{}", cup(), kind("Pot", "cafe.example.com", ""));
     let main = "fn main() { cafe::Cup::crd(); }";
     check(
         &[("src/lib.rs", &both), ("src/main.rs", main)],
@@ -144,7 +144,11 @@ fn kind_can_be_disowned_by_comment() {
         "/// The CRD is installed by the chart of\n/// the other operator.\n",
     ] {
         let both = format!("{}{}", cup(), kind("Component", "dapr.example.org", comment));
-        check(&[("src/lib.rs", &both)], &["Cup"], "the comment above it says");
+        check(
+            &[("src/lib.rs", &both)],
+            &["Cup"],
+            "a comment says that its CRD is not made here",
+        );
     }
 }
 
@@ -200,4 +204,67 @@ fn user_settings_take_precedence() {
         ..Options::default()
     };
     check_with(&files, &skipped, &["Cup"], "");
+}
+
+#[test]
+fn comment_at_the_beginning_of_a_file_is_believed() {
+    let header = "//! Types of the CRDs of pots.\n//! These are foreign resources: crdgen must\n//! never emit them.\n\n";
+    let other = kind("Pot", "pots.example.com", header);
+    let lib = format!("mod pots;\n{}", cup());
+    check(
+        &[("src/lib.rs", &lib), ("src/pots.rs", &other)],
+        &["Cup"],
+        "`Pot`, which seems to belong to another project: a comment says",
+    );
+}
+
+const RECONCILE: &str = "async fn reconcile(cup: std::sync::Arc<cafe::Cup>, ctx: Arc<Context>) -> Result<Action> { Api::<Pot>::all(client) }";
+const ONLY_READ: &str = "the program makes or reconciles kinds of other groups and none of this one";
+
+#[test]
+fn groups_of_which_kinds_are_only_read_are_held_back() {
+    let both = format!("{}{}", cup(), kind("Pot", "pots.example.com", ""));
+    let all = format!("{both}{}", kind("Can", "pots.example.com", ""));
+    check(
+        &[("src/lib.rs", &both), ("src/main.rs", RECONCILE)],
+        &["Cup"],
+        ONLY_READ,
+    );
+    // One kind of a group that is reconciled speaks for the others.
+    let also = format!("{RECONCILE} async fn other(can: Arc<Can>) {{}}");
+    check(
+        &[("src/lib.rs", &all), ("src/main.rs", &also)],
+        &["Cup", "Can", "Pot"],
+        "",
+    );
+    let class = kind("CupClass", "cafe.example.com", "");
+    check(
+        &[
+            ("src/lib.rs", &format!("{}{class}", cup())),
+            ("src/main.rs", RECONCILE),
+        ],
+        &["Cup", "CupClass"],
+        "",
+    );
+}
+
+#[test]
+fn kinds_whose_crds_are_committed_anywhere_are_written() {
+    let both = format!("{}{}", cup(), kind("Pot", "pots.example.com", ""));
+    let crd = "kind: CustomResourceDefinition\nmetadata:\n  name: pots.pots.example.com\n";
+    check(
+        &[
+            ("src/lib.rs", &both),
+            ("src/main.rs", RECONCILE),
+            ("helm/crds/pot.yaml", crd),
+        ],
+        &["Cup", "Pot"],
+        "",
+    );
+}
+
+#[test]
+fn nothing_is_held_back_if_nothing_says_whose_kinds_are() {
+    let both = format!("{}{}", cup(), kind("Pot", "pots.example.com", ""));
+    check(&[("src/lib.rs", &both)], &["Cup", "Pot"], "");
 }

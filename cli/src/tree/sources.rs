@@ -1,16 +1,17 @@
 //! Source text for the generator. Each file is read once, on demand.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use fs_err as fs;
-use rbuilder_generator::{Archive, ArchiveError, Sources};
+use rbuilder_generator::{Archive, ArchiveError, Sources, find_crd_names};
 use walkdir::WalkDir;
 
 use super::archives::{Archives, is_archived};
-use super::area::{Area, is_absent};
+use super::area::{Area, find_repository, is_absent};
 use super::tarball::Text;
+use super::yaml::{MAX_DEPTH, PASSED_OVER, may_have_manifests};
 use super::{Changed, Tree};
 
 /// The source files of a directory and of the path dependencies that it refers to. Follows links
@@ -149,6 +150,14 @@ impl Sources for TreeSources {
         self.known.archives.open(folder, archive)
     }
 
+    fn find_committed_crds(&self, names: &BTreeSet<String>) -> BTreeSet<String> {
+        let Ok(root) = std::fs::canonicalize(&self.root) else {
+            return BTreeSet::new();
+        };
+        let top = find_repository(&root).unwrap_or(root);
+        find_crds_below(&top, names)
+    }
+
     fn folders(&self, folder: &str) -> Result<Vec<String>, String> {
         if is_archived(folder) {
             return Ok(Vec::new());
@@ -193,6 +202,39 @@ fn joined(folder: &str, name: &str) -> String {
         format!("{folder}/{name}")
     }
 }
+
+/// Returns those of the names of CRDs that manifests and templates in a directory contain, without those of tests.
+fn find_crds_below(top: &Path, names: &BTreeSet<String>) -> BTreeSet<String> {
+    let is_own = |entry: &walkdir::DirEntry| {
+        let name = entry.file_name().to_string_lossy();
+        let is_others =
+            || name.starts_with('.') || PASSED_OVER.contains(&&*name) || TEST_FOLDERS.contains(&&*name);
+        entry.depth() == 0 || !entry.file_type().is_dir() || !is_others()
+    };
+    let mut found = BTreeSet::new();
+    let entries = WalkDir::new(top)
+        .max_depth(MAX_DEPTH)
+        .into_iter()
+        .filter_entry(is_own);
+    for entry in entries.filter_map(Result::ok).take(MAX_ENTRIES) {
+        let is_manifest =
+            entry.file_type().is_file() && entry.file_name().to_str().is_some_and(may_have_manifests);
+        let is_small = || entry.metadata().is_ok_and(|data| data.len() <= MAX_MANIFEST);
+        if is_manifest
+            && is_small()
+            && let Ok(text) = fs::read_to_string(entry.path())
+        {
+            found.extend(find_crd_names(&text, names).into_iter().cloned());
+        }
+    }
+    found
+}
+
+/// Directories whose manifests are those of tests, and often other projects'.
+const TEST_FOLDERS: [&str; 5] = ["test", "tests", "testdata", "fixtures", "third_party"];
+const MAX_ENTRIES: usize = 200_000;
+/// Bytes in a manifest at most.
+const MAX_MANIFEST: u64 = 16 << 20;
 
 fn belongs_to_package(entry: &walkdir::DirEntry) -> bool {
     if entry.depth() == 0 || !entry.file_type().is_dir() {

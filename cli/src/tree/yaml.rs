@@ -5,11 +5,11 @@ use anyhow::Result;
 use super::Tree;
 
 /// Limits on the depth and the number of directories. No hand-written project exceeds them.
-const MAX_DEPTH: usize = 24;
+pub(super) const MAX_DEPTH: usize = 24;
 const MAX_FOLDERS: usize = 20_000;
 
 /// Directories with files that other programs wrote.
-const PASSED_OVER: [&str; 4] = ["target", "node_modules", "vendor", "dist"];
+pub(super) const PASSED_OVER: [&str; 4] = ["target", "node_modules", "vendor", "dist"];
 
 impl Tree {
     /// Returns the paths of all files that end in `.yaml`, `.yml`, `.tpl` or `.json`, sorted. Skips
@@ -48,7 +48,7 @@ impl Tree {
     }
 }
 
-fn may_have_manifests(path: &str) -> bool {
+pub(super) fn may_have_manifests(path: &str) -> bool {
     [".yaml", ".yml", ".tpl", ".json"]
         .iter()
         .any(|ending| path.ends_with(ending))

@@ -3,12 +3,12 @@
 //! What a kind's own file says is noted as it is read. Whether the program makes its CRD is known when all files have been
 //! read, and before anything that only its schema needs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::Collector;
 use crate::package::{Skipped, TypeItem};
-use crate::selection::{Calls, Sign, is_reserved};
+use crate::selection::{Calls, Sign, crd_name, find_reconciled, is_reserved, may_call_crd};
 
 impl Collector<'_> {
     /// Marks the kinds that seem to be another project's.
@@ -29,6 +29,74 @@ impl Collector<'_> {
                 item.is_checked = false;
             }
         }
+        self.hold_back_groups_only_read(calls.as_ref());
+    }
+
+    /// Marks the kinds of groups that the program only reads: it makes or reconciles kinds of other groups and none of these, and no
+    /// CRD of them is committed.
+    fn hold_back_groups_only_read(&mut self, calls: Option<&Calls>) {
+        let kinds = self.package.types.iter().enumerate();
+        let mut groups: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        for (position, item) in kinds.filter(|(_, item)| item.skipped.is_none()) {
+            if let Some(resource) = item
+                .resource()
+                .filter(|_| !self.package.module(item.module).is_foreign)
+            {
+                groups.entry(resource.group.clone()).or_default().push(position);
+            }
+        }
+        if groups.len() < 2 {
+            return;
+        }
+        let reconciled = self.find_reconciled();
+        let is_run = |item: &TypeItem| {
+            let is_made = |root| calls.is_some_and(|calls| calls.make(root));
+            item.root()
+                .is_some_and(|root| is_made(root) || reconciled.contains(root))
+        };
+        let types = &self.package.types;
+        if !groups
+            .values()
+            .flatten()
+            .any(|position| is_run(&types[*position]))
+        {
+            return;
+        }
+        let is_used = |item: &TypeItem| item.is_ours || !self.is_undecided(item) || is_run(item);
+        groups.retain(|_, kinds| !kinds.iter().any(|position| is_used(&types[*position])));
+        if groups.is_empty() || calls.is_none() && self.calls_crd() {
+            return;
+        }
+        let name_of = |position: &usize| types[*position].resource().map(crd_name);
+        let names: BTreeSet<String> = groups.values().flatten().filter_map(name_of).collect();
+        let committed = self.sources.find_committed_crds(&names);
+        let is_committed = |position: &usize| name_of(position).is_some_and(|name| committed.contains(&name));
+        groups.retain(|_, kinds| !kinds.iter().any(is_committed));
+        for position in groups.into_values().flatten() {
+            let item = &mut self.package.types[position];
+            item.skipped = Some(Skipped::Seems(Sign::OnlyRead));
+            item.is_checked = false;
+        }
+    }
+
+    /// Returns whether CRDs are made somewhere in the packages.
+    fn calls_crd(&self) -> bool {
+        let mut beside = self
+            .files_beside()
+            .into_iter()
+            .filter_map(|path| self.text_of(&path));
+        !self.callers.is_empty() || beside.any(|text| may_call_crd(&text))
+    }
+
+    /// Returns the kinds that the program reconciles, by the names of their types.
+    fn find_reconciled(&self) -> BTreeSet<String> {
+        let roots = self.package.types.iter().filter_map(TypeItem::root);
+        let roots: BTreeSet<&str> = roots.collect();
+        let mut found = BTreeSet::new();
+        for text in self.seen.iter().filter_map(|path| self.text_of(path)) {
+            find_reconciled(&text, &|name| roots.contains(name), &mut found);
+        }
+        found
     }
 
     /// Returns whether nobody has said of a kind whose it is.

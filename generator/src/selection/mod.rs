@@ -9,7 +9,7 @@ mod report;
 mod signs;
 
 pub use groups::find_group_owner;
-pub(crate) use signs::{Calls, Sign, find_sign, is_reserved, may_call_crd};
+pub(crate) use signs::{Calls, Sign, find_reconciled, find_sign, is_reserved, may_call_crd};
 
 use std::collections::BTreeSet;
 
@@ -137,7 +137,7 @@ impl Selector {
 }
 
 /// The name of the CRD of a kind.
-fn crd_name(resource: &CustomResource) -> String {
+pub(crate) fn crd_name(resource: &CustomResource) -> String {
     format!("{}.{}", resource.plural_name(), resource.group)
 }
 
