@@ -388,7 +388,9 @@ fn groups_that_are_only_read_need_a_committed_crd() {
         "[package]\nname = \"cafe\"\nedition = \"2024\"\n[dependencies]\nkube = \"3\"\nschemars = \"1\"\n",
     );
     folder.write(".git/HEAD", "ref: refs/heads/main\n");
-    let other = kind("Pot", "pub size: i32,").replace("x.io", "pots.x.io");
+    let theirs =
+        |name: &str| kind(name, "pub size: i32,").replace("rbuilder::CrdSchema", "schemars::JsonSchema");
+    let other = theirs("Pot").replace("x.io", "pots.x.io");
     folder.write(
         "operator/src/main.rs",
         &format!(
@@ -396,7 +398,12 @@ fn groups_that_are_only_read_need_a_committed_crd() {
             kind("Cup", "pub size: i32,")
         ),
     );
-    let shown = || folder.run("-C operator manifests --stdout --only crd").ok();
+    let shown = || {
+        folder
+            .inside("operator")
+            .run("manifests --stdout --only crd")
+            .ok()
+    };
     let crd = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata:\n  name: pots.pots.x.io\n";
     folder.write("operator/tests/crds/pot.yaml", crd);
     let ran = shown();

@@ -114,6 +114,7 @@ fn finds_archives_by_checksum() {
             "error: cannot read `sizes::Size`: the source of sizes 1.2.3 is not on this machine",
             " --> src/main.rs:4:15",
             "help: run `cargo fetch`",
+            "run `cargo fetch` and then this command again: 1 of them needs a crate that is not on this machine",
         ],
     );
     let other = sizes("pub struct Size;");

@@ -35,7 +35,7 @@ pub mod yaml;
 
 use std::ops::Range;
 
-pub use cargo::{Membership, PackageSummary, find_membership, summarize_package};
+pub use cargo::{FETCH, Membership, PackageSummary, find_membership, summarize_package};
 pub use fields::{FieldPath, FieldPlace, find_fields};
 pub use kinds::{KindOutcome, KindSummary};
 pub use kubernetes_kinds::{KubernetesKind, explain_unknown_kind, find_kubernetes_kind, is_kubernetes_group};

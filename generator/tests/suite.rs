@@ -3,6 +3,7 @@
 mod support;
 
 mod advice;
+mod behind_feature;
 mod bombs;
 mod cases;
 mod constants;

@@ -36,6 +36,13 @@ impl Cfg {
         }
     }
 
+    /// Returns the configuration with one more feature.
+    pub fn with_feature(&self, feature: &str) -> Self {
+        let mut with = self.clone();
+        with.features.insert(feature.to_owned());
+        with
+    }
+
     /// Replaces `cfg_attr` with the attributes that it adds. Returns false if the attributes disable
     /// their item.
     pub(crate) fn configure<'a>(

@@ -22,6 +22,7 @@ use graph::{Graph, Index};
 use manifest::K8sOpenapi;
 pub(crate) use manifest::Manifest;
 pub(crate) use metadata::{NamedKind, Selection};
+pub use published::FETCH;
 pub(crate) use published::{Loaded, Published};
 pub use summary::{PackageSummary, summarize_package};
 pub use workspace::{Membership, find_membership};

@@ -16,6 +16,9 @@ use super::workspace;
 use crate::package::{Obstacle, PackageId};
 use crate::sources::{Archive, ArchiveError, REGISTRY, join};
 
+/// The help of an error about a package that Cargo has not downloaded.
+pub const FETCH: &str = "run `cargo fetch`";
+
 /// Loads published packages.
 pub(crate) struct Published<'a> {
     graph: Graph<'a>,
@@ -202,7 +205,7 @@ impl<'a> Published<'a> {
             Ok(()) => Ok(folder),
             Err(ArchiveError::Absent) => Err(Obstacle {
                 reason: format!("the source of {name} {version} is not on this machine"),
-                help: "run `cargo fetch`".to_owned(),
+                help: FETCH.to_owned(),
             }),
             Err(ArchiveError::OtherChecksum(path)) => Err(Obstacle {
                 reason: format!("the archive of {name} {version} does not have the checksum in `Cargo.lock`"),

@@ -1,9 +1,9 @@
 //! One file: its items into the package, and the account of its marker tokens.
 
-use rbuilder_reader::Span;
 use rbuilder_reader::cfg::Cfg;
 use rbuilder_reader::grammar::{Implementation, InnerAttributes, Item, ItemKind, Items};
 use rbuilder_reader::token::{Ident, Tokens};
+use rbuilder_reader::{Span, has_derive};
 use rbuilder_syntax::{Diagnostic, Diagnostics, Session, check_conditions, describe_malformed, lex_file};
 
 use super::path::{self, Location};
@@ -13,6 +13,12 @@ use crate::gap::{Gap, GapId, GapSort};
 use crate::package::{ModuleId, Name};
 use crate::place::FileId;
 use crate::selection::may_call_crd;
+
+/// Returns whether a `cfg_attr` of an item would derive a kind.
+fn has_hidden_kind(text: &str, item: &Item<'_>) -> bool {
+    let [written, _] = item.written;
+    text[written.range()].contains("CustomResource") && !has_derive(&item.attrs, "CustomResource")
+}
 
 fn joined(mut first: Diagnostics, second: Diagnostics) -> Diagnostics {
     second
@@ -227,7 +233,11 @@ impl<'c> FileReader<'c, '_> {
 
     fn item(&mut self, item: Item<'_>, module: ModuleId, location: &Location) -> Result<(), Diagnostic> {
         item.written.iter().for_each(|span| self.seen_marks.note(*span));
-        if !item.active || attributes::is_test(&item.attrs) {
+        let is_test = attributes::is_test(&item.attrs);
+        if !is_test && (!item.active || has_hidden_kind(self.text, &item)) {
+            self.note_kinds_behind_feature(&item, location);
+        }
+        if !item.active || is_test {
             self.seen_marks.note(item.span);
             return Ok(());
         }

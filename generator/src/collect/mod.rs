@@ -2,6 +2,7 @@
 //! `rbuilder-syntax` for each item on the way, and holds itself to having seen every marker token.
 
 mod attributes;
+mod behind_feature;
 mod constants;
 mod discriminants;
 mod file;

@@ -2,7 +2,7 @@
 
 use std::fmt::{Display, Formatter, Result};
 
-use rbuilder_generator::{Findings, KindOutcome, KindSummary, Product, Sources};
+use rbuilder_generator::{FETCH, Findings, KindOutcome, KindSummary, Product, Sources};
 
 use crate::report;
 
@@ -16,12 +16,20 @@ pub(crate) struct HeldBack {
     kinds: Vec<String>,
     /// The other manifests that were not generated.
     products: Vec<&'static str>,
+    /// Number of the kinds that need a crate which Cargo has not downloaded.
+    unfetched: usize,
     /// True if the command writes manifests, and false if it shows what would be in them.
     writes: bool,
 }
 
 impl HeldBack {
     pub(super) fn new(found: &Findings, sources: &dyn Sources, writes: bool) -> HeldBack {
+        let needs_fetch = |kind: &&KindSummary| match &kind.outcome {
+            KindOutcome::HeldBack { errors } => errors
+                .iter()
+                .any(|position| found.diagnostics[*position].help.as_deref() == Some(FETCH)),
+            KindOutcome::Readable { .. } | KindOutcome::Skipped { .. } => false,
+        };
         let held_back = found.kinds.iter().filter_map(|kind| match &kind.outcome {
             KindOutcome::HeldBack { errors } => Some(describe_kind(kind, errors, found, sources)),
             KindOutcome::Readable { .. } | KindOutcome::Skipped { .. } => None,
@@ -35,6 +43,7 @@ impl HeldBack {
                 .iter()
                 .map(|product| name_product(*product))
                 .collect(),
+            unfetched: found.kinds.iter().filter(needs_fetch).count(),
             writes,
         }
     }
@@ -107,6 +116,16 @@ impl Display for HeldBack {
         for kind in &self.kinds {
             write!(f, "\n  {kind}")?;
         }
-        Ok(())
+        match self.unfetched {
+            0 => Ok(()),
+            1 => write!(
+                f,
+                "\n{FETCH} and then this command again: 1 of them needs a crate that is not on this machine"
+            ),
+            more => write!(
+                f,
+                "\n{FETCH} and then this command again: {more} of them need crates that are not on this machine"
+            ),
+        }
     }
 }
