@@ -1,8 +1,8 @@
-//! The scaffolded manifests as kustomize renders them. Needs kubectl: without it these tests say that they are skipped; in
-//! CI they fail.
+//! The scaffolded manifests as rendered by kustomize. Without kubectl, these tests print that they
+//! are skipped. In CI they fail instead.
 
-#![allow(clippy::disallowed_macros)] // a skipped test says so
-#![allow(clippy::disallowed_methods)] // the tests make the kubectl that the command starts
+#![allow(clippy::disallowed_macros)] // a skipped test prints this
+#![allow(clippy::disallowed_methods)] // the tests create the kubectl that the command starts
 
 use crate::support;
 
@@ -18,7 +18,7 @@ const COMMANDS: [&str; 4] = [
     "create webhook --group cache --version v1 --kind Cup --defaulting --programmatic-validation --conversion --spoke v2",
 ];
 
-/// Returns whether the machine has kubectl; says so if it has none.
+/// Returns whether kubectl is installed. Prints a message if it is not.
 pub(crate) fn has_kubectl() -> bool {
     let ran = Command::new("kubectl").args(["version", "--client"]).output();
     let is_there = ran.is_ok_and(|ran| ran.status.success());
@@ -32,7 +32,8 @@ pub(crate) fn has_kubectl() -> bool {
     is_there
 }
 
-/// A project with every kind of webhook; `None`, with a message, on a machine without kubectl.
+/// Creates a project with each type of webhook. Returns `None` and prints a message if kubectl is
+/// not installed.
 fn project() -> Option<Folder> {
     if !has_kubectl() {
         return None;
@@ -44,7 +45,7 @@ fn project() -> Option<Folder> {
     Some(folder)
 }
 
-/// Renders a folder.
+/// Renders a directory.
 #[track_caller]
 pub(crate) fn render(folder: &Folder, path: &str) -> Vec<Value> {
     let ran = Command::new("kubectl")
@@ -91,7 +92,7 @@ fn enable_cert_manager(folder: &Folder) {
     folder.run("edit --enable cert-manager").ok();
 }
 
-/// An overlay with a prefix and a namespace of its own.
+/// Writes an overlay with a different prefix and namespace.
 fn write_overlay(folder: &Folder) {
     folder.write(
         "config/prod/kustomization.yaml",
@@ -129,7 +130,7 @@ fn webhooks_follow_the_prefix_and_the_namespace_of_an_overlay() {
     }
 }
 
-/// Markers for Roles in two namespaces of others, and in that of the manager.
+/// Markers for Roles in two foreign namespaces and in the manager's namespace.
 const ELSEWHERE: &str = "\
 #[rbac(groups = \"\", resources = \"secrets\", verbs = \"get\", namespace = \"infra\")]
 #[rbac(groups = \"apps\", resources = \"deployments\", verbs = \"list\", namespace = \"users\")]
@@ -143,7 +144,7 @@ fn roles_in_other_namespaces_stay_there_with_their_bindings() {
     let before = folder.tree();
     let controller = "src/controller/cup.rs";
     change(&folder, controller, "pub async fn reconcile", ELSEWHERE);
-    // A binding of somebody else, for another account too.
+    // A binding from somebody else, which also binds another account.
     let own = "apiVersion: rbac.authorization.k8s.io/v1\nkind: RoleBinding\nmetadata: {name: readers, namespace: users}\n\
                roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: reader}\nsubjects:\n\
                - {kind: ServiceAccount, name: auditor, namespace: audit}\n\
@@ -200,7 +201,7 @@ fn roles_in_other_namespaces_stay_there_with_their_bindings() {
         assert_eq!(readers["subjects"][0]["name"], "auditor");
         assert_eq!(readers["subjects"][0]["namespace"], "audit");
     }
-    // With the markers, everything goes that they have made.
+    // Everything that the markers have created disappears with them.
     folder.write(controller, &before[controller]);
     folder.run("manifests").ok();
     let mut after = folder.tree();
@@ -214,7 +215,7 @@ fn roles_in_other_namespaces_stay_there_with_their_bindings() {
 }
 
 #[test]
-fn one_name_for_roles_in_several_namespaces_is_a_warning() {
+fn warns_about_one_role_name_in_several_namespaces() {
     let Some(folder) = project() else { return };
     let same = ELSEWHERE.replace("role_name = \"own\"", "role_name = \"reader\"");
     change(&folder, "src/controller/cup.rs", "pub async fn reconcile", &same);
@@ -223,7 +224,8 @@ fn one_name_for_roles_in_several_namespaces_is_a_warning() {
     assert!(said.contains(warning), "{said}");
 }
 
-/// Returns the webhook for Pods of a project that is deployed into namespace `team`, and the manager's Deployment.
+/// Renders a project deployed into the namespace `team`. Returns its webhook for Pods and the
+/// manager's Deployment.
 fn render_pod_webhook(init: &str, path: &str) -> (Value, Value) {
     let folder = Folder::new();
     for command in [
@@ -255,9 +257,10 @@ fn render_pod_webhook(init: &str, path: &str) -> (Value, Value) {
     (configuration["webhooks"][0].clone(), manager.clone())
 }
 
-/// Once no replica is ready, a webhook for Pods that is called for the manager would keep it from starting.
+/// If the webhook for Pods were called for the manager's own Pods, the manager could not start
+/// again once no replica is ready.
 #[test]
-fn a_webhook_for_pods_excludes_its_manager_in_every_namespace() {
+fn webhook_for_pods_excludes_its_manager_in_every_namespace() {
     if project().is_none() {
         return;
     }
@@ -320,7 +323,7 @@ fn webhooks_of_a_namespaced_project_are_called_for_its_namespace() {
         [own]
     );
     assert!(conditions("ValidatingWebhookConfiguration", "vshelf-v1.kb.io").is_empty());
-    // The certificate of the webhooks is stored while they cannot be called yet.
+    // The certificate of the webhooks is stored before they can be called.
     assert_eq!(
         conditions("MutatingWebhookConfiguration", "msecret-v1.kb.io"),
         [own, "!request.name.endsWith('webhook-server-cert')"]
@@ -328,7 +331,7 @@ fn webhooks_of_a_namespaced_project_are_called_for_its_namespace() {
 }
 
 #[test]
-fn the_manager_may_update_no_object_of_others() {
+fn manager_cannot_update_foreign_objects() {
     let Some(folder) = project() else { return };
     let objects = render(&folder, "config/default");
     for role in objects.iter().filter(|object| object["kind"] == "ClusterRole") {
@@ -350,7 +353,7 @@ fn the_manager_may_update_no_object_of_others() {
         conversion["rules"][0]["resourceNames"],
         serde_json::json!(["cups.cache.example.com"])
     );
-    // A project that converts nothing needs no permission for CRDs.
+    // A project without conversions needs no permissions for CRDs.
     let folder = Folder::new();
     for command in [
         COMMANDS[0],
@@ -367,8 +370,8 @@ fn the_manager_may_update_no_object_of_others() {
     );
 }
 
-/// Returns the rules that the manager's service account has in the whole cluster, except those generated from markers:
-/// role, verbs, resources and names.
+/// Returns the rules that the manager's service account has in the whole cluster, except those
+/// generated from markers, as role, verbs, resources and names.
 fn cluster_wide_rules(objects: &[Value]) -> Vec<String> {
     let words = |list: &Value| {
         let words = list.as_array().into_iter().flatten().filter_map(Value::as_str);
@@ -398,7 +401,7 @@ fn cluster_wide_rules(objects: &[Value]) -> Vec<String> {
 }
 
 #[test]
-fn the_manager_has_in_the_whole_cluster_only_what_belongs_to_no_namespace() {
+fn cluster_wide_permissions_are_only_for_cluster_scoped_objects() {
     if project().is_none() {
         return;
     }
@@ -433,7 +436,7 @@ fn the_manager_has_in_the_whole_cluster_only_what_belongs_to_no_namespace() {
 }
 
 #[test]
-fn cert_manager_adds_to_what_is_there() {
+fn cert_manager_adds_to_the_deployment() {
     let Some(folder) = project() else { return };
     let deployment = "config/manager/manager.yaml";
     change(
@@ -478,7 +481,7 @@ fn cert_manager_adds_to_what_is_there() {
         variable(container, "WEBHOOK_CERT_PATH"),
         Some("/tmp/k8s-webhook-server/serving-certs")
     );
-    // The manager refuses to start with both.
+    // The manager refuses to start with both variables.
     assert_eq!(variable(container, "WEBHOOK_CERT_SERVICE"), None);
     let configuration = find(
         &objects,
@@ -560,14 +563,14 @@ fn all_objects_have_the_labels_of_the_project() {
 }
 
 #[test]
-fn samples_of_two_versions_are_two_objects() {
+fn samples_of_two_versions_are_separate_objects() {
     let Some(folder) = project() else { return };
     let samples = render(&folder, "config/samples");
     let names: Vec<&Value> = samples.iter().map(|sample| &sample["metadata"]["name"]).collect();
     assert_eq!(names, ["cup-sample", "cup-sample-v2"]);
 }
 
-/// Returns the kinds and names of objects that a feature of the deployment brings.
+/// Returns the kinds and names of the objects that a deployment feature adds.
 fn feature_objects(feature: &str) -> &'static [(&'static str, &'static str)] {
     match feature {
         "metrics" => &[
@@ -605,7 +608,7 @@ fn feature_objects(feature: &str) -> &'static [(&'static str, &'static str)] {
 }
 
 #[test]
-fn each_feature_is_rendered_alone_and_with_all_others() {
+fn renders_each_feature_alone_and_with_all_others() {
     if project().is_none() {
         return;
     }
@@ -654,7 +657,7 @@ fn each_feature_is_rendered_alone_and_with_all_others() {
                 );
             }
         }
-        // The manager issues its certificate if nobody else does.
+        // The manager issues its certificate itself unless cert-manager does.
         let is_managed = on.contains(&"webhooks") && !on.contains(&"cert-manager");
         assert_eq!(has("Role", "shop-webhook-certificate-role"), is_managed, "{on:?}");
         let container = manager(&objects, "shop-controller-manager");
@@ -672,7 +675,7 @@ fn each_feature_is_rendered_alone_and_with_all_others() {
 }
 
 #[test]
-fn metrics_are_verified_under_the_names_of_an_overlay() {
+fn verifies_metrics_with_the_names_of_an_overlay() {
     let Some(folder) = project() else { return };
     enable_cert_manager(&folder);
     folder.run("edit --enable prometheus,metrics-certificate").ok();
@@ -728,7 +731,7 @@ fn metrics_are_verified_under_the_names_of_an_overlay() {
     }
 }
 
-/// Renders as kubectl does, and keeps what it would send.
+/// Renders like kubectl, and records what it would send.
 #[cfg(unix)]
 const KUBECTL: &str = r#"#!/bin/sh
 if [ "$1" = kustomize ]; then exec "$KUBECTL_ITSELF" "$@"; fi
@@ -738,7 +741,7 @@ for file; do :; done
 if [ "$file" = - ]; then cat; else cat "$file"; fi > "${0%/*}/sent"
 "#;
 
-/// The project, and a kubectl that reaches no cluster.
+/// A project, and a kubectl that does not connect to a cluster.
 #[cfg(unix)]
 struct Deployments {
     project: Folder,
@@ -756,7 +759,8 @@ impl Deployments {
         Some(Deployments { project, programs })
     }
 
-    /// Runs a program. Returns the arguments of kubectl and the objects that it got, or the errors.
+    /// Runs a program. Returns kubectl's arguments and the objects passed to it, or the error
+    /// messages.
     fn run(&self, program: &str, arguments: &[&str]) -> Result<(String, Vec<Value>), String> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let kubectl = std::env::split_paths(&path).map(|folder| folder.join("kubectl"));
@@ -814,7 +818,7 @@ fn make_and_the_command_deploy_the_same() {
         "example.com/mine:1",
     );
     check();
-    // Only the first container is the manager's, and only in the Deployment with the label.
+    // The manager is only the first container, and only in the Deployment with the label.
     change(
         &deployments.project,
         manifest,

@@ -1,5 +1,5 @@
-//! Whole ways through the commands, in projects of every shape, alone and side by side.
-#![allow(clippy::disallowed_methods)] // tests look at the disk themselves
+//! End-to-end tests of the commands in projects of every shape, alone and concurrently.
+#![allow(clippy::disallowed_methods)] // the tests access the disk
 
 use crate::support;
 
@@ -24,7 +24,7 @@ fn answer(text: &str) -> serde_json::Value {
     serde_json::from_str(text).expect("one JSON document")
 }
 
-/// Nothing is left to do, and asking again does nothing.
+/// Checks that the commands have nothing to do.
 fn settled(folder: &Folder, commands: &[&str]) {
     let before = folder.tree();
     for command in commands.iter().chain(&["manifests", "manifests --check"]) {
@@ -35,7 +35,7 @@ fn settled(folder: &Folder, commands: &[&str]) {
 }
 
 #[test]
-fn a_plain_package_gets_its_manifests() {
+fn generates_manifests_for_a_plain_package() {
     let folder = Folder::new();
     folder.write(
         "Cargo.toml",
@@ -47,7 +47,7 @@ fn a_plain_package_gets_its_manifests() {
          #[kube(group = \"x.io\", version = \"v1\", kind = \"Cup\", namespaced)]\n\
          pub struct CupSpec {\n    pub size: i32,\n}\n",
     );
-    // Nobody said that this role is ours.
+    // Nothing marks this role as ours.
     folder.write("config/rbac/role.yaml", "kind: ClusterRole\n");
     assert_eq!(folder.run("manifests --check").code, 1);
     folder.run("manifests").ok();
@@ -65,7 +65,7 @@ fn a_plain_package_gets_its_manifests() {
 }
 
 #[test]
-fn webhook_manifests_come_and_go_with_their_markers() {
+fn webhook_manifests_follow_their_markers() {
     let folder = project("");
     folder.run(API).ok();
     let source = "src/webhook.rs";
@@ -101,14 +101,14 @@ fn webhook_manifests_come_and_go_with_their_markers() {
         "resources:\n- service.yaml\n"
     );
 
-    // What else is in the file is somebody's own.
+    // A file with other objects belongs to the user.
     let own = "kind: ValidatingWebhookConfiguration\n---\nkind: Service\n";
     folder.write("config/webhook/manifests.yaml", own);
     settled(&folder, &[]);
 }
 
 #[test]
-fn a_command_waits_for_no_other_and_says_so() {
+fn concurrent_command_fails_with_a_message() {
     let folder = project("");
     let before = folder.tree();
     let other = File::create(folder.path().join(JOURNAL)).expect("a journal");
@@ -130,7 +130,7 @@ fn a_command_waits_for_no_other_and_says_so() {
 }
 
 #[test]
-fn commands_side_by_side_lose_nothing() {
+fn concurrent_commands_lose_no_changes() {
     const KINDS: [&str; 4] = ["Cup", "Mug", "Pot", "Tray"];
     let folder = project("");
     let create = |kind: &str| {
@@ -170,7 +170,7 @@ fn commands_side_by_side_lose_nothing() {
 }
 
 #[test]
-fn two_groups_with_one_kind_each_know_their_own() {
+fn two_groups_can_have_the_same_kind() {
     let folder = project("--multigroup");
     let (crew, ship) = (
         "create api --group crew --version v1 --kind Captain",
@@ -227,7 +227,7 @@ fn two_groups_with_one_kind_each_know_their_own() {
 }
 
 #[test]
-fn a_namespaced_project_keeps_its_role() {
+fn namespaced_project_keeps_its_role() {
     let folder = project("--namespaced");
     folder.run(API).ok();
     let role = "config/rbac/role.yaml";
@@ -237,7 +237,7 @@ fn a_namespaced_project_keeps_its_role() {
     assert!(tree["config/manager/manager.yaml"].contains("name: WATCH_NAMESPACE\n"));
     settled(&folder, &[API]);
 
-    // Without a marker left, what the binding refers to is still there.
+    // Even without a marker, the role that the binding refers to exists.
     for path in ["src/controller/mod.rs", "src/controller/memcached.rs"] {
         let text = tree[path].clone();
         let mut kept = String::new();
@@ -258,7 +258,7 @@ fn a_namespaced_project_keeps_its_role() {
 }
 
 #[test]
-fn a_cluster_scoped_kind_in_a_namespaced_project_has_its_role_bound() {
+fn binds_role_of_a_cluster_scoped_kind_in_a_namespaced_project() {
     let folder = project("--namespaced");
     let command = format!("{CUP} --namespaced=false");
     folder.run(&command).ok();
@@ -266,13 +266,13 @@ fn a_cluster_scoped_kind_in_a_namespaced_project_has_its_role_bound() {
     let binding = &tree["config/rbac/cluster_role_binding.yaml"];
     assert!(binding.contains("kind: ClusterRoleBinding\n") && binding.contains("name: manager-role\n"));
     assert!(tree["config/rbac/kustomization.yaml"].contains("\n- cluster_role_binding.yaml\n"));
-    // kube records events about objects in no namespace in `default`.
+    // kube records events about cluster-scoped objects in `default`.
     let (cluster_role, _) = tree["config/rbac/role.yaml"]
         .split_once("kind: Role\n")
         .expect("a Role follows the ClusterRole");
     assert!(cluster_role.contains("  - events\n"), "{cluster_role}");
     settled(&folder, &[&command]);
-    // Others share it, and none other needs it.
+    // Other cluster-scoped kinds share the binding, and no other kind needs it.
     folder.run(&command.replace("Cup", "Mug")).ok();
     folder.run(API).ok();
     assert_eq!(&folder.tree()["config/rbac/cluster_role_binding.yaml"], binding);
@@ -282,7 +282,7 @@ fn a_cluster_scoped_kind_in_a_namespaced_project_has_its_role_bound() {
 }
 
 #[test]
-fn a_role_that_grants_nothing_is_a_warning() {
+fn warns_about_unbound_roles() {
     let folder = project("");
     folder.run(API).ok();
     let path = "src/controller/memcached.rs";
@@ -293,7 +293,7 @@ fn a_role_that_grants_nothing_is_a_warning() {
     folder.write(path, &text.replace("pub async fn reconcile", &in_system));
     let said = folder.run("manifests").ok().err;
     assert!(said.contains(unbound), "{said}");
-    // A run that adds no role does not repeat it; `doctor` does.
+    // A run that adds no role does not repeat the warning; `doctor` does.
     assert_eq!(folder.run("manifests").ok().err, "");
     let found = folder.run("doctor").out;
     assert!(found.contains(unbound), "{found}");
@@ -316,7 +316,7 @@ fn a_role_that_grants_nothing_is_a_warning() {
     let found = folder.run("doctor").out;
     assert!(found.contains(moved), "{found}");
 
-    // A namespaced project binds a Role, and no ClusterRole.
+    // A namespaced project binds a Role but no ClusterRole.
     let folder = project("--namespaced");
     folder.run(API).ok();
     let text = folder.tree()[path].clone();
@@ -335,7 +335,7 @@ fn a_role_that_grants_nothing_is_a_warning() {
 }
 
 #[test]
-fn what_people_wrote_in_between_stays() {
+fn keeps_user_changes_between_commands() {
     let folder = project("");
     folder.run(API).ok();
     let change = |path: &str, from: &str, to: &str| {
@@ -405,7 +405,7 @@ fn what_people_wrote_in_between_stays() {
 }
 
 #[test]
-fn a_licence_is_named_where_it_was_chosen() {
+fn license_is_only_named_where_it_was_chosen() {
     for (flags, spdx, heading) in [
         ("", Some("Apache-2.0"), "Apache License"),
         ("--license apache2", Some("Apache-2.0"), "Apache License"),
@@ -432,9 +432,9 @@ fn a_licence_is_named_where_it_was_chosen() {
 }
 
 #[test]
-fn without_a_terminal_nothing_is_asked() {
+fn asks_nothing_without_a_terminal() {
     let folder = project("");
-    // Standard input stays open and never says anything.
+    // Standard input stays open without any data.
     let mut child = Command::new(env!("CARGO_BIN_EXE_rbuilder"))
         .args(API.split(' '))
         .current_dir(folder.path())
@@ -461,7 +461,7 @@ fn without_a_terminal_nothing_is_asked() {
 }
 
 #[test]
-fn a_name_is_a_name_in_yaml_too() {
+fn names_are_quoted_in_yaml() {
     let folder = Folder::new();
     folder.run("init --domain 5 --project-name on").ok();
     folder
@@ -491,7 +491,7 @@ fn a_name_is_a_name_in_yaml_too() {
 }
 
 #[test]
-fn what_a_new_repository_has_is_kept() {
+fn keeps_files_of_a_new_repository() {
     for (license, expected) in [
         (
             "MIT License\n\nCopyright (c) 2026\n",
@@ -523,7 +523,7 @@ fn what_a_new_repository_has_is_kept() {
 }
 
 #[test]
-fn files_of_others_are_named_in_one_error() {
+fn lists_all_conflicting_files_in_one_error() {
     let folder = Folder::new();
     folder.write("Makefile", "all:\n");
     folder.write("src/api/mod.rs", "pub mod mine;\n");
@@ -544,7 +544,7 @@ fn files_of_others_are_named_in_one_error() {
     assert!(tree["Makefile"].starts_with("# Builds, tests"));
     assert_eq!(tree["notes/todo.txt"], "keep\n");
 
-    // What `init` has made once is shared with its owner: force leaves it.
+    // The user shares ownership of files that `init` has created, so `--force` keeps them.
     folder.run(API).ok();
     let tree = folder.tree();
     folder.run(&format!("{INIT} --force")).ok();
@@ -552,7 +552,7 @@ fn files_of_others_are_named_in_one_error() {
 }
 
 #[test]
-fn a_project_of_another_tool_is_left_alone() {
+fn does_not_touch_projects_of_other_tools() {
     let folder = Folder::new();
     folder.write(
         "PROJECT",
@@ -568,7 +568,7 @@ fn a_project_of_another_tool_is_left_alone() {
 }
 
 #[test]
-fn mistakes_in_the_source_are_data_for_every_command() {
+fn commands_report_mistakes_in_the_source_as_json() {
     let folder = project("");
     folder.run(API).ok();
     let path = "src/api/v1alpha1/memcached.rs";
@@ -599,7 +599,7 @@ fn mistakes_in_the_source_are_data_for_every_command() {
         );
     }
     assert_eq!(folder.tree(), before);
-    // The kind can be added anyway, and the mistake fixed later.
+    // The kind can be added anyway, and the mistake can be fixed later.
     folder.run(&format!("{CUP} --manifests=false")).ok();
     assert!(folder.tree().contains_key("src/api/v1alpha1/cup.rs"));
 }

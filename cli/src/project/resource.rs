@@ -251,7 +251,7 @@ impl Resource {
         self.controllers = names.into_iter().map(|name| NamedController { name }).collect();
     }
 
-    /// Checks the values that `create` writes into source, beside names.
+    /// Checks the values other than names that `create` writes into source.
     pub(super) fn check_source(&self) -> Result<()> {
         let webhooks = self.webhooks.iter();
         let paths = webhooks.flat_map(|webhooks| [&webhooks.defaulting_path, &webhooks.validation_path]);

@@ -55,7 +55,7 @@ pub struct Tree {
     seen: RefCell<BTreeMap<String, Option<Held>>>,
     /// Texts read as source.
     sources: RefCell<Vec<Arc<SourceTexts>>>,
-    /// The files, if the tree is not on disk.
+    /// The files of a tree in memory; `None` for a tree on disk.
     memory: Option<MemoryFiles>,
 }
 

@@ -59,7 +59,7 @@ impl SourceTexts {
     /// Checks that no file that was read has changed.
     ///
     /// # Errors
-    /// Fails with [`Changed`] if one has.
+    /// Fails with [`Changed`] if a file has changed.
     pub(super) fn verify_unchanged(&self) -> Result<(), Changed> {
         // The limit applies to one pass over all files.
         self.area.count_anew();

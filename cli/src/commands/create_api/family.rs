@@ -119,8 +119,8 @@ impl<'a> Family<'a> {
         }
     }
 
-    /// Returns whether the types are imported from a CRD. This refers to the existing types, or
-    /// those that a further version copies.
+    /// Returns whether the types are imported from a CRD. If they do not exist yet, checks the
+    /// version that they will be copied from.
     pub(super) fn is_imported(&self) -> bool {
         let template = self.scaffolded().or_else(|| self.newest());
         template.is_some_and(Resource::is_imported)

@@ -48,8 +48,8 @@ pub(super) fn check_reachable(flags: &DevFlags, rendered: &Rendered) -> Result<(
 }
 
 impl Cluster {
-    /// Starts a control plane, or connects to the cluster selected by the flags. Writes a
-    /// kubeconfig that is independent of later changes to the user's.
+    /// Starts a control plane, or connects to the cluster selected by the flags. Writes a separate
+    /// kubeconfig, so that later changes to the user's kubeconfig have no effect.
     pub(super) fn start(
         flags: &DevFlags,
         dir: &Path,

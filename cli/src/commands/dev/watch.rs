@@ -140,7 +140,7 @@ fn send(event: notify::Result<notify::Event>, sender: &Sender<()>) {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::disallowed_methods)] // the tests play the editor
+    #![allow(clippy::disallowed_methods)] // the tests act as the editor
 
     use std::time::Instant;
 

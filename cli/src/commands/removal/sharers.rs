@@ -1,5 +1,5 @@
-//! Other deployments of the manager, which use the same CRDs, and the same cluster-scoped objects if they
-//! have the same name prefix.
+//! Other deployments of the manager. They use the same CRDs, and with the same name prefix also the
+//! same cluster-scoped objects.
 
 use anyhow::Result;
 use serde_json::Value;
@@ -7,14 +7,14 @@ use serde_json::Value;
 use super::{describe, qualified_name};
 use crate::cluster::{Kubectl, MANAGER_LABEL, to_list};
 
-/// Label with the name of the project, on the Deployment of the manager.
+/// Label with the project name on the manager's Deployment.
 const NAME_LABEL: &str = "app.kubernetes.io/name";
 
-/// The Deployments of the same manager that are not among the rendered objects.
+/// Deployments of the same manager that are not among the rendered objects.
 #[derive(Debug, Default)]
 pub(super) struct Sharers {
     deployments: Vec<Value>,
-    /// The Deployments that are removed.
+    /// The Deployments to remove.
     ours: Vec<Value>,
 }
 
@@ -22,7 +22,8 @@ impl Sharers {
     /// Finds the Deployments.
     ///
     /// # Errors
-    /// Fails if the Deployments of the cluster cannot be listed: what others use must not be deleted.
+    /// Fails if the Deployments in the cluster cannot be listed, because shared objects must not be
+    /// deleted.
     pub(super) fn find(kubectl: &Kubectl, rendered: &[Value]) -> Result<Sharers> {
         let (label, value) = MANAGER_LABEL;
         let is_manager =
@@ -55,14 +56,15 @@ impl Sharers {
         names.join(" and ")
     }
 
-    /// Splits objects into those to delete and those that others use.
+    /// Splits objects into those to delete and those that other deployments use.
     ///
-    /// A deployment of the same name in another namespace has the same prefix, and so the same objects outside of both namespaces:
-    /// cluster-scoped ones, and roles in other namespaces. They stay, unless the cluster has them in the form that belongs to our namespace: a webhook
-    /// configuration without its Service would refuse every request.
+    /// A deployment with the same name in another namespace has the same prefix, and thus shares
+    /// all objects outside of both namespaces: cluster-scoped objects, and roles in other
+    /// namespaces. They stay, unless the object in the cluster refers to our namespace: a webhook
+    /// configuration without its Service would reject every request.
     ///
     /// # Errors
-    /// Fails if kubectl does.
+    /// Fails if kubectl fails.
     pub(super) fn keep_shared(
         &self,
         kubectl: &Kubectl,
@@ -96,7 +98,8 @@ impl Sharers {
     }
 }
 
-/// Returns true if a field `namespace` in a value, such as that of a Service, names the namespace.
+/// Returns whether a field `namespace` anywhere in a value, such as in a Service reference, has the
+/// given namespace.
 fn refers_to(value: &Value, namespace: &str) -> bool {
     match value {
         Value::Object(map) => map.iter().any(|(key, value)| match value {

@@ -53,7 +53,7 @@ impl WrittenPath {
     }
 }
 
-/// The rewriting of one path.
+/// Rewrites a single path.
 pub(super) struct Rewrite<'r, 't> {
     pub(super) modules: &'r Modules<'t>,
     /// The module that contains the path.

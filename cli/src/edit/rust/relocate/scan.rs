@@ -138,7 +138,7 @@ impl Scanner<'_, '_> {
                 None => at + 1,
             },
             TokenTree::Ident(word) if word == "mod" => match tokens.get(at + 2) {
-                // Only a module in a function still has its content here.
+                // `Modules` has taken the content of all inline modules except those in functions.
                 Some(TokenTree::Group(body)) if body.delimiter() == Delimiter::Brace => {
                     let reason = "a module in a function";
                     self.scan_opaque(body.stream(), reason, context);

@@ -246,7 +246,7 @@ fn reports_uncertain_paths() {
             assert_eq!(found[0], expected);
         }
     }
-    // With the advice followed, nothing is in the way.
+    // After following the advice, there are no obstructions.
     for (path, text) in [
         (
             "src/settings.rs",
