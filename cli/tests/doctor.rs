@@ -500,9 +500,14 @@ echo "$(basename "$0") 1.99.0 (x)"
 
     /// Runs `doctor` in a project, with programs that obey its files. Returns the finding about Rust.
     fn examine(folder: &Folder) -> Value {
+        examine_with(folder, PROXY, "")
+    }
+
+    /// Likewise, with the text of the programs and a toolchain that the user has chosen.
+    fn examine_with(folder: &Folder, proxy: &str, toolchain: &str) -> Value {
         let bin = Folder::new();
         for name in ["rustc", "cargo"] {
-            add_program(bin.path(), name, PROXY);
+            add_program(bin.path(), name, proxy);
         }
         // Relative directories on the path, and one in the project.
         for name in ["rustc", "cargo", "kubectl", "git", "kube-apiserver", "etcd"] {
@@ -518,7 +523,7 @@ echo "$(basename "$0") 1.99.0 (x)"
         command
             .env("PATH", path)
             .env("KUBEBUILDER_ASSETS", folder.path().join("tool/bin"))
-            .env_remove("RUSTUP_TOOLCHAIN");
+            .env("RUSTUP_TOOLCHAIN", toolchain);
         let ran = command.output().expect("rbuilder runs");
         let answer: Value = serde_json::from_slice(&ran.stdout).expect("JSON");
         assert!(
@@ -561,6 +566,36 @@ echo "$(basename "$0") 1.99.0 (x)"
                 .as_str()
                 .is_some_and(|text| text.starts_with("rustc 1.98.0 and cargo 1.98.0"))
         );
+    }
+
+    /// As rustup's proxies say it, which are there whatever is installed.
+    #[test]
+    fn toolchain_that_is_not_installed_is_named() {
+        let proxy = |condition: &str| {
+            format!(
+                "#!/bin/sh\nif [ {condition} ]; then echo \"error: toolchain '$RUSTUP_TOOLCHAIN-x86_64' is not installed\" >&2; exit 1; fi\necho \"$(basename \"$0\") 1.99.0 (x)\"\n"
+            )
+        };
+        let folder = project();
+        let check = |proxy: &str, message: &str, help: &str| {
+            let found = examine_with(&folder, proxy, "1.70");
+            assert_eq!(found["message"], message, "{found}");
+            assert!(
+                found["help"].as_str().is_some_and(|text| text.starts_with(help)),
+                "{found}"
+            );
+        };
+        check(
+            &proxy("-n \"$RUSTUP_TOOLCHAIN\""),
+            "the toolchain `1.70-x86_64`, which rustup would run, is not installed",
+            "run `rustup toolchain install 1.70-x86_64`",
+        );
+        check(
+            "#!/bin/sh\necho 'error: no default is configured' >&2; exit 1\n",
+            "rustc does not run: no default is configured",
+            "install Rust",
+        );
+        check("#!/bin/sh\nexit 1\n", "rustc does not run", "install Rust");
     }
 
     #[test]

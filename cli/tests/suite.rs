@@ -11,6 +11,7 @@ mod support;
 
 mod adopt;
 mod adopt_road;
+mod adopt_roles;
 mod adopted;
 mod agents;
 mod bad_input;

@@ -21,6 +21,11 @@ pub(super) fn deploy(dir: &Path, flags: &DeployFlags, shell: &mut Shell) -> Resu
         .into_iter()
         .partition(|object| object["kind"] == "Namespace");
     shell.note(&format!("the image of the manager is {}\n", flags.image));
+    if let Some(role) = find_empty_role(&objects) {
+        shell.message(&format!(
+            "warning: {role} has no rules: the manager starts without its permissions\n  = help: write them as `#[rbac(…)]` markers, or in config/rbac/role.yaml\n"
+        ));
+    }
     kubectl.show_pipe(ALL, &APPLY, shell);
     apply_namespaces(&kubectl, &namespaces, shell)?;
     kubectl.run(&APPLY, &to_list(&objects), shell)?;
@@ -38,4 +43,49 @@ fn with_image(rendered: &str, image: &str) -> Result<Vec<Value>> {
         "{ALL} has no Deployment with the label control-plane=controller-manager: no image was set"
     );
     Ok(objects)
+}
+
+/// Returns the first role that a binding refers to and that grants nothing.
+fn find_empty_role(objects: &[Value]) -> Option<String> {
+    let is_empty = |role: &&Value| {
+        let kind = &role["kind"];
+        let has_rules = role["rules"].as_array().is_some_and(|rules| !rules.is_empty());
+        (kind == "ClusterRole" || kind == "Role") && !has_rules && !role["aggregationRule"].is_object()
+    };
+    let is_bound = |role: &&Value| {
+        objects.iter().any(|binding| {
+            let to = &binding["roleRef"];
+            to["kind"] == role["kind"] && to["name"] == role["metadata"]["name"]
+        })
+    };
+    let role = objects.iter().filter(is_empty).find(is_bound)?;
+    let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    Some(format!(
+        "{} `{}`",
+        word(&role["kind"]),
+        word(&role["metadata"]["name"])
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn bound_roles_without_rules_are_found() {
+        let role = |rules: Value| json!({"kind": "ClusterRole", "metadata": {"name": "a"}, "rules": rules});
+        let binding = json!({"kind": "ClusterRoleBinding", "roleRef": {"kind": "ClusterRole", "name": "a"}});
+        let check = |objects: &[Value], expected: Option<&str>| {
+            assert_eq!(find_empty_role(objects).as_deref(), expected, "{objects:?}");
+        };
+        check(&[role(json!([])), binding.clone()], Some("ClusterRole `a`"));
+        check(&[role(Value::Null), binding.clone()], Some("ClusterRole `a`"));
+        check(&[role(json!([{"verbs": ["get"]}])), binding.clone()], None);
+        check(&[role(json!([]))], None);
+        let aggregated =
+            json!({"kind": "ClusterRole", "metadata": {"name": "a"}, "rules": [], "aggregationRule": {}});
+        check(&[aggregated, binding], None);
+    }
 }

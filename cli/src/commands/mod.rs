@@ -43,6 +43,7 @@ mod webhook_context;
 mod webhooks;
 #[cfg(not(feature = "control-plane"))]
 mod without_control_plane;
+mod written_roles;
 
 use std::path::{Path, PathBuf};
 

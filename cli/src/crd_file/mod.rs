@@ -14,6 +14,7 @@ use serde_json::Value;
 use crate::line_ends::unify;
 use crate::tree::Tree;
 use crate::yaml_stream::is_marker;
+pub(crate) use template::FILLED_IN;
 use template::{escape, find_spec, has_expressions, is_template, strip_template};
 
 /// The version of CRDs that are generated.

@@ -8,7 +8,7 @@ use std::ops::Range;
 use serde_json::Value;
 
 /// The word that stands for what a template fills in.
-const FILLED_IN: &str = "filled-in-by-helm";
+pub(crate) const FILLED_IN: &str = "filled-in-by-helm";
 
 /// The braces that begin an expression, as a template prints them.
 const ESCAPED: &str = r#"{{ "{{" }}"#;

@@ -286,7 +286,7 @@ pub struct InitFlags {
     /// Directory of the new project; created if it does not exist [default: the project directory]
     #[arg(value_name = "DIR")]
     pub folder: Option<PathBuf>,
-    /// Domain for API groups, such as `example.com`
+    /// Domain for API groups, such as `example.com` [default with `--in-package`: that of the kinds]
     #[arg(long)]
     pub domain: Option<String>,
     /// Name of the project, a DNS label of at most 28 characters [default: the name of the directory]
@@ -310,7 +310,7 @@ pub struct InitFlags {
     /// Adopt the kube-rs package in the directory: add deployment manifests and an end-to-end test, and keep its code and files
     #[arg(long, conflicts_with_all = ["force", "library"])]
     pub in_package: bool,
-    /// Binary of the package to run in the image, with `--in-package` [default: the same as `cargo run`]
+    /// Binary of the package to run in the image, with `--in-package` [default: the same as `cargo run`, or the only one that runs controllers]
     #[arg(long, value_name = "NAME", requires = "in_package")]
     pub bin: Option<String>,
     #[command(flatten)]

@@ -13,8 +13,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
+use rbuilder_generator::Product;
 
 use super::manifests::{self, Request, Settings};
+use super::written_roles::{OfferedMarkers, find_written_roles, offer_markers};
 use super::{Outcome, decide, decide_and_apply};
 use crate::edit::Obstacle;
 use crate::edit::selection::{OutputSettings, Skip, add_feature, has_only, set_output, skip_kinds};
@@ -123,6 +125,7 @@ fn plan_adopt(tree: &Tree) -> Result<(Plan, Survey)> {
     if survey.kinds.is_empty() {
         return Ok((plan, survey));
     }
+    survey.roles = find_roles(&plan, tree, &request, &survey)?;
     let skips = choose_skips(tree, &survey)?;
     let skipped: Vec<String> = skips.values().flatten().map(|skip| skip.kind.clone()).collect();
     let placement = place(&survey, &settings, &places);
@@ -139,6 +142,28 @@ fn plan_adopt(tree: &Tree) -> Result<(Plan, Survey)> {
         })?;
     }
     Ok((plan, survey))
+}
+
+/// Finds the markers that would grant what the roles by hand grant and the markers in the source do not.
+///
+/// # Errors
+/// Fails if a folder cannot be read.
+fn find_roles(plan: &Plan, tree: &Tree, request: &Request, survey: &Survey) -> Result<Vec<OfferedMarkers>> {
+    let own = survey
+        .kinds
+        .iter()
+        .filter(|kind| !matches!(kind.state, KindState::Skipped(_)));
+    let groups = own
+        .map(|kind| kind.summary.group.clone())
+        .filter(|group| !group.is_empty());
+    let mut request = request.clone();
+    request.options.products = vec![Product::Roles];
+    let mut generated = None;
+    manifests::generate_in_memory(plan, tree, &request, &mut |file| generated = Some(file))?;
+    // Without markers, the file in the place of the generated one is by hand as well.
+    let path = generated.as_ref().map_or(String::new(), |_| request.role_path());
+    let written = find_written_roles(tree, &groups.collect(), &path)?;
+    Ok(offer_markers(written, generated.as_ref()))
 }
 
 /// Adds the CRDs in the directory that is about to become that of the output to those that make their kinds the project's own, as

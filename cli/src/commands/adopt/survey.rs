@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::committed::{CommittedCrd, CommittedCrds, find_committed};
 use super::compare::Comparison;
 use crate::commands::manifests::{self, CrdPlace, Request};
+use crate::commands::written_roles::OfferedMarkers;
 use crate::edit::selection::RUN_AGAIN;
 use crate::plan::Plan;
 use crate::report;
@@ -23,6 +24,8 @@ pub(super) struct Survey {
     pub(super) errors: Vec<String>,
     /// The feature that is added to the settings, because there are no kinds without it.
     pub(super) feature: Option<String>,
+    /// The markers that would grant what roles by hand grant.
+    pub(super) roles: Vec<OfferedMarkers>,
     /// True if the project is deployed from `config/`, where its CRDs are in any case.
     pub(super) is_deployed: bool,
 }
@@ -176,6 +179,7 @@ pub(super) fn examine(plan: &Plan, tree: &Tree, request: &Request, places: &Know
             .collect(),
         errors: list_other_errors(&found, &sources),
         feature: None,
+        roles: Vec::new(),
         is_deployed: places.is_deployed,
     })
 }

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::committed::CommittedCrd;
 use super::compare::Verdict;
 use super::survey::{KindState, ReadableByNow, Survey, SurveyedKind};
+use crate::commands::written_roles::OfferedMarkers;
 
 /// Differences and errors of a kind to show; the others are counted.
 const MOST_SHOWN: usize = 5;
@@ -47,6 +48,9 @@ pub(super) fn render(survey: &Survey) -> String {
                 .for_each(|line| text.push_str(&format!("    {line}\n")));
         }
     }
+    for offered in &survey.roles {
+        text.push_str(&render_markers(offered));
+    }
     text.push_str(&format!("\n{}\n", count_kinds(&survey.kinds)));
     if let Some(feature) = &survey.feature {
         text.push_str(&format!(
@@ -57,6 +61,26 @@ pub(super) fn render(survey: &Survey) -> String {
         text.push_str(
             "the libraries and binaries have no kinds: `rbuilder manifests --example <name>` reads those of an example\n",
         );
+    }
+    text
+}
+
+/// The markers that grant what a role grants.
+fn render_markers(offered: &OfferedMarkers) -> String {
+    let mut text = format!(
+        "\n{}: these markers grant the same permissions{}; write them above the reconcile function, with `use rbuilder::rbac;`\n",
+        offered.role.describe(),
+        if offered.role.is_narrower_than_markers() {
+            ", in all namespaces"
+        } else {
+            ""
+        }
+    );
+    for line in offered.markers.iter().flat_map(|marker| marker.lines()) {
+        text.push_str(&format!("    {line}\n"));
+    }
+    for reason in &offered.without_marker {
+        text.push_str(&format!("    no marker grants {reason}\n"));
     }
     text
 }
@@ -182,7 +206,20 @@ pub(super) fn to_json(survey: &Survey) -> Value {
         .iter()
         .map(|(name, path)| json!({ "name": name, "path": path }))
         .collect();
-    json!({ "kinds": kinds, "otherCrds": others, "otherErrors": survey.errors, "addedFeature": survey.feature })
+    let roles: Vec<Value> = survey
+        .roles
+        .iter()
+        .map(|offered| {
+            json!({
+                "path": offered.role.path,
+                "kind": offered.role.kind,
+                "name": offered.role.name,
+                "markers": offered.markers,
+                "withoutMarker": offered.without_marker,
+            })
+        })
+        .collect();
+    json!({ "kinds": kinds, "otherCrds": others, "otherErrors": survey.errors, "addedFeature": survey.feature, "roles": roles })
 }
 
 fn kind_to_json(kind: &SurveyedKind) -> Value {

@@ -48,8 +48,8 @@ fn examine_rust(dir: &Path, needed: &str) -> Finding {
     let mut versions = Vec::new();
     for program in ["rustc", "cargo"] {
         match ask_version(program, name) {
-            Some(version) => versions.push(version),
-            None => return not_run(program, chosen.as_ref(), help),
+            Ok(version) => versions.push(version),
+            Err(silence) => return not_run(program, &silence, chosen.as_ref(), help),
         }
     }
     let found = format!("rustc {} and cargo {}", versions[0], versions[1]);
@@ -67,26 +67,72 @@ fn examine_rust(dir: &Path, needed: &str) -> Finding {
 /// The advice about a toolchain that may be a program of the repository.
 const UNKNOWN_TOOLCHAIN: &str = "if you trust the repository, run `rustc --version` in it";
 
-/// The finding about a program that is missing, or does not answer.
-fn not_run(program: &str, chosen: Option<&Toolchain>, help: String) -> Finding {
-    match chosen {
-        Some(Toolchain::Released { name, file }) if ask_version(program, None).is_some() => Finding::error(
+/// Why a program does not tell its version.
+enum Silence {
+    /// It is in no directory of the `PATH`.
+    NotFound,
+    /// It fails, with the first line of its errors; empty if it does not answer.
+    Failed(String),
+}
+
+/// Returns the finding about a program that is missing, or does not answer.
+fn not_run(program: &str, silence: &Silence, chosen: Option<&Toolchain>, help: String) -> Finding {
+    let error = match silence {
+        Silence::NotFound => return Finding::error("rust", format!("{program} was not found"), help),
+        Silence::Failed(error) => error.as_str(),
+    };
+    match (chosen, find_missing_toolchain(error)) {
+        (Some(Toolchain::Released { name, file }), missing)
+            if missing.is_some() || ask_version(program, None).is_ok() =>
+        {
+            Finding::error(
+                "rust",
+                format!("the toolchain `{name}` of {file} is not installed, or has no {program}"),
+                format!("run `rustup toolchain install {name}`"),
+            )
+        }
+        (_, Some(name)) => Finding::error(
             "rust",
-            format!("the toolchain `{name}` of {file} is not installed, or has no {program}"),
-            format!("run `rustup toolchain install {name}`"),
+            format!("the toolchain `{name}`, which rustup would run, is not installed"),
+            format!("run `rustup toolchain install {name}`, or choose another one with `rustup default`"),
         ),
-        _ => Finding::error("rust", format!("{program} was not found or does not run"), help),
+        _ if error.is_empty() => Finding::error("rust", format!("{program} does not run"), help),
+        _ => Finding::error("rust", format!("{program} does not run: {error}"), help),
     }
 }
 
+/// Returns the toolchain that rustup reports as missing: ``toolchain '1.93-x86_64' is not installed``.
+fn find_missing_toolchain(error: &str) -> Option<&str> {
+    let (_, after) = error.split_once("toolchain '")?;
+    let (name, after) = after.split_once('\'')?;
+    after.starts_with(" is not installed").then_some(name)
+}
+
 /// Returns the version that a program of a toolchain prints, or that of the toolchain in use outside of projects.
-fn ask_version(program: &str, toolchain: Option<&str>) -> Option<String> {
-    let mut command = outside(&find_program(program)?);
+fn ask_version(program: &str, toolchain: Option<&str>) -> Result<String, Silence> {
+    let mut command = outside(&find_program(program).ok_or(Silence::NotFound)?);
     if let Some(name) = toolchain {
         command.env("RUSTUP_TOOLCHAIN", name);
     }
-    let said = read(command.arg("--version"))?;
-    said.split_whitespace().nth(1).map(str::to_owned)
+    let no_answer = |_| Silence::Failed(String::new());
+    let answer = ask(command.arg("--version"), LIMIT).map_err(no_answer)?;
+    let (said, error) = (
+        String::from_utf8_lossy(&answer.out),
+        String::from_utf8_lossy(&answer.err),
+    );
+    match said.split_whitespace().nth(1) {
+        Some(version) if answer.status.success() => Ok(version.to_owned()),
+        _ => {
+            let line = error
+                .lines()
+                .find(|line| !line.trim().is_empty())
+                .unwrap_or_default();
+            let line = line.trim().strip_prefix("error: ").unwrap_or(line.trim());
+            Err(Silence::Failed(
+                line.chars().filter(|c| !c.is_control()).collect(),
+            ))
+        }
+    }
 }
 
 /// Returns whether a version is another one or newer; parts that are missing count as zero.

@@ -16,7 +16,7 @@ mod deployment;
 mod kinds;
 mod migration;
 mod objects;
-mod permissions;
+pub(super) mod permissions;
 mod pod;
 mod programs;
 mod published;

@@ -12,21 +12,21 @@ use super::webhooks::{print_attribute, quoted};
 
 /// A rule, as a marker or a role has it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Rule {
-    pub(super) groups: Vec<String>,
-    pub(super) resources: Vec<String>,
-    pub(super) names: Vec<String>,
-    pub(super) urls: Vec<String>,
-    pub(super) verbs: Vec<String>,
-    pub(super) namespace: String,
-    pub(super) role: String,
+pub(in crate::commands) struct Rule {
+    pub(in crate::commands) groups: Vec<String>,
+    pub(in crate::commands) resources: Vec<String>,
+    pub(in crate::commands) names: Vec<String>,
+    pub(in crate::commands) urls: Vec<String>,
+    pub(in crate::commands) verbs: Vec<String>,
+    pub(in crate::commands) namespace: String,
+    pub(in crate::commands) role: String,
 }
 
 /// A rule with its marker in Rust.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct MarkedRule {
-    pub(super) rule: Rule,
-    pub(super) marker: String,
+pub(in crate::commands) struct MarkedRule {
+    pub(in crate::commands) rule: Rule,
+    pub(in crate::commands) marker: String,
 }
 
 impl MarkedRule {
@@ -34,7 +34,7 @@ impl MarkedRule {
     ///
     /// # Errors
     /// Fails with the reason why the generator would refuse it.
-    pub(super) fn new(rule: Rule) -> Result<MarkedRule, String> {
+    pub(in crate::commands) fn new(rule: Rule) -> Result<MarkedRule, String> {
         let marker = rule.print()?;
         let arguments = marker
             .strip_prefix("#[rbac(")
@@ -45,10 +45,10 @@ impl MarkedRule {
 }
 
 /// One permission: namespace, group or URL, resource, name and verb.
-pub(super) type Permission = (String, String, String, String, String);
+pub(in crate::commands) type Permission = (String, String, String, String, String);
 
 /// Returns whether permissions have one among them, by itself or by a wildcard.
-pub(super) fn is_granted(wanted: &Permission, granted: &BTreeSet<Permission>) -> bool {
+pub(in crate::commands) fn is_granted(wanted: &Permission, granted: &BTreeSet<Permission>) -> bool {
     let (namespace, group, resource, name, verb) = wanted;
     let is = |own: &String, wanted: &String| own == wanted || own == "*";
     granted.contains(wanted)
@@ -62,12 +62,12 @@ pub(super) fn is_granted(wanted: &Permission, granted: &BTreeSet<Permission>) ->
 }
 
 /// Returns whether an object is a ClusterRole or a Role.
-pub(super) fn is_role(object: &Value) -> bool {
+pub(in crate::commands) fn is_role(object: &Value) -> bool {
     object["kind"] == "ClusterRole" || object["kind"] == "Role"
 }
 
 /// Returns what a role grants.
-pub(super) fn permissions_of(role: &Value) -> BTreeSet<Permission> {
+pub(in crate::commands) fn permissions_of(role: &Value) -> BTreeSet<Permission> {
     let rules = Rule::of_role(role).into_iter();
     rules.flat_map(|rule| rule.permissions()).collect()
 }
@@ -145,7 +145,7 @@ impl Rule {
     }
 
     /// Reads the rules of the ClusterRole or Role in a document.
-    pub(super) fn of_role(role: &Value) -> Vec<Rule> {
+    pub(in crate::commands) fn of_role(role: &Value) -> Vec<Rule> {
         let rules = role["rules"].as_array().into_iter().flatten();
         rules
             .map(|rule| Rule {
@@ -164,7 +164,7 @@ impl Rule {
     }
 
     /// Returns the permissions that the rule gives, one by one.
-    pub(super) fn permissions(&self) -> BTreeSet<Permission> {
+    pub(in crate::commands) fn permissions(&self) -> BTreeSet<Permission> {
         let mut found = BTreeSet::new();
         let names = if self.names.is_empty() {
             vec![String::new()]

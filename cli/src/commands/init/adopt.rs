@@ -5,15 +5,19 @@
 //! scaffold depends on: names of the package and the paths that are left out. Run again, the command brings the scaffold in
 //! line with a package that has changed, by a three-way merge.
 
+use std::collections::BTreeSet;
+
 use anyhow::{Result, anyhow, bail};
 use rbuilder_generator::{PackageSummary, Sources, summarize_package};
 use rbuilder_templates::{Archive, OnExists};
-use serde_json::json;
 
 use super::files::plan_files;
+use super::guess::{guess_binary, guess_domain, list_groups};
+use super::role::CopiedRole;
 use super::workspace::{find_workspace, record_place, warn_workflows};
 use super::{enter, request};
 use crate::commands::scaffold_merge::{ScaffoldMerge, Written, rebuild_scaffold};
+use crate::commands::written_roles::find_written_roles;
 use crate::commands::{Outcome, manifests, scaffold, update};
 use crate::edit::dependency;
 use crate::edit::library::read_dependencies;
@@ -66,7 +70,17 @@ pub(super) fn plan_adoption(tree: &Tree, flags: &InitFlags) -> Result<Outcome> {
             ),
         },
     };
-    let (summary, mut package) = read_package(tree, flags.bin.as_deref(), recorded.as_ref())?;
+    let mut notes = Vec::new();
+    let (summary, mut package) = read_package(tree, flags.bin.as_deref(), recorded.as_ref(), &mut notes)?;
+    let groups = list_groups(tree);
+    let mut flags = flags.clone();
+    if known.is_none() && flags.domain.is_none() {
+        flags.domain = guess_domain(&groups);
+        let note =
+            |domain| format!("The domain is {domain}, that of your kinds; `--domain` sets another one");
+        notes.extend(flags.domain.as_ref().map(note));
+    }
+    let flags = &flags;
     let mut project = request(tree, flags, Some(&summary))?;
     // A package without a workspace of its own is Cargo's member of one above, listed or not.
     let workspace = find_workspace(tree)?.filter(|_| !summary.is_workspace);
@@ -77,20 +91,26 @@ pub(super) fn plan_adoption(tree: &Tree, flags: &InitFlags) -> Result<Outcome> {
         project.known.rbuilder.package = Some(package.clone());
         package.left_out = find_left_out(tree, &project, &summary)?;
         project.known.rbuilder.package = Some(package);
-        return plan_files_of(tree, project, flags);
+        return plan_files_of(tree, project, flags, &groups, &notes);
     };
     let stays = |path: &String| is_there(tree, path) || is_replaced(tree, &project, &summary, path);
     let before = recorded.map(|package| package.left_out).unwrap_or_default();
     package.left_out = before.into_iter().filter(stays).collect();
     project.known.rbuilder.package = Some(package);
     if project.known == known.known {
-        return plan_files_of(tree, project, flags);
+        return plan_files_of(tree, project, flags, &groups, &notes);
     }
     merge_change(tree, known, project)
 }
 
 /// Returns the changes that write what the package lacks.
-fn plan_files_of(tree: &Tree, mut project: Project, flags: &InitFlags) -> Result<Outcome> {
+fn plan_files_of(
+    tree: &Tree,
+    mut project: Project,
+    flags: &InitFlags,
+    groups: &BTreeSet<String>,
+    notes: &[String],
+) -> Result<Outcome> {
     let mut plan = plan_files(tree, &mut project, false)?;
     let package = project.known.rbuilder.package.clone().unwrap_or_default();
     package.left_out.iter().for_each(|path| plan.keep(path));
@@ -99,12 +119,18 @@ fn plan_files_of(tree: &Tree, mut project: Project, flags: &InitFlags) -> Result
         ..manifests::Request::default()
     };
     let found = manifests::add_to_plan(&mut plan, tree, &request)?;
+    let mut role = None;
     if !package.leaves_out("config/rbac/kustomization.yaml") && plan.read(tree, ROLE)?.is_none() {
-        plan.replace(tree, ROLE, &empty_role(&project))?;
+        let copied = CopiedRole::of(&project, find_written_roles(tree, groups, ROLE)?);
+        plan.replace(tree, ROLE, &copied.text)?;
+        role = Some(copied);
     }
     plan.write_project(&project, tree)?;
-    let next = next_steps(tree, &package, flags);
+    let next = next_steps(tree, &package, flags, role.as_ref(), notes);
     let mut outcome = found.into_outcome(plan);
+    if let Some((message, help)) = role.and_then(|role| role.warning()) {
+        outcome.warn(&message, help);
+    }
     warn_workflows(&project, &mut outcome);
     if !package.leaves_out("Dockerfile") {
         warn_outside(tree, &project, &mut outcome);
@@ -140,6 +166,7 @@ fn read_package(
     tree: &Tree,
     asked: Option<&str>,
     recorded: Option<&AdoptedPackage>,
+    notes: &mut Vec<String>,
 ) -> Result<(PackageSummary, AdoptedPackage)> {
     let sources = tree.sources([]);
     let summary = summarize_package(&sources)
@@ -154,7 +181,19 @@ fn read_package(
         return Err(no_package(tree, &summary));
     };
     let recorded = recorded.map(|package| package.binary.as_str());
-    let (binary, main) = choose_binary(&summary, &name, asked, recorded)?;
+    let guessed = guess_binary(&sources, &summary.binaries);
+    let (binary, main) = match choose_binary(&summary, &name, asked, recorded)? {
+        Some(chosen) => chosen,
+        None => {
+            let (binary, main) = guessed
+                .cloned()
+                .ok_or_else(|| several_binaries(&summary, &name))?;
+            notes.push(format!(
+                "The image runs the binary `{binary}`; `--bin` chooses another one"
+            ));
+            (binary, main)
+        }
+    };
     let package = AdoptedPackage {
         library: summary.library.clone().unwrap_or_default(),
         manager: uses_manager(&sources, &main),
@@ -183,17 +222,17 @@ fn no_package(tree: &Tree, summary: &PackageSummary) -> anyhow::Error {
     )
 }
 
-/// Returns the name and the root file of the binary that the image runs.
+/// Returns the name and the root file of the binary that the image runs; `None` if nothing says which of several it is.
 fn choose_binary(
     summary: &PackageSummary,
     package: &str,
     asked: Option<&str>,
     recorded: Option<&str>,
-) -> Result<(String, String)> {
+) -> Result<Option<(String, String)>> {
     let named = |name: &str| summary.binaries.iter().find(|(known, _)| known == name).cloned();
     let names: Vec<&str> = summary.binaries.iter().map(|(name, _)| name.as_str()).collect();
     if let Some(asked) = asked {
-        return named(asked).ok_or_else(|| match names.as_slice() {
+        return named(asked).map(Some).ok_or_else(|| match names.as_slice() {
             [] => anyhow!("package `{package}` has no binary `{asked}`, and no other binary"),
             names => anyhow!(
                 "package `{package}` has no binary `{asked}`: pass `--bin` with one of `{}`",
@@ -206,16 +245,21 @@ fn choose_binary(
         .flatten()
         .find_map(named);
     match (by_default, summary.binaries.as_slice()) {
-        (Some(binary), _) => Ok(binary),
-        (None, [only]) => Ok(only.clone()),
+        (Some(binary), _) => Ok(Some(binary)),
+        (None, [only]) => Ok(Some(only.clone())),
         (None, []) => bail!(
             "package `{package}` has no binary, so there is nothing to deploy: add src/main.rs; to generate the manifests of its types alone, run `rbuilder manifests`, which needs no project"
         ),
-        (None, _) => bail!(
-            "package `{package}` has several binaries: name the one that the image runs with `--bin`, one of `{}`",
-            names.join("`, `")
-        ),
+        (None, _) => Ok(None),
     }
+}
+
+fn several_binaries(summary: &PackageSummary, package: &str) -> anyhow::Error {
+    let names: Vec<&str> = summary.binaries.iter().map(|(name, _)| name.as_str()).collect();
+    anyhow!(
+        "package `{package}` has several binaries: name the one that the image runs with `--bin`, one of `{}`",
+        names.join("`, `")
+    )
 }
 
 /// Returns whether the package depends on the library and takes the arguments of its manager.
@@ -290,26 +334,6 @@ fn is_there(tree: &Tree, path: &str) -> bool {
     tree.read(path).map_or(true, |text| text.is_some())
 }
 
-/// Returns the role of a manager whose permissions are not in markers.
-fn empty_role(project: &Project) -> String {
-    let known = &project.known;
-    let mut metadata = json!({ "name": "manager-role" });
-    if known.namespaced {
-        metadata["namespace"] = "system".into();
-    }
-    let role = json!({
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": if known.namespaced { "Role" } else { "ClusterRole" },
-        "metadata": metadata,
-        "rules": [],
-    });
-    let text = rbuilder_generator::yaml::to_string(&role);
-    let body = text.strip_prefix("---\n").unwrap_or(&text);
-    format!(
-        "# The permissions of the manager: write them here, or as `#[rbac]` markers of rbuilder, from which `rbuilder manifests`\n# then generates this file.\n{body}"
-    )
-}
-
 /// Warns about packages that the image needs and that are not in the directory that it is built from.
 fn warn_outside(tree: &Tree, project: &Project, outcome: &mut Outcome) {
     let text = tree
@@ -336,7 +360,13 @@ fn warn_outside(tree: &Tree, project: &Project, outcome: &mut Outcome) {
 }
 
 /// Returns what was kept, and the next steps.
-fn next_steps(tree: &Tree, package: &AdoptedPackage, flags: &InitFlags) -> String {
+fn next_steps(
+    tree: &Tree,
+    package: &AdoptedPackage,
+    flags: &InitFlags,
+    role: Option<&CopiedRole>,
+    notes: &[String],
+) -> String {
     let (mut kept, omitted): (Vec<&str>, Vec<&str>) = package
         .left_out
         .iter()
@@ -348,18 +378,24 @@ fn next_steps(tree: &Tree, package: &AdoptedPackage, flags: &InitFlags) -> Strin
             .filter(|path| is_there(tree, path)),
     );
     kept.sort_unstable();
-    let mut next = String::new();
+    let mut next: String = notes.iter().map(|note| format!("{note}\n")).collect();
     for (words, paths) in [("Kept as they are", kept), ("Not added", omitted)] {
         if !paths.is_empty() {
             next.push_str(&format!("{words}: {}\n", paths.join(", ")));
         }
     }
-    let edit = match package.manager {
-        true => "Next: review config/manager/manager.yaml",
-        false => {
+    let copied = role.and_then(CopiedRole::describe_source);
+    let edit = match (package.manager, copied) {
+        (true, _) => "Next: review config/manager/manager.yaml".to_owned(),
+        (false, None) => {
             "Next: set the arguments and probes of the container in config/manager/manager.yaml, and its permissions in \
              config/rbac/role.yaml"
+                .to_owned()
         }
+        (false, Some(source)) => format!(
+            "Next: set the arguments and probes of the container in config/manager/manager.yaml, and review its permissions in \
+             config/rbac/role.yaml, which are those of {source}"
+        ),
     };
     let enter = enter(flags);
     next + &format!("{edit}, then run:\n{enter}  rbuilder manifests\n  rbuilder deploy --image <image>\n")

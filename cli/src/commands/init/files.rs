@@ -3,6 +3,7 @@
 use anyhow::Result;
 use rbuilder_templates::{OnExists, Rendered};
 
+use super::ignored::choose_lines;
 use crate::commands::scaffold;
 use crate::plan::Plan;
 use crate::project::{FILE, Project};
@@ -16,9 +17,19 @@ pub(in crate::commands) fn plan_files(tree: &Tree, project: &mut Project, force:
     let mut plan = Plan::default();
     let context = scaffold::project_context(project);
     let mut files = rbuilder_templates::init_files(&context)?;
+    let is_new = tree.read(FILE)?.is_none();
+    if !is_new && !force {
+        // A list of the user's: lines that were removed from it are not added again.
+        files.retain(|file| file.on_exists != OnExists::Merged);
+    }
     if let Some(package) = &project.known.rbuilder.package {
         files.retain(|file| !package.leaves_out(&file.path));
-    } else if tree.read(FILE)?.is_none() {
+        for file in files.iter_mut().filter(|file| file.on_exists == OnExists::Merged) {
+            if tree.read(&file.path)?.is_some() {
+                file.text = choose_lines(tree, &file.text)?;
+            }
+        }
+    } else if is_new {
         // Nothing here is ours yet, so files to which later commands will add must start with our
         // text.
         for file in files.iter().filter(|file| file.on_exists == OnExists::Shared) {

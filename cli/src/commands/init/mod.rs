@@ -2,6 +2,9 @@
 
 mod adopt;
 mod files;
+mod guess;
+mod ignored;
+mod role;
 mod workspace;
 
 use std::path::Path;

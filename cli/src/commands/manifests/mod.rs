@@ -168,6 +168,11 @@ impl Request {
         Ok((request, Settings::read(tree)?))
     }
 
+    /// Returns the path of the roles.
+    pub(super) fn role_path(&self) -> String {
+        self.layout.role_path()
+    }
+
     /// Returns where CRDs are written that the project does not deploy.
     pub(super) fn known_place(&self) -> &CrdPlace {
         self.layout.known_place()

@@ -1,0 +1,106 @@
+//! What `init --in-package` takes from the package where no flag says it: the domain, and the binary that the image runs.
+
+use std::collections::BTreeSet;
+
+use rbuilder_generator::{KindOutcome, Sources};
+
+use crate::commands::manifests::{self, Request};
+use crate::edit::rust;
+use crate::plan::Plan;
+use crate::tree::{Tree, TreeSources};
+
+/// Names that a program which runs controllers mentions.
+const RUNS: [&str; 3] = ["Controller", "ManagerArgs", "watcher"];
+
+/// A name that a program which prints CRDs mentions.
+const PRINTS: &str = "CustomResourceExt";
+
+/// Domains under which anybody can have names, beside those of countries such as `co.uk`.
+const SHARED: [&str; 4] = ["github.io", "gitlab.io", "k8s.io", "x-k8s.io"];
+
+/// Returns the groups of the kinds that are the package's own; none if they cannot be read.
+pub(super) fn list_groups(tree: &Tree) -> BTreeSet<String> {
+    let found = Request::of_everything(tree)
+        .and_then(|(request, _)| manifests::generate_in_memory(&Plan::default(), tree, &request, &mut drop));
+    let kinds = found.map(|(_, found)| found.kinds).unwrap_or_default();
+    let own = kinds
+        .into_iter()
+        .filter(|kind| !matches!(kind.outcome, KindOutcome::Skipped { .. }));
+    own.map(|kind| kind.group)
+        .filter(|group| !group.is_empty())
+        .collect()
+}
+
+/// Returns the domain of groups: what they share, and of a single group what follows its first name.
+pub(super) fn guess_domain(groups: &BTreeSet<String>) -> Option<String> {
+    let names = |group: &str| -> Vec<String> { group.rsplit('.').map(str::to_owned).collect() };
+    let first = names(groups.first()?);
+    let shared = groups.iter().map(|group| {
+        let names = names(group);
+        let pairs = first.iter().zip(&names);
+        pairs.take_while(|(one, other)| one == other).count()
+    });
+    let shared = shared.min()?;
+    let domain = |count: usize| {
+        let names: Vec<&str> = first[..count].iter().rev().map(String::as_str).collect();
+        names.join(".")
+    };
+    let count = match groups.len() {
+        1 if shared > 2 && !is_shared(&domain(shared - 1)) => shared - 1,
+        _ => shared,
+    };
+    (count >= 2 && !is_shared(&domain(count))).then(|| domain(count))
+}
+
+/// Returns whether a domain is that of many, such as `co.uk` or `github.io`.
+fn is_shared(domain: &str) -> bool {
+    let of_country = |(name, country): (&str, &str)| {
+        country.len() == 2 && ["ac", "co", "com", "edu", "gov", "net", "org"].contains(&name)
+    };
+    SHARED.contains(&domain) || domain.split_once('.').is_some_and(of_country)
+}
+
+/// Returns the binary among several that runs the controllers: the only one whose root file shows it, or the only one that does
+/// not print CRDs.
+pub(super) fn guess_binary<'b>(
+    sources: &TreeSources,
+    binaries: &'b [(String, String)],
+) -> Option<&'b (String, String)> {
+    let text = |path: &str| sources.text(path).ok().flatten().unwrap_or_default();
+    let mentions = |main: &str, name: &str| rust::mentions(&text(main), name);
+    let only = |is_it: &dyn Fn(&str) -> bool| {
+        let mut found = binaries.iter().filter(|(_, main)| is_it(main));
+        found.next().filter(|_| found.next().is_none())
+    };
+    only(&|main| RUNS.iter().any(|name| mentions(main, name)))
+        .or_else(|| only(&|main| !mentions(main, PRINTS)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn domains_of_groups() {
+        for (groups, expected) in [
+            (&["shop.example.com"][..], Some("example.com")),
+            (&["example.com"], Some("example.com")),
+            (
+                &["a.shop.example.com", "b.shop.example.com"],
+                Some("shop.example.com"),
+            ),
+            (&["example.com", "shop.example.com"], Some("example.com")),
+            (&["shop.example.co.uk"], Some("example.co.uk")),
+            (&["example.co.uk"], Some("example.co.uk")),
+            (&["anna.github.io"], Some("anna.github.io")),
+            (&["tea.x-k8s.io"], Some("tea.x-k8s.io")),
+            (&["a.github.io", "b.github.io"], None),
+            (&["example.com", "example.org"], None),
+            (&["shop"], None),
+            (&[], None),
+        ] {
+            let groups: BTreeSet<String> = groups.iter().map(|group| (*group).to_owned()).collect();
+            assert_eq!(guess_domain(&groups).as_deref(), expected, "{groups:?}");
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! The lines that `init --in-package` adds to the `.gitignore` of a package.
+
+use anyhow::Result;
+
+use crate::tree::Tree;
+
+/// Directories that a project is built in.
+const BUILT: [&str; 3] = ["/target/", "/bin/", "/dist/"];
+
+/// Returns the lines of the scaffolded list that concern files which the project makes, without directories that have files of the
+/// package. Which editors and settings are ignored is the user's to say.
+///
+/// # Errors
+/// Fails if a directory cannot be read.
+pub(super) fn choose_lines(tree: &Tree, scaffolded: &str) -> Result<String> {
+    let mut chosen = String::new();
+    let mut comment = "";
+    for line in scaffolded.split_inclusive('\n') {
+        let entry = line.trim();
+        if entry.is_empty() || entry.starts_with('#') {
+            comment = if entry.is_empty() { "" } else { line };
+            continue;
+        }
+        let is_chosen = match BUILT.contains(&entry) {
+            true => entry == BUILT[0] || !has_files(tree, entry.trim_matches('/'))?,
+            false => entry.contains("rbuilder"),
+        };
+        if is_chosen {
+            let space = if comment.is_empty() || chosen.is_empty() {
+                ""
+            } else {
+                "\n"
+            };
+            chosen.push_str(&format!("{space}{comment}{line}"));
+            comment = "";
+        }
+    }
+    Ok(chosen)
+}
+
+fn has_files(tree: &Tree, folder: &str) -> Result<bool> {
+    Ok(!tree.list(folder)?.is_empty() || !tree.list_folders(folder)?.is_empty())
+}

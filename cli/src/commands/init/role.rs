@@ -1,0 +1,93 @@
+//! The role of a manager whose permissions are not in markers: that of the roles that somebody has written for it.
+
+use serde_json::{Value, json};
+
+use crate::commands::written_roles::WrittenRole;
+use crate::project::Project;
+
+/// The text of a role, and the roles whose rules it has.
+pub(super) struct CopiedRole {
+    pub(super) text: String,
+    sources: Vec<String>,
+    /// Roles with rules that Helm fills in.
+    filled_in: Vec<String>,
+    /// Roles of a namespace, whose rules would grant access in all namespaces in a ClusterRole.
+    left_out: Vec<String>,
+}
+
+impl CopiedRole {
+    /// Creates the role of a project.
+    pub(super) fn of(project: &Project, written: Vec<WrittenRole>) -> CopiedRole {
+        let known = &project.known;
+        let (copied, left_out): (Vec<WrittenRole>, Vec<WrittenRole>) = written
+            .into_iter()
+            .partition(|role| known.namespaced || role.is_cluster_wide());
+        let describe =
+            |roles: &[WrittenRole]| -> Vec<String> { roles.iter().map(WrittenRole::describe).collect() };
+        let mut metadata = json!({ "name": "manager-role" });
+        if known.namespaced {
+            metadata["namespace"] = "system".into();
+        }
+        let filled_in: Vec<WrittenRole> = copied
+            .iter()
+            .filter(|role| role.has_filled_in_rules())
+            .cloned()
+            .collect();
+        let rules: Vec<Value> = copied.iter().flat_map(WrittenRole::rules).collect();
+        let role = json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": if known.namespaced { "Role" } else { "ClusterRole" },
+            "metadata": metadata,
+            "rules": rules,
+        });
+        let text = rbuilder_generator::yaml::to_string(&role);
+        let body = text.strip_prefix("---\n").unwrap_or(&text);
+        let sources = describe(&copied);
+        let origin: String = sources
+            .iter()
+            .map(|source| format!("# Copied from {source}.\n"))
+            .collect();
+        CopiedRole {
+            text: format!(
+                "# The permissions of the manager: write them here, or as `#[rbac]` markers of rbuilder, from which `rbuilder manifests`\n# then generates this file.\n{origin}{body}"
+            ),
+            sources,
+            filled_in: describe(&filled_in),
+            left_out: describe(&left_out),
+        }
+    }
+
+    /// Returns the roles whose rules it has, in words; `None` if there are none.
+    pub(super) fn describe_source(&self) -> Option<String> {
+        (!self.sources.is_empty()).then(|| self.sources.join(" and "))
+    }
+
+    /// Returns a warning about permissions that it lacks, and its help.
+    pub(super) fn warning(self) -> Option<(String, &'static str)> {
+        if !self.left_out.is_empty() {
+            return Some((
+                format!(
+                    "the manager does not have the permissions of {}, which are for one namespace",
+                    self.left_out.join(" and ")
+                ),
+                "add the role to config/rbac with its binding, and list both in config/rbac/kustomization.yaml",
+            ));
+        }
+        if !self.filled_in.is_empty() {
+            return Some((
+                format!(
+                    "the manager does not have those permissions of {} that Helm fills in",
+                    self.filled_in.join(" and ")
+                ),
+                "add the rules to config/rbac/role.yaml",
+            ));
+        }
+        self.sources.is_empty().then(|| {
+            (
+                "config/rbac/role.yaml grants nothing: the manager would start without permissions"
+                    .to_owned(),
+                "write the rules that your program needs in it, or as `#[rbac]` markers",
+            )
+        })
+    }
+}

@@ -1,0 +1,222 @@
+//! Roles that somebody wrote for an operator, in a chart or beside it: what they grant, and the markers that grant the same.
+
+use std::collections::BTreeSet;
+
+use anyhow::Result;
+use rbuilder_generator::OutputFile;
+use serde_json::Value;
+
+use super::import::permissions::{MarkedRule, Permission, Rule, is_granted, is_role, permissions_of};
+use crate::crd_file::{FILLED_IN, without_template};
+use crate::tree::Tree;
+use crate::yaml_stream::parse_documents;
+
+/// The folders of files that are only for tests.
+const TESTS: [&str; 5] = ["test", "tests", "testdata", "e2e", "fixtures"];
+
+/// The label of roles that are added to those of users.
+const AGGREGATED: &str = "rbac.authorization.k8s.io/aggregate-to-";
+
+/// Endings of the names of roles for users of a kind.
+const FOR_USERS: [&str; 6] = [
+    "-admin",
+    "-admin-role",
+    "-editor",
+    "-editor-role",
+    "-viewer",
+    "-viewer-role",
+];
+
+/// A role in a file.
+#[derive(Clone, Debug)]
+pub(super) struct WrittenRole {
+    pub(super) path: String,
+    /// `ClusterRole` or `Role`.
+    pub(super) kind: String,
+    pub(super) name: String,
+    value: Value,
+}
+
+/// The markers that grant what a role grants and the source does not ask for yet.
+#[derive(Debug)]
+pub(super) struct OfferedMarkers {
+    pub(super) role: WrittenRole,
+    pub(super) markers: Vec<String>,
+    /// Why a rule has no marker, by the resources or URLs of the rule.
+    pub(super) without_marker: Vec<String>,
+}
+
+impl WrittenRole {
+    /// Returns the role in words: ``ClusterRole `cafe` in deploy/rbac.yaml``.
+    pub(super) fn describe(&self) -> String {
+        match self.name.contains(FILLED_IN) {
+            true => format!("{} in {}", self.kind, self.path),
+            false => format!("{} `{}` in {}", self.kind, self.name, self.path),
+        }
+    }
+
+    /// Returns whether the markers of its rules grant them in more namespaces than the role: a Role of the namespace that it is
+    /// applied to.
+    pub(super) fn is_narrower_than_markers(&self) -> bool {
+        !self.is_cluster_wide() && !self.value["metadata"]["namespace"].is_string()
+    }
+
+    /// Returns whether it grants access in all namespaces.
+    pub(super) fn is_cluster_wide(&self) -> bool {
+        self.kind == "ClusterRole"
+    }
+
+    /// Returns the rules, as the role has them, without those that Helm fills in.
+    pub(super) fn rules(&self) -> Vec<Value> {
+        let rules = self.value["rules"].as_array().into_iter().flatten();
+        rules.filter(|rule| !is_filled_in(rule)).cloned().collect()
+    }
+
+    /// Returns whether Helm fills in parts of its rules.
+    pub(super) fn has_filled_in_rules(&self) -> bool {
+        is_filled_in(&self.value["rules"])
+    }
+
+    fn folder(&self) -> &str {
+        self.path.rsplit_once('/').map_or("", |(folder, _)| folder)
+    }
+
+    fn names_group(&self, groups: &BTreeSet<String>) -> bool {
+        let rules = Rule::of_role(&self.value);
+        rules
+            .iter()
+            .any(|rule| rule.groups.iter().any(|group| groups.contains(group)))
+    }
+}
+
+/// Finds the roles of the operator whose kinds have these groups: of the roles that name one, those that are bound, and the
+/// other roles beside them that are bound to the same accounts. The file that `manifests` generates does not count.
+///
+/// # Errors
+/// Fails if a folder cannot be read. A file that cannot be read is passed over.
+pub(super) fn find_written_roles(
+    tree: &Tree,
+    groups: &BTreeSet<String>,
+    generated: &str,
+) -> Result<Vec<WrittenRole>> {
+    let (mut roles, mut bindings): (Vec<WrittenRole>, Vec<(String, Value)>) = (Vec::new(), Vec::new());
+    for path in tree.find_yaml()? {
+        let is_for_tests = path.split('/').any(|folder| TESTS.contains(&folder));
+        let Ok(Some(text)) = tree.read(&path) else {
+            continue;
+        };
+        if is_for_tests || path == generated || !text.contains("Role") {
+            continue;
+        }
+        for object in parse_documents(&without_template(&text)).unwrap_or_default() {
+            if object["roleRef"].is_object() {
+                bindings.push((path.clone(), object));
+            } else if is_role(&object) && !is_for_users(&object) {
+                let mut object = object;
+                if let Some(metadata) = object["metadata"].as_object_mut()
+                    && metadata.get("namespace").is_some_and(is_filled_in)
+                {
+                    metadata.remove("namespace");
+                }
+                let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+                roles.push(WrittenRole {
+                    path: path.clone(),
+                    kind: word(&object["kind"]),
+                    name: word(&object["metadata"]["name"]),
+                    value: object,
+                });
+            }
+        }
+    }
+    Ok(choose(roles, &bindings, groups))
+}
+
+fn choose(
+    roles: Vec<WrittenRole>,
+    bindings: &[(String, Value)],
+    groups: &BTreeSet<String>,
+) -> Vec<WrittenRole> {
+    let accounts_of = |role: &WrittenRole| -> BTreeSet<String> {
+        let folder = role.folder();
+        let bound = bindings.iter().filter(|(path, binding)| {
+            let to = &binding["roleRef"];
+            path.rsplit_once('/').map_or("", |(folder, _)| folder) == folder
+                && to["kind"] == role.kind.as_str()
+                && to["name"] == role.name.as_str()
+        });
+        let subjects = bound.flat_map(|(_, binding)| binding["subjects"].as_array().into_iter().flatten());
+        let accounts = subjects.filter(|subject| subject["kind"] == "ServiceAccount");
+        accounts
+            .filter_map(|account| Some(format!("{folder}/{}", account["name"].as_str()?)))
+            .collect()
+    };
+    let own: Vec<&WrittenRole> = roles.iter().filter(|role| role.names_group(groups)).collect();
+    let accounts: BTreeSet<String> = own.iter().flat_map(|role| accounts_of(role)).collect();
+    let is_chosen = |role: &&WrittenRole| match accounts.is_empty() {
+        true => role.names_group(groups),
+        false => !accounts_of(role).is_disjoint(&accounts),
+    };
+    let mut chosen: Vec<WrittenRole> = Vec::new();
+    // A copy elsewhere grants nothing more.
+    for role in roles.iter().filter(is_chosen) {
+        let granted: BTreeSet<Permission> = chosen
+            .iter()
+            .flat_map(|role| permissions_of(&role.value))
+            .collect();
+        if !permissions_of(&role.value)
+            .iter()
+            .all(|wanted| is_granted(wanted, &granted))
+        {
+            chosen.push(role.clone());
+        }
+    }
+    chosen
+}
+
+/// Returns whether Helm fills in a part of a value.
+fn is_filled_in(value: &Value) -> bool {
+    value.to_string().contains(FILLED_IN)
+}
+
+/// Returns whether a role is for users of a kind, and not for a program.
+fn is_for_users(role: &Value) -> bool {
+    let labels = role["metadata"]["labels"].as_object();
+    let is_aggregated = labels.is_some_and(|labels| labels.keys().any(|label| label.starts_with(AGGREGATED)));
+    let name = role["metadata"]["name"].as_str().unwrap_or_default();
+    is_aggregated || FOR_USERS.iter().any(|ending| name.ends_with(ending))
+}
+
+/// Finds the markers for the rules of roles that `generated`, the roles that the source asks for, does not grant.
+pub(super) fn offer_markers(roles: Vec<WrittenRole>, generated: Option<&OutputFile>) -> Vec<OfferedMarkers> {
+    let documents = generated.map(|file| parse_documents(&file.text).unwrap_or_default());
+    let granted: BTreeSet<Permission> = documents.iter().flatten().flat_map(permissions_of).collect();
+    let mut offered = Vec::new();
+    for role in roles {
+        let (mut markers, mut without_marker) = (Vec::new(), Vec::new());
+        for rule in Rule::of_role(&role.value) {
+            if rule
+                .permissions()
+                .iter()
+                .all(|wanted| is_granted(wanted, &granted))
+            {
+                continue;
+            }
+            let subject = [rule.resources.join(", "), rule.urls.join(", ")].concat();
+            match MarkedRule::new(rule) {
+                Ok(marked) if marked.marker.contains(FILLED_IN) => {
+                    without_marker.push(format!("{subject}: Helm fills in parts of the rule"));
+                }
+                Ok(marked) => markers.push(marked.marker),
+                Err(reason) => without_marker.push(format!("{subject}: {reason}")),
+            }
+        }
+        if !markers.is_empty() || !without_marker.is_empty() {
+            offered.push(OfferedMarkers {
+                role,
+                markers,
+                without_marker,
+            });
+        }
+    }
+    offered
+}

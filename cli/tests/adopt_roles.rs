@@ -1,0 +1,241 @@
+//! Roles by hand: the markers that `rbuilder adopt` offers for them, and the role that `rbuilder init --in-package` makes of them.
+
+// The test's own files are what it is about.
+#![allow(clippy::disallowed_methods)]
+
+use crate::support;
+
+use serde_json::Value;
+use support::Folder;
+
+const MAIN: &str = "use kube::runtime::Controller;\n\n#[derive(kube::CustomResource, schemars::JsonSchema)]\n#[kube(group = \"shop.example.com\", version = \"v1\", kind = \"Cup\", namespaced)]\npub struct CupSpec {\n    pub size: i32,\n}\n\nfn main() {}\n";
+
+const ROLE: &str = "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata:\n  name: cafe\nrules:\n- apiGroups: [shop.example.com]\n  resources: [cups, cups/status]\n  verbs: [get, list, watch, patch]\n- apiGroups: [\"\"]\n  resources: [secrets]\n  verbs: [get]\n";
+
+const BINDING: &str = "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata:\n  name: cafe\nroleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cafe}\nsubjects:\n- {kind: ServiceAccount, name: cafe, namespace: cafe}\n";
+
+const MARKERS: [&str; 2] = [
+    "#[rbac(\n    groups = \"shop.example.com\",\n    resources = \"cups;cups/status\",\n    verbs = \"get;list;watch;patch\"\n)]",
+    "#[rbac(groups = \"\", resources = \"secrets\", verbs = \"get\")]",
+];
+
+/// A package with one kind and files.
+fn package(files: &[(&str, &str)]) -> Folder {
+    let folder = Folder::new();
+    folder.write(
+        "Cargo.toml",
+        "[package]\nname = \"cafe\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[dependencies]\nkube = \"3\"\nrbuilder = { package = \"rbuilder-runtime\", version = \"0.1.0\" }\nschemars = \"1\"\n",
+    );
+    folder.write("src/main.rs", MAIN);
+    files.iter().for_each(|(path, text)| folder.write(path, text));
+    folder
+}
+
+/// Returns the roles of which `adopt` offers markers.
+#[track_caller]
+fn offered(folder: &Folder) -> Vec<Value> {
+    let ran = folder.run("adopt --dry-run --output json").ok();
+    let answer: Value = serde_json::from_str(&ran.out).expect("JSON");
+    answer["roles"].as_array().cloned().expect("a list")
+}
+
+#[test]
+fn markers_that_grant_the_same_are_offered_until_the_source_has_them() {
+    let folder = package(&[("deploy/rbac.yaml", &format!("{ROLE}---\n{BINDING}"))]);
+    let said = folder.run("adopt").ok().out;
+    let expected = format!(
+        "\nClusterRole `cafe` in deploy/rbac.yaml: these markers grant the same permissions; write them above the reconcile function, with `use rbuilder::rbac;`\n    {}\n    {}\n",
+        MARKERS[0].replace('\n', "\n    "),
+        MARKERS[1]
+    );
+    assert!(said.contains(&expected), "{said}");
+    let marked = |markers: &[&str]| {
+        format!(
+            "use rbuilder::rbac;\n{MAIN}{}\nfn reconcile() {{}}\n",
+            markers.join("\n")
+        )
+    };
+    folder.write("src/main.rs", &marked(&MARKERS[..1]));
+    let roles = offered(&folder);
+    assert_eq!(roles[0]["markers"], serde_json::json!([MARKERS[1]]), "{roles:?}");
+    // The role that is generated from them is not by hand.
+    folder.write("src/main.rs", &marked(&MARKERS));
+    folder.run("manifests").ok();
+    assert_eq!(offered(&folder), [Value::Null; 0]);
+}
+
+#[test]
+fn only_the_roles_of_the_operator_count() {
+    let check = |files: &[(&str, String)], expected: &[&str]| {
+        let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (*path, text.as_str())).collect();
+        let found = offered(&package(&files));
+        let found: Vec<&str> = found.iter().filter_map(|role| role["name"].as_str()).collect();
+        assert_eq!(found, expected, "{files:?}");
+    };
+    let named = |name: &str| ROLE.replace("name: cafe", &format!("name: {name}"));
+    let leases = "kind: Role\nmetadata: {name: lease}\nrules:\n- {apiGroups: [coordination.k8s.io], resources: [leases], verbs: [get, update]}\n";
+    let bind_lease = BINDING
+        .replace("ClusterRole", "Role")
+        .replace("kind: Role, name: cafe", "kind: Role, name: lease");
+    check(&[("a.yaml", named("cafe"))], &["cafe"]);
+    check(
+        &[
+            ("a.yaml", named("cup-editor-role")),
+            ("b.yaml", named("cafe-viewer")),
+        ],
+        &[],
+    );
+    check(
+        &[(
+            "a.yaml",
+            named("users").replace(
+                "rules:",
+                "  labels: {rbac.authorization.k8s.io/aggregate-to-edit: \"true\"}\nrules:",
+            ),
+        )],
+        &[],
+    );
+    check(
+        &[("a.yaml", named("cafe").replace("shop.example.com", "example.org"))],
+        &[],
+    );
+    check(&[("tests/a.yaml", named("cafe"))], &[]);
+    // What is bound counts, with the other roles of the same account, and a copy does not.
+    check(
+        &[
+            (
+                "deploy/a.yaml",
+                format!("{}---\n{}---\n{BINDING}", named("cafe"), named("other")),
+            ),
+            ("deploy/b.yaml", format!("{leases}---\n{bind_lease}")),
+            ("docs/a.yaml", format!("{}---\n{BINDING}", named("cafe"))),
+        ],
+        &["cafe", "lease"],
+    );
+}
+
+#[test]
+fn a_rule_that_helm_fills_in_has_no_marker() {
+    let template = "kind: ClusterRole\nmetadata:\n  name: {{ include \"cafe.name\" . }}\nrules:\n- apiGroups: [shop.example.com]\n  resources: [cups]\n  verbs: [get]\n- apiGroups: [\"\"]\n  resources: [secrets]\n  resourceNames: [{{ .Values.secret }}]\n  verbs: [get]\n";
+    let folder = package(&[
+        ("charts/cafe/Chart.yaml", "name: cafe\n"),
+        ("charts/cafe/templates/rbac.yaml", template),
+    ]);
+    let said = folder.run("adopt --dry-run").ok().out;
+    for part in [
+        "\nClusterRole in charts/cafe/templates/rbac.yaml: these markers",
+        "    #[rbac(groups = \"shop.example.com\", resources = \"cups\", verbs = \"get\")]\n    no marker grants secrets: Helm fills in parts of the rule\n",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    let made = folder.run("init --in-package").ok();
+    let warning = "warning: the manager does not have those permissions of ClusterRole in charts/cafe/templates/rbac.yaml that Helm fills in";
+    assert!(made.err.contains(warning), "{}", made.err);
+    let role = folder.tree()["config/rbac/role.yaml"].clone();
+    assert!(role.contains("  - cups\n") && !role.contains("secrets"), "{role}");
+}
+
+#[test]
+fn the_role_of_a_project_is_that_by_hand() {
+    let folder = package(&[("deploy/rbac.yaml", &format!("{ROLE}---\n{BINDING}"))]);
+    let made = folder.run("init --in-package").ok();
+    assert!(!made.err.contains("warning"), "{}", made.err);
+    assert!(
+        made.err.contains("review its permissions in config/rbac/role.yaml, which are those of ClusterRole `cafe` in deploy/rbac.yaml"),
+        "{}",
+        made.err
+    );
+    let role = folder.tree()["config/rbac/role.yaml"].clone();
+    let expected = "# Copied from ClusterRole `cafe` in deploy/rbac.yaml.\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata:\n  name: manager-role\nrules:\n- apiGroups:\n  - shop.example.com\n  resources:\n  - cups\n  - cups/status\n";
+    assert!(role.contains(expected) && role.contains("secrets"), "{role}");
+    folder.run("manifests").ok();
+    folder.run("manifests --check").ok();
+    assert_eq!(folder.tree()["config/rbac/role.yaml"], role);
+}
+
+#[test]
+fn a_manager_without_permissions_is_warned_of() {
+    let folder = package(&[]);
+    let made = folder.run("init --in-package").ok();
+    let warning =
+        "warning: config/rbac/role.yaml grants nothing: the manager would start without permissions";
+    assert!(made.err.contains(warning), "{}", made.err);
+    // Rules of one namespace do not become those of all.
+    let role = ROLE.replace("ClusterRole", "Role");
+    let folder = package(&[("deploy/rbac.yaml", &role)]);
+    let made = folder.run("init --in-package").ok();
+    let warning = "the manager does not have the permissions of Role `cafe` in deploy/rbac.yaml, which are for one namespace";
+    assert!(made.err.contains(warning), "{}", made.err);
+    assert!(folder.tree()["config/rbac/role.yaml"].contains("rules: []"));
+    let folder = package(&[("deploy/rbac.yaml", &role)]);
+    folder.run("init --in-package --namespaced").ok();
+    assert!(folder.tree()["config/rbac/role.yaml"].contains("- secrets"));
+}
+
+#[test]
+fn the_domain_and_the_binary_are_those_that_the_package_shows() {
+    let folder = package(&[(
+        "src/bin/crdgen.rs",
+        "use kube::CustomResourceExt;\nfn main() {}\n",
+    )]);
+    let made = folder.run("init --in-package").ok();
+    for note in [
+        "The image runs the binary `cafe`; `--bin` chooses another one\n",
+        "The domain is example.com, that of your kinds; `--domain` sets another one\n",
+    ] {
+        assert!(made.err.contains(note), "{}", made.err);
+    }
+    let tree = folder.tree();
+    assert!(
+        tree["PROJECT"].contains("domain: example.com\n"),
+        "{}",
+        tree["PROJECT"]
+    );
+    assert!(
+        tree["Dockerfile"].contains("--bin cafe"),
+        "{}",
+        tree["Dockerfile"]
+    );
+    let again = folder.run("init").ok();
+    assert!(again.out.starts_with("unchanged"), "{}", again.out);
+    // A flag says it, and nothing is guessed from nothing.
+    let folder = package(&[]);
+    folder.run("init --in-package --domain example.org").ok();
+    assert!(folder.tree()["PROJECT"].contains("domain: example.org\n"));
+    let folder = package(&[]);
+    folder.write("src/main.rs", "fn main() {}\n");
+    let refused = folder.run("init --in-package");
+    assert!(refused.err.contains("a domain is required"), "{}", refused.err);
+    // Two programs that run controllers cannot be told from each other.
+    let folder = package(&[(
+        "src/bin/other.rs",
+        "use kube::runtime::Controller;\nfn main() {}\n",
+    )]);
+    let refused = folder.run("init --in-package");
+    assert!(
+        refused
+            .err
+            .contains("name the one that the image runs with `--bin`"),
+        "{}",
+        refused.err
+    );
+}
+
+#[test]
+fn gitignore_belongs_to_the_user() {
+    let folder = package(&[(".gitignore", "/target\n"), ("bin/run", "#!/bin/sh\n")]);
+    folder.run("init --in-package").ok();
+    let expected = "/target\n\n/dist/\n\n# Files of an interrupted rbuilder command; the next command removes them\n.rbuilder-journal\n.*.rbuilder-new\n.*.rbuilder-old\n";
+    assert_eq!(folder.tree()[".gitignore"], expected);
+    // What the user removes stays removed, for every command.
+    folder.write(".gitignore", "/target\n");
+    for line in ["init", "manifests", "update"] {
+        let ran = folder.run(line).ok();
+        assert!(ran.out.starts_with("unchanged"), "{line}: {}", ran.out);
+    }
+    assert_eq!(folder.tree()[".gitignore"], "/target\n");
+    folder.remove(".gitignore");
+    let ran = folder.run("init").ok();
+    assert!(ran.out.starts_with("unchanged"), "{}", ran.out);
+    assert!(!folder.tree().contains_key(".gitignore"));
+}
