@@ -231,7 +231,7 @@ mod tests {
 
     #[test]
     fn unchanged_text_keeps_its_bytes() {
-        let packed = BASE64_STANDARD.encode(&miniz_oxide::deflate::compress_to_vec(b"x\ny\n", 0));
+        let packed = BASE64_STANDARD.encode(miniz_oxide::deflate::compress_to_vec(b"x\ny\n", 0));
         let line = format!("{HEADING}a {packed}\n");
         let mut base = ScaffoldBase::parse(&line);
         base.set("a", "x\r\ny\r\n");
