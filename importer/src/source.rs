@@ -265,12 +265,14 @@ fn print_doc(text: Option<&str>, indent: usize) -> String {
 
 fn print_markers(markers: &rbuilder_schema::Markers, ty: Option<&Ty>, indent: usize) -> String {
     let args = marker_args(markers, ty);
+    // On a kind, `#[kube(…)]` has the keys of kube alone.
+    let name = if indent > 0 { "kube" } else { "crd" };
     let mut text = String::new();
     if !args.is_empty() {
-        text += &print_attribute("crd", args, indent);
+        text += &print_attribute(name, args, indent);
     }
     for rule in rule_args(&markers.cel) {
-        text += &print_attribute("crd", vec![rule], indent);
+        text += &print_attribute(name, vec![rule], indent);
     }
     text
 }

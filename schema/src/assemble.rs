@@ -192,10 +192,12 @@ fn is_tried(tagging: &Tagging, variants: &[Variant]) -> bool {
     *tagging == Tagging::Untagged || variants.iter().any(|variant| variant.untagged)
 }
 
-/// Returns the doc comment of the container, followed by the doc comments of unit variants.
+/// Returns the doc comment of the container, followed by the doc comments of variants.
 fn describe(container: &Container) -> Option<String> {
     let variants = match &container.shape {
-        Shape::Enum { variants, .. } => variant_docs(variants),
+        Shape::Enum {
+            tagging, variants, ..
+        } => variant_docs(tagging, variants),
         Shape::Object(_) | Shape::Transparent(_) => None,
     };
     match (&container.description, variants) {

@@ -8,6 +8,7 @@ use crate::absent::AbsentValues;
 use crate::apply::{apply_markers, in_marker};
 use crate::assemble::MarkerName;
 use crate::build::of_type;
+use crate::enumeration::add_variant_docs;
 use crate::number::check_integer;
 use crate::rules::{refuse_repeated_rules, unite_rules};
 use crate::{Cel, Field, Markers, OneOf, Presence, Schema, SchemaType, Site, Slot, cel_name};
@@ -131,7 +132,8 @@ fn add(
         Arc::clone(&slot.schema)
     };
     if let Some(description) = &field.description {
-        Arc::make_mut(&mut property).description = Some(description.as_str().into());
+        let description = add_variant_docs(description, &property);
+        Arc::make_mut(&mut property).description = Some(description.into());
     }
     if field.markers != *Markers::none() {
         apply_markers(&field.markers, Arc::make_mut(&mut property), diagnostics);

@@ -5,7 +5,7 @@ use rbuilder_reader::token::Cursor;
 use rbuilder_reader::{Attribute, Expr, ExprKind, Form, Span, read_string};
 use serde_json::Value;
 
-use crate::kubebuilder::{SchemaSource, warn_of_go_marker};
+use crate::kubebuilder::{Commented, SchemaSource, warn_of_go_marker};
 use crate::{Diagnostic, Session};
 
 /// Returns the description in the doc comments, with a `Deprecated:` paragraph for `#[deprecated]`.
@@ -17,8 +17,13 @@ use crate::{Diagnostic, Session};
 /// Line breaks and blank lines within the text are kept. The `#` of a heading on the first line is
 /// dropped, since tools that show CRDs do not render Markdown. `concat!` of literals is evaluated;
 /// the result of any other macro is unknown, which causes a warning.
-pub(crate) fn read_description(attrs: &[Attribute<'_>], session: &mut Session) -> Option<String> {
+pub(crate) fn read_description(
+    attrs: &[Attribute<'_>],
+    commented: Commented,
+    session: &mut Session,
+) -> Option<String> {
     let mut lines = Lines {
+        commented,
         source: session.schema_source,
         ..Lines::default()
     };
@@ -95,6 +100,8 @@ struct Lines {
     ended: bool,
     /// The library that generates the schema of the item.
     source: SchemaSource,
+    /// The kind of item that the comments are about.
+    commented: Commented,
     /// The span of the current lines.
     at: Span,
     /// The first non-empty line after `---`.
@@ -131,7 +138,7 @@ impl Lines {
             return;
         } else if !self.fenced
             && start.starts_with('+')
-            && let Some(said) = warn_of_go_marker(line, self.at, self.source)
+            && let Some(said) = warn_of_go_marker(line, self.at, self.source, self.commented)
         {
             return self.go_markers.push(said);
         }
@@ -185,7 +192,7 @@ mod tests {
         let attrs = Attribute::read_outer(&mut tokens.cursor()).expect("attributes");
         let mut session = Session::default();
         assert_eq!(
-            read_description(&attrs, &mut session).as_deref(),
+            read_description(&attrs, Commented::Item, &mut session).as_deref(),
             expected,
             "{source}"
         );
@@ -199,7 +206,7 @@ mod tests {
             let attrs = Attribute::read_outer(&mut tokens.cursor()).expect("attributes");
             let mut session = Session::default();
             session.start_item(source);
-            let description = read_description(&attrs, &mut session).unwrap_or_default();
+            let description = read_description(&attrs, Commented::Item, &mut session).unwrap_or_default();
             (description, session.diagnostics.into_vec().len())
         };
         let text = "/// Mode.\n///\n/// ---\n///\n/// Allowed: `a`.\n/// TODO: b";

@@ -40,7 +40,7 @@ pub use csv::{CSV_FIELD_ARGS, CSV_KIND_ARGS};
 pub use custom_resource::{CRD_KEYS, ContainerKey, KUBE_KEYS};
 pub use diagnostic::{Diagnostic, Diagnostics, describe_malformed};
 pub use item::parse_type;
-pub use kubebuilder::{SchemaSource, warn_of_go_marker};
+pub use kubebuilder::{Commented, SchemaSource, warn_of_go_marker};
 pub use kubernetes::resources;
 pub use mark::{MarkKind, lex_file};
 pub use marker::{ROOT_SCHEMA_KEYS, pattern_problem};

@@ -36,9 +36,11 @@ fn markers_page() -> Result<String> {
     let mut page = String::from(INTRODUCTION);
     page.push_str("\n## On fields, variants and types\n\n");
     page.push_str(
-        "You can write field markers in `#[kube(…)]` or `#[crd(…)]`. On a type that derives `CustomResource`, use\n",
+        "Write markers of fields and variants in `#[kube(…)]`, and markers of types in `#[crd(…)]`: on a type that derives\n",
     );
-    page.push_str("`#[crd(…)]`, because kube rejects unknown keys in `#[kube(…)]`.\n\n");
+    page.push_str(
+        "`CustomResource`, kube rejects unknown keys in `#[kube(…)]`. Elsewhere, the two mean the same.\n\n",
+    );
     page.push_str("| marker | where | description |\n|---|---|---|\n");
     for marker in markers() {
         let places: Vec<&str> = marker.places.iter().map(|place| place_name(*place)).collect();

@@ -6,7 +6,9 @@ use serde_json::{Map, Value, json};
 use super::config::{CERTIFICATES, Condition, Config, METRICS, Object, WEBHOOKS};
 use super::documents::{condition, is_certain};
 use super::lists::{Entry, Lists};
-use super::ports::{METRICS_PORT, Ports, WEBHOOK_PORT, default_port};
+use super::ports::{
+    HEALTH_FLAG, HEALTH_PORT, METRICS_PORT, Ports, WEBHOOK_PORT, default_port, health_argument,
+};
 use super::references::{MANAGED_BY, NAME_LABEL, References};
 use super::template::{Node, Part, quote};
 use super::values::{self, Setting};
@@ -361,7 +363,13 @@ impl<'a> Manager<'a> {
         Node::Map(parts)
     }
 
+    /// Adds the arguments: the values, and the port of the health probes unless the values have it.
     fn arguments(&mut self, arguments: Option<Value>, parts: &mut Vec<Part>) {
+        let mut arguments = arguments;
+        let health = default_port(&self.ports, HEALTH_PORT);
+        if let (Some(port), Some(Value::Array(arguments))) = (health, &mut arguments) {
+            arguments.retain(|argument| *argument != *health_argument(port));
+        }
         self.add(
             "args",
             arguments.unwrap_or(json!([])),
@@ -376,8 +384,19 @@ impl<'a> Manager<'a> {
         );
         let both = ["args", "extraArgs"].map(|path| self.references.value(path));
         let [arguments, extra] = &both;
+        let given = format!("concat ({arguments} | default list) ({extra} | default list)");
+        let all = match health {
+            Some(_) => {
+                let port = self.references.value(HEALTH_PORT);
+                let address = format!("list (printf \"{HEALTH_FLAG}=:%d\" ({port} | int))");
+                format!(
+                    "{given} (ternary (list) ({address}) (contains \"{HEALTH_FLAG}\" (join \" \" ({given}))))"
+                )
+            }
+            None => given,
+        };
         parts.push(Part::Block(
-            format!("with concat ({arguments} | default list) ({extra} | default list)"),
+            format!("with {all}"),
             vec![Part::Field(
                 "args".into(),
                 Node::Map(vec![Part::Lines("toYaml .".into())]),

@@ -26,7 +26,7 @@ use self::config::{CERTIFICATES, Config, METRICS_CERTIFICATE, MONITOR, Object, R
 use self::deployment::Manager;
 pub(crate) use self::deployment::find_manager;
 use self::documents::Documents;
-use self::ports::{METRICS_PORT, Ports, WEBHOOK_PORT, default_port, find_ports};
+use self::ports::{HEALTH_PORT, METRICS_PORT, Ports, WEBHOOK_PORT, default_port, find_ports};
 use self::references::References;
 use self::values::Setting;
 use crate::plan::Plan;
@@ -364,6 +364,7 @@ fn settings_after(config: &Config, ports: &Ports) -> Vec<Setting> {
         let number = default_port(ports, path)?;
         Some(Setting::new(path, json!(number), values::port(), about))
     };
+    settings.extend(port(HEALTH_PORT, "Port of the health probes in the pods."));
     if config.has("metrics.enabled") {
         settings.push(feature(
             "metrics.enabled",

@@ -2,12 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::config::Config;
 
 /// Name of each port in the scaffold, and its value.
-const PORTS: &[(&str, &str)] = &[("metrics", METRICS_PORT), ("webhook-server", WEBHOOK_PORT)];
+const PORTS: &[(&str, &str)] = &[
+    ("health", HEALTH_PORT),
+    ("metrics", METRICS_PORT),
+    ("webhook-server", WEBHOOK_PORT),
+];
+pub(super) const HEALTH_PORT: &str = "healthProbe.port";
 pub(super) const METRICS_PORT: &str = "metrics.port";
 pub(super) const WEBHOOK_PORT: &str = "webhooks.port";
 
@@ -26,13 +31,30 @@ pub(super) fn find_ports(config: &Config) -> Ports {
     });
     let items = |list: &'_ Value| list.as_array().cloned().unwrap_or_default();
     let containers = patches.flat_map(|patch| items(&patch["spec"]["template"]["spec"]["containers"]));
-    let ports = containers.flat_map(|container| items(&container["ports"]));
+    let mut ports = Ports::new();
+    for container in containers {
+        let arguments = items(&container["args"]);
+        for port in items(&container["ports"]) {
+            let known = PORTS.iter().find(|(name, _)| port["name"] == *name);
+            let (Some((_, value)), Some(number)) = (known, port["containerPort"].as_u64()) else {
+                continue;
+            };
+            // The port of the probes is an argument; in another form, the value could not follow.
+            let is_followed = *value != HEALTH_PORT || arguments.contains(&json!(health_argument(number)));
+            if is_followed {
+                ports.insert(number, *value);
+            }
+        }
+    }
     ports
-        .filter_map(|port| {
-            let (_, value) = PORTS.iter().find(|(name, _)| port["name"] == *name)?;
-            Some((port["containerPort"].as_u64()?, *value))
-        })
-        .collect()
+}
+
+/// The flag for the address of the health probes.
+pub(super) const HEALTH_FLAG: &str = "--health-probe-bind-address";
+
+/// Returns the argument with the port of the health probes.
+pub(super) fn health_argument(port: u64) -> String {
+    format!("{HEALTH_FLAG}=:{port}")
 }
 
 /// Returns the number of a port in manifests.

@@ -4,8 +4,8 @@ use rbuilder_reader::grammar::{Function, Implementation};
 use rbuilder_reader::token::Tokens;
 use rbuilder_reader::{Attribute, Span};
 use rbuilder_syntax::{
-    Diagnostic, RbacRule, SchemaSource, misplaced_webhook, parse_rbac_attribute, parse_webhook_attribute,
-    rbac_attributes, warn_of_go_marker, webhook_attributes,
+    Commented, Diagnostic, RbacRule, SchemaSource, misplaced_webhook, parse_rbac_attribute,
+    parse_webhook_attribute, rbac_attributes, warn_of_go_marker, webhook_attributes,
 };
 
 use super::file::FileReader;
@@ -23,7 +23,9 @@ impl FileReader<'_, '_> {
             SchemaSource::Schemars
         };
         for span in tokens.marked_comments() {
-            let said = warn_of_go_marker(&tokens.text()[span.range()], *span, source);
+            let range = span.range();
+            let commented = Commented::by(&tokens.text()[range.end..]);
+            let said = warn_of_go_marker(&tokens.text()[range], *span, source, commented);
             said.into_iter().for_each(|said| self.session.report(said));
         }
     }

@@ -158,6 +158,14 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
     },
     // Presence and descriptions.
     Difference {
+        reason: "the doc comments of variants are a list in the description; Go's constants are no part of their type",
+        rows: &[(
+            "crd:enums/v1.spec.k8sConcurrencyPolicy/description",
+            r#""K8sConcurrencyPolicy has its values from constants.\n\n- Allow: K8sAllow lets them overlap.\n- Forbid: K8sForbid skips the next.\n- Replace: K8sReplace stops the last.""#,
+            r#""K8sConcurrencyPolicy has its values from constants.""#,
+        )],
+    },
+    Difference {
         reason: "the words of the type are kept where its form is overridden",
         rows: &[
             ("crd:items/v1.spec.retyped[]/description", r#""Raw is read and written by hand.""#, ABSENT),

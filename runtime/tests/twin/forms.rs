@@ -81,7 +81,10 @@ pub enum AdjacentTexts {
 #[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]
 #[serde(tag = "kind")]
 pub enum OpenTag {
+    /// Values with
+    /// an order.
     Known(Ruled),
+    /// Anything else.
     #[serde(other)]
     Unknown,
 }

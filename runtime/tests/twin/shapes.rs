@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "camelCase")]
 pub struct ShapeSpec {
     pub plain: Plain,
+    /// Whether it may run.
     pub maybe_plain: Option<Plain>,
     #[kube(default = "Off")]
     pub default_plain: Option<Plain>,
@@ -43,6 +44,7 @@ pub struct ShapeSpec {
     pub boxed_variants: BoxedVariants,
     pub lists_or_maps: ListOrList,
     pub counters: Counters,
+    /// Whether each of them runs.
     pub deep_newtype: Outer<Vec<Plain>>,
     pub newtype_of_option: OfOption,
     #[serde(flatten)]

@@ -5,6 +5,7 @@
 //! object. Each file handles one way to identify the variant: by key (`external`), by tag
 //! (`tagged`), or by trying (`untagged`).
 
+mod describe;
 mod external;
 mod tagged;
 mod unchecked;
@@ -16,6 +17,7 @@ use std::sync::Arc;
 use rbuilder_diagnostic::Diagnostic;
 use serde_json::Value;
 
+pub(crate) use self::describe::{add_variant_docs, variant_docs};
 pub use self::unchecked::{Unchecked, find_unchecked};
 use crate::absent::AbsentValues;
 use crate::apply::apply_markers;
@@ -196,21 +198,6 @@ fn name_schema(cases: &[Case<'_>]) -> Schema {
         },
         ..of_type(SchemaType::String)
     }
-}
-
-/// Returns the doc comments of unit variants, one line each, to be appended to the description of
-/// the enum: values of an `enum` have no descriptions of their own.
-pub(crate) fn variant_docs(variants: &[Variant]) -> Option<String> {
-    if !variants.iter().all(|variant| variant.content == Content::Unit) {
-        return None;
-    }
-    let line = |variant: &Variant| {
-        let text = variant.description.as_ref()?;
-        let words: Vec<_> = text.split_whitespace().collect();
-        Some(format!("- {}: {}", variant.name, words.join(" ")))
-    };
-    let lines: Vec<_> = variants.iter().filter_map(line).collect();
-    (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
 fn requires(names: impl IntoIterator<Item = Arc<str>>) -> Schema {

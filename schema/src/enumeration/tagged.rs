@@ -3,6 +3,7 @@
 use rbuilder_diagnostic::Diagnostic;
 use serde_json::Value;
 
+use super::describe::tag_docs;
 use super::{
     Case, check_defaults_of_others, hoist_variant, name, name_schema, presence_of, refuse_rules, requires,
     same, value_only, without_others,
@@ -14,7 +15,11 @@ use crate::{Cel, Part, Schema, SchemaType, cel_name};
 /// An object whose only field is the tag.
 pub(super) fn tag_object(tag: &str, cases: &[Case<'_>]) -> Schema {
     let mut schema = of_type(SchemaType::Object);
-    schema.properties.insert(tag.into(), name_schema(cases).into());
+    let names = Schema {
+        description: tag_docs(cases).map(Into::into),
+        ..name_schema(cases)
+    };
+    schema.properties.insert(tag.into(), names.into());
     schema.required.insert(tag.into());
     schema
 }

@@ -7,6 +7,7 @@ use rbuilder_schema::{Field, Markers, Presence};
 use super::retype::{check_retyped, may_retype};
 use super::{FieldRules, Reader, described};
 use crate::csv::report_misplaced_csv;
+use crate::kubebuilder::Commented;
 use crate::marker::{self, Kind, Place};
 use crate::names::Case;
 use crate::serde_attrs::{self, FieldAttrs};
@@ -67,7 +68,7 @@ impl Reader<'_, '_> {
         if attrs.flatten {
             report_misplaced_csv(&field.attrs, "a flattened field", self.session);
         }
-        let description = described(&field.attrs, self.session);
+        let description = described(&field.attrs, Commented::Member, self.session);
         if has_default && marker::is_required_elsewhere(&field.attrs) {
             read.markers.optional = None;
         }

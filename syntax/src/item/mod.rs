@@ -14,6 +14,7 @@ use rbuilder_reader::{Attribute, Span, TypeKind, TypeRef, has_derive};
 use rbuilder_schema::{Container, Field, Markers, Shape};
 
 use crate::csv::report_csv_beside_metadata;
+use crate::kubebuilder::Commented;
 use crate::marker::{self, Kind, Place};
 use crate::names::Case;
 use crate::serde_attrs::{ContainerAttrs, Directions, Foreign};
@@ -129,7 +130,7 @@ pub fn parse_type(attrs: &[Attribute<'_>], item: TypeItem<'_>, session: &mut Ses
         ..
     } = reader;
     let generics = generics(parameters, session);
-    let description = described(attrs, session);
+    let description = described(attrs, Commented::Item, session);
     let is_replaced = stand_in || markers.schema.is_some();
     let container = Container {
         name: ident.text.to_owned(),
@@ -406,8 +407,8 @@ fn check_one_of(names: &[(String, Span)], shape: &Shape, session: &mut Session) 
 }
 
 /// Returns the description: the one for schemars, or else the doc comment.
-fn described(attrs: &[Attribute<'_>], session: &mut Session) -> Option<String> {
-    marker::schemars_description(attrs).or_else(|| docs::read_description(attrs, session))
+fn described(attrs: &[Attribute<'_>], commented: Commented, session: &mut Session) -> Option<String> {
+    marker::schemars_description(attrs).or_else(|| docs::read_description(attrs, commented, session))
 }
 
 fn generics(parameters: Generics<'_>, session: &mut Session) -> Vec<(String, Option<TypeRef>)> {

@@ -8,6 +8,7 @@ use rbuilder_schema::{Content, Shape, Variant};
 
 use super::field::ReadFields;
 use super::{FieldRules, Reader, described};
+use crate::kubebuilder::Commented;
 use crate::marker::{self, Place};
 use crate::names::Case;
 use crate::serde_attrs::{self, ContainerAttrs};
@@ -141,7 +142,7 @@ impl Reader<'_, '_> {
         };
         self.variant_sites.push(field_sites);
         self.variant_values.push(field_values);
-        let description = described(&variant.attrs, self.session);
+        let description = described(&variant.attrs, Commented::Member, self.session);
         Some(Variant {
             ident,
             name,

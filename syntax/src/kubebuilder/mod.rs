@@ -33,7 +33,7 @@ use Spelling::{Args, As, Else, Json, List, Names, Text, Value};
 const ITEMS: &str = "write the constraint in `#[crd(items(validation(…)))]`";
 
 /// The markers of controller-tools, including Kubernetes' own that it supports, and how to write
-/// them in Rust. The help uses `#[crd(…)]`, which is valid on every kind of item.
+/// them in Rust. The help for fields and variants has `#[kube(…)]` in place of `#[crd(…)]`.
 #[rustfmt::skip] // one row per line
 const MARKERS: &[(&str, Spelling)] = &[
     ("default", Value("#[crd(default = {})]")),
@@ -125,9 +125,42 @@ pub enum SchemaSource {
     Schemars,
 }
 
+/// What a comment is about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Commented {
+    /// A struct, an enum or something else.
+    #[default]
+    Item,
+    /// A field or a variant.
+    Member,
+}
+
+impl Commented {
+    /// Finds out what a comment is about from the text after it: the first line that is neither a
+    /// comment nor an attribute.
+    pub fn by(text: &str) -> Commented {
+        const ITEMS: [&str; 12] = [
+            "struct", "enum", "union", "type", "fn", "impl", "mod", "use", "const", "static", "trait",
+            "async",
+        ];
+        let mut lines = text.lines().map(str::trim);
+        let line = lines.find(|line| !line.is_empty() && !line.starts_with("//") && !line.starts_with("#["));
+        let mut words = line.unwrap_or_default().split([' ', '<', '(', '{']);
+        match words.find(|word| !word.starts_with("pub") && !word.ends_with(')')) {
+            Some(word) if !word.is_empty() && !ITEMS.contains(&word) => Commented::Member,
+            _ => Commented::Item,
+        }
+    }
+}
+
 /// Returns a warning if a line of a comment or doc comment is a Go marker. The help only suggests
-/// attributes that the type can have.
-pub fn warn_of_go_marker(line: &str, span: Span, source: SchemaSource) -> Option<Diagnostic> {
+/// attributes that the type or its member can have.
+pub fn warn_of_go_marker(
+    line: &str,
+    span: Span,
+    source: SchemaSource,
+    commented: Commented,
+) -> Option<Diagnostic> {
     let line = line.trim();
     let marker = line.strip_prefix('+')?;
     let (name, spelling) = row(marker)?;
@@ -136,7 +169,12 @@ pub fn warn_of_go_marker(line: &str, span: Span, source: SchemaSource) -> Option
         .trim_start_matches('=');
     let shown: String = line.chars().take(80).collect();
     let message = format!("`{shown}` is a kubebuilder marker, which has no effect in Rust");
-    Some(Diagnostic::warning(span, message).help(spelled(spelling_for(source, spelling), value)))
+    let help = spelled(spelling_for(source, spelling), value);
+    let help = match commented {
+        Commented::Item => help,
+        Commented::Member => help.replacen("`#[crd(", "`#[kube(", 1),
+    };
+    Some(Diagnostic::warning(span, message).help(help))
 }
 
 /// Finds the row of a marker by the longest matching name.
@@ -303,8 +341,33 @@ mod tests {
     }
 
     fn check_for(source: SchemaSource, line: &str, expected: Option<&str>) {
-        let said = warn_of_go_marker(line, Span::default(), source).and_then(|said| said.help);
-        assert_eq!(said.as_deref(), expected, "{line}");
+        let help = |commented| {
+            let said = warn_of_go_marker(line, Span::default(), source, commented);
+            said.and_then(|said| said.help)
+        };
+        assert_eq!(help(Commented::Item).as_deref(), expected, "{line}");
+        let on_member = expected.map(|help| help.replace("#[crd(", "#[kube("));
+        assert_eq!(help(Commented::Member), on_member, "{line}");
+    }
+
+    #[test]
+    fn a_comment_is_about_what_follows() {
+        for (text, expected) in [
+            (
+                "\n    #[serde(default)]\n    // more\n    pub size: i32,",
+                Commented::Member,
+            ),
+            ("\n    size: i32,", Commented::Member),
+            ("\n    pub(crate) r#type: i32,", Commented::Member),
+            ("\n    Always,", Commented::Member),
+            ("\n    Other(String),", Commented::Member),
+            ("\n#[derive(Clone)]\npub struct Cup {", Commented::Item),
+            ("\npub(crate) enum Cup {", Commented::Item),
+            ("\nasync fn reconcile() {", Commented::Item),
+            ("", Commented::Item),
+        ] {
+            assert_eq!(Commented::by(text), expected, "{text}");
+        }
     }
 
     #[test]

@@ -475,7 +475,7 @@ impl Cluster<'_> {
             self.kubectl(&format!("create namespace {namespace}"))?;
         }
         let values = format!(
-            "{values},watchNamespaces={{a,b}},metrics.port=9000,metrics.secure=false,webhooks.port=9001,hostNetwork=true,\
+            "{values},watchNamespaces={{a,b}},healthProbe.port=9002,metrics.port=9000,metrics.secure=false,webhooks.port=9001,hostNetwork=true,\
              dnsPolicy=ClusterFirstWithHostNet,webhooks.failurePolicy=Ignore,webhooks.timeoutSeconds=3,\
              webhooks.objectSelector.matchLabels.a=b,deploymentAnnotations.a=b,networkPolicy.enabled=true"
         );

@@ -190,7 +190,7 @@ fn find<'a>(objects: &'a [Value], kind: &str, name: &str) -> Result<&'a Value> {
 
 /// Checks that the manager listens where Services and policies expect it.
 fn check_ports(helm: &Helm, chart: &Path) -> Result<()> {
-    let values = "metrics.port=9000,metrics.secure=false,webhooks.port=9001";
+    let values = "healthProbe.port=9002,metrics.port=9000,metrics.secure=false,webhooks.port=9001";
     let objects = helm.render(chart, "shop", values)?;
     let container = find(&objects, "Deployment", MANAGER)?.pointer(&format!("{POD}/containers/0"));
     let container = container.context("the Deployment has no container")?;
@@ -206,7 +206,25 @@ fn check_ports(helm: &Helm, chart: &Path) -> Result<()> {
             "the manager has no variable {variable}"
         );
     }
-    for (name, port) in [("metrics", 9000), ("webhook-server", 9001)] {
+    for (values, expected) in [
+        (
+            values,
+            json!(["--leader-elect", "--health-probe-bind-address=:9002"]),
+        ),
+        (
+            "healthProbe.port=9002,args={--health-probe-bind-address=:9003}",
+            json!(["--health-probe-bind-address=:9003"]),
+        ),
+    ] {
+        let objects = helm.render(chart, "shop", values)?;
+        let deployment = find(&objects, "Deployment", MANAGER)?;
+        let arguments = deployment.pointer(&format!("{POD}/containers/0/args"));
+        ensure!(
+            arguments == Some(&expected),
+            "with {values}, the arguments are {arguments:?}"
+        );
+    }
+    for (name, port) in [("health", 9002), ("metrics", 9000), ("webhook-server", 9001)] {
         let port = json!({ "name": name, "containerPort": port, "protocol": "TCP" });
         let ports = container["ports"].as_array();
         ensure!(

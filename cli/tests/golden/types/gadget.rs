@@ -19,13 +19,13 @@ use serde::{Deserialize, Serialize};
 #[crd(optional_spec)]
 pub struct GadgetSpec {
     /// The mode.
-    #[crd(default = "fast")]
+    #[kube(default = "fast")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<Mode>,
     /// Which pods.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selector: Option<Selector>,
-    #[crd(validation(maximum = 9))]
+    #[kube(validation(maximum = 9))]
     pub size: i32,
 }
 
@@ -41,9 +41,9 @@ pub enum Mode {
 #[derive(CrdSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[crd(cel(rule = "self.type != 'x'", message = r#"not "x""#))]
 pub struct Selector {
-    #[crd(validation(max_items = 3), list_type = "set")]
+    #[kube(validation(max_items = 3), list_type = "set")]
     #[serde(rename = "podCIDRs", default, skip_serializing_if = "Option::is_none")]
     pub pod_cidrs: Option<Vec<String>>,
-    #[crd(validation(min_length = 1))]
+    #[kube(validation(min_length = 1))]
     pub r#type: String,
 }

@@ -37,7 +37,7 @@ pub struct ConfigMirrorSpec {
 #[serde(rename_all = "camelCase")]
 pub struct ConfigMirrorStatus {
     /// conditions represent the current state of the ConfigMirror resource.
-    #[crd(list_type = "map", list_map_keys = ["type"])]
+    #[kube(list_type = "map", list_map_keys = ["type"])]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
 }
