@@ -9,8 +9,8 @@ use serde_json::{Map, Value};
 
 use super::definition::ChangedFile;
 
-/// Returns a warning for each field that a plan makes required without a default or of another type, and for each enum value
-/// and field that it removes, in the versions that a CRD has had before. Its place is that of the field in the source.
+/// Returns a warning for each field that a plan makes required without a default, an enum or of another type, and for each enum
+/// value and field that it removes, in the versions that a CRD has had before. Its place is that of the field in the source.
 ///
 /// Fields come and go while a kind is written, so removed ones are told where `is_released` says that clusters may have the CRD.
 pub(super) fn find_unreadable(
@@ -61,6 +61,8 @@ enum Narrowing {
     Required,
     /// An enum value was removed, in JSON.
     EnumValue(String),
+    /// Any value of the type was accepted, and now only these, in JSON.
+    Enum(Vec<String>),
     /// The type was changed, from one to the other.
     Type(String, String),
     /// Fields of the object were removed.
@@ -92,6 +94,15 @@ fn warning(place: FieldPlace, narrowed: &Narrowed) -> Diagnostic {
                  decoded"
             ),
             "keep the variant until no stored object has it, or remove it in a new version with a conversion",
+        ),
+        Narrowing::Enum(values) => (
+            format!(
+                "`{path}` accepts only `{}` in version `{version}` of `{crd}`: objects stored with another value cannot be \
+                 decoded",
+                values.join("`, `")
+            ),
+            "make sure that no stored object has another value before you release the operator, or change the field in a new version \
+             with a conversion",
         ),
         Narrowing::Type(old, new) => (
             format!(
@@ -175,7 +186,11 @@ fn compare_schemas(before: &Value, after: &Value, path: &str, found: &mut Vec<(S
             found.push((field, Narrowing::Required));
         }
     }
-    if after.contains_key("enum") {
+    if let Some(values) = new_enum(before, after) {
+        let values = values.iter().filter(|value| !value.is_null());
+        let values = values.map(ToString::to_string).collect();
+        found.push((field.to_owned(), Narrowing::Enum(values)));
+    } else if after.contains_key("enum") {
         // The API server drops a `null` that the schema refuses when it reads an object.
         let removed = new_names(after, before, "enum").filter(|value| !value.is_null());
         found.extend(removed.map(|value| (field.to_owned(), Narrowing::EnumValue(value.to_string()))));
@@ -194,6 +209,12 @@ fn compare_schemas(before: &Value, after: &Value, path: &str, found: &mut Vec<(S
             compare_schemas(before, after, &format!("{path}{suffix}"), found);
         }
     }
+}
+
+/// Returns the values of an enum that replaces any value of a type.
+fn new_enum<'a>(before: &Map<String, Value>, after: &'a Map<String, Value>) -> Option<&'a Vec<Value>> {
+    let is_free = before.contains_key("type") && !before.contains_key("enum");
+    after.get("enum").filter(|_| is_free)?.as_array()
 }
 
 /// Returns the types of two schemas, if values of the first are none of the second.
@@ -253,6 +274,7 @@ mod tests {
             .map(|narrowed| match &narrowed.what {
                 Narrowing::Required => narrowed.field.path.clone(),
                 Narrowing::EnumValue(value) => format!("{} without {value}", narrowed.field.path),
+                Narrowing::Enum(values) => format!("{} only {}", narrowed.field.path, values.join(", ")),
                 Narrowing::Type(old, new) => format!("{}: {old} to {new}", narrowed.field.path),
                 Narrowing::Fields(names) => format!("{} without {}", narrowed.field.path, names.join(", ")),
             })
@@ -295,6 +317,20 @@ mod tests {
         check(&schema("A, B, null"), &schema("A, B"), &[]);
         check("{properties: {phase: {}}}", &schema("A"), &[]);
         check(&schema("A"), "{properties: {phase: {}}}", &[]);
+    }
+
+    #[test]
+    fn a_string_that_becomes_an_enum_is_found() {
+        let schema = |phase: &str| format!("{{properties: {{phases: {{items: {{type: string{phase}}}}}}}}}");
+        let limited = schema(", enum: [A, B, null]");
+        check(&schema(""), &limited, &[r#".phases[*] only "A", "B""#]);
+        check(
+            &schema(", maxLength: 3"),
+            &limited,
+            &[r#".phases[*] only "A", "B""#],
+        );
+        check(&limited, &schema(""), &[]);
+        check(&limited, &limited, &[]);
     }
 
     #[test]
