@@ -302,7 +302,7 @@ fn macro_is_reported_once() {
     );
     let spec = kind("Cup", "v1", "JsonSchema", "part: Part, next: v1beta1::Next,");
     let module = format!(
-        "#[versioned(version(name = \"v1beta1\"))]\nmod versioned {{\n{spec}{}\n}}\nuse versioned::*;\n{}",
+        "#[versions(v1beta1)]\nmod versioned {{\n{spec}{}\n}}\nuse versioned::*;\n{}",
         pot("part: Part,"),
         kind("Can", "v1", "JsonSchema", "of: v1beta1::Part,")
     );
@@ -316,10 +316,12 @@ fn macro_is_reported_once() {
                      #[derive(JsonSchema)]\npub struct Part {}\n}\n";
     let message = "this macro generates kinds, which rbuilder does not read; it does not expand macros";
     assert_eq!(errors(stackable), [format!("1: {message}")]);
-    let with_derive = stackable.replace(
-        "derive(JsonSchema)]\npub struct Cup",
-        "derive(CustomResource, JsonSchema)]\n#[kube(kind = 3)]\npub struct Cup",
-    );
+    let with_derive = stackable
+        .replace(
+            "derive(JsonSchema)]\npub struct Cup",
+            "derive(CustomResource, JsonSchema)]\n#[kube(kind = 3)]\npub struct Cup",
+        )
+        .replace("))]\nmod", "), version(name = \"v1\"))]\nmod");
     assert_eq!(errors(&with_derive), [format!("1: {message}")]);
     let plain = "#[versioned(version(name = \"v1alpha1\"), k8s(group = \"cafe.io\"))]\n#[derive(JsonSchema)]\npub struct CupSpec { size: i32 }\n";
     assert_eq!(errors(plain), [format!("1: {message}")]);

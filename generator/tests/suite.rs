@@ -34,5 +34,6 @@ mod shapes;
 mod traps;
 mod undecided;
 mod values;
+mod versioned;
 mod webhook;
 mod yaml;

@@ -24,6 +24,8 @@ pub struct Session {
     constants: BTreeMap<String, Value>,
     /// Constants used in attributes whose values are unknown.
     missing_constants: BTreeSet<String>,
+    /// The version that stackable-versioned generates the items for.
+    pub(crate) module_version: Option<String>,
 }
 
 /// The type of a slot, as the derive emits it.
@@ -54,6 +56,12 @@ impl Session {
             constants,
             ..Session::default()
         }
+    }
+
+    /// Sets the version of the items from now on, in a module with stackable-versioned's `#[versioned]`. Its
+    /// `#[versioned(crd(…))]` on a struct then counts as `#[kube(…)]`. Returns the version until now.
+    pub fn set_module_version(&mut self, version: Option<String>) -> Option<String> {
+        std::mem::replace(&mut self.module_version, version)
     }
 
     /// Returns and clears the constants whose values were needed but unknown.

@@ -37,6 +37,8 @@ pub(super) struct Deferred {
     pub(super) text: String,
     pub(super) start: u32,
     pub(super) cfg: Rc<Cfg>,
+    /// The version of the module around it, as in [`Session::set_module_version`].
+    pub(super) version: Option<String>,
     /// The constants, by path as written.
     pub(super) constants: BTreeSet<String>,
     /// The diagnostics of the first reading, among those that the type has.
@@ -88,6 +90,7 @@ impl Collector<'_> {
             return None;
         };
         let mut session = Session::with_constants(known);
+        session.set_module_version(deferred.version.clone());
         let model = parse_type(&attrs, item, &mut session);
         self.package.types[deferred.id.0].model = model;
         let mut said = session.diagnostics.into_vec();

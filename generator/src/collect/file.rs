@@ -86,6 +86,7 @@ impl Collector<'_> {
             may_patch: !is_foreign && patches::may_patch(tokens.text()),
             macros: Vec::new(),
             rewritten: None,
+            version: None,
             pending: Vec::new(),
         };
         if !is_foreign {
@@ -145,6 +146,8 @@ pub(super) struct FileReader<'c, 'a> {
     pub(super) macros: Vec<(ModuleId, Span)>,
     /// The attribute macro on a module around the items.
     pub(super) rewritten: Option<Diagnostic>,
+    /// The version of the items, in a module that stackable-versioned makes of one with `#[versioned]`.
+    pub(super) version: Option<String>,
     /// Diagnostics about the conditions of the item being read and of those around it, held back until one turns out
     /// to matter.
     pub(super) pending: Vec<Diagnostic>,

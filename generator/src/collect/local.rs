@@ -79,6 +79,7 @@ impl FileReader<'_, '_> {
             may_patch: false,
             macros: Vec::new(),
             rewritten: self.rewritten.clone(),
+            version: self.version.clone(),
             pending: self.pending.clone(),
         };
         let nowhere = Location {

@@ -86,7 +86,8 @@ impl FileReader<'_, '_> {
         }
         let above = attrs.iter().take_while(|attr| !attr.is("derive"));
         let mut is_rewritten = false;
-        for attr in above.filter(|attr| !attributes::is_harmless(attr)) {
+        let is_read = |attr: &Attribute<'_>| self.version.is_some() && attr.is("versioned");
+        for attr in above.filter(|attr| !attributes::is_harmless(attr) && !is_read(attr)) {
             is_rewritten = true;
             let reason = if makes_kinds(attr, text) {
                 generated_kinds(attr.span())

@@ -22,6 +22,7 @@ mod reach;
 mod seen_marks;
 mod types;
 mod values;
+mod versioned;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;

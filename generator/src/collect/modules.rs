@@ -9,6 +9,7 @@ use super::file::FileReader;
 use super::gaps::describe_rewritten;
 use super::include::{self, Included};
 use super::path::{self, Location};
+use super::versioned::read_versioned;
 use super::{Content, Declared, Doubt, MAX_MODULES, OpenFile, attributes, writes_markers};
 use crate::gap::Gap;
 use crate::package::{ModuleId, Name};
@@ -28,6 +29,11 @@ impl<'c> FileReader<'c, '_> {
             let message = "the package has too many modules";
             self.session.report(Diagnostic::error(ident.span, message));
             return Ok(());
+        }
+        if let Some(content) = content
+            && let Some(versioned) = read_versioned(attrs, text)
+        {
+            return self.versioned_module(ident, content, versioned, parent, location);
         }
         let package = self.collector.package.module(parent).package;
         let id = self.collector.add_module(package, Some(parent));

@@ -44,6 +44,7 @@ impl FileReader<'_, '_> {
         let ident = item.ident;
         // Of an item in such a module the module's macro makes kinds.
         if self.rewritten.is_none()
+            && self.version.is_none()
             && let Some(attr) = attrs.iter().find(|attr| attr.is("versioned"))
         {
             self.add_rewritten(attr, text, &[module]);
@@ -80,6 +81,7 @@ impl FileReader<'_, '_> {
                 text: self.text[whole.range()].to_owned(),
                 start: whole.start,
                 cfg: self.collector.cfg_of(module),
+                version: self.version.clone(),
                 constants,
                 said: before..said.len(),
             });

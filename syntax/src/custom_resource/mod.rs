@@ -9,6 +9,7 @@ mod metadata;
 mod naming;
 mod scale;
 mod selectable;
+mod versioned;
 mod whole_object;
 
 use rbuilder_reader::token::Ident;
@@ -78,6 +79,8 @@ pub(crate) fn parse_custom_resource(
                 draft.has_unknown = true;
             };
             read_args(&args, &mut draft, find_row(KUBE_KEYS), report_unknown, session);
+        } else if attr.is("versioned") && session.module_version.is_some() {
+            versioned::read_versioned(attr, ident, owner, &mut draft, session);
         } else if attr.is("crd") {
             // The other keys are markers, which are parsed elsewhere.
             draft.read_known(&args::of_attribute(attr, session), CRD_KEYS, session);
