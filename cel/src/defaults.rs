@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::evaluate::{Old, Verdict, evaluate_rule};
 use super::parser::parse_expression;
-use super::rules::RulePlace;
+use super::rules::{RulePlace, has_rules};
 use super::types::{Decl, Type};
 use super::{abbreviate, check};
 
@@ -22,7 +22,9 @@ type RuleDiagnostic = rbuilder_diagnostic::Diagnostic<RulePlace>;
 /// does not support.
 pub fn check_defaults(root: &Schema) -> Vec<RuleDiagnostic> {
     let mut found = Vec::new();
-    visit(root, "", &mut found);
+    if has_rules(root) {
+        visit(root, "", &mut found);
+    }
     found
 }
 

@@ -51,7 +51,8 @@ pub fn check_rules(root: &Schema) -> Vec<RuleDiagnostic> {
     walk.found
 }
 
-fn has_rules(schema: &Schema) -> bool {
+/// Returns whether a schema, or one inside it, has a rule.
+pub(crate) fn has_rules(schema: &Schema) -> bool {
     !schema.validations.is_empty()
         || schema.properties.values().any(|property| has_rules(property))
         || schema.items.as_deref().is_some_and(has_rules)

@@ -42,6 +42,14 @@ pub(crate) fn parse_all<T: DeserializeOwned>(text: &str) -> Result<Vec<T>, serde
     })
 }
 
+/// Parses the documents of a stream as values, faster than [`parse_all`].
+///
+/// # Errors
+/// Fails as [`parse`].
+pub(crate) fn parse_values(text: &str) -> Result<Vec<Value>, serde_saphyr::Error> {
+    read_as_go(text, |text| rbuilder_importer::parse_values(text, bounded(text)))
+}
+
 /// Maximum number of lines that are indented for the parser in one text, because each one parses the text again.
 const CONTINUATIONS: usize = 256;
 
@@ -107,7 +115,7 @@ pub(crate) fn is_yaml(path: &str) -> bool {
 /// # Errors
 /// Fails if one of them is not YAML.
 pub(crate) fn parse_documents(text: &str) -> Result<Vec<Value>, serde_saphyr::Error> {
-    let mut documents: Vec<Value> = parse_all(text)?;
+    let mut documents = parse_values(text)?;
     documents.retain(|document| !document.is_null());
     Ok(documents)
 }
@@ -282,7 +290,7 @@ mod tests {
         assert!(parse::<Value>(&doubled(6)).is_ok());
         for levels in [12, 24] {
             assert!(parse::<Value>(&doubled(levels)).is_err());
-            assert!(parse_all::<Value>(&doubled(levels)).is_err());
+            assert!(parse_values(&doubled(levels)).is_err());
         }
         let long = "x".repeat(100_000);
         let repeated = |count: usize| format!("a: &a {long}\nb: [{}]\n", vec!["*a"; count].join(", "));
@@ -306,7 +314,7 @@ mod tests {
         );
         check("a:\n  rule: 'x\ny\n  z'\n", r#"{"a":{"rule":"x y z"}}"#);
         let stream = "a:\n  b: 'x\n y'\n---\nc: 'x\ny'\n";
-        assert_eq!(parse_all::<Value>(stream).map(|all| all.len()).ok(), Some(2));
+        assert_eq!(parse_values(stream).map(|all| all.len()).ok(), Some(2));
         // A plain scalar ends there, in Go as well.
         assert!(parse::<Value>("a:\n    rule: x ||\n  y\n").is_err());
         assert!(parse::<Value>("a:\n  rule: 'x\n---\ny'\n").is_err());

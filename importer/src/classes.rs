@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use rbuilder_schema::{Schema, SchemaType};
 
+use crate::interner::Interner;
 use crate::recognize::{ANY_OBJECT, KubernetesTypes, leaf, without_field_keys};
 use crate::words::{singular, type_name};
 
@@ -71,7 +72,8 @@ pub(crate) struct Use {
 /// All classes of one version.
 pub(crate) struct Classes<'k> {
     pub(crate) list: Vec<Class>,
-    by_shape: BTreeMap<String, usize>,
+    by_shape: BTreeMap<usize, usize>,
+    shapes: Interner,
     kubernetes: &'k KubernetesTypes,
 }
 
@@ -80,6 +82,7 @@ impl<'k> Classes<'k> {
         Classes {
             list: Vec::new(),
             by_shape: BTreeMap::new(),
+            shapes: Interner::default(),
             kubernetes,
         }
     }
@@ -165,9 +168,9 @@ impl<'k> Classes<'k> {
         let shape = shape(schema);
         let id = match self.known(&shape) {
             Ok(id) => id,
-            Err(key) => {
+            Err(number) => {
                 let id = self.push(Arc::new(shape.clone()), String::new(), false);
-                self.by_shape.insert(key, id);
+                self.by_shape.insert(number, id);
                 let members = self.members(&shape, path);
                 self.list[id].body = Body::Struct(members);
                 id
@@ -190,9 +193,9 @@ impl<'k> Classes<'k> {
         };
         let id = match self.known(&shape) {
             Ok(id) => id,
-            Err(key) => {
+            Err(number) => {
                 let id = self.push(Arc::new(shape), String::new(), false);
-                self.by_shape.insert(key, id);
+                self.by_shape.insert(number, id);
                 self.list[id].body = Body::Enum(variants);
                 id
             }
@@ -200,9 +203,16 @@ impl<'k> Classes<'k> {
         self.note(id, schema, path, is_field)
     }
 
-    fn known(&self, shape: &Schema) -> Result<usize, String> {
-        let key = serde_json::to_string(shape).unwrap_or_default();
-        self.by_shape.get(&key).copied().ok_or(key)
+    /// Returns the type of a shape, or the number of the shape if it has none yet.
+    fn known(&mut self, shape: &Schema) -> Result<usize, usize> {
+        let number = self.shapes.number(shape);
+        self.by_shape.get(&number).copied().ok_or(number)
+    }
+
+    /// Drops what only serves to find the types of further schemas.
+    pub(crate) fn forget_shapes(&mut self) {
+        self.by_shape = BTreeMap::new();
+        self.shapes = Interner::default();
     }
 
     fn note(&mut self, id: usize, schema: &Schema, path: &[String], is_field: bool) -> Ty {

@@ -104,7 +104,7 @@ impl Definition {
     /// If it is not a definition of `apiextensions.k8s.io`, if names are missing, or if the schema
     /// of a version is invalid.
     pub(crate) fn read(
-        document: &Value,
+        document: Value,
         diagnostics: &mut Vec<Diagnostic<String>>,
     ) -> Result<Definition, Diagnostic<String>> {
         let at = document["metadata"]["name"]
@@ -112,14 +112,14 @@ impl Definition {
             .unwrap_or("the definition")
             .to_owned();
         let error = |message: &str| Diagnostic::error(at.clone(), message);
-        let converted = convert_definition(document);
-        let document = converted.as_ref().unwrap_or(document);
+        let mut document = convert_definition(&document).unwrap_or(document);
         if document["apiVersion"] != "apiextensions.k8s.io/v1" {
             let found = document["apiVersion"].as_str().unwrap_or("none");
             return Err(error(&format!(
                 "expected the API version `apiextensions.k8s.io/v1`, found `{found}`"
             )));
         }
+        let mut versions = document.pointer_mut("/spec/versions").map(Value::take);
         let spec = &document["spec"];
         let names: Names =
             read(&spec["names"]).map_err(|reason| error(&format!("invalid names: {reason}")))?;
@@ -142,8 +142,8 @@ impl Definition {
             names,
             versions: Vec::new(),
         };
-        let versions = spec["versions"].as_array().map_or(&[][..], Vec::as_slice);
-        for version in versions {
+        let versions = versions.as_mut().and_then(Value::as_array_mut);
+        for version in versions.into_iter().flatten() {
             let version = Version::read(version, &at, diagnostics)?;
             definition.versions.push(version);
         }
@@ -180,7 +180,7 @@ impl Definition {
 
 impl Version {
     fn read(
-        version: &Value,
+        version: &mut Value,
         definition: &str,
         diagnostics: &mut Vec<Diagnostic<String>>,
     ) -> Result<Version, Diagnostic<String>> {
@@ -188,10 +188,10 @@ impl Version {
         let at = format!("{definition}, version {name}");
         let error = |message: String| Diagnostic::error(at.clone(), message);
         check_name("version", &name, is_label).map_err(|message| error(message).help(REFUSED))?;
-        let Some(schema) = version["schema"].get("openAPIV3Schema") else {
+        let schema = version.pointer_mut("/schema/openAPIV3Schema");
+        let Some(mut schema) = schema.map(Value::take) else {
             return Err(error("expected a schema at `schema.openAPIV3Schema`".into()));
         };
-        let mut schema = schema.clone();
         let lost = clean(&mut schema);
         let mut schema =
             Schema::deserialize(schema).map_err(|reason| error(format!("invalid schema: {reason}")))?;

@@ -50,6 +50,7 @@ impl<'a> Module<'a> {
             let path = vec![kind.clone(), "Status".to_owned()];
             classes.add_root(status, format!("{kind}Status"), path)
         });
+        classes.forget_shapes();
         let mut module = Module {
             definition,
             version,

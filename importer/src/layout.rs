@@ -47,15 +47,40 @@ pub struct Imported {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-pub(crate) fn import(documents: &[Value], minor: Minor, shares: bool) -> Imported {
-    let mut diagnostics = Vec::new();
-    let mut definitions: Vec<Definition> = Vec::new();
-    for document in documents.iter().filter(|document| is_definition(document)) {
-        match Definition::read(document, &mut diagnostics) {
-            Ok(definition) => definitions.push(definition),
-            Err(error) => diagnostics.push(error),
+/// Definitions that have been read. They take less memory than the documents that they were read from.
+#[derive(Debug, Default)]
+pub struct Definitions {
+    read: Vec<Definition>,
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl Definitions {
+    /// Reads a document. Ignores one that is not a definition.
+    pub fn add(&mut self, document: Value) {
+        if !is_definition(&document) {
+            return;
+        }
+        match Definition::read(document, &mut self.diagnostics) {
+            Ok(definition) => self.read.push(definition),
+            Err(error) => self.diagnostics.push(error),
         }
     }
+
+    /// Returns whether no document was a definition.
+    pub fn is_empty(&self) -> bool {
+        self.read.is_empty() && self.diagnostics.is_empty()
+    }
+
+    /// Writes the types of all versions. The parameters are those of
+    /// [`import_definitions`](crate::import_definitions).
+    pub fn import(&self, minor: Minor, shares: bool) -> Imported {
+        import(self, minor, shares)
+    }
+}
+
+fn import(read: &Definitions, minor: Minor, shares: bool) -> Imported {
+    let mut diagnostics = read.diagnostics.clone();
+    let mut definitions: Vec<&Definition> = read.read.iter().collect();
     definitions.sort_by(|a, b| (&a.group, &a.names.kind).cmp(&(&b.group, &b.names.kind)));
     check_duplicates(&definitions, &mut diagnostics);
     if diagnostics.iter().any(Diagnostic::is_error) {
@@ -72,7 +97,7 @@ pub(crate) fn import(documents: &[Value], minor: Minor, shares: bool) -> Importe
     let mut folders: BTreeMap<String, Folder> = BTreeMap::new();
     let mut modules = Vec::new();
     let mut places = Vec::new();
-    for definition in &definitions {
+    for definition in definitions {
         for version in &definition.versions {
             modules.push(Module::new(definition, version, &kubernetes));
             let group = (groups.len() > 1).then(|| folder_name(&definition.group));
@@ -145,7 +170,7 @@ fn declare(folders: &mut BTreeMap<String, Folder>, folder: &str, module: &str) {
     folder.modules.insert(module.to_owned());
 }
 
-fn check_duplicates(definitions: &[Definition], diagnostics: &mut Vec<Diagnostic>) {
+fn check_duplicates(definitions: &[&Definition], diagnostics: &mut Vec<Diagnostic>) {
     for pair in definitions.windows(2) {
         if let [a, b] = pair
             && (&a.group, &a.names.kind) == (&b.group, &b.names.kind)

@@ -17,6 +17,7 @@ mod definition;
 mod descriptors;
 mod file;
 mod fit;
+mod interner;
 mod kind;
 mod layout;
 mod lints;
@@ -32,14 +33,16 @@ mod source;
 mod structs;
 mod v1beta1;
 mod words;
+mod yaml;
 
 use serde_json::Value;
 
 pub use definition::is_definition;
-pub use layout::{Imported, ModuleFolder, SourceFile};
+pub use layout::{Definitions, Imported, ModuleFolder, SourceFile};
 pub use rbuilder_catalogue::Minor;
 pub use single::{ImportedKind, ImportedVersion, import_kind};
 pub use v1beta1::convert_definition;
+pub use yaml::parse_values;
 
 /// An error or a warning about a place in a definition: its name, the version, and the path of a
 /// field.
@@ -51,5 +54,9 @@ pub type Diagnostic = rbuilder_diagnostic::Diagnostic<String>;
 /// a type that several files have is written once, in a module `shared` of their common folder.
 /// Otherwise, every file is self-contained.
 pub fn import_definitions(documents: &[Value], minor: Minor, shares: bool) -> Imported {
-    layout::import(documents, minor, shares)
+    let mut definitions = Definitions::default();
+    for document in documents {
+        definitions.add(document.clone());
+    }
+    definitions.import(minor, shares)
 }

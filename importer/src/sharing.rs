@@ -12,6 +12,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::classes::{Body, Class, Classes};
+use crate::interner::Interner;
 
 /// A type in the module `shared` of a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,7 +95,8 @@ fn common_folder<'a>(one: &'a str, other: &str) -> &'a str {
 /// number.
 #[derive(Default)]
 struct Identities {
-    known: BTreeMap<(String, String, Vec<usize>), usize>,
+    known: BTreeMap<(String, usize, Vec<usize>), usize>,
+    schemas: Interner,
     /// The referenced types, by number.
     parts: Vec<Vec<usize>>,
 }
@@ -118,7 +120,7 @@ impl Identities {
         for part in mentioned(class) {
             parts.push(self.number(classes, part, numbers));
         }
-        let schema = serde_json::to_string(&class.schema).unwrap_or_default();
+        let schema = self.schemas.number(&class.schema);
         let next = self.known.len();
         let number = *self
             .known

@@ -65,7 +65,7 @@ pub fn import_kind(
     csv: &[CsvMarkers],
 ) -> Result<ImportedKind, Vec<Diagnostic>> {
     let mut found = Vec::new();
-    let definition = match Definition::read(document, &mut found) {
+    let definition = match Definition::read(document.clone(), &mut found) {
         Ok(definition) if !found.iter().any(Diagnostic::is_error) => definition,
         Ok(_) => return Err(found),
         Err(error) => {

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow, bail};
-use rbuilder_importer::{Diagnostic, Imported, ModuleFolder, import_definitions, is_definition};
+use rbuilder_importer::{Definitions, Diagnostic, Imported, ModuleFolder, is_definition};
 use serde_json::{Value, json};
 
 use super::edits::edit_file;
@@ -21,14 +21,17 @@ use crate::yaml_stream::{describe_cause, describe_failure, list_items};
 
 pub(super) fn run(dir: &Path, flags: &TypesFlags, shell: &mut Shell) -> Result<u8> {
     let mut warnings = Vec::new();
-    let documents = read_definitions(dir, &flags.files, &mut warnings)?;
+    let mut definitions = Definitions::default();
+    for_each_definition(dir, &flags.files, &mut warnings, &mut |document| {
+        definitions.add(document);
+    })?;
     if flags.stdout {
-        let imported = import(&documents, &Tree::new(dir), flags)?;
+        let imported = import(&definitions, &Tree::new(dir), flags)?;
         print(&imported, &warnings, flags.plan.output, shell);
         return Ok(0);
     }
     execute("types", dir, flags.plan, shell, &mut |tree| {
-        plan_types(tree, flags, &documents, &warnings)
+        plan_types(tree, flags, &definitions, &warnings)
     })
 }
 
@@ -36,8 +39,13 @@ pub(super) fn run(dir: &Path, flags: &TypesFlags, shell: &mut Shell) -> Result<u
 ///
 /// # Errors
 /// Fails if a definition cannot be read, or if a file that declares modules cannot be edited.
-fn plan_types(tree: &Tree, flags: &TypesFlags, documents: &[Value], warnings: &[String]) -> Result<Outcome> {
-    let imported = import(documents, tree, flags)?;
+fn plan_types(
+    tree: &Tree,
+    flags: &TypesFlags,
+    definitions: &Definitions,
+    warnings: &[String],
+) -> Result<Outcome> {
+    let imported = import(definitions, tree, flags)?;
     let folder = typed_path(&flags.into.to_string_lossy());
     let folder = folder.trim_end_matches('/');
     check_relative(folder)?;
@@ -78,11 +86,11 @@ fn add_modules(plan: &mut Plan, tree: &Tree, folder: &str, modules: &ModuleFolde
     Ok(())
 }
 
-fn import(documents: &[Value], tree: &Tree, flags: &TypesFlags) -> Result<Imported> {
+fn import(definitions: &Definitions, tree: &Tree, flags: &TypesFlags) -> Result<Imported> {
     let minor = flags
         .kubernetes
         .unwrap_or_else(|| kubernetes::find_project_minor(tree));
-    let imported = import_definitions(documents, minor, flags.share);
+    let imported = definitions.import(minor, flags.share);
     let errors: Vec<String> = imported
         .diagnostics
         .iter()
@@ -119,25 +127,41 @@ pub(super) fn read_definitions(
     warnings: &mut Vec<String>,
 ) -> Result<Vec<Value>> {
     let mut definitions = Vec::new();
+    for_each_definition(dir, files, warnings, &mut |document| definitions.push(document))?;
+    Ok(definitions)
+}
+
+/// Calls a function with each definition in files, as [`read_definitions`] reads them. Only the documents of one file are in memory.
+fn for_each_definition(
+    dir: &Path,
+    files: &[PathBuf],
+    warnings: &mut Vec<String>,
+    take: &mut dyn FnMut(Value),
+) -> Result<()> {
+    let mut is_any = false;
     for typed in files {
         for file in read_inputs(dir, typed)? {
             if !file.text.contains("CustomResourceDefinition") {
                 continue;
             }
-            match crate::yaml_stream::parse_all::<Value>(&file.text) {
+            match crate::yaml_stream::parse_values(&file.text) {
                 Ok(documents) => {
-                    definitions.extend(documents.into_iter().flat_map(list_items).filter(is_definition))
+                    let items = documents.into_iter().flat_map(list_items);
+                    for definition in items.filter(is_definition) {
+                        is_any = true;
+                        take(definition);
+                    }
                 }
                 Err(error) if file.is_named => return Err(describe_failure(&file.path, &file.text, &error)),
                 Err(error) => warnings.push(format!("skipping {}: {}", file.path, describe_cause(&error))),
             }
         }
     }
-    if definitions.is_empty() {
+    if !is_any {
         let names: Vec<_> = files.iter().map(|file| file.display().to_string()).collect();
         bail!("no CustomResourceDefinition in {}", names.join(", "));
     }
-    Ok(definitions)
+    Ok(())
 }
 
 fn print(imported: &Imported, warnings: &[String], output: Output, shell: &mut Shell) {

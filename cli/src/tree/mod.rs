@@ -29,7 +29,7 @@ use fs_err as fs;
 use rbuilder_templates::Release;
 
 use crate::disk::{Folder, Sort, cannot_message, check_length, is_link, open_without_links, read_bounded};
-use crate::hash::mixed_64;
+use crate::hash::checksum;
 
 pub(crate) use area::find_repository;
 pub(crate) use find::{Search, find_project_above, is_own_above};
@@ -82,19 +82,19 @@ impl Changed {
     }
 }
 
-/// Length and hash of a file's content. Saves memory, because the manifests of a project can be
+/// Length and checksum of a file's content. Saves memory, because the manifests of a project can be
 /// large.
 #[derive(Debug, PartialEq, Eq)]
 struct Held {
     length: usize,
-    hash: u64,
+    checksum: u32,
 }
 
 impl Held {
     fn of(bytes: &[u8]) -> Held {
         Held {
             length: bytes.len(),
-            hash: mixed_64(bytes),
+            checksum: checksum(bytes),
         }
     }
 }

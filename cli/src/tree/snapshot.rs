@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 
 use walkdir::{DirEntry, WalkDir};
 
-use crate::hash::mixed_64;
+use crate::hash::checksum;
 use crate::tree::LARGEST;
 
-/// Hashes of the files of a project, by path. Does not include build output, hidden directories or
+/// Lengths and checksums of the files of a project, by path. Does not include build output, hidden directories or
 /// Cargo.lock, which cargo writes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Snapshot(BTreeMap<String, u64>);
+pub(crate) struct Snapshot(BTreeMap<String, (usize, u32)>);
 
 impl Snapshot {
     /// Reads all files below a directory. Skips unreadable files as if they did not exist.
@@ -26,7 +26,10 @@ impl Snapshot {
             };
             let is_large = entry.metadata().is_ok_and(|metadata| metadata.len() > LARGEST);
             if let (false, Ok(content)) = (is_large, std::fs::read(entry.path())) {
-                files.insert(path.to_string_lossy().replace('\\', "/"), mixed_64(&content));
+                files.insert(
+                    path.to_string_lossy().replace('\\', "/"),
+                    (content.len(), checksum(&content)),
+                );
             }
         }
         Snapshot(files)

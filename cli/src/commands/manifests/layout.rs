@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result, anyhow};
 use rbuilder_generator::{OutputFile, Product};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::Request;
 use super::crd_place::CrdPlace;
@@ -376,7 +376,7 @@ fn update_crd_kustomization(
 
 /// Returns whether a file is in exactly the form that the generator prints.
 fn is_printed(text: &str) -> bool {
-    let Ok(documents) = crate::yaml_stream::parse_all::<Value>(text) else {
+    let Ok(documents) = crate::yaml_stream::parse_values(text) else {
         return false;
     };
     let print = |document| format!("---\n{}", rbuilder_generator::yaml::to_string(document));

@@ -40,7 +40,7 @@ pub(super) fn check_replaced(plan: &Plan, path: &str, manifest: &str) -> Result<
 
 /// Finds content of a file that its manifest would not have.
 fn find_other(text: &str, manifest: &str) -> Option<String> {
-    let Ok(documents) = crate::yaml_stream::parse_all::<Value>(text) else {
+    let Ok(documents) = crate::yaml_stream::parse_values(text) else {
         return Some("something other than YAML".into());
     };
     let file = manifest.rsplit('/').next().unwrap_or(manifest);
