@@ -14,12 +14,14 @@ const KIND: &str = "use kube::CustomResource; use rbuilder::CrdSchema;\n\
     #[kube(group = \"g.example.com\", version = \"v1\", kind = \"Good\")]\n\
     pub struct GoodSpec { pub size: i32 }\n";
 
-/// Creates a package whose library has this text before a kind.
+/// Creates a package whose library has this text before a kind. It has no PROJECT, so only
+/// `keep-going = false` makes an error anywhere prevent all manifests, as in a scaffold.
 fn package(before: &str) -> Folder {
     let folder = Folder::new();
     folder.write(
         "Cargo.toml",
-        "[package]\nname = \"bad\"\nedition = \"2024\"\n[dependencies]\nkube = \"5\"\nrbuilder = \"0.1\"\n",
+        "[package]\nname = \"bad\"\nedition = \"2024\"\n[dependencies]\nkube = \"5\"\nrbuilder = \"0.1\"\n\
+         [package.metadata.rbuilder]\nkeep-going = false\n",
     );
     folder.write("src/lib.rs", &format!("{before}\n{KIND}"));
     folder

@@ -11,7 +11,7 @@ use anyhow::{Result, anyhow, bail};
 use rbuilder_generator::{PackageSummary, Sources, summarize_package};
 use rbuilder_templates::{Archive, OnExists};
 
-use super::files::plan_files;
+use super::files::plan_own_files;
 use super::guess::{guess_binary, guess_domain, list_groups};
 use super::role::CopiedRole;
 use super::workspace::{find_workspace, record_place, warn_workflows};
@@ -111,7 +111,7 @@ fn plan_files_of(
     groups: &BTreeSet<String>,
     notes: &[String],
 ) -> Result<Outcome> {
-    let mut plan = plan_files(tree, &mut project, false)?;
+    let mut plan = plan_own_files(tree, &mut project, false)?;
     let package = project.known.rbuilder.package.clone().unwrap_or_default();
     package.left_out.iter().for_each(|path| plan.keep(path));
     let request = manifests::Request {

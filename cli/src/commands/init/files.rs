@@ -14,14 +14,26 @@ use crate::tree::Tree;
 /// # Errors
 /// Fails if files conflict.
 pub(in crate::commands) fn plan_files(tree: &Tree, project: &mut Project, force: bool) -> Result<Plan> {
-    let mut plan = Plan::default();
-    let context = scaffold::project_context(project);
-    let mut files = rbuilder_templates::init_files(&context)?;
-    let is_new = tree.read(FILE)?.is_none();
-    if !is_new && !force {
-        // A list of the user's: lines that were removed from it are not added again.
+    let files = rbuilder_templates::init_files(&scaffold::project_context(project))?;
+    plan_rendered(tree, project, files, force)
+}
+
+/// Returns the files that `init` writes: in a project that it initializes again, `.gitignore` belongs to
+/// the user, so that removed lines are not added again. `force` adds them.
+///
+/// # Errors
+/// Fails if files conflict.
+pub(super) fn plan_own_files(tree: &Tree, project: &mut Project, force: bool) -> Result<Plan> {
+    let mut files = rbuilder_templates::init_files(&scaffold::project_context(project))?;
+    if tree.read(FILE)?.is_some() && !force {
         files.retain(|file| file.on_exists != OnExists::Merged);
     }
+    plan_rendered(tree, project, files, force)
+}
+
+fn plan_rendered(tree: &Tree, project: &mut Project, mut files: Vec<Rendered>, force: bool) -> Result<Plan> {
+    let mut plan = Plan::default();
+    let is_new = tree.read(FILE)?.is_none();
     if let Some(package) = &project.known.rbuilder.package {
         files.retain(|file| !package.leaves_out(&file.path));
         for file in files.iter_mut().filter(|file| file.on_exists == OnExists::Merged) {

@@ -13,6 +13,7 @@ use anyhow::{Result, anyhow, bail};
 
 use rbuilder_generator::PackageSummary;
 
+use self::files::plan_own_files;
 pub(super) use self::files::{plan_files, render_stand_ins};
 use self::workspace::{find_workspace, join, record_place, suggest_profile, warn_workflows};
 use super::{Outcome, execute, manifests, scaffold};
@@ -64,7 +65,7 @@ pub fn plan_init(tree: &Tree, flags: &InitFlags) -> Result<Outcome> {
             return Ok(outcome);
         }
     }
-    let mut plan = plan_files(tree, &mut project, flags.force)
+    let mut plan = plan_own_files(tree, &mut project, flags.force)
         .map_err(|error| adopt::suggest_adoption(tree, flags, error))?;
     let found = manifests::add_to_plan(&mut plan, tree, &manifests::Request::default())?;
     plan.write_project(&project, tree)?;
