@@ -517,6 +517,38 @@ fn recorded_text_takes_precedence_over_the_version() {
     );
 }
 
+/// A marker is a part of the scaffold like any other line: `update` merges it with edits of users.
+#[test]
+fn markers_of_existing_webhooks_are_brought_up_to_date() {
+    let folder = project(&[
+        "init --domain example.com --project-name shop",
+        "create webhook --group core --version v1 --kind Pod --defaulting",
+    ]);
+    let path = "src/webhook/v1/pod.rs";
+    let today = folder.tree();
+    let condition = today[path]
+        .find("    match_condition(")
+        .expect("it excludes its manager");
+    let end = condition + today[path][condition..].find("\n    )").expect("an end") + "\n    )".len();
+    let former = format!(
+        "{}{}",
+        today[path][..condition].trim_end().trim_end_matches(','),
+        &today[path][end..]
+    );
+    let mut base = ScaffoldBase::parse(&today[BASE]);
+    base.set(path, &former);
+    folder.write(BASE, &base.print());
+    folder.write(path, &former);
+    folder.replace(path, "    info!(", "    let _ = \"ours\";\n    info!(");
+    update(&folder, "update").ok();
+    let tree = folder.tree();
+    assert_eq!(tree[path].replace("    let _ = \"ours\";\n", ""), today[path]);
+    assert_eq!(
+        tree["config/webhook/manifests.yaml"],
+        today["config/webhook/manifests.yaml"]
+    );
+}
+
 #[test]
 fn reports_files_with_unknown_text() {
     // There is neither a record nor a known template.
