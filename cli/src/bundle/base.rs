@@ -1,7 +1,8 @@
-//! The base of the ClusterServiceVersion: what people say about the operator, in a file of its own, as operator-sdk keeps it.
+//! The base of the ClusterServiceVersion: a file in which users describe the operator, as in
+//! operator-sdk projects.
 //!
-//! It stands between what is made of the manifests and `#[csv(…)]` in the source: it says more than the first, and the second
-//! says more of a kind or of a field.
+//! The base overrides what is generated from the manifests. `#[csv(…)]` in the source in turn
+//! overrides the base for kinds and fields.
 
 use anyhow::{Result, bail};
 use serde_json::Value;
@@ -12,7 +13,7 @@ use crate::plan::Plan;
 use crate::tree::Tree;
 use crate::yaml_stream::{Document, read_documents};
 
-/// Keys of `spec` that the manifests, the catalog and flags decide.
+/// Keys of `spec` that the manifests, the catalog and flags determine.
 const MADE: &[&str] = &[
     "customresourcedefinitions",
     "install",
@@ -22,10 +23,10 @@ const MADE: &[&str] = &[
     "version",
     "webhookdefinitions",
 ];
-/// Annotations that the project decides. The range of versions that an upgrade skips comes in as an option.
+/// Annotations that the project determines. The skip range is passed in as an option.
 const MADE_ANNOTATIONS: &[&str] = &["alm-examples", "containerImage", BUILDER, LAYOUT, SKIP_RANGE];
 
-/// The base; an empty one if the project has none.
+/// The base. Empty if the project has none.
 #[derive(Debug, Default)]
 pub(crate) struct Base {
     path: String,
@@ -43,10 +44,11 @@ impl Base {
         format!("{}{project}.clusterserviceversion.yaml", Base::FOLDER)
     }
 
-    /// Reads the base of a project as it is after a plan.
+    /// Reads the base of a project as it will be after `plan`.
     ///
     /// # Errors
-    /// Fails if it is not one ClusterServiceVersion, or has a value of another type than the lifecycle manager reads.
+    /// Returns an error if the file is not a single ClusterServiceVersion, or if a value has
+    /// another type than the lifecycle manager expects.
     pub(crate) fn read(plan: &Plan, tree: &Tree, project: &str) -> Result<Base> {
         let path = Base::path(project);
         let Some(text) = plan.read(tree, &path)? else {
@@ -66,15 +68,15 @@ impl Base {
         Ok(Base { path, document })
     }
 
-    /// Checks a document that is to be the base at a path.
+    /// Checks a document that is about to become the base.
     ///
     /// # Errors
-    /// Fails if it has a value that [`read`](Self::read) rejects.
+    /// Returns an error if [`read`](Self::read) would reject the document.
     pub(crate) fn check(document: &Value, path: &str) -> Result<()> {
         check_csv_types(document, path)
     }
 
-    /// Returns the path of the base; nothing if the project has none.
+    /// Returns the path of the base, or `None` if the project has none.
     pub(crate) fn found_path(&self) -> Option<&str> {
         Some(self.path.as_str()).filter(|path| !path.is_empty())
     }
@@ -85,20 +87,20 @@ impl Base {
         range.filter(|range| !range.is_empty()).map(str::to_owned)
     }
 
-    /// Returns the description of a version of a kind, by the name of its CRD; null if there is none.
+    /// Returns the base's entry for a version of a CRD, or null if there is none.
     pub(super) fn owned(&self, crd: &Value, version: &Value) -> &Value {
         let found =
             list_owned(&self.document).find(|entry| entry["name"] == *crd && entry["version"] == *version);
         found.unwrap_or(&Value::Null)
     }
 
-    /// Returns the CRDs of others that have to be installed.
+    /// Returns the CRDs that the operator requires from others.
     pub(super) fn required(&self) -> impl Iterator<Item = &Value> {
         items(&self.document["spec"]["customresourcedefinitions"]["required"])
     }
 
-    /// Writes into a ClusterServiceVersion what the base says about the operator. With a conversion the install modes stay: there is
-    /// one only.
+    /// Copies the description of the operator into a ClusterServiceVersion. Keeps its install modes
+    /// if there is a conversion webhook, which allows only one of them.
     pub(super) fn describe(&self, csv: &mut Value, options: &BundleOptions, converts: bool) {
         let (metadata, spec) = (&self.document["metadata"], &self.document["spec"]);
         for (key, label) in filled(&metadata["labels"], &[]) {
@@ -109,7 +111,7 @@ impl Base {
         }
         let mut made = MADE.to_vec();
         made.extend(converts.then_some("installModes"));
-        // operator-sdk writes an empty icon until there is one.
+        // operator-sdk writes an empty icon as a placeholder.
         let has_icon =
             items(&spec["icon"]).any(|icon| icon["base64data"].as_str().is_some_and(|data| !data.is_empty()));
         made.extend((options.icon.is_some() || !has_icon).then_some("icon"));
@@ -125,7 +127,7 @@ impl Base {
         }
     }
 
-    /// Warns of descriptions that nothing in the project has.
+    /// Warns of entries for kinds that the project does not have.
     pub(super) fn warn_of_unknown(&self, owned: &[Value], warnings: &mut Vec<(String, String)>) {
         for entry in list_owned(&self.document) {
             let is_same =
@@ -142,14 +144,14 @@ impl Base {
     }
 }
 
-/// Returns the keys of a mapping that have a value and are not `made` of the project.
+/// Returns the non-empty entries of a mapping whose keys are not in `made`.
 pub(super) fn filled<'a>(from: &'a Value, made: &[&str]) -> impl Iterator<Item = (&'a str, &'a Value)> {
     let keys = from.as_object().into_iter().flatten();
     keys.map(|(key, value)| (key.as_str(), value))
         .filter(move |(key, value)| !made.contains(key) && !is_empty(value))
 }
 
-/// Returns whether a value is as good as absent.
+/// Returns whether a value is equivalent to an absent one.
 pub(super) fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -160,12 +162,12 @@ pub(super) fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// Returns the entries of the kinds that the operator owns in a ClusterServiceVersion.
+/// Returns the owned CRDs that a ClusterServiceVersion lists.
 pub(crate) fn list_owned(csv: &Value) -> impl Iterator<Item = &Value> {
     items(&csv["spec"]["customresourcedefinitions"]["owned"])
 }
 
-/// Returns the items of a list; none if there is no list.
+/// Returns the items of a list, or nothing if the value is not a list.
 pub(super) fn items(list: &Value) -> impl Iterator<Item = &Value> {
     list.as_array().into_iter().flatten()
 }

@@ -1,4 +1,5 @@
-//! The ClusterServiceVersion: what the Operator Lifecycle Manager creates, and what people read of it.
+//! The ClusterServiceVersion: what the Operator Lifecycle Manager installs, and what it shows to
+//! users.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +12,7 @@ use super::permissions::list_permissions;
 use super::webhooks::define_webhooks;
 use super::{BUILDER, BundleOptions, Deployed, Descriptions, LAYOUT, SKIP_RANGE};
 
-/// Makes the ClusterServiceVersion.
+/// Generates the ClusterServiceVersion.
 pub(super) fn make_csv(
     deployed: &Deployed,
     descriptions: &Descriptions<'_>,
@@ -54,7 +55,7 @@ pub(super) fn make_csv(
             "installModes": install_modes(deployed, options),
             "keywords": [options.name],
             "maturity": "alpha",
-            // The oldest that the library supports; CRDs need less.
+            // The oldest version that the library supports. The CRDs alone would require less.
             "minKubeVersion": format!("{}.0", Minor::EARLIEST),
             "provider": { "name": options.provider },
             "relatedImages": related_images(deployed),
@@ -97,7 +98,7 @@ fn crds(deployed: &Deployed) -> impl Iterator<Item = &Value> {
         .filter(|object| object["kind"] == "CustomResourceDefinition")
 }
 
-/// Returns an entry for each served version of each kind, in the order that the source asks for.
+/// Returns an entry for each served version of each kind, in the order set in the source.
 fn owned_crds(deployed: &Deployed, descriptions: &Descriptions<'_>) -> Vec<Value> {
     let managed = managed_kinds(deployed);
     let mut owned = Vec::new();
@@ -125,7 +126,7 @@ fn owned_crds(deployed: &Deployed, descriptions: &Descriptions<'_>) -> Vec<Value
     owned.into_iter().map(|(_, entry)| entry).collect()
 }
 
-/// Keys of an owned kind that are made of its CRD, or put together with what is.
+/// Keys of an owned CRD that are derived from the CRD or merged with derived values.
 const OWNED_KEYS: &[&str] = &[
     "kind",
     "name",
@@ -135,8 +136,8 @@ const OWNED_KEYS: &[&str] = &[
     "version",
 ];
 
-/// Returns the entry of a version of a kind, with its description in the base. `managed` are the kinds of Kubernetes that the
-/// manager may create.
+/// Returns the entry for a version of a kind, merged with its entry in the base. `managed` lists
+/// the built-in kinds that the manager may create.
 fn owned_crd(
     crd: &Value,
     version: &Value,
@@ -200,9 +201,10 @@ fn owned_crd(
     entry
 }
 
-/// Returns the kinds of the objects that belong to one of a kind: those that the source or the base names, or else those that the
-/// manager may create. Events are always among them: without that, validators take the permission to create them for one of an
-/// API that is gone.
+/// Returns the kinds of objects that the operator creates for a kind. The source or the base may
+/// list them; otherwise these are the kinds that the manager may create. Events are always
+/// included: without them, validators mistake the permission to create events for a use of a
+/// removed API.
 fn resources(of_kind: Option<&CsvKind>, base: &Value, managed: &[Value]) -> Vec<Value> {
     let entry = |resource: &CsvResource| json!({ "kind": resource.kind, "name": resource.name, "version": resource.version });
     let marked = of_kind.map_or(&[][..], |of_kind| &of_kind.resources);
@@ -221,8 +223,8 @@ fn resources(of_kind: Option<&CsvKind>, base: &Value, managed: &[Value]) -> Vec<
     named
 }
 
-/// Returns the CRDs of others that the source and the base require, by name and version. Kinds may require the same one: the first
-/// says what it is for.
+/// Returns the required CRDs from the source and the base, by name and version. If several kinds
+/// require the same CRD, the first description wins.
 fn required_crds(descriptions: &Descriptions<'_>) -> Vec<Value> {
     let of_kinds = descriptions.markers.iter().map(|markers| &markers.of_kind);
     let marked = of_kinds.flat_map(|of_kind| &of_kind.required).map(|required| {
@@ -242,7 +244,7 @@ fn required_crds(descriptions: &Descriptions<'_>) -> Vec<Value> {
     found.into_values().collect()
 }
 
-/// Returns the kinds of Kubernetes that the manager may create.
+/// Returns the built-in kinds that the manager may create.
 fn managed_kinds(deployed: &Deployed) -> Vec<Value> {
     let roles = deployed.objects.iter().filter(|object| is_manager_role(object));
     let mut found = BTreeSet::new();
@@ -263,7 +265,7 @@ fn managed_kinds(deployed: &Deployed) -> Vec<Value> {
     found.into_iter().map(entry).collect()
 }
 
-/// Returns the newest stable version of a kind.
+/// Returns the newest stable version of a built-in kind.
 fn preferred_version(kind: &BuiltinKind) -> Option<&'static str> {
     let find = |version: &str| find_kubernetes_kind(None, kind.group(), version, kind.kind());
     ["v1", "v2"]
@@ -291,12 +293,13 @@ fn examples<'a>(deployed: &'a Deployed, owned: &[Value]) -> Vec<&'a Value> {
     deployed.samples.iter().filter(is_owned).collect()
 }
 
-/// Returns whether a webhook converts objects.
+/// Returns whether any CRD has a conversion webhook.
 fn converts(deployed: &Deployed) -> bool {
     crds(deployed).any(|crd| crd["spec"]["conversion"]["strategy"] == "Webhook")
 }
 
-/// Returns which namespaces an installation may watch. With a conversion there can be one installation only.
+/// Returns the supported install modes. With a conversion webhook, the cluster can have only one
+/// installation.
 fn install_modes(deployed: &Deployed, options: &BundleOptions) -> Value {
     let converts = converts(deployed);
     let few = options.is_ours && !converts;
@@ -324,7 +327,7 @@ fn manager_image(deployed: &Deployed) -> Value {
         .map_or(Value::Null, |container| container["image"].clone())
 }
 
-/// Returns the images that an installation pulls, so that catalogs can be mirrored.
+/// Returns the images that an installation pulls. Catalog mirrors need the list.
 fn related_images(deployed: &Deployed) -> Vec<Value> {
     let mut images = Vec::new();
     let pods = deployed

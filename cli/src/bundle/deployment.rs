@@ -7,10 +7,10 @@ use crate::chart::config::{Condition, Object};
 use crate::chart::references::References;
 use crate::chart::strategic;
 
-/// Variable of the namespaces to watch.
+/// Environment variable with the namespaces to watch.
 const WATCH_NAMESPACE: &str = "WATCH_NAMESPACE";
 
-/// Returns the Deployment with the patches of the features that are on.
+/// Returns the Deployment after applying the patches of enabled features.
 pub(super) fn resolve_manager(
     object: &Object,
     references: &References,
@@ -46,7 +46,7 @@ pub(super) fn resolve_manager(
     value
 }
 
-/// Removes the volume of the certificate: the lifecycle manager mounts its own in the same place.
+/// Removes the certificate volume. The lifecycle manager mounts its own at the same path.
 fn remove_certificate(pod: &mut Value, references: &References) {
     let secrets: Vec<&str> = references.secrets().collect();
     let is_certificate = |volume: &Value| {
@@ -66,7 +66,7 @@ fn remove_certificate(pod: &mut Value, references: &References) {
     }
 }
 
-/// Retains items of a list, and removes a list without items.
+/// Keeps the list items that satisfy `keep`. Removes the list if it becomes empty.
 fn retain(object: &mut Value, key: &str, keep: impl FnMut(&Value) -> bool) {
     let Some(map) = object.as_object_mut() else { return };
     if let Some(Value::Array(items)) = map.get_mut(key) {
@@ -77,7 +77,8 @@ fn retain(object: &mut Value, key: &str, keep: impl FnMut(&Value) -> bool) {
     }
 }
 
-/// Lets the manager watch the namespaces that an OperatorGroup selects; the variable is empty for all of them.
+/// Makes the manager watch the target namespaces of the OperatorGroup. An empty variable means all
+/// namespaces.
 fn watch_targets(container: &mut Value) {
     retain(container, "env", |variable| variable["name"] != WATCH_NAMESPACE);
     let targets = json!({ "fieldRef": { "fieldPath": "metadata.annotations['olm.targetNamespaces']" } });

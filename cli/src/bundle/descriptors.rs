@@ -1,4 +1,5 @@
-//! Descriptors of fields, by which consoles show forms. They are derived from the schema, and from `#[csv(…)]` in the source.
+//! Descriptors of fields, from which consoles render forms. They are derived from the schema and
+//! from `#[csv(…)]` in the source.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +10,9 @@ use super::base::{filled, items};
 
 const UI: &str = "urn:alm:descriptor:com.tectonic.ui";
 
-/// Returns the descriptors of `spec` or `status`: of each field in it, and of the fields further down that the base describes or the
-/// source marks. They are sorted by the order that the source asks for, and then by path.
+/// Returns the descriptors of `spec` or `status`: for each direct field, and for each nested field
+/// that the base describes or the source marks. Sorts them by the order set in the source, then by
+/// path.
 pub(super) fn describe_fields(
     schema: &Value,
     part: &str,
@@ -23,7 +25,8 @@ pub(super) fn describe_fields(
         .filter(|(name, _)| fits_descriptor_path(name))
         .map(|(name, field)| (name.as_str(), (u64::MAX, describe(name, field, part))))
         .collect();
-    // The manifests may be older than the source, which `--manifests=false` leaves so, and a base is by hand.
+    // Skip unknown paths. The base is written by hand, and with `--manifests=false` the manifests
+    // may be older than the source.
     let known = |path: &&str| !find_field(root, path).is_null();
     let described = |path: &str| (u64::MAX, describe(path, find_field(root, path), part));
     for entry in items(base) {
@@ -50,13 +53,13 @@ pub(super) fn describe_fields(
         .collect()
 }
 
-/// Returns whether a path is that of a field, or of one further down.
+/// Returns whether a path is equal to `field` or nested in it.
 pub(super) fn is_at_or_below(path: &str, field: &str) -> bool {
     path.strip_prefix(field)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
-/// Returns the schema of the field with a path, such as `pods[0].name`.
+/// Returns the schema of the field at a path such as `pods[0].name`.
 pub(super) fn find_field<'a>(root: &'a Value, path: &str) -> &'a Value {
     path.split('.').fold(root, |schema, segment| {
         let name = segment.trim_end_matches("[0]");
@@ -92,7 +95,7 @@ pub(super) fn describe(path: &str, field: &Value, part: &str) -> Value {
     descriptor
 }
 
-/// Returns what a console makes of a field.
+/// Returns the console controls for a field.
 fn hints(name: &str, field: &Value, part: &str) -> Vec<String> {
     let ui = |control: &str| vec![format!("{UI}:{control}")];
     let has = |key: &str| field["properties"].get(key).is_some();
@@ -117,7 +120,8 @@ fn hints(name: &str, field: &Value, part: &str) -> Vec<String> {
     }
 }
 
-/// Returns a name as words: `containerPort` is `Container Port`, and so is `ContainerPort`. Capitals in a row stay together.
+/// Splits a name into words: `containerPort` and `ContainerPort` become `Container Port`. Does not
+/// split runs of capitals.
 pub(super) fn split_humps(name: &str) -> String {
     let chars: Vec<char> = name.chars().collect();
     let mut out = String::new();

@@ -1,4 +1,5 @@
-//! `#[csv(…)]` that says what an owned kind in a base says: the inverse of the entries that a bundle has.
+//! Converts an owned CRD entry of a base to `#[csv(…)]` attributes, the inverse of generating the
+//! entries of a bundle.
 
 use std::collections::BTreeSet;
 
@@ -9,21 +10,22 @@ use super::base::{filled, is_empty, items};
 use super::descriptors::{describe, find_field, is_at_or_below, split_humps};
 use crate::project::names::{check_kind, check_version};
 
-/// Keys of a descriptor that markers can say.
+/// Descriptor keys that attributes can express.
 const DESCRIPTOR_KEYS: &[&str] = &["description", "displayName", "path", "x-descriptors"];
 
-/// An entry of an owned kind, taken apart.
+/// An entry of an owned CRD, converted to attributes.
 #[derive(Debug)]
 pub(crate) struct EntryMarkers<'a> {
     pub(crate) entry: &'a Value,
-    /// The markers that say what the entry says beyond what a bundle says without.
+    /// The attributes needed to generate the same entry.
     pub(crate) markers: CsvMarkers,
-    /// Paths of fields that the CRD does not have, with `spec` or `status` before them. Those below one of them are left out.
+    /// Paths of fields, starting with `spec` or `status`, that the CRD does not have. Lists only
+    /// the topmost.
     pub(crate) unknown: Vec<String>,
 }
 
 impl<'a> EntryMarkers<'a> {
-    /// Takes an entry apart; `crd` is its CRD. Returns nothing if the entry is of no version of it.
+    /// Converts an entry. Returns `None` if it is not for a version of `crd`.
     pub(crate) fn read(entry: &'a Value, crd: &Value) -> Option<EntryMarkers<'a>> {
         if entry["name"] != crd["metadata"]["name"] {
             return None;
@@ -48,8 +50,8 @@ impl<'a> EntryMarkers<'a> {
         })
     }
 
-    /// Returns what is left for the base: what markers cannot say, and the descriptors that no field of a type can have. Returns
-    /// nothing if there is nothing.
+    /// Returns what has to stay in the base: everything that attributes cannot express, and
+    /// descriptors of fields that belong to no type. Returns `None` if nothing is left.
     pub(crate) fn rest(&self, unplaced: &BTreeSet<(&'static str, String)>) -> Option<Value> {
         let mut rest = Map::new();
         let made = ["kind", "name", "version", "displayName", "description"];
@@ -74,7 +76,7 @@ impl<'a> EntryMarkers<'a> {
     }
 }
 
-/// Returns the markers of the kind: what differs from what a bundle says without.
+/// Returns the attributes of the kind, without those that equal the defaults.
 fn kind_markers(entry: &Value, kind: &str, schema: &Value) -> CsvKind {
     CsvKind {
         display_name: other_text(&entry["displayName"], &split_humps(kind)),
@@ -87,8 +89,8 @@ fn kind_markers(entry: &Value, kind: &str, schema: &Value) -> CsvKind {
     }
 }
 
-/// Returns the kinds of objects in a list, beside the kind itself, which is always among them; nothing if no marker can have one
-/// of them.
+/// Returns the listed resources without the kind itself, which is always included. Returns `None`
+/// if an attribute cannot express one of them.
 fn resource_markers(list: &Value, own: &str) -> Option<Vec<CsvResource>> {
     let mut resources = Vec::new();
     for entry in items(list).filter(|entry| entry["kind"] != *own) {
@@ -111,7 +113,8 @@ fn resource_markers(list: &Value, own: &str) -> Option<Vec<CsvResource>> {
     Some(resources)
 }
 
-/// Returns the markers of fields, by path. The order is a marker only where it is another than that of the paths.
+/// Returns the attributes of fields, by path. They set an order only if it differs from the order
+/// of the paths.
 fn field_markers(
     list: &Value,
     schema: &Value,
@@ -138,7 +141,7 @@ fn field_markers(
     for (order, (path, field, entry)) in (1..).zip(listed) {
         let mut marker = field_marker(entry, &describe(path, field, part));
         marker.order = (!is_sorted).then_some(order);
-        // A field further down has a descriptor by its marker only, which may be bare.
+        // A nested field has a descriptor only if it has an attribute, even an empty one.
         let needs_marker = marker != Descriptor::default() || path.contains(['.', '[']);
         if needs_marker && is_marker(entry) {
             markers.push((path.to_owned(), marker));
@@ -147,7 +150,7 @@ fn field_markers(
     markers
 }
 
-/// Returns the marker of a field: what differs from its descriptor without one.
+/// Returns the attribute of a field: the differences from its default descriptor.
 fn field_marker(entry: &Value, without: &Value) -> Descriptor {
     let text = |key: &str| without[key].as_str().unwrap_or_default();
     let hints = &entry["x-descriptors"];
@@ -166,19 +169,20 @@ fn field_marker(entry: &Value, without: &Value) -> Descriptor {
     }
 }
 
-/// Returns a text unless it is empty or has the words of another: descriptions have their lines broken elsewhere.
+/// Returns a text unless it is empty or equals `known` up to white space. Descriptions are wrapped
+/// differently.
 fn other_text(text: &Value, known: &str) -> Option<String> {
     let text = text.as_str()?;
     let is_same = text.split_whitespace().eq(known.split_whitespace());
     (!is_same && !text.trim().is_empty()).then(|| text.to_owned())
 }
 
-/// Returns whether a marker can say all of a descriptor.
+/// Returns whether an attribute can express the whole descriptor.
 fn is_marker(entry: &Value) -> bool {
     filled(entry, DESCRIPTOR_KEYS).next().is_none()
 }
 
-/// Returns the descriptors of a list that the base keeps.
+/// Returns the descriptors that stay in the base.
 fn rest_of_fields(
     list: &Value,
     part: &'static str,
@@ -217,7 +221,7 @@ mod tests {
         })
     }
 
-    /// Checks the markers of fields and what is left for the base.
+    /// Checks the attributes of fields and the rest of the base.
     #[track_caller]
     fn check(fields: Value, expected: &[(&str, &str)], rest: Value) {
         let entry =
@@ -240,7 +244,7 @@ mod tests {
             rest,
             "{entry}"
         );
-        // A bundle has again what the entry says.
+        // The generated entry equals the original.
         let schema = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
         let made = describe_fields(schema, "spec", &rest, spec);
         for field in items(&entry["specDescriptors"]) {

@@ -1,8 +1,9 @@
-//! A bundle for the Operator Lifecycle Manager, and a catalog with it and earlier releases, as files.
+//! Generates a bundle for the Operator Lifecycle Manager, and a catalog with this and earlier
+//! releases.
 //!
-//! The bundle is made of the manifests in `config/`, read as for a chart, with the names that kustomize gives them. The lifecycle
-//! manager creates the Deployment, the service account, the permissions and the webhooks itself, from the
-//! ClusterServiceVersion; the other objects are files of their own.
+//! The input is the manifests in `config/`, read as for a chart, with the names that kustomize
+//! would assign. From the ClusterServiceVersion, the lifecycle manager creates the Deployment, the
+//! service account, the permissions and the webhooks. All other objects are files of their own.
 
 mod base;
 mod catalog;
@@ -33,49 +34,49 @@ use crate::tree::Tree;
 
 /// Directory of the bundle.
 pub(crate) const FOLDER: &str = "bundle";
-/// Annotation of a ClusterServiceVersion with the range of versions that an upgrade to it skips.
+/// Annotation with the range of versions that an upgrade to a ClusterServiceVersion skips.
 const SKIP_RANGE: &str = "olm.skipRange";
-/// Annotations of a ClusterServiceVersion with the program that made it, and with the layout of the project.
+/// Annotations with the tool that generated a ClusterServiceVersion and with the project layout.
 const BUILDER: &str = "operators.operatorframework.io/builder";
 const LAYOUT: &str = "operators.operatorframework.io/project_layout";
-/// Icon of a project without one: a hexagon.
+/// Default icon: a hexagon.
 const ICON: &str = include_str!("icon.svg");
 
 /// The settings of a bundle from PROJECT, Cargo.toml and flags.
 #[derive(Clone, Debug)]
 pub(crate) struct BundleOptions {
-    /// Name of the project and of the package.
+    /// Name of the project and the package.
     pub(crate) name: String,
     /// Provider of the operator.
     pub(crate) provider: String,
-    /// Version of the operator, in the form of semver.
+    /// Version of the operator, as a semantic version.
     pub(crate) version: String,
-    /// Image of the manager; `None` for that of the manifests.
+    /// Image of the manager. Defaults to the image in the manifests.
     pub(crate) image: Option<String>,
     /// Image of the bundle, to which the catalog refers.
     pub(crate) bundle_image: String,
     /// Channels of the release, at least one.
     pub(crate) channels: Vec<String>,
-    /// Channel of those who choose none.
+    /// Channel for users who do not choose one.
     pub(crate) default_channel: String,
-    /// Version that this one is asked to replace.
+    /// The version that this release replaces, if set by the user.
     pub(crate) replaces: Option<String>,
-    /// Name of the version that this one replaces in its first channel.
+    /// Name of the version that this release replaces in its first channel.
     pub(crate) replaced: Option<String>,
-    /// Versions that an upgrade to this one skips.
+    /// Versions that an upgrade to this release skips.
     pub(crate) skips: Vec<String>,
-    /// Range of versions that an upgrade to this one skips.
+    /// Range of versions that an upgrade to this release skips.
     pub(crate) skip_range: Option<String>,
     /// Path of an SVG icon in the project.
     pub(crate) icon: Option<String>,
-    /// True if the manager watches its own namespace only.
+    /// True if the manager watches only its own namespace.
     pub(crate) is_namespaced: bool,
-    /// True if the manager is rbuilder's, with its variables.
+    /// True if the manager is built with rbuilder and has its environment variables.
     pub(crate) is_ours: bool,
 }
 
 impl BundleOptions {
-    /// Returns the name of a version of the operator.
+    /// Returns the ClusterServiceVersion name of a version of the operator.
     pub(crate) fn csv_name(&self, version: &str) -> String {
         format!("{}.v{version}", self.name)
     }
@@ -91,18 +92,18 @@ impl BundleOptions {
     }
 }
 
-/// A bundle, and the ClusterServiceVersion in it.
+/// A bundle and its ClusterServiceVersion.
 #[derive(Debug, Default)]
 pub(crate) struct Bundle {
-    /// Text of each file by its path in the project.
+    /// File contents by path in the project.
     pub(crate) files: BTreeMap<String, String>,
     /// The ClusterServiceVersion.
     pub(crate) csv: Value,
-    /// Warnings of what `config/` deploys and the bundle does not: message and help.
+    /// Warnings, as message and help, about objects that `config/` deploys and the bundle does not.
     pub(crate) warnings: Vec<(String, String)>,
 }
 
-/// The descriptions of the operator and its kinds that people write.
+/// Hand-written descriptions of the operator and its kinds.
 #[derive(Debug)]
 pub(crate) struct Descriptions<'a> {
     pub(crate) base: &'a Base,
@@ -110,22 +111,22 @@ pub(crate) struct Descriptions<'a> {
     pub(crate) markers: &'a [CsvMarkers],
 }
 
-/// The objects that are deployed, with the names that kustomize gives them.
+/// The deployed objects, with the names that kustomize assigns.
 struct Deployed {
     objects: Vec<Value>,
     manager: Value,
     /// The namespace of config/default.
     namespace: String,
-    /// Other namespaces, in which roles and bindings are.
+    /// Other namespaces that contain roles and bindings.
     kept_namespaces: BTreeSet<String>,
     /// Objects of `config/samples`.
     samples: Vec<Value>,
 }
 
-/// Makes the bundle of a project as it is after a plan.
+/// Generates the bundle of a project as it will be after `plan`.
 ///
 /// # Errors
-/// Fails if `config/` cannot be read, or if it has no manager or no CRD.
+/// Returns an error if `config/` cannot be read, or if it contains no manager or no CRD.
 pub(crate) fn make_bundle(
     plan: &Plan,
     tree: &Tree,
@@ -191,8 +192,9 @@ pub(crate) fn make_bundle(
     Ok(bundle)
 }
 
-/// Returns the objects of the features that are on. Webhooks are those that cert-manager would serve: certificates are files that the lifecycle
-/// manager mounts. It creates no objects of cert-manager, so metrics have the manager's own certificate.
+/// Returns the objects of enabled features. Webhooks are configured as for cert-manager, because
+/// the lifecycle manager also mounts certificates as files. It creates no cert-manager objects
+/// though, so metrics use the manager's own certificate.
 fn resolve_objects(plan: &Plan, tree: &Tree, config: &Config, options: &BundleOptions) -> Result<Deployed> {
     let manager = find_manager(config)?;
     let references = References::new(&options.name, config, manager).plain(&options.name);
@@ -231,7 +233,7 @@ fn resolve_objects(plan: &Plan, tree: &Tree, config: &Config, options: &BundleOp
     })
 }
 
-/// Kinds that the ClusterServiceVersion has.
+/// Kinds that are part of the ClusterServiceVersion.
 const IN_CSV: &[&str] = &[
     "Namespace",
     "Deployment",
@@ -257,7 +259,7 @@ const IN_FILES: &[&str] = &[
 ];
 
 impl Deployed {
-    /// Returns the Deployments, the manager's first.
+    /// Returns the Deployments. The manager comes first.
     fn deployments(&self) -> impl Iterator<Item = &Value> {
         let others = self
             .objects
@@ -266,8 +268,8 @@ impl Deployed {
         std::iter::once(&self.manager).chain(others)
     }
 
-    /// Returns whether the ClusterServiceVersion has an object, or what stands for it: the lifecycle manager creates service
-    /// accounts with permissions, what binds them to roles, and the Services of webhooks.
+    /// Returns whether the ClusterServiceVersion covers an object. From its contents, the lifecycle
+    /// manager creates the service accounts, their role bindings, and the Services of webhooks.
     fn is_in_csv(&self, object: &Value) -> bool {
         let kind = object["kind"].as_str().unwrap_or_default();
         let name = &object["metadata"]["name"];
@@ -288,7 +290,7 @@ impl Deployed {
     }
 }
 
-/// Returns the warning for an object in another namespace than the manager's.
+/// Returns the warning for an object outside the manager's namespace.
 fn warn_of_namespace(object: &Value, namespace: &str) -> (String, String) {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let (kind, name) = (text(&object["kind"]), text(&object["metadata"]["name"]));
@@ -336,7 +338,7 @@ fn add_manifest(bundle: &mut Bundle, object: &Value) {
     bundle.files.insert(path, yaml::to_string(&object));
 }
 
-/// Labels of a bundle, in its metadata and of its image.
+/// Labels of a bundle, both in its metadata and on its image.
 fn labels(options: &BundleOptions) -> Vec<(&'static str, String)> {
     vec![
         (
@@ -388,7 +390,7 @@ fn dockerfile(options: &BundleOptions) -> String {
     )
 }
 
-/// Image of the tests of scorecard.
+/// Image of the scorecard tests.
 const SCORECARD: &str = "quay.io/operator-framework/scorecard-test:v1.41.1";
 
 fn metadata_files(options: &BundleOptions) -> Vec<(String, Value)> {

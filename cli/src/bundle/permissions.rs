@@ -1,8 +1,9 @@
-//! Permissions in a ClusterServiceVersion: for each service account of the project, the rules that bindings grant to it.
+//! Permissions in a ClusterServiceVersion: for each service account of the project, the rules that
+//! bindings grant it.
 //!
-//! The lifecycle manager creates the service accounts, roles and bindings, in the namespace that users choose. A manifest of a
-//! binding would have the namespace of config/default instead. What it grants are rules: a role that is not in `config/` cannot
-//! be referred to.
+//! The lifecycle manager creates service accounts, roles and bindings in a namespace that the user
+//! chooses, whereas the manifest of a binding would use the namespace of config/default. A
+//! ClusterServiceVersion contains rules, so it cannot refer to roles outside of `config/`.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +12,7 @@ use serde_json::{Map, Value, json};
 use super::Deployed;
 use super::base::items;
 
-/// Roles of every cluster whose rules are the same in all versions of Kubernetes.
+/// Rules of built-in roles that are the same in all versions of Kubernetes.
 fn builtin_rules(name: &str) -> Option<Value> {
     Some(match name {
         "system:auth-delegator" => json!([
@@ -26,11 +27,11 @@ fn builtin_rules(name: &str) -> Option<Value> {
     })
 }
 
-/// Returns the rules that bindings grant to each service account, the manager's first: in the whole cluster, or in the namespace of
-/// the manager.
+/// Returns the rules that bindings grant to each service account, the manager's first, either
+/// cluster-wide or in the manager's namespace.
 ///
-/// The lifecycle manager creates roles in no other namespace. The rules of those for others are granted in the whole cluster, which a
-/// warning says.
+/// The lifecycle manager cannot create roles in other namespaces. Their rules are granted
+/// cluster-wide, with a warning.
 pub(super) fn list_permissions(
     deployed: &Deployed,
     is_cluster_wide: bool,
@@ -117,7 +118,7 @@ fn bound_rules(deployed: &Deployed, binding: &Value, warnings: &mut Vec<(String,
     }
 }
 
-/// Returns whether another ClusterRole aggregates this one.
+/// Returns whether `role` aggregates another ClusterRole, `object`.
 fn is_aggregated(object: &Value, role: &Value) -> bool {
     let empty = Map::new();
     let labels = &object["metadata"]["labels"];
@@ -138,13 +139,13 @@ impl Deployed {
             && (role["kind"] == "ClusterRole" || self.kept_namespace(role) == self.kept_namespace(binding))
     }
 
-    /// Returns the namespace of a role or a binding, if it is another one than the manager's.
+    /// Returns the namespace of a role or binding, unless it is the manager's.
     pub(super) fn kept_namespace<'v>(&self, object: &'v Value) -> Option<&'v str> {
         let namespace = object["metadata"]["namespace"].as_str()?;
         self.kept_namespaces.contains(namespace).then_some(namespace)
     }
 
-    /// Returns whether an object is a binding whose rules are granted in the whole cluster, or in the namespace of the manager.
+    /// Returns whether an object is a binding whose rules apply in the requested scope.
     fn is_binding(&self, object: &Value, is_cluster_wide: bool) -> bool {
         match object["kind"].as_str() {
             Some("ClusterRoleBinding") => is_cluster_wide,
@@ -175,7 +176,8 @@ impl Deployed {
         subjects.peek().is_some() && subjects.all(|subject| self.is_own_account(subject))
     }
 
-    /// Returns whether the lifecycle manager creates a service account, because it has permissions.
+    /// Returns whether the lifecycle manager creates a service account, which it does if the
+    /// account has permissions.
     pub(super) fn has_permissions(&self, account: &Value) -> bool {
         let mut subjects = self
             .objects
@@ -191,7 +193,7 @@ impl Deployed {
             || subjects.any(|subject| subject["name"] == *account && self.is_own_account(subject))
     }
 
-    /// Returns an object without the subjects that have their permissions in the ClusterServiceVersion.
+    /// Returns an object without the subjects whose permissions are in the ClusterServiceVersion.
     pub(super) fn without_own_accounts(&self, object: &Value) -> Value {
         let mut object = object.clone();
         if let Some(Value::Array(subjects)) = object.get_mut("subjects") {

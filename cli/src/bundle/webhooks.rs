@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::Deployed;
 use crate::chart::references::{NAME_LABEL, NAMESPACE_LABEL};
 
-/// Fields that are the same in a webhook of a configuration.
+/// Webhook fields that are copied unchanged.
 const SAME: &[&str] = &[
     "admissionReviewVersions",
     "failurePolicy",
@@ -17,7 +17,7 @@ const SAME: &[&str] = &[
     "sideEffects",
     "timeoutSeconds",
 ];
-/// Fields that there is nothing for.
+/// Webhook fields that a ClusterServiceVersion cannot express.
 const LOST: &[&str] = &["namespaceSelector", "matchConditions"];
 
 /// Returns the definitions of all webhooks.
@@ -57,8 +57,8 @@ pub(super) fn define_webhooks(deployed: &Deployed, warnings: &mut Vec<(String, S
     definitions
 }
 
-/// Returns whether a field restricts a webhook in a way that the lifecycle manager cannot. It restricts webhooks to the watched
-/// namespaces by itself.
+/// Returns whether a field contains a restriction that the lifecycle manager cannot apply. It
+/// restricts webhooks to the watched namespaces on its own.
 fn is_lost(webhook: &Value, field: &str) -> bool {
     let is_restriction = |condition: &Value| {
         let expression = condition["expression"].as_str().unwrap_or_default();
@@ -71,7 +71,7 @@ fn is_lost(webhook: &Value, field: &str) -> bool {
     }
 }
 
-/// Returns true if a webhook is not called for objects in the namespace of the manager.
+/// Returns whether a webhook is not called for objects in the manager's namespace.
 fn excludes_own_namespace(webhook: &Value) -> bool {
     let own = &webhook["clientConfig"]["service"]["namespace"];
     let expressions = webhook["namespaceSelector"]["matchExpressions"].as_array();
@@ -83,8 +83,9 @@ fn excludes_own_namespace(webhook: &Value) -> bool {
     })
 }
 
-/// Returns an object selector in place of a selector of namespaces, which the lifecycle manager has no field for: a webhook
-/// that is called for the Pod of its own manager keeps the manager from starting.
+/// Returns an object selector that excludes the manager's pod, as a substitute for a namespace
+/// selector, which the lifecycle manager does not support. A webhook that is called for its own
+/// manager's pod prevents it from starting.
 fn exclude_manager(manager: &Value) -> Value {
     let labels = &manager["spec"]["template"]["metadata"]["labels"];
     json!({
@@ -106,7 +107,7 @@ fn define_conversion(deployed: &Deployed, crd: &Value) -> Value {
     definition
 }
 
-/// Returns what follows from the Service of a webhook.
+/// Returns the fields that are derived from the Service of a webhook.
 fn define(deployed: &Deployed, service: &Value) -> Value {
     let is_it =
         |object: &&Value| object["kind"] == "Service" && object["metadata"]["name"] == service["name"];
@@ -120,7 +121,7 @@ fn define(deployed: &Deployed, service: &Value) -> Value {
     })
 }
 
-/// Returns the names of the Services of webhooks, which the lifecycle manager creates.
+/// Returns the names of webhook Services, which the lifecycle manager creates.
 pub(super) fn service_names(objects: &[Value]) -> Vec<Value> {
     let of_object = |object: &Value| -> Vec<Value> {
         let webhooks = object["webhooks"].as_array().into_iter().flatten();

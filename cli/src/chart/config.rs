@@ -1,8 +1,8 @@
-//! The manifests in `config/`, which are what a chart is made of.
+//! Reads the manifests in `config/`, from which a chart is made.
 //!
-//! Kustomizations are followed as far as scaffolds use them: resources, components, and patches that merge. The components
-//! of a feature are read whether `config/default` lists them or not, since a value of the chart turns them on and off.
-//! All else that a kustomization says becomes a warning.
+//! Follows kustomizations only as far as scaffolds use them: resources, components, and strategic
+//! merge patches. Reads the component of a feature even if `config/default` does not list it,
+//! because a chart value turns the feature on and off. Warns of every other field.
 
 use std::collections::BTreeSet;
 
@@ -15,19 +15,19 @@ use crate::plan::Plan;
 use crate::tree::Tree;
 use crate::yaml_stream::{self, describe_failure};
 
-/// The kustomization that is deployed.
+/// The kustomization that `make deploy` applies.
 const ROOT: &str = "config/default";
-/// Depth to which kustomizations are followed.
+/// The maximum depth of nested kustomizations.
 const DEEPEST: usize = 16;
 
 /// A feature that a value of the chart turns on and off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Feature {
-    /// Directory of its component.
+    /// Directory of the kustomize component.
     pub(crate) folder: &'static str,
-    /// The value that turns it on.
+    /// The chart value that turns it on.
     pub(crate) value: &'static str,
-    /// Conditions under which its objects and patches are there, all of them.
+    /// Conditions that must all hold for the objects and patches of the feature to apply.
     conditions: &'static [Condition],
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct Feature {
 pub(crate) struct Condition {
     /// Path of the value: `metrics.enabled`.
     pub(crate) value: &'static str,
-    /// True if the value is to be true.
+    /// True if the value must be true, false if it must be false.
     pub(crate) is_true: bool,
 }
 
@@ -45,7 +45,7 @@ const fn on(value: &'static str) -> Condition {
 }
 
 impl Condition {
-    /// Returns the opposite.
+    /// Returns the condition that holds exactly when this one does not.
     pub(crate) fn inverse(self) -> Condition {
         Condition {
             is_true: !self.is_true,
@@ -56,7 +56,7 @@ impl Condition {
 
 pub(super) const METRICS: &str = "metrics.enabled";
 pub(super) const MONITOR: &str = "metrics.serviceMonitor.enabled";
-/// Value of the alerts, which are in the component of the ServiceMonitor.
+/// The value for alerts. They are in the same component as the ServiceMonitor.
 pub(super) const RULES: &str = "metrics.prometheusRule.enabled";
 pub(crate) const METRICS_CERTIFICATE: &str = "metrics.certManager.enabled";
 const POLICIES: &str = "networkPolicy.enabled";
@@ -105,15 +105,17 @@ pub(crate) const FEATURES: &[Feature] = &[
     },
 ];
 
-/// The component that keeps the manager from serving webhooks.
+/// The component that stops the manager from serving webhooks.
 const DISABLED: &str = "config/webhook/disabled";
-/// Transformers that only make kustomize follow names, which templates do by themselves.
+/// Transformers that teach kustomize about name references. Templates resolve these themselves.
 const NAMES: [&str; 2] = ["config/webhook/names", "config/metrics-certificate/names"];
-/// The directory of the transformers that keep roles and bindings in their namespaces, and its file.
+/// The directory, and below it the file, of transformers that preserve the namespaces of roles and
+/// bindings.
 const KEPT_FOLDER: &str = "config/rbac/namespaces";
 pub(crate) const KEPT: &str = "config/rbac/namespaces/transformers.yaml";
 
-/// Returns the namespaces in which transformers keep roles and bindings; none if they cannot be parsed.
+/// Returns the namespaces whose roles and bindings the transformers preserve. Returns an empty set
+/// if they cannot be parsed.
 pub(crate) fn read_kept_namespaces(transformers: &str) -> BTreeSet<String> {
     let documents = yaml_stream::parse_documents(transformers).unwrap_or_default();
     let namespaces = documents
@@ -123,16 +125,16 @@ pub(crate) fn read_kept_namespaces(transformers: &str) -> BTreeSet<String> {
     namespaces.map(str::to_owned).collect()
 }
 
-/// An object of `config/`.
+/// An object in `config/`.
 #[derive(Clone, Debug)]
 pub(crate) struct Object {
     /// Path of its file.
     pub(crate) path: String,
-    /// The object, with the patches that always apply.
+    /// The object after all unconditional patches.
     pub(crate) value: Value,
-    /// Conditions under which it is there, all of them.
+    /// Conditions that must all hold for the object to be rendered.
     pub(crate) conditions: Vec<Condition>,
-    /// Patches that apply under conditions.
+    /// Conditional patches.
     pub(crate) patches: Vec<(Vec<Condition>, Value)>,
 }
 
@@ -148,28 +150,28 @@ impl Object {
     }
 }
 
-/// The content of `config/`: what it deploys, and what can be turned on and off.
+/// The contents of `config/`: deployed objects and optional features.
 #[derive(Debug, Default)]
 pub(crate) struct Config {
-    /// The objects in the order of their files.
+    /// The objects, in file order.
     pub(crate) objects: Vec<Object>,
     /// The namespace that kustomize sets.
     pub(crate) namespace: String,
-    /// Other namespaces, in which kustomize leaves roles and bindings.
+    /// Other namespaces whose roles and bindings kustomize does not move.
     pub(crate) kept_namespaces: BTreeSet<String>,
     /// The features that the project has.
     pub(crate) features: Vec<Feature>,
-    /// Those of them that are on.
+    /// The values of the features that are on by default.
     pub(crate) enabled: BTreeSet<&'static str>,
-    /// Warnings of what kustomize would do and the chart does not: message and help.
+    /// Warnings, as message and help, about kustomize features that the chart does not support.
     pub(crate) warnings: Vec<(String, String)>,
 }
 
 impl Config {
-    /// Reads the manifests of a project as they are after a plan.
+    /// Reads the manifests of a project as they will be after `plan`.
     ///
     /// # Errors
-    /// Fails if a file cannot be read, or is not YAML.
+    /// Returns an error if a file cannot be read or is not YAML.
     pub(crate) fn read(plan: &Plan, tree: &Tree) -> Result<Config> {
         let mut reader = Reader {
             plan,
@@ -199,16 +201,17 @@ impl Config {
         for folder in others {
             reader.add(&folder, &[], 1)?;
         }
-        // As in kustomize, patches see the objects of components.
+        // As in kustomize, these patches also apply to objects of components.
         reader.add_patches(ROOT, &root, &[])?;
         reader.config.objects.retain(|object| !object.value.is_null());
         Ok(reader.config)
     }
 
-    /// Reads the objects that the kustomization of samples lists; none without one.
+    /// Reads the objects that the kustomization in `config/samples` lists. Returns an empty list if
+    /// there is none.
     ///
     /// # Errors
-    /// Fails as [`read`](Self::read) does.
+    /// Returns the same errors as [`read`](Self::read).
     pub(crate) fn read_samples(plan: &Plan, tree: &Tree) -> Result<Vec<Value>> {
         const SAMPLES: &str = "config/samples";
         let mut reader = Reader {
@@ -227,7 +230,8 @@ impl Config {
             .collect())
     }
 
-    /// Returns the namespace in which kustomize leaves a role or a binding; `None` for that of the manager, and for other kinds.
+    /// Returns the namespace of a role or binding if kustomize preserves it. Returns `None` for the
+    /// manager's namespace and for other kinds.
     pub(crate) fn kept_namespace<'v>(&self, object: &'v Value) -> Option<&'v str> {
         let is_role = ["Role", "RoleBinding"].iter().any(|kind| object["kind"] == *kind);
         let namespace = object["metadata"]["namespace"].as_str()?;
@@ -261,7 +265,7 @@ impl Reader<'_> {
         self.add(feature.folder, feature.conditions, 1)
     }
 
-    /// Reads the kustomization of a directory; `None` if it has none.
+    /// Reads the kustomization in a directory. Returns `None` if there is none.
     fn read_kustomization(&self, folder: &str) -> Result<Option<Map<String, Value>>> {
         for name in kustomization::FILE_NAMES {
             let path = format!("{folder}/{name}");
@@ -276,7 +280,7 @@ impl Reader<'_> {
         Ok(None)
     }
 
-    /// Adds the objects and patches of a file or a directory.
+    /// Adds the objects and patches of a file or directory.
     fn add(&mut self, entry: &str, conditions: &[Condition], depth: usize) -> Result<()> {
         if depth > DEEPEST {
             bail!("{entry}: kustomizations refer to each other more than {DEEPEST} levels deep");
@@ -296,7 +300,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads a file; `None` for a directory.
+    /// Reads a file. Returns `None` if the path has no extension and is thus a directory.
     fn read_file(&self, path: &str) -> Result<Option<String>> {
         let name = path.rsplit('/').next().unwrap_or(path);
         match name.contains('.') {
@@ -317,7 +321,8 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Adds the objects of a kustomization. Its patches follow, unless other objects come between.
+    /// Adds the objects of a kustomization. The caller applies its patches, in case it has other
+    /// objects to add first.
     fn add_resources(
         &mut self,
         folder: &str,
@@ -345,7 +350,7 @@ impl Reader<'_> {
         patches.try_for_each(|patch| self.add_patch(folder, patch, conditions))
     }
 
-    /// Returns the paths in the project of the entries of a list.
+    /// Resolves the entries of a list to paths in the project.
     fn resolve_entries(&mut self, folder: &str, map: &Map<String, Value>, key: &str) -> Vec<String> {
         let mut paths = Vec::new();
         for entry in list(map, key).iter().filter_map(Value::as_str) {
@@ -360,7 +365,7 @@ impl Reader<'_> {
         paths
     }
 
-    /// Applies a patch, or remembers it with its conditions.
+    /// Applies a patch, or records it with its conditions.
     fn add_patch(&mut self, folder: &str, entry: &Value, conditions: &[Condition]) -> Result<()> {
         let inline = format!("{folder}/kustomization.yaml");
         let (path, text) = match (entry["path"].as_str(), entry["patch"].as_str()) {
@@ -391,8 +396,8 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Applies a patch to what it selects. Returns false if that must be something and is not there; one with a selector may
-    /// select nothing, such as mutating webhooks.
+    /// Applies a patch to the objects that it selects. Returns false if it had to match and did
+    /// not. A patch with a selector may match nothing, such as one for mutating webhooks.
     fn apply_patch(&mut self, target: &Target, patch: &Value, conditions: &[Condition]) -> bool {
         let objects = self.config.objects.iter_mut();
         let selected = objects.filter(|object| target.selects(&object.value));
@@ -400,7 +405,7 @@ impl Reader<'_> {
         count > 0 || target.is_selector
     }
 
-    /// Warns about what a kustomization says and the chart does not follow.
+    /// Warns of fields of a kustomization that the chart ignores.
     fn warn_unknown(&mut self, folder: &str, map: &Map<String, Value>) {
         const KNOWN: [&str; 7] = [
             "apiVersion",
@@ -438,17 +443,17 @@ impl Reader<'_> {
     }
 }
 
-/// The objects that a patch applies to.
+/// Selects the objects that a patch applies to.
 struct Target {
     kind: Option<String>,
     name: Option<String>,
     label: Option<(String, String)>,
-    /// True if the kustomization says what it applies to, and not the patch itself.
+    /// True if the kustomization entry selects the objects, false if the patch itself names one.
     is_selector: bool,
 }
 
 impl Target {
-    /// Returns the target of a patch; `None` if it selects in a way that is not followed.
+    /// Returns the target of a patch, or `None` if it uses an unsupported selector.
     fn of(entry: &Value, patch: &Value) -> Option<Target> {
         let text = |value: &Value| value.as_str().map(str::to_owned);
         let Some(target) = entry["target"].as_object() else {
@@ -494,7 +499,8 @@ impl Target {
     }
 }
 
-/// Returns the TLS settings that an operation of a JSON patch gives to an endpoint of a ServiceMonitor, by its place.
+/// Returns the endpoint index and the TLS settings of a JSON patch operation that sets them in a
+/// ServiceMonitor.
 pub(crate) fn read_tls_operation(operation: &Value) -> Option<(usize, &Value)> {
     let path = operation["path"].as_str()?.strip_prefix("/spec/endpoints/")?;
     let endpoint = path.strip_suffix("/tlsConfig")?.parse().ok()?;
@@ -502,7 +508,7 @@ pub(crate) fn read_tls_operation(operation: &Value) -> Option<(usize, &Value)> {
     is_set.then(|| (endpoint, &operation["value"]))
 }
 
-/// Returns whether all operations of a JSON patch are of the one kind that is followed.
+/// Returns whether all operations of a JSON patch set TLS settings, the only supported operation.
 fn is_tls_patch(patch: &Value) -> bool {
     let operations = patch.as_array();
     operations.is_some_and(|all| {
@@ -511,7 +517,7 @@ fn is_tls_patch(patch: &Value) -> bool {
     })
 }
 
-/// Applies a patch to an object, or adds it to the object under conditions.
+/// Applies a patch to an object, or records it there with its conditions.
 fn apply(object: &mut Object, patch: &Value, conditions: &[Condition]) {
     if let (Some(operations), []) = (patch.as_array(), conditions) {
         apply_tls_operations(&mut object.value, operations);
@@ -523,7 +529,7 @@ fn apply(object: &mut Object, patch: &Value, conditions: &[Condition]) {
             object.value = Value::Null;
         } else {
             let mut patch = patch.clone();
-            // A target decides what is patched, so these need not be the object's.
+            // An explicit target overrides the identity in the patch, so the two may differ.
             for key in ["apiVersion", "kind"] {
                 patch[key] = object.value[key].clone();
             }
@@ -533,7 +539,8 @@ fn apply(object: &mut Object, patch: &Value, conditions: &[Condition]) {
         return;
     }
     if is_removal {
-        // Only the last condition is new: those of a component that builds on another begin with the other's.
+        // Invert the last condition only. The conditions of a component start with the conditions
+        // of the component that it extends.
         let last = conditions.last().map(|condition| condition.inverse());
         object.conditions.extend(last);
         return;
@@ -541,7 +548,7 @@ fn apply(object: &mut Object, patch: &Value, conditions: &[Condition]) {
     object.patches.push((conditions.to_vec(), patch.clone()));
 }
 
-/// Replaces the TLS settings of the endpoints of a ServiceMonitor.
+/// Replaces TLS settings in the endpoints of a ServiceMonitor.
 pub(crate) fn apply_tls_operations(object: &mut Value, operations: &[Value]) {
     for (endpoint, settings) in operations.iter().filter_map(read_tls_operation) {
         if let Some(endpoint) = object["spec"]["endpoints"].get_mut(endpoint) {
@@ -558,7 +565,7 @@ fn parse_documents(path: &str, text: &str) -> Result<Vec<Value>> {
     yaml_stream::parse_documents(text).map_err(|error| describe_failure(path, text, &error))
 }
 
-/// Parses the objects of a file.
+/// Parses the objects in a file.
 fn parse_objects(path: &str, text: &str) -> Result<Vec<Value>> {
     let documents = parse_documents(path, text)?;
     let documents: Vec<Value> = documents.into_iter().flat_map(yaml_stream::list_items).collect();

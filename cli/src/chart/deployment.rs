@@ -1,4 +1,5 @@
-//! The Deployment of the manager: what people change becomes values, with the manifest's as defaults.
+//! Renders the manager's Deployment. Fields that users change become values, with the manifest's as
+//! defaults.
 
 use anyhow::{Result, bail};
 use serde_json::{Map, Value, json};
@@ -15,19 +16,20 @@ use super::values::{self, Setting};
 
 /// Name of the manager's container in scaffolds.
 const CONTAINER: &str = "manager";
-/// Variable of the namespaces to watch.
+/// Environment variable with the namespaces to watch.
 const WATCH_NAMESPACE: &str = "WATCH_NAMESPACE";
-/// Variable of the Secret with the certificate that the manager issues.
+/// Environment variable with the name of the Secret for the certificate that the manager issues.
 const CERTIFICATE_SECRET: &str = "WEBHOOK_CERT_SECRET";
-/// Variable of the address that metrics are served on.
+/// Environment variable with the address to serve metrics on.
 const METRICS_ADDRESS: &str = "METRICS_BIND_ADDRESS";
-/// Field of a variable's value that is a text of a template.
+/// Key in the value of an environment variable that marks template text.
 const TEMPLATE: &str = "template";
 
 /// Returns the Deployment of the manager.
 ///
 /// # Errors
-/// Fails if there is none, or if none of several is the manager's.
+/// Returns an error if there is no Deployment, or if there are several and none is recognizably the
+/// manager's.
 pub(crate) fn find_manager(config: &Config) -> Result<&Object> {
     let all: Vec<&Object> = config
         .objects
@@ -54,18 +56,18 @@ fn containers(deployment: &Value) -> impl Iterator<Item = &Value> {
     containers.into_iter().flatten()
 }
 
-/// The Deployment while it is made into a template.
+/// The Deployment while it is being turned into a template.
 pub(super) struct Manager<'a> {
     references: &'a References,
-    /// The settings that it has become, in the order of the table.
+    /// The settings extracted so far, in table order.
     pub(super) settings: Vec<Setting>,
-    /// Warnings of what patches say and the template does not: message and help.
+    /// Warnings, as message and help, about patches that the template ignores.
     pub(super) warnings: Vec<(String, String)>,
-    /// True for a manager of rbuilder's, whose variables are known.
+    /// True if the manager is built with rbuilder, so its environment variables are known.
     is_ours: bool,
     is_namespaced: bool,
     has_webhooks: bool,
-    /// Ports that are values.
+    /// Ports that are chart values.
     ports: Ports,
 }
 
@@ -95,7 +97,7 @@ impl<'a> Manager<'a> {
     /// Returns the `spec` of the Deployment.
     ///
     /// # Errors
-    /// Fails if the Deployment has no container.
+    /// Returns an error if the Deployment has no container.
     pub(super) fn spec(&mut self, object: &Object) -> Result<Part> {
         let mut spec = object.value["spec"].as_object().cloned().unwrap_or_default();
         let Some(container) = manager_container(&spec) else {
@@ -176,7 +178,7 @@ impl<'a> Manager<'a> {
         });
     }
 
-    /// Returns fields that are not values.
+    /// Returns the fields that do not become values.
     fn rest(&self, kind: &str, map: &Map<String, Value>) -> Vec<Part> {
         let field = |(key, value): (&String, &Value)| {
             Part::Field(key.clone(), self.references.replace_field(kind, key, value))
@@ -187,7 +189,7 @@ impl<'a> Manager<'a> {
     fn image(&mut self, container: &Map<String, Value>) {
         let image = container.get("image").and_then(Value::as_str).unwrap_or_default();
         let (name, digest) = image.split_once('@').unwrap_or((image, ""));
-        // A colon before a slash is that of a registry's port.
+        // A colon before a slash separates the port of a registry, not a tag.
         let (repository, tag) = match name.rsplit_once(':') {
             Some((repository, tag)) if !tag.contains('/') => (repository, tag),
             _ => (name, ""),
@@ -265,7 +267,7 @@ impl<'a> Manager<'a> {
         Part::Field("metadata".into(), Node::Map(vec![annotations, labels]))
     }
 
-    /// Returns the `spec` of the pods.
+    /// Returns the pod `spec`.
     fn pod(&mut self, mut pod: Map<String, Value>, container: Node, lists: &Lists) -> Part {
         let mut parts = Vec::new();
         for (key, path, empty, schema, about) in POD_VALUES {
@@ -313,7 +315,7 @@ impl<'a> Manager<'a> {
         Part::Field("spec".into(), Node::Map(parts))
     }
 
-    /// Returns the container of the manager.
+    /// Returns the manager's container.
     fn container(&mut self, mut container: Map<String, Value>, lists: &Lists) -> Node {
         let name = container.remove("name").unwrap_or(json!(CONTAINER));
         let mut parts = vec![
@@ -363,7 +365,7 @@ impl<'a> Manager<'a> {
         Node::Map(parts)
     }
 
-    /// Adds the arguments: the values, and the port of the health probes unless the values have it.
+    /// Adds the arguments, except for the health probe port if that is a chart value.
     fn arguments(&mut self, arguments: Option<Value>, parts: &mut Vec<Part>) {
         let mut arguments = arguments;
         let health = default_port(&self.ports, HEALTH_PORT);
@@ -404,7 +406,7 @@ impl<'a> Manager<'a> {
         ));
     }
 
-    /// Returns the variables: those of features under their conditions, and the values.
+    /// Returns the environment variables: conditional ones of features, then those from values.
     fn variables(&mut self, lists: &Lists) -> Option<Part> {
         let is_value = |(conditions, variable): &&Entry| {
             let node = self
@@ -444,8 +446,8 @@ impl<'a> Manager<'a> {
         self.is_ours && variable["name"] == WATCH_NAMESPACE
     }
 
-    /// Returns the variable with the name of the Secret that the manager keeps its certificate in: as in all names of a
-    /// chart, the release is part of it.
+    /// Returns the environment variable with the name of the Secret for the manager's certificate.
+    /// Like all names in a chart, it includes the release name.
     fn certificate_secret(&self, others: &[Entry]) -> Option<Entry> {
         let secret = self.references.webhook_secret()?;
         let is_set = others
@@ -458,7 +460,7 @@ impl<'a> Manager<'a> {
         (!is_set).then(|| (conditions.to_vec(), variable))
     }
 
-    /// Makes the variables with ports those of the values.
+    /// Replaces port numbers in environment variables with chart values.
     fn follow_ports(&self, variables: &mut Vec<Entry>) {
         let on = |value| vec![Condition { value, is_true: true }];
         let mut add = |value: &'static str, name: &str, text: String| {
@@ -507,7 +509,8 @@ impl<'a> Manager<'a> {
         }
     }
 
-    /// Returns a list with conditional entries, and those of a value; `None` if it never has any.
+    /// Returns a list of conditional entries followed by the entries of a value. Returns `None` if
+    /// the list is always empty.
     fn list(&self, key: &str, entries: &[Entry], value: Option<&str>, first: Vec<Part>) -> Option<Part> {
         let mut parts = first;
         let mut reasons: Vec<String> = Vec::new();
@@ -556,7 +559,7 @@ impl<'a> Manager<'a> {
         })
     }
 
-    /// Returns an entry of a list with its references replaced.
+    /// Returns a list entry with its references replaced.
     fn entry(&self, key: &str, entry: &Value) -> Node {
         if let Some(text) = entry["value"][TEMPLATE].as_str() {
             let name = Part::Field("name".into(), Node::Value(entry["name"].clone()));
@@ -578,7 +581,7 @@ impl<'a> Manager<'a> {
     }
 }
 
-/// A row of a table of values: field, path, default as JSON, schema, sentence.
+/// A row of a table of values: field, path, default as JSON, schema, description.
 type Row = (
     &'static str,
     &'static str,
@@ -611,7 +614,7 @@ const CONTAINER_VALUES: &[Row] = &[
     ("readinessProbe", "readinessProbe", "{}", values::object, "Readiness probe of the manager."),
 ];
 
-/// Returns a default of a row.
+/// Parses the default of a row.
 fn parse(default: &str) -> Value {
     serde_json::from_str(default).unwrap_or_default()
 }
@@ -622,14 +625,14 @@ fn is_same_name(container: &Value, manager: &Node) -> bool {
     parts.first() == Some(&name)
 }
 
-/// Returns the container of the manager: the one with its name, or else the first.
+/// Returns the container named `manager`, or else the first one.
 fn manager_container(spec: &Map<String, Value>) -> Option<Map<String, Value>> {
     let containers = spec.get("template")?["spec"]["containers"].as_array()?;
     let named = containers.iter().find(|container| container["name"] == CONTAINER);
     named.or(containers.first())?.as_object().cloned()
 }
 
-/// Returns an action that stops rendering.
+/// Returns a template action that aborts rendering.
 pub(super) fn fail(message: &str) -> String {
     format!("fail {}", quote(message))
 }

@@ -1,4 +1,4 @@
-//! The manifests as templates: each object with its name, namespace, labels and conditions.
+//! Renders manifests as templates: each object with its name, namespace, labels and conditions.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use super::references::{MANAGED_BY, NAME_LABEL, References};
 use super::template::{Node, Part, print_document};
 use super::webhooks;
 
-/// Suffixes of the roles for users, and the roles of Kubernetes that they can be added to.
+/// Suffixes of the roles for users, and the built-in roles that they can be aggregated to.
 const USER_ROLES: &[(&str, &str)] = &[
     ("-admin-role", "admin"),
     ("-editor-role", "edit"),
@@ -23,16 +23,16 @@ const USER_ROLES: &[(&str, &str)] = &[
 ];
 /// Kinds that grant permissions.
 const RBAC: &[&str] = &["Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"];
-/// Values of the issuers that sign certificates in place of the chart's, by the value that turns a certificate on.
+/// Values that select another issuer, by the value that turns the certificate on.
 const ISSUERS: &[(&str, &str)] = &[
     (CERTIFICATES, "webhooks.certManager.issuerRef"),
     (METRICS_CERTIFICATE, "metrics.certManager.issuerRef"),
 ];
 
-/// Returns an expression that is true if all conditions hold; `None` if there are none.
+/// Returns an expression for the conjunction of conditions, or `None` if there are none.
 pub(super) fn condition(references: &References, conditions: &[Condition]) -> Option<String> {
     let mut all = conditions.to_vec();
-    // That of a feature before those within it.
+    // Test a feature before the features nested in it.
     all.sort_by_key(|condition| {
         (
             condition.value.matches('.').count(),
@@ -62,13 +62,13 @@ pub(super) fn condition(references: &References, conditions: &[Condition]) -> Op
     }
 }
 
-/// Returns whether, whatever the values are, all conditions of one of the lists hold.
+/// Returns whether, for any values, at least one of the lists has only true conditions.
 pub(super) fn is_certain(alternatives: &[&[Condition]]) -> bool {
     let values = alternatives
         .iter()
         .flat_map(|all| all.iter().map(|condition| condition.value));
     let values: Vec<&str> = values.collect::<BTreeSet<_>>().into_iter().collect();
-    // There are as few values as features.
+    // Trying all combinations is cheap because there are only a few features.
     (0..1_u32 << values.len().min(16)).all(|chosen| {
         let holds = |condition: &Condition| {
             let at = values.iter().position(|value| *value == condition.value);
@@ -78,21 +78,21 @@ pub(super) fn is_certain(alternatives: &[&[Condition]]) -> bool {
     })
 }
 
-/// The objects of a chart while they are printed.
+/// Prints the objects of a chart.
 pub(super) struct Documents<'a> {
     pub(super) config: &'a Config,
     pub(super) references: &'a References,
-    /// True if the manager watches its own namespace only.
+    /// True if the manager watches only its own namespace.
     pub(super) is_namespaced: bool,
     /// True if the manager understands `WATCH_NAMESPACE`.
     pub(super) is_ours: bool,
 }
 
 impl Documents<'_> {
-    /// Prints an object as a document of a template.
+    /// Prints an object as a template document.
     ///
     /// # Errors
-    /// Fails as [`Manager::spec`] does.
+    /// Returns the same errors as [`Manager::spec`].
     pub(super) fn print(
         &self,
         object: &Object,
@@ -123,7 +123,7 @@ impl Documents<'_> {
         })
     }
 
-    /// Returns conditions that follow from the kind of an object.
+    /// Returns the conditions that the kind of an object implies.
     fn own_conditions(&self, object: &Object) -> Vec<Condition> {
         let value = match object.kind() {
             "CustomResourceDefinition" => "crds.enabled",
@@ -145,13 +145,14 @@ impl Documents<'_> {
         vec![Condition { value, is_true: true }]
     }
 
-    /// Returns whether a role is for users of the operator: nothing binds it, and its name says for whom.
+    /// Returns whether a role is for users of the operator: nothing binds it, and it has one of the
+    /// known suffixes.
     fn is_user_role(&self, object: &Object) -> bool {
         let is_bound = |other: &Object| other.value["roleRef"]["name"] == object.name();
         user_role(object).is_some() && !self.config.objects.iter().any(is_bound)
     }
 
-    /// Returns what stops rendering if a CRD cannot be without its webhook.
+    /// Returns an action that aborts rendering if a CRD requires a webhook that is off.
     fn refusal(&self, object: &Object) -> String {
         let converts = object.value["spec"]["conversion"]["strategy"] == "Webhook";
         if object.kind() != "CustomResourceDefinition" || !converts || !self.config.has(WEBHOOKS) {
@@ -170,7 +171,7 @@ impl Documents<'_> {
         )
     }
 
-    /// Returns an object as a document.
+    /// Renders an object as a YAML document.
     fn document(&self, references: &References, object: &Object, spec: Option<Part>) -> String {
         format!("---\n{}", print_document(&self.parts(references, object, spec)))
     }
@@ -265,7 +266,8 @@ impl Documents<'_> {
         parts
     }
 
-    /// Returns the annotations: its own, those of features under their conditions, and values.
+    /// Returns the annotations: the object's own, conditional ones of features, and those from
+    /// values.
     fn annotations(
         &self,
         references: &References,
@@ -309,7 +311,7 @@ impl Documents<'_> {
             }
             _ => {}
         }
-        // The condition around all of them is that of the only ones.
+        // `annotations:` itself has the condition already if its only entries share one.
         if !is_certain
             && let [Part::Block(control, inner)] = parts.as_mut_slice()
             && control.starts_with("if ")
@@ -328,7 +330,7 @@ impl Documents<'_> {
         })
     }
 
-    /// Returns whether objects of a kind are in namespaces. As in kustomize, an unknown kind is.
+    /// Returns whether an object is namespaced. As in kustomize, unknown kinds are.
     fn is_in_namespace(&self, object: &Object) -> bool {
         let kind = object.kind();
         let api_version = object.value["apiVersion"].as_str().unwrap_or_default();
@@ -346,7 +348,7 @@ impl Documents<'_> {
         kind != "CustomResourceDefinition" && !self.config.objects.iter().any(is_cluster_scoped)
     }
 
-    /// Returns whether an object grants the manager its permissions, which `watchNamespaces` is about.
+    /// Returns whether an object grants the manager permissions that `watchNamespaces` restricts.
     fn follows_namespaces(&self, object: &Object) -> bool {
         let is_manager = match object.kind() {
             "Role" => self.is_namespaced && object.name() == MANAGER_ROLE,
@@ -357,7 +359,7 @@ impl Documents<'_> {
         is_manager && self.is_ours && self.config.kept_namespace(&object.value).is_none()
     }
 
-    /// Returns an object for each watched namespace.
+    /// Renders an object once for each watched namespace.
     fn in_namespaces(&self, object: &Object) -> String {
         let inner = self.references.in_loop();
         let path = self.references.value("watchNamespaces");
@@ -399,7 +401,7 @@ fn user_role(object: &Object) -> Option<(&'static str, &'static str)> {
         .copied()
 }
 
-/// Returns the spec of a CRD: only its conversion refers to other objects.
+/// Returns the spec of a CRD. Only its conversion refers to other objects.
 fn crd_spec(references: &References, spec: &Value) -> Node {
     let map = spec.as_object().cloned().unwrap_or_default();
     let fields = map.iter().map(|(key, value)| {
@@ -412,7 +414,7 @@ fn crd_spec(references: &References, spec: &Value) -> Node {
     Node::Map(fields.collect())
 }
 
-/// Returns the spec of a certificate, which another issuer may sign.
+/// Returns the spec of a certificate, whose issuer a value can replace.
 fn certificate_spec(references: &References, object: &Object, spec: &Value) -> Node {
     let mut node = references.replace_field("Certificate", "spec", spec);
     if let (Node::Map(parts), Some(issuer)) = (&mut node, issuer_value(object)) {
@@ -433,17 +435,19 @@ fn certificate_spec(references: &References, object: &Object, spec: &Value) -> N
     node
 }
 
-/// Returns the value of the issuer for a certificate of a feature, or of the issuer that it replaces.
+/// Returns the value that replaces the issuer of a certificate. Also returns it for the default
+/// issuer, which it makes unnecessary.
 fn issuer_value(object: &Object) -> Option<&'static str> {
     let values = object.conditions.iter().map(|condition| condition.value);
     let mut issuers = values.filter_map(|value| ISSUERS.iter().find(|(feature, _)| *feature == value));
     issuers.next().map(|(_, issuer)| *issuer)
 }
 
-/// Fields of an endpoint that are for metrics over HTTPS only.
+/// Endpoint fields that apply only to metrics over HTTPS.
 const SECURE: &[&str] = &["authorization", "bearerTokenFile", "tlsConfig"];
 
-/// Returns the spec of a ServiceMonitor, with the interval and the TLS settings of features in its endpoints.
+/// Returns the spec of a ServiceMonitor, with the scrape interval and the conditional TLS settings
+/// in its endpoints.
 fn monitor_spec(references: &References, object: &Object, spec: &Value) -> Node {
     let map = spec.as_object().cloned().unwrap_or_default();
     let fields = map.iter().map(|(key, value)| {
@@ -472,7 +476,7 @@ fn monitor_endpoint(references: &References, object: &Object, place: usize, endp
             references.replace_field("ServiceMonitor", key, value),
         ),
     };
-    // A map begins with a field.
+    // A map must start with a field, not with a block.
     let mut parts: Vec<Part> = plain.into_iter().map(field).collect();
     let secure: Vec<Part> = secure.into_iter().map(field).collect();
     match references.has_secure_metrics() && !parts.is_empty() && !secure.is_empty() {
@@ -490,7 +494,7 @@ fn monitor_endpoint(references: &References, object: &Object, place: usize, endp
     parts
 }
 
-/// Returns the TLS settings of an endpoint, with those of features under their conditions.
+/// Returns the TLS settings of an endpoint, including the conditional ones of features.
 fn tls_settings(references: &References, object: &Object, endpoint: usize, own: &Value) -> Part {
     let field = |settings| {
         let node = references.replace_field("ServiceMonitor", "tlsConfig", settings);

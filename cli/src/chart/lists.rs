@@ -1,11 +1,11 @@
-//! The lists of the manager's Deployment that components of `config/` patch.
+//! The lists in the manager's Deployment that components in `config/` patch.
 
 use serde_json::{Map, Value, json};
 
 use super::config::{Condition, Object};
 use super::strategic::{self, merge_key};
 
-/// An entry of a list, with the conditions under which it is there.
+/// A list entry, and the conditions that must all hold for it to be rendered.
 pub(super) type Entry = (Vec<Condition>, Value);
 
 /// The lists that patches of features add to.
@@ -18,7 +18,8 @@ pub(super) struct Lists {
 }
 
 impl Lists {
-    /// Reads the lists of a container and of its Pod, and applies the patches. Adds a warning for each field that is in no list.
+    /// Reads the lists of a container and its pod, and applies the patches. Warns of patched fields
+    /// that are in none of the lists.
     pub(super) fn of(
         object: &Object,
         container: &Map<String, Value>,
@@ -45,7 +46,7 @@ impl Lists {
         lists
     }
 
-    /// Applies a patch under conditions; returns the fields that are in no list.
+    /// Applies a conditional patch. Returns the fields that are in none of the lists.
     fn patch(&mut self, conditions: &[Condition], patch: &Value, name: Option<&Value>) -> Vec<String> {
         let mut unknown = Vec::new();
         let empty = Map::new();
@@ -79,7 +80,8 @@ impl Lists {
     }
 }
 
-/// Adds the items of a patch under its conditions. What they replace or delete stays where they do not hold.
+/// Adds the items of a conditional patch. An entry that the patch replaces or deletes is kept with
+/// the inverse condition.
 fn patch_list(list: &mut Vec<Entry>, field: &str, items: &Value, conditions: &[Condition]) {
     let key = merge_key(field).unwrap_or("name");
     for item in items.as_array().into_iter().flatten() {

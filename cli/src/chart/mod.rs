@@ -1,8 +1,9 @@
-//! A Helm chart of a project, as files.
+//! Generates a Helm chart for a project.
 //!
-//! The chart is made of the manifests in `config/`, parsed: they are what `make deploy` applies, commands add to them, and people
-//! edit them. A component of `config/` becomes a condition on a value, a directory of `config/` one of `templates/`. Nothing here
-//! reads the chart that is there; `commands/helm` merges.
+//! The input is the parsed manifests in `config/`, because `make deploy` applies them, commands add
+//! to them, and users edit them. A kustomize component becomes a condition on a value, and a
+//! directory of `config/` becomes a directory of `templates/`. This module never reads the existing
+//! chart: `commands/helm` merges the two.
 
 pub(crate) mod config;
 mod deployment;
@@ -32,7 +33,7 @@ use self::values::Setting;
 use crate::plan::Plan;
 use crate::tree::Tree;
 
-/// Longest name of a Service, in bytes.
+/// Maximum length of a Service name, in bytes.
 const LABEL: usize = 63;
 
 /// The settings of a chart from PROJECT.
@@ -40,30 +41,30 @@ const LABEL: usize = 63;
 pub(crate) struct ChartOptions {
     /// Name of the project and of the chart.
     pub(crate) name: String,
-    /// Path of the chart in the project, for its README.
+    /// Path of the chart in the project, for the README.
     pub(crate) folder: String,
-    /// True if the manager watches its own namespace only.
+    /// True if the manager watches only its own namespace.
     pub(crate) is_namespaced: bool,
-    /// True if the manager is rbuilder's, with its arguments and variables.
+    /// True if the manager is built with rbuilder and has its arguments and environment variables.
     pub(crate) is_ours: bool,
 }
 
 /// A chart.
 #[derive(Debug, Default)]
 pub(crate) struct Chart {
-    /// Text of each file by its path in the chart, except for README.md.
+    /// File contents by path in the chart, without README.md.
     pub(crate) files: BTreeMap<String, String>,
-    /// README.md, with a mark in place of the table of values.
+    /// README.md, with a placeholder for the table of values.
     readme: String,
     settings: Vec<Setting>,
-    /// Warnings of what `config/` deploys and the chart does not: message and help.
+    /// Warnings, as message and help, about objects that `config/` deploys and the chart does not.
     pub(crate) warnings: Vec<(String, String)>,
 }
 
-/// Makes the chart of a project as it is after a plan.
+/// Generates the chart of a project as it will be after `plan`.
 ///
 /// # Errors
-/// Fails if `config/` cannot be read, or if it has no manager.
+/// Returns an error if `config/` cannot be read or contains no manager.
 pub(crate) fn make_chart(plan: &Plan, tree: &Tree, options: &ChartOptions) -> Result<Chart> {
     let config = Config::read(plan, tree)?;
     let deployment = find_manager(&config)?;
@@ -104,7 +105,7 @@ pub(crate) fn make_chart(plan: &Plan, tree: &Tree, options: &ChartOptions) -> Re
     chart.warnings.append(&mut manager.warnings);
     chart.warnings.extend(warn_of_names(&references, &settings));
     for (path, text) in fixed_files(&config, deployment, options) {
-        // A manifest may have the name of one of them.
+        // A manifest may have the same path as one of these files.
         chart.files.entry(path).or_default().push_str(&text);
     }
     chart.readme = chart.files.remove(README).unwrap_or_default();
@@ -119,7 +120,8 @@ pub(crate) fn make_chart(plan: &Plan, tree: &Tree, options: &ChartOptions) -> Re
     Ok(chart)
 }
 
-/// Returns a warning for each value with a name of the project: in values, names cannot follow the release.
+/// Warns of each value that contains a name of the project: names in values cannot follow the
+/// release.
 fn warn_of_names(references: &References, settings: &[Setting]) -> Vec<(String, String)> {
     let named = settings
         .iter()
@@ -135,7 +137,7 @@ fn warn_of_names(references: &References, settings: &[Setting]) -> Vec<(String, 
         .collect()
 }
 
-/// Returns the first string in a value that has a name or the namespace of the project.
+/// Returns the first string in a value that contains a name or the namespace of the project.
 fn find_name<'v>(references: &References, value: &'v Value) -> Option<&'v str> {
     match value {
         Value::String(text) => references.names_project(text).then_some(text),
@@ -148,11 +150,12 @@ fn find_name<'v>(references: &References, value: &'v Value) -> Option<&'v str> {
 /// Path of the README in a chart.
 pub(crate) const README: &str = "README.md";
 
-/// Repository of the image that no cluster can pull: the one of `config/` until people set another.
+/// Placeholder for the image repository in `config/`. No cluster can pull it.
 const PLACEHOLDER: &str = "controller";
 
 impl Chart {
-    /// Returns README.md for the values in values.yaml, which people change. What they leave out has the default of the chart.
+    /// Renders README.md for the values in values.yaml, which users edit. Missing values are shown
+    /// with the default of the chart.
     pub(crate) fn print_readme(&self, values: &Value) -> String {
         let table = values::print_table(&self.settings, values);
         self.readme.replace("TABLE\n", &table)
@@ -165,7 +168,8 @@ pub(crate) fn has_image(values: &Value) -> bool {
     !["", PLACEHOLDER].contains(&repository)
 }
 
-/// Returns the path of the template of a manifest: `config/rbac/role.yaml` becomes `templates/rbac/role.yaml`.
+/// Returns the template path of a manifest: `config/rbac/role.yaml` becomes
+/// `templates/rbac/role.yaml`.
 fn template_path(path: &str) -> String {
     let within = path.strip_prefix("config/").unwrap_or(path);
     let within = within.replace("crd/bases/", "crd/");
@@ -175,7 +179,7 @@ fn template_path(path: &str) -> String {
     format!("templates/{}.yaml", stem.unwrap_or(&within))
 }
 
-/// Returns the files that depend on names only.
+/// Returns the files that depend only on names.
 fn fixed_files(config: &Config, manager: &Object, options: &ChartOptions) -> Vec<(String, String)> {
     let limit = fullname_limit(config);
     let account = &manager.value["spec"]["template"]["spec"]["serviceAccountName"];
@@ -213,7 +217,8 @@ fn fixed_files(config: &Config, manager: &Object, options: &ChartOptions) -> Vec
     .collect()
 }
 
-/// Returns the notes about CRDs with conversions, which outlive the manager that converts.
+/// Returns the notes about CRDs with conversion webhooks. Such CRDs outlive the manager that serves
+/// the webhook.
 fn conversion_notes(config: &Config) -> String {
     let converted = config.objects.iter().filter(|object| {
         object.kind() == "CustomResourceDefinition"
@@ -237,14 +242,15 @@ fn conversion_notes(config: &Config) -> String {
     }
 }
 
-/// Returns the length that the prefix of names may have: the names of Services are labels.
+/// Returns the maximum length of the name prefix, such that Service names remain valid DNS labels.
 fn fullname_limit(config: &Config) -> usize {
     let services = config.objects.iter().filter(|object| object.kind() == "Service");
     let longest = services.map(|object| object.name().len() + 1).max().unwrap_or(20);
     LABEL.saturating_sub(longest).max(16)
 }
 
-/// Returns Chart.yaml. What people change is never next to something else that changes.
+/// Returns Chart.yaml. Lines that users change are never adjacent to other lines that change, so
+/// that they merge.
 fn chart_file(name: &str) -> String {
     let name = rbuilder_generator::yaml::to_string(&json!(name));
     format!(
@@ -253,7 +259,7 @@ fn chart_file(name: &str) -> String {
     )
 }
 
-/// Returns the settings that come before those of the Deployment.
+/// Returns the settings that precede those of the Deployment.
 fn settings_before(config: &Config, options: &ChartOptions) -> Vec<Setting> {
     let mut settings = vec![
         Setting::new(
@@ -354,7 +360,7 @@ fn settings_before(config: &Config, options: &ChartOptions) -> Vec<Setting> {
     settings
 }
 
-/// Returns the settings that come after those of the Deployment.
+/// Returns the settings that follow those of the Deployment.
 fn settings_after(config: &Config, ports: &Ports) -> Vec<Setting> {
     let mut settings = Vec::new();
     let is_on = |value: &str| json!(config.enabled.contains(value));

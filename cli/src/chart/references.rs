@@ -1,10 +1,13 @@
-//! Names, namespaces and selectors in manifests, which follow the release in a chart.
+//! Names, namespaces and selectors in manifests, which depend on the release in a chart.
 //!
-//! Kustomize adds its prefix to the names of objects and to the fields that refer to them, and sets the namespace. A
-//! template says `include "<chart>.fullname"` and `.Release.Namespace` in the same places. Which fields refer to what is
-//! decided by their names and the object's kind, and only for objects that are in the set. Where kustomize follows no name,
-//! in selectors, expressions, alerts and the host names of certificates, people write it with the prefix and the namespace of
-//! the project, and a template follows the release there too.
+//! Kustomize prefixes the names of objects and the fields that refer to them, and sets the
+//! namespace. Templates use `include "<chart>.fullname"` and `.Release.Namespace` in the same
+//! places. The name of a field and the kind of the object decide what the field refers to. A
+//! reference is replaced only if the chart contains its target.
+//!
+//! Kustomize does not update names in selectors, expressions, alerts and the host names of
+//! certificates. Users write these with the prefix and namespace of the project, and templates
+//! replace them too.
 
 use std::collections::BTreeSet;
 
@@ -16,21 +19,21 @@ use super::ports::{METRICS_PORT, Ports};
 use super::template::{Node, Part, escape, quote};
 use super::text::{self, Literal};
 
-/// Placeholder of the namespace in scaffolds.
+/// Placeholder for the namespace in scaffolds.
 const SYSTEM: &str = "system";
-/// Label of a namespace with its name.
+/// Label of a namespace that contains its name.
 pub(crate) const NAMESPACE_LABEL: &str = "kubernetes.io/metadata.name";
 /// Labels that the chart sets.
 pub(crate) const NAME_LABEL: &str = "app.kubernetes.io/name";
 pub(crate) const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 
-/// Fields whose string is the name of an object of a kind.
+/// Fields whose string value names an object of a kind.
 const NAME_FIELDS: &[(&str, &str)] = &[
     ("secretName", "Secret"),
     ("serviceName", "Service"),
     ("claimName", "PersistentVolumeClaim"),
 ];
-/// Fields whose `name` is that of an object of a kind.
+/// Fields whose `name` names an object of a kind.
 const REFERENCES: &[(&str, &str)] = &[
     ("service", "Service"),
     ("secret", "Secret"),
@@ -41,62 +44,63 @@ const REFERENCES: &[(&str, &str)] = &[
     ("secretRef", "Secret"),
     ("secretKeyRef", "Secret"),
 ];
-/// Fields whose `name` is that of an object of the `kind` beside it.
+/// Fields whose `name` names an object of the adjacent `kind`.
 const TYPED_REFERENCES: &[&str] = &["roleRef", "subjects", "scaleTargetRef", "issuerRef"];
-/// Kinds whose names are in variables of the manager.
+/// Kinds whose names the manager reads from environment variables.
 const NAMED_IN_VARIABLES: &[&str] = &[
     "Service",
     "MutatingWebhookConfiguration",
     "ValidatingWebhookConfiguration",
 ];
-/// Kinds with CEL expressions, in which kustomize follows no name.
+/// Kinds with CEL expressions, in which kustomize does not update names.
 const EXPRESSIONS: &[&str] = &[
     "MutatingWebhookConfiguration",
     "ValidatingWebhookConfiguration",
     "MutatingAdmissionPolicy",
     "ValidatingAdmissionPolicy",
 ];
-/// Annotations with a namespace and a name.
+/// Annotations of the form `<namespace>/<name>`.
 const INJECTIONS: &[&str] = &[
     "cert-manager.io/inject-ca-from",
     "cert-manager.io/inject-ca-from-secret",
 ];
 
-/// The objects of a chart, and how templates name them.
+/// The objects of a chart, and how templates refer to them.
 #[derive(Clone, Debug)]
 pub(crate) struct References {
     style: Style,
     /// Kind and name of each object.
     names: BTreeSet<(String, String)>,
-    /// Name of the Secret with the certificate of the webhooks.
+    /// Name of the Secret that holds the webhook certificate.
     webhook_secret: Option<String>,
-    /// Name of the project, with which names begin where kustomize does not add it.
+    /// Name of the project, the prefix of names that kustomize does not update.
     project: String,
-    /// Namespaces that stand for that of the release: the placeholder, that of config/default, and its default.
+    /// Namespaces that the release namespace replaces: the placeholder, the one in config/default,
+    /// and its default.
     namespaces: [String; 3],
     /// Labels of the manager's pods.
     pod_labels: Map<String, Value>,
     /// Name of the manager's service account.
     service_account: String,
-    /// True if the manager watches its own namespace only, unless values say otherwise.
+    /// True if the manager watches only its own namespace by default.
     is_namespaced: bool,
-    /// The values of ports.
+    /// The ports that are chart values.
     ports: Ports,
 }
 
-/// The way in which names are written.
+/// How names are written.
 #[derive(Clone, Debug)]
 enum Style {
-    /// As expressions of templates.
+    /// As template expressions.
     Template {
-        /// Name of the chart, a prefix of its named templates.
+        /// Name of the chart, the prefix of its named templates.
         chart: String,
-        /// Variable that holds the root of the values: `.`, or `$` in a loop.
+        /// Variable that holds the root context: `.`, or `$` in a loop.
         root: &'static str,
     },
     /// As kustomize writes them.
     Plain {
-        /// Name of the project, which is the prefix of names.
+        /// Name of the project, the prefix of all names.
         prefix: String,
         namespace: String,
     },
@@ -110,7 +114,7 @@ impl References {
             .filter(|object| !matches!(object.kind(), "CustomResourceDefinition" | "Namespace"))
             .map(|object| (object.kind().to_owned(), object.name().to_owned()))
             .collect();
-        // Secrets that others create under a name that is in the manifests.
+        // Secrets that another controller creates under a name in the manifests.
         let secrets = config.objects.iter().flat_map(created_secrets);
         names.extend(secrets.map(|name| ("Secret".to_owned(), name)));
         let of_webhooks = config.objects.iter().filter(|object| {
@@ -139,8 +143,8 @@ impl References {
         }
     }
 
-    /// Returns the same for the values of a chart. `is_namespaced` says that the manager watches its own namespace only, unless
-    /// values say otherwise.
+    /// Sets the chart values that affect references. `is_namespaced` is true if the manager watches
+    /// only its own namespace by default.
     pub(super) fn with_values(self, is_namespaced: bool, ports: Ports) -> References {
         References {
             is_namespaced,
@@ -149,7 +153,7 @@ impl References {
         }
     }
 
-    /// Returns the same for names as kustomize writes them.
+    /// Returns references that write names as kustomize does.
     pub(crate) fn plain(&self, prefix: &str) -> References {
         let prefix = prefix.to_owned();
         let namespace = self.namespaces[1].clone();
@@ -159,7 +163,7 @@ impl References {
         }
     }
 
-    /// Returns the same for the body of a loop, in which `.` is something else.
+    /// Returns references for the body of a loop, which rebinds `.`.
     pub(crate) fn in_loop(&self) -> References {
         let mut inner = self.clone();
         if let Style::Template { root, .. } = &mut inner.style {
@@ -196,7 +200,7 @@ impl References {
         }
     }
 
-    /// Returns the namespace of the release as a string of YAML.
+    /// Returns the release namespace as a YAML string.
     pub(crate) fn namespace(&self) -> String {
         match &self.style {
             Style::Template { .. } => {
@@ -209,7 +213,7 @@ impl References {
         }
     }
 
-    /// Returns the namespace of the release as a part of a string.
+    /// Returns the release namespace as part of a longer string.
     fn release_namespace(&self) -> String {
         match &self.style {
             Style::Template { .. } => {
@@ -230,28 +234,28 @@ impl References {
         })
     }
 
-    /// Returns whether a name is that of the manager's service account.
+    /// Returns whether this is the name of the manager's service account.
     pub(crate) fn is_account(&self, name: &str) -> bool {
         name == self.service_account
     }
 
-    /// Returns whether the set has an object.
+    /// Returns whether the chart contains an object.
     pub(crate) fn has(&self, kind: &str, name: &str) -> bool {
         self.names.contains(&(kind.to_owned(), name.to_owned()))
     }
 
-    /// Returns the Secret with the certificate of the webhooks.
+    /// Returns the name of the Secret that holds the webhook certificate.
     pub(crate) fn webhook_secret(&self) -> Option<&str> {
         self.webhook_secret.as_deref()
     }
 
-    /// Returns the Secrets that are named in manifests and in no manifest.
+    /// Returns the Secrets that manifests refer to but do not contain.
     pub(crate) fn secrets(&self) -> impl Iterator<Item = &str> {
         let secrets = self.names.iter().filter(|(kind, _)| kind == "Secret");
         secrets.map(|(_, name)| name.as_str())
     }
 
-    /// Returns the name of an object as a reference to it; `None` if it is not in the set.
+    /// Returns a reference to an object, or `None` if the chart does not contain it.
     fn reference(&self, kind: &str, name: &str) -> Option<Node> {
         if kind == "ServiceAccount" && self.is_account(name) && self.has(kind, name) {
             return Some(self.account());
@@ -259,20 +263,20 @@ impl References {
         self.has(kind, name).then(|| Node::Text(self.name(name)))
     }
 
-    /// Returns a value of an object with its references replaced.
+    /// Replaces the references in a value of an object.
     pub(crate) fn replace(&self, kind: &str, value: &Value) -> Node {
         let replaced = self.rewrite(kind, value, &mut Vec::new());
         replaced.unwrap_or_else(|| Node::Value(value.clone()))
     }
 
-    /// Returns the field of an object with its references replaced.
+    /// Replaces the references in a field of an object.
     pub(crate) fn replace_field(&self, kind: &str, key: &str, value: &Value) -> Node {
         let mut keys = vec![key];
         let replaced = self.rewrite_field(kind, &Map::new(), value, &mut keys);
         replaced.unwrap_or_else(|| Node::Value(value.clone()))
     }
 
-    /// Rewrites a value; `None` if it stays as it is.
+    /// Rewrites a value. Returns `None` if nothing changes.
     fn rewrite<'v>(&self, kind: &str, value: &'v Value, keys: &mut Vec<&'v str>) -> Option<Node> {
         let mut has_changed = false;
         let mut keep = |node: Option<Node>, value: &Value| {
@@ -318,7 +322,7 @@ impl References {
         own.or_else(|| self.rewrite(kind, value, keys))
     }
 
-    /// Rewrites a string by the name of its field and that of the object which the field is in.
+    /// Rewrites a string, depending on its field and the field that contains it.
     fn rewrite_string(
         &self,
         kind: &str,
@@ -359,7 +363,7 @@ impl References {
         }
     }
 
-    /// Returns a port of the manager's container; `None` for other ports.
+    /// Returns the value for a port of the manager's container, or `None` for other ports.
     fn port(&self, kind: &str, keys: &[&str], number: u64) -> Option<Node> {
         let is_port = matches!(
             (kind, *keys.last()?),
@@ -379,20 +383,20 @@ impl References {
         target.is_some_and(|target| self.ports.get(&target) == Some(&METRICS_PORT))
     }
 
-    /// Returns the protocol of the metrics, which is the name of their port as well.
+    /// Returns the protocol of the metrics endpoint, which is also the name of its port.
     fn protocol(&self, text: &str) -> Option<Node> {
         let secure = self.value("metrics.secure");
         (self.has_secure_metrics() && text == "https")
             .then(|| Node::Text(format!("{{{{ ternary \"https\" \"http\" {secure} }}}}")))
     }
 
-    /// Returns the namespace of the release for a namespace that stands for it.
+    /// Returns the release namespace if `name` is a namespace that it replaces.
     fn own_namespace(&self, name: &str) -> Option<Node> {
         let is_own = self.namespaces.iter().any(|own| own == name);
         is_own.then(|| Node::Text(self.namespace()))
     }
 
-    /// Returns a text, such as a query of an alert, in which names and namespaces of the project are those of the release.
+    /// Replaces names and namespaces of the project in a text, such as the query of an alert.
     fn follow_in_text(&self, text: &str, placeholder: Option<Literal>) -> Option<Node> {
         let Style::Template { .. } = self.style else {
             return None;
@@ -402,7 +406,7 @@ impl References {
         text::rewrite(text, &literals)
     }
 
-    /// Returns the data of a ConfigMap or a Secret, in which names and namespaces of the project are those of the release.
+    /// Replaces names and namespaces of the project in the data of a ConfigMap or Secret.
     pub(super) fn follow_in_data(&self, data: &Value) -> Node {
         let fields = data.as_object().into_iter().flatten().map(|(key, value)| {
             let followed = value.as_str().and_then(|text| self.follow_in_text(text, None));
@@ -414,18 +418,20 @@ impl References {
         Node::Map(fields.collect())
     }
 
-    /// Returns whether a text has a name or the namespace of the project.
+    /// Returns whether a text contains a name or the namespace of the project.
     pub(super) fn names_project(&self, text: &str) -> bool {
         self.follow_in_text(text, None).is_some()
     }
 
-    /// Returns the strings that contain the name or the namespace of the project, with their expressions.
+    /// Returns the strings that contain the name or namespace of the project, with their
+    /// replacements.
     fn literals(&self) -> Vec<Literal> {
         let fullname = self.include("fullname");
         let release = self.release_namespace();
         let mut literals = Vec::new();
         if self.has("ServiceAccount", &self.service_account) {
-            // In `system:serviceaccount:<namespace>:<name>`; a Deployment may have the same name.
+            // Match `system:serviceaccount:<namespace>:<name>` only, because a Deployment may have
+            // the same name.
             let text = format!(":{}-{}", self.project, self.service_account);
             let action = format!(":{{{{ {} }}}}", self.include("serviceAccountName"));
             literals.push(Literal::new(text, action));
@@ -442,8 +448,9 @@ impl References {
         literals
     }
 
-    /// Returns an expression of a webhook or a policy. A match condition about the namespace of the manager has the
-    /// placeholder; one that restricts a webhook to it follows the watched namespaces.
+    /// Rewrites an expression of a webhook or a policy. A match condition on the manager's
+    /// namespace contains the placeholder. A condition that restricts a webhook to that namespace
+    /// uses the watched namespaces instead.
     fn expression(&self, beside: &Map<String, Value>, text: &str) -> Option<Node> {
         let is_about_manager = beside.get("name").is_some_and(|name| name == MANAGER_NAMESPACE);
         let is_restriction = self.is_namespaced && !text.trim_start().starts_with('!');
@@ -458,13 +465,13 @@ impl References {
         self.follow_in_text(text, placeholder)
     }
 
-    /// Returns the label that all objects of the chart have in place of the one with the name of the project.
+    /// Returns the chart's name label in place of a label with the name of the project.
     fn own_label(&self, name: &str) -> Option<Node> {
         let is_own = matches!(self.style, Style::Template { .. }) && name == self.project;
         is_own.then(|| Node::Text(format!("{{{{ {} | quote }}}}", self.include("name"))))
     }
 
-    /// Returns the namespace and name in an annotation of cert-manager.
+    /// Rewrites the `<namespace>/<name>` in an annotation for cert-manager.
     fn injection(&self, text: &str) -> Option<Node> {
         let (_, name) = text.split_once('/')?;
         let is_known = self.has("Secret", name) || self.has("Certificate", name);
@@ -497,7 +504,8 @@ impl References {
         has_changed.then(|| Node::List(items.collect()))
     }
 
-    /// Returns the host name of a Service: `webhook-service.system.svc`, or with the prefix and the namespace of the project.
+    /// Rewrites the host name of a Service: `webhook-service.system.svc`, or the same with the
+    /// prefix and namespace of the project.
     fn host_name(&self, name: &str) -> Option<Node> {
         let mut parts = name.splitn(3, '.');
         let (service, namespace, rest) = (parts.next()?, parts.next()?, parts.next()?);
@@ -512,7 +520,7 @@ impl References {
         is_own.then(|| Node::Text(format!("{}.{release}.{}", self.name(service), escape(rest))))
     }
 
-    /// Returns the name of an object that a rule of a role names.
+    /// Rewrites one of the `resourceNames` in the rule of a role.
     fn resource_name(&self, rule: &Map<String, Value>, name: &str) -> Option<Node> {
         let resources = rule.get("resources")?.as_array()?;
         let plural = |kind: &str| Value::from(format!("{}s", kind.to_lowercase()));
@@ -521,7 +529,8 @@ impl References {
         found.map(|_| Node::Text(self.name(name)))
     }
 
-    /// Returns a selector of the manager's pods, or of objects with their labels; `None` for other selectors.
+    /// Rewrites a selector of the manager's pods, or of objects with the same labels. Returns
+    /// `None` for other selectors.
     fn selector(&self, labels: &Map<String, Value>) -> Option<Node> {
         let is_manager = matches!(self.style, Style::Template { .. })
             && !labels.is_empty()
@@ -531,7 +540,7 @@ impl References {
         is_manager.then(|| self.pod_selector(labels))
     }
 
-    /// Returns labels of pods with those by which the chart selects.
+    /// Adds the selector labels of the chart to pod labels.
     pub(crate) fn pod_selector(&self, labels: &Map<String, Value>) -> Node {
         let others = labels
             .iter()
@@ -548,7 +557,8 @@ fn is_selector(kind: &str, keys: &[&str]) -> bool {
     keys.last() == Some(&"matchLabels") || (kind == "Service" && keys.last() == Some(&"selector"))
 }
 
-/// Returns the names of Secrets that a program creates at run time: those of certificates, and those that a role names.
+/// Returns the names of Secrets created at run time: by cert-manager, or by the manager under a
+/// name in its role.
 fn created_secrets(object: &Object) -> Vec<String> {
     let strings = |value: &Value| -> Vec<String> {
         let items = value.as_array().into_iter().flatten();

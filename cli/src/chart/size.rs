@@ -1,5 +1,5 @@
-//! Limits on sizes: Helm stores a release in one Secret, and the Operator Lifecycle Manager a bundle in one ConfigMap, of at most
-//! 1 MiB each.
+//! Size limits. Helm stores a release in one Secret, and the Operator Lifecycle Manager stores a
+//! bundle in one ConfigMap. Each may have at most 1 MiB.
 
 use std::collections::BTreeMap;
 
@@ -7,14 +7,14 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::json;
 
-/// Bytes that the API server allows in a Secret or a ConfigMap.
+/// The API server's limit on the size of a Secret or ConfigMap, in bytes.
 const LIMIT: usize = 1024 * 1024;
-/// Number of files that a warning names.
+/// The number of files listed in a warning.
 const NAMED: usize = 3;
 
-/// Returns a warning, message and help, if Helm cannot store a release of a chart.
+/// Returns a warning, as message and help, if Helm cannot store a release of the chart.
 ///
-/// Helm stores the files of the chart and the rendered manifests, compressed and in base64.
+/// Helm stores both the chart's files and the rendered manifests, compressed and base64-encoded.
 pub(crate) fn check_release(files: &BTreeMap<String, String>) -> Option<(String, String)> {
     let stored: Vec<_> = files
         .iter()
@@ -36,7 +36,8 @@ pub(crate) fn check_release(files: &BTreeMap<String, String>) -> Option<(String,
     })
 }
 
-/// Returns a warning, message and help, if the lifecycle manager cannot unpack a bundle. It compresses each file.
+/// Returns a warning, as message and help, if the lifecycle manager cannot unpack a bundle. It
+/// compresses each file separately.
 pub(crate) fn check_bundle(files: &BTreeMap<String, String>) -> Option<(String, String)> {
     let size: usize = files.values().map(|text| stored_size(text)).sum();
     (size > LIMIT).then(|| {
@@ -51,12 +52,12 @@ pub(crate) fn check_bundle(files: &BTreeMap<String, String>) -> Option<(String, 
     })
 }
 
-/// Advice that makes CRDs smaller.
+/// Help on how to make CRDs smaller.
 const SHORTEN: &str = "shorten the descriptions in CRDs with `#[crd(max_description_length = …)]` or `rbuilder manifests --max-description-length`";
 
-/// Returns the size of a text that is compressed and written in base64.
+/// Returns the size of a text after compression and base64 encoding.
 fn stored_size(text: &str) -> usize {
-    // The best compression, as in Helm.
+    // Helm uses the highest compression level too.
     let compressed = miniz_oxide::deflate::compress_to_vec(text.as_bytes(), 9);
     compressed.len().div_ceil(3) * 4
 }
@@ -65,7 +66,7 @@ fn kibibytes(bytes: usize) -> usize {
     bytes.div_ceil(1024)
 }
 
-/// Returns the largest files with their sizes.
+/// Lists the largest files with their sizes.
 fn name_largest(files: &BTreeMap<String, String>) -> String {
     let mut files: Vec<(&String, &String)> = files.iter().collect();
     files.sort_by_key(|(_, text)| std::cmp::Reverse(text.len()));
@@ -78,7 +79,7 @@ fn name_largest(files: &BTreeMap<String, String>) -> String {
 mod tests {
     use super::*;
 
-    /// Returns a text that cannot be compressed to less than half.
+    /// Returns a text that does not compress to less than half its size.
     fn random_text(length: usize) -> String {
         let mut state = 1_u64;
         let mut next = || {

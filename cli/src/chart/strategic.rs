@@ -1,8 +1,8 @@
-//! Strategic merge patches, as far as patches of a Deployment use them.
+//! Strategic merge patches, as far as patches of a Deployment need them.
 
 use serde_json::Value;
 
-/// Lists that merge by a key, by the name of their field.
+/// Lists that merge by key: field name and key.
 const KEYS: &[(&str, &str)] = &[
     ("containers", "name"),
     ("initContainers", "name"),
@@ -13,7 +13,7 @@ const KEYS: &[(&str, &str)] = &[
     ("volumeMounts", "mountPath"),
 ];
 
-/// Returns the key by which a list merges; `None` if a patch replaces it.
+/// Returns the merge key of a list, or `None` if patches replace the list.
 pub(crate) fn merge_key(field: &str) -> Option<&'static str> {
     KEYS.iter().find(|(name, _)| *name == field).map(|(_, key)| *key)
 }

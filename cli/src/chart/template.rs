@@ -1,18 +1,18 @@
-//! Helm templates as trees: YAML whose parts can be expressions, conditions and values.
+//! Helm templates as trees of YAML, expressions, control structures and values.
 //!
-//! A manifest is parsed, its parts are replaced in the tree, and the tree is printed. So an expression stands only where one
-//! was put, and braces in descriptions, samples and CEL rules come out as they went in: `{{` of a literal is printed as
-//! an action that prints `{{`.
+//! A manifest is parsed, parts of the tree are replaced, and the tree is printed. The output thus
+//! contains expressions only where the code inserted them. Braces in descriptions, samples and CEL
+//! rules survive: a literal `{{` is printed as an action that renders `{{`.
 
 use rbuilder_generator::yaml;
 use serde_json::{Value, json};
 
-/// A value of a template.
+/// A value in a template.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Node {
     /// A literal.
     Value(Value),
-    /// Text with expressions, which renders to one YAML scalar.
+    /// Text with expressions that renders to one YAML scalar.
     Text(String),
     /// A map of [`Part::Field`]s.
     Map(Vec<Part>),
@@ -27,29 +27,29 @@ pub(crate) enum Part {
     Field(String, Node),
     /// An item of a list.
     Item(Node),
-    /// An expression whose result has lines, such as `toYaml .Values.tolerations`.
+    /// An expression that renders to whole lines, such as `toYaml .Values.tolerations`.
     Lines(String),
-    /// A control structure, such as `if .Values.metrics.enabled`, with the parts in it.
+    /// A control structure, such as `if .Values.metrics.enabled`, and its body.
     Block(String, Vec<Part>),
-    /// The same with the parts of its `else`.
+    /// A control structure with an `else` branch.
     Either(String, Vec<Part>, Vec<Part>),
 }
 
 impl Part {
-    /// Returns a field that is there only if the value at a path is not empty, with that value.
+    /// Returns a field with the value at a path, rendered only if that value is not empty.
     pub(crate) fn of_values(key: &str, path: &str) -> Part {
         let lines = Node::Map(vec![Part::Lines("toYaml .".into())]);
         Part::Block(format!("with {path}"), vec![Part::Field(key.into(), lines)])
     }
 
-    /// Returns the items of a list at a path.
+    /// Returns the items of the list at a path.
     pub(crate) fn items_of_values(path: &str) -> Part {
         Part::Block(format!("with {path}"), vec![Part::Lines("toYaml .".into())])
     }
 }
 
 impl Node {
-    /// Returns the value of a tree without control structures, whose text has no expressions.
+    /// Converts a tree to a plain value. The tree must have no control structures or expressions.
     pub(crate) fn into_value(self) -> Value {
         match self {
             Node::Value(value) => value,
@@ -76,21 +76,21 @@ impl Part {
     }
 }
 
-/// Prints the parts of a document.
+/// Prints a document.
 pub(crate) fn print_document(parts: &[Part]) -> String {
     let mut out = String::new();
     print_parts(&mut out, parts, 0);
     out
 }
 
-/// Returns literal text in a form that a template prints as it is.
+/// Escapes literal text for a template.
 ///
-/// Only `{{` opens an action. `{{{` is printed as an action and the third brace.
+/// Only `{{` opens an action, so `{{{` becomes an action followed by the third brace.
 pub(crate) fn escape(text: &str) -> String {
     text.replace("{{", "{{ \"{{\" }}")
 }
 
-/// Returns a string as a literal in an action.
+/// Quotes a string as a literal within an action.
 pub(crate) fn quote(text: &str) -> String {
     Value::from(text).to_string()
 }
@@ -141,7 +141,7 @@ fn print_field(out: &mut String, key: &str, node: &Node, indent: usize) {
     }
 }
 
-/// Prints an item. A map must begin with a field, which shares its line with the dash.
+/// Prints a list item. A map must start with a field, which goes on the line of the dash.
 fn print_item(out: &mut String, node: &Node, indent: usize) {
     match node {
         Node::Value(value) => match split(value) {
@@ -159,8 +159,8 @@ fn print_item(out: &mut String, node: &Node, indent: usize) {
     }
 }
 
-/// Divides a literal that cannot be printed as a block: an action after it would remove the line ends at its end. Returns
-/// `None` for all others.
+/// Splits a literal that ends in line breaks, which the whitespace trimming of a following action
+/// would remove. Returns `None` for all other literals.
 fn split(value: &Value) -> Option<Node> {
     if !ends_openly(value) {
         return None;
@@ -176,7 +176,8 @@ fn split(value: &Value) -> Option<Node> {
     })
 }
 
-/// Returns whether a string within ends in an empty line, which YAML keeps only in blocks with `+`.
+/// Returns whether the value contains a string that ends in an empty line, which YAML preserves
+/// only in `+` block scalars.
 fn ends_openly(value: &Value) -> bool {
     match value {
         Value::String(text) => text.ends_with("\n\n") || text == "\n",
@@ -266,7 +267,7 @@ mod tests {
         );
     }
 
-    /// Renders a template without other actions than those that print braces.
+    /// Renders a template that contains no actions except escaped braces.
     fn render(template: &str) -> String {
         let mut parts = template.split("{{");
         let mut out = parts.next().unwrap_or_default().to_owned();

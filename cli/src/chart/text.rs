@@ -1,17 +1,18 @@
-//! Names and namespaces inside of strings, such as queries of alerts and CEL expressions.
+//! Names and namespaces within strings, such as alert queries and CEL expressions.
 
 use super::template::{Node, escape, quote};
 
-/// Prefix of the project's name in queries of alerts. It matches the name of any release.
+/// Prefix of the project name in alert queries. It matches any release name.
 const ANY_RELEASE: &str = "(.+-)?";
 
 /// A string that depends on the release.
 #[derive(Clone, Debug)]
 pub(super) struct Literal {
     text: String,
-    /// The text of a template in its place.
+    /// The template text that replaces it.
     action: String,
-    /// True for a text that can be an ordinary word: it must be between quotes, dots, colons or slashes.
+    /// True if the text may be an ordinary word. It then counts only between quotes, dots, colons
+    /// or slashes.
     is_word: bool,
 }
 
@@ -24,7 +25,7 @@ impl Literal {
         }
     }
 
-    /// Returns a literal that can be an ordinary word.
+    /// Creates a literal that may be an ordinary word.
     pub(super) fn word(text: String, action: String) -> Literal {
         Literal {
             is_word: true,
@@ -32,7 +33,7 @@ impl Literal {
         }
     }
 
-    /// Returns whether a place in a text is this literal and not a part of a longer word.
+    /// Returns whether `text` contains this literal at `at`, and not just as part of a longer word.
     fn is_at(&self, text: &str, at: usize) -> bool {
         let before = text[..at].chars().next_back();
         let after = &text[at + self.text.len()..];
@@ -42,18 +43,20 @@ impl Literal {
         }
         let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '-';
         let begins = self.text.starts_with(':') || !before.is_some_and(is_name);
-        // The name of a Deployment is the beginning of the names of its Pods: `shop-controller-manager-.*`.
+        // Pod names start with the name of their Deployment: `shop-controller-manager-.*`.
         let after = after.strip_prefix('-').unwrap_or(after);
         begins && !after.starts_with(is_name)
     }
 }
 
-/// Returns a text with expressions in place of literals, as a string of YAML; `None` if there are none.
+/// Replaces the literals in a text with expressions. Returns a YAML string, or `None` if the text
+/// contains no literal.
 ///
-/// `(.+-)?` before a name stands for the name of a release. It is left out, since it would match other releases.
+/// Drops a `(.+-)?` before a name: it allows for any release name, so it would match other
+/// releases.
 pub(super) fn rewrite(text: &str, literals: &[Literal]) -> Option<Node> {
     let is_one_line = !text.contains('\n');
-    // The text inside of quotes of YAML.
+    // Escapes text for the inside of YAML quotes.
     let plain = |text: &str| match is_one_line {
         true => escape(text).replace('\'', "''"),
         false => {
@@ -82,7 +85,8 @@ pub(super) fn rewrite(text: &str, literals: &[Literal]) -> Option<Node> {
     }))
 }
 
-/// Returns the first literal from a place on, the longest of several in one place.
+/// Returns the first literal at or after `from`. Prefers the longest if several match at the same
+/// position.
 fn find_first<'l>(text: &str, from: usize, literals: &'l [Literal]) -> Option<(usize, &'l Literal)> {
     let found = literals.iter().filter_map(|literal| {
         let mut places = text[from..].match_indices(&literal.text);

@@ -1,4 +1,5 @@
-//! The values of a chart: one table, from which values.yaml, its schema and the README are printed.
+//! The values of a chart: one table, from which values.yaml, its schema and the README are
+//! generated.
 
 use rbuilder_generator::yaml;
 use serde_json::{Map, Value, json};
@@ -8,11 +9,11 @@ use serde_json::{Map, Value, json};
 pub(super) struct Setting {
     /// Path in values.yaml: `image.tag`.
     pub(super) path: &'static str,
-    /// Its default.
+    /// The default.
     pub(super) default: Value,
     /// JSON schema of the value.
     pub(super) schema: Value,
-    /// Sentence about it: a noun phrase or a verb, the unit and what the empty value means.
+    /// Description: a noun phrase or a verb, with the unit and the meaning of the empty value.
     pub(super) about: &'static str,
 }
 
@@ -27,7 +28,7 @@ impl Setting {
     }
 }
 
-/// Schema of a flag.
+/// Schema of a boolean.
 pub(super) fn flag() -> Value {
     json!({ "type": "boolean" })
 }
@@ -37,7 +38,7 @@ pub(super) fn string() -> Value {
     json!({ "type": "string" })
 }
 
-/// Schema of a map of strings, as labels and annotations are.
+/// Schema of a map of strings, such as labels and annotations.
 pub(super) fn strings_by_name() -> Value {
     json!({ "type": "object", "additionalProperties": { "type": "string" } })
 }
@@ -52,12 +53,12 @@ pub(super) fn object() -> Value {
     json!({ "type": "object" })
 }
 
-/// Schema of a list of such objects.
+/// Schema of a list of Kubernetes API objects.
 pub(super) fn objects() -> Value {
     json!({ "type": "array", "items": { "type": "object" } })
 }
 
-/// Schema of a list of objects with a required string.
+/// Schema of a list of objects with a required string field.
 pub(super) fn objects_with(key: &str) -> Value {
     let item = json!({ "type": "object", "required": [key], "properties": { key: { "type": "string" } } });
     json!({ "type": "array", "items": item })
@@ -68,14 +69,15 @@ pub(super) fn port() -> Value {
     json!({ "type": "integer", "minimum": 1, "maximum": 65535 })
 }
 
-/// Schema of a count that need not be set.
+/// Schema of an optional count.
 pub(super) fn optional_count() -> Value {
     json!({ "type": ["integer", "null"], "minimum": 0 })
 }
 
-/// Prints values.yaml. Settings under one key must follow each other.
+/// Prints values.yaml. Settings that share a parent key must be adjacent.
 ///
-/// Each setting has a comment above and an empty line or a comment below it, so that changes of neighbors merge.
+/// Each setting has a comment above it, and an empty line or a comment below. Changes to adjacent
+/// settings therefore merge.
 pub(super) fn print_values(settings: &[Setting]) -> String {
     let mut out = String::from("# Default values. README.md has a table of them.\n");
     let mut open: Vec<&str> = Vec::new();
@@ -105,7 +107,7 @@ fn push_line(out: &mut String, depth: usize, line: &str) {
     out.push('\n');
 }
 
-/// Width of comments.
+/// Line width of comments.
 const WIDTH: usize = 100;
 
 fn push_comment(out: &mut String, depth: usize, text: &str) {
@@ -121,7 +123,7 @@ fn push_comment(out: &mut String, depth: usize, text: &str) {
     push_line(out, depth, &line);
 }
 
-/// Prints values.schema.json. It knows every value, so Helm refuses a mistyped name.
+/// Prints values.schema.json. It closes every object, so that Helm rejects mistyped names.
 pub(super) fn print_schema(settings: &[Setting]) -> String {
     let mut root = closed_object();
     for setting in settings {
@@ -138,12 +140,13 @@ pub(super) fn print_schema(settings: &[Setting]) -> String {
         schema["description"] = setting.about.into();
         node["properties"][last] = schema;
     }
-    // Helm passes it to charts that are dependencies of others.
+    // Helm passes `global` to every subchart.
     root["properties"]["global"] = json!({
         "type": "object",
         "description": "Global values; this chart uses none.",
     });
-    // The usual condition of a dependency, which Helm passes to it as well.
+    // Parent charts commonly use `enabled` as the condition of a dependency, and Helm passes it on
+    // too.
     root["properties"]["enabled"] = json!({
         "type": "boolean",
         "description": "Condition of a parent chart; this chart does not use it.",
@@ -156,7 +159,7 @@ fn closed_object() -> Value {
     json!({ "type": "object", "additionalProperties": false, "properties": Map::new() })
 }
 
-/// Prints the table of values as Markdown, with the defaults of values.yaml where that has them.
+/// Prints the table of values as Markdown. The defaults come from values.yaml where it has them.
 pub(super) fn print_table(settings: &[Setting], values: &Value) -> String {
     let mut out = String::from("| value | description | default |\n|---|---|---|\n");
     for Setting {
@@ -178,7 +181,7 @@ fn find_value<'a>(values: &'a Value, path: &str) -> Option<&'a Value> {
     path.split('.').try_fold(values, |value, key| value.get(key))
 }
 
-/// Returns a text as code in Markdown.
+/// Formats a text as inline code in Markdown.
 fn code(text: &str) -> String {
     match text.contains('`') {
         true => format!("`` {text} ``"),

@@ -1,4 +1,4 @@
-//! Webhook configurations: values change when the webhooks are called, and for which objects.
+//! Webhook configurations. Values restrict when the webhooks are called and for which objects.
 
 use rbuilder_generator::MANAGER_NAMESPACE;
 use serde_json::{Map, Value, json};
@@ -6,10 +6,11 @@ use serde_json::{Map, Value, json};
 use super::references::References;
 use super::template::{Node, Part, quote};
 
-/// The failure policy of a webhook that has none.
+/// The failure policy that Kubernetes defaults to.
 const FAIL: &str = "Fail";
 
-/// Returns the webhooks of a configuration. `is_ours` says that the manager understands `watchNamespaces`.
+/// Returns the webhooks of a configuration. `is_ours` is true if the manager supports
+/// `watchNamespaces`.
 pub(super) fn follow_values(references: &References, kind: &str, webhooks: &Value, is_ours: bool) -> Node {
     let webhooks = webhooks.as_array().into_iter().flatten();
     let webhooks = webhooks.map(|webhook| {
@@ -63,7 +64,8 @@ fn is_empty(value: &Value) -> bool {
     value.as_object().is_none_or(Map::is_empty)
 }
 
-/// Returns a selector with the requirements of a value in addition, so that no value can lift one; `None` for an empty selector.
+/// Returns a selector that also has the requirements of a value, so that values cannot lift
+/// requirements of the manifest. Returns `None` for an empty selector.
 fn selector(references: &References, kind: &str, key: &str, own: &Value) -> Option<Node> {
     if is_empty(own) {
         return None;
@@ -75,7 +77,8 @@ fn selector(references: &References, kind: &str, key: &str, own: &Value) -> Opti
             parts.push(Part::of_values(field, &path));
             continue;
         };
-        // The list of expressions is replaced with the key of each beside its values.
+        // References are replaced in the whole list, because which strings count depends on the
+        // adjacent key.
         let whole = references.replace_field(kind, key, &json!({ field: value }));
         let mut inner = match whole {
             Node::Map(fields) => fields.into_iter().next().map_or_else(Vec::new, into_parts),
@@ -91,7 +94,7 @@ fn selector(references: &References, kind: &str, key: &str, own: &Value) -> Opti
         };
         parts.push(Part::Field(field.into(), node));
     }
-    // A map begins with a field.
+    // A map must start with a field, not with a block.
     parts.sort_by_key(|part| !matches!(part, Part::Field(..)));
     Some(Node::Map(parts))
 }
@@ -113,7 +116,8 @@ fn into_parts(field: Part) -> Vec<Part> {
     }
 }
 
-/// Returns the match conditions. A manager that watches some namespaces is not asked about objects in others.
+/// Returns the match conditions. The API server does not call the webhook for objects outside the
+/// watched namespaces.
 fn match_conditions(
     references: &References,
     kind: &str,
@@ -133,7 +137,7 @@ fn match_conditions(
     let watched = references.value("watchNamespaces");
     let control = format!("with {watched}");
     if is_ours && !own.iter().any(is_restriction) {
-        // Objects of the cluster are in no namespace.
+        // Requests for cluster-scoped objects have an empty namespace.
         let expression = "'request.namespace == '''' || request.namespace in [''{{ join \"'', ''\" . }}'']'";
         let condition = Part::Item(Node::Map(vec![
             Part::Field("expression".into(), Node::Text(expression.into())),

@@ -1,18 +1,21 @@
-//! The upgrade graph of a channel: from each version, the one that a cluster upgrades to.
+//! The upgrade graph of a channel: for each version, the version that a cluster upgrades to.
 //!
-//! An entry of a channel may replace one other entry and skip several. The Operator Lifecycle Manager walks from the head, which
-//! nothing replaces or skips, along `replaces`, and refuses a catalog with a channel that has no head or more than one. So the
-//! edges of a release are computed for each channel on its own: channels have different versions.
+//! An entry of a channel may replace one other entry and skip several. The Operator Lifecycle
+//! Manager starts at the head, the entry that no other replaces or skips, and follows `replaces`.
+//! It rejects a catalog if a channel has no head or more than one. Channels contain different
+//! versions, so the edges of a release are computed separately for each channel.
 //!
-//! The walk ends before a version that any entry skips. What lies below it is stranded, unless it is skipped as well:
+//! The walk stops before a version that any entry skips. Every version below is stranded, unless it
+//! is skipped as well:
 //!
 //! ```text
 //! 0.4.0 > 0.3.0 > 0.2.0 > 0.1.0, and 0.4.0 skips 0.2.0: a cluster with 0.1.0 could only go to 0.2.0, which is not installed.
 //! 0.4.0 > 0.1.0,                 and 0.4.0 skips 0.2.0 and 0.3.0: each of the three upgrades to 0.4.0.
 //! ```
 //!
-//! So no edge may lead to a skipped version. Source: `Channel.validateReplacesChain` of operator-registry 1.61; before 1.58 the
-//! walk went on below. `verdicts.txt` has what operator-registry says about a few hundred graphs.
+//! So no edge may lead to a skipped version. See `Channel.validateReplacesChain` of
+//! operator-registry 1.61. Before 1.58, the walk continued below skipped versions. `verdicts.txt`
+//! contains the results of operator-registry for a few hundred graphs.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -38,7 +41,7 @@ impl<'a> Entry<'a> {
         })
     }
 
-    /// Returns the versions that a cluster upgrades from to this one.
+    /// Returns the versions that can upgrade to this one.
     fn passed(&self) -> impl Iterator<Item = &'a str> {
         self.replaces.into_iter().chain(self.skips.iter().copied())
     }
@@ -50,20 +53,20 @@ pub(super) struct Channel<'a> {
     entries: Vec<Entry<'a>>,
 }
 
-/// A fault by which a channel is refused, as names of versions.
+/// A reason why the lifecycle manager rejects a channel, with names of versions.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ChannelFault<'a> {
     /// The channel has no entry.
     Empty,
-    /// Two entries have this name.
+    /// Two entries have the same name.
     Twice(&'a str),
-    /// Each version is replaced or skipped by another.
+    /// Every version is replaced or skipped by another.
     Headless,
-    /// Each of these replaces the next, and the last the first.
+    /// Each version replaces the next, and the last one replaces the first.
     Cycle(Vec<&'a str>),
-    /// More than one version is replaced and skipped by no other; the highest is the first.
+    /// More than one version is neither replaced nor skipped. The highest comes first.
     Heads(Vec<&'a str>),
-    /// No upgrade begins at these, or passes them.
+    /// No path from the head reaches these versions, and no entry skips them.
     Stranded(Vec<&'a str>),
 }
 
@@ -81,7 +84,7 @@ impl<'a> Channel<'a> {
         self.entries.iter().map(|entry| entry.name)
     }
 
-    /// Adds a release, in place of the entry with its name.
+    /// Adds a release, or replaces the entry with its name.
     pub(super) fn with_release(
         mut self,
         release: &'a str,
@@ -99,10 +102,11 @@ impl<'a> Channel<'a> {
 
     /// Returns the name of the version that a release replaces.
     ///
-    /// A release that is there keeps what its entry says. A new one replaces the head; without an edge to it the channel would
-    /// have two. Versions that are skipped, by the release or by any entry, are left out, with their edges: `0.2.1` that skips
-    /// `0.2.0` replaces what `0.2.0` replaced. No release replaces a higher version: `0.1.1` after `0.2.0` would be a downgrade.
-    /// If an entry passes the release already, it replaces the highest version below it.
+    /// An existing release keeps the version in its entry. A new release replaces the head, because
+    /// the channel would otherwise have two. Versions that the release or any entry skips are
+    /// bypassed: if `0.2.1` skips `0.2.0`, it replaces what `0.2.0` replaced. A release never
+    /// replaces a higher version: `0.1.1` after `0.2.0` would be a downgrade. If an entry already
+    /// replaces or skips the release, it replaces the highest version below it.
     pub(super) fn find_replaced(&self, release: &str, skips: &[String]) -> Option<&'a str> {
         let mut skipped = self.skipped();
         skipped.extend(skips.iter().map(String::as_str));
@@ -126,10 +130,10 @@ impl<'a> Channel<'a> {
             .max_by(|a, b| compare(a, b))
     }
 
-    /// Checks the rules by which the lifecycle manager reads a channel.
+    /// Checks the rules that the lifecycle manager enforces on a channel.
     ///
     /// # Errors
-    /// Fails with the first fault.
+    /// Returns the first fault.
     pub(super) fn check(&self) -> Result<(), ChannelFault<'a>> {
         let mut names = BTreeSet::new();
         if let Some(name) = self.names().find(|name| !names.insert(*name)) {
@@ -144,7 +148,7 @@ impl<'a> Channel<'a> {
         }
     }
 
-    /// Returns the names that nothing replaces or skips, the highest version first.
+    /// Returns the names that no entry replaces or skips, the highest version first.
     fn heads(&self) -> Vec<&'a str> {
         let passed: BTreeSet<&str> = self.entries.iter().flat_map(Entry::passed).collect();
         let mut heads: Vec<&str> = self.names().filter(|name| !passed.contains(name)).collect();
@@ -152,7 +156,7 @@ impl<'a> Channel<'a> {
         heads
     }
 
-    /// Returns the names that an entry skips.
+    /// Returns the names that some entry skips.
     fn skipped(&self) -> BTreeSet<&str> {
         self.entries
             .iter()
@@ -161,7 +165,7 @@ impl<'a> Channel<'a> {
             .collect()
     }
 
-    /// Checks that each version can be upgraded: it is on the way from the head, or an entry skips it.
+    /// Checks that every version is reachable from the head or skipped by an entry.
     fn check_reached(&self, head: &'a str) -> Result<(), ChannelFault<'a>> {
         let skipped = self.skipped();
         let mut edges = self.edges();
@@ -180,7 +184,7 @@ impl<'a> Channel<'a> {
         self.names().find_map(|name| self.walk(name, &edges).err())
     }
 
-    /// Returns what each version replaces.
+    /// Maps each version to the version that it replaces.
     fn edges(&self) -> BTreeMap<&'a str, &'a str> {
         let edges = self
             .entries
@@ -189,7 +193,8 @@ impl<'a> Channel<'a> {
         edges.flatten().collect()
     }
 
-    /// Returns the versions from a name along `replaces`, those without an entry included.
+    /// Follows `replaces` from a name and returns the versions on the way, including versions
+    /// without an entry.
     fn walk(&self, head: &'a str, edges: &BTreeMap<&str, &'a str>) -> Result<Vec<&'a str>, ChannelFault<'a>> {
         let mut seen = BTreeSet::from([head]);
         let mut reached = vec![head];
@@ -206,8 +211,8 @@ impl<'a> Channel<'a> {
     }
 }
 
-/// Compares the versions in two names, such as `shop.v0.1.0`. A name without a version is lower than one with, since the
-/// names that rbuilder writes have one.
+/// Compares the versions in two names, such as `shop.v0.1.0`. Names without a version sort first,
+/// because all names that rbuilder writes have one.
 pub(super) fn compare(a: &str, b: &str) -> Ordering {
     version_in(a).cmp(&version_in(b))
 }
@@ -224,7 +229,8 @@ mod tests {
 
     use super::*;
 
-    /// Entries such as `0.2.0 > 0.1.0 ~ 0.1.1,0.1.2`: a version, what it replaces, and what it skips.
+    /// Parses entries such as `0.2.0 > 0.1.0 ~ 0.1.1,0.1.2`: a version, the version that it
+    /// replaces, and the versions that it skips.
     fn channel(entries: &[&str]) -> Value {
         let name = |version: &str| format!("shop.v{version}");
         let entry = |text: &&str| {
@@ -250,30 +256,30 @@ mod tests {
             (line, "0.10.0", "", Some("shop.v0.2.0")),
             (line, "0.3.0", "0.2.0", Some("shop.v0.1.0")),
             (line, "0.3.0-rc.1", "", Some("shop.v0.2.0")),
-            // Lower than the head: a downgrade, which is not guessed.
+            // Lower than the head: replacing it would be a downgrade.
             (line, "0.1.1", "", None),
             (line, "0.2.0-rc.1", "", None),
-            // It is there.
+            // An existing release.
             (line, "0.2.0", "", Some("shop.v0.1.0")),
             (line, "0.1.0", "", None),
-            // It skips now what it replaced.
+            // An existing release that now skips the version that it replaced.
             (three, "0.3.0", "0.2.0", Some("shop.v0.1.0")),
             (three, "0.2.0", "0.1.0", None),
-            // What it skips skips another.
+            // Skips a version that skips another.
             (
                 &["0.2.1 > 0.1.0 ~ 0.2.0", "0.2.0 > 0.1.0", "0.1.0"],
                 "0.2.2",
                 "0.2.1",
                 Some("shop.v0.1.0"),
             ),
-            // The head skips it already.
+            // The head already skips it.
             (
                 &["0.2.0 > 0.1.0 ~ 0.1.1", "0.1.0"],
                 "0.1.1",
                 "",
                 Some("shop.v0.1.0"),
             ),
-            // Several heads: the check says so.
+            // Several heads: `check` reports them.
             (&["0.2.0", "0.1.1"], "0.3.0", "", Some("shop.v0.2.0")),
             (&["0.2.0", "0.1.1"], "0.3.0", "0.2.0", Some("shop.v0.1.1")),
             (&["beta"], "0.3.0", "", Some("shop.vbeta")),
@@ -294,7 +300,7 @@ mod tests {
         for (entries, expected) in [
             (&["0.1.0"] as &[&str], Ok(())),
             (&["0.2.0 > 0.1.0", "0.1.0"], Ok(())),
-            // What it replaces may be in another channel.
+            // The replaced version may be in another channel.
             (&["0.2.0 > 0.1.0"], Ok(())),
             (&["0.3.0 > 0.1.0 ~ 0.2.0", "0.2.0 > 0.1.0", "0.1.0"], Ok(())),
             (&["0.2.0 > 0.1.0 ~ 0.1.1", "0.1.1 > 0.1.0", "0.1.0"], Ok(())),
@@ -314,12 +320,12 @@ mod tests {
                 Err(Cycle(vec!["shop.v0.2.0", "shop.v0.1.0"])),
             ),
             (&["0.2.0 ~ 0.1.0", "0.1.0 ~ 0.2.0"], Err(Headless)),
-            // The walk from the head does not follow what a skipped version replaces.
+            // The walk from the head does not continue below a skipped version.
             (
                 &["0.3.0 ~ 0.2.0", "0.2.0 > 0.1.0", "0.1.0"],
                 Err(Stranded(vec!["shop.v0.1.0"])),
             ),
-            // Nor what leads to one.
+            // Nor does it follow an edge to a skipped version.
             (
                 &["0.4.0 > 0.3.0 ~ 0.2.0", "0.3.0 > 0.2.0", "0.2.0 > 0.1.0", "0.1.0"],
                 Err(Stranded(vec!["shop.v0.1.0"])),

@@ -1,7 +1,7 @@
-//! The rules by which the lifecycle manager reads a catalog, as `opm validate` checks them.
+//! The rules that the lifecycle manager enforces on a catalog, as in `opm validate`.
 //!
-//! It refuses a catalog as a whole, so one wrong value takes every release from every cluster that subscribes to it. Source:
-//! `ConvertToModel` and `Model.Validate` of operator-registry 1.61.
+//! It rejects the catalog as a whole, so one wrong value hides every release from every cluster
+//! that subscribes. See `ConvertToModel` and `Model.Validate` of operator-registry 1.61.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,8 @@ use crate::bundle::{BundleOptions, SKIP_RANGE};
 use crate::flags::is_version_range;
 use crate::yaml_stream::Document;
 
-/// Schemas whose documents the lifecycle manager reads: what messages call the document, and its fields.
+/// Schemas of the documents that the lifecycle manager reads, with their name in messages and their
+/// fields.
 const SCHEMAS: &[(&str, &str, Fields)] = &[
     (PACKAGE, "package", shape::PACKAGE),
     (CHANNEL, "channel", shape::CHANNEL),
@@ -25,10 +26,10 @@ const SCHEMAS: &[(&str, &str, Fields)] = &[
     (DEPRECATIONS, "deprecations", shape::DEPRECATIONS),
 ];
 
-/// Checks a document by itself.
+/// Checks a single document.
 ///
 /// # Errors
-/// Fails with the first value that is missing or has another type than the lifecycle manager reads.
+/// Returns an error for the first value that is missing or has the wrong type.
 pub(super) fn check_document(document: &Document, path: &str) -> Result<()> {
     let value = &document.value;
     let place = format!("{path}:{}", document.line);
@@ -73,7 +74,7 @@ pub(super) fn check_document(document: &Document, path: &str) -> Result<()> {
     }
 }
 
-/// Returns a string that is not empty.
+/// Returns a non-empty string.
 fn text_of(value: &Value) -> Option<&str> {
     value.as_str().filter(|text| !text.is_empty())
 }
@@ -144,17 +145,17 @@ fn check_bundle(bundle: &Value, of: &str, place: &str) -> Result<()> {
     }
 }
 
-/// Returns the version in the properties of a bundle.
+/// Returns the version from the properties of a bundle.
 fn read_version(bundle: &Value) -> Option<Version> {
     let property = items(&bundle["properties"]).find(|property| property["type"] == PACKAGE)?;
     Version::parse(property["value"]["version"].as_str()?).ok()
 }
 
-/// Checks the types of the fields of a ClusterServiceVersion in the file at a path, its versions, and that entries of kinds say
-/// which one they are of.
+/// Checks a ClusterServiceVersion: the types of its fields, its versions, and that the entries of
+/// CRDs identify their kind. `path` is used in messages.
 ///
 /// # Errors
-/// Fails with the first value that the lifecycle manager cannot read.
+/// Returns an error for the first value that the lifecycle manager cannot read.
 pub(crate) fn check_csv_types(csv: &Value, path: &str) -> Result<()> {
     if let Err(fault) = check_fields(csv, shape::CSV) {
         bail!("{}", fault.message(path));
@@ -265,7 +266,7 @@ impl Catalog {
         Ok(())
     }
 
-    /// Returns the line, the schema, the package and the name of each document that belongs to a package.
+    /// Returns the line, schema, package and name of each document that belongs to a package.
     fn identities(&self) -> impl Iterator<Item = (usize, &str, &str, &str)> {
         self.documents.iter().filter_map(|document| {
             let value = &document.value;
@@ -308,7 +309,8 @@ impl Catalog {
         self.check_deprecations(package, path)
     }
 
-    /// Checks that the entries of channels, by name and channel, have bundles, and bundles entries and versions of their own.
+    /// Checks that every channel entry, given by name and channel, has a bundle. Also checks that
+    /// every bundle has an entry and a unique version.
     fn check_bundles(&self, package: &str, listed: &BTreeSet<(&str, &str)>, path: &str) -> Result<()> {
         let bundles = || self.in_package(BUNDLE, package);
         let has = |entry: &str| bundles().any(|bundle| bundle["name"] == entry);
@@ -337,7 +339,7 @@ impl Catalog {
         Ok(())
     }
 
-    /// Checks that what is deprecated is there.
+    /// Checks that deprecations refer to existing packages, channels and bundles.
     fn check_deprecations(&self, package: &str, path: &str) -> Result<()> {
         let mut seen = BTreeSet::new();
         for entry in self
@@ -383,7 +385,7 @@ fn quote_name(name: &str) -> String {
     }
 }
 
-/// Returns what a fault of a channel is.
+/// Describes a fault of a channel.
 fn describe_fault(fault: &ChannelFault<'_>) -> String {
     match fault {
         ChannelFault::Empty => "has no entry".into(),
@@ -402,7 +404,7 @@ fn describe_fault(fault: &ChannelFault<'_>) -> String {
     }
 }
 
-/// Returns how to edit a catalog so that a channel has no such fault.
+/// Returns the help on how to edit a catalog to fix a fault.
 fn advise_on_edit(fault: &ChannelFault<'_>, path: &str) -> String {
     let change = match fault {
         ChannelFault::Empty => "add an entry, or remove the channel",
@@ -423,8 +425,8 @@ fn advise_on_edit(fault: &ChannelFault<'_>, path: &str) -> String {
     format!("{change} in {path}")
 }
 
-/// Returns how a release is made so that a channel has no such fault; `None` if no other flags make it. Flags are named only if
-/// each channel of the release is read with them.
+/// Returns the help on how to avoid a fault with other flags, or `None` if no flags help. It
+/// suggests flags only if they make every channel of the release valid.
 fn advise_on_release(
     fault: &ChannelFault<'_>,
     channel: &str,
@@ -456,7 +458,8 @@ fn advise_on_release(
     }
 }
 
-/// Returns the flags with which each channel of a release is read, if these versions are passed too.
+/// Returns the flags that make every channel of a release valid if they also cover the versions in
+/// `left_out`.
 fn suggest_flags(left_out: &[&str], release: &CheckedRelease<'_>) -> Option<String> {
     let CheckedRelease { options, present, .. } = release;
     let prefix = options.csv_name("");
@@ -486,7 +489,7 @@ fn suggest_flags(left_out: &[&str], release: &CheckedRelease<'_>) -> Option<Stri
     (!ways.is_empty()).then(|| ways.join(", or "))
 }
 
-/// Returns the name of a channel for the minor of a version, such as `stable-0.1`.
+/// Returns the channel for the minor version, such as `stable-0.1`.
 fn series_channel(channel: &str, version: &str) -> String {
     let is_series = |text: &str| {
         let is_number = |part: &str| part.parse::<u64>().is_ok();

@@ -1,4 +1,4 @@
-//! A file-based catalog with the bundle, and with those of earlier releases.
+//! A file-based catalog with this and earlier releases.
 
 mod channel;
 mod check;
@@ -20,30 +20,32 @@ const CHANNEL: &str = "olm.channel";
 const BUNDLE: &str = "olm.bundle";
 const DEPRECATIONS: &str = "olm.deprecations";
 
-/// The catalog of a package; empty before the first release. Its file may have documents of other packages, which stay as they are.
+/// The catalog of a package. Empty before the first release. The file may contain documents of
+/// other packages, which are preserved.
 #[derive(Debug)]
 pub(crate) struct Catalog {
     package: String,
     documents: Vec<Document>,
 }
 
-/// The edge of a release in a channel.
+/// The version that a release replaces in a channel.
 struct Edge<'a> {
     channel: &'a str,
     replaced: Option<String>,
 }
 
 impl Catalog {
-    /// Path of the catalog of a package.
+    /// Returns the path of the catalog of a package.
     pub(crate) fn path(package: &str) -> String {
         format!("catalog/{package}/catalog.yaml")
     }
 
-    /// Reads the text of the catalog of a package.
+    /// Parses the catalog of a package.
     ///
     /// # Errors
-    /// Fails if it is not YAML, if a value has another type than the lifecycle manager reads, or if two documents have one name:
-    /// releases would be lost.
+    /// Returns an error if the text is not YAML, if a value has another type than the lifecycle
+    /// manager expects, or if two documents have the same name, because merging would lose
+    /// releases.
     pub(crate) fn parse(package: &str, text: &str) -> Result<Catalog> {
         let path = Catalog::path(package);
         let documents = read_documents(&path, text)?;
@@ -73,7 +75,8 @@ impl Catalog {
         requested.or_else(|| found().map(str::to_owned))
     }
 
-    /// Returns the highest version of the package in any channel; with `below`, the highest that is lower.
+    /// Returns the highest version of the package in any channel. If `below` is set, considers only
+    /// lower versions.
     pub(crate) fn highest_version(&self, below: Option<&Version>) -> Option<Version> {
         let channels: Vec<Channel> = self.of_schema(CHANNEL).map(Channel::read).collect();
         let prefix = format!("{}.v", self.package);
@@ -84,7 +87,7 @@ impl Catalog {
             .max()
     }
 
-    /// Returns the channels of a release in which no cluster that has an earlier version upgrades to it.
+    /// Returns the channels of a release in which no earlier version upgrades to it.
     pub(crate) fn unreached_channels(&self, options: &BundleOptions) -> Vec<String> {
         let has_range = options.skip_range.is_some() || !options.skips.is_empty();
         let edges = self.find_edges(options.replaced.as_deref(), options);
@@ -95,8 +98,8 @@ impl Catalog {
             .collect()
     }
 
-    /// Returns the edge of a release in each of its channels, where its ClusterServiceVersion, which is that of the first
-    /// channel, replaces `first`.
+    /// Returns the edges of a release in its channels. `first` is the version that its
+    /// ClusterServiceVersion replaces, which applies to the first channel.
     fn find_edges<'a>(&self, first: Option<&str>, options: &'a BundleOptions) -> Vec<Edge<'a>> {
         let edge = |channel| Edge {
             channel,
@@ -105,8 +108,8 @@ impl Catalog {
         options.channels.iter().map(|channel| edge(channel)).collect()
     }
 
-    /// Returns the name of the version that a release replaces in a channel. A channel without other versions has the edge of
-    /// the first: clusters come to it from another.
+    /// Returns the name of the version that a release replaces in a channel. An otherwise empty
+    /// channel gets the edge of the first channel, because clusters switch to it from there.
     fn find_replaced_in(
         &self,
         channel: &str,
@@ -129,7 +132,7 @@ impl Catalog {
             .or_else(|| found().map(str::to_owned))
     }
 
-    /// Returns whether each channel of a release would be one that the lifecycle manager reads.
+    /// Returns whether every channel remains valid with a release.
     fn takes_release(&self, options: &BundleOptions) -> bool {
         let own = options.csv_name(&options.version);
         let skips = options.skipped_names();
@@ -145,18 +148,18 @@ impl Catalog {
         })
     }
 
-    /// Returns the document of a schema and a name.
+    /// Returns the document with a schema and a name.
     fn named(&self, schema: &str, name: &str) -> Option<&Value> {
         let mut documents = self.of_schema(schema);
         documents.find(|document| document["name"] == name)
     }
 
-    /// Returns the documents of a schema that belong to the package.
+    /// Returns the package's documents with a schema.
     fn of_schema(&self, schema: &str) -> impl Iterator<Item = &Value> {
         self.in_package(schema, &self.package)
     }
 
-    /// Returns the documents of a schema that belong to a package.
+    /// Returns the documents with a schema that belong to `package`.
     fn in_package(&self, schema: &str, package: &str) -> impl Iterator<Item = &Value> {
         let values = self.documents.iter().map(|document| &document.value);
         values.filter(move |value| value["schema"] == schema && package_of(value) == Some(package))

@@ -1,9 +1,10 @@
-//! A release in a catalog: the documents that it changes, for a merge with those of the file.
+//! Adds a release to a catalog by merging the documents that it changes into the file.
 //!
-//! The file belongs to people as much as to rbuilder: they list older versions, describe channels, and remove what is retired. So
-//! a release changes its package, its channels and its bundle in the file as it is, and no other document. A channel gets the
-//! lines of an entry, above the others. What is printed again, such as the package, is merged, and the base of the merge is what
-//! was last written, but only as far as the file still has it:
+//! Users edit the file too: they list older versions, describe channels, and remove retired
+//! releases. A release therefore changes only its package, its channels and its bundle. A channel
+//! gets the lines of the new entry above the existing ones. Documents that are printed anew, such
+//! as the package, are merged. The merge base is what rbuilder last wrote, reduced to the entries
+//! that the file still contains:
 //!
 //! ```text
 //! last written       file                base                with the release
@@ -13,7 +14,8 @@
 //!                    - name: 0.0.9
 //! ```
 //!
-//! With `0.1.0` in the base, its removal by people would be in conflict with what the release changes in the line above.
+//! If the base still contained `0.1.0`, its removal by the user would conflict with the change in
+//! the line above.
 
 use rbuilder_generator::yaml;
 use serde_json::{Value, json};
@@ -23,8 +25,8 @@ use crate::bundle::{BundleOptions, SKIP_RANGE};
 use crate::edit::merge::RebasedChange;
 use crate::yaml_stream::Document;
 
-/// Adds a release to a catalog. `csv` is its ClusterServiceVersion with the changes of people, `written` the catalog as it was last
-/// written, and `present` the one of the file.
+/// Adds a release to a catalog. `csv` is its ClusterServiceVersion including the user's edits,
+/// `written` is the catalog as last written, and `present` is the current catalog.
 pub(crate) fn add_release(
     csv: &Value,
     options: &BundleOptions,
@@ -33,7 +35,7 @@ pub(crate) fn add_release(
 ) -> RebasedChange {
     let release = Release::new(csv, options, present);
     let in_base = |document: &Document| {
-        // A merge compares the texts with the line ends of the file.
+        // The merge converts all its inputs to the line ends of the file.
         let document = Document {
             text: document.text.replace("\r\n", "\n"),
             ..document.clone()
@@ -64,8 +66,9 @@ fn print_document(value: Value) -> Document {
     }
 }
 
-/// Returns a document of the file as it was last written. Entries of channels are those of the file: people remove and add some.
-/// A channel that was never written stands for itself, unless it has comments, which would be lost.
+/// Returns a document of the file as rbuilder last wrote it, but with the file's channel entries,
+/// because users add and remove some. A channel that rbuilder never wrote is its own base, unless
+/// it has comments, which would be lost.
 fn align(document: &Document, written: &Catalog) -> Document {
     let present = &document.value;
     let is_same = |value: &&Value| {
@@ -129,7 +132,8 @@ impl<'a> Release<'a> {
         }
     }
 
-    /// Returns whether the release prints a document again. A channel without its entry gets it as lines between those of people.
+    /// Returns whether the release prints a document anew. A channel that lacks the entry is not
+    /// printed: the entry is inserted as lines.
     fn rewrites(&self, document: &Document) -> bool {
         let value = &document.value;
         if package_of(value) != self.package["name"].as_str() {
@@ -148,7 +152,7 @@ impl<'a> Release<'a> {
         }
     }
 
-    /// Adds the release to documents, and returns their text.
+    /// Adds the release to the documents and returns their text.
     fn add_to(&self, mut documents: Vec<Document>) -> String {
         let package = &self.package["name"];
         let find = |documents: &[Document], schema: &str, name: Option<&Value>| {
@@ -197,7 +201,7 @@ impl<'a> Release<'a> {
     }
 }
 
-/// Returns a channel with an entry in the place of the one with its name, or first.
+/// Returns a channel with the new entry first, or in place of the entry with the same name.
 fn with_entry(channel: &Value, new: &Value) -> Value {
     let mut entries = channel["entries"].as_array().cloned().unwrap_or_default();
     match entries.iter_mut().find(|entry| entry["name"] == new["name"]) {
@@ -209,8 +213,8 @@ fn with_entry(channel: &Value, new: &Value) -> Value {
     channel
 }
 
-/// Inserts the lines of an entry above those of the first one; `None` if the channel has it, or is in another form than a list
-/// of lines.
+/// Inserts the lines of an entry above the first one. Returns `None` if the channel already has the
+/// entry, or if its entries are not a block list.
 fn insert_entry(channel: &Document, new: &Value) -> Option<Document> {
     let entries = channel.value["entries"].as_array()?;
     if entries.iter().any(|entry| entry["name"] == new["name"]) {
@@ -234,7 +238,7 @@ fn insert_entry(channel: &Document, new: &Value) -> Option<Document> {
     }
     text.push_str(&below);
     let value = with_entry(&channel.value, new);
-    // The lines can be part of a string.
+    // The insertion point may be within a string, so check the result.
     let is_right = crate::yaml_stream::parse::<Value>(&text).is_ok_and(|parsed| parsed == value);
     is_right.then_some(Document {
         line: channel.line,
@@ -243,7 +247,7 @@ fn insert_entry(channel: &Document, new: &Value) -> Option<Document> {
     })
 }
 
-/// Returns what a ClusterServiceVersion replaces.
+/// Returns the name of the version that a ClusterServiceVersion replaces.
 pub(super) fn replaced_by(csv: &Value) -> Option<&str> {
     csv["spec"]["replaces"].as_str().filter(|name| !name.is_empty())
 }

@@ -1,8 +1,9 @@
-//! The types of the fields that the lifecycle manager reads in a catalog and in a ClusterServiceVersion.
+//! The types of the fields that the lifecycle manager reads in catalogs and ClusterServiceVersions.
 //!
-//! It reads them into structs of Go: a value of another type is an error for the whole catalog, `null` is as good as absent,
-//! other fields are passed over, and names of fields match in any case. Source: `declcfg.go` and `property.go` of
-//! operator-registry 1.61, and `clusterserviceversion_types.go` of operator-framework/api.
+//! The lifecycle manager unmarshals into Go structs. A value of the wrong type fails the whole
+//! catalog, `null` means absent, unknown fields are ignored, and field names match
+//! case-insensitively. See `declcfg.go` and `property.go` of operator-registry 1.61, and
+//! `clusterserviceversion_types.go` of operator-framework/api.
 
 use serde_json::Value;
 
@@ -11,15 +12,15 @@ pub(super) enum Shape {
     Any,
     Text,
     Bool,
-    /// Bytes in base64.
+    /// Base64-encoded bytes.
     Bytes,
     List(&'static Shape),
-    /// Strings by any keys.
+    /// A map of strings.
     Texts,
     Fields(Fields),
 }
 
-/// The type of each field that is read, by its name.
+/// Names and types of the fields that are read.
 pub(super) type Fields = &'static [(&'static str, Shape)];
 
 use Shape::{Any, Bool, Bytes, List, Text, Texts};
@@ -87,7 +88,7 @@ const REFERENCE: Shape = Shape::Fields(&[("schema", Text), ("name", Text)]);
 const DEPRECATION: Shape = Shape::Fields(&[("reference", REFERENCE), ("message", Text)]);
 pub(super) const DEPRECATIONS: Fields = &[("package", Text), ("entries", List(&DEPRECATION))];
 
-/// The values of properties, by their type.
+/// The values of properties, by property type.
 pub(super) const PROPERTY_VALUES: &[(&str, Fields)] = &[
     ("olm.package", &[("packageName", Text), ("version", Text)]),
     (
@@ -117,7 +118,7 @@ pub(super) const PROPERTY_VALUES: &[(&str, Fields)] = &[
     ),
 ];
 
-/// The fields of a ClusterServiceVersion that a catalog shows, its labels and its links.
+/// The fields of a ClusterServiceVersion that a catalog uses, including labels and links.
 pub(super) const CSV: Fields = &[
     (
         "metadata",
@@ -145,10 +146,10 @@ pub(super) const CSV: Fields = &[
     ),
 ];
 
-/// A value of another type than the one that is read, or a field in another case.
+/// A value of the wrong type, or a field name in the wrong case.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ShapeFault {
-    /// Path of the value, such as `entries[1].replaces`; empty for the whole.
+    /// Path of the value, such as `entries[1].replaces`. Empty for the document itself.
     pub(super) path: String,
     /// The expected type.
     expected: String,
@@ -156,7 +157,7 @@ pub(super) struct ShapeFault {
 }
 
 impl ShapeFault {
-    /// Returns the message, with what the value is part of, such as "channel `stable`".
+    /// Formats the message. `of` describes the enclosing value, such as "channel `stable`".
     pub(super) fn message(&self, of: &str) -> String {
         let ShapeFault {
             path,
@@ -170,10 +171,10 @@ impl ShapeFault {
     }
 }
 
-/// Checks the types of fields of a value.
+/// Checks the types of the fields of a value.
 ///
 /// # Errors
-/// Fails with the first that is wrong.
+/// Returns the first fault.
 pub(super) fn check_fields(value: &Value, fields: Fields) -> Result<(), ShapeFault> {
     check_map(value, fields, "")
 }
