@@ -1,4 +1,4 @@
-//! The kinds of a run, and what became of each.
+//! The kinds of a run and their outcomes.
 
 use std::collections::BTreeSet;
 
@@ -7,57 +7,58 @@ use crate::report::Concern;
 use crate::selection::fits;
 use crate::{Diagnostic, FileRange};
 
-/// A kind of the packages that are asked for.
+/// A kind in the selected packages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KindSummary {
-    /// The kind; the name of the struct if its attributes could not be read.
+    /// The kind, or the name of the struct if its attributes could not be parsed.
     pub kind: String,
-    /// Its group; empty if its attributes could not be read.
+    /// The API group. Empty if the attributes could not be parsed.
     pub group: String,
-    /// Its plural; empty if its attributes could not be read.
+    /// The plural. Empty if the attributes could not be parsed.
     pub plural: String,
-    /// True if its objects are in namespaces.
+    /// True if the kind is namespaced.
     pub is_namespaced: bool,
-    /// Its versions, by name.
+    /// The names of its versions.
     pub versions: Vec<String>,
     /// The struct of its first version.
     pub place: FileRange,
     /// The folder of its package.
     pub package: String,
-    /// The positions among the diagnostics of the warnings about places where the program changes the CRD that `crd()` returns.
+    /// Indexes of the warnings about code that modifies the CRD returned by `crd()`.
     pub patches: Vec<usize>,
     /// The outcome.
     pub outcome: KindOutcome,
 }
 
 impl KindSummary {
-    /// Returns whether an item of `skip` or `only` names the kind: `Kind`, `Kind.group`, or `*.group` for all kinds of a group.
+    /// Returns true if an item of `skip` or `only` selects the kind: `Kind`, `Kind.group`, or
+    /// `*.group` for all kinds of a group.
     pub fn is_named(&self, item: &str) -> bool {
         fits(item, &self.kind, &self.group)
     }
 }
 
-/// The outcome of a run for a kind.
+/// The outcome of a run for one kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KindOutcome {
-    /// Its CRD can be made. It is, unless an error elsewhere holds back everything.
+    /// The CRD can be generated. It is written unless an error elsewhere stops the run.
     Readable {
         /// The path of the manifest.
         path: String,
     },
-    /// No CRD is made, because the kind is another project's or not selected.
+    /// The kind gets no CRD, because it belongs to another project or is not selected.
     Skipped {
-        /// The reason, a phrase.
+        /// The reason, as a phrase for messages.
         reason: String,
     },
-    /// Errors hold its CRD back.
+    /// Errors prevent the CRD from being generated.
     HeldBack {
-        /// Their positions among the diagnostics.
+        /// Their indexes in the list of diagnostics.
         errors: Vec<usize>,
     },
 }
 
-/// A kind, while the run lasts.
+/// A kind during the run.
 pub(crate) struct Kind {
     pub(crate) kind: String,
     pub(crate) group: String,
@@ -70,14 +71,14 @@ pub(crate) struct Kind {
     pub(crate) state: State,
 }
 
-/// A kind before its outcome is known, which depends on the others.
+/// The state of a kind before all errors are known.
 pub(crate) enum State {
     Skipped(Skipped),
-    /// A CRD is to be made. An error may concern the kind by this position.
+    /// A CRD is requested. [`Concern::Kind`] refers to the kind by this index.
     Asked(usize),
 }
 
-/// Says what became of each kind, from what the diagnostics concern.
+/// Determines the outcome of each kind from the diagnostics that concern it.
 pub(crate) fn summarize_kinds(
     kinds: Vec<Kind>,
     diagnostics: &[Diagnostic],
@@ -131,7 +132,7 @@ pub(crate) fn summarize_kinds(
 }
 
 impl Skipped {
-    /// The reason, a phrase.
+    /// Returns the reason as a phrase for messages.
     fn describe(self, group: &str) -> String {
         match self {
             Skipped::Flag => "a flag excludes it".to_owned(),

@@ -1,76 +1,80 @@
-//! The source of text: the generator names the files it needs, and the caller reads them.
+//! Access to source files. The generator asks for the files that it needs, and the caller reads
+//! them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Gives text by path.
+/// Provides files by path.
 ///
-/// Paths are relative to the folder that the command runs in, with `/` between folders; those of path crates
-/// may begin with `../` or be absolute. The generator asks for a file when it needs it and never twice for
-/// the same purpose, so whoever answers may read lazily. The same question must get the same answer for as
-/// long as a run lasts.
+/// Paths are relative to the current folder of the command and use `/` as separator. Paths of path
+/// dependencies may start with `../` or be absolute.
+///
+/// The generator asks for a file when it needs it, and never twice for the same purpose, so an
+/// implementation can read lazily. It must return the same result for the same path during a run.
 pub trait Sources: Sync {
-    /// The text of a file; nothing when there is no such file.
+    /// Returns the text of a file, or `None` if it does not exist.
     ///
     /// # Errors
-    /// When the file is there and its text cannot be had: the reason, a phrase.
+    /// If the file exists but cannot be read. The error is a phrase with the reason.
     fn text(&self, path: &str) -> Result<Option<Arc<str>>, String>;
 
-    /// Every Rust file below a folder, sorted by path; none when there is no such folder. Hidden folders
-    /// and packages within the folder are left out.
+    /// Returns all Rust files below a folder, sorted by path. Leaves out hidden folders and nested
+    /// packages. Returns an empty list if the folder does not exist.
     ///
     /// # Errors
-    /// When a folder cannot be read: the reason, a phrase.
+    /// If a folder cannot be read. The error is a phrase with the reason.
     fn rust_files(&self, folder: &str) -> Result<Vec<String>, String>;
 
-    /// The names of the folders directly in a folder, sorted; none when there is no such folder.
+    /// Returns the names of the direct subfolders of a folder, sorted. Returns an empty list if the
+    /// folder does not exist.
     ///
     /// # Errors
-    /// When the folder cannot be read: the reason, a phrase.
+    /// If the folder cannot be read. The error is a phrase with the reason.
     fn folders(&self, folder: &str) -> Result<Vec<String>, String>;
 
-    /// Makes the text files of a package of a registry available below a folder, which begins with [`REGISTRY`]. Other
-    /// questions about such a folder are about the archive alone, never about the disk.
+    /// Makes the text files of a published package available below a folder, which starts with
+    /// [`REGISTRY`]. Other methods must answer for such folders from the archive, never from the
+    /// disk.
     ///
     /// # Errors
-    /// When there is no archive with this checksum, or it cannot be read.
+    /// If there is no archive with this checksum, or it cannot be read.
     fn open_archive(&self, folder: &str, archive: &Archive<'_>) -> Result<(), ArchiveError>;
 
-    /// Returns those of the CRDs with these names, such as `cups.example.com`, that a manifest or a template of the repository
-    /// contains, wherever it is, without those of tests. This is asked at most once, and only if the source does not say whose
-    /// the kinds are.
+    /// Returns those of the given CRD names, such as `cups.example.com`, that occur in a manifest
+    /// or template of the repository. Tests are ignored. Called at most once, and only if the
+    /// source does not show which project the kinds belong to.
     fn find_committed_crds(&self, _names: &BTreeSet<String>) -> BTreeSet<String> {
         BTreeSet::new()
     }
 }
 
-/// The folder that the packages of registries seem to be in. Where they come from is not a matter of their paths: an
-/// archive with the checksum is the same wherever it is.
+/// The virtual folder of published packages. It does not depend on where an archive is stored,
+/// because archives are identified by their checksum.
 pub const REGISTRY: &str = "<registry>";
 
 /// The published archive of a package, as `Cargo.lock` names it.
 #[derive(Clone, Copy, Debug)]
 pub struct Archive<'a> {
-    /// Name of the package, of letters, digits, `-` and `_`.
+    /// The name of the package. Consists of letters, digits, `-` and `_`.
     pub name: &'a str,
-    /// Its version, without `/`.
+    /// The version. Does not contain `/`.
     pub version: &'a str,
-    /// SHA-256 of the archive, in hexadecimal digits.
+    /// The SHA-256 of the archive in hexadecimal.
     pub checksum: &'a str,
 }
 
-/// The reason why an archive is not available.
+/// Why an archive is not available.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ArchiveError {
-    /// It is not on this machine.
+    /// The archive is not on this machine.
     Absent,
-    /// There is one, at this place, with another checksum.
+    /// The archive at this path has a different checksum.
     OtherChecksum(String),
-    /// It cannot be read: the reason, a phrase.
+    /// The archive cannot be read. Contains a phrase with the reason.
     Unreadable(String),
 }
 
-/// Returns those of the names of CRDs that a manifest contains.
+/// Returns the given CRD names that occur in a manifest.
 pub fn find_crd_names<'n>(text: &str, names: &'n BTreeSet<String>) -> Vec<&'n String> {
     if !text.contains("CustomResourceDefinition") {
         return Vec::new();
@@ -83,7 +87,7 @@ pub fn find_crd_names<'n>(text: &str, names: &'n BTreeSet<String>) -> Vec<&'n St
         .collect()
 }
 
-/// Text held in memory: `Cargo.toml`s and Rust files by path.
+/// Files in memory, such as `Cargo.toml` and Rust files, by path.
 #[derive(Clone, Debug, Default)]
 pub struct SourceSet {
     files: BTreeMap<String, Arc<str>>,
@@ -95,17 +99,17 @@ impl SourceSet {
         self.files.insert(path.into(), text.into());
     }
 
-    /// The paths of all files, in order.
+    /// Returns the paths of all files, sorted.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
         self.files.keys().map(String::as_str)
     }
 
-    /// The text of one file.
+    /// Returns the text of one file.
     pub fn get(&self, path: &str) -> Option<&str> {
         self.files.get(path).map(|text| &**text)
     }
 
-    /// Returns the files below a folder, as paths relative to it.
+    /// Returns the files below a folder, as paths relative to the folder.
     fn below<'a>(&'a self, folder: &'a str) -> impl Iterator<Item = &'a str> {
         self.paths().filter_map(move |path| within(folder, path))
     }
@@ -146,7 +150,7 @@ impl Sources for SourceSet {
         Ok(names.into_iter().map(str::to_owned).collect())
     }
 
-    /// An archive is there if one of its files is.
+    /// Succeeds if the set has any file of the archive.
     fn open_archive(&self, folder: &str, _: &Archive<'_>) -> Result<(), ArchiveError> {
         match self.below(folder).next() {
             Some(_) => Ok(()),
@@ -155,7 +159,7 @@ impl Sources for SourceSet {
     }
 }
 
-/// The path from a folder to a file below it.
+/// Returns the path relative to a folder, if it is below the folder.
 fn within<'a>(folder: &str, path: &'a str) -> Option<&'a str> {
     if folder.is_empty() {
         return (!path.starts_with("../") && !path.starts_with('/')).then_some(path);
@@ -163,13 +167,13 @@ fn within<'a>(folder: &str, path: &'a str) -> Option<&'a str> {
     path.strip_prefix(folder)?.strip_prefix('/')
 }
 
-/// Returns whether a path leads into a folder.
+/// Returns true if a path is below a folder.
 pub(crate) fn is_within(folder: &str, path: &str) -> bool {
     within(folder, path).is_some()
 }
 
-/// `folder/name`, without `.` and, where something stands before it, without `..`. The folder of an archive is a root, as
-/// `/` is: no path leads out of it.
+/// Joins a folder and a path, and removes `.` and `..`. Keeps `..` at the beginning of a relative
+/// path. The folder of an archive is a root like `/`: `..` cannot leave it.
 pub(crate) fn join(folder: &str, name: &str) -> String {
     if let Some(inner) = within(REGISTRY, folder) {
         let (package, below) = inner.split_once('/').unwrap_or((inner, ""));
@@ -188,7 +192,7 @@ pub(crate) fn join(folder: &str, name: &str) -> String {
     normalize(&format!("{folder}/{name}"))
 }
 
-/// The folder of a file.
+/// Returns the folder of a file.
 pub(crate) fn parent(path: &str) -> &str {
     match path.rsplit_once('/') {
         Some(("", _)) => "/",
@@ -217,7 +221,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths() {
+    fn joins_and_normalizes_paths() {
         for (folder, name, expected) in [
             ("", "src/lib.rs", "src/lib.rs"),
             ("api", "./src/../src/lib.rs", "api/src/lib.rs"),
@@ -247,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_package_within_is_left_out() {
+    fn rust_files_excludes_nested_packages() {
         let mut sources = SourceSet::default();
         for path in [
             "src/a.rs",

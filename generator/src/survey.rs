@@ -1,8 +1,9 @@
-//! Markers that stand in source text, whether or not a run takes them in.
+//! Finds all markers in source code, even those that a run does not read.
 //!
-//! A manifest that is about to lose something may lose it because of a slip: a `mod` line that went missing, a feature
-//! that is off, a package that is no longer listed. So before anything is lost, all available source text is looked
-//! through for what stood for it. This costs more than a run and happens only then.
+//! A manifest may lose an entry by mistake: a missing `mod` line, a disabled feature, or a package
+//! that is no longer listed. So before anything is removed, all available source is searched for
+//! the marker of the entry. This is slower than a run, and only necessary when something would be
+//! removed.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -26,26 +27,26 @@ use crate::place::Files;
 use crate::report::Report;
 use crate::sources::{Sources, is_within, join};
 
-/// Folders looked into for source text at the most.
+/// Maximum number of folders to search.
 const MAX_FOLDERS: usize = 20_000;
 
-/// Folders within each other at the most; links may lead in circles.
+/// Maximum depth of folders, because symbolic links may form cycles.
 const MAX_DEPTH: usize = 16;
 
-/// A marker in source text.
+/// A marker in source code.
 #[derive(Clone, Debug)]
 pub struct Standing {
-    /// The file, as [`Sources`] knows it.
+    /// The path of the file, as in [`Sources`].
     pub path: String,
-    /// The bytes of the marker.
+    /// The byte range of the marker.
     pub range: Range<usize>,
     /// The marker.
     pub marker: StandingMarker,
-    /// Why a run may not take it in.
+    /// Why a run may ignore the marker.
     pub reason: LeftOut,
 }
 
-/// A marker in source text, by its meaning.
+/// The content of a marker.
 #[derive(Clone, Debug)]
 pub enum StandingMarker {
     /// `#[kube(group, version, kind, …)]` under `derive(CustomResource)`.
@@ -61,27 +62,26 @@ pub enum StandingMarker {
     },
     /// `#[rbac(…)]`.
     Rule(RbacRule),
-    /// `#[webhook(…)]`, and the names of the types that its handler mentions.
+    /// `#[webhook(…)]`, with the names of the types in the signature of its handler.
     Webhook(Box<Webhook>, Vec<String>),
-    /// A marker that cannot be read where it stands, with the text of its file.
+    /// A marker that cannot be parsed, with the text of its file.
     Hidden(MarkKind, Arc<str>),
 }
 
-/// Why a run does not take in what stands in source text.
+/// Why a run ignores a marker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeftOut {
     /// No `mod` declares the file.
     NoModule,
-    /// A `cfg` that is off leaves it out.
+    /// A `cfg` disables it.
     Cfg,
-    /// The file belongs to no package whose kinds are read.
+    /// The file does not belong to a selected package.
     NotRead,
-    /// The kind is not among those to write.
+    /// The kind is skipped.
     Skipped,
 }
 
-/// Every marker in the source text of the folder that the command runs in and of the packages that are read,
-/// ordered by place.
+/// Returns every marker in the current folder and in the packages that are read, ordered by place.
 pub fn find_standing_markers(sources: &dyn Sources, options: &Options) -> Vec<Standing> {
     let (asked, report) = collect_build(sources, options, Build::Asked);
     let files = report.files;
@@ -106,7 +106,7 @@ pub fn find_standing_markers(sources: &dyn Sources, options: &Options) -> Vec<St
             read_file(&path, &text, reason, &mut found);
         }
     }
-    // A handler that the run has read is in the manifests, under whatever name.
+    // A handler that the run reads is in the manifests, even if under another name.
     let read = read_handlers(&asked.package, &files);
     found.retain(|standing| !read.contains(&(standing.path.as_str(), standing.range.start)));
     let skipped = skipped_kinds(&asked.package, &files);
@@ -118,7 +118,7 @@ pub fn find_standing_markers(sources: &dyn Sources, options: &Options) -> Vec<St
     found
 }
 
-/// The places of the kinds that are read and not written: the file, and the first byte of the struct's name.
+/// Returns the places of skipped kinds: the file, and the offset of the struct's name.
 fn skipped_kinds<'a>(package: &Package, files: &'a Files) -> BTreeSet<(&'a str, usize)> {
     let skipped = package.types.iter().filter(|item| item.skipped.is_some());
     skipped
@@ -129,7 +129,8 @@ fn skipped_kinds<'a>(package: &Package, files: &'a Files) -> BTreeSet<(&'a str, 
         .collect()
 }
 
-/// The places of the webhook markers that are read: the file, and the first byte of the marker.
+/// Returns the places of the webhook markers that the run reads: the file, and the offset of the
+/// marker.
 fn read_handlers<'a>(package: &Package, files: &'a Files) -> BTreeSet<(&'a str, usize)> {
     let handlers = package.handlers.iter();
     handlers
@@ -137,26 +138,26 @@ fn read_handlers<'a>(package: &Package, files: &'a Files) -> BTreeSet<(&'a str, 
         .collect()
 }
 
-/// The files that some build of the packages reads.
+/// Returns the files that are part of at least one build configuration.
 pub(crate) fn files_of_every_build(sources: &dyn Sources, options: &Options) -> BTreeSet<String> {
     collect_build(sources, options, Build::Every).0.files
 }
 
-/// Returns whether a file may hold a marker; most do not, and need not be read.
+/// Returns true if a file may contain a marker. Other files, which are most, need not be parsed.
 pub(crate) fn may_hold_markers(text: &str) -> bool {
     ["CustomResource", "rbac", "webhook"]
         .iter()
         .any(|word| text.contains(word))
 }
 
-/// Collects a build without its diagnostics: the run itself says what is wrong with the source.
-/// Reads the packages for what they define; the report has their files, and what nobody is to be told again.
+/// Collects the packages for one build configuration. The caller can ignore the diagnostics in the
+/// report, because the run itself reports errors in the source.
 pub(crate) fn collect_build(sources: &dyn Sources, options: &Options, build: Build) -> (Collected, Report) {
     let mut report = Report::default();
     let packages =
         cargo::read_manifests(sources, options, &mut report).map_or_else(Vec::new, |read| read.packages);
     let kubernetes = KubernetesTypes::default();
-    // The markers of other projects are not the project's.
+    // Published packages contain no markers of the project.
     let published = None;
     let collected = collect_packages(
         sources,
@@ -170,7 +171,8 @@ pub(crate) fn collect_build(sources: &dyn Sources, options: &Options, build: Bui
     (collected, report)
 }
 
-/// The Rust files here and in the packages that are read, with those that builds read.
+/// Returns the Rust files in the current folder and in the packages that are read, in addition to
+/// `read`.
 fn rust_files(sources: &dyn Sources, options: &Options, read: &BTreeSet<String>) -> BTreeSet<String> {
     let mut report = Report::default();
     let packages =
@@ -188,7 +190,7 @@ fn rust_files(sources: &dyn Sources, options: &Options, read: &BTreeSet<String>)
             if depth >= MAX_DEPTH || seen.len() >= MAX_FOLDERS || !seen.insert(inner.clone()) {
                 continue;
             }
-            // What is below a folder is listed with it, without the packages in there.
+            // `rust_files` is recursive, but leaves out nested packages.
             let is_package = matches!(sources.text(&join(&inner, "Cargo.toml")), Ok(Some(_)));
             if depth == 0 || is_package {
                 files.extend(sources.rust_files(&inner).unwrap_or_default());
@@ -213,11 +215,12 @@ fn read_file(path: &str, text: &Arc<str>, reason: LeftOut, found: &mut Vec<Stand
         return found.append(&mut reader.found);
     };
     reader.file(&tokens);
-    // What stands in a macro, or behind a place that cannot be read.
+    // Add marker tokens that were not parsed: those in macros, and those after a syntax error.
     let marks: Vec<&Mark> = tokens.marks().iter().filter(|mark| !mark.in_body).collect();
     for (index, mark) in marks.iter().enumerate() {
         let start = mark.at as usize;
-        // A kind is known by its struct, which stands behind the derive.
+        // The token of a kind is in its derive, but the recorded range is that of the struct's
+        // name.
         let next = marks[index + 1..]
             .iter()
             .find(|next| MarkKind::of(next) == MarkKind::Kind);
@@ -261,7 +264,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads items up to the first that is not Rust.
+    /// Reads items up to the first syntax error.
     fn items(&mut self, mut items: Items<'_, '_>, cfg: &Cfg, around: Option<&Implementation<'_>>) {
         let mut session = Session::default();
         while let Ok(Some(item)) = items.read() {
@@ -327,7 +330,7 @@ impl Reader<'_> {
     }
 }
 
-/// The last names of all paths in a type.
+/// Adds the last segment of each path in a type.
 fn add_names(ty: &TypeRef, to: &mut Vec<String>) {
     match &ty.kind {
         TypeKind::Path(segments, args) => {

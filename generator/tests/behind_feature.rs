@@ -1,4 +1,4 @@
-//! Kinds that are compiled only with a Cargo feature: a note names the feature.
+//! A note names the disabled feature that a kind needs.
 
 use rbuilder_generator::{Options, Severity, SourceSet, generate};
 
@@ -7,7 +7,7 @@ const MANIFEST: &str = "[package]\nname = \"cafe\"\nversion = \"0.1.0\"\nedition
 const CUP: &str = "#[derive(kube::CustomResource, schemars::JsonSchema, Clone, Debug, serde::Serialize, serde::Deserialize)]\n\
                    #[kube(group = \"x.io\", version = \"v1\", kind = \"Cup\")]\npub struct CupSpec { pub size: String }\n";
 
-/// Returns the notes, and the number of files.
+/// Returns the messages of all notes, and the number of generated files.
 fn notes(files: &[(&str, &str)], features: &[&str]) -> (Vec<String>, usize) {
     let mut sources = SourceSet::default();
     sources.insert("Cargo.toml", MANIFEST);
@@ -30,7 +30,7 @@ fn notes(files: &[(&str, &str)], features: &[&str]) -> (Vec<String>, usize) {
 const NOTE: &str = "kinds are left out here: the feature `controller` is off";
 
 #[test]
-fn feature_of_a_module_type_or_derive_is_named() {
+fn note_names_disabled_feature() {
     let of_type = format!("#[cfg(feature = \"controller\")]\n{CUP}");
     let of_module = format!("#[cfg(all(unix, feature = \"controller\"))]\nmod api {{\n{CUP}\n}}\n");
     let of_derive = CUP
@@ -76,7 +76,7 @@ fn feature_of_a_module_type_or_derive_is_named() {
 }
 
 #[test]
-fn other_conditions_have_no_note() {
+fn no_note_for_other_conditions() {
     for condition in [
         "cfg(test)",
         "cfg(windows)",

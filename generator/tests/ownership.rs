@@ -207,7 +207,7 @@ fn user_settings_take_precedence() {
 }
 
 #[test]
-fn comment_at_the_beginning_of_a_file_is_believed() {
+fn kind_can_be_disowned_by_file_comment() {
     let header = "//! Types of the CRDs of pots.\n//! These are foreign resources: crdgen must\n//! never emit them.\n\n";
     let other = kind("Pot", "pots.example.com", header);
     let lib = format!("mod pots;\n{}", cup());
@@ -222,7 +222,7 @@ const RECONCILE: &str = "async fn reconcile(cup: std::sync::Arc<cafe::Cup>, ctx:
 const ONLY_READ: &str = "the program makes or reconciles kinds of other groups and none of this one";
 
 #[test]
-fn groups_of_which_kinds_are_only_read_are_held_back() {
+fn group_that_is_only_read_is_skipped() {
     let both = format!("{}{}", cup(), kind("Pot", "pots.example.com", ""));
     let all = format!("{both}{}", kind("Can", "pots.example.com", ""));
     check(
@@ -230,7 +230,7 @@ fn groups_of_which_kinds_are_only_read_are_held_back() {
         &["Cup"],
         ONLY_READ,
     );
-    // One kind of a group that is reconciled speaks for the others.
+    // If one kind of a group is reconciled, the whole group is generated.
     let also = format!("{RECONCILE} async fn other(can: Arc<Can>) {{}}");
     check(
         &[("src/lib.rs", &all), ("src/main.rs", &also)],
@@ -249,7 +249,7 @@ fn groups_of_which_kinds_are_only_read_are_held_back() {
 }
 
 #[test]
-fn kinds_whose_crds_are_committed_anywhere_are_written() {
+fn kind_with_committed_crd_is_generated() {
     let both = format!("{}{}", cup(), kind("Pot", "pots.example.com", ""));
     let crd = "kind: CustomResourceDefinition\nmetadata:\n  name: pots.pots.example.com\n";
     check(
@@ -264,7 +264,7 @@ fn kinds_whose_crds_are_committed_anywhere_are_written() {
 }
 
 #[test]
-fn nothing_is_held_back_if_nothing_says_whose_kinds_are() {
+fn kinds_are_generated_without_signs() {
     let both = format!("{}{}", cup(), kind("Pot", "pots.example.com", ""));
     check(&[("src/lib.rs", &both)], &["Cup", "Pot"], "");
 }

@@ -1,4 +1,4 @@
-//! stackable-versioned's `#[versioned]` is read as what it expands to.
+//! Modules with stackable-versioned's `#[versioned]` generate the same CRDs as their expansion.
 
 use rbuilder_generator::{Generated, Options, SourceSet, generate};
 
@@ -14,7 +14,7 @@ fn run(lib: &str) -> Generated {
     generate(&sources, &Options::default())
 }
 
-/// What the macro makes of the module that `source` returns.
+/// Returns the code to which the macro expands the module from `source`.
 fn expanded() -> String {
     format!(
         "pub struct Unrelated;\n#[derive({DERIVES})]\npub struct Shared {{ pub size: i32 }}\n\
@@ -41,7 +41,7 @@ fn source(module: &str, keys: &str) -> String {
 }
 
 #[test]
-fn one_version_is_read_as_its_module() {
+fn single_version_expands_to_its_module() {
     let expected = run(&expanded());
     assert_eq!(expected.files.len(), 1, "{:#?}", expected.diagnostics);
     for (module, keys) in [
@@ -62,7 +62,7 @@ fn one_version_is_read_as_its_module() {
 }
 
 #[test]
-fn types_of_the_version_are_found_from_outside() {
+fn version_types_resolve_from_outside() {
     let user = "#[derive(CustomResource, JsonSchema, Clone, Debug, Serialize, Deserialize)]\n\
                 #[kube(group = \"x.io\", version = \"v1\", kind = \"Pot\")]\npub struct PotSpec { pub lid: v1alpha1::Lid }\n";
     let found = run(&format!(
@@ -86,7 +86,7 @@ fn types_of_the_version_are_found_from_outside() {
 }
 
 #[test]
-fn errors_are_at_the_item() {
+fn reports_errors_in_versioned_items() {
     let lib = source("#[versioned(version(name = \"v1alpha1\"))]", "crd")
         .replace("own_lid: Lid", "own_lid: Unknown");
     let found = run(&lib);
@@ -104,7 +104,7 @@ fn errors_are_at_the_item() {
 }
 
 #[test]
-fn several_versions_are_an_error() {
+fn rejects_unsupported_modules() {
     for module in [
         "#[versioned(version(name = \"v1alpha1\"), version(name = \"v1\"))]",
         "#[versioned(version(name = \"v1alpha1\", doc = \"The first.\"))]",

@@ -1,10 +1,10 @@
-//! Attributes of items: which there are, and which leave the item as it is.
+//! Classifies attributes of items.
 
 use rbuilder_reader::{Attribute, read_derives};
 
 use crate::package::SerdeDerives;
 
-/// Attributes that leave the item as it is, or say only how it is written and built.
+/// Attributes that do not change the item. Some of them configure a derive.
 const HARMLESS: &[&str] = &[
     "allow",
     "automatically_derived",
@@ -38,10 +38,10 @@ const HARMLESS: &[&str] = &[
     "x_kube",
 ];
 
-/// Attributes of tools, which rustc itself ignores.
+/// Tool attributes, which rustc ignores.
 const TOOLS: &[&str] = &["clippy", "diagnostic", "rustfmt"];
 
-/// Returns whether the item is the same with the attribute and without it.
+/// Returns true if the attribute does not change the item.
 pub(super) fn is_harmless(attr: &Attribute<'_>) -> bool {
     let mut segments = attr.segments();
     let first = segments.next().unwrap_or_default();
@@ -51,12 +51,12 @@ pub(super) fn is_harmless(attr: &Attribute<'_>) -> bool {
     }
 }
 
-/// `#[test]`, `#[tokio::test]` and the like.
+/// Returns true for test functions, such as `#[test]` and `#[tokio::test]`.
 pub(super) fn is_test(attrs: &[Attribute<'_>]) -> bool {
     attrs.iter().any(|attr| attr.last_segment() == "test")
 }
 
-/// Derives that write or read another form than the fields and variants of the type say.
+/// Derives whose serialized form differs from the fields and variants of the type.
 const OTHER_FORMS: &[&str] = &[
     "Serialize_repr",
     "Deserialize_repr",
@@ -66,7 +66,7 @@ const OTHER_FORMS: &[&str] = &[
     "Deserialize_tuple",
 ];
 
-/// Returns which of serde's traits are derived.
+/// Returns the serde traits that are derived.
 pub(super) fn serde_derives(attrs: &[Attribute<'_>]) -> SerdeDerives {
     let mut found = SerdeDerives::default();
     for path in read_derives(attrs) {

@@ -1,4 +1,5 @@
-//! Kinds that are compiled only with a Cargo feature. A note names the feature: that a kind is missing is easily overlooked.
+//! Kinds behind a disabled Cargo feature. A note names the feature, because a missing kind is easy
+//! to overlook.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +17,7 @@ use crate::gap::words;
 const KIND: &str = "CustomResource";
 
 impl FileReader<'_, '_> {
-    /// Notes that an item has kinds with a feature that is off.
+    /// Reports a note if the item contains kinds that need a disabled feature.
     pub(super) fn note_kinds_behind_feature(&mut self, item: &Item<'_>, location: &Location) {
         let [written, _] = item.written;
         let conditions = &self.text[written.range()];
@@ -44,7 +45,7 @@ impl FileReader<'_, '_> {
         self.session.report(Diagnostic::note(written, message).help(help));
     }
 
-    /// Returns whether the file of `mod name;`, or a file of a module in it, has kinds.
+    /// Returns true if the file of `mod name;` or of one of its child modules contains kinds.
     fn has_kinds_in_file(&self, declaration: &str, location: &Location) -> bool {
         let Some(name) = words(declaration).last() else {
             return false;
@@ -66,7 +67,7 @@ impl FileReader<'_, '_> {
     }
 }
 
-/// Returns whether an item is compiled, and derives a kind if it is a type.
+/// Returns true if the item is compiled with these `cfg` options. A type must also derive a kind.
 fn adds_kind(text: &str, cfg: &Cfg) -> bool {
     let Ok(tokens) = lex(text) else { return false };
     let Ok(Some(item)) = Items::new(tokens.cursor(), Some(cfg)).read() else {
@@ -76,7 +77,7 @@ fn adds_kind(text: &str, cfg: &Cfg) -> bool {
     item.active && !attributes::is_test(&item.attrs) && (!is_type || has_derive(&item.attrs, KIND))
 }
 
-/// The features that conditions name: `a` of `feature = "a"`.
+/// Returns the features that the conditions name, such as `a` in `feature = "a"`.
 fn features_in(conditions: &str) -> BTreeSet<&str> {
     let options = conditions.match_indices("feature");
     options

@@ -1,7 +1,8 @@
 //! Constants in attributes of schemars and validators: `range(max = MAX)`, `regex(path = *NAME)`.
 //!
-//! The constant may not have been read when the item is. So an item that names one is read again at the end, with the
-//! values that the source says; what it says wrong is reported then.
+//! When an item is parsed, the constants that it uses may not have been read yet. Such items are
+//! parsed a second time at the end, with the values of the constants. The diagnostics of the second
+//! pass replace those of the first.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,32 +22,33 @@ use crate::defaults::{bound, calculate};
 use crate::package::{ModuleId, TypeId, ValueId};
 use crate::resolve::{ValueTarget, find_value};
 
-/// Constants that name constants; no honest value is this deep.
+/// Maximum depth of constants that refer to other constants.
 const MAX_DEPTH: usize = 32;
 
-/// Constants at most that are followed for one item: a constant can name another one twice.
+/// Maximum number of constants to evaluate for one item. A constant can name another one twice, so
+/// the number can grow exponentially.
 const MAX_STEPS: usize = 1000;
 
-/// The bytes at most that are written again to read items, all of them together.
+/// Maximum number of bytes to lex again, for all items together.
 const MAX_BYTES: usize = 256 << 20;
 
-/// An item that names constants.
+/// An item whose attributes refer to constants.
 pub(super) struct Deferred {
     pub(super) id: TypeId,
-    /// The item as written, with its attributes, and where it begins.
+    /// Source of the item with its attributes, and the byte offset of its start.
     pub(super) text: String,
     pub(super) start: u32,
     pub(super) cfg: Rc<Cfg>,
-    /// The version of the module around it, as in [`Session::set_module_version`].
+    /// The version of the enclosing module, for [`Session::set_module_version`].
     pub(super) version: Option<String>,
-    /// The constants, by path as written.
+    /// Paths of the constants, as written.
     pub(super) constants: BTreeSet<String>,
-    /// The diagnostics of the first reading, among those that the type has.
+    /// The diagnostics of the first pass, as a range of the type's diagnostics.
     pub(super) said: Range<usize>,
 }
 
 impl Collector<'_> {
-    /// Reads the items again that name constants.
+    /// Parses the items that refer to constants again, with the values of the constants.
     pub(super) fn resolve_constants(&mut self) {
         let mut left = MAX_BYTES;
         for deferred in std::mem::take(&mut self.deferred) {
@@ -62,7 +64,8 @@ impl Collector<'_> {
         }
     }
 
-    /// Reads an item with the values of its constants; returns what is said about it.
+    /// Parses an item with the values of its constants and returns the new diagnostics. Returns
+    /// `None` if no value is known.
     fn read_again(&mut self, deferred: &Deferred) -> Option<Vec<rbuilder_syntax::Diagnostic>> {
         let module = self.package.item(deferred.id).module;
         let mut known = BTreeMap::new();
@@ -76,7 +79,7 @@ impl Collector<'_> {
         if known.is_empty() {
             return None;
         }
-        // The item stands where it stands in its file, so that its places are those of the file.
+        // Keep the item at its original offset so that spans point into the real file.
         let mut text = " ".repeat(deferred.start as usize);
         text.push_str(&deferred.text);
         let tokens = lex(&text).ok()?;
@@ -100,7 +103,7 @@ impl Collector<'_> {
         Some(said)
     }
 
-    /// The value of a constant, or the pattern of a regular expression.
+    /// Evaluates a constant. For a regular expression, returns its pattern.
     fn constant(&self, module: ModuleId, names: &[&str], depth: usize, steps: &Cell<usize>) -> Option<Value> {
         let segments: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
         let id = match find_value(&self.package, module, &segments) {
@@ -160,7 +163,7 @@ impl Collector<'_> {
     }
 }
 
-/// The pattern in the only `Regex::new("…")` of an expression.
+/// Returns the pattern of `Regex::new("…")`, if the expression has exactly one such call.
 fn find_pattern(cursor: Cursor<'_>) -> Option<String> {
     let mut found = Vec::new();
     add_patterns(cursor, &mut found);
@@ -184,7 +187,7 @@ fn add_patterns(mut cursor: Cursor<'_>, found: &mut Vec<Option<String>>) {
     }
 }
 
-/// Reads a string literal, or several in `concat!`, where nothing else follows.
+/// Parses arguments that are one string literal, or a `concat!` of them.
 fn read_text(args: &mut Cursor<'_>) -> Option<String> {
     let mut text = String::new();
     if args.eat_word("concat") && args.eat(b'!') {
@@ -205,7 +208,7 @@ fn literal_text(cursor: &mut Cursor<'_>) -> Option<String> {
     text_value(text).map(std::borrow::Cow::into_owned)
 }
 
-/// Passes one token, or a group, whose content is returned.
+/// Skips one token. If it is a group, returns its content.
 fn ahead_group<'a>(cursor: &mut Cursor<'a>) -> Option<Cursor<'a>> {
     let inner = cursor.any_group();
     if inner.is_none() {
@@ -214,7 +217,7 @@ fn ahead_group<'a>(cursor: &mut Cursor<'a>) -> Option<Cursor<'a>> {
     inner
 }
 
-/// The place of an item with the attributes in front of it.
+/// Returns the span of an item, including its attributes.
 pub(super) fn whole_span(item: &Item<'_>) -> Span {
     let [front, _] = item.written;
     let start = if front.start < front.end {

@@ -1,4 +1,5 @@
-//! The enums that strum's `EnumDiscriminants` makes of enums: their variants without data, under a name of its own.
+//! Enums that strum's `EnumDiscriminants` generates: the variants of an enum without their data, as
+//! a type of its own.
 
 use rbuilder_reader::grammar::{Body, TypeItem, VariantItem};
 use rbuilder_reader::token::Cursor;
@@ -7,11 +8,12 @@ use rbuilder_reader::{Attribute, Form, Span, has_derive};
 use super::file::FileReader;
 use crate::package::ModuleId;
 
-/// The attribute that says what the enum has.
+/// The attribute that configures the generated enum.
 const ATTRIBUTE: &str = "strum_discriminants";
 
 impl FileReader<'_, '_> {
-    /// Reads the enum that `derive(EnumDiscriminants)` makes of an enum, as if it were written in place of that.
+    /// Adds the enum that `derive(EnumDiscriminants)` generates, as if it were written in the
+    /// source.
     pub(super) fn discriminants(
         &mut self,
         item: &TypeItem<'_>,
@@ -30,7 +32,9 @@ impl FileReader<'_, '_> {
     }
 }
 
-/// The source of the enum, each part of it where it is written in the item; nothing if that is too short.
+/// Writes the source of the generated enum. Each part is at the offset of the code that it comes
+/// from, so that spans are useful. Returns `None` if the result would extend beyond the original
+/// item.
 fn write_discriminants(
     item: &TypeItem<'_>,
     variants: &[VariantItem<'_>],
@@ -73,7 +77,8 @@ fn write_discriminants(
     (out.text.len() <= whole.end as usize).then_some(out.text)
 }
 
-/// The parts of `#[strum_discriminants(…)]`, each of which is an attribute of the enum or variant.
+/// Returns the items of `#[strum_discriminants(…)]`. strum puts each of them on the generated enum
+/// or variant, as an attribute.
 fn list_parts<'a>(attr: &Attribute<'a>) -> Vec<&'a str> {
     match attr.form() {
         Form::List(list) if attr.is(ATTRIBUTE) => split_list(list),
@@ -94,7 +99,7 @@ fn split_list(mut list: Cursor<'_>) -> Vec<&str> {
     parts
 }
 
-/// Text with its parts where they are in a file, or as soon behind it as they fit.
+/// Text whose parts are at given offsets, or at the next free offset after them.
 struct Placed {
     text: String,
 }

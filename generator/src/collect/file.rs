@@ -1,4 +1,4 @@
-//! One file: its items into the package, and the account of its marker tokens.
+//! Reads one file: adds its items to the package and tracks its marker tokens.
 
 use rbuilder_reader::cfg::Cfg;
 use rbuilder_reader::grammar::{Implementation, InnerAttributes, Item, ItemKind, Items};
@@ -14,7 +14,7 @@ use crate::package::{ModuleId, Name};
 use crate::place::FileId;
 use crate::selection::may_call_crd;
 
-/// Returns whether a `cfg_attr` of an item would derive a kind.
+/// Returns true if a `cfg_attr` of the item would derive a kind.
 fn has_hidden_kind(text: &str, item: &Item<'_>) -> bool {
     let [written, _] = item.written;
     text[written.range()].contains("CustomResource") && !has_derive(&item.attrs, "CustomResource")
@@ -29,7 +29,7 @@ fn joined(mut first: Diagnostics, second: Diagnostics) -> Diagnostics {
 }
 
 impl Collector<'_> {
-    /// Reads one file into its module. What is wrong with it does not keep others from being read.
+    /// Reads one file into its module. Errors in it do not stop other files from being read.
     pub(super) fn read(&mut self, open: OpenFile) {
         self.seen.insert(open.path.clone());
         let Some(text) = self.text(&open.path) else {
@@ -49,14 +49,15 @@ impl Collector<'_> {
                 vec![reason]
             }
         };
-        // Nobody can edit a published package: what concerns a type is kept with it, and a gap is reported where a type may be
-        // in it.
+        // Users cannot edit a published package. Its types keep their own diagnostics, and a gap is
+        // reported only if a needed type may be in it.
         if !self.package.member(open.module).is_published {
             self.report.add_all(id, said);
         }
     }
 
-    /// Notes that nothing of a file of a published package is known, which matters where a type may be in it.
+    /// Records a file of a published package that could not be read. This is reported only if a
+    /// needed type may be in it.
     fn add_missing(&mut self, open: &OpenFile) {
         if !self.package.member(open.module).is_published {
             return;
@@ -96,7 +97,8 @@ impl Collector<'_> {
             Ok(()) => {
                 reader.add_macros(tokens);
             }
-            // Behind this place nothing has been read, so any of its marker tokens may be unseen.
+            // Nothing after this point has been read, so the marker tokens there are not reported
+            // as unseen.
             Err(malformed) => {
                 let reason = describe_malformed(malformed);
                 reader.session.report(reason.clone());
@@ -110,7 +112,8 @@ impl Collector<'_> {
 }
 
 impl Collector<'_> {
-    /// Notes that items of a file may be missing: in its module, and in the modules from `first` on, which are in it.
+    /// Records that items of a file may be missing from `module` and from its inline modules, which
+    /// are those from index `first` on.
     fn add_unread(&mut self, module: ModuleId, first: usize, file: FileId, text: &str, reason: Diagnostic) {
         let gap = GapId(self.package.gaps.len());
         self.add_gap(
@@ -137,19 +140,19 @@ pub(super) struct FileReader<'c, 'a> {
     pub(super) cfg: &'c Cfg,
     pub(super) text: &'c str,
     pub(super) session: Session,
-    /// True if only types that others use are wanted of the package.
+    /// True in path dependencies, where only types that a kind uses matter.
     pub(super) is_foreign: bool,
     pub(super) seen_marks: SeenMarks<'c>,
-    /// True if functions may change the CRDs of kinds.
+    /// True if functions in this file may modify CRDs.
     pub(super) may_patch: bool,
-    /// The macros that stand for items, and the modules that they are in.
+    /// Macro calls in place of items, with their modules.
     pub(super) macros: Vec<(ModuleId, Span)>,
-    /// The attribute macro on a module around the items.
+    /// The error about an attribute macro on an enclosing module.
     pub(super) rewritten: Option<Diagnostic>,
-    /// The version of the items, in a module that stackable-versioned makes of one with `#[versioned]`.
+    /// The version of the items, inside a module with stackable-versioned's `#[versioned]`.
     pub(super) version: Option<String>,
-    /// Diagnostics about the conditions of the item being read and of those around it, held back until one turns out
-    /// to matter.
+    /// Diagnostics about conditions of the current item and of the modules around it. They are
+    /// reported only if the item turns out to matter.
     pub(super) pending: Vec<Diagnostic>,
 }
 
@@ -193,7 +196,8 @@ impl<'c> FileReader<'c, '_> {
             let outer = std::mem::take(&mut self.session.diagnostics);
             let read = self.next_item(&mut items, module, location);
             let said = std::mem::take(&mut self.session.diagnostics);
-            // Of a path crate only what others use is wanted, so that complaints wait until somebody does.
+            // In a path dependency, keep the diagnostics with the type. They are reported if a kind
+            // uses it.
             if self.is_foreign && read.is_ok() {
                 self.session.diagnostics = outer;
                 if let Some(item) = self.collector.package.types.get_mut(types) {
@@ -208,7 +212,7 @@ impl<'c> FileReader<'c, '_> {
         }
     }
 
-    /// Reads one item; false at the end.
+    /// Reads one item. Returns false at the end.
     fn next_item(
         &mut self,
         items: &mut Items<'_, 'c>,
@@ -225,7 +229,7 @@ impl<'c> FileReader<'c, '_> {
         Ok(true)
     }
 
-    /// Reports what is not known about the conditions of an item, and of those around it.
+    /// Reports conditions of the item and its modules that cannot be evaluated.
     pub(super) fn report_pending(&mut self) {
         for diagnostic in self.pending.clone() {
             self.session.report(diagnostic);
@@ -290,7 +294,7 @@ impl<'c> FileReader<'c, '_> {
         Ok(())
     }
 
-    /// Reads what stands in an `impl` or a trait.
+    /// Reads the members of an `impl` or a trait.
     fn members(
         &mut self,
         mut items: Items<'_, 'c>,

@@ -1,4 +1,4 @@
-//! Macros, and kinds whose attributes could not be read: parts of a file whose items are unknown.
+//! Gaps: macros and unparsable kinds, whose items are unknown.
 
 use rbuilder_diagnostic::Severity;
 use rbuilder_reader::token::Tokens;
@@ -11,7 +11,8 @@ use crate::gap::{Gap, GapId, GapSort};
 use crate::package::ModuleId;
 
 impl FileReader<'_, '_> {
-    /// Reports the marker tokens that have not been read, once for each macro, and notes each macro that stands for items.
+    /// Reports unseen marker tokens, once per macro, and records a gap for each macro that may
+    /// expand to items.
     pub(super) fn add_macros(&mut self, tokens: &Tokens<'_>) {
         let macros = std::mem::take(&mut self.macros);
         let spans: Vec<Span> = macros.iter().map(|(_, span)| *span).collect();
@@ -36,7 +37,8 @@ impl FileReader<'_, '_> {
         said.into_iter().for_each(|(said, _)| self.session.report(said));
     }
 
-    /// Notes that an attribute macro may change items, and reports it if it is known to make kinds of them.
+    /// Records that an attribute macro may change items. Reports it if the macro is known to
+    /// generate kinds.
     pub(super) fn add_rewritten(&mut self, attr: &Attribute<'_>, text: &str, modules: &[ModuleId]) {
         let hides_kind = makes_kinds(attr, text);
         let reason = describe_rewritten(attr, text);
@@ -55,7 +57,8 @@ impl FileReader<'_, '_> {
         }
     }
 
-    /// Notes names of which nobody knows whether they are imported. Returns nothing if it is known.
+    /// Records names whose import depends on a condition that cannot be evaluated. Returns `None`
+    /// if all conditions are known.
     pub(super) fn add_undecided(&mut self, names: String, module: ModuleId) -> Option<GapId> {
         let reason = self.pending.iter().find(|pending| pending.is_error())?;
         let gap = Gap {
@@ -68,7 +71,8 @@ impl FileReader<'_, '_> {
         Some(self.collector.add_gap(module, gap))
     }
 
-    /// Notes that a version of a kind may be missing.
+    /// Records a kind that could not be parsed. Another kind may be missing a version because of
+    /// it.
     pub(super) fn add_unreadable_kind(
         &mut self,
         attrs: &[Attribute<'_>],
@@ -95,7 +99,7 @@ fn unread_macro(span: Span) -> Diagnostic {
     Diagnostic::error(span, message).help("write the types outside of the macro")
 }
 
-/// The error about a macro around items.
+/// Describes an attribute macro around items.
 pub(super) fn describe_rewritten(attr: &Attribute<'_>, text: &str) -> Diagnostic {
     if makes_kinds(attr, text) {
         generated_kinds(attr.span())
@@ -116,7 +120,7 @@ fn rewritten_module(span: Span) -> Diagnostic {
     Diagnostic::error(span, message).help(help)
 }
 
-/// Returns true for stackable-versioned's `#[versioned]` around items of which it makes kinds.
+/// Returns true for stackable-versioned's `#[versioned]` on items from which it generates kinds.
 pub(super) fn makes_kinds(attr: &Attribute<'_>, text: &str) -> bool {
     attr.last_segment() == "versioned" && ["crd(", "k8s("].iter().any(|argument| text.contains(argument))
 }

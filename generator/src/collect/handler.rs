@@ -1,4 +1,4 @@
-//! The function under a `#[webhook(…)]`: its parameters' types, as written.
+//! Reads the function under `#[webhook(…)]`, with the types of its parameters as written.
 
 use rbuilder_reader::grammar::{Function, Implementation};
 use rbuilder_reader::{TypeKind, TypeRef};
@@ -7,7 +7,7 @@ use rbuilder_syntax::{Diagnostic, Webhook};
 use crate::package::{Handler, ModuleId};
 use crate::place::FileId;
 
-/// Reads what the webhook's kind can be told from.
+/// Reads the signature of a handler, from which the kind of the webhook can be inferred.
 pub(super) fn read_handler(
     webhook: Webhook,
     function: &Function<'_>,

@@ -1,4 +1,4 @@
-//! `use` trees to single imports.
+//! Flattens `use` trees into single imports.
 
 use rbuilder_reader::Span;
 use rbuilder_reader::token::{Cursor, Delimiter};
@@ -7,12 +7,12 @@ use rbuilder_syntax::Diagnostic;
 use super::file::FileReader;
 use crate::package::{Dependency, Glob, ModuleId, Name};
 
-/// One name brought in, or everything of a module.
+/// An imported name, or a glob.
 #[derive(Debug, PartialEq, Eq)]
 enum Import {
-    /// The name here, and the path it stands for.
+    /// The local name and the imported path.
     Name(String, Vec<String>),
-    /// The path of the module.
+    /// The path in front of `::*`.
     Glob(Vec<String>),
 }
 
@@ -25,7 +25,8 @@ impl FileReader<'_, '_> {
                 Import::Name(name, path) => {
                     self.refuse_renamed(&name, &path, tree.span(), module);
                     names.push(name.clone());
-                    // A derive or a function of the same name does not take a type's place.
+                    // A type of this name takes precedence: the import may be a derive or a
+                    // function.
                     let names = &mut self.collector.package.modules[module.0].names;
                     names.entry(name).or_insert(Name::Import(path));
                 }
@@ -38,7 +39,7 @@ impl FileReader<'_, '_> {
         Ok(())
     }
 
-    /// Derives and markers are known by their own names.
+    /// Reports renamed imports of derives and markers, which are recognized by name only.
     fn refuse_renamed(&mut self, name: &str, path: &[String], span: Span, module: ModuleId) {
         let Some(real) = path.last().filter(|last| *last != name) else {
             return;
@@ -64,7 +65,8 @@ impl FileReader<'_, '_> {
     }
 }
 
-/// All imports of a `use` item, from behind the word; a leading `::` is an empty first segment.
+/// Parses the tree of a `use` item, without the keyword. A leading `::` becomes an empty first
+/// segment.
 fn read_imports(mut tree: Cursor<'_>) -> Result<Vec<Import>, Diagnostic> {
     let mut found = Vec::new();
     walk(&mut tree, &mut Vec::new(), &mut found)?;
@@ -75,7 +77,7 @@ fn read_imports(mut tree: Cursor<'_>) -> Result<Vec<Import>, Diagnostic> {
     }
 }
 
-/// Reads one tree; nesting is that of braces, which the lexer has bounded.
+/// Flattens one tree. The lexer limits the depth of braces, and so the recursion.
 fn walk(tree: &mut Cursor<'_>, prefix: &mut Vec<String>, found: &mut Vec<Import>) -> Result<(), Diagnostic> {
     let outer = prefix.len();
     if tree.eat_pair(b':', b':') && outer == 0 {
@@ -114,7 +116,7 @@ fn walk(tree: &mut Cursor<'_>, prefix: &mut Vec<String>, found: &mut Vec<Import>
     }
 }
 
-/// `a::{self}` brings in `a` itself; `as _` brings in no name.
+/// Returns the import of one name. `a::{self}` imports `a`, and `as _` imports no name.
 fn named(prefix: &[String], name: &str, rename: Option<String>) -> Option<Import> {
     let mut path = prefix.to_vec();
     if name != "self" || path.is_empty() {
@@ -131,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn trees_become_single_imports() {
+    fn flattens_use_trees() {
         let cases: &[(&str, &[&str])] = &[
             ("use a::b;", &["b = a::b"]),
             ("use a::{b, c as d, self};", &["b = a::b", "d = a::c", "a = a"]),

@@ -1,27 +1,27 @@
-//! `include!`: another file's items in the middle of a module.
+//! `include!`: items of another file in the middle of a module.
 
 use rbuilder_reader::grammar::Macro;
 use rbuilder_reader::token::{Cursor, Delimiter, LiteralKind, text_value};
 
 use super::path;
 
-/// The argument of an `include!`.
+/// The argument of `include!`.
 pub(super) enum Included {
     /// The path of the file.
     Path(String),
-    /// A file in `OUT_DIR`, which does not exist before a build.
+    /// A file in `OUT_DIR`, which exists only after a build.
     Built,
-    /// An expression that only the compiler can follow.
+    /// An expression that only the compiler can evaluate.
     Unknown,
 }
 
-/// Returns whether a macro is std's `include!`.
+/// Returns true for the `include!` of std.
 pub(super) fn is_include(mac: &Macro<'_>) -> bool {
     matches!(mac.path.as_slice(), ["include"] | ["std" | "core", "include"])
 }
 
-/// Reads the argument: literals, `concat!` and `env!("CARGO_MANIFEST_DIR")`, given the folder of the package and that of
-/// the file.
+/// Evaluates the argument, which may consist of literals, `concat!` and
+/// `env!("CARGO_MANIFEST_DIR")`. `package` is the folder of the package, `folder` that of the file.
 pub(super) fn read_argument(mac: &Macro<'_>, package: &str, folder: &str) -> Included {
     let mut body = mac.body;
     if let Some(written) = read_text(&mut body, 0) {
@@ -41,13 +41,13 @@ pub(super) fn read_argument(mac: &Macro<'_>, package: &str, folder: &str) -> Inc
     }
 }
 
-/// Stands for the folder of the package; no path has it.
+/// Placeholder for the folder of the package. No valid path contains it.
 const MANIFEST_DIR: &str = "\0";
 
-/// Nested calls of `concat!` that are read.
+/// Maximum depth of nested macro calls.
 const MAX_DEPTH: usize = 8;
 
-/// Reads an expression that is text without running anything.
+/// Evaluates an expression of string literals and macros.
 fn read_text(cursor: &mut Cursor<'_>, depth: usize) -> Option<String> {
     if let Some((kind, literal)) = cursor.literal() {
         let text = (kind == LiteralKind::Text).then(|| text_value(literal));

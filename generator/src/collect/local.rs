@@ -1,4 +1,4 @@
-//! Items that the bodies of functions declare, for functions that return a schema.
+//! Items declared in the bodies of functions that return a schema.
 
 use std::iter::repeat_n;
 
@@ -13,21 +13,21 @@ use super::seen_marks::SeenMarks;
 use crate::gap::words;
 use crate::package::{LocalItems, ModuleId};
 
-/// The bytes at most that are written again to read such items, all of them together.
+/// Maximum number of bytes to lex again, for all bodies together.
 pub(super) const MAX_BYTES: usize = 64 << 20;
 
-/// The words that begin the items that are read, except those that follow another of them.
+/// Keywords that start an item. `pub` and `unsafe` are not needed, since one of these follows.
 const KEYWORDS: &[&str] = &[
     "use", "struct", "enum", "type", "const", "static", "fn", "impl", "trait", "union", "mod",
 ];
 
-/// The words that items inside of a body may not have: kinds and markers there are reported as unread, and a module may have
-/// a file of its own.
+/// Words that must not occur in local items. Kinds and markers in a body are reported as unread,
+/// and a module may be in a file of its own.
 const REFUSED: &[&str] = &["CustomResource", "rbac", "webhook", "versioned", "mod", "include"];
 
 impl FileReader<'_, '_> {
-    /// Reads the items that a body declares between its statements into a module of their own. Nothing if some of them are
-    /// not read.
+    /// Reads the items that a body declares into a module of their own. Returns `None` if some of
+    /// them cannot be read.
     pub(super) fn local_items(
         &mut self,
         body: &str,
@@ -50,7 +50,8 @@ impl FileReader<'_, '_> {
         let bytes = start as usize + body.len();
         self.collector.local_bytes = self.collector.local_bytes.checked_sub(bytes)?;
         let inner = self.read_local_items(&place_items(body, start, &items), module)?;
-        // An item takes the place of a type parameter of the same name, which is looked up first.
+        // A local item shadows a type parameter of the same name, but lookup checks type parameters
+        // first.
         let names = &self.collector.package.module(inner).names;
         let is_hidden = type_parameters.iter().any(|name| names.contains_key(name));
         (!is_hidden).then_some(LocalItems::Module(inner))
@@ -63,8 +64,8 @@ impl FileReader<'_, '_> {
         self.read_written_items(text, inner).then_some(inner)
     }
 
-    /// Reads items of this file from another text, in which they stand where they stand in the file. Returns false if there is
-    /// something wrong with them.
+    /// Reads items of this file from `text`, where they are at their original offsets. Returns
+    /// false if there are errors.
     pub(super) fn read_written_items(&mut self, text: &str, module: ModuleId) -> bool {
         let Ok(tokens) = lex(text) else { return false };
         let mut reader = FileReader {
@@ -92,7 +93,7 @@ impl FileReader<'_, '_> {
     }
 }
 
-/// The items of a body, each where it stands in its file, and blanks in place of everything else.
+/// Returns the items of a body at their offsets in the file, with blanks in between.
 fn place_items(body: &str, start: u32, items: &[Span]) -> String {
     let mut text = String::with_capacity(start as usize + body.len());
     for span in items {

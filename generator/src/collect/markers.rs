@@ -1,4 +1,5 @@
-//! `#[rbac]` and `#[webhook]` attributes of a file, and attribute macros that could change what is marked.
+//! Reads `#[rbac]` and `#[webhook]` attributes, and reports attribute macros that may change the
+//! marked items.
 
 use rbuilder_reader::grammar::{Function, Implementation};
 use rbuilder_reader::token::Tokens;
@@ -14,9 +15,10 @@ use super::{attributes, handler};
 use crate::package::{ModuleId, PlacedRule};
 
 impl FileReader<'_, '_> {
-    /// Warns of comments that are markers in Go.
+    /// Warns about comments that look like kubebuilder markers.
     pub(super) fn go_markers(&mut self, tokens: &Tokens<'_>) {
-        // Which item a comment belongs to is not known: a file has types with one derive or the other.
+        // The item that a comment belongs to is not known here. Guess the derive from the whole
+        // file, because a file rarely uses both.
         let source = if tokens.text().contains("CrdSchema") {
             SchemaSource::CrdSchema
         } else {
@@ -47,7 +49,7 @@ impl FileReader<'_, '_> {
         }
     }
 
-    /// The webhooks that call a function.
+    /// Reads the `#[webhook(…)]` attributes of a function.
     pub(super) fn webhooks(
         &mut self,
         attrs: &[Attribute<'_>],
@@ -71,14 +73,14 @@ impl FileReader<'_, '_> {
 
     pub(super) fn misplaced_webhooks(&mut self, attrs: &[Attribute<'_>]) {
         for attr in webhook_attributes(attrs) {
-            // What is wrong with the arguments is said as well, as by the macro.
+            // Parse the arguments only to report their errors, as the attribute macro does.
             parse_webhook_attribute(attr, &mut self.session);
             misplaced_webhook(attr.span(), &mut self.session);
         }
     }
 
-    /// An attribute macro above the derive may change what the derive sees; one on a module around it, too. Returns true
-    /// if there is one, and says so once for each module.
+    /// Reports attribute macros that may change what the derive sees: macros above the derive, and
+    /// macros on an enclosing module. Returns true if there is one.
     pub(super) fn refuse_attribute_macros(&mut self, attrs: &[Attribute<'_>], text: &str) -> bool {
         if self.rewritten.is_some() {
             self.refuse_rewritten_module();
@@ -99,7 +101,7 @@ impl FileReader<'_, '_> {
         is_rewritten
     }
 
-    /// Says that what is in a module with an attribute macro may be moved, renamed or copied.
+    /// Reports an attribute macro on an enclosing module, which may move, rename or copy its items.
     pub(super) fn refuse_rewritten_module(&mut self) {
         if let Some(reason) = self.rewritten.clone() {
             self.session.report(reason);

@@ -1,4 +1,4 @@
-//! Calls of kube's `merge_crds`, which say the version in which objects are stored.
+//! Calls of kube's `merge_crds`, which name the storage version.
 
 use rbuilder_reader::token::lex;
 use rbuilder_reader::{Expr, ExprKind};
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 const CALL: &str = "merge_crds(";
 
-/// Adds the kind and version of each call whose version is a literal, wherever in a text it stands.
+/// Finds calls anywhere in a text whose version is a literal, and adds their kinds and version.
 pub(super) fn find_merges(text: &str, found: &mut Vec<(String, String)>) {
     for (at, _) in text.match_indices(CALL) {
         let rest = &text[at + CALL.len() - 1..];
@@ -28,7 +28,7 @@ pub(super) fn find_merges(text: &str, found: &mut Vec<(String, String)>) {
     }
 }
 
-/// The kinds whose `crd()` is called in a list.
+/// Returns the kinds for which a list expression calls `crd()`.
 fn kinds(crds: &Expr<'_>) -> Vec<String> {
     let ExprKind::Array(items) = &crds.kind else {
         return Vec::new();
@@ -46,9 +46,9 @@ fn kinds(crds: &Expr<'_>) -> Vec<String> {
     items.iter().filter_map(kind).collect()
 }
 
-/// The text up to the parenthesis that closes the first one.
+/// Returns the text up to the parenthesis that closes the first one.
 fn parenthesized(text: &str) -> Option<&str> {
-    /// A call is shorter, and text that is not code need not be read to its end.
+    /// Longer than any real call. The limit avoids scanning a whole file for a match in prose.
     const MAX_LENGTH: usize = 4096;
     let mut depth = 0usize;
     for (at, byte) in text.bytes().enumerate().take(MAX_LENGTH) {
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_with_a_literal() {
+    fn finds_calls_with_literal_version() {
         check(
             "let crd = merge_crds(vec![v1::Foo::crd(), v2::Foo::crd()], \"v1\")?;",
             &[("Foo", "v1"), ("Foo", "v1")],

@@ -1,5 +1,8 @@
-//! Source text to the model of a package: follows `mod` from the root of every target, calls
-//! `rbuilder-syntax` for each item on the way, and holds itself to having seen every marker token.
+//! Builds the model of a package from its source.
+//!
+//! Starting at the root of each target, the collector follows `mod` declarations and parses every
+//! item with `rbuilder-syntax`. It reports marker tokens that no parser has seen, so that no marker
+//! is silently ignored.
 
 mod attributes;
 mod behind_feature;
@@ -40,10 +43,11 @@ use crate::selection::Selector;
 use crate::sources::Sources;
 use crate::{Diagnostic, FileRange, Options};
 
-/// More modules than any package has: `#[path]` can name one file in many places.
+/// Maximum number of modules. `#[path]` can include one file many times.
 const MAX_MODULES: usize = 20_000;
 
-/// Returns true if a build script may write kinds or markers. Those that print the package's own CRDs do not.
+/// Returns true if a build script may generate kinds or markers. A script that only prints the
+/// package's own CRDs does not count.
 fn writes_markers(script: &str) -> bool {
     ["kopium", "CustomResource", "rbac(", "webhook("]
         .iter()
@@ -53,8 +57,8 @@ fn writes_markers(script: &str) -> bool {
         })
 }
 
-/// Reads every module of the targets that are asked for, and of path crates those on the way to a type that
-/// one of the kinds needs.
+/// Reads all modules of the selected targets. In path dependencies, it reads only the modules on
+/// the way to types that a kind needs.
 pub(crate) fn collect_packages(
     sources: &dyn Sources,
     manifests: Vec<Manifest>,
@@ -95,7 +99,7 @@ pub(crate) fn collect_packages(
     while let Some(module) = collector.wanted.pop() {
         collector.read_module(module);
     }
-    collector.hold_back_kinds_of_others();
+    collector.skip_kinds_of_other_projects();
     collector.reach();
     collector.resolve_constants();
     collector.report_types();
@@ -108,97 +112,97 @@ pub(crate) fn collect_packages(
     }
 }
 
-/// The builds whose source is collected.
+/// The build configurations to collect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Build {
-    /// The one that the options ask for.
+    /// The configuration that the options select.
     Asked,
-    /// Every build at once: no `cfg` leaves anything out.
+    /// All configurations at once: every `cfg` counts as active.
     Every,
 }
 
-/// The result of collecting: the package's items, and the files they were read from.
+/// The collected package and the files that it was read from.
 pub(crate) struct Collected {
     pub(crate) package: Package,
     pub(crate) selector: Selector,
-    /// The files that were read.
     pub(crate) files: BTreeSet<String>,
-    /// The folders of the packages that are asked for.
+    /// Folders of the selected packages.
     pub(crate) folders: Vec<String>,
 }
 
 struct Collector<'a> {
     sources: &'a dyn Sources,
-    /// Reads packages of registries; nothing where their types do not matter.
+    /// Loads packages from registries. `None` if the caller does not need their types.
     published: Option<Published<'a>>,
     build: Build,
     selector: Selector,
     /// The active `cfg` options, by package.
     cfgs: Vec<Rc<Cfg>>,
     package: Package,
-    /// Modules whose file has not been read.
+    /// Modules whose file has not been read yet.
     declared: BTreeMap<ModuleId, Declared>,
-    /// Those of them that are to be read in any case.
+    /// Unread modules that have to be read even if no kind refers to them.
     wanted: Vec<ModuleId>,
-    /// Files of the module being read.
+    /// Files of the current module that are still to be read.
     files: Vec<OpenFile>,
-    /// Items that name constants in attributes.
+    /// Items whose attributes refer to constants.
     deferred: Vec<constants::Deferred>,
-    /// The bytes that may still be written again to read items in bodies.
+    /// Remaining budget, in bytes, for reading items in function bodies.
     local_bytes: usize,
-    /// Files that some target reads.
+    /// Files that were read.
     seen: BTreeSet<String>,
-    /// Those in which `crd()` may be called.
+    /// Files that may call `crd()`.
     callers: Vec<String>,
     schema_owners: reach::SchemaOwners,
     report: &'a mut Report,
 }
 
-/// The place to look for the file of a module.
+/// Where to look for the file of a module.
 enum Declared {
     /// The root of a target.
     Root(String),
     /// `mod name;`
     Module {
         name: String,
-        /// The folder of its file, unless `#[path]` names another.
+        /// The folder of its file, unless `#[path]` names another file.
         folder: String,
         written: Option<String>,
         place: Place,
-        /// The files that lead to it.
+        /// The files that declare or include it, outermost first.
         ancestors: Vec<String>,
-        /// The unknown parts of its conditions.
+        /// Conditions of the module that cannot be evaluated.
         doubts: Vec<Doubt>,
     },
 }
 
-/// A file that a module's items are in.
+/// A file with items of a module.
 struct OpenFile {
     module: ModuleId,
     path: String,
-    /// The folder of its own modules' files.
+    /// The folder that its child modules are in.
     folder: String,
-    /// The files that lead to it.
+    /// The files that declare or include it, outermost first.
     ancestors: Vec<String>,
-    /// The unknown parts of its conditions, which concern what is in it.
+    /// Conditions of the file that cannot be evaluated. They apply to all of its items.
     doubts: Vec<Doubt>,
     content: Content,
 }
 
-/// A diagnostic about the conditions of a file, in the file that leads to it.
+/// A diagnostic about the condition of a file. It points into the file that declares or includes
+/// it.
 type Doubt = (FileId, rbuilder_syntax::Diagnostic);
 
-/// The kind of items in a file.
+/// The kind of items that a file contains.
 #[derive(Clone, Copy)]
 enum Content {
     /// Items of a module.
     Items,
-    /// Items of an `impl` or a trait, included there.
+    /// Members of an `impl` or a trait that includes the file.
     Members,
 }
 
 impl Collector<'_> {
-    /// Says what is wrong with the types that are checked whether or not something needs them.
+    /// Reports errors in types that are checked even if no kind uses them.
     fn report_types(&mut self) {
         self.report.set_concern(Concern::Part);
         for item in self.package.types.iter().filter(|item| item.is_checked) {
@@ -215,7 +219,7 @@ impl Collector<'_> {
         id
     }
 
-    /// Adds an error after which nothing of the run can be trusted.
+    /// Reports an error that makes the result of the whole run unreliable.
     fn fatal_error(&mut self, place: Place, message: String, help: &str) {
         let outer = self.report.set_concern(Concern::Run);
         self.report.error(place, message, help);
@@ -229,7 +233,7 @@ impl Collector<'_> {
             Build::Asked => Cfg::with_features(manifest.features),
             Build::Every => Cfg::everything(),
         }));
-        // Whoever wants no defaults wants none in types of others either.
+        // If a package disables serde's defaults, published types must not bring them back.
         let takes_serde_defaults = match manifest.is_published {
             true => self
                 .package
@@ -259,8 +263,8 @@ impl Collector<'_> {
         }
     }
 
-    /// Reads the package that a dependency stands for, and notes why where it cannot be read. Returns whether the dependency is
-    /// another one than before.
+    /// Loads the package of a dependency, or records why it cannot be read. Returns true if the
+    /// dependency has changed.
     fn load_dependency(&mut self, dependent: PackageId, name: &str) -> bool {
         let Some(published) = &mut self.published else {
             return false;
@@ -315,7 +319,7 @@ impl Collector<'_> {
         id
     }
 
-    /// Notes where the items of a module are.
+    /// Records where to find the items of a module.
     fn declare(&mut self, module: ModuleId, declared: Declared, is_wanted: bool) {
         self.package.modules[module.0].is_unread = true;
         self.declared.insert(module, declared);
@@ -386,10 +390,11 @@ impl Collector<'_> {
             Err(looked_for) => {
                 let message = format!("file not found for module `{name}`");
                 let help = format!("create {looked_for}");
-                // What may be in it is not reported as missing elsewhere.
+                // The gap prevents errors about missing types that this file may define.
                 let reason = rbuilder_syntax::Diagnostic::error(place.span, message.as_str()).help(&*help);
                 self.add_gap(module, Gap::of_build(place.file, reason));
-                // In a published package it matters where a type may be in it only.
+                // In a published package, a missing file matters only if a needed type may be in
+                // it.
                 if !self.package.member(module).is_published {
                     self.fatal_error(place, message, &help);
                 }
@@ -398,7 +403,8 @@ impl Collector<'_> {
         }
     }
 
-    /// Returns whether the package has a build script, which may write the files of modules, but no kind or marker.
+    /// Returns true if the package has a build script that may generate modules, but no kinds or
+    /// markers.
     fn is_built(&mut self, module: ModuleId) -> bool {
         self.build_script(module)
             .is_some_and(|script| !writes_markers(&script))
@@ -409,17 +415,18 @@ impl Collector<'_> {
     }
 
     fn is_file(&self, path: &str) -> bool {
-        // What is there and cannot be read is complained about when it is read.
+        // Unreadable files count as existing: reading them later reports the error.
         self.sources.text(path).map_or(true, |text| text.is_some())
     }
 
-    /// The build script of a module's package.
+    /// Returns the text of the build script of a module's package.
     fn build_script(&mut self, module: ModuleId) -> Option<Arc<str>> {
         let path = path::join(&self.package.member(module).folder, "build.rs");
         self.text(&path)
     }
 
-    /// The text of a file that is there. Why one of a published package cannot be read is not reported here.
+    /// Returns the text of a file, if it exists. Reports read errors, except for published
+    /// packages.
     fn text(&mut self, path: &str) -> Option<Arc<str>> {
         match self.sources.text(path) {
             Ok(text) => text,

@@ -1,7 +1,8 @@
-//! The search for schemas that may need a package of a registry.
+//! A quick check whether any schema may need a package from a registry.
 //!
-//! Most projects need none, and following every type of every kind to find that out would cost a tenth of a run. So the names
-//! are compared first: too many may count as needed, never too few.
+//! Most projects need none, and following every type of every kind to find out would take a tenth
+//! of the run. This check compares names instead. It may report a need that does not exist, but
+//! never misses one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,14 +12,14 @@ use rbuilder_syntax::Type;
 use crate::gap::words;
 use crate::package::{Alias, Dependency, ModuleId, Name, Package};
 
-/// Returns whether a type that a schema may need may be of a package that has not been read.
+/// Returns true if a schema may need a type from a package that has not been read.
 pub(super) fn may_need_published(package: &Package) -> bool {
     let mut dependencies = package.members.iter().flat_map(|member| &member.dependencies);
     if !dependencies.any(|(_, dependency)| is_locked(Some(dependency))) {
         return false;
     }
     let mut used = find_used_names(package);
-    // A name may be imported over several modules, under other names and behind names of modules.
+    // An import may pass through several modules, rename the item, or import a module.
     let mut hops = BTreeSet::new();
     for module in &package.modules {
         for (name, path) in imports(&module.names) {
@@ -48,14 +49,16 @@ pub(super) fn may_need_published(package: &Package) -> bool {
             first.is_some_and(|first| is_locked(dependencies.get(first)))
         };
         let mut imports = imports(&module.names);
-        // A path through an import that has the name of a package, such as `anyhow::anyhow`, begins at the package itself.
+        // Skip an import with the name of a package, such as `anyhow::anyhow`: a path that starts
+        // with this name refers to the package itself, which is checked above.
         imports.any(|(name, path)| {
             begins_locked(path) && hops.contains(name.as_str()) && !is_locked(dependencies.get(name))
         }) || module.globs.iter().any(|glob| begins_locked(&glob.path))
     })
 }
 
-/// The types that a type mentions.
+/// Returns all types that a type refers to: in its fields, as its status, and as defaults of its
+/// type parameters.
 pub(super) fn types_of(model: &Type) -> impl Iterator<Item = &TypeRef> {
     let kind = model.custom_resource.as_ref();
     let defaults = model.generics.iter().filter_map(|(_, default)| default.as_ref());
@@ -77,7 +80,7 @@ fn imports(names: &BTreeMap<String, Name>) -> impl Iterator<Item = (&String, &Ve
     })
 }
 
-/// Adds the names in the targets of the aliases that are used, directly or not.
+/// Adds the names in the targets of all aliases that are used, directly or through other aliases.
 fn add_aliases<'a>(package: &'a Package, used: &mut BTreeSet<&'a str>, hops: &BTreeSet<&str>) {
     let names = package.modules.iter().flat_map(|module| &module.names);
     let mut open: Vec<(&str, &Alias)> = names
@@ -102,7 +105,7 @@ fn add_aliases<'a>(package: &'a Package, used: &mut BTreeSet<&'a str>, hops: &BT
     }
 }
 
-/// The names in the types that types mention, and all words in functions that return schemas.
+/// Returns the names in all types of fields, and all words in functions that return schemas.
 fn find_used_names(package: &Package) -> BTreeSet<&str> {
     let mut used = BTreeSet::new();
     for model in package.types.iter().filter_map(|item| item.model.as_ref()) {

@@ -1,7 +1,8 @@
-//! Kinds that seem to be another project's: no CRD is written for them unasked.
+//! Skips kinds that seem to belong to another project.
 //!
-//! What a kind's own file says is noted as it is read. Whether the program makes its CRD is known when all files have been
-//! read, and before anything that only its schema needs.
+//! Comments are checked while a file is read. Whether the program makes the CRD of a kind is known
+//! only when all files have been read. This is decided before reading modules that only the schemas
+//! of such kinds need.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,8 +12,8 @@ use crate::package::{Skipped, TypeItem};
 use crate::selection::{Calls, Sign, crd_name, find_reconciled, is_reserved, may_call_crd};
 
 impl Collector<'_> {
-    /// Marks the kinds that seem to be another project's.
-    pub(super) fn hold_back_kinds_of_others(&mut self) {
+    /// Marks the kinds that seem to belong to another project.
+    pub(super) fn skip_kinds_of_other_projects(&mut self) {
         let undecided: Vec<usize> = (0..self.package.types.len())
             .filter(|position| self.is_undecided(&self.package.types[*position]))
             .collect();
@@ -29,12 +30,12 @@ impl Collector<'_> {
                 item.is_checked = false;
             }
         }
-        self.hold_back_groups_only_read(calls.as_ref());
+        self.skip_groups_only_read(calls.as_ref());
     }
 
-    /// Marks the kinds of groups that the program only reads: it makes or reconciles kinds of other groups and none of these, and no
-    /// CRD of them is committed.
-    fn hold_back_groups_only_read(&mut self, calls: Option<&Calls>) {
+    /// Marks the kinds of groups that the program only reads: it makes CRDs for or reconciles kinds
+    /// of other groups, but none of this group, and no CRD of the group is committed.
+    fn skip_groups_only_read(&mut self, calls: Option<&Calls>) {
         let kinds = self.package.types.iter().enumerate();
         let mut groups: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for (position, item) in kinds.filter(|(_, item)| item.skipped.is_none()) {
@@ -79,7 +80,7 @@ impl Collector<'_> {
         }
     }
 
-    /// Returns whether CRDs are made somewhere in the packages.
+    /// Returns true if any file of the packages may call `crd()`.
     fn calls_crd(&self) -> bool {
         let mut beside = self
             .files_beside()
@@ -88,7 +89,7 @@ impl Collector<'_> {
         !self.callers.is_empty() || beside.any(|text| may_call_crd(&text))
     }
 
-    /// Returns the kinds that the program reconciles, by the names of their types.
+    /// Returns the type names of the kinds that the program reconciles.
     fn find_reconciled(&self) -> BTreeSet<String> {
         let roots = self.package.types.iter().filter_map(TypeItem::root);
         let roots: BTreeSet<&str> = roots.collect();
@@ -99,7 +100,7 @@ impl Collector<'_> {
         found
     }
 
-    /// Returns whether nobody has said of a kind whose it is.
+    /// Returns true if no setting says whether a kind belongs to the project.
     fn is_undecided(&self, item: &TypeItem) -> bool {
         let module = self.package.module(item.module);
         let Some(resource) = item
@@ -111,8 +112,8 @@ impl Collector<'_> {
         !self.selector.is_claimed(module.package, resource)
     }
 
-    /// The domains of the kinds that are certainly the project's own. Kinds of one domain are mostly installed together, and the
-    /// program may make the CRDs of some of them only.
+    /// Returns the domains of kinds that certainly belong to the project. Kinds of one domain are
+    /// usually installed together, even if the program makes only some of their CRDs.
     fn own_domains(&self, calls: Option<&Calls>) -> BTreeSet<String> {
         let is_made =
             |item: &TypeItem| calls.is_some_and(|calls| item.root().is_some_and(|root| calls.make(root)));
@@ -126,7 +127,8 @@ impl Collector<'_> {
             .collect()
     }
 
-    /// Finds the calls of `crd()`; `None` if they do not say for which kinds the program makes CRDs.
+    /// Finds the calls of `crd()`. Returns `None` if it is unclear for which kinds the program
+    /// makes CRDs.
     fn find_calls(&self, undecided: &[usize]) -> Option<Calls> {
         let roots = self.package.types.iter().filter_map(TypeItem::root);
         let roots: BTreeSet<&str> = roots.collect();
@@ -138,7 +140,8 @@ impl Collector<'_> {
             let own = self.seen.iter().filter_map(|path| self.text_of(path));
             own.for_each(|text| calls.follow(&text));
         }
-        // A program that makes the CRD of another project alone says nothing about its own.
+        // If all known calls are for kinds of other projects, they say nothing about the program's
+        // own kinds.
         let own_kinds = self.package.types.iter().filter(|item| item.skipped.is_none());
         let own_kinds: BTreeSet<&str> = own_kinds.filter_map(TypeItem::root).collect();
         let is_own = |name: &str| own_kinds.contains(name);
@@ -153,7 +156,7 @@ impl Collector<'_> {
         if undecided.iter().all(is_made) {
             return Some(calls);
         }
-        // The CRDs may be made by an example, a test, a build script or another package.
+        // An example, a test, a build script or another package may make the CRDs.
         for path in self.files_beside() {
             if let Some(text) = self.text_of(&path) {
                 calls.read(&text, &is_kind);
@@ -163,12 +166,12 @@ impl Collector<'_> {
         calls.are_known(&is_own).then_some(calls)
     }
 
-    /// The text of a file; what is wrong with it has been reported, or does not matter.
+    /// Returns the text of a file. Read errors have been reported before, or do not matter.
     fn text_of(&self, path: &str) -> Option<Arc<str>> {
         self.sources.text(path).ok().flatten()
     }
 
-    /// The Rust files of the packages that no target of the run reads.
+    /// Returns the Rust files of the packages that no target of this run includes.
     fn files_beside(&self) -> BTreeSet<String> {
         let own = self.package.members.iter().filter(|member| !member.is_published);
         let folders: BTreeSet<&str> = own.map(|member| member.folder.as_str()).collect();
@@ -179,7 +182,7 @@ impl Collector<'_> {
     }
 }
 
-/// Returns the sign that a kind is another project's.
+/// Returns the sign that a kind belongs to another project.
 fn find_sign(item: &TypeItem, calls: Option<&Calls>, own_domains: &BTreeSet<String>) -> Option<Sign> {
     let resource = item.resource()?;
     let is_made = calls.is_some_and(|calls| item.root().is_some_and(|root| calls.make(root)));
@@ -187,7 +190,7 @@ fn find_sign(item: &TypeItem, calls: Option<&Calls>, own_domains: &BTreeSet<Stri
     let is_approved = resource.annotations.iter().any(|(key, _)| key == APPROVED);
     let by_program = match calls {
         _ if is_made => None,
-        // Our derive and the annotation are for CRDs that somebody makes.
+        // `derive(CrdSchema)` and the annotation only make sense if the project makes the CRD.
         _ if is_reserved(&resource.group) && !item.is_ours && !is_approved => Some(Sign::Reserved),
         Some(_) if !is_of_own_domain => Some(Sign::NeverMade),
         _ => None,
@@ -195,10 +198,10 @@ fn find_sign(item: &TypeItem, calls: Option<&Calls>, own_domains: &BTreeSet<Stri
     item.sign.or(by_program)
 }
 
-/// The annotation that CRDs in groups of the Kubernetes community need.
+/// The annotation that the API server requires on CRDs in groups of the Kubernetes community.
 const APPROVED: &str = "api-approved.kubernetes.io";
 
-/// Returns the part of a group that somebody registers: `example.com` of `cache.example.com`.
+/// Returns the registered domain of a group, such as `example.com` for `cache.example.com`.
 fn domain_of(group: &str) -> &str {
     match group.rmatch_indices('.').nth(1) {
         Some((at, _)) => &group[at + 1..],

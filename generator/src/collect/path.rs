@@ -1,16 +1,16 @@
-//! Paths of modules' files.
+//! Paths of module files.
 
 use rbuilder_reader::Attribute;
 
 pub(super) use crate::sources::{join, parent};
 
-/// A module's file, and the folder of the files of its own modules.
+/// The file of a module, and the folder of its child modules.
 pub(super) struct Found {
     pub(super) path: String,
     pub(super) folder: String,
 }
 
-/// Finds the file of `mod name;`. The error is what was looked for.
+/// Finds the file of `mod name;`. The error lists the paths that do not exist.
 pub(super) fn find_file(
     is_file: impl Fn(&str) -> bool,
     folder: &str,
@@ -36,17 +36,17 @@ pub(super) fn find_file(
     Err(format!("`{flat}` or `{nested}`"))
 }
 
-/// The value of `#[path = "…"]`.
+/// Returns the value of `#[path = "…"]`.
 pub(super) fn path_attribute(attrs: &[Attribute<'_>]) -> Option<String> {
     let attr = attrs.iter().find(|attr| attr.is("path"))?;
     attr.value_text().map(|text| text.into_owned())
 }
 
-/// The folders against which the modules of one file resolve.
+/// The folders against which the `mod` declarations of a file are resolved.
 #[derive(Clone, Debug)]
 pub(super) struct Location {
-    /// The folder of the modules' files.
+    /// The folder of child modules.
     pub(super) folder: String,
-    /// The folder that `#[path]` is relative to: the file's own, or that of the inline module.
+    /// The folder that `#[path]` is relative to: that of the file or of the inline module.
     pub(super) path_folder: String,
 }

@@ -1,4 +1,5 @@
-//! The types that the kinds need: reads the modules of other packages that lead to them, and no others.
+//! Finds the types that the kinds need, and reads only those modules of other packages that lead to
+//! them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +12,7 @@ use super::need::{may_need_published, types_of};
 use crate::package::{AliasId, ModuleId, Package, TypeId, ValueId};
 use crate::resolve::{Found, Owner, ValueTarget, find_item, find_owner, find_value};
 
-/// An item whose mentions have to be followed.
+/// An item that may refer to other items.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Item {
     Type(TypeId),
@@ -20,26 +21,26 @@ enum Item {
     Function(ValueId),
 }
 
-/// The types that have a handwritten `impl JsonSchema`, as far as their modules have been read.
+/// Handwritten implementations of `JsonSchema` in the modules read so far, by type.
 #[derive(Default)]
 pub(super) struct SchemaOwners {
     functions: BTreeMap<Owner, ValueId>,
-    /// Functions whose type has not been found yet.
+    /// Functions whose type has not been found yet, as indexes into [`Package::associated`].
     ownerless: Vec<usize>,
     functions_seen: usize,
 }
 
-/// The purpose for which a path is followed.
+/// Why a path is followed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Purpose {
-    /// The schema of a kind needs it: packages of registries are read on the way.
+    /// A schema needs the item. Packages on the way are loaded from registries.
     Schema,
-    /// Nothing fails without it: of packages of registries, it is found in those that are read for a schema.
+    /// The item is optional. No package is loaded from a registry for it.
     Other,
 }
 
 impl Collector<'_> {
-    /// Follows every type that a kind mentions, and what those mention, until nothing on the way is unread.
+    /// Reads everything that the kinds refer to, directly or through other types.
     pub(super) fn reach(&mut self) {
         if self.declared.is_empty() && !may_need_published(&self.package) {
             return;
@@ -53,7 +54,7 @@ impl Collector<'_> {
         let mut open: Vec<Item> = kinds.map(|(index, _)| Item::Type(TypeId(index))).collect();
         let mut seen: BTreeSet<Item> = open.iter().copied().collect();
         for (module, ty) in self.handled() {
-            // What the handler of a webhook takes: only which kind it is matters.
+            // Only the kind that a webhook handles matters, not its schema.
             self.follow(&ty, module, Purpose::Other, &mut Vec::new());
         }
         while let Some(item) = open.pop() {
@@ -69,7 +70,8 @@ impl Collector<'_> {
             }
             open.extend(found.into_iter().filter(|item| seen.insert(*item)));
         }
-        // Now all packages are read that a schema needs, so what is found does not depend on the order.
+        // By now, all packages that a schema needs have been read. So the result does not depend on
+        // the order of the types.
         for item in seen {
             if let Item::Type(id) = item {
                 self.follow_defaults(id);
@@ -77,7 +79,7 @@ impl Collector<'_> {
         }
     }
 
-    /// Finds the functions that a type has its schema from, or that of some of its fields.
+    /// Finds functions that return the schema of a type or of one of its fields.
     fn follow_schema_functions(&mut self, id: TypeId, found: &mut Vec<Item>) {
         let item = &self.package.types[id.0];
         let module = item.module;
@@ -93,7 +95,7 @@ impl Collector<'_> {
         }
     }
 
-    /// Reads what the body of a function names.
+    /// Follows all paths in the body of a function.
     fn follow_body(&mut self, id: ValueId, found: &mut Vec<Item>) {
         let value = &self.package.values[id.0];
         let (module, body) = (value.body_module(), value.body.clone());
@@ -102,7 +104,7 @@ impl Collector<'_> {
 
     fn follow_paths(&mut self, text: &str, module: ModuleId, found: &mut Vec<Item>) {
         for path in paths(text) {
-            // A word such as a variable's may be anything: no package is read for it.
+            // A lowercase word is most likely a variable. Do not load a package for it.
             let purpose = match path[0].starts_with(char::is_lowercase) && path.len() == 1 {
                 true => Purpose::Other,
                 false => Purpose::Schema,
@@ -117,14 +119,15 @@ impl Collector<'_> {
         }
     }
 
-    /// The function of a handwritten `impl JsonSchema`.
+    /// Returns the function of a handwritten `impl JsonSchema`.
     fn schema_function(&mut self, owner: &Owner) -> Option<Item> {
         let known = self.schema_owners.functions_seen;
         let all = &self.package.schema_functions;
         self.schema_owners.functions_seen = all.len();
         let mut ownerless = std::mem::take(&mut self.schema_owners.ownerless);
         ownerless.extend(&all[known..]);
-        // What a function is of stays the same once it is known, and is asked for each type of each kind.
+        // This is called for every type of every kind, so resolve the type of each function only
+        // once.
         for at in ownerless {
             let function = &self.package.associated[at];
             match owner_of(&self.package, &function.self_type, function.module) {
@@ -141,7 +144,7 @@ impl Collector<'_> {
         Some(Item::Function(*function))
     }
 
-    /// Reads the modules that the functions of defaults are in, and those of what they name.
+    /// Follows the functions that return defaults, and the paths in their bodies.
     fn follow_defaults(&mut self, id: TypeId) {
         let item = self.package.item(id);
         let module = item.module;
@@ -171,7 +174,7 @@ impl Collector<'_> {
         }
     }
 
-    /// The types in the signatures of webhook handlers.
+    /// Returns the types in the signatures of webhook handlers.
     fn handled(&self) -> Vec<(ModuleId, TypeRef)> {
         let handlers = self.package.handlers.iter();
         handlers
@@ -182,7 +185,7 @@ impl Collector<'_> {
             .collect()
     }
 
-    /// The types that an item mentions, and the module it is in.
+    /// Returns the types that an item refers to, and its module.
     fn mentions(&self, item: Item) -> (ModuleId, Vec<TypeRef>) {
         match item {
             Item::Alias(id) => {
@@ -220,17 +223,17 @@ impl Collector<'_> {
         }
     }
 
-    /// Finds the item that a path leads to, reading the modules on the way.
+    /// Finds the item at a path. Reads modules on the way.
     fn find(&mut self, segments: &[String], module: ModuleId, purpose: Purpose) -> Option<Item> {
         loop {
             match find_item(&self.package, module, segments) {
-                // A dependency is tried once, too.
+                // This terminates as well: each dependency is loaded at most once.
                 Found::Locked(dependent, name) => {
                     if purpose == Purpose::Other || !self.load_dependency(dependent, &name) {
                         return None;
                     }
                 }
-                // Each is unread once, so this comes to an end.
+                // The loop terminates because each module is read only once.
                 Found::Unread(module) => self.read_module(module),
                 Found::Type(id) => return Some(Item::Type(id)),
                 Found::Alias(id) => return Some(Item::Alias(id)),
@@ -241,7 +244,7 @@ impl Collector<'_> {
     }
 }
 
-/// Returns whether a type as written in a module is this one.
+/// Returns true if a type, as written in `module`, resolves to `owner`.
 pub(super) fn is_owner(package: &Package, ty: &TypeRef, module: ModuleId, owner: &Owner) -> bool {
     owner_of(package, ty, module).as_ref() == Some(owner)
 }
@@ -253,7 +256,7 @@ fn owner_of(package: &Package, ty: &TypeRef, module: ModuleId) -> Option<Owner> 
     }
 }
 
-/// The functions that fields of a type have their defaults from.
+/// Returns the functions that provide defaults of a type and its fields.
 fn functions(model: &Type) -> impl Iterator<Item = &String> {
     let fields = model.values.iter().chain(model.variant_values.iter().flatten());
     let of_fields = fields.filter_map(|field| Some(&field.absent.as_ref()?.source));
@@ -265,7 +268,7 @@ fn functions(model: &Type) -> impl Iterator<Item = &String> {
         })
 }
 
-/// The paths that an expression names.
+/// Returns all paths in an expression.
 fn paths(body: &str) -> Vec<Vec<String>> {
     let mut found = Vec::new();
     if let Ok(tokens) = lex(body) {

@@ -1,11 +1,12 @@
-//! The marker tokens of a file that have been read: each must be, unless its item is not compiled.
+//! Tracks which marker tokens of a file have been read. All of them must be, except those of items
+//! that are not compiled.
 
 use rbuilder_diagnostic::Severity;
 use rbuilder_reader::Span;
 use rbuilder_reader::token::Mark;
 use rbuilder_syntax::{Diagnostic, MarkKind};
 
-/// The marker tokens of a file, and which of them a reader has seen.
+/// The marker tokens of a file, each with a flag whether a parser has seen it.
 pub(super) struct SeenMarks<'t> {
     marks: &'t [Mark],
     seen: Vec<bool>,
@@ -19,7 +20,7 @@ impl<'t> SeenMarks<'t> {
         }
     }
 
-    /// Notes that a reader has seen everything in a place, or that a place is not compiled.
+    /// Marks all tokens in a span as seen. Also used for spans that are not compiled.
     pub(super) fn note(&mut self, span: Span) {
         let first = self.marks.partition_point(|mark| mark.at < span.start);
         for (mark, seen) in self.marks[first..].iter().zip(&mut self.seen[first..]) {
@@ -30,15 +31,15 @@ impl<'t> SeenMarks<'t> {
         }
     }
 
-    /// The tokens that no reader has seen.
+    /// Returns the tokens that no parser has seen.
     pub(super) fn unseen(&self) -> impl Iterator<Item = &'t Mark> {
         let marks = self.marks.iter().zip(&self.seen);
         marks.filter(|(_, seen)| !**seen).map(|(mark, _)| mark)
     }
 }
 
-/// A diagnostic for each token that no reader has seen, but of the tokens within one macro for the first only. With it
-/// the position of the macro among the given ones.
+/// Returns a diagnostic for each unseen token, but only one per macro, with the index of that macro
+/// in `macros`.
 pub(super) fn report_unseen<'m>(
     unseen: impl Iterator<Item = &'m Mark>,
     macros: &[Span],

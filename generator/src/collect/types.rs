@@ -1,4 +1,4 @@
-//! Structs, enums and aliases of a file, and implementations of serde's traits.
+//! Reads structs, enums and type aliases, and handwritten implementations of serde's traits.
 
 use rbuilder_reader::grammar::{Alias as AliasItem, Body, GenericKind, Implementation, TypeItem};
 use rbuilder_reader::{Attribute, Span, has_derive};
@@ -13,11 +13,11 @@ use crate::package::{
 };
 use crate::selection::{SchemaAsked, find_sign};
 
-/// The derives of schemars and kube that give a type a schema.
-const THEIRS: &[&str] = &["JsonSchema", "KubeSchema", "CELSchema", "JsonSchema_repr"];
+/// Derives of schemars and kube that generate a schema.
+const SCHEMA_DERIVES: &[&str] = &["JsonSchema", "KubeSchema", "CELSchema", "JsonSchema_repr"];
 
 impl FileReader<'_, '_> {
-    /// Notes who writes or reads itself by hand.
+    /// Records handwritten implementations of `Serialize` and `Deserialize`.
     pub(super) fn by_hand(&mut self, item: &Implementation<'_>, module: ModuleId) -> Result<(), Diagnostic> {
         let direction = match item.trait_name() {
             Some("Serialize") => Direction::Write,
@@ -42,7 +42,7 @@ impl FileReader<'_, '_> {
     ) {
         self.discriminants(&item, attrs, module, whole);
         let ident = item.ident;
-        // Of an item in such a module the module's macro makes kinds.
+        // Inside a `#[versioned]` module, the module's macro handles the attribute of the item.
         if self.rewritten.is_none()
             && self.version.is_none()
             && let Some(attr) = attrs.iter().find(|attr| attr.is("versioned"))
@@ -51,7 +51,7 @@ impl FileReader<'_, '_> {
         }
         let ours = has_derive(attrs, "CrdSchema") || has_derive(attrs, "CustomResource");
         let is_union = matches!(item.body, Body::Union);
-        if is_union || !ours && !THEIRS.iter().any(|name| has_derive(attrs, name)) {
+        if is_union || !ours && !SCHEMA_DERIVES.iter().any(|name| has_derive(attrs, name)) {
             return self.name(module, ident, Name::Opaque);
         }
         let earlier = std::mem::take(&mut self.session.diagnostics);
@@ -64,16 +64,17 @@ impl FileReader<'_, '_> {
         let before = said.len();
         let model = parse_type(attrs, item, &mut self.session);
         let found = std::mem::replace(&mut self.session.diagnostics, earlier).into_vec();
-        // What is wrong with a type that a macro may change follows from the macro.
+        // Report only the macro: other errors may be a consequence of it.
         said.extend(found.into_iter().filter(|_| !is_rewritten));
         let mut constants = self.session.take_missing_constants();
-        // The compiler does not hand the values of constants to our derive.
+        // `derive(CrdSchema)` does not see the values of constants, so they are not resolved here
+        // either.
         if has_derive(attrs, "CrdSchema") || is_rewritten {
             constants.clear();
         }
         let skipped = self.skipped(model.as_ref(), attrs, module);
-        // A type with schemars' derive alone may have nothing to do with an API, and of a kind that is not written
-        // only what others use has to be right.
+        // A type that only derives schemars may be unrelated to the API, and a skipped kind is not
+        // written. Both are checked only if another kind uses them.
         let is_checked = ours && !self.is_foreign && skipped.is_none();
         if !constants.is_empty() {
             self.collector.deferred.push(Deferred {
@@ -119,7 +120,7 @@ impl FileReader<'_, '_> {
             derives_default: has_derive(attrs, "Default"),
             is_ours,
             derives_schema: std::iter::once(&"CrdSchema")
-                .chain(THEIRS)
+                .chain(SCHEMA_DERIVES)
                 .any(|name| has_derive(attrs, name)),
             skipped,
             sign: resource_sign,
@@ -127,11 +128,11 @@ impl FileReader<'_, '_> {
         self.name(module, ident, Name::Type(id));
     }
 
-    /// Why no CRD is written for a type that is a kind of the package.
+    /// Returns why a kind of the package gets no CRD. `None` if it gets one, or is not a kind.
     fn skipped(&self, model: Option<&Type>, attrs: &[Attribute<'_>], module: ModuleId) -> Option<Skipped> {
         let resource = model?.custom_resource.as_ref().filter(|_| !self.is_foreign)?;
         let has_derive = std::iter::once(&"CrdSchema")
-            .chain(THEIRS)
+            .chain(SCHEMA_DERIVES)
             .any(|name| has_derive(attrs, name));
         let schema = if resource.schema_mode == SchemaMode::Disabled && !has_derive {
             SchemaAsked::No

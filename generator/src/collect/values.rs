@@ -1,4 +1,4 @@
-//! Functions and constants that may be a single value, for defaults and schemas.
+//! Functions and constants whose value may be a default or a schema.
 
 use rbuilder_reader::grammar::{Constant, Function, Implementation};
 use rbuilder_reader::token::Cursor;
@@ -7,14 +7,15 @@ use super::file::FileReader;
 use crate::package::{Associated, LocalItems, ModuleId, ValueId, ValueItem};
 use crate::resolve::SCHEMA_FUNCTION;
 
-/// The longest body that is kept, in bytes: a value that people write out is shorter.
+/// Maximum length of a body in bytes. Handwritten values are shorter.
 const MAX_BODY: usize = 4096;
 
-/// The same for a function that returns a schema.
+/// Maximum length of the body of a function that returns a schema, in bytes.
 const MAX_SCHEMA: usize = 1 << 16;
 
 impl FileReader<'_, '_> {
-    /// Keeps a function without parameters, or a test of one value.
+    /// Records a function without parameters, such as a default, or with one parameter, such as a
+    /// predicate.
     pub(super) fn function_value(
         &mut self,
         function: &Function<'_>,
@@ -76,12 +77,12 @@ impl FileReader<'_, '_> {
         }
     }
 
-    /// Keeps what `lazy_static! { static ref NAME: Type = value; }` declares.
+    /// Records the values that `lazy_static! { static ref NAME: Type = value; }` declares.
     pub(super) fn lazy_statics(&mut self, mut body: Cursor<'_>, module: ModuleId) {
         while !body.is_end() {
             let declared = body.eat_word("static") && body.eat_word("ref");
             let Some(name) = body.any_ident().filter(|_| declared) else {
-                // An attribute, a visibility, or what is not a declaration.
+                // Skip attributes, visibilities and everything else that is not a declaration.
                 body.skip();
                 continue;
             };
@@ -110,7 +111,8 @@ impl FileReader<'_, '_> {
 
     fn add_value(&mut self, value: Found<'_>, around: Option<&Implementation<'_>>, module: ModuleId) {
         let name = value.name;
-        // Which of two that depend on the build is meant is not known.
+        // With a condition that cannot be evaluated, another item of this name may be compiled
+        // instead.
         if !self.pending.is_empty() || value.body.len() > value.longest {
             return;
         }
@@ -157,7 +159,7 @@ impl FileReader<'_, '_> {
     }
 }
 
-/// A function or constant as it was found.
+/// A function or constant in the source.
 struct Found<'f> {
     name: &'f str,
     body: &'f str,
@@ -165,9 +167,9 @@ struct Found<'f> {
     start: u32,
     is_function: bool,
     parameter: Option<String>,
-    /// True for a function that returns a schema, by the name of the type.
+    /// True if the name of the return type ends in `Schema`.
     returns_schema: bool,
     type_parameters: Vec<String>,
-    /// The longest body that is kept, in bytes.
+    /// The maximum length of the body, in bytes.
     longest: usize,
 }

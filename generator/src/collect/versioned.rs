@@ -1,5 +1,8 @@
-//! Modules with stackable-versioned's `#[versioned]`. Its macro makes a module for each version of them, whose items are those of the
-//! original. This is read for one version; for several, fields and variants come and go between the versions.
+//! Modules with stackable-versioned's `#[versioned]`.
+//!
+//! The macro generates one module per version, each with the items of the original. Only modules
+//! with a single version are supported. With several versions, fields and variants differ between
+//! them.
 
 use rbuilder_reader::grammar::Items;
 use rbuilder_reader::token::{Cursor, Ident};
@@ -16,12 +19,15 @@ use crate::package::{Glob, ModuleId, Name};
 pub(super) struct Versioned {
     /// The only version.
     version: String,
-    /// True if the module of the version stays within the original one.
+    /// True if the module of the version is nested in the original module.
     keeps_module: bool,
 }
 
-/// Returns the arguments of `#[versioned]`, if it is the only macro of a module and there is one version. A module may have no modules
-/// in it, whose imports the macro would move, and its kinds must derive `CustomResource`, which early releases of the macro added.
+/// Returns the arguments of `#[versioned]`, if it is the only macro on the module and declares a
+/// single version.
+///
+/// Nested modules are not supported, because the macro would change what their imports refer to.
+/// Kinds must derive `CustomResource` in the source: early releases of the macro added the derive.
 pub(super) fn read_versioned(attrs: &[Attribute<'_>], text: &str) -> Option<Versioned> {
     let mut macros = attrs.iter().filter(|attr| !attributes::is_harmless(attr));
     let attr = macros.next().filter(|attr| attr.last_segment() == "versioned")?;
@@ -62,7 +68,7 @@ fn count_kinds(text: &str) -> usize {
         .count()
 }
 
-/// Returns the name of a version without a documentation or a deprecation of its own.
+/// Returns the name of a version. Returns `None` if it has its own documentation or deprecation.
 fn read_version(arg: &Arg<'_>) -> Option<String> {
     let ArgValue::List(args) = &arg.value else {
         return None;
@@ -75,7 +81,7 @@ fn read_version(arg: &Arg<'_>) -> Option<String> {
 }
 
 impl<'c> FileReader<'c, '_> {
-    /// Reads the items into the module of their version.
+    /// Reads the items of a module into a child module with the name of the version.
     pub(super) fn versioned_module(
         &mut self,
         ident: Ident<'_>,

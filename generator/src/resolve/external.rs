@@ -1,4 +1,4 @@
-//! Other crates, by path: std's prelude and containers, and the names under which crates re-export each other.
+//! Types of other crates by path: containers and the prelude of std, and re-exports between crates.
 
 /// Returns the path of a primitive type.
 pub(super) fn find_primitive(name: &str) -> Option<&'static str> {
@@ -20,20 +20,20 @@ pub(super) fn prelude_path(name: &str) -> Option<&'static str> {
     })
 }
 
-/// A generic type of std that shapes a schema.
+/// A generic type whose schema is made from the schemas of its arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Constructor {
     Option,
-    /// A value behind it is on the wire as the value.
+    /// Serialized like the value that it contains.
     Pointer,
-    /// `NonZero<T>`, which is what the type named after `T` is.
+    /// `NonZero<T>`, which equals a named type such as `NonZeroU8`.
     NonZero,
     List,
     Set,
     Map,
 }
 
-/// The container behind a canonical path.
+/// Returns the container at a canonical path.
 pub(super) fn find_constructor(path: &str) -> Option<Constructor> {
     Some(match path {
         "std::option::Option" => Constructor::Option,
@@ -61,7 +61,8 @@ pub(super) fn find_constructor(path: &str) -> Option<Constructor> {
     })
 }
 
-/// Returns whether a webhook treats a value of this generic type as a value of its argument.
+/// Returns true if a webhook handles the argument of this generic type, such as the object in an
+/// `AdmissionRequest`.
 pub(crate) fn is_transparent(path: &str) -> bool {
     matches!(
         find_constructor(path),
@@ -72,14 +73,14 @@ pub(crate) fn is_transparent(path: &str) -> bool {
     )
 }
 
-/// Returns whether a path into another crate can be judged.
+/// Returns true if it is known whether the type at a path has a schema.
 pub(super) fn is_read(path: &str) -> bool {
     find_constructor(path).is_some()
         || rbuilder_schema::refused(path).is_some()
         || rbuilder_schema::is_known(path)
 }
 
-/// Crates whose types are known by name: their source is not read, wherever it is.
+/// Crates whose types are known by name. Their source is never read.
 const KNOWN_CRATES: &[&str] = &[
     "bytes",
     "chrono",
@@ -102,21 +103,21 @@ const KNOWN_CRATES: &[&str] = &[
     "uuid",
 ];
 
-/// Returns the name by which source refers to a package whose manifest is not read.
+/// Returns the name of the library of a package whose manifest is not read.
 pub(crate) fn crate_name(package: &str) -> String {
     match package {
-        // Its name on a registry is not the name of its library.
+        // The library of this package is not named after the package.
         "rbuilder-runtime" => "rbuilder".to_owned(),
         _ => package.replace('-', "_"),
     }
 }
 
-/// Returns whether the exports of a crate are known by name.
+/// Returns true if the types of a crate are known by name.
 pub(crate) fn is_known_crate(name: &str) -> bool {
     KNOWN_CRATES.contains(&name)
 }
 
-/// Prefixes under which one crate re-exports another, and where the thing lives.
+/// Re-exports: prefixes of paths, and the paths that they stand for.
 const REEXPORTS: &[(&str, &str)] = &[
     ("rbuilder::kube", "kube"),
     ("rbuilder::k8s_openapi", "k8s_openapi"),
@@ -153,10 +154,10 @@ const REEXPORTS: &[(&str, &str)] = &[
     ("std::prelude::v1", ""),
 ];
 
-/// The one path by which a type of another crate is known.
+/// Returns the canonical path of a type of another crate.
 pub(super) fn canonical_path(segments: &[String]) -> String {
     let mut path = segments.join("::");
-    // A re-export may lead to another; each rule shortens or settles the path, so a few rounds do.
+    // A re-export may lead to another one, but no chain has more than a few.
     for _ in 0..4 {
         let moved = REEXPORTS.iter().find_map(|(from, to)| {
             let rest = path.strip_prefix(from)?;
@@ -168,7 +169,7 @@ pub(super) fn canonical_path(segments: &[String]) -> String {
             None => break,
         }
     }
-    // `use std::usize` imports a module, beside which `usize` still is the type.
+    // `use std::usize` imports a module, which does not shadow the primitive type.
     let beside_module = path.strip_prefix("std::").and_then(find_primitive);
     match beside_module.or_else(|| prelude_path(&path)) {
         Some(home) => home.to_owned(),
@@ -181,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_path_for_each_type() {
+    fn resolves_reexports_to_canonical_path() {
         let cases = [
             ("std::string::String", "std::string::String"),
             (

@@ -1,4 +1,5 @@
-//! One path in one module: Rust's rules for the type namespace, without visibility.
+//! Looks up a path from a module. Follows Rust's rules for the type namespace, but ignores
+//! visibility.
 
 use rbuilder_reader::TypeKind;
 use rbuilder_schema::Shape;
@@ -15,23 +16,23 @@ use super::external;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     Type(TypeId),
-    /// The object that kube makes of this spec.
+    /// The object that kube generates from this spec.
     Root(TypeId),
     Alias(AliasId),
     Module,
-    /// A type without a schema of its own.
+    /// A type without a derived schema.
     Opaque(Owner),
-    /// A path into another crate, by its canonical name.
+    /// The canonical path of an item in another crate.
     External(String),
-    /// A path into another crate, whose source cannot be read.
+    /// An item in another crate whose source cannot be read.
     Unavailable(Obstacle),
-    /// Perhaps an item of a part of the source whose items are unknown.
+    /// Possibly an item in a gap, a part of the source whose items are unknown.
     Hidden(GapId),
-    /// Nothing; with the globs over other crates that might have brought it in.
+    /// Nothing was found. Contains the glob imports from other crates that may define the name.
     Missing(Vec<String>),
 }
 
-/// Follows a path from a module. What it leads to must have been read.
+/// Looks up a path. All modules on the way must have been read.
 pub(crate) fn lookup_path(package: &Package, module: ModuleId, segments: &[String]) -> Target {
     let mut search = Search::new(package);
     let step = search.path_or_locked(module, segments);
@@ -40,7 +41,7 @@ pub(crate) fn lookup_path(package: &Package, module: ModuleId, segments: &[Strin
     }
     match step {
         Some(Step::Module(_)) => match segments {
-            // A module does not hide the primitive type of its name.
+            // A module does not shadow the primitive type of the same name.
             [name] if let Some(primitive) = external::find_primitive(name) => {
                 Target::External(primitive.to_owned())
             }
@@ -65,29 +66,29 @@ pub(crate) fn lookup_path(package: &Package, module: ModuleId, segments: &[Strin
     }
 }
 
-/// The step that is missing before a path can be followed to its end.
+/// The result of a lookup before everything has been read: an item, or what to read first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
-    /// This module has to be read first.
+    /// This module must be read first.
     Unread(ModuleId),
-    /// This dependency of the package, by its name in source, has to be read first.
+    /// This dependency of the package must be read first. It is given by its name in source.
     Locked(PackageId, String),
     Type(TypeId),
     Alias(AliasId),
-    /// A type without a schema of its own.
+    /// A type without a derived schema.
     Opaque(Owner),
-    /// It ends elsewhere, or nowhere.
+    /// Anything else, or nothing.
     Other,
 }
 
-/// Follows a path from a module, as far as what has been read goes.
+/// Looks up a path as far as modules have been read.
 pub(crate) fn find_item(package: &Package, module: ModuleId, segments: &[String]) -> Found {
     let mut search = Search::new(package);
     let step = search.path_or_locked(module, segments);
-    // A name found behind an unread glob might be another's once that is read.
+    // A glob of an unread module may define the name too, so read that module first.
     match (search.unread, step) {
         (Some(id), _) => Found::Unread(id),
-        // The whole object has its spec and status in it.
+        // The object contains its spec and status.
         (None, Some(Step::Type(id) | Step::Root(id))) => Found::Type(id),
         (None, Some(Step::Alias(id))) => Found::Alias(id),
         (None, Some(Step::Opaque(module, name))) => Found::Opaque(Owner::Opaque(module, name)),
@@ -98,31 +99,31 @@ pub(crate) fn find_item(package: &Package, module: ModuleId, segments: &[String]
     }
 }
 
-/// The target of the path of a value.
+/// The target of a path in the value namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ValueTarget {
     /// A function or constant of a module.
     Value(ValueId),
-    /// A name of a type: a variant, or an associated function or constant.
+    /// A variant, associated function or associated constant of a type.
     Of(Owner, String),
-    /// A type, by whose name values of it are made.
+    /// A type whose name is its constructor.
     Type(TypeId),
-    /// A path into another crate, by its canonical name.
+    /// The canonical path of an item in another crate.
     External(String),
 }
 
-/// A type that has functions and constants.
+/// A type that can have associated functions and constants.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Owner {
     Type(TypeId),
-    /// The object that kube makes of this spec.
+    /// The object that kube generates from this spec.
     Root(TypeId),
-    /// A type without a schema, by its module and name.
+    /// A type without a derived schema, given by its module and name.
     Opaque(ModuleId, String),
 }
 
 impl Owner {
-    /// Returns whether the type is of a package that nobody can edit.
+    /// Returns true if the type is from a published package, which users cannot edit.
     pub(crate) fn is_published(&self, package: &Package) -> bool {
         let module = match self {
             Owner::Type(id) | Owner::Root(id) => package.item(*id).module,
@@ -132,12 +133,12 @@ impl Owner {
     }
 }
 
-/// Follows the path of a value from a module.
+/// Looks up a path in the value namespace.
 pub(crate) fn find_value(package: &Package, module: ModuleId, segments: &[String]) -> Option<ValueTarget> {
     Search::new(package).value(module, segments, 0)
 }
 
-/// The type that a path leads to, if it is one of the run's.
+/// Looks up a type by path. Returns `None` if its source is not part of the run.
 pub(crate) fn find_owner(package: &Package, module: ModuleId, segments: &[String]) -> Option<Owner> {
     let mut search = Search::new(package);
     let step = search.path(module, segments)?;
@@ -155,12 +156,12 @@ enum Step {
     Locked(LockedStep),
 }
 
-/// A path into a crate of a registry that has not been read.
+/// A path into a published crate that has not been read.
 #[derive(Clone, Debug)]
 struct LockedStep {
     /// The package that depends on it.
     package: PackageId,
-    /// Its name in source there.
+    /// The name of the dependency in its source.
     name: String,
     path: Vec<String>,
 }
@@ -179,26 +180,29 @@ impl LockedStep {
     }
 }
 
-/// Globs over modules with globs can multiply; no honest name takes so many steps.
+/// Maximum number of steps of one lookup. Globs of modules that have globs themselves multiply the
+/// steps.
 const MAX_STEPS: usize = 4096;
-/// Imports that lead to imports.
+/// Maximum depth of imports of imports.
 const MAX_DEPTH: usize = 100;
 
 struct Search<'a> {
     package: &'a Package,
     steps: usize,
-    /// The names being looked for, outermost first: a circle of imports leads nowhere.
+    /// The names that are being looked up, outermost first, to detect cycles of imports.
     looking: Vec<(ModuleId, String)>,
     open_globs: Vec<String>,
-    /// True while the path of such a glob is being followed.
+    /// True while the path of such a glob is looked up, which must not try open globs again.
     is_opening: bool,
-    /// True if globs over crates of registries count that have not been read.
+    /// True if globs of published crates that have not been read count.
     admits_locked: bool,
-    /// The first module met that has not been read.
+    /// The first module on the way that has not been read.
     unread: Option<ModuleId>,
-    /// A part behind a syntax error that may declare the name: what is found elsewhere may be another's.
+    /// A gap that may declare the name, such as a file with a syntax error. It takes precedence
+    /// over any item that is found.
     unread_gap: Option<GapId>,
-    /// Macros and files of the build that may declare these names, if nothing else does.
+    /// Macros and generated files that may declare these names. They count only if nothing else is
+    /// found.
     macros: Vec<(GapId, String)>,
 }
 
@@ -217,8 +221,9 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Follows a path. Only if it leads nowhere otherwise, it may begin at a glob over a crate that has not been read: else
-    /// any `String` beside such a glob would have the crate read.
+    /// Looks up a path. If nothing is found, also tries globs of published crates that have not
+    /// been read. These come last because otherwise every `String` in a module with such a glob
+    /// would load the crate.
     fn path_or_locked(&mut self, module: ModuleId, segments: &[String]) -> Option<Step> {
         let step = self.path(module, segments);
         if step.is_some() || self.unread.is_some() {
@@ -256,7 +261,7 @@ impl<'a> Search<'a> {
         self.walk(step, rest)
     }
 
-    /// The module itself, or the one around a body.
+    /// Returns the module. For the body of a function, returns the module that contains it.
     fn around(&self, mut module: ModuleId) -> ModuleId {
         while let Some(parent) = self.outside_of_body(module) {
             module = parent;
@@ -264,13 +269,13 @@ impl<'a> Search<'a> {
         module
     }
 
-    /// The module, or the body, in which the names are that a body does not declare.
+    /// Returns the parent of a body, where names are looked up that the body does not declare.
     fn outside_of_body(&self, module: ModuleId) -> Option<ModuleId> {
         let this = self.package.module(module);
         this.parent.filter(|_| this.is_body)
     }
 
-    /// A function, constant, variant or constructor.
+    /// Looks up a function, constant, variant or constructor.
     fn value(&mut self, module: ModuleId, segments: &[String], depth: usize) -> Option<ValueTarget> {
         let (last, prefix) = segments.split_last()?;
         if depth > MAX_DEPTH {
@@ -316,7 +321,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// A value that a module declares, imports, or has from a glob.
+    /// Looks up a value that a module declares, imports, or has from a glob.
     fn value_in(&mut self, module: ModuleId, name: &str, depth: usize) -> Option<ValueTarget> {
         self.steps += 1;
         if depth > MAX_DEPTH || self.steps > MAX_STEPS {
@@ -332,7 +337,7 @@ impl<'a> Search<'a> {
             Some(Name::Import(path)) if path.len() > 1 => return self.value(module, path, depth + 1),
             _ => {}
         }
-        // What a glob brings in of which nobody knows whether it is compiled is not a known value.
+        // Ignore globs whose conditions cannot be evaluated.
         let mut decided = this.globs.iter().filter(|glob| glob.undecided.is_none());
         decided.find_map(|glob| match self.path(module, &glob.path)? {
             Step::Module(id) if id != module => self.value_in(id, name, depth + 1),
@@ -370,7 +375,8 @@ impl<'a> Search<'a> {
         Some(step)
     }
 
-    /// A name without a path: the module's own, what its globs bring in, a crate, the prelude, a primitive.
+    /// Looks up a single name: in the module and its globs, then as a crate, in the prelude, and as
+    /// a primitive type.
     fn unqualified(&mut self, module: ModuleId, name: &str) -> Option<Step> {
         if let Some(parent) = self.outside_of_body(module) {
             let found = self.member(module, name);
@@ -383,7 +389,7 @@ impl<'a> Search<'a> {
             .or_else(|| self.through_open_globs(module, name))
     }
 
-    /// A name that a module declares, imports, or has from a glob.
+    /// Looks up a name that a module declares, imports, or has from a glob.
     fn member(&mut self, module: ModuleId, name: &str) -> Option<Step> {
         self.steps += 1;
         let is_circle = self
@@ -420,7 +426,8 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// Notes an import of which nobody knows whether it is compiled: another one may bring in the name.
+    /// Records an import of the name whose condition cannot be evaluated. Another import may define
+    /// the name instead.
     fn note_undecided(&mut self, module: ModuleId, name: &str) {
         let package = self.package;
         let mut gaps = package.module(module).gaps.iter();
@@ -431,7 +438,7 @@ impl<'a> Search<'a> {
         self.unread_gap = self.unread_gap.or(undecided.copied());
     }
 
-    /// Notes the parts of a module that may declare a name.
+    /// Records the gaps of a module that may declare a name.
     fn note_gaps(&mut self, module: ModuleId, name: &str) {
         let package = self.package;
         for id in &package.module(module).gaps {
@@ -446,14 +453,15 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The first macro met that may declare the name looked for in its module.
+    /// Returns the first macro or generated file that may declare its name.
     fn find_macro(&self) -> Option<GapId> {
         let mut macros = self.macros.iter();
         let found = macros.find(|(id, name)| self.package.gap(*id).may_declare(name));
         found.map(|(id, _)| *id)
     }
 
-    /// `use name;` in a module that declares nothing of that name itself means the crate.
+    /// Follows an import. `use name;` does not declare the name itself, so it refers to a crate or
+    /// to a name from a glob.
     fn import(&mut self, module: ModuleId, name: &str, path: &[String]) -> Option<Step> {
         match path.split_first() {
             Some((first, rest)) if first == name => {
@@ -471,8 +479,10 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// A name from the globs of a module. One that only a glob has of which nobody knows whether it is compiled may be missing,
-    /// or another crate's. One that another glob has too is that: Rust refuses it if they are two.
+    /// Looks up a name in the globs of a module.
+    ///
+    /// A glob whose condition cannot be evaluated makes the result uncertain, unless another glob
+    /// has the name too: Rust rejects ambiguous globs, so both must have the same item.
     fn through_globs(&mut self, module: ModuleId, name: &str) -> Option<Step> {
         let globs = &self.package.module(module).globs;
         let decided = globs.iter().filter(|glob| glob.undecided.is_none());
@@ -489,8 +499,8 @@ impl<'a> Search<'a> {
         None
     }
 
-    /// Of two modules that have the name, the one that declares it is meant: an import in the other is private, for Rust
-    /// refuses a name that two globs bring in.
+    /// Looks up a name in some globs. A module that declares the name takes precedence over one
+    /// that imports it. The import must be private, because Rust rejects ambiguous globs.
     fn through<'g>(
         &mut self,
         globs: impl Iterator<Item = &'g Glob>,
@@ -502,8 +512,8 @@ impl<'a> Search<'a> {
         let mut locked = None;
         for glob in globs {
             let (step, is_import) = match self.path(module, &glob.path) {
-                // A glob over the module itself, or over one that is reached through the glob, ends by the step count.
-                // Read or not, a crate of a registry gives the same answer.
+                // The prelude takes precedence over globs of published crates, whether they have
+                // been read or not. Recursive globs are stopped by the limit on steps.
                 Some(Step::Module(id))
                     if self.is_of_published(id, module) && external::prelude_path(name).is_some() =>
                 {
@@ -530,13 +540,14 @@ impl<'a> Search<'a> {
         imported.or(locked)
     }
 
-    /// Returns whether a module is of a published package, and another of another one.
+    /// Returns true if `id` is in a published package other than the package of `other`.
     fn is_of_published(&self, id: ModuleId, other: ModuleId) -> bool {
         self.package.member(id).is_published
             && self.package.module(id).package != self.package.module(other).package
     }
 
-    /// A type or module that k8s-openapi has: a glob over it is as good as a list.
+    /// Looks up a name in a module of k8s-openapi. Its types are known, so a glob is as good as an
+    /// explicit import.
     fn kubernetes(&self, mut path: Vec<String>, name: &str) -> Option<Step> {
         path.push(name.to_owned());
         let canonical = external::canonical_path(&path);
@@ -544,9 +555,9 @@ impl<'a> Search<'a> {
         has.then_some(Step::External(path))
     }
 
-    /// Looks a name up behind globs over other crates, of which only the known types can be found.
+    /// Looks up a name in globs of other crates, where only known types can be found.
     fn through_open_globs(&mut self, module: ModuleId, name: &str) -> Option<Step> {
-        // The path of a glob may begin with a name that no glob can bring in but itself.
+        // The path of a glob may start with a name that only the glob itself could import.
         if std::mem::replace(&mut self.is_opening, true) {
             return None;
         }
@@ -573,7 +584,8 @@ impl<'a> Search<'a> {
             }
             Some(_) => return None,
         };
-        // Of std all is known that can be, and of k8s-openapi's modules.
+        // All types of std and of modules of k8s-openapi are known, so these globs cannot hide
+        // anything.
         let is_known = self.package.kubernetes.has(&external::canonical_path(&path));
         if !is_known && path.first().is_some_and(|first| first != "std") {
             self.open_globs.push(path.join("::"));
@@ -609,7 +621,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Returns whether a path begins with a name, not with a keyword or `::`.
+/// Returns true if a first segment is a name, rather than a keyword or the empty segment of `::`.
 fn is_name(segment: &str) -> bool {
     !matches!(segment, "" | "crate" | "self" | "super")
 }

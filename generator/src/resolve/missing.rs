@@ -1,7 +1,8 @@
-//! Help about a type that cannot be found: the import that is missing, or the name that is meant.
+//! Help for types that cannot be found: a missing import or a misspelled name.
 //!
-//! The name of a field's type is looked for in three places: the modules of the run, the types whose schema is built in,
-//! and the names in scope, which it may misspell. An import is suggested only from a crate that the package depends on.
+//! The name is looked up in the modules of the run, among the types with a built-in schema, and
+//! among similar names in scope. Imports are suggested only from crates that the package depends
+//! on.
 
 use rbuilder_diagnostic::suggest::{find_nearest, is_one_slip, list_names};
 
@@ -11,11 +12,11 @@ use crate::package::{Dependency, Module, ModuleId, Name, Package};
 use super::external;
 use super::lookup::{Owner, Target, lookup_path};
 
-/// Most imports that one help line suggests.
+/// Maximum number of imports in one suggestion.
 const MAX_IMPORTS: usize = 2;
 
-/// Modules of other crates with types whose schema is built in, the most likely first. Those of k8s-openapi with schemas in
-/// the catalogue are looked up there.
+/// Modules of other crates with built-in schemas, the most likely first. Types of k8s-openapi with
+/// generated schemas are looked up separately.
 const KNOWN_MODULES: &[&str] = &[
     "std::collections",
     "std::sync",
@@ -41,7 +42,7 @@ const KNOWN_MODULES: &[&str] = &[
     "ordered_float",
 ];
 
-/// Types that API types often have, which may be misspelled before they are imported.
+/// Types that API types often use. A misspelling of one is recognized even if it is not imported.
 const COMMON: &[&str] = &[
     "BTreeMap",
     "BTreeSet",
@@ -57,8 +58,8 @@ const COMMON: &[&str] = &[
     "String",
 ];
 
-/// Returns the part of the source that cannot be read and has the name in it: the type may be declared or imported there, so
-/// nothing can be said about it before the syntax error is corrected.
+/// Returns an unreadable part of the source that mentions the name. The type may be declared or
+/// imported there, so the syntax error is reported instead of the missing type.
 pub(super) fn find_unread_mention(package: &Package, segments: &[String]) -> Option<GapId> {
     let name = segments.last()?;
     let own = package.modules.iter().filter(|module| !module.is_foreign);
@@ -70,7 +71,7 @@ pub(super) fn find_unread_mention(package: &Package, segments: &[String]) -> Opt
     found.copied()
 }
 
-/// Returns the help about a path that leads nowhere from a module, if it can be told which type is meant.
+/// Returns help for a path that cannot be resolved.
 pub(super) fn suggest_type(package: &Package, module: ModuleId, segments: &[String]) -> Option<String> {
     match segments {
         [name] => suggest_crate_of_import(package, module, name)
@@ -81,7 +82,7 @@ pub(super) fn suggest_type(package: &Package, module: ModuleId, segments: &[Stri
     }
 }
 
-/// Returns the crate that the import of a name needs.
+/// Suggests the crate that the import of a name needs.
 fn suggest_crate_of_import(package: &Package, module: ModuleId, name: &str) -> Option<String> {
     match package.module(module).names.get(name)? {
         Name::Import(path) => suggest_crate(package, module, path.first()?),
@@ -89,7 +90,7 @@ fn suggest_crate_of_import(package: &Package, module: ModuleId, name: &str) -> O
     }
 }
 
-/// Returns the advice to depend on a crate, if its types are built in and the package does not.
+/// Suggests a dependency if the schemas of the crate are built in.
 fn suggest_crate(package: &Package, module: ModuleId, name: &str) -> Option<String> {
     let krate = match name {
         "k8s_openapi" | "ordered_float" => name.replace('_', "-"),
@@ -99,7 +100,7 @@ fn suggest_crate(package: &Package, module: ModuleId, name: &str) -> Option<Stri
         .then(|| format!("add the crate `{krate}` to `[dependencies]` in Cargo.toml"))
 }
 
-/// Returns whether a name is that of a crate whose types are built in, and which the package does not depend on.
+/// Returns true if a name is a crate with built-in schemas that the package does not depend on.
 fn is_missing_crate(package: &Package, module: ModuleId, name: &str) -> bool {
     let mut known = KNOWN_MODULES.iter().map(|path| path.split("::").next());
     name != "std" && known.any(|known| known == Some(name)) && !depends_on(package, module, name)
@@ -109,7 +110,7 @@ fn depends_on(package: &Package, module: ModuleId, name: &str) -> bool {
     package.member(module).dependencies.contains_key(name)
 }
 
-/// Returns the `use` that a name needs, if types of this name are known.
+/// Suggests `use` declarations for types of this name.
 fn suggest_import(package: &Package, module: ModuleId, name: &str) -> Option<String> {
     let mut imports = find_declared(package, module, name);
     if imports.is_empty() {
@@ -120,7 +121,7 @@ fn suggest_import(package: &Package, module: ModuleId, name: &str) -> Option<Str
     (!lines.is_empty()).then(|| format!("add {}", lines.join(" or ")))
 }
 
-/// Returns the paths of the types of the run with this name, those that are nearest to the module first.
+/// Returns the paths of types of the run with this name, limited to those nearest to the module.
 fn find_declared(package: &Package, from: ModuleId, name: &str) -> Vec<String> {
     let here = path_below_root(package, from).unwrap_or_default();
     let mut found: Vec<(usize, String)> = Vec::new();
@@ -156,7 +157,7 @@ fn find_declared(package: &Package, from: ModuleId, name: &str) -> Vec<String> {
     found.into_iter().map(|(_, path)| path).collect()
 }
 
-/// Returns what a module itself declares by a name.
+/// Returns the type that a module itself declares under a name.
 fn declared_target(id: ModuleId, module: &Module, name: &str) -> Option<Target> {
     if module.is_body || module.is_unread {
         return None;
@@ -170,8 +171,9 @@ fn declared_target(id: ModuleId, module: &Module, name: &str) -> Option<Target> 
     }
 }
 
-/// Returns the module whose path can be written at `from` for something that `declaring` declares. A module may be private, so
-/// one that is not beside `from` is left for the nearest above it that exports the name.
+/// Returns the module from which `from` can import an item of `declaring`. If the parent of
+/// `declaring` is not an ancestor of `from`, `declaring` may be private. In that case this is its
+/// nearest ancestor that re-exports the item, if there is one.
 fn find_reachable(
     package: &Package,
     from: ModuleId,
@@ -191,12 +193,13 @@ fn find_reachable(
     Some(exporting.unwrap_or(declaring))
 }
 
-/// The module itself and those around it.
+/// Returns a module and its ancestors.
 fn ancestors(package: &Package, module: ModuleId) -> impl Iterator<Item = ModuleId> {
     std::iter::successors(Some(module), |module| package.module(*module).parent)
 }
 
-/// Returns the name of the crate by which `from` refers to a module, and the path below its root.
+/// Returns the crate name that `from` uses for a module, and the path of the module within that
+/// crate.
 fn path_from(package: &Package, from: ModuleId, module: ModuleId) -> Option<(String, Vec<String>)> {
     let root = package.module(module).root;
     let below = path_below_root(package, module)?;
@@ -219,7 +222,7 @@ fn path_from(package: &Package, from: ModuleId, module: ModuleId) -> Option<(Str
     dependency.map(|name| (name, below))
 }
 
-/// Returns the names of the modules from the root of the target to a module.
+/// Returns the path of a module within its crate.
 fn path_below_root(package: &Package, module: ModuleId) -> Option<Vec<String>> {
     let mut path = Vec::new();
     for module in ancestors(package, module) {
@@ -235,7 +238,7 @@ fn path_below_root(package: &Package, module: ModuleId) -> Option<Vec<String>> {
     Some(path)
 }
 
-/// Returns the paths of the types of this name in std and in the crates that the package depends on.
+/// Returns the paths of types of this name in std and in direct dependencies.
 fn find_built_in(package: &Package, module: ModuleId, name: &str) -> Vec<String> {
     let is_usable = |path: &str| match path.split("::").next() {
         Some("std") => true,
@@ -252,7 +255,7 @@ fn find_built_in(package: &Package, module: ModuleId, name: &str) -> Vec<String>
     }
 }
 
-/// Returns the paths of k8s-openapi's types of this name: those of stable versions if there are any.
+/// Returns the paths of types of k8s-openapi with this name. Prefers stable API versions.
 fn find_kubernetes(package: &Package, name: &str) -> Vec<String> {
     let mut paths = package.kubernetes.find_by_name(name);
     let is_stable = |path: &String| {
@@ -265,9 +268,9 @@ fn find_kubernetes(package: &Package, name: &str) -> Vec<String> {
     paths
 }
 
-/// Returns the name in scope that is nearest to one that does not exist.
+/// Suggests a similar name in scope.
 fn suggest_name(package: &Package, module: ModuleId, name: &str) -> Option<String> {
-    // An import of the name itself leads nowhere.
+    // Skip the name itself, which a broken import may bring into scope.
     let others = names_in_scope(package, module).filter(|other| *other != name);
     if let Some(near) = find_nearest(name, others) {
         return Some(format!("did you mean `{near}`?"));
@@ -278,7 +281,7 @@ fn suggest_name(package: &Package, module: ModuleId, name: &str) -> Option<Strin
     Some(format!("did you mean {}?{import}", list_names([*near])))
 }
 
-/// The names of types that a module declares, imports, or has from a glob over a module of the run.
+/// Returns the names of types in scope: declared, imported, or from a glob of a module of the run.
 fn names_in_scope(package: &Package, module: ModuleId) -> impl Iterator<Item = &str> {
     let this = package.module(module);
     let globs = this.globs.iter().filter(|glob| glob.undecided.is_none());
@@ -290,7 +293,7 @@ fn names_in_scope(package: &Package, module: ModuleId) -> impl Iterator<Item = &
         .map(|(name, _)| name.as_str())
 }
 
-/// Returns the module that the path of a glob leads to by the names of modules alone.
+/// Returns the module at the path of a glob, without following imports.
 fn find_module<'a>(package: &'a Package, from: ModuleId, path: &[String]) -> Option<&'a Module> {
     let mut at = from;
     for (index, segment) in path.iter().enumerate() {

@@ -1,7 +1,7 @@
-//! Names to what they stand for: imports, globs, re-exports, aliases, generics, other crates, std's prelude.
+//! Resolves names: imports, globs, re-exports, aliases, generics, other crates and std's prelude.
 //!
-//! A [`Ty`] is what the schema needs to know of a type. Nothing is guessed: a name that leads nowhere is an
-//! error where it stands.
+//! The result is a [`Ty`], which contains what a schema needs to know about the type. The resolver
+//! does not guess: it reports a name that it cannot find where the name is used.
 
 mod external;
 mod lookup;
@@ -22,14 +22,14 @@ use crate::report::Report;
 pub(crate) use external::{crate_name, is_known_crate, is_transparent};
 pub(crate) use lookup::{Found, Owner, Target, ValueTarget, find_item, find_owner, find_value, lookup_path};
 
-/// A type, resolved.
+/// A resolved type.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Ty {
     /// A struct or enum of the package, with its type arguments.
     Item(TypeId, Vec<Ty>),
-    /// A type whose schema is fixed, by its full path.
+    /// The full path of a type with a built-in schema.
     Known(String),
-    /// A type of k8s-openapi, by its full path.
+    /// The full path of a type of k8s-openapi.
     Kubernetes(String),
     Option(Box<Ty>),
     List(Box<Ty>),
@@ -37,14 +37,15 @@ pub(crate) enum Ty {
     Set(Box<Ty>),
     Map(Box<Ty>, Box<Ty>),
     Array(Box<Ty>, u64),
-    /// A type whose schema this function of its `impl JsonSchema` makes, with its type arguments.
+    /// A type with a handwritten `impl JsonSchema`: the function that returns the schema, and the
+    /// type arguments.
     Written(ValueId, Vec<Ty>),
-    /// The whole object that kube makes of this spec.
+    /// The object that kube generates from this spec.
     Root(TypeId),
 }
 
 impl Ty {
-    /// Counts the type and the types in it.
+    /// Counts this type and all types inside it.
     fn count_parts(&self) -> usize {
         let inner = match self {
             Ty::Known(_) | Ty::Kubernetes(_) | Ty::Root(_) => 0,
@@ -56,21 +57,22 @@ impl Ty {
     }
 }
 
-/// Functions and constants of types, by type and name; those of `Default` are named `default`.
+/// Associated functions and constants, by type and name. The function of `impl Default` is named
+/// `default`.
 pub(crate) type Associated = BTreeMap<(Owner, String), ValueId>;
 
-/// The function by which a type gives its own schema: that of `impl JsonSchema`.
+/// Returns `json_schema` of a handwritten `impl JsonSchema`.
 pub(crate) fn find_schema_function(associated: &Associated, owner: Owner) -> Option<ValueId> {
     associated.get(&(owner, SCHEMA_FUNCTION.to_owned())).copied()
 }
 
-/// The function of schemars' trait.
+/// The method of schemars' `JsonSchema` that returns the schema.
 pub(crate) const SCHEMA_FUNCTION: &str = "json_schema";
 
 /// The type parameters in scope, by name.
 pub(crate) type Bindings = BTreeMap<String, Ty>;
 
-/// The place from which the path of a type is resolved.
+/// The scope in which a type is resolved.
 #[derive(Clone, Copy)]
 pub(crate) struct Scope<'a> {
     pub(crate) file: FileId,
@@ -78,27 +80,27 @@ pub(crate) struct Scope<'a> {
     pub(crate) bindings: &'a Bindings,
 }
 
-/// Aliases that lead to aliases; a circle of them ends here.
+/// Maximum depth of aliases. A cycle of aliases exceeds it.
 const MAX_ALIASES: usize = 64;
 
-/// The parts of a type as written, with those of its aliases and type arguments. Arguments can double from alias to alias
-/// and from type to type; no honest type has this many.
+/// Maximum number of parts of a type, after substituting aliases and type arguments. Arguments can
+/// double at each alias or type, so the number can grow exponentially.
 const MAX_PARTS: usize = 1024;
 
-/// Resolves types of one package.
+/// Resolves the types of a package.
 pub(crate) struct Resolver<'a> {
     pub(crate) package: &'a Package,
     pub(crate) report: &'a mut Report,
-    /// The functions and constants of types.
+    /// The associated functions and constants of types.
     pub(crate) associated: Rc<Associated>,
-    /// True if the type whose parts are resolved has `derive(CrdSchema)`: what advice is given.
+    /// True if the current type derives `CrdSchema`. Help messages depend on it.
     pub(crate) is_ours: bool,
-    /// The place of the type of a status, where that is what is resolved.
+    /// The place of the status type, while it is being resolved.
     pub(crate) status: Option<Place>,
     aliases: usize,
-    /// The types around the one being resolved.
+    /// The depth of nested types.
     depth: usize,
-    /// The parts of the outermost one so far.
+    /// The number of parts of the outermost type so far.
     parts: usize,
 }
 
@@ -116,7 +118,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Resolves a type as written. Returns `None` after reporting why it could not.
+    /// Resolves a type as written. Returns `None` after reporting an error.
     pub(crate) fn resolve(&mut self, ty: &TypeRef, scope: Scope<'_>) -> Option<Ty> {
         if self.depth == 0 {
             self.parts = 0;
@@ -150,7 +152,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Counts parts of a type, and reports a type that has too many.
+    /// Counts parts of a type. Reports an error if there are too many.
     fn spend(&mut self, parts: usize, place: Place) -> Option<()> {
         self.parts += parts;
         if self.parts <= MAX_PARTS {
@@ -214,7 +216,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Reports a path that leads nowhere, or the syntax error that may be why.
+    /// Reports a path that cannot be resolved, or the syntax error that may be the cause.
     fn report_missing<T>(
         &mut self,
         segments: &[String],
@@ -242,7 +244,7 @@ impl<'a> Resolver<'a> {
         )
     }
 
-    /// The types that an item's type parameters have where none are written.
+    /// Returns the defaults of the type parameters of an item.
     pub(crate) fn default_args(&mut self, id: TypeId, place: Place) -> Option<Vec<Ty>> {
         let item = self.package.item(id);
         let model = item.model.as_ref()?;
@@ -257,7 +259,7 @@ impl<'a> Resolver<'a> {
         Some(args.into_iter().map(|(_, ty)| ty).collect())
     }
 
-    /// Reports what is wrong with a type that something needs.
+    /// Reports the errors of a type, once something needs it.
     pub(crate) fn report_reserved(&mut self, id: TypeId) {
         let item = self.package.item(id);
         self.report.add_all(item.file, item.reserved.iter().cloned());
@@ -273,8 +275,9 @@ impl<'a> Resolver<'a> {
         Some(Ty::Item(id, args.into_iter().map(|(_, ty)| ty).collect()))
     }
 
-    /// The whole object of a kind. A field under `derive(CrdSchema)` has the schema that kube gives it, which lacks `metadata`;
-    /// without that, serde cannot read the object.
+    /// Resolves the whole object of a kind. This is an error in a type that derives `CrdSchema`:
+    /// kube's schema of the object lacks `metadata`, so the API server would prune it and serde
+    /// could not read the object.
     fn resolve_root(&mut self, id: TypeId, written: &str, place: Place) -> Option<Ty> {
         let model = self.package.item(id).model.as_ref();
         let mode = model
@@ -334,7 +337,7 @@ impl<'a> Resolver<'a> {
         resolved
     }
 
-    /// Type parameters and their arguments: those written, and defaults for the rest.
+    /// Pairs type parameters with the written arguments, or with their defaults.
     fn bind(
         &mut self,
         name: &str,
@@ -432,7 +435,7 @@ impl<'a> Resolver<'a> {
     }
 }
 
-/// The path of `NonZero<u8>` by its other name.
+/// Returns the path of the alias of a `NonZero` type, such as `NonZeroU8`.
 fn non_zero(inner: &str) -> String {
     format!("std::num::NonZero{}", inner.to_ascii_uppercase())
 }

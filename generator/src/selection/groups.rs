@@ -1,17 +1,21 @@
-//! API groups of projects that install their own CRDs, and whose kinds other programs declare to talk to them.
+//! API groups of well-known projects. Other programs declare kinds of these groups only to use
+//! them.
 
 use std::sync::LazyLock;
 
-/// A line for each group, sorted: the group, or `*.` and an end of groups; the project that it belongs to; and the repository
-/// with its CRDs. A group is listed when its CRDs are published by a project that is not written in Rust, so that a Rust type
-/// of it can be nothing but a binding. A project that owns a listed group all the same says so in PROJECT or in
-/// `[package.metadata.rbuilder]`.
+/// One line per group, sorted, with three columns: the group, or a suffix such as `*.dapr.io`; the
+/// project that owns it; and the repository with its CRDs.
 ///
-/// The list only makes messages better: [signs](super::signs) find the kinds of projects that nobody has listed.
+/// A group is listed if a project that is not written in Rust publishes its CRDs. A Rust type in
+/// such a group can only be a binding. A project that owns a listed group can claim it in PROJECT
+/// or in `[package.metadata.rbuilder]`.
+///
+/// The list only improves messages: [signs](super::signs) recognize kinds of projects that are not
+/// listed.
 const GROUPS: &str = include_str!("groups.tsv");
 
-/// Returns the project that an API group belongs to: one of those that publish their CRDs and are not written in Rust, such as
-/// `cert-manager` for `cert-manager.io`.
+/// Returns the project that an API group belongs to, such as `cert-manager` for `cert-manager.io`.
+/// Knows projects that publish their CRDs and are not written in Rust.
 pub fn find_group_owner(group: &str) -> Option<&'static str> {
     let is_end = |row: &&Row| {
         row.group
@@ -24,7 +28,6 @@ pub fn find_group_owner(group: &str) -> Option<&'static str> {
     found.map(|row| row.owner)
 }
 
-/// A line of the list.
 struct Row {
     group: &'static str,
     owner: &'static str,
@@ -32,7 +35,7 @@ struct Row {
     repository: &'static str,
 }
 
-/// The lines, which are sorted: ends of groups come first. They are parsed once, because each kind is looked up.
+/// The parsed lines. Suffixes are sorted first.
 static ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| {
     let row = |line: &'static str| {
         let mut cells = line.split('\t');
@@ -51,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn groups_are_sorted_and_known_once() {
+    fn groups_are_sorted_and_unique() {
         let groups: Vec<&str> = ROWS.iter().map(|row| row.group).collect();
         assert!(groups.is_sorted_by(|a, b| a < b));
         assert_eq!(groups.len(), GROUPS.lines().count());
@@ -60,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn owners_are_found_by_group() {
+    fn finds_owner_of_group() {
         for (group, expected) in [
             ("monitoring.coreos.com", Some("Prometheus Operator")),
             ("sriovnetwork.openshift.io", Some("SR-IOV Network Operator")),

@@ -1,8 +1,9 @@
-//! The kinds whose CRDs are written: those of the project, and not those it only talks to.
+//! Selects the kinds that get a CRD: those of the project, but not those of other projects.
 //!
-//! A program that reads another project's objects declares their kind with the same derive as its own, mostly with a
-//! few of the fields. Such a binding must not become a CRD: applied, it would replace the real one. What is skipped
-//! unasked is named in a note, and what the flags, `Cargo.toml` or PROJECT call the project's own is never skipped.
+//! A program that uses objects of another project declares their kind with the same derive as its
+//! own, usually with only a few of the fields. Such a binding must not become a CRD, because
+//! applying it would replace the real one. A note names each kind that is skipped by default. A
+//! kind that a flag, `Cargo.toml` or PROJECT claims for the project is never skipped.
 
 mod groups;
 mod report;
@@ -19,14 +20,14 @@ use crate::Options;
 use crate::cargo::{NamedKind, Selection};
 use crate::package::{PackageId, Skipped};
 
-/// The ownership of kinds, as PROJECT has it.
+/// The ownership of kinds according to the PROJECT file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProjectKinds {
-    /// The domain that the project's API groups end in.
+    /// The domain of the project. Its API groups end in this.
     pub domain: String,
     /// Group and kind of each API that the project defines.
     pub own: Vec<(String, String)>,
-    /// Group and kind of each API that the project uses and another one defines.
+    /// Group and kind of each API that the project uses, but another project defines.
     pub foreign: Vec<(String, String)>,
 }
 
@@ -35,7 +36,7 @@ impl ProjectKinds {
         is_among(&self.own, resource)
     }
 
-    /// Returns whether PROJECT says that another project defines a kind.
+    /// Returns true if another project defines the kind, according to PROJECT.
     fn disowns(&self, resource: &CustomResource) -> bool {
         is_among(&self.foreign, resource) && !self.lists(resource)
     }
@@ -53,23 +54,23 @@ fn is_among(kinds: &[(String, String)], resource: &CustomResource) -> bool {
     kinds.any(|(group, kind)| (group, kind) == (&resource.group, &resource.kind))
 }
 
-/// The need for a schema, as a kind's struct states it.
+/// Whether the struct of a kind asks for a schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SchemaAsked {
     Yes,
-    /// kube is told to do without one, and no derive brings one.
+    /// `schema = "disabled"`, and no derive that generates a schema.
     No,
 }
 
-/// Decides about each kind as it is read.
+/// Decides for each kind whether it gets a CRD.
 pub(crate) struct Selector {
-    /// The kinds that the command line names.
+    /// The kinds selected on the command line.
     kinds: Vec<String>,
     skip_kinds: Vec<String>,
     project: Option<ProjectKinds>,
-    /// The names of the CRDs that are there.
+    /// The names of the CRDs that exist already.
     committed: BTreeSet<String>,
-    /// The selection in `[package.metadata.rbuilder]`, by package.
+    /// The selection in `[package.metadata.rbuilder]` of each package.
     of_package: Vec<Selection>,
 }
 
@@ -84,13 +85,13 @@ impl Selector {
         }
     }
 
-    /// Adds what the next package's manifest says.
+    /// Adds the selection of the next package.
     pub(crate) fn add_package(&mut self, selection: Selection) {
         self.of_package.push(selection);
     }
 
-    /// Returns whether somebody has said that a kind which is not skipped is the project's own: the command line,
-    /// `Cargo.toml`, PROJECT, or the CRD that is there.
+    /// Returns true if a setting claims a kind for the project: the command line, `Cargo.toml`,
+    /// PROJECT, or an existing CRD. Only for kinds that [`Selector::skips`] does not skip.
     pub(crate) fn is_claimed(&self, package: PackageId, resource: &CustomResource) -> bool {
         let project = self.project.as_ref();
         !self.kinds.is_empty()
@@ -99,7 +100,7 @@ impl Selector {
             || self.committed.contains(&crd_name(resource))
     }
 
-    /// Why no CRD is to be written for a kind; nothing for one that is written.
+    /// Returns why a kind gets no CRD, or `None` if it gets one.
     pub(crate) fn skips(
         &self,
         package: PackageId,
@@ -136,17 +137,18 @@ impl Selector {
     }
 }
 
-/// The name of the CRD of a kind.
+/// Returns the name of the CRD of a kind.
 pub(crate) fn crd_name(resource: &CustomResource) -> String {
     format!("{}.{}", resource.plural_name(), resource.group)
 }
 
-/// Returns whether a name in a list is that of a kind: `Kind`, `Kind.group`, or `*.group` for all kinds of a group.
+/// Returns true if an item of a list selects a kind: `Kind`, `Kind.group`, or `*.group` for all
+/// kinds of a group.
 fn is_named(name: &str, resource: &CustomResource) -> bool {
     fits(name, &resource.kind, &resource.group)
 }
 
-/// Likewise, of a kind and its group.
+/// Like [`is_named`], but takes the kind and its group.
 pub(crate) fn fits(name: &str, kind: &str, group: &str) -> bool {
     match name.split_once('.') {
         None => name == kind,

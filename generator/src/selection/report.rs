@@ -1,4 +1,5 @@
-//! Notes and warnings about which kinds are written, and errors for names that fit no kind.
+//! Reports skipped kinds, kinds of other domains, and names in `only` and `skip` that match no
+//! kind.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,12 +14,12 @@ use crate::report::{PlacedDiagnostic, Report};
 use crate::sources::{Sources, is_within};
 use crate::{Diagnostic, FileRange, Options, StandingMarker, find_standing_markers};
 
-/// Groups at most in an example of `only`.
+/// Maximum number of groups in an example of `only`.
 const MAX_EXAMPLES: usize = 6;
 
 impl Selector {
-    /// Says which kinds are skipped unasked, which seem not to be the project's own, and which names in `only` and
-    /// `skip` are those of no kind.
+    /// Reports which kinds are skipped by default, which seem to belong to other projects, and
+    /// which names in `only` and `skip` match no kind.
     pub(crate) fn report(
         &self,
         package: &Package,
@@ -27,7 +28,7 @@ impl Selector {
         report: &mut Report,
     ) {
         let mut said = BTreeSet::new();
-        // Kinds of one group are another project's together.
+        // One warning per group: its kinds usually belong to the same project.
         let mut others: BTreeMap<(usize, &str), Vec<(Place, &CustomResource)>> = BTreeMap::new();
         let mut doubtful: Vec<Doubtful<'_>> = Vec::new();
         for (place, package_id, resource, skipped) in kinds(package) {
@@ -81,7 +82,8 @@ impl Selector {
         report.add(PlacedDiagnostic::note(place, message).help(help));
     }
 
-    /// Returns whether nobody has said about a kind beyond the project's domain whether it is the project's own.
+    /// Returns true if a kind is outside of the project's domain, and no setting says whether it
+    /// belongs to the project.
     fn is_of_other_domain(&self, id: PackageId, resource: &CustomResource) -> bool {
         let is_chosen = !self.kinds.is_empty() || self.of_package[id.0].only.is_some();
         let project = self.project.as_ref().filter(|_| !is_chosen);
@@ -90,7 +92,8 @@ impl Selector {
         })
     }
 
-    /// Warns of the kinds of a group beyond the project's domain, which may be its own or not: only who writes it knows.
+    /// Warns about the kinds of a group outside of the project's domain. Only the author knows
+    /// whether they belong to the project.
     fn warn_of_other_domain(
         &self,
         package: &Package,
@@ -136,7 +139,7 @@ impl Selector {
         report.warning(*place, message, &help);
     }
 
-    /// Each name in `only` and `skip` must be that of a kind.
+    /// Checks that each name in `only` and `skip` matches a kind.
     fn check_names(&self, package: &Package, sources: &dyn Sources, options: &Options, report: &mut Report) {
         let mut unknown: Vec<Unknown<'_>> = Vec::new();
         for (index, Selection { only, skip, .. }) in self.of_package.iter().enumerate() {
@@ -170,7 +173,7 @@ impl Selector {
         if unknown.is_empty() {
             return;
         }
-        // A kind that a feature leaves out is none now, and no mistake.
+        // A kind behind a disabled feature is not found above, but naming it is not an error.
         let standing = find_standing_markers(sources, options);
         for Unknown {
             name,
@@ -194,14 +197,14 @@ impl Selector {
     }
 }
 
-/// A kind that seems to be another project's.
+/// A kind that seems to belong to another project.
 struct Doubtful<'a> {
     place: Place,
     resource: &'a CustomResource,
     sign: Sign,
 }
 
-/// Asks about all kinds that seem to be another project's, in one note.
+/// Reports all kinds that seem to belong to other projects in a single note.
 fn note_doubtful(package: &Package, doubtful: &[Doubtful<'_>], report: &mut Report) {
     let Some(first) = doubtful.first() else { return };
     let mut by_sign: BTreeMap<Sign, Vec<String>> = BTreeMap::new();
@@ -243,17 +246,18 @@ fn note_doubtful(package: &Package, doubtful: &[Doubtful<'_>], report: &mut Repo
     report.add(PlacedDiagnostic::note(first.place, message).help(help));
 }
 
-/// A name that is that of no kind.
+/// A name that matches no kind.
 struct Unknown<'a> {
     name: &'a str,
-    /// The folder in which the kind is looked for.
+    /// The folder in which the kind is expected.
     folder: &'a str,
     problem: Diagnostic,
-    /// The kinds that there are.
+    /// The existing kinds.
     known: Vec<&'a CustomResource>,
 }
 
-/// The kinds of the packages that are asked for: where each is, its package, and why it is skipped.
+/// Returns the kinds of the selected packages, each with its place, its package, and why it is
+/// skipped.
 fn kinds(package: &Package) -> impl Iterator<Item = (Place, PackageId, &CustomResource, Option<Skipped>)> {
     let own = package
         .types
@@ -269,7 +273,7 @@ fn kinds(package: &Package) -> impl Iterator<Item = (Place, PackageId, &CustomRe
     })
 }
 
-/// The names that a list may hold, in the form of the one that is wrong.
+/// Returns the names of all kinds in the form of `name`.
 fn candidates(name: &str, known: &[&CustomResource]) -> Vec<String> {
     let form = |resource: &CustomResource| match name.split_once('.') {
         None => resource.kind.clone(),
@@ -280,12 +284,12 @@ fn candidates(name: &str, known: &[&CustomResource]) -> Vec<String> {
     names.into_iter().collect()
 }
 
-/// The items of an `only` that keeps what is written today and adds a group.
+/// Returns the items of an `only` that selects the current kinds and one more group.
 fn example(package: &Package, group: &str) -> String {
     examples(package, [group])
 }
 
-/// Likewise, with several groups.
+/// Like [`example`], with several groups.
 fn examples<'a>(package: &'a Package, added: impl IntoIterator<Item = &'a str>) -> String {
     let written = kinds(package).filter(|(.., skipped)| skipped.is_none());
     let mut groups: BTreeSet<&str> = written.map(|(.., resource, _)| resource.group.as_str()).collect();

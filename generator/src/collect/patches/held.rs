@@ -1,4 +1,4 @@
-//! Expressions whose value holds CRDs.
+//! Recognizes expressions that hold CRDs.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -8,10 +8,10 @@ use rbuilder_reader::{TypeKind, TypeRef};
 
 use super::Finder;
 
-/// Functions whose result holds the CRD of their first argument.
+/// Functions whose result contains the CRD of their first argument.
 const WRAPPERS: [&str; 5] = ["to_value", "from_value", "merge_crds", "Ok", "Some"];
 
-/// Methods whose result is the CRD that they are called on, or a copy.
+/// Methods whose result holds the CRDs of the receiver, possibly as a copy.
 const PASSING: [&str; 13] = [
     "unwrap",
     "expect",
@@ -31,14 +31,14 @@ const PASSING: [&str; 13] = [
 /// The CRDs that an expression holds.
 #[derive(Clone, Debug)]
 pub(super) struct Held {
-    /// The paths of their kinds.
+    /// The paths of their kinds, as written.
     pub(super) kinds: Rc<BTreeSet<Vec<String>>>,
-    /// True for a list of them, which can change while they do not.
+    /// True for a list. Changing the list does not change its CRDs.
     pub(super) is_list: bool,
 }
 
 impl<'a> Finder<'a> {
-    /// Passes an expression that holds CRDs; nothing for any other.
+    /// Parses an expression that holds CRDs. Returns `None` for any other expression.
     pub(super) fn held_by(&self, cursor: &mut Cursor<'a>) -> Option<Held> {
         while cursor.eat(b'&') || cursor.eat_word("mut") {}
         let held = if cursor.is_punct(b'<') {
@@ -63,7 +63,7 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// The CRDs of a list, of which some may be held by what is not known here.
+    /// Returns the CRDs in a list. Items that are not recognized are skipped.
     fn list(&self, mut items: Cursor<'a>) -> Option<Held> {
         let mut kinds = BTreeSet::new();
         while !items.is_end() {
@@ -83,7 +83,7 @@ impl<'a> Finder<'a> {
         })
     }
 
-    /// Passes a variable, a call, or `vec![…]`.
+    /// Parses a variable, a call, or `vec![…]`.
     fn named(&self, cursor: &mut Cursor<'a>) -> Option<Held> {
         let mut path = Vec::new();
         cursor.eat_pair(b':', b':');
@@ -122,7 +122,7 @@ impl<'a> Finder<'a> {
     }
 }
 
-/// The path of a type, without arguments.
+/// Returns the path of a type, without type arguments.
 pub(super) fn path_of(ty: &TypeRef) -> Option<Vec<String>> {
     match &ty.kind {
         TypeKind::Path(segments, _) => Some(segments.clone()),
@@ -130,7 +130,7 @@ pub(super) fn path_of(ty: &TypeRef) -> Option<Vec<String>> {
     }
 }
 
-/// Passes `.name(…)`, with type arguments or without, and `.await`.
+/// Parses a method call, `.name(…)`, with or without type arguments, and returns the name.
 pub(super) fn method<'a>(cursor: &mut Cursor<'a>) -> Option<&'a str> {
     if cursor.is_pair(b'.', b'.') || !cursor.eat(b'.') {
         return None;
@@ -142,7 +142,7 @@ pub(super) fn method<'a>(cursor: &mut Cursor<'a>) -> Option<&'a str> {
     cursor.group(Delimiter::Paren).map(|_| name)
 }
 
-/// Passes `<Kind as Trait>::crd()`, and returns the path of the kind.
+/// Parses `<Kind as Trait>::crd()` and returns the path of the kind.
 fn qualified_call(cursor: &mut Cursor<'_>) -> Option<Vec<String>> {
     cursor.eat(b'<');
     let kind = path_of(&TypeRef::read(cursor).ok()?);

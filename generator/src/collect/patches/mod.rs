@@ -1,7 +1,8 @@
-//! Changes that a program makes to the CRD which `crd()` returns, before it writes or applies it.
+//! Finds code that modifies the CRD returned by `crd()` before it writes or applies it.
 //!
-//! A manifest is made of types and attributes, so it lacks such a change. Functions are not followed: a CRD is known as far as
-//! variables of one body hold it, whole, in a list, or as a JSON value. For instance, in
+//! A manifest is generated from types and attributes, so it lacks such changes. The search is
+//! limited to one function body: it tracks the variables that hold a CRD, a list of CRDs, or a CRD
+//! as JSON. For example, in
 //!
 //! ```text
 //! let mut crd = Cup::crd();
@@ -10,8 +11,9 @@
 //! value["spec"]["preserveUnknownFields"] = json!(false);
 //! ```
 //!
-//! `value` holds the CRD of `Cup`, and the last line changes what a manifest has. The second line does not: no manifest has
-//! a resource version. What a reader does with a copy (`crd.spec.names.kind.clone()`) is not a change either.
+//! `value` holds the CRD of `Cup`, and the last line changes a field that the manifest has. The
+//! second line does not, because a manifest has no resource version. Changes to a copy of a field
+//! (`crd.spec.names.kind.clone()`) do not count either.
 
 mod held;
 #[cfg(test)]
@@ -31,10 +33,11 @@ use crate::package::{ModuleId, Patch};
 /// The call that returns a CRD, as rustfmt writes it.
 const CALL: &str = "crd()";
 
-/// The longest body that is read, in bytes. What the variables hold is copied, so a longer one could take long.
+/// Maximum length of a body, in bytes. The sets of CRDs that variables hold are copied, which could
+/// take long for larger bodies.
 const MAX_BODY: usize = 1 << 18;
 
-/// Methods that change what they are called on, beside those whose names end in `_mut`.
+/// Methods that modify their receiver, in addition to those whose names end in `_mut`.
 const CHANGING: [&str; 13] = [
     "insert",
     "push",
@@ -51,19 +54,20 @@ const CHANGING: [&str; 13] = [
     "dedup",
 ];
 
-/// Methods that remove something, which is often done to read it: a change only where the result is not used.
+/// Methods that remove something and return it. They count as a change only if the result is
+/// unused, because programs often call them to read a part.
 const REMOVING: [&str; 5] = ["remove", "swap_remove", "pop", "take", "drain"];
 
-/// Methods of kube's `ResourceExt` that change what no manifest has.
-const OF_THE_SERVER: [&str; 3] = ["finalizers_mut", "owner_references_mut", "managed_fields_mut"];
+/// Methods of kube's `ResourceExt` that return metadata which no manifest has.
+const SERVER_MANAGED: [&str; 3] = ["finalizers_mut", "owner_references_mut", "managed_fields_mut"];
 
-/// Returns whether functions of a text may change a CRD.
+/// Returns true if code may modify a CRD.
 pub(super) fn may_patch(text: &str) -> bool {
     text.contains(CALL)
 }
 
 impl FileReader<'_, '_> {
-    /// Keeps the places where a function changes CRDs: the first for each kind.
+    /// Records where a function modifies CRDs: the first place for each kind.
     pub(super) fn patches(
         &mut self,
         function: &Function<'_>,
@@ -93,7 +97,7 @@ impl FileReader<'_, '_> {
     }
 }
 
-/// The kinds whose CRDs a body changes, each with the first place.
+/// Returns the kinds whose CRDs a body modifies, with the first place for each.
 fn find_patches(body: &str) -> Vec<(Vec<String>, Span)> {
     let Ok(tokens) = lex(body) else {
         return Vec::new();
@@ -110,14 +114,14 @@ struct Finder<'a> {
     found: Vec<(Vec<String>, Span)>,
     /// The kinds in `found`.
     known: BTreeSet<Vec<String>>,
-    /// The kinds of the change that was added last: often a variable is changed again and again.
+    /// The kinds of the latest change. Programs often change one variable several times in a row.
     latest: Option<Rc<BTreeSet<Vec<String>>>>,
 }
 
 impl<'a> Finder<'a> {
-    /// Passes all tokens up to the end of a group.
+    /// Walks over all tokens of a group.
     fn walk(&mut self, mut cursor: Cursor<'a>) {
-        // A variable holds its value from the end of the statement on.
+        // A variable gets its value at the end of the statement.
         let mut declared: Option<(&'a str, Option<Held>)> = None;
         let mut is_start = true;
         while !cursor.is_end() {
@@ -129,7 +133,7 @@ impl<'a> Finder<'a> {
             } else if cursor.is_pair(b'.', b'.') {
                 self.base(&mut cursor);
             } else if cursor.eat(b'.') || cursor.eat_pair(b':', b':') {
-                // What follows is not a variable.
+                // A field, a method or the next segment of a path.
                 cursor.any_ident();
             } else if cursor.is_punct(b'&') {
                 self.borrow(&mut cursor);
@@ -161,7 +165,7 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// Passes `let mut name: Type =`. Returns the name and what the value holds, which is not passed.
+    /// Parses `let mut name: Type =` up to the value. Returns the name and what the value holds.
     fn binding(&self, cursor: &mut Cursor<'a>) -> Option<(&'a str, Option<Held>)> {
         if !cursor.eat_word("let") {
             return None;
@@ -172,14 +176,15 @@ impl<'a> Finder<'a> {
         while !(ahead.is_end() || ahead.is_punct(b'=') || ahead.is_punct(b';')) {
             ahead.skip();
         }
-        // Where the name begins a pattern, such as `Some(name)`, nothing is declared by it, and nothing held.
+        // A name that starts a pattern, such as `Some(name)`, is treated as a variable that holds
+        // nothing.
         ahead.eat(b'=');
         *cursor = ahead;
         let value = self.held_by(&mut ahead).filter(|_| ahead.is_punct(b';'));
         Some((name.text, value))
     }
 
-    /// Passes `mut name in` of a loop, whose variable holds what the list does.
+    /// Parses `mut name in` of a loop. The variable holds the CRDs of the list.
     fn for_loop(&mut self, cursor: &mut Cursor<'a>) {
         let mut ahead = *cursor;
         ahead.eat_word("mut");
@@ -198,7 +203,8 @@ impl<'a> Finder<'a> {
         self.declare(Some((name.text, held)));
     }
 
-    /// Passes the `..` in front of the rest of a struct, which is a CRD with other fields if it holds one.
+    /// Parses the `..` of a struct update. If the base is a CRD, the struct is a CRD with other
+    /// fields.
     fn base(&mut self, cursor: &mut Cursor<'a>) {
         cursor.eat_pair(b'.', b'.');
         let start = *cursor;
@@ -211,7 +217,7 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// Passes `&mut` in front of a CRD or a part of one, which whoever gets it can change; or only the `&`.
+    /// Parses `&`, or `&mut` with a CRD or a part of one, which the borrower can modify.
     fn borrow(&mut self, cursor: &mut Cursor<'a>) {
         let start = *cursor;
         cursor.eat(b'&');
@@ -235,7 +241,7 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// Passes a name and, if it is a variable that holds CRDs, notes what is done to them.
+    /// Parses a name. If it is a variable that holds CRDs, records how it is modified.
     fn variable(&mut self, cursor: &mut Cursor<'a>, starts_statement: bool) {
         let start = *cursor;
         let Some(name) = cursor.any_ident() else { return };
@@ -261,7 +267,7 @@ impl<'a> Finder<'a> {
         let Some(method) = method(&mut ahead) else { return };
         let is_own = held.is_list && place.fields.is_empty() && !place.is_indexed;
         let is_change = if method.ends_with("_mut") {
-            !OF_THE_SERVER.contains(&method)
+            !SERVER_MANAGED.contains(&method)
         } else if REMOVING.contains(&method) {
             !is_own && starts_statement && ahead.is_punct(b';')
         } else {
@@ -270,13 +276,13 @@ impl<'a> Finder<'a> {
         if is_change {
             self.add(&held, ahead.span_since(start));
         } else {
-            // What a list holds is copied for a push while anything else has it.
+            // Release the `Rc`, so that the push below does not have to copy the set.
             drop(held);
             self.pushed(name.text, *cursor);
         }
     }
 
-    /// Notes that a list holds what is pushed to it.
+    /// Adds pushed CRDs to those that a list holds.
     fn pushed(&mut self, name: &'a str, mut cursor: Cursor<'a>) {
         if !(cursor.eat(b'.') && cursor.eat_word("push")) {
             return;
@@ -293,7 +299,7 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// Adds a change of CRDs, unless the body has one of the same kind before.
+    /// Adds a change for each kind that does not have one yet.
     fn add(&mut self, held: &Held, span: Span) {
         if self
             .latest
@@ -311,17 +317,18 @@ impl<'a> Finder<'a> {
     }
 }
 
-/// A part of a variable's value.
+/// A part of the value of a variable.
 #[derive(Default)]
 struct Part<'a> {
-    /// The fields that lead there, keys of JSON objects included.
+    /// The fields on the way to the part, including keys of JSON objects.
     fields: Vec<&'a str>,
-    /// True if an item of a list is on the way.
+    /// True if the path indexes a list.
     is_indexed: bool,
 }
 
 impl Part<'_> {
-    /// Returns whether a manifest has it: the status and most of the metadata are the API server's.
+    /// Returns true if a manifest contains the part. The API server sets the status and most of the
+    /// metadata.
     fn is_in_manifest(&self) -> bool {
         match self.fields.as_slice() {
             ["status", ..] => false,
@@ -331,7 +338,7 @@ impl Part<'_> {
     }
 }
 
-/// Passes `.field`, `[index]` and `["key"]`.
+/// Parses `.field`, `[index]` and `["key"]`, as often as they occur.
 fn pass_place<'a>(cursor: &mut Cursor<'a>) -> Part<'a> {
     let mut part = Part::default();
     loop {
@@ -355,13 +362,13 @@ fn pass_place<'a>(cursor: &mut Cursor<'a>) -> Part<'a> {
     }
 }
 
-/// Returns true in front of `=`, and of `+=` and the like.
+/// Returns true at `=`, `+=` and similar operators.
 fn is_assigned(cursor: Cursor<'_>) -> bool {
     let is_plain = cursor.is_punct(b'=') && !cursor.is_pair(b'=', b'=') && !cursor.is_pair(b'=', b'>');
     is_plain || b"+-|&".iter().any(|sign| cursor.is_pair(*sign, b'='))
 }
 
-/// Returns true in front of `= function(variable`: what the function was given for changing it.
+/// Returns true at `= function(variable`, which assigns the modified value back to the variable.
 fn is_result_of(mut cursor: Cursor<'_>, variable: &str) -> bool {
     cursor.eat(b'=');
     while cursor.any_ident().is_some() && cursor.eat_pair(b':', b':') {}

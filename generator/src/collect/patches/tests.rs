@@ -1,6 +1,6 @@
 use super::*;
 
-/// Wants the changes of a body, as `Kind: place`.
+/// Checks the changes found in a body, as `Kind: code`.
 fn check(body: &str, expected: &[&str]) {
     let found: Vec<String> = find_patches(body)
         .into_iter()
@@ -10,7 +10,7 @@ fn check(body: &str, expected: &[&str]) {
 }
 
 #[test]
-fn assignments() {
+fn detects_assignments() {
     check(
         "let mut crd = Cup::crd(); crd.spec.versions[0].served = false; crd.spec.scope = s;",
         &["Cup: crd.spec.versions[0].served"],
@@ -35,7 +35,7 @@ fn assignments() {
 }
 
 #[test]
-fn methods_that_change() {
+fn detects_mutating_methods() {
     check(
         "let mut crd = Cup::crd(); crd.spec.versions.iter_mut().for_each(|v| v.schema = None);",
         &["Cup: crd.spec.versions.iter_mut()"],
@@ -63,7 +63,7 @@ fn methods_that_change() {
 }
 
 #[test]
-fn borrows_that_change() {
+fn detects_mutable_borrows() {
     check(
         "let mut crd = Cup::crd(); normalize(&mut crd); other(&mut crd);",
         &["Cup: &mut crd"],
@@ -80,7 +80,7 @@ fn borrows_that_change() {
 }
 
 #[test]
-fn lists() {
+fn detects_changes_through_lists() {
     check(
         "let mut all = vec![Cup::crd(), Pot::crd()]; for crd in all.iter_mut() { label(crd) }",
         &["Cup: all.iter_mut()", "Pot: all.iter_mut()"],
@@ -96,7 +96,7 @@ fn lists() {
 }
 
 #[test]
-fn programs_that_write_the_crd_as_it_is() {
+fn ignores_unmodified_crds() {
     for body in [
         "print!(\"{}\", serde_yaml::to_string(&Cup::crd()).unwrap())",
         "let crd = Cup::crd(); api.create(&PostParams::default(), &crd).await?;",
@@ -119,7 +119,7 @@ fn programs_that_write_the_crd_as_it_is() {
 }
 
 #[test]
-fn long_bodies_take_no_long_time() {
+fn handles_long_bodies() {
     let mut body = String::new();
     for at in 0..8000 {
         body.push_str(&format!("all.push(K{at}::crd());"));
