@@ -1,5 +1,5 @@
-//! The places of an adopted package that `create` adds to, and that only its author can make: dependencies, the library, the
-//! functions that register, and the start of the manager.
+//! Places in an adopted package that `create` adds to and that only the user can provide:
+//! dependencies, the library, the registering functions, and the start of the manager.
 
 use anyhow::{Result, anyhow, bail};
 use rbuilder_generator::Sources;
@@ -25,7 +25,7 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    /// Returns the crates that the scaffolded source names.
+    /// Returns the crates that the scaffolded source uses.
     fn crates(self) -> Vec<&'static str> {
         let mut crates = vec!["k8s-openapi", "kube", "rbuilder"];
         if self.types {
@@ -40,15 +40,16 @@ impl Parts {
 
 /// Lines that a file lacks.
 struct Missing {
-    /// The file, and the place in it.
+    /// The file and the place in it.
     place: String,
     lines: String,
 }
 
-/// Checks that an adopted package has the places that a command adds to. Scaffolded packages have them.
+/// Checks that an adopted package has the places that a command adds to. Scaffolded packages always
+/// do.
 ///
 /// # Errors
-/// Fails with all that is missing, as complete lines for each file.
+/// Returns an error that lists all missing lines for each file.
 pub(super) fn check_places(tree: &Tree, project: &Project, parts: Parts) -> Result<()> {
     let Some(package) = &project.known.rbuilder.package else {
         return Ok(());
@@ -104,7 +105,7 @@ impl Missing {
     }
 }
 
-/// The files of a new package, from which lines are taken.
+/// The files of a newly scaffolded package, the source of suggested lines.
 struct Example(Vec<rbuilder_templates::Rendered>);
 
 impl Example {
@@ -123,11 +124,11 @@ impl Example {
     }
 }
 
-/// Returns the dependencies that the manifest lacks, as a new package has them.
+/// Returns the dependencies that the manifest lacks, as a new package would declare them.
 fn find_missing_crates(tree: &Tree, scaffold: &Example, crates: &[&str]) -> Result<Vec<Missing>> {
     let manifest = match tree.read(MANIFEST) {
         Ok(text) => text.unwrap_or_default(),
-        // A link is read as source is.
+        // Cargo.toml may be a symbolic link, which only `sources` follows.
         Err(error) => match tree.sources([]).text(MANIFEST) {
             Ok(Some(text)) => text.to_string(),
             _ => return Err(error),
@@ -150,13 +151,13 @@ fn find_missing_crates(tree: &Tree, scaffold: &Example, crates: &[&str]) -> Resu
     };
     let found = [
         find_missing("dependencies", crates),
-        // Its features are those of the test kit.
+        // The feature enables the test kit.
         find_missing("dev-dependencies", &["rbuilder"]),
     ];
     Ok(found.into_iter().flatten().collect())
 }
 
-/// Returns the modules that the library lacks.
+/// Returns the modules that the library does not declare.
 fn find_missing_modules(
     tree: &Tree,
     package: &AdoptedPackage,
@@ -178,7 +179,7 @@ fn find_missing_modules(
         .into_iter()
         .filter_map(|(name, is_wanted)| is_wanted.then_some(name))
         .collect();
-    // A library that does not parse is reported where it is edited.
+    // Ignore parse errors here: the edit of the library reports them.
     let is_declared = |name: &str| {
         library
             .as_deref()
@@ -206,7 +207,7 @@ fn find_missing_modules(
     Ok(missing)
 }
 
-/// Returns what `main` lacks to register the controllers.
+/// Returns the lines that `main` lacks to register the controllers.
 fn find_missing_start(
     tree: &Tree,
     package: &AdoptedPackage,

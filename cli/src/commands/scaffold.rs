@@ -15,8 +15,9 @@ use crate::plan::Plan;
 use crate::project::{FILE, Project, RECORD, check_conflict, names};
 use crate::tree::Tree;
 
-/// Reads the project of a directory; `None` if it has none. Fails for the project of another tool, whose layout
-/// differs.
+/// Reads the project in a directory. Returns `None` if there is none.
+///
+/// Returns an error if the project belongs to another tool, whose layout differs.
 pub(super) fn read_project(tree: &Tree) -> Result<Option<Project>> {
     let Some(mut project) = Project::read(tree)? else {
         return Ok(None);
@@ -33,16 +34,17 @@ pub(super) fn read_project(tree: &Tree) -> Result<Option<Project>> {
     Ok(Some(project))
 }
 
-/// Reads the source of the library from Cargo.toml, which an older command has not recorded in PROJECT.
+/// Reads the source of the library from Cargo.toml, in case an older command did not record it in
+/// PROJECT.
 pub(super) fn read_library(tree: &Tree) -> Option<Library> {
-    // An adopted package may have a link in its place, which only sources are read through.
+    // In an adopted package, Cargo.toml may be a symbolic link, which only `sources` follows.
     let text = tree.read("Cargo.toml").ok().flatten().unwrap_or_default();
     let found = read_dependencies(&text).unwrap_or_default();
     let mut sources = found.sources.into_iter();
     sources.find_map(|source| Library::try_from(source).ok())
 }
 
-/// Reads the project that `create` adds to; fails if there is none.
+/// Reads the project that `create` adds to, or returns an error if there is none.
 pub(super) fn require_project(tree: &Tree) -> Result<Project> {
     match read_project(tree)? {
         Some(project) => Ok(project),
@@ -54,11 +56,11 @@ pub(super) fn require_project(tree: &Tree) -> Result<Project> {
     }
 }
 
-/// Checks a project before a command changes it: PROJECT must exist if the directory is a project, and a newer command must not
-/// have written it.
+/// Checks a project before a command changes it. A project must have PROJECT, which a newer command
+/// must not have written.
 ///
 /// # Errors
-/// Fails with the remedy. A file that cannot be read is the command's to report.
+/// Returns an error with the remedy. Leaves it to the command to report unreadable files.
 pub(super) fn check_project(tree: &Tree) -> Result<()> {
     if let Ok(Some(text)) = tree.read(FILE) {
         check_conflict(&text)?;
@@ -70,7 +72,7 @@ pub(super) fn check_project(tree: &Tree) -> Result<()> {
     }
 }
 
-/// Returns whether a project without PROJECT has had one.
+/// Returns whether PROJECT was deleted from a project.
 fn is_deleted(tree: &Tree) -> Result<bool> {
     Ok(tree.read(FILE)?.is_none() && tree.read(RECORD)?.is_some())
 }
@@ -94,7 +96,7 @@ pub(super) fn add_manifests(
     manifests::add_to_plan(plan, tree, &manifests_request())
 }
 
-/// Returns the request of a command that takes `--manifests`.
+/// Returns the request of commands with a `--manifests` flag.
 pub(super) fn manifests_request() -> manifests::Request {
     manifests::Request {
         advice: "fix these errors first, or pass `--manifests=false` and run `rbuilder manifests` later",
@@ -109,7 +111,7 @@ pub(super) fn yaml_value(name: &str) -> String {
         .to_owned()
 }
 
-/// Fails if names are invalid, with one line for each of them.
+/// Returns an error with a line for each invalid name.
 pub(super) fn check_names(
     results: impl IntoIterator<Item = Result<(), names::FlagDiagnostic>>,
 ) -> Result<()> {
@@ -204,8 +206,8 @@ pub(super) fn member_depth(member: &str) -> usize {
     member.split('/').filter(|part| !part.is_empty()).count()
 }
 
-/// Returns the path in the repository of the directory that the image is built from: that of the workspace, or of the
-/// project if it is not a member.
+/// Returns the path in the repository of the image's build context: the workspace, or the project
+/// if it is not a member of one.
 fn build_directory(directory: &str, member: &str) -> String {
     let built = match member {
         "" => directory,
@@ -257,7 +259,7 @@ pub(super) fn add_files(
     Ok(())
 }
 
-/// Adds the lines that a list lacks at its end, with the comments above them.
+/// Appends the lines that a list lacks, with the comments above them.
 fn merge_lines(there: &str, wanted: &str) -> String {
     let entry = |line: &str| line.trim().trim_matches('/').to_owned();
     let known: BTreeSet<String> = there.lines().map(entry).collect();

@@ -1,4 +1,5 @@
-//! Roles that somebody wrote for an operator, in a chart or beside it: what they grant, and the markers that grant the same.
+//! Hand-written roles of an operator, in a chart or elsewhere: the permissions they grant, and
+//! equivalent markers.
 
 use std::collections::BTreeSet;
 
@@ -11,13 +12,13 @@ use crate::crd_file::{FILLED_IN, without_template};
 use crate::tree::Tree;
 use crate::yaml_stream::parse_documents;
 
-/// The folders of files that are only for tests.
+/// Directories of test files.
 const TESTS: [&str; 5] = ["test", "tests", "testdata", "e2e", "fixtures"];
 
-/// The label of roles that are added to those of users.
+/// Prefix of the label on roles that are aggregated to built-in user roles.
 const AGGREGATED: &str = "rbac.authorization.k8s.io/aggregate-to-";
 
-/// Endings of the names of roles for users of a kind.
+/// Name suffixes of roles for users of a kind.
 const FOR_USERS: [&str; 6] = [
     "-admin",
     "-admin-role",
@@ -27,7 +28,7 @@ const FOR_USERS: [&str; 6] = [
     "-viewer-role",
 ];
 
-/// A role in a file.
+/// A hand-written role.
 #[derive(Clone, Debug)]
 pub(super) struct WrittenRole {
     pub(super) path: String,
@@ -37,17 +38,17 @@ pub(super) struct WrittenRole {
     value: Value,
 }
 
-/// The markers that grant what a role grants and the source does not ask for yet.
+/// Markers for the permissions that a role grants and the source does not request yet.
 #[derive(Debug)]
 pub(super) struct OfferedMarkers {
     pub(super) role: WrittenRole,
     pub(super) markers: Vec<String>,
-    /// Why a rule has no marker, by the resources or URLs of the rule.
+    /// Rules without a marker, identified by their resources or URLs, and the reason.
     pub(super) without_marker: Vec<String>,
 }
 
 impl WrittenRole {
-    /// Returns the role in words: ``ClusterRole `cafe` in deploy/rbac.yaml``.
+    /// Describes the role: ``ClusterRole `cafe` in deploy/rbac.yaml``.
     pub(super) fn describe(&self) -> String {
         match self.name.contains(FILLED_IN) {
             true => format!("{} in {}", self.kind, self.path),
@@ -55,8 +56,8 @@ impl WrittenRole {
         }
     }
 
-    /// Returns whether the markers of its rules grant them in more namespaces than the role: a Role of the namespace that it is
-    /// applied to.
+    /// Returns whether the markers would grant the rules in more namespaces than the role, a Role
+    /// for whichever namespace it is applied to.
     pub(super) fn is_narrower_than_markers(&self) -> bool {
         !self.is_cluster_wide() && !self.value["metadata"]["namespace"].is_string()
     }
@@ -66,13 +67,13 @@ impl WrittenRole {
         self.kind == "ClusterRole"
     }
 
-    /// Returns the rules, as the role has them, without those that Helm fills in.
+    /// Returns the rules of the role, except for those that Helm fills in.
     pub(super) fn rules(&self) -> Vec<Value> {
         let rules = self.value["rules"].as_array().into_iter().flatten();
         rules.filter(|rule| !is_filled_in(rule)).cloned().collect()
     }
 
-    /// Returns whether Helm fills in parts of its rules.
+    /// Returns whether Helm fills in parts of the rules.
     pub(super) fn has_filled_in_rules(&self) -> bool {
         is_filled_in(&self.value["rules"])
     }
@@ -89,11 +90,12 @@ impl WrittenRole {
     }
 }
 
-/// Finds the roles of the operator whose kinds have these groups: of the roles that name one, those that are bound, and the
-/// other roles beside them that are bound to the same accounts. The file that `manifests` generates does not count.
+/// Finds the roles of the operator whose kinds have these groups. These are the bound roles that
+/// mention one of the groups, and other roles beside them that are bound to the same accounts.
+/// Excludes the file that `manifests` generates.
 ///
 /// # Errors
-/// Fails if a folder cannot be read. A file that cannot be read is passed over.
+/// Returns an error if a directory cannot be read. Skips unreadable files.
 pub(super) fn find_written_roles(
     tree: &Tree,
     groups: &BTreeSet<String>,
@@ -157,7 +159,7 @@ fn choose(
         false => !accounts_of(role).is_disjoint(&accounts),
     };
     let mut chosen: Vec<WrittenRole> = Vec::new();
-    // A copy elsewhere grants nothing more.
+    // Skip copies, which grant nothing new.
     for role in roles.iter().filter(is_chosen) {
         let granted: BTreeSet<Permission> = chosen
             .iter()
@@ -178,7 +180,7 @@ fn is_filled_in(value: &Value) -> bool {
     value.to_string().contains(FILLED_IN)
 }
 
-/// Returns whether a role is for users of a kind, and not for a program.
+/// Returns whether a role is for users of a kind rather than for a program.
 fn is_for_users(role: &Value) -> bool {
     let labels = role["metadata"]["labels"].as_object();
     let is_aggregated = labels.is_some_and(|labels| labels.keys().any(|label| label.starts_with(AGGREGATED)));
@@ -186,7 +188,7 @@ fn is_for_users(role: &Value) -> bool {
     is_aggregated || FOR_USERS.iter().any(|ending| name.ends_with(ending))
 }
 
-/// Finds the markers for the rules of roles that `generated`, the roles that the source asks for, does not grant.
+/// Returns markers for the rules of roles that the generated roles do not grant.
 pub(super) fn offer_markers(roles: Vec<WrittenRole>, generated: Option<&OutputFile>) -> Vec<OfferedMarkers> {
     let documents = generated.map(|file| parse_documents(&file.text).unwrap_or_default());
     let granted: BTreeSet<Permission> = documents.iter().flatten().flat_map(permissions_of).collect();

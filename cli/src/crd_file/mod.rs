@@ -1,7 +1,8 @@
-//! A file with CRDs, as people keep it: several CRDs, other objects beside them, Helm's expressions around them.
+//! Files that contain CRDs, possibly several, mixed with other objects, or within Helm templates.
 //!
-//! A generated CRD takes the place of the same CRD in the file, and everything else stays to the byte. Where a template has
-//! expressions around or in an object, only its `spec` is replaced.
+//! A generated CRD replaces the CRD of the same name, and everything else is preserved byte for
+//! byte. If an object is surrounded by or contains template expressions, only its `spec` is
+//! replaced.
 
 mod template;
 
@@ -17,17 +18,17 @@ use crate::yaml_stream::is_marker;
 pub(crate) use template::FILLED_IN;
 use template::{escape, find_spec, has_expressions, is_template, strip_template};
 
-/// The version of CRDs that are generated.
+/// The API version of generated CRDs.
 const API_VERSION: &str = "apiextensions.k8s.io/v1";
 
-/// The annotation with the version of rbuilder, which not every file with a CRD needs.
+/// The annotation with the version of rbuilder. It is optional in files that users maintain.
 const VERSION: &str = "rbuilder.dev/version";
 
-/// A file with CRDs.
+/// A file that contains CRDs.
 #[derive(Debug)]
 pub(crate) struct CrdFile {
     documents: Vec<Document>,
-    /// True if Helm renders the file, so that braces in it begin expressions.
+    /// True if Helm renders the file, so that `{{` starts an expression.
     is_rendered: bool,
     is_template: bool,
 }
@@ -35,9 +36,9 @@ pub(crate) struct CrdFile {
 /// A document of a file.
 #[derive(Debug)]
 struct Document {
-    /// The text from its marker to the next one.
+    /// The text, from the document's `---` to the next one.
     text: String,
-    /// True if it has expressions of a template.
+    /// True if it contains template expressions.
     is_template: bool,
     content: Content,
 }
@@ -45,30 +46,30 @@ struct Document {
 /// What a document contains.
 #[derive(Debug)]
 enum Content {
-    /// Comments at most, or lines that control a template.
+    /// Only comments or template control lines.
     Nothing,
     Object(Value),
     /// The items of a `List`.
     List(Vec<Value>),
-    /// Something that is not YAML, with the name of the CRD that it seems to be.
+    /// Text that is not YAML, with the name of the CRD that it appears to be.
     Broken(Option<String>),
 }
 
 /// A CRD in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CrdEntry {
-    /// Its name, such as `cups.example.com`.
+    /// Name, such as `cups.example.com`.
     pub(crate) name: String,
-    /// The kind and its group, if the CRD could be read.
+    /// The kind and its group, if the CRD could be parsed.
     pub(crate) kind: Option<(String, String)>,
-    /// The reason why a generated CRD cannot take its place; `None` if it can.
+    /// The reason why a generated CRD cannot replace this one. `None` if it can.
     pub(crate) obstacle: Option<String>,
 }
 
-/// Returns whether Helm renders a file: one in `templates` of a chart.
+/// Returns whether Helm renders a file, that is, whether it is in `templates` of a chart.
 ///
 /// # Errors
-/// Fails if the directory of the chart cannot be read.
+/// Returns an error if the chart's directory cannot be read.
 pub(crate) fn is_rendered(tree: &Tree, path: &str) -> Result<bool> {
     if path.ends_with(".tpl") {
         return Ok(true);
@@ -82,7 +83,7 @@ pub(crate) fn is_rendered(tree: &Tree, path: &str) -> Result<bool> {
     Ok(false)
 }
 
-/// Returns a text as YAML: a template without its expressions, any other text as it is.
+/// Returns a text as YAML. Strips expressions if the text is a template.
 pub(crate) fn without_template(text: &str) -> Cow<'_, str> {
     match is_template(text) {
         true => strip_template(text).into(),
@@ -91,7 +92,7 @@ pub(crate) fn without_template(text: &str) -> Cow<'_, str> {
 }
 
 impl CrdFile {
-    /// Reads a file. `is_rendered` says whether Helm renders it, so that braces in it begin expressions.
+    /// Parses a file. `is_rendered` is true if Helm renders it, so that `{{` starts an expression.
     pub(crate) fn parse(text: &str, is_rendered: bool) -> CrdFile {
         let text = unify(text.strip_prefix('\u{feff}').unwrap_or(text));
         let is_template = match is_rendered {
@@ -118,7 +119,7 @@ impl CrdFile {
         }
     }
 
-    /// Returns the text of the file, with `\n` as its line ends.
+    /// Returns the text of the file, with `\n` line ends.
     pub(crate) fn text(&self) -> String {
         self.documents
             .iter()
@@ -126,26 +127,27 @@ impl CrdFile {
             .collect()
     }
 
-    /// Returns whether Helm, or another program, fills in parts of the file.
+    /// Returns whether Helm or another program fills in parts of the file.
     pub(crate) fn is_template(&self) -> bool {
         self.is_template
     }
 
-    /// Returns whether the file is one CRD and nothing else, so that a generated one can take the place of the whole file.
+    /// Returns whether the file is a single CRD, so that a generated one can replace the whole
+    /// file.
     pub(crate) fn is_single(&self) -> bool {
         let mut objects = self.documents.iter().filter(|document| document.has_content());
         let is_object = |document: &Document| matches!(document.content, Content::Object(_));
         !self.is_template && objects.next().is_some_and(is_object) && objects.next().is_none()
     }
 
-    /// Returns whether the file has something other than CRDs.
+    /// Returns whether the file contains anything other than CRDs.
     pub(crate) fn has_other_content(&self) -> bool {
         let is_crd = |document: &Document| matches!(&document.content, Content::Object(object) if crd_name(object).is_some());
         let mut with_content = self.documents.iter().filter(|document| document.has_content());
         self.is_template || !with_content.all(is_crd)
     }
 
-    /// Returns the CRDs in the file, those that could be read before the others.
+    /// Returns the CRDs in the file. Unparsable ones come last.
     pub(crate) fn list_crds(&self) -> Vec<CrdEntry> {
         let (mut found, mut broken) = (Vec::new(), Vec::new());
         for document in &self.documents {
@@ -175,7 +177,7 @@ impl CrdFile {
         found
     }
 
-    /// Returns the CRD with a name, without expressions of a template.
+    /// Returns the CRD with a name, without template expressions.
     pub(crate) fn read_crd(&self, name: &str) -> Option<&Value> {
         let mut objects = self.documents.iter().flat_map(Document::objects);
         objects.find(|object| crd_name(object).as_deref() == Some(name))
@@ -188,11 +190,11 @@ impl CrdFile {
             .count()
     }
 
-    /// Returns the text of the file with generated CRDs, given by name, in the places of the same CRDs, and further ones at the
-    /// end. Generated CRDs that are not among them and that `is_stale` is true of, by their names, are removed.
+    /// Returns the text of the file after replacing the CRDs in `crds`, keyed by name, and
+    /// appending new ones. Removes other generated CRDs whose name satisfies `is_stale`.
     ///
     /// # Errors
-    /// Fails with a phrase that says why a CRD cannot be written, and what to do.
+    /// Returns a phrase that explains why a CRD cannot be written and what to do.
     pub(crate) fn write(
         &self,
         crds: &BTreeMap<String, String>,
@@ -238,7 +240,7 @@ impl CrdFile {
         Ok(text)
     }
 
-    /// Returns a generated CRD as the file has it.
+    /// Formats a generated CRD for the file. Escapes braces in templates.
     fn print<'t>(&self, crd: &'t str) -> Cow<'t, str> {
         match self.is_rendered || self.is_template {
             true => escape(crd).into(),
@@ -286,13 +288,13 @@ impl Document {
         objects.iter()
     }
 
-    /// Returns whether rbuilder has written the whole object.
+    /// Returns whether rbuilder generated the whole object.
     fn is_generated(&self) -> bool {
         let is_own = |object: &Value| object["metadata"]["annotations"][VERSION].is_string();
         !self.is_template && matches!(&self.content, Content::Object(object) if is_own(object))
     }
 
-    /// Returns why a generated CRD cannot take the place of this one.
+    /// Returns the reason why a generated CRD cannot replace this one.
     fn obstacle(&self) -> Option<String> {
         match &self.content {
             Content::Broken(_) => Some("it is not valid YAML".to_owned()),
@@ -315,7 +317,7 @@ impl Document {
         }
     }
 
-    /// Returns the text with a generated CRD in the place of the object.
+    /// Returns the text with the object replaced by a generated CRD.
     fn with(&self, crd: &str) -> Result<String, String> {
         let body = crd.strip_prefix("---\n").unwrap_or(crd);
         if !self.is_template {
@@ -339,7 +341,7 @@ impl Document {
     }
 }
 
-/// Returns a label or an annotation of a generated CRD that the text of another one does not have: its place, and its line.
+/// Returns a label or annotation of a generated CRD that `head` lacks, as field name and line.
 fn find_missing_metadata(head: &str, crd: &str) -> Option<(&'static str, String)> {
     let crd: Value = crate::yaml_stream::parse(crd).ok()?;
     ["labels", "annotations"].into_iter().find_map(|key| {
@@ -351,7 +353,7 @@ fn find_missing_metadata(head: &str, crd: &str) -> Option<(&'static str, String)
     })
 }
 
-/// Returns the place of the lines with content, from the first to the last, behind the marker of the document.
+/// Returns the range from the first to the last line with content, after the document marker.
 fn find_content(text: &str) -> std::ops::Range<usize> {
     let mut place = text.len()..text.len();
     let mut offset = 0;
@@ -371,13 +373,14 @@ fn find_content(text: &str) -> std::ops::Range<usize> {
     place
 }
 
-/// Returns whether a text has comments only.
+/// Returns whether a text consists only of comments.
 fn is_blank(text: &str) -> bool {
     let is_content = |line: &&str| !line.is_empty() && !line.starts_with('#') && *line != "---";
     !text.lines().map(str::trim).any(|line| is_content(&line))
 }
 
-/// The name of an object that is a CRD: that which its `spec` requires, or its own in a document whose `spec` is still to be written.
+/// Returns the name of a CRD: the name that its `spec` implies, or `metadata.name` if the `spec` is
+/// yet to be written.
 fn crd_name(object: &Value) -> Option<String> {
     if object["kind"] != "CustomResourceDefinition" {
         return None;
@@ -389,7 +392,7 @@ fn crd_name(object: &Value) -> Option<String> {
     }
 }
 
-/// The name of a CRD in text that is not YAML: from the first `plural:` and `group:`.
+/// Extracts the name of a CRD from text that is not YAML, from the first `plural:` and `group:`.
 fn find_name(text: &str) -> Option<String> {
     if !text.contains("kind: CustomResourceDefinition") {
         return None;

@@ -1,20 +1,21 @@
-//! YAML in Helm templates, as far as it can be read and written without Helm.
+//! Reads and writes YAML in Helm templates, as far as possible without Helm.
 //!
-//! Lines that only control the template are left out, and what is filled in becomes a word. So both branches of a condition
-//! are read, and a name that comes from a value is not known. An expression that is a literal, such as `{{ "{{" }}`, is its text.
+//! Control lines are dropped, and other expressions become a placeholder word. Both branches of a
+//! condition are therefore read, and names that come from a value are unknown. A literal expression
+//! such as `{{ "{{" }}` becomes its text.
 
 use std::ops::Range;
 
 use serde_json::Value;
 
-/// The word that stands for what a template fills in.
+/// Placeholder for the result of an expression.
 pub(crate) const FILLED_IN: &str = "filled-in-by-helm";
 
-/// The braces that begin an expression, as a template prints them.
+/// A literal `{{`, as templates write it.
 const ESCAPED: &str = r#"{{ "{{" }}"#;
 
-/// Returns whether a text that no chart renders is a template all the same: if it is YAML, only a schema may contain braces, such
-/// as those in a description.
+/// Guesses whether a text outside of a chart is a template. In plain YAML, braces occur only within
+/// a schema, for example in a description.
 pub(super) fn is_template(text: &str) -> bool {
     if !text.contains("{{") {
         return false;
@@ -36,7 +37,7 @@ fn has_braces_outside_of_schemas(value: &Value) -> bool {
     }
 }
 
-/// Returns whether a text has expressions other than literals.
+/// Returns whether a text contains expressions other than literals.
 pub(super) fn has_expressions(text: &str) -> bool {
     let mut rest = text;
     while let Some((_, after)) = rest.split_once("{{") {
@@ -48,17 +49,17 @@ pub(super) fn has_expressions(text: &str) -> bool {
     false
 }
 
-/// Returns a text that a template prints as it is.
+/// Escapes a text, so that a template renders it unchanged.
 pub(super) fn escape(text: &str) -> String {
     text.replace("{{", ESCAPED)
 }
 
-/// Returns the text without its template, which may be YAML then.
+/// Strips template syntax. The result is usually YAML.
 pub(super) fn strip_template(text: &str) -> String {
     let mut stripped = String::with_capacity(text.len());
     let mut is_open = false;
     for line in text.lines() {
-        // A comment or an expression over several lines.
+        // Within a comment or expression that spans lines.
         if is_open {
             is_open = !line.contains("}}");
             continue;
@@ -72,7 +73,7 @@ pub(super) fn strip_template(text: &str) -> String {
     stripped
 }
 
-/// Returns a line with words in place of expressions; nothing if it has nothing else.
+/// Replaces the expressions in a line with placeholders. Returns `None` if nothing else is left.
 fn fill_in(line: &str, is_open: &mut bool) -> Option<String> {
     if !line.contains("{{") {
         return Some(line.to_owned());
@@ -101,12 +102,12 @@ fn fill_in(line: &str, is_open: &mut bool) -> Option<String> {
     }
     filled.push_str(rest);
     let content = filled.trim();
-    // An expression alone on a line inserts lines, which are not known.
+    // An expression alone on its line may insert any lines.
     let is_alone = content == FILLED_IN || content.is_empty();
     (!is_alone).then_some(filled)
 }
 
-/// Splits a literal off the text behind the braces of an expression: its text, and what follows the expression.
+/// Splits a literal expression, given without its opening braces, into its text and what follows.
 fn split_literal(after: &str) -> Option<(&str, &str)> {
     let text = after.strip_prefix('-').unwrap_or(after).trim_start();
     let quote = text.chars().next().filter(|c| matches!(c, '"' | '`'))?;
@@ -130,8 +131,8 @@ fn is_control(expression: &str) -> bool {
     is_word || word.starts_with("/*") || expression.contains(":=")
 }
 
-/// Returns the place of `spec` in an object: from its key to the end of its last line. Nothing if it is not a key in a line of its
-/// own at the left.
+/// Returns the range of `spec` in an object, including all its lines. Returns `None` unless the key
+/// is unindented and alone on its line.
 pub(super) fn find_spec(object: &str) -> Option<Range<usize>> {
     let mut found: Option<Range<usize>> = None;
     let mut offset = 0;

@@ -1,4 +1,4 @@
-//! Files with CRDs: what is found in them, and what they are after CRDs were generated.
+//! Tests for finding and replacing CRDs in files.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ fn crd(plural: &str) -> String {
     )
 }
 
-/// A generated CRD, which has one line more.
+/// Returns a generated CRD, which has one more line.
 fn generated(plural: &str) -> String {
     let annotated = "metadata:\n  annotations:\n    rbuilder.dev/version: 0.1.0\n";
     format!(
@@ -69,7 +69,7 @@ fn crds_are_found_whatever_is_around_them() {
     );
 }
 
-/// Writes generated CRDs with these plurals, twice.
+/// Writes generated CRDs with these plurals, twice, to check that the second time changes nothing.
 #[track_caller]
 fn write(text: &str, is_rendered: bool, plurals: &[&str], removes: bool) -> Result<String, String> {
     let crds: BTreeMap<String, String> = plurals

@@ -1,9 +1,9 @@
-//! The calls of a controller's builder: `NewControllerManagedBy(mgr).For(…).Owns(…)`.
+//! The method chain of a controller builder: `NewControllerManagedBy(mgr).For(…).Owns(…)`.
 
 use super::file::TypeRef;
 use super::lexer::{Text, Token};
 
-/// The calls after `NewControllerManagedBy`.
+/// The calls that follow `NewControllerManagedBy`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Builder {
     pub(crate) line: usize,
@@ -11,10 +11,10 @@ pub(crate) struct Builder {
     pub(crate) owns: Vec<TypeRef>,
     pub(crate) watches: Vec<GoWatch>,
     pub(crate) name: Option<String>,
-    /// True if reconciles follow only changes of the generation.
+    /// True if only changes of the generation trigger a reconcile.
     pub(crate) is_by_generation: bool,
     pub(crate) concurrency: Option<u16>,
-    /// Calls, or options of them, that have been passed over.
+    /// Ignored calls and options.
     pub(crate) others: Vec<OtherCall>,
 }
 
@@ -22,23 +22,23 @@ pub(crate) struct Builder {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct GoWatch {
     pub(crate) object: TypeRef,
-    /// The function that maps objects, or the handler.
+    /// The map function, or the handler.
     pub(crate) handler: String,
 }
 
-/// A call that was passed over.
+/// An ignored call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct OtherCall {
     pub(crate) line: usize,
     pub(crate) name: String,
-    /// What it is given, as in the source except for white space.
+    /// The arguments as in the source, except for white space.
     pub(crate) arguments: String,
 }
 
-/// Calls of a builder that have no counterpart because there is nothing to say.
+/// Builder calls that need no counterpart and no report.
 const SILENT: [&str; 4] = ["Complete", "Build", "WithDefaulter", "WithValidator"];
 
-/// Reads the calls of a chain: those in parentheses belong to the call around them.
+/// Reads the calls of a chain. Calls within parentheses belong to the enclosing call.
 pub(super) fn read_builder(line: usize, tokens: &[&Token]) -> Builder {
     let mut builder = Builder {
         line,
@@ -47,7 +47,7 @@ pub(super) fn read_builder(line: usize, tokens: &[&Token]) -> Builder {
     let mut at = skip_arguments(tokens, 1);
     while let (Some(dot), Some(name)) = (tokens.get(at), tokens.get(at + 1)) {
         let Some(name) = name.word().filter(|_| dot.is_sign('.')) else {
-            // A chain may go on in another statement: `b = b.Owns(…)`.
+            // The chain may continue in another statement: `b = b.Owns(…)`.
             at += 1;
             continue;
         };
@@ -104,7 +104,7 @@ impl Builder {
             "WithEventFilter" => self.is_by_generation |= generation,
             "WithOptions" => self.add_options(line, arguments),
             name if SILENT.contains(&name) => {}
-            // What is neither is a call of something else in the same function.
+            // Other names are unrelated calls in the same function.
             name if ["WatchesRawSource", "WatchesMetadata", "WithLogConstructor"].contains(&name) => {
                 self.pass_over(line, name, arguments)
             }
@@ -123,7 +123,8 @@ impl Builder {
         });
     }
 
-    /// Adds what `WithOptions(controller.Options{…})` sets: the number of reconciles at a time is known, if it is a literal.
+    /// Reads `WithOptions(controller.Options{…})`. The concurrency is known only if it is a
+    /// literal.
     fn add_options(&mut self, line: usize, arguments: &[&Token]) {
         let Some(open) = arguments.iter().position(|token| token.is_sign('{')) else {
             return self.pass_over(line, "WithOptions", arguments);
@@ -163,10 +164,10 @@ impl Builder {
     }
 }
 
-/// Calls of which the predicate of generations is taken over.
+/// Calls whose generation predicate is imported.
 const TAKEN: [&str; 2] = ["For", "WithEventFilter"];
 
-/// Returns the predicates that a call is given: in `builder.WithPredicates(…)`, or as they are.
+/// Returns the predicates of a call. Most calls wrap them in `builder.WithPredicates(…)`.
 fn predicates_of<'a, 't>(name: &str, arguments: &'a [&'t Token]) -> &'a [&'t Token] {
     match name {
         "WithEventFilter" => arguments,
@@ -180,7 +181,7 @@ fn predicates_of<'a, 't>(name: &str, arguments: &'a [&'t Token]) -> &'a [&'t Tok
     }
 }
 
-/// Returns whether predicates are that of generations and no other.
+/// Returns whether the only predicate is the one for generations.
 fn is_generation_alone(predicates: &[&Token]) -> bool {
     let mut words = predicates.iter().filter_map(|token| token.word());
     words.all(|word| {
@@ -188,7 +189,8 @@ fn is_generation_alone(predicates: &[&Token]) -> bool {
     })
 }
 
-/// Returns the tokens of an expression: up to the comma or bracket that ends it, or the end of its line.
+/// Returns the tokens of an expression, which ends at a comma, a closing bracket or the end of the
+/// line.
 pub(super) fn expression_of(tokens: &[Token], line: usize) -> impl Iterator<Item = &Token> {
     let mut depth = 0_usize;
     tokens.iter().take_while(move |token| {
@@ -205,10 +207,10 @@ pub(super) fn expression_of(tokens: &[Token], line: usize) -> impl Iterator<Item
     })
 }
 
-/// Longest expression that is shown, in characters.
+/// The maximum length of a printed expression, in characters.
 const LONGEST_EXPRESSION: usize = 80;
 
-/// Prints tokens in one line.
+/// Prints tokens on one line.
 pub(super) fn print_tokens<'t>(tokens: impl Iterator<Item = &'t Token>) -> String {
     let mut text = String::new();
     let mut is_after_word = false;
@@ -235,7 +237,7 @@ pub(super) fn print_tokens<'t>(tokens: impl Iterator<Item = &'t Token>) -> Strin
     text
 }
 
-/// Returns the end of the arguments that begin at a place; the place itself if no arguments do.
+/// Returns the end of the argument list that begins at `start`, or `start` if there is none.
 fn skip_arguments(tokens: &[&Token], start: usize) -> usize {
     if !tokens.get(start).is_some_and(|token| token.is_sign('(')) {
         return start;
@@ -280,8 +282,8 @@ pub(super) fn find_type(tokens: &[&Token]) -> Option<TypeRef> {
     })
 }
 
-/// Finds the type of what is watched: before controller-runtime 0.15, `Watches` was given `&source.Kind{Type: &Type{}}`. Another source
-/// has no type.
+/// Finds the watched type. Before controller-runtime 0.15, `Watches` took `&source.Kind{Type:
+/// &Type{}}`. Other sources have no type.
 fn find_watched_type(tokens: &[&Token]) -> Option<TypeRef> {
     let found = find_type(tokens)?;
     match (found.package.as_str(), found.name.as_str()) {
@@ -294,7 +296,7 @@ fn find_watched_type(tokens: &[&Token]) -> Option<TypeRef> {
     }
 }
 
-/// Returns what follows `EnqueueRequestsFromMapFunc(`, or the name of another handler.
+/// Returns the argument of `EnqueueRequestsFromMapFunc(`, or the name of another handler.
 fn find_handler(tokens: &[&Token]) -> String {
     let known = ["EnqueueRequestsFromMapFunc", "TypedEnqueueRequestsFromMapFunc"];
     if let Some(at) = tokens

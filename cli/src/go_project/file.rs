@@ -1,4 +1,5 @@
-//! A Go file, read for what an operator has in it: imports, functions, controllers, markers and the parts of a program.
+//! Parses the parts of a Go file that matter for an operator: imports, functions, controllers,
+//! markers and flags.
 
 use std::collections::BTreeMap;
 
@@ -6,22 +7,22 @@ use super::builder::{Builder, expression_of, find_type, print_tokens, read_build
 use super::lexer::{Text, Token, tokenize};
 use super::program::Program;
 
-/// A file of Go source.
+/// A Go source file.
 #[derive(Debug, Default)]
 pub(crate) struct GoFile {
-    /// Its path in the project.
+    /// Path in the project.
     pub(crate) path: String,
-    /// The import path of each name that packages have in this file.
+    /// Import paths by package name or alias.
     pub(crate) imports: BTreeMap<String, String>,
     pub(crate) functions: Vec<Function>,
     pub(crate) controllers: Vec<Builder>,
-    /// Types of the objects of `NewWebhookManagedBy`.
+    /// Object types passed to `NewWebhookManagedBy`.
     pub(crate) webhooks: Vec<TypeRef>,
-    /// Markers with their lines, without the plus.
+    /// Markers without the plus, and their lines.
     pub(crate) markers: Vec<(usize, String)>,
-    /// What `LeaderElectionID` is set to.
+    /// Assignments to `LeaderElectionID`.
     pub(crate) leader_election_ids: Vec<Setting>,
-    /// What it has of a program.
+    /// The parts of a program.
     pub(crate) program: Program,
 }
 
@@ -29,28 +30,28 @@ pub(crate) struct GoFile {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Function {
     pub(crate) line: usize,
-    /// The type that it is a method of.
+    /// The receiver type of a method.
     pub(crate) receiver: Option<String>,
     pub(crate) name: String,
-    /// The line in which it ends.
+    /// The last line.
     pub(crate) end: usize,
 }
 
-/// A value of a field that is set.
+/// A value assigned to a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Setting {
     pub(crate) line: usize,
-    /// The expression, as in the source except for white space.
+    /// The expression as in the source, except for white space.
     pub(crate) expression: String,
-    /// The string, if the expression is a literal.
+    /// The value, if the expression is a string literal.
     pub(crate) literal: Option<String>,
 }
 
-/// A type, as `&appsv1.Deployment{}` names it.
+/// A reference to a type, as in `&appsv1.Deployment{}`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TypeRef {
     pub(crate) line: usize,
-    /// Name of its package in the file; empty for the package of the file.
+    /// Local name of the package. Empty for the package of the file itself.
     pub(crate) package: String,
     pub(crate) name: String,
 }
@@ -58,7 +59,7 @@ pub(crate) struct TypeRef {
 const BUILDERS: [&str; 2] = ["NewControllerManagedBy", "NewWebhookManagedBy"];
 
 impl GoFile {
-    /// Reads a file. Whatever the text is, this gives what was recognized in it.
+    /// Parses a file. Never fails: unrecognized text is ignored.
     pub(crate) fn parse(path: &str, source: &str) -> GoFile {
         let (tokens, markers) = tokenize(source);
         let mut file = GoFile {
@@ -74,7 +75,7 @@ impl GoFile {
         file
     }
 
-    /// Reads only the imports of a file, which come before everything else in it.
+    /// Parses only the imports, which precede all other declarations.
     pub(super) fn parse_imports(path: &str, source: &str) -> GoFile {
         let ends = ["\nconst ", "\nfunc ", "\ntype ", "\nvar "];
         let end = ends.iter().filter_map(|word| source.find(word)).min();
@@ -116,8 +117,8 @@ impl GoFile {
         }
     }
 
-    /// Reads the functions of the file. One begins a line, as gofmt has it, outside of all brackets: others are literals, as
-    /// the arguments of calls are, or types.
+    /// Finds function declarations. They start a line outside of all brackets, as gofmt ensures.
+    /// Any other `func` is a literal or a type.
     fn read_functions(&mut self, tokens: &[Token]) {
         let mut depth = 0_usize;
         for (at, token) in tokens.iter().enumerate() {
@@ -173,7 +174,7 @@ impl GoFile {
     fn read_settings(&mut self, tokens: &[Token]) {
         for (at, token) in tokens.iter().enumerate() {
             let sets = |sign: char| tokens.get(at + 1).is_some_and(|next| next.is_sign(sign));
-            // A field of a literal, or an assignment; `==` compares.
+            // A field of a literal or an assignment, but not a comparison.
             let is_assigned = sets('=') && tokens.get(at + 2).is_some_and(|next| !next.is_sign('='));
             if token.is_word("LeaderElectionID") && (sets(':') || is_assigned) {
                 let value = &tokens[at + 2..];
@@ -192,7 +193,7 @@ impl GoFile {
     }
 }
 
-/// The name that a package has without an alias: the last part of its path that is not a version.
+/// Returns the default name of a package: the last path segment that is not a version.
 fn default_name(path: &str) -> String {
     let is_version = |part: &&str| {
         part.len() > 1 && part.starts_with('v') && part[1..].bytes().all(|byte| byte.is_ascii_digit())
@@ -200,7 +201,7 @@ fn default_name(path: &str) -> String {
     let mut parts = path.rsplit('/');
     let last = parts.next().unwrap_or(path);
     match (is_version(&last), parts.next()) {
-        // A package `api/v1` is called v1, and a module `x/v2` is called x.
+        // The package at `api/v1` is named v1, but the module `x/v2` is named x.
         (true, Some(above))
             if !above.is_empty()
                 && path.contains('.')

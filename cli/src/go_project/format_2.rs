@@ -1,5 +1,5 @@
-//! PROJECT in version 2 of its format, which kubebuilder 2 and operator-sdk 1.0 wrote: it has neither the name of the project nor a
-//! layout, and of each kind only its name.
+//! PROJECT in version 2 of its format, written by kubebuilder 2 and operator-sdk 1.0. It contains
+//! no project name and no layout, and only the name of each kind.
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -8,10 +8,10 @@ use super::read_repo;
 use crate::tree::Tree;
 use crate::yaml_stream::describe_failure;
 
-/// Returns a PROJECT of version 2 in version 3; `None` for one of another version.
+/// Converts PROJECT from version 2 to version 3. Returns `None` for other versions.
 ///
 /// # Errors
-/// Fails if it is not YAML.
+/// Returns an error if the text is not YAML.
 pub(super) fn to_format_3(text: &str, tree: &Tree) -> Result<Option<String>> {
     let path = crate::project::FILE;
     let old: Value = crate::yaml_stream::parse(text).map_err(|error| describe_failure(path, text, &error))?;
@@ -20,7 +20,7 @@ pub(super) fn to_format_3(text: &str, tree: &Tree) -> Result<Option<String>> {
     }
     let domain = old["domain"].as_str().unwrap_or_default();
     let resources = old["resources"].as_array().into_iter().flatten();
-    // An entry without a kind is what an edit has left of one.
+    // An entry without a kind is left over from editing.
     let is_whole = |resource: &&Value| ["kind", "version"].iter().all(|key| resource[key].is_string());
     let resources: Vec<Value> = resources
         .filter(is_whole)
@@ -48,7 +48,7 @@ pub(super) fn to_format_3(text: &str, tree: &Tree) -> Result<Option<String>> {
     Ok(Some(project.to_string()))
 }
 
-/// Returns the name of a project: the last word of its module, or that of its directory.
+/// Returns the name of a project: the last segment of its module, or the name of its directory.
 fn name_of(repo: &str, tree: &Tree) -> String {
     let is_major = |word: &&str| {
         word.strip_prefix('v')

@@ -1,12 +1,13 @@
-//! JSON patches (RFC 6902), as kustomizations have them.
+//! JSON patches (RFC 6902) in kustomizations.
 
 use json_patch::{PatchErrorKind, PatchOperation};
 use serde_json::Value;
 
-/// Applies the operations of a patch to an object, all or none.
+/// Applies all operations of a patch to an object, or none.
 ///
 /// # Errors
-/// Fails if an operation is not one of `add`, `remove`, `replace` and `test`, or if its path is not there.
+/// Returns an error if an operation is not `add`, `remove`, `replace` or `test`, or if its path
+/// does not exist.
 pub(super) fn apply_json_patch(object: &mut Value, operations: &[Value]) -> Result<(), String> {
     let mut patched = object.clone();
     for operation in operations {
@@ -24,7 +25,7 @@ fn apply_operation(object: &mut Value, operation: &Value) -> Result<(), String> 
         return Err(format!("the operation `{name}` is not followed"));
     }
     if name == "add" && path.is_empty() {
-        // It would be another object.
+        // Adding at the root would replace the object.
         return Err(missing());
     }
     let operation: PatchOperation = serde_json::from_value(operation.clone()).map_err(|_| missing())?;

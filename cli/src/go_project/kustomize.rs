@@ -1,4 +1,4 @@
-//! The files that kustomizations are made of.
+//! The files that kustomizations refer to.
 
 use std::collections::BTreeSet;
 
@@ -7,18 +7,19 @@ use serde_json::Value;
 use crate::edit::kustomization::{FILE_NAMES, resolve_entry};
 use crate::yaml_stream::is_yaml;
 
-/// Files and folders that are followed at most.
+/// The maximum number of files and directories to follow.
 const MOST: usize = 2_000;
 
-/// A file that a kustomization lists, directly or through others, or a kustomization itself.
+/// A kustomization, or a file that one lists directly or indirectly.
 pub(crate) struct Reached {
     pub(crate) path: String,
-    /// The folder of a kustomization; `None` for a file of objects.
+    /// The directory of a kustomization. `None` for a file of objects.
     pub(crate) folder: Option<String>,
     pub(crate) documents: Vec<Value>,
 }
 
-/// Follows the kustomizations of folders. `read` returns the documents of a file, none of one that is not there.
+/// Follows the kustomizations in `roots`. `read` returns the documents of a file, or nothing if the
+/// file does not exist.
 pub(crate) fn follow_kustomizations(roots: &[&str], read: &dyn Fn(&str) -> Vec<Value>) -> Vec<Reached> {
     let mut open: Vec<String> = roots.iter().map(|root| (*root).to_owned()).collect();
     let mut seen = BTreeSet::new();
@@ -54,7 +55,7 @@ pub(crate) fn follow_kustomizations(roots: &[&str], read: &dyn Fn(&str) -> Vec<V
     reached
 }
 
-/// Returns what a kustomization is made of: files and folders, as it lists them.
+/// Returns the files and directories that a kustomization lists, unresolved.
 pub(crate) fn listed_paths(kustomization: &Value) -> impl Iterator<Item = &str> {
     let lists = ["resources", "bases", "components"].into_iter();
     let entries = lists.flat_map(|key| kustomization[key].as_array().into_iter().flatten());

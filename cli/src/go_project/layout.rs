@@ -1,7 +1,8 @@
-//! Where a project has its manifests.
+//! Locates the manifests of a project.
 //!
-//! kubebuilder scaffolds `config/crd`, `config/rbac`, `config/manager` and `config/webhook`. Projects move these to folders below,
-//! such as `config/components/crd`, and some have their CRDs in a chart alone.
+//! kubebuilder scaffolds `config/crd`, `config/rbac`, `config/manager` and `config/webhook`. Some
+//! projects move these to subdirectories, such as `config/components/crd`. Others keep their CRDs
+//! only in a chart.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,7 +15,7 @@ use crate::project::{Api, Resource, strip_domain};
 use crate::tree::Tree;
 use crate::yaml_stream::is_yaml;
 
-/// A folder of kubebuilder's, and names that projects give it.
+/// The directories that kubebuilder scaffolds, and the names that projects use for them.
 const FOLDERS: [(&str, &[&str]); 4] = [
     ("config/crd/", &["crd", "crds"]),
     ("config/rbac/", &["rbac"]),
@@ -22,7 +23,7 @@ const FOLDERS: [(&str, &[&str]); 4] = [
     ("config/webhook/", &["webhook", "webhooks"]),
 ];
 
-/// Folders with manifests that no cluster of a user has.
+/// Directories with manifests that are not for users' clusters.
 const APART: [&str; 8] = [
     "test",
     "tests",
@@ -39,7 +40,7 @@ const APART: [&str; 8] = [
 pub(crate) struct FoundDefinition<'a> {
     pub(crate) path: &'a str,
     pub(crate) crd: &'a Value,
-    /// True if `config/default` or `config/crd` leads to it, or to no CRD at all.
+    /// True if `config/default` or `config/crd` includes it, or includes no CRD at all.
     pub(crate) is_installed: bool,
 }
 
@@ -54,7 +55,7 @@ impl<'a> FoundDefinition<'a> {
         self.crd["spec"]["names"]["kind"].as_str().unwrap_or_default()
     }
 
-    /// Returns the name of the version in which objects are stored.
+    /// Returns the name of the storage version.
     pub(crate) fn stored_version(&self) -> &'a str {
         let mut versions = self.crd["spec"]["versions"].as_array().into_iter().flatten();
         let stored = versions.find(|version| version["storage"] == true);
@@ -65,7 +66,7 @@ impl<'a> FoundDefinition<'a> {
 }
 
 impl GoProject {
-    /// Returns the CRDs, one for each kind: that which kustomizations install, if there are several.
+    /// Returns one CRD for each kind. Prefers CRDs that a kustomization installs.
     pub(crate) fn definitions(&self) -> Vec<FoundDefinition<'_>> {
         let installed = self.installed_files();
         let mut found: BTreeMap<(&str, &str), FoundDefinition<'_>> = BTreeMap::new();
@@ -96,7 +97,7 @@ impl GoProject {
         found.into_values().collect()
     }
 
-    /// Returns the files of objects that `config/default` and `config/crd` lead to.
+    /// Returns the files that `config/default` and `config/crd` include.
     fn installed_files(&self) -> BTreeSet<String> {
         let read = |path: &str| {
             let file = self.manifests.iter().find(|file| file.path == path);
@@ -111,7 +112,7 @@ impl GoProject {
             .collect()
     }
 
-    /// Returns the folders of the kustomizations that are installed: that of the CRDs, and `config/default`.
+    /// Returns the directories of the root kustomizations: the CRDs' and `config/default`.
     pub(super) fn kustomization_roots(&self) -> Vec<String> {
         let crd = self.manifests.iter().find(|file| file.place == CRD_LIST);
         let crd = crd.and_then(|file| file.path.rsplit_once('/'));
@@ -119,7 +120,7 @@ impl GoProject {
         crd.into_iter().chain(["config/default".to_owned()]).collect()
     }
 
-    /// Gives files the places of kubebuilder, where a project has other folders than that.
+    /// Maps files to the places where kubebuilder scaffolds them.
     pub(super) fn set_places(&mut self) {
         for (place, names) in FOLDERS {
             if self.manifests.iter().any(|file| file.path.starts_with(place)) {
@@ -141,7 +142,8 @@ impl GoProject {
         }
     }
 
-    /// Reads the CRDs of kinds that PROJECT has and `config/` does not, from the folders that have most of them.
+    /// Reads CRDs from outside `config/` for kinds that PROJECT lists and `config/` lacks. Starts
+    /// with the directories that contain the most of them.
     pub(super) fn read_definitions_elsewhere(&mut self, tree: &Tree, paths: &[String]) {
         let mut missing = self.kinds_without_definition();
         if missing.is_empty() {
@@ -170,8 +172,9 @@ impl GoProject {
         }
     }
 
-    /// Gives entries of PROJECT the groups of their CRDs. One whose group has the domain already means that of the CRD, and so does one
-    /// whose group no CRD has, if one kind of the domain has its name: projects change the group in the source alone.
+    /// Corrects the groups of PROJECT entries by their CRDs. The group of an entry may already
+    /// contain the domain. Some projects also change the group only in the source: if no CRD has
+    /// the group, an unambiguous kind name in the domain decides.
     pub(super) fn settle_groups(&mut self) {
         let found: Vec<(String, String)> = self
             .definitions()
@@ -205,7 +208,8 @@ impl GoProject {
         }
     }
 
-    /// Gives entries of PROJECT whose group is in the domain of the project that domain: older versions of operator-sdk left it out.
+    /// Adds the project's domain to PROJECT entries that lack it. Older versions of operator-sdk
+    /// omitted it.
     pub(super) fn settle_domains(&mut self) {
         let known = &mut self.project.known;
         let domain = &known.domain;
@@ -218,8 +222,8 @@ impl GoProject {
         }
     }
 
-    /// Adds the kinds of groups in other domains than that of the project which its source declares: PROJECT lists them only if
-    /// kubebuilder was told the domain of each.
+    /// Adds kinds whose groups are declared in the source and are outside the project's domain.
+    /// PROJECT lists such kinds only if the user passed their domain to kubebuilder.
     pub(super) fn list_kinds_of_other_domains(&mut self) {
         let declared = self.declared_groups();
         let known = &self.project.known;
@@ -249,7 +253,7 @@ impl GoProject {
         self.project.known.resources.extend(more);
     }
 
-    /// Returns the domains and kinds of PROJECT whose CRD was not found.
+    /// Returns the domain and name of each kind in PROJECT that has no CRD.
     fn kinds_without_definition(&self) -> Vec<(String, String)> {
         let found = self.definitions();
         let resources = self.project.known.resources.iter();
@@ -260,8 +264,8 @@ impl GoProject {
             .collect()
     }
 
-    /// Gives a project without a domain that which its groups have in common, and else that of the first: the domain is what
-    /// its groups end in.
+    /// Derives the domain of a project that has none: the common suffix of its groups, or else the
+    /// domain of the first group.
     pub(super) fn find_domain(&mut self) {
         let known = &mut self.project.known;
         if !known.domain.is_empty() {
@@ -295,10 +299,10 @@ impl GoProject {
 }
 
 const DEFINITION: &str = "CustomResourceDefinition";
-/// The kustomization of the CRDs.
+/// The kustomization that lists the CRDs.
 const CRD_LIST: &str = "config/crd/kustomization.yaml";
 
-/// Returns whether a CRD is one and no patch, which is a CRD by its kind and has no versions.
+/// Returns whether an object is a CRD and not a patch for one. Patches have no versions.
 fn is_definition(crd: &Value) -> bool {
     crd["kind"] == DEFINITION
         && crd["spec"]["versions"].is_array()
@@ -306,7 +310,7 @@ fn is_definition(crd: &Value) -> bool {
         && crd["spec"]["names"]["kind"].is_string()
 }
 
-/// Returns whether a CRD is that of a kind in a domain.
+/// Returns whether a CRD defines a kind in a domain.
 fn is_of(crd: &Value, (domain, kind): &(String, String)) -> bool {
     let group = crd["spec"]["group"].as_str().unwrap_or_default();
     strip_domain(group, domain).is_some() && crd["spec"]["names"]["kind"] == **kind
@@ -316,7 +320,7 @@ fn is_apart(path: &str) -> bool {
     path.split('/').any(|step| APART.contains(&step))
 }
 
-/// Returns the part of a path that ends in a folder of one of these names.
+/// Returns the prefix of a path that ends in a directory with one of these names.
 fn find_folder<'a>(path: &'a str, names: &[&str]) -> Option<&'a str> {
     let mut end = 0;
     for step in path.split_inclusive('/') {
@@ -328,7 +332,8 @@ fn find_folder<'a>(path: &'a str, names: &[&str]) -> Option<&'a str> {
     None
 }
 
-/// Reads the files outside of `config/` that have CRDs, by folder. What is not YAML, such as a template of a chart, is skipped.
+/// Reads the files with CRDs outside of `config/`, grouped by directory. Skips files that are not
+/// YAML, such as chart templates.
 fn read_folders(tree: &Tree, paths: &[String]) -> BTreeMap<String, Vec<Manifests>> {
     let mut folders: BTreeMap<String, Vec<Manifests>> = BTreeMap::new();
     let outside = paths

@@ -1,6 +1,7 @@
-//! Go source as tokens, without a parser: enough to find calls, imports and functions. What is not Go gives tokens as well.
+//! Splits Go source into tokens, without a parser. This suffices to find calls, imports and
+//! functions, and never fails.
 
-/// A token with the line that it begins in.
+/// A token and the line it starts on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Token {
     pub(super) line: usize,
@@ -12,7 +13,7 @@ pub(super) struct Token {
 pub(super) enum Text {
     /// An identifier, a keyword or a number.
     Word(String),
-    /// The content of a string literal, without unescaping.
+    /// The content of a string literal, still escaped.
     String(String),
     /// Any other character.
     Sign(char),
@@ -42,10 +43,11 @@ impl Token {
     }
 }
 
-/// What the markers begin with that matter.
+/// Prefixes of the relevant markers.
 const MARKERS: [&str; 2] = ["kubebuilder:", "groupName="];
 
-/// Splits source into tokens, and the markers in its comments with their lines: `+kubebuilder:…` without the plus.
+/// Returns the tokens of the source, and the markers in its comments, without the plus, with their
+/// lines.
 pub(super) fn tokenize(source: &str) -> (Vec<Token>, Vec<(usize, String)>) {
     let (mut tokens, mut markers) = (Vec::new(), Vec::new());
     let mut line = 1;
@@ -105,7 +107,7 @@ fn is_word_part(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// Returns the end of a literal in quotes. It ends with its line at the latest.
+/// Returns the end of a quoted literal. An unterminated literal ends with its line.
 fn find_end(text: &str, quote: char) -> usize {
     let mut is_escaped = false;
     for (at, c) in text.char_indices().skip(1) {

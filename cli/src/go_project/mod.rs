@@ -1,6 +1,7 @@
-//! A kubebuilder project in Go, read as it is on disk: PROJECT, the manifests in config/ and the source.
+//! Reads a kubebuilder project in Go: PROJECT, the manifests in config/, and the source.
 //!
-//! Nothing of it is trusted: links are not followed, sizes and numbers are bounded, and what cannot be read is a finding.
+//! The input is untrusted. Links are not followed, sizes and counts are limited, and unreadable
+//! files become findings.
 
 mod builder;
 mod file;
@@ -28,24 +29,25 @@ pub(crate) use layout::FoundDefinition;
 pub(crate) use packages::folder_of;
 pub(crate) use patches::Unfollowed;
 
-/// Size of a file in bytes, and number of files, at most. Projects have all their CRDs in a file of 5 MB.
+/// Limits: bytes in a file, and number of files. Some projects keep all their CRDs in one file of 5
+/// MB.
 const MAX_FILE: usize = 16 << 20;
 const MAX_FILES: usize = 5_000;
 
-/// A project in Go.
+/// A kubebuilder project in Go.
 #[derive(Debug)]
 pub(crate) struct GoProject {
     pub(crate) project: Project,
-    /// Go module of the project: that of `go.mod`, or `repo` in PROJECT.
+    /// Go module of the project, from `go.mod` or else from `repo` in PROJECT.
     pub(crate) repo: String,
-    /// The files in config/ that are YAML, by path.
+    /// The YAML files in config/, by path.
     pub(crate) manifests: Vec<Manifests>,
     pub(crate) files: Vec<GoFile>,
-    /// Source that a program wrote, of which only imports are read.
+    /// Generated source, of which only the imports are read.
     generated_files: Vec<GoFile>,
-    /// Files that were not read, with the reason.
+    /// Files that could not be read, with the reason.
     pub(crate) unread: Vec<(String, String)>,
-    /// Patches of kustomizations that the manifests do not have.
+    /// Parts of kustomizations that were not applied to `manifests`.
     pub(crate) unfollowed: Vec<Unfollowed>,
 }
 
@@ -53,7 +55,7 @@ pub(crate) struct GoProject {
 #[derive(Clone, Debug)]
 pub(crate) struct Manifests {
     pub(crate) path: String,
-    /// The path that it has where kubebuilder scaffolds it, which is `path` in most projects.
+    /// The path where kubebuilder would scaffold the file. Equal to `path` in most projects.
     pub(crate) place: String,
     pub(crate) text: String,
     pub(crate) documents: Vec<Value>,
@@ -63,7 +65,8 @@ impl GoProject {
     /// Reads the project in a directory.
     ///
     /// # Errors
-    /// Fails if it has no PROJECT of version 2 or 3, or one of rbuilder, or too many files.
+    /// Returns an error if PROJECT is missing, is not version 2 or 3, or belongs to rbuilder, or if
+    /// there are too many files.
     pub(crate) fn read(tree: &Tree) -> Result<GoProject> {
         let Some(text) = tree.read(FILE)? else {
             bail!(
@@ -152,23 +155,24 @@ impl GoProject {
         }
     }
 
-    /// Returns the file of manifests at a place of kubebuilder's.
+    /// Returns the manifests that belong at a place in kubebuilder's layout.
     pub(crate) fn manifest(&self, place: &str) -> Option<&Manifests> {
         self.manifests.iter().find(|file| file.place == place)
     }
 
-    /// Returns the text of the file of manifests at a path.
+    /// Returns the text of the manifests at a path.
     pub(crate) fn file_text(&self, path: &str) -> Option<String> {
         let mut files = self.manifests.iter();
         files.find(|file| file.path == path).map(|file| file.text.clone())
     }
 
-    /// Returns the first document of the file at a place, which is all of a kustomization.
+    /// Returns the first document at a place. A kustomization is a single document.
     pub(crate) fn first_document(&self, place: &str) -> Option<&Value> {
         self.manifest(place)?.documents.first()
     }
 
-    /// Returns the documents of a kind in the files whose places begin so, with their paths.
+    /// Returns the documents of a kind, and their paths, from all files whose place starts with a
+    /// prefix.
     pub(crate) fn documents<'a>(
         &'a self,
         place: &'a str,
@@ -187,7 +191,8 @@ impl GoProject {
     }
 }
 
-/// Parses the documents of a file, with CRDs of Kubernetes 1.21 and before in the version that is served today.
+/// Parses the documents of a file. Converts `v1beta1` CRDs, which Kubernetes before 1.22 accepted,
+/// to `v1`.
 fn parse_manifests(text: &str) -> Result<Vec<Value>, serde_saphyr::Error> {
     let mut documents = parse_documents(text)?;
     for document in &mut documents {
@@ -198,7 +203,7 @@ fn parse_manifests(text: &str) -> Result<Vec<Value>, serde_saphyr::Error> {
     Ok(documents)
 }
 
-/// Returns whether a file says, in the words that Go fixes, that a program wrote it.
+/// Returns whether a file contains Go's standard comment for generated code.
 fn is_marked_generated(text: &str) -> bool {
     let mut lines = text.lines().take_while(|line| !line.starts_with("package "));
     lines.any(|line| line.starts_with("// Code generated ") && line.ends_with(" DO NOT EDIT."))
@@ -212,7 +217,8 @@ fn is_generated_or_test(path: &str) -> bool {
     name.ends_with("_test.go") || name.starts_with("zz_generated") || is_apart
 }
 
-/// Returns the Go module of a project. That of `go.mod` is the one that imports name: PROJECT keeps the one from before a project moved.
+/// Returns the Go module of a project. Prefers `go.mod`, which imports agree with: PROJECT is not
+/// updated when a project moves.
 fn read_repo(tree: &Tree, text: &str) -> Result<String> {
     let all: Value = crate::yaml_stream::parse(text).map_err(|error| describe_failure(FILE, text, &error))?;
     let module = tree.read("go.mod").ok().flatten().unwrap_or_default();

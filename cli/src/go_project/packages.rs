@@ -1,12 +1,12 @@
-//! The packages that programs are made of.
+//! Determines which packages are linked into programs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::GoProject;
 
 impl GoProject {
-    /// Returns the folders of the packages that a program imports, directly or through others. `None` if no program was found, or
-    /// if the Go module is not known.
+    /// Returns the directories of packages that a program imports, directly or indirectly. Returns
+    /// `None` if there is no program or the Go module is unknown.
     pub(crate) fn linked_folders(&self) -> Option<BTreeSet<&str>> {
         if self.repo.is_empty() {
             return None;
@@ -30,7 +30,7 @@ impl GoProject {
         (!linked.is_empty()).then_some(linked)
     }
 
-    /// Returns the folder of a package of the project.
+    /// Returns the directory of a package, if it belongs to the project.
     fn folder_of_package<'a>(&self, path: &'a str) -> Option<&'a str> {
         match path.strip_prefix(self.repo.as_str())? {
             "" => Some(""),
@@ -38,7 +38,7 @@ impl GoProject {
         }
     }
 
-    /// Returns the API groups that packages of the project declare with `+groupName`.
+    /// Returns the API groups that the project's packages declare with `+groupName`.
     pub(crate) fn declared_groups(&self) -> BTreeSet<&str> {
         let markers = self.files.iter().flat_map(|file| &file.markers);
         let groups = markers.filter_map(|(_, marker)| marker.strip_prefix("groupName="));
@@ -46,7 +46,7 @@ impl GoProject {
     }
 }
 
-/// Returns the folder of a file, which is that of its package.
+/// Returns the directory of a file, and thus of its package.
 pub(crate) fn folder_of(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(folder, _)| folder)
 }

@@ -1,7 +1,8 @@
-//! Patches of kustomizations: what a cluster has of a CRD and of the Deployment is the patched object.
+//! Applies the patches of kustomizations, because clusters get the patched CRDs and Deployment.
 //!
-//! The additions of kubebuilder's own patches are left out, because the components of the scaffold add the same: the proxy of the
-//! metrics, certificates and their mounts, ports, conversions, and annotations by which cert-manager finds CRDs.
+//! Changes that kubebuilder's own patches make are omitted, because the components of rbuilder's
+//! scaffold make them too: the metrics proxy, certificates and their mounts, ports, conversions,
+//! and the annotations for cert-manager's CA injector.
 
 use std::collections::BTreeSet;
 
@@ -16,41 +17,43 @@ use crate::yaml_stream::parse_documents;
 
 const DEFINITION: &str = "CustomResourceDefinition";
 const DEPLOYMENT: &str = "Deployment";
-/// Patches that are followed at most. Projects have one or two for each CRD.
+/// The maximum number of patches to apply. Projects have one or two per CRD.
 const MOST_PATCHES: usize = 400;
-/// The kustomization that is deployed.
+/// The kustomization that `make deploy` applies.
 const DEFAULT: &str = "config/default";
-/// Annotations of cert-manager, which the components of the scaffold set.
+/// Prefix of cert-manager annotations, which components of the scaffold set.
 const CERTIFICATES: &str = "cert-manager.io/";
-/// The patch by which Prometheus verifies the certificate of the metrics, which a component of the scaffold does.
+/// The patch that makes Prometheus verify the metrics certificate. A component of the scaffold
+/// replaces it.
 const MONITOR_PATCH: &str = "/monitor_tls_patch.yaml";
 
-/// A patch, or something else in a kustomization, that was not followed.
+/// A patch, or another part of a kustomization, that was not applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Unfollowed {
-    /// Its name in the table: "patch config/default/patch.yaml".
+    /// Name in the report: "patch config/default/patch.yaml".
     pub(crate) what: String,
     pub(crate) reason: String,
 }
 
-/// One patch of a kustomization.
+/// A patch in a kustomization.
 struct Patch {
-    /// The file that has it.
+    /// The file that contains it.
     origin: String,
     documents: Vec<Value>,
-    /// The target that the kustomization names; `null` if the patch itself names it.
+    /// The target in the kustomization, or `null` if the patch itself names its target.
     target: Value,
 }
 
 impl GoProject {
-    /// Applies the patches that `config/default` and `config/crd` lead to, to CRDs and Deployments; others are left to a person.
+    /// Applies the patches of `config/default` and `config/crd` to CRDs and Deployments. Reports
+    /// all other patches.
     pub(super) fn apply_patches(&mut self) {
         let before = self.manifests.clone();
         let read = |path: &str| documents_at(&before, path);
         let roots = self.kustomization_roots();
         let roots: Vec<&str> = roots.iter().map(String::as_str).collect();
         let mut reached = follow_kustomizations(&roots, &read);
-        // Those of a folder come before those of the folder that lists it.
+        // Patches of a directory apply before those of the directory that includes it.
         reached.reverse();
         let files = self.manifests.iter_mut().flat_map(|file| {
             let path = &file.path;
@@ -83,7 +86,8 @@ impl GoProject {
                         patch.apply(&mut own, &mut unfollowed);
                     }
                 }
-                // Labels of the deployment are a row of the table: they may be in the selector.
+                // Labels in the default kustomization are reported separately, because they may be
+                // part of the selector.
                 if folder != DEFAULT {
                     add_metadata(kustomization, &mut own);
                 }
@@ -116,7 +120,7 @@ impl GoProject {
         self.unfollowed = unfollowed;
     }
 
-    /// Returns the row about a CRD whose patch has a conversion that PROJECT does not record.
+    /// Reports a CRD whose patch has a conversion that PROJECT does not record.
     fn unrecorded_conversion(&self, crd: &Value) -> Option<Unfollowed> {
         let (group, kind) = (
             crd["spec"]["group"].as_str()?,
@@ -140,7 +144,7 @@ impl GoProject {
     }
 }
 
-/// A CRD or a Deployment, and what it was before its first patch.
+/// A CRD or Deployment, and its state before the first patch.
 struct Object<'a> {
     path: &'a str,
     value: &'a mut Value,
@@ -152,7 +156,7 @@ fn documents_at(manifests: &[Manifests], path: &str) -> Vec<Value> {
     file.map(|file| file.documents.clone()).unwrap_or_default()
 }
 
-/// Reads the patches of a kustomization, in all three forms that kustomize has had.
+/// Reads the patches of a kustomization, in all three forms that kustomize has supported.
 fn read_patches(
     list: &str,
     folder: &str,
@@ -238,7 +242,7 @@ impl Patch {
     }
 }
 
-/// Returns whether a patch only sets annotations of cert-manager.
+/// Returns whether a patch only sets cert-manager annotations.
 fn is_of_certificates(patch: &Value) -> bool {
     if let Some(operations) = patch.as_array() {
         let is_annotation = |operation: &Value| {
@@ -260,7 +264,8 @@ fn apply_to(object: &mut Object<'_>, patch: &Value) -> Result<(), String> {
         Some(operations) => apply_json_patch(&mut patched, operations)?,
         None => strategic::merge(&mut patched, patch),
     }
-    // Its kind and name do not change: a target may choose an object of another name than that in the patch.
+    // Patches cannot change the identity. With an explicit target, the patch may contain another
+    // name.
     for key in ["apiVersion", "kind"] {
         if let Some(patched) = patched.as_object_mut() {
             patched.insert(key.to_owned(), before[key].clone());
@@ -275,7 +280,7 @@ fn apply_to(object: &mut Object<'_>, patch: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// Gives a CRD the conversion back that it had: PROJECT says which webhook converts.
+/// Restores the original conversion of a CRD. PROJECT records which webhook converts.
 fn restore_scaffolded_of_definition(patched: &mut Value, before: &Value) {
     if let Some(spec) = patched.get_mut("spec").and_then(Value::as_object_mut) {
         spec.remove("conversion");
@@ -290,9 +295,9 @@ fn restore_scaffolded_of_definition(patched: &mut Value, before: &Value) {
     }
 }
 
-/// The sidecar with which older projects protect their metrics.
+/// The sidecar that protects metrics in older projects.
 const PROXY: &str = "kube-rbac-proxy";
-/// Flags that the scaffold sets, or that have a default which fits the other parts of the scaffold.
+/// Flags that the scaffold sets, or whose default fits the rest of the scaffold.
 const SCAFFOLDED_FLAGS: [&str; 8] = [
     "enable-leader-election",
     "health-probe-bind-address",
@@ -303,14 +308,14 @@ const SCAFFOLDED_FLAGS: [&str; 8] = [
     "metrics-secure",
     "webhook-cert-path",
 ];
-/// Ports of the metrics and of webhooks.
+/// Ports of metrics and webhooks.
 const SCAFFOLDED_PORTS: [u64; 3] = [8080, 8443, 9443];
-/// Beginning of the paths of certificates.
+/// Prefix of certificate paths.
 const CERTIFICATE_PATHS: &str = "/tmp/k8s-";
-/// The file of the flags of kubebuilder 3, whose ConfigMap has a row of its own.
+/// The component config of kubebuilder 3. Its ConfigMap is reported separately.
 const COMPONENT_CONFIG: &str = "controller_manager_config.yaml";
 
-/// Removes from a Deployment the additions of its patches that the components of the scaffold add as well.
+/// Removes changes to a Deployment that components of the scaffold make too.
 fn remove_scaffolded_of_deployment(patched: &mut Value, before: &Value) {
     let before = &before["spec"]["template"]["spec"];
     let Some(pod) = patched.pointer_mut("/spec/template/spec") else {
@@ -349,7 +354,8 @@ fn remove_scaffolded_of_deployment(patched: &mut Value, before: &Value) {
     });
 }
 
-/// Removes items of a list that the list did not have before, and the list if it is empty and was not there.
+/// Removes new list items that `is_scaffolded` accepts. Removes the list if it is empty and was
+/// absent before.
 fn remove_new_items(value: &mut Value, key: &str, before: &Value, is_scaffolded: &dyn Fn(&Value) -> bool) {
     let Some(items) = value.get_mut(key).and_then(Value::as_array_mut) else {
         return;
@@ -364,7 +370,7 @@ fn remove_new_items(value: &mut Value, key: &str, before: &Value, is_scaffolded:
     }
 }
 
-/// Gives CRDs the labels and annotations of a kustomization.
+/// Adds the labels and annotations in a kustomization to CRDs.
 fn add_metadata(kustomization: &Value, objects: &mut [&mut Object<'_>]) {
     let pairs = kustomization["labels"].as_array().into_iter().flatten();
     let labels = pairs

@@ -1,45 +1,47 @@
-//! The parts of a program in a Go file: its commands, its flags, and the controllers that it sets up.
+//! The parts of a program in a Go file: its commands, its flags, and the controllers that it sets
+//! up.
 //!
-//! Flags are declared by the package `flag`, by pflag, or by a set of either: `cmd.Flags().StringVar(&level, "log-level", …)`,
-//! `fs.Bool("dry-run", …)`. The name can be a constant or a variable of the file.
+//! Flags are declared with package `flag`, with pflag, or with a flag set of either:
+//! `cmd.Flags().StringVar(&level, "log-level", …)`, `fs.Bool("dry-run", …)`. The name may be a
+//! constant or a variable in the file.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::lexer::{Text, Token};
 
-/// What a file has of a program.
+/// The parts of a program in one file.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Program {
     /// True if the file has `func main`.
     pub(crate) has_main: bool,
-    /// Names of the commands of cobra.
+    /// Names of cobra commands.
     pub(crate) commands: Vec<String>,
-    /// Names of command-line flags with their lines.
+    /// Names of command-line flags, and their lines.
     pub(crate) flags: Vec<(usize, String)>,
-    /// Number of controllers and webhooks that it hands a manager.
+    /// Number of controllers and webhooks that are registered with a manager.
     pub(crate) setups: usize,
 }
 
-/// Packages that declare flags.
+/// Packages with functions that declare flags.
 const PACKAGES: [&str; 3] = ["flag", "pflag", "goflag"];
-/// Methods of a command that return its flags.
+/// Methods of a command that return a flag set.
 const SETS: [&str; 4] = [
     "Flags",
     "PersistentFlags",
     "LocalFlags",
     "LocalNonPersistentFlags",
 ];
-/// Beginnings of the functions that declare a flag.
+/// Prefixes of the functions that declare a flag.
 const KINDS: [&str; 12] = [
     "Bool", "Bytes", "Count", "Duration", "Float", "Func", "IP", "Int", "String", "Text", "Uint", "Var",
 ];
 
-/// Number of tokens in which a name is looked for, so that a file without ends of calls or of lines takes no time that grows with the
-/// square of its size.
+/// The number of tokens to search for a name. Without a limit, unterminated calls would take
+/// quadratic time.
 const MAX_TOKENS: usize = 500;
 
 impl Program {
-    /// Reads what the tokens of a file have of a program.
+    /// Finds the parts of a program in the tokens of a file.
     pub(super) fn read(tokens: &[Token]) -> Program {
         let names = find_strings(tokens);
         let sets = find_sets(tokens);
@@ -69,7 +71,7 @@ impl Program {
     }
 }
 
-/// Returns whether a package or a set of flags ends the tokens: that which a method is called on.
+/// Returns whether the tokens end in a package or flag set, as the receiver of a call.
 fn declares_flags(before: &[Token], sets: &BTreeSet<&str>) -> bool {
     match before {
         [.., name, open, close] if open.is_sign('(') && close.is_sign(')') => {
@@ -82,7 +84,8 @@ fn declares_flags(before: &[Token], sets: &BTreeSet<&str>) -> bool {
     }
 }
 
-/// Returns the variables that hold a set of flags: `fs := cmd.Flags()`, `fs := flag.NewFlagSet(…)`, `fs *pflag.FlagSet`.
+/// Returns the variables that hold a flag set: `fs := cmd.Flags()`, `fs := flag.NewFlagSet(…)`, `fs
+/// *pflag.FlagSet`.
 fn find_sets(tokens: &[Token]) -> BTreeSet<&str> {
     let mut found = BTreeSet::new();
     for (at, token) in tokens.iter().enumerate() {
@@ -104,7 +107,7 @@ fn find_sets(tokens: &[Token]) -> BTreeSet<&str> {
     found
 }
 
-/// Returns the strings that constants and variables of the file are set to.
+/// Returns the string constants and variables of the file.
 fn find_strings(tokens: &[Token]) -> BTreeMap<&str, &str> {
     let mut found = BTreeMap::new();
     for window in tokens.windows(3) {
@@ -128,8 +131,8 @@ fn find_strings(tokens: &[Token]) -> BTreeMap<&str, &str> {
     found
 }
 
-/// Returns the name in the arguments of a function that declares a flag, `(&level, "log-level", …)`: the second argument, if the
-/// first is the variable.
+/// Returns the name in the arguments of a call that declares a flag, such as `(&level, "log-level",
+/// …)`. It is the second argument if the first is the variable.
 fn find_name(function: &str, arguments: &[Token], names: &BTreeMap<&str, &str>) -> Option<String> {
     let position = usize::from(function.contains("Var"));
     let mut depth = 0_usize;
@@ -154,7 +157,7 @@ fn find_name(function: &str, arguments: &[Token], names: &BTreeMap<&str, &str>) 
             name.push(token);
         }
     }
-    // The first argument has the bracket before it.
+    // The first argument still includes the opening parenthesis.
     let name = match name.as_slice() {
         [open, rest @ ..] if open.is_sign('(') => rest,
         name => name,

@@ -1,4 +1,4 @@
-//! The CRDs that a repository has committed, wherever they are and whatever their files are called.
+//! Finds the CRDs that are committed in a repository, in any file.
 
 use std::collections::BTreeMap;
 
@@ -13,27 +13,27 @@ use crate::yaml_stream::is_yaml;
 /// A CRD in a file of the repository.
 #[derive(Debug)]
 pub(super) struct CommittedCrd {
-    /// The path from the directory of the project, out of which it may lead.
+    /// Path relative to the project directory. May start with `../`.
     pub(super) path: String,
     entry: CrdEntry,
-    /// The CRD, if it could be read.
+    /// The CRD, if it could be parsed.
     pub(super) value: Option<Value>,
     /// True if the file contains nothing else.
     pub(super) is_single: bool,
     /// True if Helm fills in parts of the file.
     pub(super) is_template: bool,
-    /// True if the file is outside of the directory of the project.
+    /// True if the file is outside the project directory.
     pub(super) is_outside: bool,
 }
 
 impl CommittedCrd {
-    /// Returns true if the CRD could be read, and is that of a kind.
+    /// Returns whether this is the CRD of a kind. False if it could not be parsed.
     pub(super) fn is_of(&self, group: &str, kind: &str) -> bool {
         let known = self.entry.kind.as_ref();
         known.is_some_and(|(its_group, its_kind)| its_group == group && its_kind == kind)
     }
 
-    /// Returns the reason why rbuilder cannot write the CRD; `None` if it can.
+    /// Returns the reason why rbuilder cannot write the CRD, or `None` if it can.
     pub(super) fn obstacle(&self) -> Option<String> {
         if self.is_outside {
             Some("it is outside of the directory of the package".to_owned())
@@ -44,7 +44,7 @@ impl CommittedCrd {
         }
     }
 
-    /// Returns what to do so that rbuilder can write the CRD of a kind, or without it.
+    /// Returns the help on how to make the CRD writable, or how to do without it.
     pub(super) fn advise(&self, kind: &str) -> String {
         if !self.is_outside {
             return "move the CRD to a file of its own".to_owned();
@@ -56,14 +56,14 @@ impl CommittedCrd {
     }
 }
 
-/// The committed CRDs by name, such as `cups.example.com`.
+/// Committed CRDs by name, such as `cups.example.com`.
 pub(super) type CommittedCrds = BTreeMap<String, Vec<CommittedCrd>>;
 
-/// Finds all committed CRDs of the project directory, and those that only the rest of its repository has. Several files with one
-/// CRD are in the order of [`Precedence`].
+/// Finds all CRDs in the project directory, and those that only the rest of its repository
+/// contains. Files with the same CRD are sorted by [`Precedence`].
 ///
 /// # Errors
-/// Fails if a folder of the project cannot be read. A file that cannot be read is passed over.
+/// Returns an error if a directory of the project cannot be read. Skips unreadable files.
 pub(super) fn find_committed(tree: &Tree) -> Result<CommittedCrds> {
     let mut found = CommittedCrds::new();
     add_files(tree, tree.find_yaml()?, None, &mut found);
@@ -74,7 +74,7 @@ pub(super) fn find_committed(tree: &Tree) -> Result<CommittedCrds> {
     Ok(found)
 }
 
-/// Adds the CRDs of the repository around the project. What cannot be read there is passed over.
+/// Adds CRDs from the repository that contains the project. Skips unreadable files and directories.
 fn add_outside(tree: &Tree, found: &mut CommittedCrds) {
     let project = resolve_path(tree.root());
     let Some(repository) = find_repository(&project).filter(|repository| *repository != project) else {
@@ -94,7 +94,8 @@ fn add_outside(tree: &Tree, found: &mut CommittedCrds) {
     add_files(&around, paths, Some(&inside), found);
 }
 
-/// Adds the CRDs in files of a tree. `inside` is the path of the project in it, if it is another one.
+/// Adds the CRDs in files of a tree. `inside` is the project's path within the tree, if it is not
+/// the root.
 fn add_files(tree: &Tree, paths: Vec<String>, inside: Option<&str>, found: &mut CommittedCrds) {
     for path in paths {
         let Ok(Some(text)) = tree.read(&path) else {
@@ -119,7 +120,7 @@ fn add_files(tree: &Tree, paths: Vec<String>, inside: Option<&str>, found: &mut 
     }
 }
 
-/// Returns the path from a folder, which ends in `/`, to a file that is not in it.
+/// Returns the relative path from a directory, given with a trailing `/`, to a file outside of it.
 fn path_from(folder: &str, file: &str) -> String {
     let shared = folder
         .match_indices('/')
@@ -131,10 +132,11 @@ fn path_from(folder: &str, file: &str) -> String {
     format!("{}{}", "../".repeat(up), &file[shared..])
 }
 
-/// The order of several files with one CRD: the first is compared, and written.
+/// Precedence among files with the same CRD. The first one is compared and written.
 ///
-/// A copy in the documentation goes before a template of a chart, and before a file with other objects: people apply it as it is, and
-/// it has the CRD alone. A copy for tests goes after both, since it may be of another release on purpose.
+/// A copy in documentation precedes a chart template and a file with other objects: users apply it
+/// unchanged, and it contains nothing but the CRD. Copies for tests come last, because they may
+/// deliberately be of another release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Precedence {
     Shipped,

@@ -1,4 +1,4 @@
-//! The feature without which a package has no kinds.
+//! Finds the feature that a package needs to have kinds.
 
 use anyhow::Result;
 use toml_edit::{Document, Item};
@@ -8,13 +8,13 @@ use crate::commands::manifests::{self, Request};
 use crate::plan::Plan;
 use crate::tree::Tree;
 
-/// Features at most that are tried.
+/// The maximum number of features to try.
 const MOST_TRIED: usize = 64;
 
-/// Returns the first feature of the package in the project directory with which it has kinds.
+/// Returns the first feature of the package in the project directory that enables kinds.
 ///
 /// # Errors
-/// Fails if a file cannot be read.
+/// Returns an error if a file cannot be read.
 pub(super) fn find_feature_with_kinds(plan: &Plan, tree: &Tree, request: &Request) -> Result<Option<String>> {
     let text = tree.read(MANIFEST)?.unwrap_or_default();
     for feature in list_features(&text).into_iter().take(MOST_TRIED) {
@@ -28,7 +28,7 @@ pub(super) fn find_feature_with_kinds(plan: &Plan, tree: &Tree, request: &Reques
     Ok(None)
 }
 
-/// The features of a package, without the default ones.
+/// Returns the features of a package, except for default ones.
 fn list_features(text: &str) -> Vec<String> {
     let Ok(document) = Document::parse(text) else {
         return Vec::new();

@@ -1,5 +1,6 @@
-//! `rbuilder adopt`: which kinds of a repository can be generated, how their CRDs differ from those that are committed, and
-//! the settings with which `rbuilder manifests` writes them where they are.
+//! `rbuilder adopt`: reports which kinds of a repository can be generated and how their CRDs differ
+//! from the committed ones, and adds the settings with which `rbuilder manifests` updates these in
+//! place.
 
 mod committed;
 mod compare;
@@ -74,15 +75,16 @@ pub(super) fn run(dir: &Path, flags: &AdoptFlags, shell: &mut Shell) -> Result<u
     Ok(0)
 }
 
-/// Returns whether the project is deployed from `config/`: one whose package `init --in-package` has adopted.
+/// Returns whether the project is deployed from `config/`, which means that `init --in-package`
+/// adopted its package.
 ///
 /// # Errors
-/// Fails in a project whose package is scaffolded, and if PROJECT is not valid.
+/// Returns an error if the package was scaffolded, or if PROJECT is invalid.
 fn check_project(tree: &Tree) -> Result<bool> {
     let Some(text) = tree.read(FILE)? else {
         return Ok(false);
     };
-    // An operator in Go beside the package, or somebody by hand, has such a file as well.
+    // The PROJECT may be for a Go operator beside the package, or written by hand.
     match Project::parse(&text) {
         Ok(project) if !project.is_scaffolded() => Ok(false),
         Ok(project) if project.known.rbuilder.package.is_some() => Ok(true),
@@ -92,10 +94,11 @@ fn check_project(tree: &Tree) -> Result<bool> {
     }
 }
 
-/// Returns the changes that `adopt` makes, and what it found.
+/// Plans the changes of `adopt` and returns what it found.
 ///
 /// # Errors
-/// Fails in a directory without a package, in a project whose package is scaffolded, and if a `Cargo.toml` cannot be edited.
+/// Returns an error if the directory contains no package, if the package was scaffolded, or if a
+/// `Cargo.toml` cannot be edited.
 fn plan_adopt(tree: &Tree) -> Result<(Plan, Survey)> {
     let is_deployed = check_project(tree)?;
     let (mut request, settings) = Request::of_everything(tree)?;
@@ -144,10 +147,11 @@ fn plan_adopt(tree: &Tree) -> Result<(Plan, Survey)> {
     Ok((plan, survey))
 }
 
-/// Finds the markers that would grant what the roles by hand grant and the markers in the source do not.
+/// Returns markers for the permissions that hand-written roles grant and the markers in the source
+/// do not.
 ///
 /// # Errors
-/// Fails if a folder cannot be read.
+/// Returns an error if a directory cannot be read.
 fn find_roles(plan: &Plan, tree: &Tree, request: &Request, survey: &Survey) -> Result<Vec<OfferedMarkers>> {
     let own = survey
         .kinds
@@ -160,17 +164,17 @@ fn find_roles(plan: &Plan, tree: &Tree, request: &Request, survey: &Survey) -> R
     request.options.products = vec![Product::Roles];
     let mut generated = None;
     manifests::generate_in_memory(plan, tree, &request, &mut |file| generated = Some(file))?;
-    // Without markers, the file in the place of the generated one is by hand as well.
+    // Without markers nothing is generated, so a file at that path is hand-written too.
     let path = generated.as_ref().map_or(String::new(), |_| request.role_path());
     let written = find_written_roles(tree, &groups.collect(), &path)?;
     Ok(offer_markers(written, generated.as_ref()))
 }
 
-/// Adds the CRDs in the directory that is about to become that of the output to those that make their kinds the project's own, as
-/// `manifests` will do. Returns whether a kind that is skipped so far has such a CRD.
+/// Treats CRDs in the future output directory as the project's own, as `manifests` will. Returns
+/// whether a currently skipped kind has such a CRD.
 ///
 /// # Errors
-/// Fails if the directory or a file in it cannot be read.
+/// Returns an error if the directory or a file in it cannot be read.
 fn claim_crds(
     tree: &Tree,
     survey: &Survey,
@@ -202,7 +206,7 @@ fn claim_crds(
     Ok(has_new)
 }
 
-/// Returns whether the kinds that are left have errors, or the source elsewhere.
+/// Returns whether the kinds that are not skipped, or other parts of the source, have errors.
 fn has_errors(plan: &Plan, tree: &Tree, request: &Request, skipped: Vec<String>) -> Result<bool> {
     let mut request = request.clone();
     request.options.skip_kinds.extend(skipped);
@@ -210,8 +214,8 @@ fn has_errors(plan: &Plan, tree: &Tree, request: &Request, skipped: Vec<String>)
     Ok(found.diagnostics.iter().any(|found| found.is_error()))
 }
 
-/// The kinds that rbuilder does not write, by the folder of their package: those that cannot be read, and those whose CRD is
-/// in a file with something else. A package that lists its kinds with `only` keeps its list.
+/// Returns the kinds to skip, by directory of their package: unreadable kinds, and kinds whose CRD
+/// shares a file with other objects. A package with an `only` list keeps it.
 fn choose_skips(tree: &Tree, survey: &Survey) -> Result<BTreeMap<String, Vec<Skip>>> {
     let mut skips: BTreeMap<String, Vec<Skip>> = BTreeMap::new();
     for kind in survey.kinds.iter().filter(|kind| !kind.summary.group.is_empty()) {
@@ -239,7 +243,7 @@ fn choose_skips(tree: &Tree, survey: &Survey) -> Result<BTreeMap<String, Vec<Ski
     Ok(skips)
 }
 
-/// The path of the `Cargo.toml` in a folder.
+/// Returns the path of the `Cargo.toml` in a directory.
 fn manifest_of(folder: &str) -> String {
     match folder {
         "" => MANIFEST.to_owned(),
@@ -247,7 +251,8 @@ fn manifest_of(folder: &str) -> String {
     }
 }
 
-/// The folders and files of the CRDs that rbuilder writes, or will write once the kind can be read.
+/// Returns the locations of the CRDs that rbuilder writes, or will write once their kinds are
+/// readable.
 fn place(survey: &Survey, settings: &Settings, places: &KnownPlaces) -> Placement {
     let is_own = |kind: &&SurveyedKind| match kind.state {
         KindState::Readable(_) => kind.obstacle(places.is_deployed).is_none(),

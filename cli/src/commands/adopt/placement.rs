@@ -1,34 +1,35 @@
-//! The places of the CRDs of a repository: the folder and the pattern of most, and the files of the others.
+//! Derives settings for the locations of CRDs: a directory and a file name pattern for most, and
+//! individual files for the rest.
 
 use std::collections::BTreeMap;
 
 use crate::commands::manifests::{CrdPlace, DEFAULT_FILE};
 
-/// A CRD that rbuilder is to write, and the file that it has today.
+/// A CRD to write, and its current file.
 pub(super) struct Placed<'a> {
     pub(super) group: &'a str,
     pub(super) plural: &'a str,
-    /// Nothing for a CRD without a file.
+    /// `None` if the CRD has no file yet.
     pub(super) path: Option<&'a str>,
-    /// True if further CRDs belong beside it: the file is no template.
+    /// True if the file is not a template, so further CRDs may go in the same directory.
     pub(super) is_plain: bool,
 }
 
-/// The settings that lead to the files that there are.
+/// Settings that reproduce the current locations.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Placement {
-    /// The folder; nothing for the default one.
+    /// The directory. `None` for the default.
     pub(super) folder: Option<String>,
-    /// The pattern; nothing for the default one.
+    /// The file name pattern. `None` for the default.
     pub(super) file: Option<String>,
-    /// The files of the others, by the name of the CRD.
+    /// The remaining files, by CRD name.
     pub(super) files: BTreeMap<String, String>,
 }
 
-/// The folder without a setting.
+/// The default directory.
 const DEFAULT_FOLDER: &str = "config/crd/bases";
 
-/// Patterns of file names, the likelier first.
+/// File name patterns, most likely first.
 const PATTERNS: [&str; 14] = [
     DEFAULT_FILE,
     "{plural}.{group}.yaml",
@@ -46,7 +47,8 @@ const PATTERNS: [&str; 14] = [
     "{group}_{plural}_crd.yaml",
 ];
 
-/// Finds what settings that are there lack: the files of CRDs that they would write elsewhere.
+/// Returns what existing settings lack: the files of CRDs that would otherwise be written
+/// elsewhere.
 pub(super) fn add_to_settings(crds: &[Placed<'_>], place: &CrdPlace) -> Placement {
     let files = crds.iter().filter_map(|crd| Some((crd, crd.path?)));
     let elsewhere = files.filter(|(crd, path)| place.path(crd.group, crd.plural).as_deref() != Some(*path));
@@ -58,7 +60,8 @@ pub(super) fn add_to_settings(crds: &[Placed<'_>], place: &CrdPlace) -> Placemen
     }
 }
 
-/// Finds the folder and the pattern that fit the most files. A pattern without `{plural}` is the name of a file with several CRDs.
+/// Finds the directory and pattern that match the most files. A pattern without `{plural}` names a
+/// single file with several CRDs.
 pub(super) fn find_placement(crds: &[Placed<'_>]) -> Placement {
     let files: Vec<(&Placed<'_>, &str)> = crds.iter().filter_map(|crd| Some((crd, crd.path?))).collect();
     let plain = || files.iter().filter(|(crd, _)| crd.is_plain);
@@ -92,7 +95,7 @@ pub(super) fn find_placement(crds: &[Placed<'_>]) -> Placement {
     }
 }
 
-/// The name of a CRD.
+/// Returns the name of a CRD.
 fn name_of(crd: &Placed<'_>) -> String {
     format!("{}.{}", crd.plural, crd.group)
 }

@@ -1,4 +1,4 @@
-//! The kinds that `skip` names and that can now be read.
+//! Finds skipped kinds that have become readable.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,24 +12,24 @@ use crate::edit::selection::{SkipReason, SkippedKind, list_skipped, unskip_kinds
 use crate::plan::Plan;
 use crate::tree::Tree;
 
-/// The folder of a package, a group and a kind.
+/// Package directory, group and kind.
 type Key = (String, String, String);
 
-/// The items of `skip` whose kinds can be read.
+/// The `skip` items whose kinds are readable now.
 #[derive(Default)]
 pub(super) struct Reconsidered(BTreeMap<Key, ReadableByNow>);
 
 impl Reconsidered {
-    /// Returns true if kinds can be read that are no longer left out.
+    /// Returns whether any item is removed.
     pub(super) fn removes_items(&self) -> bool {
         self.0.values().any(|item| *item == ReadableByNow::Removed)
     }
 
-    /// Marks the kinds of a survey.
+    /// Records the result in the kinds of a survey.
     pub(super) fn mark(&self, kinds: &mut [SurveyedKind]) {
         for kind in kinds {
             let item = self.0.get(&key_of(&kind.summary)).copied();
-            // An item of the user keeps a kind out in spite of one that is removed.
+            // The kind stays skipped if the user has an item for it too.
             kind.readable_by_now = match (&kind.state, item) {
                 (KindState::Skipped(_), Some(ReadableByNow::Removed)) => None,
                 (_, item) => item,
@@ -38,11 +38,12 @@ impl Reconsidered {
     }
 }
 
-/// Finds the kinds that `skip` names and that can be read, and plans to remove the items that `adopt` added because they could
-/// not, or because of a committed CRD that can be replaced by now. The kinds are read a second time, without `skip`, only if it names some.
+/// Finds skipped kinds that are readable now. Plans to remove their items if `adopt` added them
+/// because the kind was unreadable, or because a committed CRD could not be replaced then but can
+/// now. Reads the kinds again without `skip`, but only if `skip` has items.
 ///
 /// # Errors
-/// Fails if a file cannot be read or edited.
+/// Returns an error if a file cannot be read or edited.
 pub(super) fn reconsider_skips(
     plan: &mut Plan,
     tree: &Tree,

@@ -1,4 +1,4 @@
-//! The kinds of a repository, each with the CRD that is committed for it.
+//! Surveys the kinds of a repository and their committed CRDs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,32 +15,32 @@ use crate::plan::Plan;
 use crate::report;
 use crate::tree::{Tree, TreeSources};
 
-/// The kinds of a repository and its CRDs.
+/// The kinds and CRDs of a repository.
 pub(super) struct Survey {
     pub(super) kinds: Vec<SurveyedKind>,
-    /// Names of committed CRDs that are of none of the kinds, each with its file.
+    /// Names and files of committed CRDs that belong to none of the kinds.
     pub(super) others: Vec<(String, String)>,
-    /// Errors that concern no kind, each with its place.
+    /// Errors that do not concern a kind, with their locations.
     pub(super) errors: Vec<String>,
-    /// The feature that is added to the settings, because there are no kinds without it.
+    /// A feature to add to the settings, because there are no kinds without it.
     pub(super) feature: Option<String>,
-    /// The markers that would grant what roles by hand grant.
+    /// Markers for the permissions of hand-written roles.
     pub(super) roles: Vec<OfferedMarkers>,
-    /// True if the project is deployed from `config/`, where its CRDs are in any case.
+    /// True if the project is deployed from `config/`, which then always contains its CRDs.
     pub(super) is_deployed: bool,
 }
 
-/// The places of CRDs that are known before the survey.
+/// Locations of CRDs that are known before the survey.
 pub(super) struct KnownPlaces {
-    /// Where `manifests` writes the CRDs that it does not deploy.
+    /// Where `manifests` writes CRDs that it does not deploy.
     pub(super) place: CrdPlace,
-    /// True if the project is deployed from `config/`, where its CRDs are in any case.
+    /// True if the project is deployed from `config/`, which then always contains its CRDs.
     pub(super) is_deployed: bool,
 }
 
 impl KnownPlaces {
-    /// Puts the file that `manifests` writes before the other files with the same CRD, and leaves out the one that is deployed, if
-    /// there are others.
+    /// Moves the file that `manifests` writes before other files with the same CRD. Drops the
+    /// deployed file if there are others.
     fn sort(&self, committed: &mut CommittedCrds) {
         for (name, files) in committed {
             let (plural, group) = name.split_once('.').unwrap_or((name, ""));
@@ -58,30 +58,31 @@ impl KnownPlaces {
     }
 }
 
-/// Returns whether a file is one of the CRDs that a project deploys.
+/// Returns whether a path is among the CRDs that a project deploys.
 pub(super) fn is_deployed(path: &str) -> bool {
     path.starts_with("config/crd/")
 }
 
-/// A kind with the CRD that is committed for it.
+/// A kind and its committed CRD.
 pub(super) struct SurveyedKind {
     pub(super) summary: KindSummary,
     pub(super) state: KindState,
-    /// The files that hold its CRD, the one to write first.
+    /// The files with its CRD. The first one is written.
     pub(super) committed: Vec<CommittedCrd>,
-    /// The plural of its committed CRD, if that is another one than the source gives: the CRD of another name.
+    /// The plural of the committed CRD if it differs from the source, and thus the CRD's name too.
     pub(super) other_plural: Option<String>,
-    /// True if it is probably another project's: CRDs of other groups are committed, and none of this one.
+    /// True if the kind probably belongs to another project: CRDs of other groups are committed,
+    /// but none of this group.
     pub(super) is_doubtful: bool,
-    /// The fate of its item in `skip`, if it has become readable since that was added.
+    /// What happens to its `skip` item, if the kind has become readable.
     pub(super) readable_by_now: Option<ReadableByNow>,
-    /// The warnings about places where the program changes its CRD, each with its place.
+    /// Warnings, with locations, about code that modifies the CRD at run time.
     pub(super) patches: Vec<String>,
 }
 
 impl SurveyedKind {
-    /// The reason why rbuilder does not write the CRD of a readable kind. A project that is deployed from `config/` has the CRD there,
-    /// whatever other file has it as well.
+    /// Returns the reason why rbuilder does not write the CRD of a readable kind. A project that is
+    /// deployed from `config/` always writes its CRD there, whatever other files contain it.
     pub(super) fn obstacle(&self, is_deployed: bool) -> Option<String> {
         let file = self.committed.first();
         if let (Some(file), Some(plural)) = (file, &self.other_plural) {
@@ -108,44 +109,46 @@ impl SurveyedKind {
     }
 }
 
-/// The item of `skip` that names a kind which can be read.
+/// What happens to a `skip` item whose kind has become readable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ReadableByNow {
-    /// `adopt` wrote the item and removes it.
+    /// `adopt` added the item and now removes it.
     Removed,
-    /// The user wrote the item, which stays.
+    /// The user added the item, so it stays.
     Kept,
-    /// `adopt` wrote the item, because the committed CRD cannot be replaced, and that is still so.
+    /// `adopt` added the item because the committed CRD cannot be replaced, which is still the
+    /// case.
     Hindered,
 }
 
-/// The verdict on a kind.
+/// The result for a kind.
 pub(super) enum KindState {
-    /// Its CRD can be generated. With the differences from the committed one, if that could be read.
+    /// Its CRD can be generated. Contains the differences from the committed CRD if that is
+    /// readable.
     Readable(Option<Comparison>),
-    /// It is another project's or not selected: the reason.
+    /// It is not selected or belongs to another project, with the reason.
     Skipped(String),
     /// It cannot be read.
     Unreadable(Vec<Reason>),
 }
 
-/// An error that holds a kind back.
+/// An error that prevents generating a CRD.
 pub(super) struct Reason {
-    /// The place and the message.
+    /// The location and the message.
     pub(super) text: String,
-    /// The smallest change that corrects it.
+    /// The smallest change that fixes it.
     pub(super) help: Option<String>,
 }
 
-/// Examines the repository, with the planned changes.
+/// Surveys the repository including the planned changes.
 ///
 /// # Errors
-/// Fails if there is no `Cargo.toml`, or if a folder cannot be read.
+/// Returns an error if there is no `Cargo.toml`, or if a directory cannot be read.
 pub(super) fn examine(plan: &Plan, tree: &Tree, request: &Request, places: &KnownPlaces) -> Result<Survey> {
     let mut committed = find_committed(tree)?;
     places.sort(&mut committed);
     let mut comparisons: BTreeMap<String, Comparison> = BTreeMap::new();
-    // Each CRD is compared as soon as it is generated, and then forgotten, to save memory.
+    // Compare and drop each CRD as soon as it is generated, to save memory.
     let (sources, found) = manifests::generate_in_memory(plan, tree, request, &mut |file| {
         if let Some(comparison) = compare(&committed, &file.text) {
             comparisons.insert(file.path, comparison);
@@ -184,7 +187,7 @@ pub(super) fn examine(plan: &Plan, tree: &Tree, request: &Request, places: &Know
     })
 }
 
-/// Marks the readable kinds of groups of which no CRD is committed, if there are CRDs of other groups.
+/// Marks readable kinds as doubtful if CRDs are committed for other groups but not for theirs.
 fn mark_doubtful(kinds: &mut [SurveyedKind]) {
     let committed = kinds.iter().filter(|kind| !kind.committed.is_empty());
     let groups: BTreeSet<String> = committed.map(|kind| kind.summary.group.clone()).collect();
@@ -197,7 +200,8 @@ fn mark_doubtful(kinds: &mut [SurveyedKind]) {
     }
 }
 
-/// The CRDs of a kind. A plural that the source does not say can have been changed in the committed CRD: then it is returned.
+/// Removes and returns the CRDs of a kind. Also returns the plural of the committed CRD if the
+/// source does not specify one and the CRD has another.
 fn take_committed(
     committed: &mut CommittedCrds,
     summary: &KindSummary,
@@ -214,14 +218,15 @@ fn take_committed(
     (plural, files.unwrap_or_default())
 }
 
-/// The name of the committed CRD of a kind.
+/// Returns the name of the committed CRD of a kind.
 fn find_by_kind(committed: &CommittedCrds, group: &str, kind: &str) -> Option<String> {
     let mut crds = committed.iter();
     let found = crds.find(|(_, files)| files.iter().any(|file| file.is_of(group, kind)));
     found.map(|(name, _)| name.clone())
 }
 
-/// Compares a generated CRD with the committed one, if there is one that can be read.
+/// Compares a generated CRD with the committed one. Returns `None` if there is none that can be
+/// parsed.
 fn compare(committed: &CommittedCrds, generated: &str) -> Option<Comparison> {
     let new: Value = crate::yaml_stream::parse(generated).ok()?;
     let name = new["metadata"]["name"].as_str()?.to_owned();

@@ -1,4 +1,4 @@
-//! The table of kinds, for people and for programs.
+//! Prints the table of kinds as text or JSON.
 
 use serde_json::{Value, json};
 
@@ -7,10 +7,10 @@ use super::compare::Verdict;
 use super::survey::{KindState, ReadableByNow, Survey, SurveyedKind};
 use crate::commands::written_roles::OfferedMarkers;
 
-/// Differences and errors of a kind to show; the others are counted.
+/// The number of differences and errors to print per kind. Further ones are only counted.
 const MOST_SHOWN: usize = 5;
 
-/// Returns the table as text: a line for each kind, with what there is to know below it.
+/// Prints the table as text: a line for each kind, with details below.
 pub(super) fn render(survey: &Survey) -> String {
     let rows: Vec<[String; 4]> = survey.kinds.iter().map(columns).collect();
     let width = |column: usize| {
@@ -65,7 +65,7 @@ pub(super) fn render(survey: &Survey) -> String {
     text
 }
 
-/// The markers that grant what a role grants.
+/// Prints the markers for the permissions of a role.
 fn render_markers(offered: &OfferedMarkers) -> String {
     let mut text = format!(
         "\n{}: these markers grant the same permissions{}; write them above the reconcile function, with `use rbuilder::rbac;`\n",
@@ -85,7 +85,7 @@ fn render_markers(offered: &OfferedMarkers) -> String {
     text
 }
 
-/// The last line of the table: `5 kinds, 3 readable, 2 skipped`.
+/// Returns the last line of the table: `5 kinds, 3 readable, 2 skipped`.
 fn count_kinds(kinds: &[SurveyedKind]) -> String {
     let count = |is_counted: fn(&KindState) -> bool| {
         let counted = kinds.iter().filter(|kind| is_counted(&kind.state));
@@ -102,7 +102,7 @@ fn count_kinds(kinds: &[SurveyedKind]) -> String {
     }
 }
 
-/// The kind, its versions, the verdict, and the file of its CRD.
+/// Returns the kind, its versions, the verdict, and the file of its CRD.
 fn columns(kind: &SurveyedKind) -> [String; 4] {
     let summary = &kind.summary;
     let version = if summary.group.is_empty() {
@@ -117,7 +117,7 @@ fn columns(kind: &SurveyedKind) -> [String; 4] {
     [summary.kind.clone(), version, verdict(kind).to_owned(), file]
 }
 
-/// The verdict in a word.
+/// Returns the verdict in one word.
 pub(super) fn verdict(kind: &SurveyedKind) -> &'static str {
     match &kind.state {
         KindState::Skipped(_) => "skipped",
@@ -127,11 +127,11 @@ pub(super) fn verdict(kind: &SurveyedKind) -> &'static str {
     }
 }
 
-/// The lines below a kind.
+/// Returns the lines below a kind.
 fn details(kind: &SurveyedKind, is_deployed: bool) -> Vec<String> {
     let mut lines = match &kind.state {
         KindState::Skipped(reason) if reason.contains("belongs to") && !kind.committed.is_empty() => {
-            // Providers of a project have kinds in groups of it.
+            // Providers for a project commonly define kinds in groups of that project.
             let own = format!(
                 "if it is your kind, list it in Cargo.toml with the others that you write: `only = [\"{}\", …]`",
                 kind.summary.kind
@@ -144,7 +144,7 @@ fn details(kind: &SurveyedKind, is_deployed: bool) -> Vec<String> {
             let shown = &reasons[..reasons.len().min(MOST_SHOWN)];
             for (at, reason) in shown.iter().enumerate() {
                 lines.push(reason.text.clone());
-                // The same advice is given once.
+                // Print the same help only once for consecutive errors.
                 let is_repeated = shown.get(at + 1).is_some_and(|next| next.help == reason.help);
                 let help = reason.help.as_ref().filter(|_| !is_repeated);
                 lines.extend(help.map(|help| format!("  help: {help}")));
@@ -174,7 +174,7 @@ fn details(kind: &SurveyedKind, is_deployed: bool) -> Vec<String> {
     lines
 }
 
-/// The line about another file with the same CRD.
+/// Returns the line about another file with the same CRD.
 fn describe_copy(file: &CommittedCrd) -> String {
     match file.obstacle() {
         Some(obstacle) => format!("also in {}, which is not written: {obstacle}", file.path),
@@ -182,7 +182,7 @@ fn describe_copy(file: &CommittedCrd) -> String {
     }
 }
 
-/// The sentence about an item of `skip` whose kind can be read.
+/// Returns the sentence about a `skip` item whose kind has become readable.
 fn readable_by_now(item: ReadableByNow) -> Option<&'static str> {
     match item {
         ReadableByNow::Removed => Some("now readable: its item in `skip` is no longer needed and is removed"),

@@ -1,7 +1,8 @@
-//! Structural comparison of a committed CRD with the generated one: which objects does only one of them accept?
+//! Structural comparison of a committed and a generated CRD: finds objects that only one of them
+//! accepts.
 //!
-//! Descriptions, titles, the order of lists and metadata are not differences. A `null` for an optional field is none either:
-//! the API server drops it where the schema does not take it.
+//! Ignores descriptions, titles, the order of lists, and metadata. Also ignores `null` for optional
+//! fields: the API server drops it if the schema does not allow it.
 
 mod schema;
 
@@ -13,11 +14,11 @@ use serde_json::Value;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::commands) enum Verdict {
     Same,
-    /// The generated CRD accepts, or keeps, more.
+    /// The generated CRD accepts or preserves more.
     Richer,
-    /// It accepts, or keeps, less.
+    /// The generated CRD accepts or preserves less.
     Narrower,
-    /// More of one thing and less of another, or something that is neither.
+    /// Both of the above, or another difference.
     Different,
 }
 
@@ -32,7 +33,7 @@ impl Verdict {
     }
 }
 
-/// The direction of a difference, as seen from the generated CRD.
+/// The direction of a difference. `More` means that the generated CRD accepts more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Direction {
     More,
@@ -40,7 +41,7 @@ enum Direction {
     Other,
 }
 
-/// The differences of two CRDs.
+/// The differences between two CRDs.
 #[derive(Debug, Default)]
 pub(in crate::commands) struct Comparison {
     found: BTreeSet<(Direction, String)>,
@@ -48,7 +49,7 @@ pub(in crate::commands) struct Comparison {
     idle: BTreeSet<String>,
 }
 
-/// Prints a difference with the fields that have it; the text of one that has no fields is in their place.
+/// Prints a difference and the fields that have it. If the text is empty, prints only the field.
 fn print_group((difference, fields): (String, Vec<String>)) -> String {
     match fields.as_slice() {
         [only] if difference.is_empty() => only.clone(),
@@ -60,7 +61,7 @@ fn print_group((difference, fields): (String, Vec<String>)) -> String {
 }
 
 impl Comparison {
-    /// Compares the generated CRD with the committed one.
+    /// Compares a generated CRD with the committed one.
     pub(in crate::commands) fn of(committed: &Value, generated: &Value) -> Comparison {
         let mut comparison = Comparison::default();
         comparison.compare_names(&committed["spec"], &generated["spec"]);
@@ -90,7 +91,7 @@ impl Comparison {
         }
     }
 
-    /// The differences in words, those that refuse or drop something first.
+    /// Describes the differences. Those that reject or drop something come first.
     pub(in crate::commands) fn words(&self) -> Vec<String> {
         let rank = |direction: &Direction| match direction {
             Direction::Less => 0,
@@ -102,8 +103,9 @@ impl Comparison {
         found.into_iter().map(|(_, words)| words.clone()).collect()
     }
 
-    /// The differences as [`words`](Self::words) has them, with those that are the same at several fields on one line: another schema
-    /// of a type that Kubernetes has differs at each of its uses.
+    /// Returns the same as [`words`](Self::words), but with identical differences of several fields
+    /// on one line. For example, an outdated schema of a Kubernetes type differs at each of its
+    /// uses.
     pub(in crate::commands) fn grouped_words(&self) -> Vec<String> {
         let mut groups: Vec<(String, Vec<String>)> = Vec::new();
         for words in self.words() {
@@ -122,7 +124,8 @@ impl Comparison {
         groups.into_iter().map(print_group).collect()
     }
 
-    /// Keys of the committed CRD that the generated one leaves out because they have no effect, in words.
+    /// Describes the keys of the committed CRD that the generated one omits because they have no
+    /// effect.
     pub(in crate::commands) fn idle_keys(&self) -> Vec<String> {
         self.idle.iter().cloned().collect()
     }
@@ -207,7 +210,7 @@ impl Comparison {
         self.compare_root(&schema(before), &schema(after));
     }
 
-    /// Every object has `apiVersion`, `kind` and `metadata`, whether or not the schema says so.
+    /// `apiVersion`, `kind` and `metadata` are implied, whether or not the schema lists them.
     fn compare_root(&mut self, before: &Value, after: &Value) {
         let trimmed = |schema: &Value| {
             let mut schema = schema.clone();

@@ -1,4 +1,4 @@
-//! The schemas of two CRDs: types, constraints, rules, defaults and fields, at each path.
+//! Compares the schemas of two CRDs at each path: types, constraints, rules, defaults and fields.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{Comparison, Direction, list};
 
-/// Keys that apply to values of one type: numbers, strings, lists or objects.
+/// Keys that apply only to values of one type.
 const KEYS_OF_TYPES: &[(&str, &str)] = &[
     ("number", "minimum"),
     ("number", "maximum"),
@@ -26,7 +26,8 @@ const KEYS_OF_TYPES: &[(&str, &str)] = &[
 ];
 
 impl Comparison {
-    /// Compares the schemas of the value at a path. A `null` there is dropped if the value is an optional field.
+    /// Compares the schemas of the value at a path. The API server drops `null` if the value is an
+    /// optional field.
     pub(super) fn compare_schemas(&mut self, before: &Value, after: &Value, path: &str, is_optional: bool) {
         let at = if path.is_empty() { "." } else { path };
         if before["type"] != after["type"] {
@@ -66,8 +67,8 @@ impl Comparison {
         }
     }
 
-    /// Returns a committed schema without the keys that apply to values of another type and that the generated one leaves out: the
-    /// API server accepts the same with them and without.
+    /// Returns a committed schema without the keys that apply only to values of another type,
+    /// unless the generated schema has them too. The API server ignores such keys.
     fn without_idle_keys<'a>(&mut self, before: &'a Value, after: &Value, at: &str) -> Cow<'a, Value> {
         let Some(this) = before["type"].as_str() else {
             return Cow::Borrowed(before);
@@ -174,7 +175,7 @@ impl Comparison {
         for key in ["pattern", "multipleOf"] {
             self.compare_constraints(before, after, key, at);
         }
-        // Of the formats that the API server does not know, it warns, and checks nothing.
+        // For unknown formats, the API server only returns a warning.
         let checked = |schema: &Value| {
             let format = schema["format"].as_str().filter(|format| !is_unchecked(format));
             serde_json::json!({ "format": format })
@@ -237,11 +238,11 @@ impl Comparison {
         }
     }
 
-    /// `oneOf`, `anyOf`, `allOf` and `not` constrain an object in ways that are not followed here.
+    /// `oneOf`, `anyOf`, `allOf` and `not` are only compared for equality.
     fn compare_alternatives(&mut self, before: &Value, after: &Value, at: &str) {
         for key in ["oneOf", "anyOf", "allOf", "not"] {
             let (old, new) = (without_words(&before[key]), without_words(&after[key]));
-            // `x-kubernetes-int-or-string` says the same.
+            // `x-kubernetes-int-or-string` is equivalent.
             if old == new || key == "anyOf" && is_int_or_string(before) && is_int_or_string(after) {
                 continue;
             }
@@ -258,7 +259,7 @@ impl Comparison {
         if same_value(old, new) {
             return;
         }
-        // A default of null is none.
+        // A null default means no default.
         let words = match (old.is_null(), new.is_null()) {
             (true, _) => format!("`{at}`: default {new}"),
             (_, true) => format!("`{at}`: no default; it was {old}"),
@@ -305,7 +306,8 @@ impl Comparison {
     }
 }
 
-/// Returns true if fields that the schema does not have are kept. The key has no effect on a scalar, which has no fields.
+/// Returns whether unknown fields are preserved. The key has no effect on scalars, which have no
+/// fields.
 fn keeps_unknown_fields(schema: &Value) -> bool {
     let is_scalar = matches!(
         schema["type"].as_str(),
@@ -314,7 +316,7 @@ fn keeps_unknown_fields(schema: &Value) -> bool {
     !is_scalar && schema["x-kubernetes-preserve-unknown-fields"] == Value::Bool(true)
 }
 
-/// Returns true if the API server takes an integer or a string, whatever else is said.
+/// Returns whether the API server accepts both integers and strings.
 fn is_int_or_string(schema: &Value) -> bool {
     let alternatives = without_words(&schema["anyOf"]);
     let is_plain = alternatives.is_null()
@@ -322,7 +324,7 @@ fn is_int_or_string(schema: &Value) -> bool {
     schema["x-kubernetes-int-or-string"] == Value::Bool(true) && is_plain
 }
 
-/// An object without a field, as people write it.
+/// Describes an object that lacks a field, in YAML flow style.
 fn example(path: &str, name: &str) -> String {
     let inner = path
         .trim_start_matches('.')
@@ -335,7 +337,7 @@ fn example(path: &str, name: &str) -> String {
     }
 }
 
-/// Formats that schemars writes and the API server does not know.
+/// Returns whether a format is one that schemars writes and the API server does not know.
 fn is_unchecked(format: &str) -> bool {
     let is_integer = format
         .strip_prefix('u')
@@ -345,7 +347,7 @@ fn is_unchecked(format: &str) -> bool {
     is_integer || matches!(format, "float" | "double" | "partial-date-time" | "ip")
 }
 
-/// A value with numbers in one form: `1.0` is `1`.
+/// Compares values numerically, so that `1.0` equals `1`.
 fn same_value(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => a.as_f64() == b.as_f64(),
@@ -365,7 +367,7 @@ fn same_value(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// A schema without what is for people, and without `nullable`.
+/// Returns a schema without descriptive keys and without `nullable`.
 fn without_words(schema: &Value) -> Value {
     match schema {
         Value::Array(items) => items.iter().map(without_words).collect(),
