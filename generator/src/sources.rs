@@ -40,9 +40,9 @@ pub trait Sources: Sync {
     /// If there is no archive with this checksum, or it cannot be read.
     fn open_archive(&self, folder: &str, archive: &Archive<'_>) -> Result<(), ArchiveError>;
 
-    /// Returns those of the given CRD names, such as `cups.example.com`, that occur in a manifest
-    /// or template of the repository. Tests are ignored. Called at most once, and only if the
-    /// source does not show which project the kinds belong to.
+    /// Returns the given CRD names, such as `cups.example.com`, that occur in a manifest or
+    /// template of the repository. Tests are ignored. Called at most once, and only if the source
+    /// does not show which project the kinds belong to.
     fn find_committed_crds(&self, _names: &BTreeSet<String>) -> BTreeSet<String> {
         BTreeSet::new()
     }

@@ -215,12 +215,11 @@ fn read_file(path: &str, text: &Arc<str>, reason: LeftOut, found: &mut Vec<Stand
         return found.append(&mut reader.found);
     };
     reader.file(&tokens);
-    // Add marker tokens that were not parsed: those in macros, and those after a syntax error.
+    // Add the marker tokens that were not parsed because of a macro or a syntax error.
     let marks: Vec<&Mark> = tokens.marks().iter().filter(|mark| !mark.in_body).collect();
     for (index, mark) in marks.iter().enumerate() {
         let start = mark.at as usize;
-        // The token of a kind is in its derive, but the recorded range is that of the struct's
-        // name.
+        // The token of a kind is in its derive, but `range` covers the name of the struct.
         let next = marks[index + 1..]
             .iter()
             .find(|next| MarkKind::of(next) == MarkKind::Kind);

@@ -112,8 +112,8 @@ impl Collector<'_> {
 }
 
 impl Collector<'_> {
-    /// Records that items of a file may be missing from `module` and from its inline modules, which
-    /// are those from index `first` on.
+    /// Records that items of a file may be missing from its module and from its inline modules,
+    /// which start at index `first`.
     fn add_unread(&mut self, module: ModuleId, first: usize, file: FileId, text: &str, reason: Diagnostic) {
         let gap = GapId(self.package.gaps.len());
         self.add_gap(

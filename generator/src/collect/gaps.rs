@@ -71,8 +71,7 @@ impl FileReader<'_, '_> {
         Some(self.collector.add_gap(module, gap))
     }
 
-    /// Records a kind that could not be parsed. Another kind may be missing a version because of
-    /// it.
+    /// Records a kind that could not be parsed. Other kinds may miss a version because of it.
     pub(super) fn add_unreadable_kind(
         &mut self,
         attrs: &[Attribute<'_>],

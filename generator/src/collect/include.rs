@@ -21,7 +21,8 @@ pub(super) fn is_include(mac: &Macro<'_>) -> bool {
 }
 
 /// Evaluates the argument, which may consist of literals, `concat!` and
-/// `env!("CARGO_MANIFEST_DIR")`. `package` is the folder of the package, `folder` that of the file.
+/// `env!("CARGO_MANIFEST_DIR")`. `package` is the folder of the package, and `folder` is the folder
+/// of the file.
 pub(super) fn read_argument(mac: &Macro<'_>, package: &str, folder: &str) -> Included {
     let mut body = mac.body;
     if let Some(written) = read_text(&mut body, 0) {

@@ -83,8 +83,7 @@ impl<'c> FileReader<'c, '_> {
         self.collector.declare(id, declared, !self.is_foreign);
     }
 
-    /// Returns the conditions of the current item that cannot be evaluated, including those of its
-    /// file.
+    /// Returns the conditions of the current item and its file that cannot be evaluated.
     fn doubts(&self) -> Vec<Doubt> {
         let pending = self.pending.iter().map(|pending| (self.id, pending.clone()));
         self.open.doubts.iter().cloned().chain(pending).collect()

@@ -57,8 +57,8 @@ pub(super) fn may_need_published(package: &Package) -> bool {
     })
 }
 
-/// Returns all types that a type refers to: in its fields, as its status, and as defaults of its
-/// type parameters.
+/// Returns all types that a type refers to, including its status and the defaults of its type
+/// parameters.
 pub(super) fn types_of(model: &Type) -> impl Iterator<Item = &TypeRef> {
     let kind = model.custom_resource.as_ref();
     let defaults = model.generics.iter().filter_map(|(_, default)| default.as_ref());

@@ -47,6 +47,6 @@ pub(super) fn path_attribute(attrs: &[Attribute<'_>]) -> Option<String> {
 pub(super) struct Location {
     /// The folder of child modules.
     pub(super) folder: String,
-    /// The folder that `#[path]` is relative to: that of the file or of the inline module.
+    /// The folder that `#[path]` is relative to: the folder of the file or of the inline module.
     pub(super) path_folder: String,
 }

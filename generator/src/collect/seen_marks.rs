@@ -1,4 +1,4 @@
-//! Tracks which marker tokens of a file have been read. All of them must be, except those of items
+//! Tracks which marker tokens of a file have been read. Unread tokens are reported, except on items
 //! that are not compiled.
 
 use rbuilder_diagnostic::Severity;

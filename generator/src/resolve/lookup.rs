@@ -26,7 +26,7 @@ pub(crate) enum Target {
     External(String),
     /// An item in another crate whose source cannot be read.
     Unavailable(Obstacle),
-    /// Possibly an item in a gap, a part of the source whose items are unknown.
+    /// The item may be in a gap, a part of the source whose items are unknown.
     Hidden(GapId),
     /// Nothing was found. Contains the glob imports from other crates that may define the name.
     Missing(Vec<String>),

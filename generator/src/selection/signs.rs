@@ -72,7 +72,7 @@ const PHRASES: [&str; 28] = [
 ];
 
 /// Finds a sign in the comments above a struct or at the beginning of its file. `start` is the
-/// offset of the struct with its attributes, `name` that of its name.
+/// offset of the struct with its attributes, and `name` is the offset of its name.
 pub(crate) fn find_sign(text: &str, start: usize, name: usize) -> Option<Sign> {
     let header = text
         .lines()

@@ -282,7 +282,7 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// Adds pushed CRDs to those that a list holds.
+    /// Adds the CRDs in `.push(…)` to a list.
     fn pushed(&mut self, name: &'a str, mut cursor: Cursor<'a>) {
         if !(cursor.eat(b'.') && cursor.eat_word("push")) {
             return;
