@@ -1,28 +1,30 @@
-//! YAML: single documents and streams of them. All YAML of projects is parsed here, because aliases can make a small text large.
+//! Parses YAML documents and streams. All YAML of projects goes through here, because aliases can
+//! make a small text large.
 
 use anyhow::anyhow;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// Parts that aliases may repeat in a text of any length. Beyond it, the length of the text is the limit, so that the memory
-/// for a text is proportional to its length.
+/// Nodes that aliases may repeat in a text of any length. Above that, the limit is the length of
+/// the text, so memory is proportional to the length.
 const REPEATED: usize = 4096;
 
-/// Bytes of the scalars that aliases may add to a text of any length.
+/// Bytes of scalars that aliases may repeat in a text of any length.
 const REPEATED_BYTES: usize = 1 << 20;
 
 /// Parses a document.
 ///
 /// # Errors
-/// Fails if it is not YAML, if its form is another one, or if its aliases repeat too much.
+/// Returns an error if the text is not YAML, has another structure, or repeats too much through
+/// aliases.
 pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, serde_saphyr::Error> {
     parse_with(text, bounded(text))
 }
 
-/// Parses a document with options of the parser.
+/// Parses a document with the given parser options.
 ///
 /// # Errors
-/// Fails as [`parse`].
+/// Returns the same errors as [`parse`].
 pub(crate) fn parse_with<T: DeserializeOwned>(
     text: &str,
     options: serde_saphyr::Options,
@@ -35,26 +37,27 @@ pub(crate) fn parse_with<T: DeserializeOwned>(
 /// Parses the documents of a stream.
 ///
 /// # Errors
-/// Fails as [`parse`].
+/// Returns the same errors as [`parse`].
 pub(crate) fn parse_all<T: DeserializeOwned>(text: &str) -> Result<Vec<T>, serde_saphyr::Error> {
     read_as_go(text, |text| {
         serde_saphyr::from_multiple_with_options(text, bounded(text))
     })
 }
 
-/// Parses the documents of a stream as values, faster than [`parse_all`].
+/// Parses the documents of a stream as values. Faster than [`parse_all`].
 ///
 /// # Errors
-/// Fails as [`parse`].
+/// Returns the same errors as [`parse`].
 pub(crate) fn parse_values(text: &str) -> Result<Vec<Value>, serde_saphyr::Error> {
     read_as_go(text, |text| rbuilder_importer::parse_values(text, bounded(text)))
 }
 
-/// Maximum number of lines that are indented for the parser in one text, because each one parses the text again.
+/// The maximum number of lines to indent in one text. The text is parsed again for each.
 const CONTINUATIONS: usize = 256;
 
-/// Reads a text as `sigs.k8s.io/yaml` does, with which kubectl and the API server read: a line that continues a quoted scalar may
-/// begin left of the key. YAML's grammar asks for more indentation, which is no part of the scalar.
+/// Reads a text like `sigs.k8s.io/yaml`, which kubectl and the API server use: a continuation line
+/// of a quoted scalar may be indented less than its key. The YAML grammar requires more
+/// indentation, which is not part of the scalar.
 fn read_as_go<T>(
     text: &str,
     read: impl Fn(&str) -> Result<T, serde_saphyr::Error>,
@@ -73,8 +76,8 @@ fn read_as_go<T>(
     read(indented.as_deref().unwrap_or(text))
 }
 
-/// Returns the text with more indentation in the line that an error is about; nothing if the error is another one, or if the line
-/// begins at the right of everything above it already.
+/// Indents the line that an error is about. Returns `None` for other errors, or if the line is
+/// already indented more than everything above it.
 fn indent_continuation(text: &str, error: &serde_saphyr::Error) -> Option<String> {
     const CAUSE: &str = "invalid indentation in multiline quoted scalar";
     if !describe_cause(error).contains(CAUSE) {
@@ -93,7 +96,7 @@ fn indent_continuation(text: &str, error: &serde_saphyr::Error) -> Option<String
     Some(indented)
 }
 
-/// Returns the parser's options with limits for what aliases repeat.
+/// Returns parser options with limits on repetition through aliases.
 pub(crate) fn bounded(text: &str) -> serde_saphyr::Options {
     serde_saphyr::options! {
         budget: serde_saphyr::budget! {
@@ -105,23 +108,23 @@ pub(crate) fn bounded(text: &str) -> serde_saphyr::Options {
     }
 }
 
-/// Returns whether a file is YAML by its name.
+/// Returns whether a file name has a YAML extension.
 pub(crate) fn is_yaml(path: &str) -> bool {
     path.ends_with(".yaml") || path.ends_with(".yml")
 }
 
-/// Parses the documents of a stream; those that are empty are left out.
+/// Parses the non-empty documents of a stream.
 ///
 /// # Errors
-/// Fails if one of them is not YAML.
+/// Returns an error if one of them is not YAML.
 pub(crate) fn parse_documents(text: &str) -> Result<Vec<Value>, serde_saphyr::Error> {
     let mut documents = parse_values(text)?;
     documents.retain(|document| !document.is_null());
     Ok(documents)
 }
 
-/// Returns the objects of a list, as `kubectl get --output yaml` prints several, or the object itself. As in kubectl and kustomize,
-/// the kind of a list ends in `List`, and a kind of that name without `items` is none.
+/// Returns the items of a list, as printed by `kubectl get --output yaml`, or the object itself. As
+/// in kubectl and kustomize, the kind of a list ends in `List` and the object has `items`.
 pub(crate) fn list_items(document: Value) -> Vec<Value> {
     let is_list = document["kind"]
         .as_str()
@@ -137,7 +140,8 @@ pub(crate) fn list_items(document: Value) -> Vec<Value> {
     }
 }
 
-/// Describes why a text is not YAML, or more than is read of it, in one line, which ends with its line and column.
+/// Describes on one line, ending with line and column, why a text is not YAML or exceeds the
+/// limits.
 pub(crate) fn describe_cause(error: &serde_saphyr::Error) -> String {
     let cause = error
         .without_snippet()
@@ -149,13 +153,13 @@ pub(crate) fn describe_cause(error: &serde_saphyr::Error) -> String {
     }
 }
 
-/// Describes why a text is not YAML, or more than is read of it, with the place and its line. The parser's own text repeats itself, and
-/// names options that callers of its functions have.
+/// Describes why a text is not YAML or exceeds the limits, with the location and the line. The
+/// parser's own message repeats itself, and mentions options that users cannot set.
 pub(crate) fn describe_failure(path: &str, text: &str, error: &serde_saphyr::Error) -> anyhow::Error {
     describe_failure_after(0, path, text, error)
 }
 
-/// Describes it for a text that `lines` lines of the file are before.
+/// Same as [`describe_failure`], for a text that follows `lines` lines of the file.
 pub(crate) fn describe_failure_after(
     lines: u64,
     path: &str,
@@ -181,25 +185,25 @@ pub(crate) fn describe_failure_after(
     anyhow!("cannot parse {path}:{}:{column}: {message}{shown}", line + lines)
 }
 
-/// Maximum length of a line that a message shows, in bytes.
+/// The maximum length of a line in messages, in bytes.
 const LONGEST_LINE: usize = 200;
 
 /// A document of a stream.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Document {
-    /// Number of its first line with content, from 1.
+    /// Number of the first line with content, starting at 1.
     pub(crate) line: usize,
-    /// The text from its marker to the next one, with comments.
+    /// The text from the document's marker to the next one, with comments.
     pub(crate) text: String,
-    /// The value; null for a document that has comments only.
+    /// The value. Null if the document consists only of comments.
     pub(crate) value: Value,
 }
 
-/// Reads the documents of a file with their texts, which are the whole file one after the other. What stands before the first
-/// marker is a document if there is more in it than white space.
+/// Reads the documents of a file. Their texts add up to the whole file. Text before the first
+/// marker is a document if it contains more than white space.
 ///
 /// # Errors
-/// Fails with the place, if one of them is not YAML.
+/// Returns an error with the location if a document is not YAML.
 pub(crate) fn read_documents(path: &str, text: &str) -> anyhow::Result<Vec<Document>> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut texts: Vec<String> = vec![String::new()];
@@ -223,7 +227,7 @@ pub(crate) fn read_documents(path: &str, text: &str) -> anyhow::Result<Vec<Docum
     Ok(documents)
 }
 
-/// Reads a document that `before` lines of the file are before.
+/// Reads a document that follows `before` lines of the file.
 fn read_document(path: &str, before: usize, text: String) -> anyhow::Result<Document> {
     let value: Option<Value> = match is_blank(&text) {
         true => None,
@@ -239,21 +243,22 @@ fn read_document(path: &str, before: usize, text: String) -> anyhow::Result<Docu
     })
 }
 
-/// Returns whether a line is the marker of a document.
+/// Returns whether a line is a document marker.
 pub(crate) fn is_marker(line: &str) -> bool {
     line.strip_prefix("---")
         .is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t', '\r', '\n']))
 }
 
-/// Returns the documents of a stream, each with the number of the line of its marker, so that they can be parsed one by one.
-/// A document ends at a line that begins with `---`, whatever it is in: YAML allows the marker in no scalar.
+/// Splits a stream into documents that can be parsed one by one, and returns the line number of
+/// each marker. A line that starts with `---` ends a document in any context, because YAML allows
+/// it in no scalar.
 pub(crate) fn split_documents(text: &str) -> Vec<(usize, &str)> {
     let mut documents = Vec::new();
     let (mut start, mut first_line, mut offset) = (0, 1, 0);
     for (number, line) in text.split_inclusive('\n').enumerate() {
         if is_marker(line) {
             documents.push((first_line, &text[start..offset]));
-            // The marker can be followed by a comment, or by the document itself.
+            // A comment or the document itself may follow the marker.
             let rest = line[3..].trim_start();
             let skip = if rest.starts_with('#') { line.len() } else { 3 };
             (start, first_line) = (offset + skip, number + 1);
@@ -265,7 +270,7 @@ pub(crate) fn split_documents(text: &str) -> Vec<(usize, &str)> {
     documents
 }
 
-/// Returns whether a document has comments only.
+/// Returns whether a document consists only of comments.
 fn is_blank(text: &str) -> bool {
     let is_content = |line: &&str| !line.is_empty() && !line.starts_with('#') && *line != "---";
     !text.lines().map(str::trim).any(|line| is_content(&line))
@@ -275,7 +280,7 @@ fn is_blank(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// Anchors that each contain the one before twice.
+    /// Returns anchors that each reference the previous one twice.
     fn doubled(levels: usize) -> String {
         let mut text = "a0: &a0 {type: string}\n".to_owned();
         for level in 1..=levels {
@@ -315,7 +320,7 @@ mod tests {
         check("a:\n  rule: 'x\ny\n  z'\n", r#"{"a":{"rule":"x y z"}}"#);
         let stream = "a:\n  b: 'x\n y'\n---\nc: 'x\ny'\n";
         assert_eq!(parse_values(stream).map(|all| all.len()).ok(), Some(2));
-        // A plain scalar ends there, in Go as well.
+        // A plain scalar ends here, also in Go.
         assert!(parse::<Value>("a:\n    rule: x ||\n  y\n").is_err());
         assert!(parse::<Value>("a:\n  rule: 'x\n---\ny'\n").is_err());
     }

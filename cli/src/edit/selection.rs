@@ -1,4 +1,5 @@
-//! Edits of Cargo.toml: the table `[package.metadata.rbuilder]`, or that of the workspace. What is there stays.
+//! Edits `[package.metadata.rbuilder]` or `[workspace.metadata.rbuilder]` in Cargo.toml. Existing
+//! content is preserved.
 
 use std::collections::BTreeMap;
 
@@ -6,29 +7,29 @@ use toml_edit::{Array, DocumentMut, InlineTable, Item, RawString, Table, TableLi
 
 use super::Obstacle;
 
-/// A kind that is not written, and why.
+/// A kind to skip, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Skip {
     /// `Kind.group`.
     pub kind: String,
-    /// The reason, which becomes a comment.
+    /// The reason, which is added as a comment.
     pub reason: String,
 }
 
-/// The folder and the files that CRDs are written to.
+/// The output locations of CRDs.
 #[derive(Clone, Debug, Default)]
 pub struct OutputSettings<'a> {
     /// The directory.
     pub crd_dir: Option<&'a str>,
-    /// The pattern of file names.
+    /// The file name pattern.
     pub crd_file: Option<&'a str>,
-    /// The files of CRDs that are elsewhere, by the name of the CRD. They are set among others that are there.
+    /// Files of CRDs that are elsewhere, by CRD name. Merged with existing entries.
     pub crd_files: Option<&'a BTreeMap<String, String>>,
-    /// True if errors hold back only what they concern.
+    /// True if an error only affects what it concerns.
     pub keep_going: bool,
 }
 
-/// Returns whether a package lists the kinds that are written; false for text that is not TOML.
+/// Returns whether a package has an `only` list. False if the text is not TOML.
 pub fn has_only(text: &str) -> bool {
     let Ok(document) = toml_edit::Document::parse(text) else {
         return false;
@@ -40,10 +41,11 @@ pub fn has_only(text: &str) -> bool {
     own.is_some_and(|own| own.get("only").is_some())
 }
 
-/// Adds settings that are not there: to the package of a `Cargo.toml`, or to the workspace if there is none.
+/// Adds settings that are missing, either to the package of a `Cargo.toml` or to the workspace if
+/// it has no package.
 ///
 /// # Errors
-/// Fails if the text is not TOML, or a table on the way has another form.
+/// Returns an error if the text is not TOML, or if a parent table has another type.
 pub fn set_output(text: &str, settings: &OutputSettings<'_>) -> Result<String, Obstacle> {
     let values = [
         ("crd-dir", settings.crd_dir.map(value)),
@@ -74,7 +76,7 @@ pub fn set_output(text: &str, settings: &OutputSettings<'_>) -> Result<String, O
     Ok(document.to_string())
 }
 
-/// Sets the files of CRDs, each in a line of its own if there are several.
+/// Sets the files of CRDs, one per line if there are several.
 fn add_files(own: &mut dyn TableLike, files: &BTreeMap<String, String>) -> Result<(), Obstacle> {
     if !own.contains_key("crd-files") {
         let item = match files.len() {
@@ -94,10 +96,10 @@ fn add_files(own: &mut dyn TableLike, files: &BTreeMap<String, String>) -> Resul
     Ok(())
 }
 
-/// Adds kinds to `skip` of a package, each with its reason in a comment.
+/// Adds kinds to the `skip` list of a package, with a comment for each reason.
 ///
 /// # Errors
-/// Fails if the text is not TOML, or `skip` is not a list.
+/// Returns an error if the text is not TOML, or if `skip` is not a list.
 pub fn skip_kinds(text: &str, skips: &[Skip]) -> Result<String, Obstacle> {
     let mut document = parse(text)?;
     let own = own_table(&mut document, "package")?;
@@ -130,10 +132,10 @@ pub fn skip_kinds(text: &str, skips: &[Skip]) -> Result<String, Obstacle> {
     Ok(document.to_string())
 }
 
-/// Adds a feature with which the package is read.
+/// Adds a feature to enable when the package is read.
 ///
 /// # Errors
-/// Fails if the text is not TOML, or `features` is not a list.
+/// Returns an error if the text is not TOML, or if `features` is not a list.
 pub fn add_feature(text: &str, feature: &str) -> Result<String, Obstacle> {
     let mut document = parse(text)?;
     let own = own_table(&mut document, "package")?;
@@ -148,12 +150,12 @@ pub fn add_feature(text: &str, feature: &str) -> Result<String, Obstacle> {
     Ok(document.to_string())
 }
 
-/// A kind in the list `skip` of a package.
+/// An item in the `skip` list of a package.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SkippedKind {
     /// The item: `Kind`, `Kind.group` or `*.group`.
     pub kind: String,
-    /// The reason in the comment above it, if `adopt` wrote that.
+    /// The reason in the comment above it, if `adopt` wrote the comment.
     pub reason: Option<SkipReason>,
 }
 
@@ -166,10 +168,10 @@ pub enum SkipReason {
     Hindered,
 }
 
-/// The end of the comment about a CRD that cannot be replaced.
+/// The end of the comment for a CRD that cannot be replaced.
 pub const RUN_AGAIN: &str = "run `rbuilder adopt` again";
 
-/// Returns the kinds in `skip` of a package; none for text that is not TOML.
+/// Returns the items in the `skip` list of a package, or nothing if the text is not TOML.
 pub fn list_skipped(text: &str) -> Vec<SkippedKind> {
     let Ok(mut document) = parse(text) else {
         return Vec::new();
@@ -187,11 +189,11 @@ pub fn list_skipped(text: &str) -> Vec<SkippedKind> {
     list.iter().enumerate().filter_map(skipped).collect()
 }
 
-/// Removes kinds that `adopt` added to `skip` of a package, each with the comment that says why. Other comments stay, and so do
-/// items without such a comment.
+/// Removes kinds that `adopt` added to the `skip` list of a package, and the comments with the
+/// reasons. Keeps all other comments, and items without such a comment.
 ///
 /// # Errors
-/// Fails if the text is not TOML.
+/// Returns an error if the text is not TOML.
 pub fn unskip_kinds(text: &str, kinds: &[String]) -> Result<String, Obstacle> {
     let mut document = parse(text)?;
     let Some(own) = find_own_table(&mut document) else {
@@ -223,8 +225,9 @@ pub fn unskip_kinds(text: &str, kinds: &[String]) -> Result<String, Obstacle> {
     Ok(document.to_string())
 }
 
-/// Returns why `adopt` added an item: the only comment of the item is a line above it as `adopt` writes it, which begins with a
-/// place in the source or ends with what to do. A comment behind the item is before the next one, in the same line.
+/// Returns the reason why `adopt` added an item. The item's only comment must be a line above it in
+/// the format of `adopt`: it starts with a source location or ends with [`RUN_AGAIN`]. A trailing
+/// comment on the previous item's line is part of this item's prefix too.
 fn find_reason(list: &Array, position: usize) -> Option<SkipReason> {
     let item = list.get(position)?;
     let (_, reason) = split_reason(prefix(item));
@@ -253,7 +256,7 @@ fn split_reason(prefix: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// Returns true for text such as `src/cup.rs:4:15: a tuple …`.
+/// Returns whether a text starts with a location, such as `src/cup.rs:4:15: a tuple …`.
 fn begins_with_place(text: &str) -> bool {
     let mut parts = text.splitn(4, ':');
     let file = parts.next().unwrap_or_default();
@@ -264,7 +267,7 @@ fn begins_with_place(text: &str) -> bool {
     is_number() && is_number() && (file.ends_with(".rs") || file.ends_with(".toml")) && parts.next().is_some()
 }
 
-/// Removes an item and the last comment line before it. The other lines go before what follows.
+/// Removes an item and the last comment line above it. Moves the other lines to the next item.
 fn remove_item(list: &mut Array, position: usize) {
     let removed = list.remove(position);
     let kept = split_reason(prefix(&removed)).0.to_owned();
@@ -295,14 +298,15 @@ fn has_comment(text: &RawString) -> bool {
     raw(text).contains('#')
 }
 
-/// The table of rbuilder in the metadata of a package, if there is one.
+/// Returns rbuilder's table in the metadata of a package, if it exists.
 fn find_own_table(document: &mut DocumentMut) -> Option<&mut dyn TableLike> {
     let package = document.get_mut("package")?.as_table_like_mut()?;
     let metadata = package.get_mut("metadata")?.as_table_like_mut()?;
     metadata.get_mut("rbuilder")?.as_table_like_mut()
 }
 
-/// A reason as a comment: without line ends and other characters that TOML refuses there.
+/// Formats a reason as a comment, without line breaks and other characters that TOML does not allow
+/// there.
 fn one_line(reason: &str) -> String {
     let clean: String = reason
         .chars()
@@ -311,7 +315,7 @@ fn one_line(reason: &str) -> String {
     clean.trim().to_owned()
 }
 
-/// The table of rbuilder in the metadata, which is made if it does not exist.
+/// Returns rbuilder's table in the metadata, creating it if necessary.
 fn own_table<'d>(document: &'d mut DocumentMut, part: &str) -> Result<&'d mut dyn TableLike, Obstacle> {
     let implicit = || {
         let mut table = Table::new();

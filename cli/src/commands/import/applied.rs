@@ -11,16 +11,17 @@ use crate::yaml_stream::{list_items, parse_documents};
 /// Objects by kind and name.
 pub(super) type Objects = BTreeMap<(String, String), AppliedObject>;
 
-/// An object and where it comes from.
+/// An object and its origin.
 pub(super) struct AppliedObject {
     pub(super) object: Value,
-    /// What makes it, such as "config/default/metrics_service.yaml".
+    /// What defines it, such as "config/default/metrics_service.yaml".
     pub(super) origin: String,
-    /// True if a generator of a kustomization makes it, whose content is not read.
+    /// True if a kustomize generator creates it. Its content is then unknown.
     pub(super) is_generated: bool,
 }
 
-/// Returns the objects that `kubectl apply -k config/default` would apply, by kind and name before the prefix.
+/// Returns the objects that `kubectl apply -k config/default` would apply, by kind and unprefixed
+/// name.
 pub(super) fn find_objects(read: &dyn Fn(&str) -> Option<String>) -> Objects {
     let mut found = Vec::new();
     let mut deleted = Vec::new();
@@ -53,7 +54,7 @@ pub(super) fn find_objects(read: &dyn Fn(&str) -> Option<String>) -> Objects {
     let default = read_documents(read, "config/default/kustomization.yaml");
     let namespace = default.first().map_or(&Value::Null, |list| &list["namespace"]);
     for role in found.iter_mut().filter(|found| found.object["kind"] == "Role") {
-        // kustomize moves every object to the namespace of the outermost kustomization that has one.
+        // kustomize moves all objects to the namespace set by the outermost kustomization.
         if namespace.is_string() {
             role.object["metadata"]["namespace"] = namespace.clone();
         }
@@ -72,7 +73,7 @@ pub(super) fn find_objects(read: &dyn Fn(&str) -> Option<String>) -> Objects {
         .collect()
 }
 
-/// Returns the objects that a kustomization makes of files and literals.
+/// Returns the objects that the generators of a kustomization create.
 fn generated_objects(kustomization: &Value, path: &str) -> Vec<AppliedObject> {
     let mut found = Vec::new();
     for (key, kind) in [("configMapGenerator", "ConfigMap"), ("secretGenerator", "Secret")] {
@@ -87,7 +88,7 @@ fn generated_objects(kustomization: &Value, path: &str) -> Vec<AppliedObject> {
     found
 }
 
-/// Returns a string of a manifest.
+/// Returns a string in a manifest, or an empty string.
 pub(super) fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
@@ -97,7 +98,8 @@ fn read_documents(read: &dyn Fn(&str) -> Option<String>, path: &str) -> Vec<Valu
     documents.unwrap_or_default()
 }
 
-/// The target of a patch that deletes objects, such as that for objects which cert-manager makes needless.
+/// Returns the target of a patch that deletes objects. kubebuilder has such a patch for objects
+/// that cert-manager makes unnecessary.
 fn deletion(read: &dyn Fn(&str) -> Option<String>, folder: &str, patch: &Value) -> Option<Value> {
     let documents = match patch["patch"].as_str() {
         Some(text) => parse_documents(text).ok()?,
@@ -112,7 +114,8 @@ fn deletion(read: &dyn Fn(&str) -> Option<String>, folder: &str, patch: &Value) 
     }
 }
 
-/// Returns true if a target of kustomize selects an object: by kind and name, and by labels with one value each.
+/// Returns whether a kustomize target selects an object. Supports kind, name, and equality-based
+/// labels.
 fn is_selected(object: &Value, target: &Value) -> bool {
     let agrees = |key: &str, value: &Value| target[key].is_null() || target[key] == *value;
     let selector = target["labelSelector"].as_str().unwrap_or_default();

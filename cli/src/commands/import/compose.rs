@@ -1,4 +1,5 @@
-//! The scaffold of the Rust project, in memory: the commands that a user would type, then the changes of the original.
+//! Composes the Rust project in memory: runs the commands that a user would, then applies what is
+//! specific to the original.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,20 +30,20 @@ pub(super) struct Composed<'a> {
     pub(super) files: BTreeMap<String, String>,
     pub(super) project: Project,
     pub(super) kinds: Vec<Kind<'a>>,
-    /// The controllers with their files.
+    /// The controllers and their files.
     pub(super) ported: Vec<Ported<'a>>,
-    /// The file of the webhooks of each version of a kind, by [`webhook_key`].
+    /// The file with the webhooks of each version of a kind, by [`webhook_key`].
     pub(super) webhook_files: BTreeMap<String, String>,
-    /// The path that each handler serves, by `mutating` or `validating` and the key of its file.
+    /// The path that each handler serves, by `mutating` or `validating` and its file's key.
     pub(super) served_paths: BTreeMap<(&'static str, String), String>,
-    /// The paths that handlers serve, except for those that follow from their kinds.
+    /// Paths that handlers serve, except for default paths.
     webhook_paths: BTreeSet<String>,
-    /// The work that is left to a person.
+    /// Work that is left to the user.
     pub(super) left: Vec<Leftover>,
-    /// The differences on purpose.
+    /// Intentional differences.
     pub(super) better: Vec<Leftover>,
-    /// The entries of the base of the ClusterServiceVersion whose kinds have types, each with the descriptors that no field of
-    /// a type can have.
+    /// Entries of the ClusterServiceVersion base whose kinds have types, each with the descriptors
+    /// that no field can have.
     pub(super) entries: Vec<(EntryMarkers<'a>, Unplaced)>,
 }
 
@@ -53,10 +54,11 @@ const PLAN_FLAGS: PlanFlags = PlanFlags {
     output: Output::Text,
 };
 
-/// Makes the Rust project of an original. `project` has the settings, and no kinds.
+/// Composes the Rust project for an original. `project` contains the settings and no kinds.
 ///
 /// # Errors
-/// Fails if the settings cannot be scaffolded. A kind that cannot be is left to a person.
+/// Returns an error if the settings cannot be scaffolded. Kinds that cannot be scaffolded are left
+/// to the user.
 pub(super) fn compose<'a>(original: &'a GoProject, project: &Project) -> Result<Composed<'a>> {
     let mut left = Vec::new();
     let kinds = find_kinds(original, &mut left);
@@ -102,8 +104,8 @@ pub(super) fn compose<'a>(original: &'a GoProject, project: &Project) -> Result<
 }
 
 impl<'a> Composed<'a> {
-    /// Records the files as they are imported, beside the form in which a command would scaffold them: neither is a change of the
-    /// user's.
+    /// Records both the imported files and what a command would have scaffolded, so that neither
+    /// counts as a change by the user.
     fn record_files(&mut self) {
         let mut record = ScaffoldedFiles::parse(self.files.get(RECORD).map_or("", String::as_str));
         for (path, text) in self.files.iter().filter(|(path, _)| *path != RECORD) {
@@ -114,7 +116,7 @@ impl<'a> Composed<'a> {
         self.files.insert(RECORD.to_owned(), record.print());
     }
 
-    /// Runs a command on the files.
+    /// Applies a command to the files.
     fn apply(&mut self, make: impl FnOnce(&Tree) -> Result<Plan>) -> Result<()> {
         let tree = Tree::in_memory(self.files.clone(), None);
         let tree = apply_step(apply_step(tree, make)?, list_manifests)?;
@@ -125,7 +127,8 @@ impl<'a> Composed<'a> {
         Ok(())
     }
 
-    /// Runs a command on the files; its failure is left to a person. Returns whether it succeeded.
+    /// Applies a command to the files and returns whether it succeeded. A failure is left to the
+    /// user.
     fn try_apply(&mut self, what: &str, help: &str, make: impl FnOnce(&Tree) -> Result<Outcome>) -> bool {
         match self.apply(|tree| Ok(make(tree)?.plan)) {
             Ok(()) => true,
@@ -137,7 +140,7 @@ impl<'a> Composed<'a> {
         }
     }
 
-    /// Adds the types and the controllers of a kind.
+    /// Adds the types and controllers of a kind.
     fn add_kind(&mut self, original: &'a GoProject, kind: &Kind<'_>, all: &[Kind<'_>]) -> Result<()> {
         let resource = &kind.resource;
         let what = format!("kind `{}`", resource.kind);
@@ -160,7 +163,8 @@ impl<'a> Composed<'a> {
             return Ok(());
         }
         let Some((_, crd)) = kind.crd else {
-            // PROJECT can have a kind of Kubernetes in a group of the project. Source that names its type says which one is meant.
+            // PROJECT may list a built-in kind as a kind of the project. The type that the source
+            // uses tells which is meant.
             let is_meant = |other: &Kind<'_>| {
                 other.resource.core && other.resource.kind == resource.kind && !other.controllers.is_empty()
             };
@@ -213,7 +217,7 @@ impl<'a> Composed<'a> {
         Ok(())
     }
 
-    /// Returns what to do about a kind of Kubernetes that PROJECT has as one of the project.
+    /// Returns the help for a built-in kind that PROJECT lists as a kind of the project.
     fn describe_unmarked(&self, resource: &Resource) -> String {
         let first = match self.project.known.multigroup {
             true => "",
@@ -225,7 +229,7 @@ impl<'a> Composed<'a> {
         )
     }
 
-    /// Returns the entry of a kind that came first: that of the version in which objects are stored.
+    /// Returns the first entry of a kind, which is the one for the storage version.
     pub(super) fn stored_resource(&self, resource: &Resource) -> Option<Resource> {
         let mut known = self.project.known.resources.iter();
         known.find(|known| known.same_kind(resource)).cloned()
@@ -241,7 +245,7 @@ impl<'a> Composed<'a> {
             if version.external || !is_there || !(asked.defaulting || asked.validation || asked.conversion) {
                 continue;
             }
-            // A handler is for one kind: of several that share a path, the others have paths of their own.
+            // A handler serves one kind. If several kinds share a path, only the first keeps it.
             for path in [&mut asked.defaulting_path, &mut asked.validation_path] {
                 if !path.is_empty() && !self.webhook_paths.insert(path.clone()) {
                     path.clear();
@@ -271,7 +275,8 @@ impl<'a> Composed<'a> {
         Ok(())
     }
 
-    /// Takes back that the hub became the storage version: clusters have objects in the one of the original.
+    /// Restores the original storage version, in which objects in clusters are stored, after the
+    /// hub became the storage version.
     fn keep_storage(&mut self, hub: &Resource, before: Vec<(String, String)>) {
         for (path, text) in before {
             let text = match rust::defines_kind(&text, &hub.kind) && self.is_types_of(&path, hub) {
@@ -287,7 +292,7 @@ impl<'a> Composed<'a> {
         path == format!("src/{}/{}.rs", api.api_path.replace("::", "/"), api.module)
     }
 
-    /// Returns the files of the types of all versions of a kind.
+    /// Returns the files with the types of all versions of a kind.
     fn type_files(&self, resource: &Resource) -> Vec<String> {
         let known = self
             .project
@@ -311,7 +316,7 @@ impl<'a> Composed<'a> {
     }
 }
 
-/// Returns the first line of an error, with the list that it announces.
+/// Returns the first line of an error, and the list that it introduces.
 fn first_sentence(error: &str) -> String {
     let mut lines = error.lines().map(str::trim);
     let first = lines.next().unwrap_or_default();
@@ -321,7 +326,7 @@ fn first_sentence(error: &str) -> String {
     }
 }
 
-/// The CRD without its conversion if the project gets a webhook that converts.
+/// Returns the CRD, without its conversion if the project gets a conversion webhook.
 fn without_conversion(crd: &Value, kind: &Kind<'_>) -> Value {
     let mut crd = crd.clone();
     let converts = kind
@@ -359,7 +364,7 @@ fn api_flags(
     }
 }
 
-/// Returns the domain of a kind whose types are the project's.
+/// Returns the domain of a kind whose types belong to the project.
 fn own_domain(resource: &Resource) -> Option<String> {
     let is_own = !resource.is_foreign() && !resource.domain.is_empty();
     is_own.then(|| resource.domain.clone())

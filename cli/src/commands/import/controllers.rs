@@ -1,4 +1,4 @@
-//! Controllers as the original sets them up: what they own and watch, and their permissions.
+//! Ports the setup of the original's controllers: owned and watched kinds, and permissions.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::go_project::{Builder, GoFile, GoProject, OtherCall};
 const REGISTRATION: &str = "src/controller/mod.rs";
 const CHAIN: &str = "    Controller::new(reconcile, State::default())";
 
-/// Names that the scaffolded controller has already.
+/// Names that the scaffolded controller already uses.
 const TAKEN: &[&str] = &[
     "Action",
     "Arc",
@@ -28,18 +28,19 @@ const TAKEN: &[&str] = &[
     "PartialObjectMeta",
 ];
 
-/// A controller of the original and its file in Rust.
+/// A controller of the original, and its Rust file.
 pub(super) struct Ported<'a> {
     pub(super) kind: String,
     pub(super) rust_file: String,
     pub(super) go_file: Option<&'a GoFile>,
-    /// Calls that were taken over: `owns Deployment`.
+    /// Calls that were ported: `owns Deployment`.
     pub(super) taken: Vec<String>,
-    /// Functions that map watched objects, which are to be ported, with that of Rust.
+    /// Map functions that the user has to port, with the name of the Rust function.
     pub(super) maps: Vec<(String, String)>,
 }
 
-/// Writes what the original's controllers own, watch and may do into those of the scaffold.
+/// Adds the owned and watched kinds and the permissions of the original's controllers to the
+/// scaffolded ones.
 pub(super) fn port(original: &GoProject, composed: &mut Composed<'_>) -> Result<()> {
     let kinds = std::mem::take(&mut composed.kinds);
     let mut seen: BTreeSet<&str> = BTreeSet::new();
@@ -99,7 +100,7 @@ pub(super) fn port(original: &GoProject, composed: &mut Composed<'_>) -> Result<
     Ok(())
 }
 
-/// The markers of a file.
+/// Returns the rules of the markers in a file.
 fn rules_of(file: &GoFile, left: &mut Vec<Leftover>) -> Vec<MarkedRule> {
     let mut rules = Vec::new();
     for (line, marker) in file
@@ -117,7 +118,8 @@ fn rules_of(file: &GoFile, left: &mut Vec<Leftover>) -> Vec<MarkedRule> {
     rules
 }
 
-/// Adds the markers of other files, and the rules of the role that no marker has, to the function that registers all.
+/// Adds the markers of other files, and rules of the role that have no marker, to the function that
+/// registers everything.
 fn add_other_permissions(
     original: &GoProject,
     composed: &mut Composed<'_>,
@@ -160,7 +162,7 @@ fn add_other_permissions(
     }
 }
 
-/// Calls and options of a builder of controller-runtime, and what a `Controller` has in their place.
+/// Builder calls and options of controller-runtime, and their equivalents for a `Controller`.
 const COUNTERPARTS: &[(&str, &str)] = &[
     (
         "CacheSyncTimeout",
@@ -206,7 +208,7 @@ const COUNTERPARTS: &[(&str, &str)] = &[
     ),
 ];
 
-/// Returns what to do about a call of the builder that was passed over.
+/// Returns the help for an unsupported builder call.
 fn advise_on_call(call: &OtherCall, rust_file: &str) -> String {
     let counterpart = COUNTERPARTS.iter().find(|(name, _)| *name == call.name);
     let advice = counterpart.map_or(
@@ -219,7 +221,7 @@ fn advise_on_call(call: &OtherCall, rust_file: &str) -> String {
     }
 }
 
-/// The file of a controller while it is edited.
+/// The file of a controller during editing.
 struct ControllerEdit<'a> {
     text: String,
     /// Name of the kind's type in the file.
@@ -227,7 +229,7 @@ struct ControllerEdit<'a> {
     ported: Ported<'a>,
     calls: Vec<String>,
     imports: Vec<String>,
-    /// Functions that map watched objects.
+    /// Map functions for watched objects.
     functions: String,
     left: Vec<Leftover>,
 }
@@ -273,7 +275,7 @@ impl<'a> ControllerEdit<'a> {
         }
     }
 
-    /// Adds a watch of objects that any owner of the kind has.
+    /// Adds a watch of objects that have an owner of the kind, even if it is not the controller.
     fn add_watch_of_owned(&mut self, name: &str) {
         let import = "use kube::core::PartialObjectMeta;".to_owned();
         if !self.imports.contains(&import) {
@@ -285,7 +287,8 @@ impl<'a> ControllerEdit<'a> {
         ));
     }
 
-    /// Adds a watch whose function is to be ported. Until then it names no object.
+    /// Adds a watch with a map function that the user has to port. Until then it returns no
+    /// objects.
     fn add_map(&mut self, file: &GoFile, shown: &str, name: &str, handler: &str) {
         let snake = crate::project::names::module_name(shown);
         let mut function = format!("map_{}", snake.trim_end_matches('_'));
@@ -322,7 +325,8 @@ impl<'a> ControllerEdit<'a> {
             .push((format!("{} ({})", handler, shown), function));
     }
 
-    /// Returns the name of a type in the file, which it imports unless another one has the name.
+    /// Returns the local name of a type. Imports it unless the name is already taken by another
+    /// type.
     fn import(&mut self, found: &Option<FoundType>, (at, shown): (&str, &str)) -> Option<String> {
         let Some(found) = found.as_ref().filter(|found| !found.path.is_empty()) else {
             self.left.push(Leftover::new(at, format!("`{shown}` is neither a kind of Kubernetes nor one of the project: add it with its crate in {}", self.ported.rust_file)));
@@ -347,7 +351,7 @@ impl<'a> ControllerEdit<'a> {
         Some(name)
     }
 
-    /// Replaces the permissions of the scaffold by those of the original, which are more.
+    /// Replaces the scaffolded permissions with those of the original, which are a superset.
     fn set_permissions(&mut self, rules: &[MarkedRule], (group, plural): (&str, &str)) {
         let has_own = rules.iter().any(|MarkedRule { rule, .. }| {
             let has = |list: &[String], word: &str| list.iter().any(|item| item == word || item == "*");
@@ -385,7 +389,7 @@ impl<'a> ControllerEdit<'a> {
         (self.text, self.ported, self.left)
     }
 
-    /// Adds calls to those that are there.
+    /// Adds calls to the existing chain.
     fn set_chain(&mut self) {
         let Some(start) = self.text.find(CHAIN) else {
             return;
@@ -408,7 +412,7 @@ impl<'a> ControllerEdit<'a> {
         self.text.replace_range(start..end, &format!("    {chain}"));
     }
 
-    /// Adds imports: those of the project after those of other crates, each sorted.
+    /// Adds imports: first from other crates, then from the project, both sorted.
     fn add_imports(&mut self, lines: &mut Vec<String>) {
         let there: Vec<String> = self
             .text

@@ -1,4 +1,4 @@
-//! Roles and bindings of the original that a project here has under other names.
+//! Matches roles and bindings of the original with renamed ones here.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,14 +7,15 @@ use serde_json::Value;
 use super::applied::{AppliedObject, Objects, text};
 use super::permissions::{Permission, is_granted, is_role, permissions_of};
 
-/// The names that the service account of the manager has in the original and here.
+/// The service account of the manager in the original and here.
 pub(super) struct Accounts {
     pub(super) theirs: String,
     pub(super) ours: String,
 }
 
-/// Returns the roles of the original whose permissions a role of another name has for the same accounts, and the bindings of such
-/// roles, each with what has them: kubebuilder has renamed its roles, and so do projects.
+/// Returns the roles of the original that have an equivalent under another name, and the bindings
+/// of such roles, each with its equivalent. A role is equivalent if it grants the permissions to
+/// the same accounts. Both kubebuilder and projects have renamed roles.
 pub(super) fn find_counterparts(
     theirs: &Objects,
     ours: &Objects,
@@ -34,14 +35,15 @@ pub(super) fn find_counterparts(
         let holders = holders_of(theirs, key, &accounts.theirs);
         let matching = own.iter().filter(|(own, granted)| {
             let own_holders = holders_of(ours, own, &accounts.ours);
-            // A role that nothing binds is for people, and so is its counterpart.
+            // An unbound role is meant for users, so its equivalent must be unbound too.
             let is_held = match holders.is_empty() {
                 true => own_holders.is_empty(),
                 false => holders.is_subset(&own_holders),
             };
             own.0 == key.0 && is_held && has_all(granted)
         });
-        // A wildcard is one permission, and grants most.
+        // A wildcard counts as one permission although it grants the most, so compare wildcards
+        // first.
         let breadth = |granted: &BTreeSet<Permission>| {
             let wildcards = granted.iter().filter(|permission| permission.4 == "*").count();
             (wildcards, granted.len())
@@ -77,13 +79,14 @@ fn is_binding(kind: &str) -> bool {
     kind == "ClusterRoleBinding" || kind == "RoleBinding"
 }
 
-/// Returns the kind and the name of the role of a binding.
+/// Returns the kind and name of the role that a binding refers to.
 fn role_of(binding: &Value) -> (String, String) {
     let role = &binding["roleRef"];
     (text(&role["kind"]), text(&role["name"]))
 }
 
-/// Returns those to whom bindings give a role, each with the kind of the binding, which says where.
+/// Returns the subjects bound to a role, each with the kind of the binding, which determines the
+/// scope.
 fn holders_of(
     objects: &Objects,
     role: &(String, String),
@@ -100,13 +103,14 @@ fn holders_of(
         .collect()
 }
 
-/// Returns the name of the service account that the Pods of a Deployment have.
+/// Returns the service account of a Deployment's pods.
 pub(super) fn account_of(deployment: Option<&Value>) -> String {
     let account = deployment.and_then(|object| object.pointer("/spec/template/spec/serviceAccountName"));
     account.and_then(Value::as_str).unwrap_or("default").to_owned()
 }
 
-/// Returns the kinds and names of what a binding is for; the account of the manager has no name, because the projects can differ in it.
+/// Returns the kinds and names of the subjects of a binding. The manager's account gets no name,
+/// because it may differ between the projects.
 pub(super) fn subjects_of(binding: &Value, account: &str) -> Vec<(String, String)> {
     let subjects = binding["subjects"].as_array().into_iter().flatten();
     subjects

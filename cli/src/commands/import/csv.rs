@@ -1,4 +1,5 @@
-//! The base of the ClusterServiceVersion: what it says about kinds and fields becomes `#[csv(…)]`, and the rest stays in a base.
+//! The base of the ClusterServiceVersion. Descriptions of kinds and fields become `#[csv(…)]`, and
+//! the rest stays in a base.
 
 use std::collections::BTreeSet;
 
@@ -14,12 +15,12 @@ use crate::go_project::GoProject;
 /// Descriptors that no field of the types can have, as `spec` or `status` and a path.
 pub(super) type Unplaced = BTreeSet<(&'static str, String)>;
 
-/// Returns the bases of a project, with their paths. It is to have one.
+/// Returns the bases of a project, and their paths. There should be only one.
 fn find_bases(original: &GoProject) -> impl Iterator<Item = (&str, &Value)> {
     original.documents(Base::FOLDER, Base::KIND)
 }
 
-/// Takes the entries of the base apart that are about a CRD, one for each version.
+/// Converts the base's entries for a CRD, one for each version.
 pub(super) fn read_entries<'a>(original: &'a GoProject, crd: &Value) -> Vec<EntryMarkers<'a>> {
     let entries = find_bases(original).next().into_iter();
     let entries = entries.flat_map(|(_, base)| list_owned(base));
@@ -28,7 +29,7 @@ pub(super) fn read_entries<'a>(original: &'a GoProject, crd: &Value) -> Vec<Entr
         .collect()
 }
 
-/// Writes the base of the project, without what has become markers.
+/// Writes the base of the project without what became attributes.
 pub(super) fn port(original: &GoProject, composed: &mut Composed<'_>) {
     let mut bases = find_bases(original);
     let Some((path, base)) = bases.next() else {
@@ -48,7 +49,7 @@ pub(super) fn port(original: &GoProject, composed: &mut Composed<'_>) {
     let reason =
         format!("`#[csv(…)]` describes {kinds} and {fields}; `rbuilder bundle` reads the rest in {ours}");
     composed.better.push(Leftover::new(path, reason));
-    // Build scripts fill in such values.
+    // The value may be a placeholder that a build script fills in.
     if let Err(error) = Base::check(&split.rest, &ours) {
         let reason = format!("`rbuilder bundle` rejects it: {error}");
         composed.left.push(Leftover::new(path, reason));
@@ -75,16 +76,16 @@ pub(super) fn port(original: &GoProject, composed: &mut Composed<'_>) {
     }
 }
 
-/// A base, taken apart.
+/// A base, split into attributes and the rest.
 struct SplitBase {
-    /// The base without what has become markers.
+    /// The base without what became attributes.
     rest: Value,
     counts: Counts,
-    /// Names of the CRDs and paths of the fields that it describes and the project does not have.
+    /// CRDs and fields that the base describes and the project does not have.
     unknown: Vec<String>,
 }
 
-/// Numbers of what markers describe.
+/// How many kinds and fields the attributes describe.
 #[derive(Default)]
 struct Counts {
     kinds: usize,

@@ -1,5 +1,5 @@
-//! The parts by which a cluster knows the deployment: namespace and prefix of names, the Lease, names of objects, labels of the
-//! selector, resources, and the components that are on.
+//! Ports what identifies a deployment in a cluster: the namespace, the name prefix, the Lease,
+//! object names and the selector. Also ports resources and the enabled components.
 
 use anyhow::Result;
 use serde_json::{Map, Value};
@@ -18,14 +18,14 @@ const DEFAULT: &str = "config/default/kustomization.yaml";
 const MANAGER: &str = "config/manager/manager.yaml";
 const MAIN: &str = "src/main.rs";
 const E2E_TEST: &str = "tests/e2e.rs";
-/// Name of the Deployment and of the service account in a scaffold.
+/// Name of the Deployment and the service account in a scaffold.
 const MANAGER_NAME: &str = "controller-manager";
-/// Name of the Service of metrics in a scaffold.
+/// Name of the metrics Service in a scaffold.
 const METRICS_SERVICE: &str = "controller-manager-metrics-service";
-/// Ends of the names of the files of that Service, as kubebuilder has them and projects rename them.
+/// File name suffixes of the metrics Service, in kubebuilder and in projects that rename the file.
 const METRICS_SERVICES: [&str; 2] = ["metrics_service.yaml", "auth_proxy_service.yaml"];
 
-/// Takes over what a cluster knows the deployment by.
+/// Ports what identifies the deployment.
 pub(super) fn port(original: &GoProject, composed: &mut Composed<'_>) -> Result<()> {
     port_names(original, composed);
     port_lease(original, composed);
@@ -88,7 +88,7 @@ fn port_names(original: &GoProject, composed: &mut Composed<'_>) {
 
 const LABELS: &str = "copy it: it may be part of the selector, which is immutable";
 
-/// Gives the test of a deployment the namespace and the prefix of the names.
+/// Updates the namespace and name prefix in the end-to-end test.
 fn port_test(composed: &mut Composed<'_>, kustomization: &Value) {
     let Some(text) = composed.files.get_mut(E2E_TEST) else {
         return;
@@ -111,7 +111,8 @@ fn port_test(composed: &mut Composed<'_>, kustomization: &Value) {
     }
 }
 
-/// Returns the objects by whose names a cluster knows the manager, each with the name in the scaffold and that in the original.
+/// Returns the objects that identify the manager and have another name in the original: kind,
+/// scaffolded name and original name.
 fn find_renames(original: &GoProject) -> Vec<(&'static str, &'static str, String)> {
     let name = |object: &Value| object["metadata"]["name"].as_str().map(str::to_owned);
     let deployment = find_deployment(original);
@@ -124,13 +125,15 @@ fn find_renames(original: &GoProject) -> Vec<(&'static str, &'static str, String
     let renamed = found
         .into_iter()
         .filter_map(|(kind, before, after)| Some((kind, before, after?)));
-    // Other names are of no object in a cluster, and would be part of the source of a test.
+    // Invalid names cannot belong to an object in a cluster, and would be inserted into the source
+    // of a test.
     renamed
         .filter(|(_, before, after)| before != after && is_dns_1123_subdomain(after))
         .collect()
 }
 
-/// Returns the Service of the metrics, in `config/default` as in newer projects or in `config/rbac` as in older ones.
+/// Returns the metrics Service. Newer projects have it in `config/default`, older ones in
+/// `config/rbac`.
 fn find_metrics_service(original: &GoProject) -> Option<&Value> {
     let mut services = ["config/default/", "config/rbac/"]
         .into_iter()
@@ -150,8 +153,8 @@ fn find_metrics_service(original: &GoProject) -> Option<&Value> {
         .map(|(_, service)| service)
 }
 
-/// Returns the name of the manager's service account before the prefix. A Deployment may have it with the prefix, which kustomize
-/// then leaves as it is.
+/// Returns the unprefixed name of the manager's service account. A Deployment may also refer to it
+/// with the prefix, which kustomize then leaves unchanged.
 pub(super) fn find_account(original: &GoProject) -> Option<String> {
     let pod = &find_deployment(original)?["spec"]["template"]["spec"];
     let account = pod["serviceAccountName"].as_str()?;
@@ -163,7 +166,7 @@ pub(super) fn find_account(original: &GoProject) -> Option<String> {
     Some(names.into_iter().find(is_named).unwrap_or(account).to_owned())
 }
 
-/// Returns whether the kustomization adds labels to selectors, which a cluster does not let change.
+/// Returns whether the kustomization adds labels to selectors, which are immutable in a cluster.
 pub(super) fn adds_to_selectors(original: &GoProject) -> bool {
     let Some(kustomization) = original.first_document(DEFAULT) else {
         return false;
@@ -172,7 +175,7 @@ pub(super) fn adds_to_selectors(original: &GoProject) -> bool {
     !kustomization["commonLabels"].is_null() || labels.any(|labels| labels["includeSelectors"] == true)
 }
 
-/// Returns the prefix of names in `config/default`.
+/// Returns the name prefix in `config/default`.
 pub(super) fn name_prefix(original: &GoProject) -> &str {
     let kustomization = original.first_document(DEFAULT);
     kustomization
@@ -180,8 +183,9 @@ pub(super) fn name_prefix(original: &GoProject) -> &str {
         .unwrap_or_default()
 }
 
-/// Gives the Deployment, the service account and the Service of metrics the names of the original, in objects, patches, targets
-/// and bindings: an object with another name would be a second one beside it.
+/// Renames the Deployment, the service account and the metrics Service to their original names, in
+/// objects, patches, targets and bindings. With another name, the cluster would get a second
+/// object.
 fn rename_objects(original: &GoProject, composed: &mut Composed<'_>) {
     for (kind, before, after) in find_renames(original) {
         let is_config = |path: &str| path.starts_with("config/") && path.ends_with(".yaml");
@@ -189,7 +193,7 @@ fn rename_objects(original: &GoProject, composed: &mut Composed<'_>) {
             if is_config(path) && !path.starts_with("config/samples/") {
                 *text = rename_in_manifest(text, kind, before, &after);
                 if kind == "Service" {
-                    // The host names in certificates.
+                    // Host names in certificates.
                     *text = text.replace(&format!("{before}.system.svc"), &format!("{after}.system.svc"));
                 }
             }
@@ -203,7 +207,8 @@ fn rename_objects(original: &GoProject, composed: &mut Composed<'_>) {
     }
 }
 
-/// Renames an object of a kind: in the scaffold its name stands below `kind`, alone or in `metadata`.
+/// Renames an object of a kind. In scaffolded manifests the name follows `kind`, either directly or
+/// in `metadata`.
 fn rename_in_manifest(text: &str, kind: &str, before: &str, after: &str) -> String {
     let after = scaffold::yaml_value(after);
     let mut last_kind = "";
@@ -271,8 +276,8 @@ fn port_lease(original: &GoProject, composed: &mut Composed<'_>) {
     }
 }
 
-/// Takes over the labels of the selector, which cannot change on an existing Deployment, the resources, the environment
-/// and the volumes.
+/// Ports the selector labels, which are immutable on an existing Deployment, and the resources,
+/// environment and volumes.
 fn port_manager(original: &GoProject, composed: &mut Composed<'_>) {
     let Some(deployment) = find_deployment(original) else {
         composed.left.push(Leftover::new(
@@ -323,7 +328,8 @@ fn port_manager(original: &GoProject, composed: &mut Composed<'_>) {
     }
 }
 
-/// Replaces a label of the Pods wherever the scaffold selects them by it, in manifests and in the test of a deployment.
+/// Replaces a pod label wherever the scaffold selects by it, in manifests and in the end-to-end
+/// test.
 fn rename_label(composed: &mut Composed<'_>, key: &str, (before, after): (&Value, &Value)) {
     let line = |value: &Value| {
         format!(
@@ -351,7 +357,7 @@ fn read_label(line: &str) -> Option<(String, Value)> {
     Some((key.to_owned(), Value::String(value.trim_matches('"').to_owned())))
 }
 
-/// Returns the lines below a key, which are indented more than the key.
+/// Returns the range of lines below a key that are indented deeper than the key.
 pub(super) fn find_block(text: &str, key: &str) -> Option<std::ops::Range<usize>> {
     let start = text.find(key)? + key.len();
     let indent = key.len() - key.trim_start().len();
@@ -370,7 +376,7 @@ pub(super) fn print_map(map: &Map<String, Value>, indent: usize) -> String {
     print_indented(&Value::Object(map.clone()), indent + 2)
 }
 
-/// Prints a value in lines with this indentation.
+/// Prints a value as indented lines.
 pub(super) fn print_indented(value: &Value, indent: usize) -> String {
     let text = rbuilder_generator::yaml::to_string(value);
     let body = text.strip_prefix("---\n").unwrap_or(&text);
@@ -379,10 +385,10 @@ pub(super) fn print_indented(value: &Value, indent: usize) -> String {
         .collect()
 }
 
-/// The patch by which kubebuilder's manager serves metrics with a certificate of cert-manager.
+/// kubebuilder's patch that makes the manager serve metrics with a certificate from cert-manager.
 const METRICS_CERTIFICATE_PATCHES: &[&str] = &["cert_metrics_manager_patch.yaml"];
 
-/// Turns on the components that the original has on.
+/// Enables the components that the original enables.
 fn port_components(original: &GoProject, composed: &mut Composed<'_>) -> Result<()> {
     let Some(kustomization) = original.first_document(DEFAULT) else {
         return Ok(());

@@ -1,4 +1,5 @@
-//! The kinds of a Go project: what PROJECT, the CRDs, the webhook configurations and the source say about each, put together.
+//! Combines what PROJECT, the CRDs, the webhook configurations and the source say about each kind
+//! of a Go project.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,37 +9,37 @@ use super::rust_paths::{FoundType, GoTypes, find_built_in};
 use crate::go_project::{Builder, FoundDefinition, GoFile, GoProject, folder_of};
 use crate::project::{Resource, Webhooks, strip_domain};
 
-/// Beginning of the Go paths of Kubernetes' own types.
+/// Prefix of the Go packages with Kubernetes' own types.
 const BUILT_IN: &str = "k8s.io/api/";
 
-/// What to do about a controller whose kind is another project's.
+/// Help for a controller whose kind belongs to another project.
 const FOREIGN: &str = ": find a crate that has its type, or write it with `rbuilder types`, then run `rbuilder create api --group <group> --version <version> --kind <kind> --external-crate <crate>@<version> --external-path <type>`";
 
-/// What to do about a controller that is not part of a manager.
+/// Help for a controller that no manager runs.
 const UNLINKED: &str = "no program of the Go project imports its package, so the manager does not run it: port it with the tests that do, or add it with `rbuilder create api --controller`";
 
-/// A kind with all its versions.
+/// A kind and all its versions.
 #[derive(Debug)]
 pub(super) struct Kind<'a> {
-    /// The entry of PROJECT that came first, or one made of the CRD.
+    /// The first entry in PROJECT, or one that is derived from the CRD.
     pub(super) resource: Resource,
-    /// All versions: those in PROJECT, and then those that only the CRD has.
+    /// All versions: first those in PROJECT, then those that only the CRD has.
     pub(super) versions: Vec<Resource>,
-    /// The CRD with its path.
+    /// The path of the CRD, and the CRD.
     pub(super) crd: Option<(&'a str, &'a Value)>,
     pub(super) controllers: Vec<GoController<'a>>,
 }
 
-/// A controller that is scaffolded.
+/// A controller to scaffold.
 #[derive(Debug)]
 pub(super) struct GoController<'a> {
-    /// The name that it has in the project, if it is not the default one.
+    /// The name in the project. `None` for the default name.
     pub(super) name: Option<String>,
-    /// The calls that set it up, and their file; `None` if the source has none that were recognized.
+    /// The file and the calls that set it up. `None` if no setup was recognized in the source.
     pub(super) found: Option<(&'a GoFile, &'a Builder)>,
 }
 
-/// Something that is left to a person, and the reason.
+/// Work that is left to the user, and the reason.
 #[derive(Clone, Debug)]
 pub(super) struct Leftover {
     pub(super) what: String,
@@ -54,7 +55,7 @@ impl Leftover {
     }
 }
 
-/// Puts the kinds together, in the order of PROJECT; kinds that only CRDs mention come last.
+/// Collects the kinds in the order of PROJECT, followed by kinds that only have a CRD.
 pub(super) fn find_kinds<'a>(original: &'a GoProject, left: &mut Vec<Leftover>) -> Vec<Kind<'a>> {
     let mut crds: BTreeMap<(String, String), FoundDefinition<'a>> = BTreeMap::new();
     for found in original.definitions() {
@@ -89,7 +90,8 @@ pub(super) fn find_kinds<'a>(original: &'a GoProject, left: &mut Vec<Leftover>) 
         let mut resource = resource.clone();
         resource.core |= resource.api.is_none() && !resource.external && resource.path.starts_with(BUILT_IN);
         if let Some(found) = find_built_in(&resource.path, &resource.kind).filter(|_| resource.core) {
-            // The path is that of a type; group and domain are what somebody typed.
+            // Derive group and version from the Go package path, because the user typed group and
+            // domain by hand.
             let meant = built_in_resource(&found);
             (resource.group, resource.domain, resource.version) = (meant.group, meant.domain, meant.version);
         }
@@ -136,7 +138,8 @@ pub(super) fn find_kinds<'a>(original: &'a GoProject, left: &mut Vec<Leftover>) 
     kinds
 }
 
-/// Returns the number of API groups of the project that its CRDs have: those in its domain, and those that PROJECT lists.
+/// Returns the number of the project's API groups among its CRDs: groups in its domain and groups
+/// listed in PROJECT.
 pub(super) fn count_groups(original: &GoProject) -> usize {
     let known = &original.project.known;
     let listed: Vec<String> = known
@@ -154,14 +157,14 @@ pub(super) fn count_groups(original: &GoProject) -> usize {
     own.map(|found| found.group()).collect::<BTreeSet<_>>().len()
 }
 
-/// Assigns the controllers that the source sets up to kinds, and those that only PROJECT lists.
+/// Assigns controllers to kinds: those that the source sets up and those that only PROJECT lists.
 fn find_controllers<'a>(original: &'a GoProject, kinds: &mut Vec<Kind<'a>>, left: &mut Vec<Leftover>) {
     let types = GoTypes::new(original);
     let has_controllers = |linked: &BTreeSet<&str>| {
         let mut files = original.files.iter();
         files.any(|file| !file.controllers.is_empty() && linked.contains(folder_of(&file.path)))
     };
-    // Where none is reached, the program was not understood.
+    // If no controller is reachable, the program was not understood, so treat all as linked.
     let linked = original.linked_folders().filter(has_controllers);
     for file in &original.files {
         let is_linked = linked
@@ -220,7 +223,7 @@ fn is_listed(original: &GoProject, found: &FoundType) -> bool {
     })
 }
 
-/// Returns the place of a kind in the list, to which a kind of Kubernetes that PROJECT does not have is added.
+/// Returns the index of a kind in the list. Adds a built-in kind that PROJECT does not list.
 fn place_of(kinds: &mut Vec<Kind<'_>>, found: &FoundType) -> Option<usize> {
     let is_it =
         |kind: &Kind<'_>| kind.resource.kind == found.kind && kind.resource.qualified_group() == found.group;
@@ -240,7 +243,7 @@ fn place_of(kinds: &mut Vec<Kind<'_>>, found: &FoundType) -> Option<usize> {
     Some(kinds.len() - 1)
 }
 
-/// Returns the entry that PROJECT has of a kind of Kubernetes.
+/// Returns the PROJECT entry of a built-in kind.
 fn built_in_resource(found: &FoundType) -> Resource {
     let group = if found.group.is_empty() {
         "core"
@@ -262,7 +265,7 @@ fn built_in_resource(found: &FoundType) -> Resource {
 }
 
 impl Kind<'_> {
-    /// Adds the versions that the CRD has and PROJECT does not.
+    /// Adds versions that the CRD has and PROJECT does not list.
     fn add_versions(&mut self) {
         for name in self.crd_versions() {
             if self.versions.iter().any(|version| version.version == name) {
@@ -278,8 +281,8 @@ impl Kind<'_> {
         }
     }
 
-    /// Gives each controller the name that it is scaffolded with. PROJECT can name controllers that the source was not seen
-    /// to set up.
+    /// Decides the names of the scaffolded controllers. PROJECT may name controllers whose setup
+    /// was not recognized.
     fn settle_controllers(&mut self, left: &mut Vec<Leftover>) {
         let default = self.resource.default_controller();
         let recorded: Vec<String> = self
@@ -314,12 +317,13 @@ impl Kind<'_> {
             seen.push(shown);
             true
         });
-        // The one with the default name comes first, as it can be scaffolded only then.
+        // The controller with the default name can only be scaffolded first.
         self.controllers
             .sort_by_key(|controller| controller.name.is_some());
     }
 
-    /// Returns the webhooks that PROJECT records for a version, with the spokes that an older PROJECT leaves out.
+    /// Returns the webhooks that PROJECT records for a version. Adds the conversion spokes, which
+    /// an older PROJECT omits.
     pub(super) fn webhooks(&self, version: &Resource) -> Option<Webhooks> {
         let mut webhooks = version.webhooks.clone()?;
         if webhooks.conversion && webhooks.spoke.is_empty() {

@@ -1,4 +1,4 @@
-//! MIGRATION.md: what was taken over from each Go file, and what a person ports.
+//! MIGRATION.md: what was ported from each Go file, and what remains for the user.
 
 use super::compose::Composed;
 use super::controllers::Ported;
@@ -9,13 +9,13 @@ use crate::go_project::{GoFile, GoProject};
 /// Name of the file.
 pub(super) const MIGRATION: &str = "MIGRATION.md";
 
-/// Lines from the first to the last of a function with one statement.
+/// Lines of a function with a single statement, minus one.
 const LINES_OF_ACCESSOR: usize = 2;
 
-/// Lines from the first to the last of a function without logic of its own.
+/// Lines of a function without logic of its own, minus one.
 const LINES_OF_HELPER: usize = 7;
 
-/// Returns the text of the file.
+/// Renders MIGRATION.md.
 pub(super) fn render(original: &GoProject, composed: &Composed<'_>, report: &Report) -> String {
     let mut text = format!(
         "# Migration of {}\n\nThis project was written by `rbuilder import` from the kubebuilder project {}. \
@@ -62,22 +62,23 @@ pub(super) fn render(original: &GoProject, composed: &Composed<'_>, report: &Rep
     text
 }
 
-/// What is to be done about a Go file.
+/// The remaining work on a Go file.
 struct Section<'a> {
     path: &'a str,
     rank: Rank,
     text: String,
-    /// Lines of the functions that are to be ported.
+    /// Number of lines in functions that have to be ported.
     lines: usize,
 }
 
-/// The order of files: what reconciles and what admits is the operator, and the rest serves it.
+/// The order of files. Reconcilers and admission handlers come first: the other files only support
+/// them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
     Controller,
     Webhook,
     Logic,
-    /// Short functions, such as those that return a field.
+    /// Short functions, such as accessors.
     Helpers,
 }
 
@@ -108,7 +109,8 @@ impl<'a> Section<'a> {
     }
 }
 
-/// Returns what is to be done about a file, and the lines of its functions that have more than a statement.
+/// Describes the remaining work on a file. Also returns the number of lines in functions with more
+/// than one statement.
 fn describe_file(file: &GoFile, composed: &Composed<'_>, programs: &Programs<'_>) -> (String, usize) {
     let ported: Vec<&Ported<'_>> = composed
         .ported

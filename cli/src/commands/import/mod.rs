@@ -1,11 +1,12 @@
-//! `rbuilder import`: a Rust project from a kubebuilder project in Go.
+//! `rbuilder import`: creates a Rust project from a kubebuilder project in Go.
 //!
 //! ```text
-//! PROJECT, config/, Go source ─▶ kinds ─▶ init, create api, create webhook in memory ─▶ what the original has otherwise
+//! PROJECT, config/, Go source ─▶ kinds ─▶ init, create api, create webhook in memory ─▶ edits where the original differs
 //!   ─▶ plan ─▶ generated manifests ─▶ table and MIGRATION.md
 //! ```
 //!
-//! The project is scaffolded in memory by the commands that a user would type, then changed where the original differs.
+//! The project is scaffolded in memory with the commands that a user would run, and then edited
+//! where the original differs.
 
 mod applied;
 mod compose;
@@ -88,13 +89,14 @@ pub(super) fn run(dir: &Path, flags: &ImportFlags, shell: &mut Shell) -> Result<
     Ok(0)
 }
 
-/// Returns the changes that `import` makes, and how the result compares with the original.
+/// Plans the changes of `import`, and compares the result with the original.
 ///
 /// # Errors
-/// Fails if `source` has no project of kubebuilder, if a name in it is not valid, or if files conflict.
+/// Returns an error if `source` is not a kubebuilder project, if it contains an invalid name, or if
+/// files conflict.
 fn plan_import(tree: &Tree, flags: &ImportFlags, source: &Tree) -> Result<(Outcome, Report)> {
     let mut original = GoProject::read(source)?;
-    // PROJECT says it of projects in which a command has added the second group.
+    // PROJECT records this only if a command added the second group.
     original.project.known.multigroup |= kinds::count_groups(&original) > 1;
     let (mut project, warnings) = init::new_project(tree, &init_flags(flags, &original))?;
     project.known.resources.clear();
@@ -126,7 +128,7 @@ fn plan_import(tree: &Tree, flags: &ImportFlags, source: &Tree) -> Result<(Outco
     Ok((outcome.with_next(&next), report))
 }
 
-/// Returns the flags of the `init` that makes the project.
+/// Returns the `init` flags that recreate the project.
 fn init_flags(flags: &ImportFlags, original: &GoProject) -> InitFlags {
     let known = &original.project.known;
     InitFlags {

@@ -1,4 +1,4 @@
-//! The objects beside the Deployment: those that the original applies, and what differs in those that both have.
+//! Compares the objects that both projects apply, except for the Deployment.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,8 @@ use crate::go_project::GoProject;
 use crate::plan::Plan;
 use crate::tree::Tree;
 
-/// Kinds whose `spec` is compared. Roles are compared by what they grant; the Deployment has rows of its own.
+/// Kinds whose `spec` is compared. Roles are compared by permissions, and the Deployment has rows
+/// of its own.
 const COMPARED: &[&str] = &[
     "Service",
     "Certificate",
@@ -23,7 +24,7 @@ const COMPARED: &[&str] = &[
     "PodDisruptionBudget",
 ];
 
-/// Adds the rows of the objects that the original applies, and of those that are new.
+/// Adds rows for the objects that the original applies, and for new ones.
 pub(super) fn compare_objects(original: &GoProject, plan: &Plan, tree: &Tree, report: &mut Report) {
     let theirs = find_objects(&|path| original.file_text(path));
     let ours = find_objects(&|path| plan.read(tree, path).ok().flatten());
@@ -57,7 +58,7 @@ pub(super) fn compare_objects(original: &GoProject, plan: &Plan, tree: &Tree, re
         match ours.get(&key) {
             Some(own) if COMPARED.contains(&kind.as_str()) => compare_spec(&what, found, own, rows.report),
             Some(own) => compare_rest(&what, found, own, &accounts, &mut rows),
-            // The CRDs have rows of their own.
+            // CRDs have rows of their own.
             None if kind == "CustomResourceDefinition" => {}
             None if kind == "Namespace" && is_namespace_of(original, name) => {}
             None if counterparts.contains_key(&key) => rows.report.add(
@@ -89,7 +90,7 @@ pub(super) fn compare_objects(original: &GoProject, plan: &Plan, tree: &Tree, re
     }
 }
 
-/// Returns whether a Namespace is that of `config/default`: kustomize gives its name to the one that is scaffolded.
+/// Returns whether this is the Namespace of `config/default`, whose name kustomize sets.
 fn is_namespace_of(original: &GoProject, name: &str) -> bool {
     let kustomization = original.first_document("config/default/kustomization.yaml");
     kustomization.is_some_and(|kustomization| kustomization["namespace"] == *name)
@@ -105,8 +106,8 @@ const HAVE_ROWS: [&str; 4] = [
 /// The role that has a row of its own.
 const MANAGER_ROLE: &str = "config/rbac/role.yaml";
 
-/// Adds a row for an object that both have, if they differ. Kinds that are compared by their `spec` have another comparison, and
-/// the objects of the manager have rows of their own.
+/// Adds a row for an object that differs between the projects. Does not handle kinds that are
+/// compared by `spec`, nor the manager's objects, which have rows of their own.
 fn compare_rest(
     what: &str,
     theirs: &AppliedObject,
@@ -148,13 +149,14 @@ fn compare_rest(
     }
 }
 
-/// The table, and the roles that grant more than those of the original, which are one row of it.
+/// The table, and the roles that grant more than in the original, which share one row.
 struct Rows<'a> {
     report: &'a mut Report,
     richer_roles: Vec<String>,
 }
 
-/// What the manager elects a leader with, as group and resource. In Go it may do more with them than the library needs.
+/// Resources used for leader election, as group and resource. The Go library needs more permissions
+/// on them than ours.
 const ELECTION: &[(&str, &str)] = &[
     ("", "configmaps"),
     ("", "events"),
@@ -162,7 +164,7 @@ const ELECTION: &[(&str, &str)] = &[
     ("events.k8s.io", "events"),
 ];
 
-/// Adds a row for a role that both have, if what it grants differs.
+/// Adds a row for a role whose permissions differ between the projects.
 fn compare_role(what: &str, before: &Value, after: &Value, rows: &mut Rows<'_>) {
     let is_of_election = |permission: &Permission| {
         what == "Role leader-election-role"
@@ -196,14 +198,14 @@ fn advise_comparison(theirs: &AppliedObject, ours: &AppliedObject) -> String {
     }
 }
 
-/// Adds a row for an object that both have.
+/// Adds a row for an object that both projects have.
 fn compare_spec(what: &str, theirs: &AppliedObject, ours: &AppliedObject, report: &mut Report) {
     let (before, after) = (&theirs.object["spec"], &ours.object["spec"]);
     let keys: BTreeSet<&String> = [before, after]
         .into_iter()
         .filter_map(Value::as_object)
         .flat_map(|spec| spec.keys())
-        // kustomize replaces parts of these names, which have different words in their places.
+        // kustomize replaces parts of these names, and the placeholders differ.
         .filter(|key| *key != "dnsNames")
         .collect();
     let (mut better, mut by_hand) = (Vec::new(), Vec::new());
@@ -226,8 +228,8 @@ fn compare_spec(what: &str, theirs: &AppliedObject, ours: &AppliedObject, report
     }
 }
 
-/// Returns whether two values differ at most in what no client of a Service sees: the protocol that ports have anyway, and ports of
-/// the Pods that have a name, which is that of another container in older projects.
+/// Returns whether clients of a Service cannot tell two values apart. Ignores the default protocol
+/// and named target ports, because older projects point these at another container.
 fn is_alike(before: &Value, after: &Value) -> bool {
     let ports = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let is_named = [before, after]

@@ -1,4 +1,4 @@
-//! Permissions of the original: its markers, and the rules of its role that no marker has.
+//! Permissions of the original: its markers, and the rules of its role that no marker covers.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use super::list_strings;
 use super::report::{Match, prefixed};
 use super::webhooks::{print_attribute, quoted};
 
-/// A rule, as a marker or a role has it.
+/// A rule in a marker or a role.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::commands) struct Rule {
     pub(in crate::commands) groups: Vec<String>,
@@ -22,7 +22,7 @@ pub(in crate::commands) struct Rule {
     pub(in crate::commands) role: String,
 }
 
-/// A rule with its marker in Rust.
+/// A rule and its marker in Rust.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::commands) struct MarkedRule {
     pub(in crate::commands) rule: Rule,
@@ -30,10 +30,10 @@ pub(in crate::commands) struct MarkedRule {
 }
 
 impl MarkedRule {
-    /// Prints the marker of a rule.
+    /// Creates the marker for a rule.
     ///
     /// # Errors
-    /// Fails with the reason why the generator would refuse it.
+    /// Returns the reason why the generator would reject the marker.
     pub(in crate::commands) fn new(rule: Rule) -> Result<MarkedRule, String> {
         let marker = rule.print()?;
         let arguments = marker
@@ -44,10 +44,10 @@ impl MarkedRule {
     }
 }
 
-/// One permission: namespace, group or URL, resource, name and verb.
+/// A single permission: namespace, group or URL, resource, name and verb.
 pub(in crate::commands) type Permission = (String, String, String, String, String);
 
-/// Returns whether permissions have one among them, by itself or by a wildcard.
+/// Returns whether a set of permissions includes one, directly or through wildcards.
 pub(in crate::commands) fn is_granted(wanted: &Permission, granted: &BTreeSet<Permission>) -> bool {
     let (namespace, group, resource, name, verb) = wanted;
     let is = |own: &String, wanted: &String| own == wanted || own == "*";
@@ -66,13 +66,13 @@ pub(in crate::commands) fn is_role(object: &Value) -> bool {
     object["kind"] == "ClusterRole" || object["kind"] == "Role"
 }
 
-/// Returns what a role grants.
+/// Returns the permissions that a role grants.
 pub(in crate::commands) fn permissions_of(role: &Value) -> BTreeSet<Permission> {
     let rules = Rule::of_role(role).into_iter();
     rules.flat_map(|rule| rule.permissions()).collect()
 }
 
-/// Compares what two roles grant. Returns the difference in words: what is missing, or else what is more.
+/// Compares the permissions of two roles. Describes what is missing, or else what is additional.
 pub(super) fn compare_permissions(
     theirs: &BTreeSet<Permission>,
     ours: &BTreeSet<Permission>,
@@ -90,7 +90,7 @@ pub(super) fn compare_permissions(
     }
 }
 
-/// Returns a permission in words: `get apps/deployments`.
+/// Formats a permission: `get apps/deployments`.
 fn show_permission((namespace, group, resource, name, verb): &Permission) -> String {
     let group = if group.is_empty() {
         String::new()
@@ -111,7 +111,8 @@ fn show_permission((namespace, group, resource, name, verb): &Permission) -> Str
 }
 
 impl Rule {
-    /// Reads a marker: `kubebuilder:rbac:groups=apps,resources=deployments,verbs=get;list`. `None` if it is another one.
+    /// Parses a marker: `kubebuilder:rbac:groups=apps,resources=deployments,verbs=get;list`.
+    /// Returns `None` for other markers.
     pub(super) fn parse_marker(marker: &str) -> Option<Rule> {
         let mut rule = Rule::default();
         for argument in split_arguments(marker.strip_prefix("kubebuilder:rbac:")?) {
@@ -123,7 +124,8 @@ impl Rule {
                     .map(|word| word.trim().trim_matches('"').to_owned())
                     .collect()
             };
-            // An empty string is the core group; elsewhere it is left by a semicolon at the end.
+            // An empty group is the core group. Elsewhere, an empty string stems from a trailing
+            // semicolon.
             let named = || words().into_iter().filter(|word| !word.is_empty());
             match key.trim() {
                 "groups" => {
@@ -144,7 +146,7 @@ impl Rule {
         Some(rule)
     }
 
-    /// Reads the rules of the ClusterRole or Role in a document.
+    /// Returns the rules of a ClusterRole or Role.
     pub(in crate::commands) fn of_role(role: &Value) -> Vec<Rule> {
         let rules = role["rules"].as_array().into_iter().flatten();
         rules
@@ -163,7 +165,7 @@ impl Rule {
             .collect()
     }
 
-    /// Returns the permissions that the rule gives, one by one.
+    /// Expands the rule to single permissions.
     pub(in crate::commands) fn permissions(&self) -> BTreeSet<Permission> {
         let mut found = BTreeSet::new();
         let names = if self.names.is_empty() {
@@ -198,10 +200,10 @@ impl Rule {
         found
     }
 
-    /// Returns the marker of Rust.
+    /// Formats the rule as a Rust attribute.
     ///
     /// # Errors
-    /// Fails with the reason why the generator would refuse it.
+    /// Returns the reason why the generator would reject the attribute.
     fn print(&self) -> Result<String, String> {
         let is_whole = !self.groups.is_empty() && !self.resources.is_empty();
         if self.verbs.is_empty()
@@ -253,7 +255,7 @@ fn print_words(words: &[String]) -> String {
     }
 }
 
-/// Splits at commas outside of quotes and braces.
+/// Splits a text at commas that are not within quotes or braces.
 fn split_arguments(text: &str) -> Vec<&str> {
     let (mut parts, mut start, mut depth, mut is_quoted) = (Vec::new(), 0, 0_usize, false);
     for (at, c) in text.char_indices() {

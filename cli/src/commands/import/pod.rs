@@ -1,13 +1,15 @@
-//! What the manager's Pods have whatever language it is in: environment, volumes and mounts, and where and how they are scheduled.
+//! Ports the parts of the manager's pods that do not depend on the language: environment, volumes
+//! and mounts, and scheduling.
 
 use serde_json::{Map, Value};
 
 use super::deployment::{find_block, print_indented, print_map};
 
-/// Variables that set a flag of the library whose values have another form in Go. The other flags are those of kubebuilder.
+/// Variables for flags of the library whose values differ from Go's. All other flags are the same
+/// as kubebuilder's.
 const FLAG_VARIABLES: [&str; 2] = ["LOG_FORMAT", "LOG_LEVEL"];
 
-/// Fields of a Pod that are taken over as they are.
+/// Pod fields that are copied unchanged.
 const POD_FIELDS: [&str; 14] = [
     "affinity",
     "automountServiceAccountToken",
@@ -24,10 +26,10 @@ const POD_FIELDS: [&str; 14] = [
     "tolerations",
     "topologySpreadConstraints",
 ];
-/// Fields of the manager's container that are taken over as they are.
+/// Container fields that are copied unchanged.
 const CONTAINER_FIELDS: [&str; 2] = ["envFrom", "imagePullPolicy"];
 
-/// Adds the fields of a Pod template to the manifest of the manager, beside those that it has.
+/// Adds the fields of a pod template to the manager's manifest, besides the existing ones.
 pub(super) fn port_pod(template: &Value, manifest: &mut String) {
     let pod = &template["spec"];
     let container = &pod["containers"][0];
@@ -44,7 +46,7 @@ pub(super) fn port_pod(template: &Value, manifest: &mut String) {
     add_annotations(manifest, &template["metadata"]["annotations"]);
 }
 
-/// Adds fields that the manifest does not have, before the line `before`, whose indentation is theirs.
+/// Adds fields that the manifest lacks above the line `before`, with the indentation of that line.
 fn add_fields(manifest: &mut String, from: &Value, fields: &[&str], before: &str) {
     let indent = before.len() - before.trim_start().len();
     let is_new = |key: &str| !manifest.contains(&format!("\n{}{key}:", " ".repeat(indent)));
@@ -61,7 +63,7 @@ fn add_fields(manifest: &mut String, from: &Value, fields: &[&str], before: &str
     }
 }
 
-/// Adds annotations of the Pods; kubectl's default container stays that of the scaffold.
+/// Adds pod annotations. Keeps kubectl's default container of the scaffold.
 fn add_annotations(manifest: &mut String, annotations: &Value) {
     let template = manifest.find("\n  template:").unwrap_or(manifest.len());
     let Some(block) = find_block(&manifest[template..], "      annotations:\n") else {
@@ -78,11 +80,11 @@ fn add_annotations(manifest: &mut String, annotations: &Value) {
     }
 }
 
-/// The line behind the containers.
+/// The line after the containers.
 const ACCOUNT: &str = "      serviceAccountName: ";
 
-/// Adds entries to the list below a key, which is made before the line `before` if it is not there. Entries that the list has by
-/// name are left out.
+/// Adds entries to the list below a key. If the list does not exist, inserts it above the line
+/// `before`. Skips entries whose name the list already contains.
 fn add_entries(manifest: &mut String, key: &str, mut entries: Vec<Value>, before: &str) {
     let indent = " ".repeat(key.len() - key.trim_start().len());
     let at = match manifest.find(key) {

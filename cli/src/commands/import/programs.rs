@@ -1,8 +1,9 @@
-//! The programs and commands of a Go project: the one that runs the controllers, which src/main.rs stands for, and the others.
+//! The programs and commands of a Go project: the manager, which src/main.rs replaces, and all
+//! others.
 
 use crate::go_project::{GoFile, folder_of};
 
-/// Flags that kubebuilder scaffolds, and that the manager has under the same names or needs no longer.
+/// Flags that kubebuilder scaffolds, and that the manager supports or no longer needs.
 const KNOWN_FLAGS: &[&str] = &[
     "metrics-bind-address",
     "health-probe-bind-address",
@@ -18,16 +19,17 @@ const KNOWN_FLAGS: &[&str] = &[
     "enable-http2",
 ];
 
-/// The files that are of programs.
+/// The files that contain programs.
 pub(super) struct Programs<'a> {
-    /// The file that starts the manager of the controllers.
+    /// The file that starts the manager.
     manager: Option<&'a GoFile>,
     /// The directories of other programs.
     others: Vec<&'a str>,
 }
 
 impl<'a> Programs<'a> {
-    /// Finds the programs of a project by its files. The manager is that of the file which sets up the most controllers and webhooks.
+    /// Finds the programs among the files of a project. The manager is in the file that sets up the
+    /// most controllers and webhooks.
     pub(super) fn find(files: &'a [GoFile]) -> Programs<'a> {
         let starts_manager = |file: &&GoFile| !file.leader_election_ids.is_empty() || file.program.has_main;
         let mut manager: Option<&GoFile> = None;
@@ -37,7 +39,7 @@ impl<'a> Programs<'a> {
             }
         }
         let own = manager.map_or("", |file| folder_of(&file.path));
-        // The function `main` of the manager may be in another package, which imports it.
+        // The manager's `main` may be in another package that imports this one.
         let is_other = |file: &&GoFile| {
             let below = format!("/{own}");
             let mut imports = file.imports.values();
@@ -50,7 +52,8 @@ impl<'a> Programs<'a> {
         }
     }
 
-    /// Returns what a file has of a program, and what is to be done about it; nothing for a file that has none of it.
+    /// Describes the parts of a program in a file and what to do about them. Returns an empty
+    /// string if there are none.
     pub(super) fn describe(&self, file: &GoFile) -> String {
         let program = &file.program;
         let other = self.name_other(file);
@@ -82,7 +85,8 @@ impl<'a> Programs<'a> {
         self.manager.is_some_and(|manager| manager.path == file.path)
     }
 
-    /// Returns the name of the program or command that a file is of; `None` if that is the manager, or if it is of none.
+    /// Returns the name of the program or command that a file belongs to. Returns `None` if it
+    /// belongs to the manager or to no program.
     fn name_other(&self, file: &GoFile) -> Option<String> {
         let folder = folder_of(&file.path);
         if self.is_manager(file) {
@@ -100,7 +104,7 @@ impl<'a> Programs<'a> {
     }
 }
 
-/// Returns a rank of the files that may start the manager, the larger the likelier.
+/// Ranks a file by how likely it starts the manager. Higher is likelier.
 fn rank(file: &GoFile) -> (usize, bool, bool) {
     (
         file.program.setups,
@@ -109,7 +113,8 @@ fn rank(file: &GoFile) -> (usize, bool, bool) {
     )
 }
 
-/// Returns whether a file has `func main` with more than a statement in it: an empty one only keeps a tool content.
+/// Returns whether a file has a `func main` with more than one statement. An empty `main` only
+/// satisfies some tool.
 fn has_program(file: &GoFile) -> bool {
     let mut functions = file.functions.iter();
     file.program.has_main

@@ -1,4 +1,4 @@
-//! Webhooks of the configurations of the original, and the kinds whose handlers serve them here.
+//! Webhooks in the configurations of the original, and the kinds whose handlers serve them here.
 
 use serde_json::Value;
 
@@ -13,10 +13,10 @@ pub(super) const CONFIGURATIONS: [(&str, &str); 2] = [
     ("ValidatingWebhookConfiguration", "validating"),
 ];
 
-/// The file that `make manifests` writes.
+/// The file that `make manifests` generates.
 const MANIFESTS: &str = "config/webhook/manifests.yaml";
 
-/// A webhook of a configuration, with the first of its rules.
+/// A webhook in a configuration.
 pub(super) struct Published<'a> {
     /// `mutating` or `validating`.
     pub(super) what: &'static str,
@@ -32,7 +32,7 @@ impl<'a> Published<'a> {
         path_of(self.webhook)
     }
 
-    /// Returns whether it is for a kind, in whatever version.
+    /// Returns whether the webhook is for any version of a kind.
     pub(super) fn is_of_kind(&self, resource: &Resource, plural: &str) -> bool {
         let mut rules = self.rules();
         rules.any(|rule| {
@@ -40,8 +40,9 @@ impl<'a> Published<'a> {
         })
     }
 
-    /// Returns the version of a kind whose handler serves it: the one that its path names, or else the first that it is for of those
-    /// at which PROJECT lists such a webhook, or of all.
+    /// Returns the version of a kind whose handler serves the webhook. This is the version in its
+    /// path, or else the first version in its rules for which PROJECT lists such a webhook, or else
+    /// the first of all.
     pub(super) fn version_of<'k>(&self, kind: &'k Kind<'_>) -> Option<&'k Resource> {
         let plural = plural_of(kind, &kind.resource);
         if !self.is_of_kind(&kind.resource, &plural) {
@@ -76,7 +77,7 @@ impl<'a> Published<'a> {
         self.webhook["rules"].as_array().into_iter().flatten()
     }
 
-    /// Returns the reason why no handler of the project has it.
+    /// Explains why no handler of the project serves the webhook.
     pub(super) fn explain_missing(&self, composed: &Composed<'_>) -> String {
         const ADVICE: &str = "write it as a function with `#[webhook(…)]`";
         let of_kind = |kind: &&Kind<'_>| self.is_of_kind(&kind.resource, &plural_of(kind, &kind.resource));
@@ -134,7 +135,7 @@ pub(super) fn find_published(original: &GoProject) -> Vec<Published<'_>> {
     found
 }
 
-/// Returns the webhooks of a configuration; none of another object.
+/// Returns the webhooks of a configuration, or nothing for other objects.
 pub(super) fn webhooks_of(document: &Value) -> impl Iterator<Item = Published<'_>> {
     let of_kind = CONFIGURATIONS.iter().find(|(kind, _)| document["kind"] == *kind);
     let webhooks = document["webhooks"].as_array().into_iter().flatten();
@@ -143,12 +144,13 @@ pub(super) fn webhooks_of(document: &Value) -> impl Iterator<Item = Published<'_
         .flat_map(move |(_, what)| webhooks.clone().map(|webhook| Published { what, webhook }))
 }
 
-/// Returns whether `make manifests` has written the webhooks of a project, which are all that a cluster has.
+/// Returns whether `make manifests` has generated the webhooks of a project. A cluster then has no
+/// others.
 pub(super) fn has_configurations(original: &GoProject) -> bool {
     original.manifest(MANIFESTS).is_some() || !find_published(original).is_empty()
 }
 
-/// Returns the key of the webhooks of a version in [`Composed`], which begins with the kind.
+/// Returns the key for the webhooks of a version in [`Composed`]. It starts with the kind.
 pub(super) fn webhook_key(version: &Resource) -> String {
     format!(
         "{}/{}/{}",

@@ -1,4 +1,4 @@
-//! The table: what a cluster gets from the Rust project, beside what it gets from the original.
+//! The table: compares what a cluster gets from the Rust project and from the original.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,17 +17,17 @@ use crate::plan::Plan;
 use crate::tree::Tree;
 use crate::yaml_stream::parse_documents;
 
-/// Details that a row of the text shows; MIGRATION.md and JSON have all.
+/// The number of details in a text row. MIGRATION.md and JSON list all of them.
 const MOST_SHOWN: usize = 3;
 
-/// Characters of a value that a row shows.
+/// The maximum length of a value in a row, in characters.
 const LONGEST_VALUE: usize = 120;
 
-/// The result for one thing.
+/// The result of one comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Match {
     Same,
-    /// It differs on purpose, and nothing is to be done.
+    /// The difference is intentional and requires no action.
     Better,
     ByHand,
 }
@@ -65,7 +65,7 @@ impl Report {
         });
     }
 
-    /// Returns the table as text, with the counts at the end.
+    /// Formats the table as text, with the counts at the end.
     pub(super) fn render(&self) -> String {
         let width = self
             .rows
@@ -111,7 +111,7 @@ impl Report {
 /// Compares the planned project with the original.
 ///
 /// # Errors
-/// Fails if a file of the directory cannot be read.
+/// Returns an error if a file in the directory cannot be read.
 pub(super) fn compare(
     original: &GoProject,
     plan: &Plan,
@@ -133,7 +133,7 @@ pub(super) fn compare(
     Ok(report)
 }
 
-/// Reads the documents of a file of the planned project.
+/// Reads the documents of a file in the planned project.
 pub(super) fn read_planned(plan: &Plan, tree: &Tree, path: &str) -> Result<Vec<Value>> {
     let text = plan.read(tree, path)?.unwrap_or_default();
     Ok(parse_documents(&text).unwrap_or_default())
@@ -194,7 +194,7 @@ fn compare_roles(original: &GoProject, plan: &Plan, tree: &Tree, report: &mut Re
     Ok(())
 }
 
-/// Returns whether a value has all of another, and perhaps more.
+/// Returns whether `whole` contains everything in `part`.
 pub(super) fn is_within(part: &Value, whole: &Value) -> bool {
     match (part, whole) {
         (Value::Null, _) => true,
@@ -205,7 +205,7 @@ pub(super) fn is_within(part: &Value, whole: &Value) -> bool {
     }
 }
 
-/// Returns a change of a value, as one line.
+/// Formats a change of a value on one line.
 pub(super) fn show_change(before: &Value, after: &Value) -> String {
     let show = |value: &Value| {
         let text = value.to_string();
@@ -270,7 +270,7 @@ fn compare_webhooks(
             continue;
         };
         let differing = differing_keys(published.webhook, own);
-        // Several webhooks of the original can have a path in common, and a handler here is for one kind.
+        // Several webhooks of the original may share a path, but a handler serves one kind.
         let is_shared = names_of_path
             .get(published.path())
             .is_some_and(|names| *names > 1);
@@ -291,7 +291,7 @@ fn compare_webhooks(
     Ok(())
 }
 
-/// Returns the keys of two objects whose values differ.
+/// Returns the keys whose values differ between two objects.
 pub(super) fn differing_keys<'a>(before: &'a Value, after: &'a Value) -> Vec<&'a String> {
     let maps = [before, after].into_iter().filter_map(Value::as_object);
     let keys: BTreeSet<&String> = maps.flat_map(|map| map.keys()).collect();
@@ -311,7 +311,8 @@ fn without_path(webhook: &Value) -> Value {
     webhook
 }
 
-/// Returns whether a webhook is that part of another which is for one of its kinds: they differ in name, path and resources.
+/// Returns whether a webhook is the part of another that concerns one kind: they differ only in
+/// name, path and resources.
 fn is_part(part: &Value, whole: &Value) -> bool {
     let plain = |webhook: &Value| {
         let mut webhook = without_path(webhook);
@@ -336,7 +337,7 @@ fn is_part(part: &Value, whole: &Value) -> bool {
     !parts.is_empty() && plain(part) == plain(whole) && parts.iter().all(is_within)
 }
 
-/// Returns whether webhooks are together another, each for some of its resources.
+/// Returns whether webhooks together cover another one, each with some of its resources.
 fn is_whole<'a>(whole: &Value, ours: impl Iterator<Item = &'a Value>) -> bool {
     let resources = |webhook: &Value| -> BTreeSet<String> {
         let rules = webhook["rules"].as_array().into_iter().flatten();

@@ -1,23 +1,24 @@
-//! Types of Go as types of Rust: those of Kubernetes in k8s-openapi, and those of the project's own kinds.
+//! Maps Go types to Rust types: Kubernetes' own types in k8s-openapi, and the types of the
+//! project's kinds.
 
 use rbuilder_generator::find_kubernetes_kind;
 
 use crate::go_project::{GoFile, GoProject, TypeRef};
 use crate::project::{Resource, names, strip_domain};
 
-/// The kinds that types in the source can mean.
+/// Resolves Go types to kinds.
 pub(super) struct GoTypes<'a> {
     original: &'a GoProject,
 }
 
-/// The kind of a type.
+/// The kind that a type represents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct FoundType {
     /// API group, with its domain.
     pub(super) group: String,
     pub(super) version: String,
     pub(super) kind: String,
-    /// Rust path: `k8s_openapi::api::apps::v1::Deployment`; empty for a kind that is not imported.
+    /// Rust path: `k8s_openapi::api::apps::v1::Deployment`. Empty for a kind that is not imported.
     pub(super) path: String,
 }
 
@@ -26,7 +27,8 @@ impl<'a> GoTypes<'a> {
         GoTypes { original }
     }
 
-    /// Finds the kind of a type in a file. `None` if its package is neither Kubernetes' nor the project's.
+    /// Finds the kind of a type in a file. Returns `None` if its package belongs neither to
+    /// Kubernetes nor to the project.
     pub(super) fn find(&self, file: &GoFile, go_type: &TypeRef) -> Option<FoundType> {
         let package = match go_type.package.as_str() {
             "" => format!(
@@ -61,7 +63,8 @@ impl<'a> GoTypes<'a> {
         })
     }
 
-    /// Finds a kind of the project by the folder of its package, which ends in `<version>` or `<group>/<version>`.
+    /// Finds a kind of the project by the directory of its package, which ends in `<version>` or
+    /// `<group>/<version>`.
     fn find_by_crd(&self, package: &str, name: &str) -> Option<FoundType> {
         let below = package
             .strip_prefix(self.original.repo.as_str())?
@@ -83,7 +86,8 @@ impl<'a> GoTypes<'a> {
             })
             .map(|found| {
                 let group = found.group().to_owned();
-                // A kind that PROJECT lists may have a domain of its own; one of neither is not imported.
+                // A kind listed in PROJECT may have another domain. All other kinds outside of the
+                // project's domain are not imported.
                 let is_listed = |listed: &&Resource| listed.kind == name && listed.qualified_group() == group;
                 let listed = known.resources.iter().find(is_listed);
                 let own = match listed {
@@ -117,10 +121,10 @@ impl<'a> GoTypes<'a> {
     }
 }
 
-/// Finds a type of Kubernetes by the path of its Go package.
+/// Finds a Kubernetes type by the path of its Go package.
 pub(super) fn find_built_in(package: &str, name: &str) -> Option<FoundType> {
     let (group, version) = package.strip_prefix("k8s.io/api/")?.split_once('/')?;
-    // Packages are named by the first label of their group.
+    // Packages are named after the first label of their group.
     let groups = [
         group.to_owned(),
         format!("{group}.k8s.io"),

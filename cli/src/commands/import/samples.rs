@@ -1,4 +1,4 @@
-//! The samples of the original.
+//! Ports the samples of the original.
 
 use anyhow::Result;
 use serde_json::Value;
@@ -12,7 +12,7 @@ use crate::yaml_stream::read_documents;
 const FOLDER: &str = "config/samples/";
 const LIST: &str = "config/samples/kustomization.yaml";
 
-/// The sample of a version that the scaffold makes.
+/// A scaffolded sample.
 struct Scaffolded {
     api_version: String,
     kind: String,
@@ -20,15 +20,17 @@ struct Scaffolded {
 }
 
 impl Scaffolded {
-    /// Returns true if an object is of its version of its kind.
+    /// Returns whether an object has the version and kind of the sample.
     fn describes(&self, object: &Value) -> bool {
         object["apiVersion"] == *self.api_version && object["kind"] == *self.kind
     }
 }
 
-/// Takes the samples over: each in the place of the scaffolded one of its version, others beside them.
+/// Ports the samples. Each replaces the scaffolded sample of its version, and the remaining ones
+/// are added beside them.
 ///
-/// A sample without fields in its spec, as kubebuilder scaffolds it, does not replace one that has what the schema requires.
+/// A sample with an empty spec, as kubebuilder scaffolds it, does not replace one with all required
+/// fields.
 pub(super) fn port(original: &GoProject, composed: &mut Composed<'_>) -> Result<()> {
     let resources = composed.project.known.resources.clone();
     let scaffolded: Vec<Scaffolded> = resources
@@ -67,8 +69,8 @@ pub(super) fn port(original: &GoProject, composed: &mut Composed<'_>) -> Result<
     Ok(())
 }
 
-/// Returns the files with samples. One with the name of a scaffolded sample has one object, as that has: the others are in a file
-/// beside it.
+/// Returns the files with samples. A file with the name of a scaffolded sample keeps a single
+/// object. The rest goes to a file beside it.
 fn split_samples(original: &GoProject, scaffolded: &[Scaffolded]) -> Vec<Manifests> {
     let all = original.manifests.iter();
     let files = all.filter(|file| file.path.starts_with(FOLDER) && file.path != LIST);
@@ -106,15 +108,15 @@ fn split_samples(original: &GoProject, scaffolded: &[Scaffolded]) -> Vec<Manifes
     samples
 }
 
-/// Returns a path beside another: `a_2.yaml` for `a.yaml`.
+/// Returns an unused path next to another: `a_2.yaml` for `a.yaml`.
 fn free_path(path: &str, is_taken: impl Fn(&str) -> bool) -> String {
     let (stem, ending) = path.rsplit_once('.').unwrap_or((path, "yaml"));
     let mut paths = (2..).map(|number| format!("{stem}_{number}.{ending}"));
     paths.find(|path| !is_taken(path)).unwrap_or_default()
 }
 
-/// Finds the sample of the original that takes the place of a scaffolded one: that of the same name, or else the first that has
-/// fields.
+/// Finds the sample of the original that replaces a scaffolded one: the sample of the same name, or
+/// else the first one with fields.
 fn find_sample<'a>(place: &Scaffolded, samples: &'a [Manifests]) -> Option<&'a Manifests> {
     let is_of_version = |file: &&Manifests| match file.documents.as_slice() {
         [document] => place.describes(document),
@@ -141,7 +143,7 @@ fn with_newline(text: &str) -> String {
     format!("{}\n", text.trim_end())
 }
 
-/// Adds a file that takes the place of none of the scaffold.
+/// Adds a file that replaces no scaffolded file.
 fn add_file(file: &Manifests, composed: &mut Composed<'_>) -> Result<()> {
     let name = file.path.rsplit('/').next().unwrap_or_default();
     let is_kustomization = kustomization::FILE_NAMES.contains(&name);

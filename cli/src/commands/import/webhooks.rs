@@ -1,4 +1,5 @@
-//! Webhooks as the original's configurations have them: names, paths, policies, operations.
+//! Ports the names, paths, policies and operations of webhooks from the configurations of the
+//! original.
 
 use std::collections::BTreeMap;
 
@@ -13,8 +14,8 @@ use super::published::{
 use crate::go_project::GoProject;
 use crate::project::{Resource, Webhooks};
 
-/// Returns the webhooks of a version: those of the configurations, with their paths. A project without configurations has those that
-/// PROJECT lists.
+/// Returns the webhooks of a version with their paths, according to the configurations. Falls back
+/// to PROJECT if the project has no configurations.
 pub(super) fn with_configurations(
     original: &GoProject,
     kind: &Kind<'_>,
@@ -50,7 +51,7 @@ pub(super) fn with_configurations(
     webhooks
 }
 
-/// Leaves the webhooks of a kind to a person that PROJECT lists and no configuration has.
+/// Leaves webhooks to the user that PROJECT lists and no configuration contains.
 pub(super) fn leave_unpublished(original: &GoProject, kind: &Kind<'_>, left: &mut Vec<Leftover>) {
     if !has_configurations(original) {
         return;
@@ -78,7 +79,7 @@ pub(super) fn leave_unpublished(original: &GoProject, kind: &Kind<'_>, left: &mu
     }
 }
 
-/// The webhooks that a handler serves, which are markers above it.
+/// The webhooks that a handler serves, which become attributes on it.
 struct Served<'a> {
     file: String,
     what: &'static str,
@@ -86,17 +87,17 @@ struct Served<'a> {
     webhooks: Vec<Part<'a>>,
 }
 
-/// The part of a webhook that is for one kind.
+/// The part of a webhook that concerns one kind.
 struct Part<'a> {
     webhook: &'a Value,
-    /// Those of its resources that are of the kind.
+    /// The resources of this kind.
     resources: Vec<String>,
-    /// False if a handler of another kind has the name and the path.
+    /// False if a handler of another kind already has the name and path.
     is_first: bool,
 }
 
-/// Replaces the markers of the scaffold by those that generate the original's webhooks. A handler is for one kind: a webhook for
-/// several becomes one for each.
+/// Replaces the scaffolded attributes with ones that generate the original webhooks. A handler
+/// serves one kind, so a webhook for several kinds is split.
 pub(super) fn port(original: &GoProject, composed: &mut Composed<'_>) {
     let published = find_published(original);
     let mut handlers = Vec::new();
@@ -114,7 +115,7 @@ pub(super) fn port(original: &GoProject, composed: &mut Composed<'_>) {
                 });
                 let own: Vec<&Published<'_>> = own.collect();
                 let Some(first) = own.first() else { continue };
-                // One handler serves a path, with a marker for each of its webhooks.
+                // A handler serves one path, and has an attribute for each webhook there.
                 let mut webhooks = Vec::new();
                 for found in own.iter().filter(|found| found.path() == first.path()) {
                     let name = (what, found.name());
@@ -163,7 +164,8 @@ pub(super) fn port(original: &GoProject, composed: &mut Composed<'_>) {
     }
 }
 
-/// Returns the resources of the first rule of a webhook that are of a kind, with its subresources; all, if none is.
+/// Returns the resources and subresources of a kind in the first rule of a webhook. Returns all
+/// resources if none matches.
 fn resources_of(webhook: &Value, plural: &str) -> Vec<String> {
     let all = list_strings(&webhook["rules"][0]["resources"]);
     let is_own = |resource: &&String| {
@@ -174,14 +176,14 @@ fn resources_of(webhook: &Value, plural: &str) -> Vec<String> {
     if own.is_empty() { all } else { own }
 }
 
-/// What restricts a webhook, by its key and the argument of the marker.
+/// Fields that restrict a webhook, and the attribute arguments for them.
 const RESTRICTIONS: [(&str, &str); 3] = [
     ("matchConditions", "match_condition"),
     ("namespaceSelector", "namespace_selector"),
     ("objectSelector", "object_selector"),
 ];
 
-/// Leaves restrictions that a marker cannot have to a person.
+/// Leaves restrictions to the user that an attribute cannot express.
 fn leave_restrictions(webhook: &Value, file: &str, left: &mut Vec<Leftover>) {
     for (key, argument) in RESTRICTIONS {
         if print_restrictions(argument, &webhook[key]).is_none() {
@@ -196,7 +198,8 @@ fn leave_restrictions(webhook: &Value, file: &str, left: &mut Vec<Leftover>) {
     }
 }
 
-/// Returns the arguments for a selector or for conditions; `None` if the value has another form.
+/// Returns the arguments for a selector or for match conditions. Returns `None` if the value has
+/// another form.
 fn print_restrictions(argument: &str, value: &Value) -> Option<Vec<String>> {
     let string = |value: &Value| value.as_str().map(quoted);
     if let Some(conditions) = value.as_array().filter(|_| argument == "match_condition") {
@@ -245,7 +248,7 @@ fn print_restrictions(argument: &str, value: &Value) -> Option<Vec<String>> {
     }
 }
 
-/// Replaces the attribute `#[webhook(mutating, …)]`, which is above its handler.
+/// Replaces the `#[webhook(mutating, …)]` attribute on a handler.
 fn replace_marker(text: &str, what: &str, marker: &str) -> Option<String> {
     let is_start = |line: &str| line.starts_with("#[webhook(") || line == "#[webhook(";
     let mut start = None;
@@ -264,11 +267,11 @@ fn replace_marker(text: &str, what: &str, marker: &str) -> Option<String> {
     Some(format!("{}{marker}{}", &text[..start], &text[end..]))
 }
 
-/// The key of the versions of AdmissionReview.
+/// Field with the supported AdmissionReview versions.
 pub(super) const REVIEW_VERSIONS: &str = "admissionReviewVersions";
 
-/// Returns the marker that generates a webhook, with its path unless another handler serves that. Arguments that say what is
-/// generated anyway are left out.
+/// Returns the attribute that generates a webhook. Includes the path unless another handler serves
+/// it, and omits arguments that equal the default.
 fn print_marker(what: &str, part: &Part<'_>, version: &Resource, has_path: bool) -> String {
     let mut arguments = vec![what.to_owned()];
     let kind = version.kind.to_lowercase();
@@ -322,7 +325,8 @@ fn print_marker(what: &str, part: &Part<'_>, version: &Resource, has_path: bool)
         }
     }
     let reviews = list_strings(&webhook[REVIEW_VERSIONS]);
-    // The library reads v1, which every API server sends that is asked for it. Older projects have v1beta1 alone, or before it.
+    // The library only supports v1, which every API server sends on request. Older projects list
+    // only v1beta1, or list it first.
     if reviews != ["v1"] && reviews.first().is_some_and(|first| first == "v1") {
         add("admission_review_versions", reviews.join(";"));
     }
@@ -337,7 +341,7 @@ fn print_marker(what: &str, part: &Part<'_>, version: &Resource, has_path: bool)
     print_attribute("webhook", &arguments)
 }
 
-/// The core group is the empty string, which is a group as well.
+/// The core group is an empty string, so it needs to be named.
 fn arguments_of_group(add: &mut impl FnMut(&str, String), groups: &[String]) {
     match groups {
         [core] if core.is_empty() => add("groups", "core".to_owned()),
@@ -345,14 +349,14 @@ fn arguments_of_group(add: &mut impl FnMut(&str, String), groups: &[String]) {
     }
 }
 
-/// Returns a string literal of Rust.
+/// Returns a Rust string literal.
 pub(super) fn quoted(text: &str) -> String {
     format!("\"{}\"", text.escape_default())
 }
 
-/// Returns an attribute as rustfmt prints it.
+/// Formats an attribute like rustfmt.
 pub(super) fn print_attribute(name: &str, arguments: &[String]) -> String {
-    /// Width of the arguments that rustfmt keeps on one line.
+    /// The maximum width of arguments that rustfmt keeps on one line.
     const WIDTH: usize = 70;
     let line = arguments.join(", ");
     match line.len() <= WIDTH && !line.contains('\n') {

@@ -1,4 +1,5 @@
-//! The Deployment of the manager, field by field: what a rollout of the Rust project changes in the Pods.
+//! Compares the manager's Deployment field by field, to show what a rollout of the Rust project
+//! changes in the pods.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +14,7 @@ use crate::tree::Tree;
 
 const MANAGER: &str = "config/manager/manager.yaml";
 
-/// Fields with rows of their own, and those that follow from others or from the image.
+/// Fields with rows of their own, and fields that depend on others or on the image.
 const KNOWN_OF_SPEC: &[&str] = &["replicas", "selector", "template"];
 const KNOWN_OF_POD: &[&str] = &["containers", "serviceAccount", "serviceAccountName", "volumes"];
 const KNOWN_OF_CONTAINER: &[&str] = &[
@@ -31,7 +32,7 @@ const PROBES: &[&str] = &["livenessProbe", "readinessProbe", "startupProbe"];
 /// Adds the rows of the Deployment.
 ///
 /// # Errors
-/// Fails if a file of the directory cannot be read.
+/// Returns an error if a file in the directory cannot be read.
 pub(super) fn compare_deployments(
     original: &GoProject,
     plan: &Plan,
@@ -65,7 +66,7 @@ fn pod_of(deployment: &Value) -> &Value {
     &deployment["spec"]["template"]["spec"]
 }
 
-/// Adds the rows of what a cluster knows the Deployment by.
+/// Adds the rows for what identifies the Deployment in a cluster.
 fn compare_identity(original: &GoProject, theirs: &Value, ours: &Value, report: &mut Report) {
     let prefix = name_prefix(original);
     for (what, pointer) in [
@@ -80,15 +81,16 @@ fn compare_identity(original: &GoProject, theirs: &Value, ours: &Value, report: 
     ] {
         let value = |deployment: &Value| deployment.pointer(pointer).cloned().unwrap_or_default();
         let (before, after) = (value(theirs), value(ours));
-        // kustomize adds the prefix to a name, and leaves one that has it as it is.
+        // kustomize prefixes a name unless it already has the prefix.
         let is_prefixed =
             || before.as_str() == after.as_str().map(|name| format!("{prefix}{name}")).as_deref();
-        // Labels of the kustomization may be in the selector, and are left to a person.
+        // Labels in the kustomization may be part of the selector, and are left to the user.
         let is_whole = pointer != "/spec/selector" || !adds_to_selectors(original);
         let is_same = before == after && is_whole
             || before.is_null() && pointer.ends_with("replicas")
             || pointer.ends_with("serviceAccountName") && is_prefixed();
-        // The account `default` of the namespace is that of other Pods as well.
+        // Other pods use the `default` account of the namespace too, so a new account is an
+        // improvement.
         let is_new = before.is_null() && pointer.ends_with("serviceAccountName");
         match (is_same, is_whole) {
             _ if is_new => report.add(what, Match::Better, vec![show_change(&before, &after)]),
@@ -106,7 +108,7 @@ fn compare_identity(original: &GoProject, theirs: &Value, ours: &Value, report: 
     }
 }
 
-/// Adds a row for each list of which something is missing.
+/// Adds a row for each list that lacks some entries.
 fn compare_lists(theirs: &Value, ours: &Value, report: &mut Report) {
     let list = |deployment: &Value, pointer: &str| {
         deployment
@@ -154,7 +156,7 @@ fn compare_lists(theirs: &Value, ours: &Value, report: &mut Report) {
     }
 }
 
-/// Returns an argument as newer projects have it: kubebuilder 2 called the flag of leader election otherwise.
+/// Renames an argument as in newer projects: kubebuilder 2 had another flag for leader election.
 fn renamed_argument(argument: &Value) -> Value {
     match argument.as_str() {
         Some("--enable-leader-election" | "--enable-leader-election=true") => "--leader-elect".into(),
@@ -162,10 +164,10 @@ fn renamed_argument(argument: &Value) -> Value {
     }
 }
 
-/// Ports that the scaffold serves, and adds to the container with the component.
+/// Ports that the scaffold serves. Its components add them to the container.
 const SERVED: &[(u64, &str)] = &[(8443, "metrics"), (9443, "webhooks")];
 
-/// Adds a row for ports of the manager that are no longer there.
+/// Adds a row for ports that the manager no longer has.
 fn compare_ports(theirs: &[Value], ours: &[Value], report: &mut Report) {
     let number = |port: &Value| port["containerPort"].as_u64().unwrap_or_default();
     let is_there = |port: &&Value| {
@@ -195,7 +197,7 @@ fn compare_ports(theirs: &[Value], ours: &[Value], report: &mut Report) {
     report.add("ports of the manager", Match::ByHand, vec![details]);
 }
 
-/// Adds a row for each further field that differs.
+/// Adds a row for each remaining field that differs.
 fn compare_rest(of: &str, (before, after): (&Value, &Value), known: &[&str], report: &mut Report) {
     let keys: BTreeSet<&String> = [before, after]
         .into_iter()
@@ -226,7 +228,7 @@ fn compare_rest(of: &str, (before, after): (&Value, &Value), known: &[&str], rep
     }
 }
 
-/// Returns a container with the security settings that it has from its Pod.
+/// Returns a container with the security settings that it inherits from its pod.
 fn with_security_of_pod(mut container: Value, pod: &Value) -> Value {
     for key in ["runAsGroup", "runAsNonRoot", "runAsUser", "seccompProfile"] {
         let of_pod = &pod["securityContext"][key];
@@ -237,7 +239,7 @@ fn with_security_of_pod(mut container: Value, pod: &Value) -> Value {
     container
 }
 
-/// Returns a container whose probes have the numbers of their ports, which may have names.
+/// Returns a container whose probes use port numbers instead of names.
 fn with_numbered_ports(container: &Value) -> Value {
     let mut container = container.clone();
     let ports: Map<String, Value> = container["ports"]

@@ -1,4 +1,4 @@
-//! The files of CRDs: a directory with a pattern of their names, and files elsewhere.
+//! The files of CRDs: a directory with a file name pattern, and individual files elsewhere.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,16 +11,17 @@ use crate::yaml_stream::{is_yaml, split_documents};
 /// Where CRDs are written.
 #[derive(Clone, Debug)]
 pub(in crate::commands) struct CrdPlace {
-    /// Directory of the CRDs without a file of their own in `files`; `None` if those are not written.
+    /// Directory for CRDs that are not in `files`. `None` if these are not written.
     pub(super) folder: Option<String>,
-    /// Name of a file in it, with `{group}` and `{plural}`. Without `{plural}` it has all CRDs.
+    /// File name pattern with `{group}` and `{plural}`. Without `{plural}`, one file contains all
+    /// CRDs.
     pub(super) file: String,
-    /// The files of CRDs that are elsewhere, by the name of the CRD.
+    /// Files of CRDs that are elsewhere, by CRD name.
     pub(super) files: BTreeMap<String, String>,
 }
 
 impl CrdPlace {
-    /// Returns the place of CRDs with a file each in a directory.
+    /// Creates a place with one file per CRD in a directory.
     pub(super) fn within(folder: String) -> CrdPlace {
         CrdPlace {
             folder: Some(folder),
@@ -29,7 +30,7 @@ impl CrdPlace {
         }
     }
 
-    /// Changes the parts that settings have.
+    /// Overrides the parts that the settings specify.
     pub(in crate::commands) fn with(mut self, settings: &Settings) -> CrdPlace {
         if settings.crd_dir.is_some() {
             self.folder.clone_from(&settings.crd_dir);
@@ -41,7 +42,7 @@ impl CrdPlace {
         self
     }
 
-    /// Returns the place of CRDs without a directory, which settings may add.
+    /// Creates a place without a directory. Settings may add one.
     pub(super) fn nowhere() -> CrdPlace {
         CrdPlace {
             folder: None,
@@ -49,7 +50,7 @@ impl CrdPlace {
         }
     }
 
-    /// Returns the file of a CRD; `None` if it is not written.
+    /// Returns the file of a CRD, or `None` if it is not written.
     pub(in crate::commands) fn path(&self, group: &str, plural: &str) -> Option<String> {
         if let Some(path) = self.files.get(&format!("{plural}.{group}")) {
             return Some(path.clone());
@@ -58,14 +59,14 @@ impl CrdPlace {
         Some(format!("{}/{name}", self.folder.as_ref()?))
     }
 
-    /// Returns the files that may have several CRDs or other objects.
+    /// Returns the files that may contain several CRDs or other objects.
     pub(super) fn shared_files(&self) -> BTreeSet<String> {
         let all = self.folder.as_ref().filter(|_| !self.file.contains("{plural}"));
         let all = all.map(|folder| format!("{folder}/{}", self.file));
         self.files.values().cloned().chain(all).collect()
     }
 
-    /// Returns whether a path is that of a CRD.
+    /// Returns whether a path belongs to a CRD.
     pub(super) fn holds(&self, path: &str) -> bool {
         if self.files.values().any(|file| file == path) {
             return true;
@@ -75,10 +76,10 @@ impl CrdPlace {
         name.is_some_and(|name| !name.contains('/') && is_yaml(name))
     }
 
-    /// Returns the YAML files that may have CRDs, sorted.
+    /// Returns the YAML files that may contain CRDs, sorted.
     ///
     /// # Errors
-    /// Fails if the directory cannot be read.
+    /// Returns an error if the directory cannot be read.
     pub(super) fn list(&self, tree: &Tree) -> Result<Vec<String>> {
         let mut paths = match &self.folder {
             Some(folder) => tree.list(folder)?,
@@ -91,10 +92,11 @@ impl CrdPlace {
         Ok(paths)
     }
 
-    /// Returns the names of the CRDs that are there, such as `cups.example.com`, and of those that have a file.
+    /// Returns the names of existing CRDs, such as `cups.example.com`, and of CRDs with an entry in
+    /// `files`.
     ///
     /// # Errors
-    /// Fails if the directory or a file cannot be read.
+    /// Returns an error if the directory or a file cannot be read.
     pub(in crate::commands) fn list_names(&self, tree: &Tree) -> Result<Vec<String>> {
         let mut names: Vec<String> = self.files.keys().cloned().collect();
         for path in self.list(tree)? {
@@ -105,7 +107,7 @@ impl CrdPlace {
     }
 }
 
-/// Returns the names of the objects in a file, as CRDs are printed.
+/// Returns the names of the objects in a file, which must be formatted like generated CRDs.
 fn read_names(text: &str) -> impl Iterator<Item = String> {
     let documents = split_documents(text).into_iter();
     documents.filter_map(|(_, document)| {

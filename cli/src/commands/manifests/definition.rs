@@ -1,4 +1,4 @@
-//! The CRDs that a run changes, as they were and as they will be: the matter of several warnings.
+//! The CRDs that a run changes, before and after. Several warnings compare them.
 
 use rbuilder_generator::{FileRange, KindSummary};
 use serde::Deserialize;
@@ -9,7 +9,7 @@ use crate::crd_file::without_template;
 use crate::plan::{Change, Plan};
 use crate::yaml_stream::parse_documents;
 
-/// The `spec` of a CRD, as far as it is compared.
+/// The parts of a CRD's `spec` that are compared.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Definition {
@@ -42,7 +42,7 @@ pub(super) struct Validation {
 }
 
 impl Definition {
-    /// Reads the definitions in a text, without documents that are none; nothing if it is not valid YAML.
+    /// Reads all CRDs in a text. Returns an empty list if it is not valid YAML.
     pub(super) fn read_all(text: &str) -> Vec<Definition> {
         let documents = parse_documents(&without_template(text)).unwrap_or_default();
         let documents = documents.into_iter();
@@ -56,12 +56,13 @@ impl Definition {
         format!("{}.{}", self.names.plural, self.group)
     }
 
-    /// Returns whether both are of the CRD with the same name.
+    /// Returns whether both are the CRD of the same name.
     pub(super) fn is_same_crd(&self, other: &Definition) -> bool {
         (&self.group, &self.names.plural) == (&other.group, &other.names.plural)
     }
 
-    /// Returns the place of the kind in the source, or else the manifest.
+    /// Returns the location of the kind in the source, or of the manifest if the source lacks the
+    /// kind.
     pub(super) fn place(&self, path: &str, kinds: &[KindSummary]) -> FileRange {
         let names = (&self.group, &self.names.plural);
         let kind = kinds.iter().find(|kind| (&kind.group, &kind.plural) == names);
@@ -77,7 +78,7 @@ pub(super) struct ChangedFile<'p> {
 }
 
 impl<'p> ChangedFile<'p> {
-    /// Reads the text of a file before and after a change.
+    /// Reads the CRDs in a file before and after a change.
     pub(super) fn read(path: &'p str, before: &str, after: &str) -> Self {
         ChangedFile {
             path,
@@ -86,15 +87,15 @@ impl<'p> ChangedFile<'p> {
         }
     }
 
-    /// Returns the CRDs that the file has before and after, each as it was and as it will be.
+    /// Returns the CRDs that the file contains both before and after, as pairs.
     pub(super) fn kept(&self) -> impl Iterator<Item = (&Definition, &Definition)> {
         let new = |old: &Definition| self.after.iter().find(|new| new.is_same_crd(old));
         self.before.iter().filter_map(move |old| Some((old, new(old)?)))
     }
 }
 
-/// Reads the files of CRDs that a plan changes; none if there were no such files before, so that a first run parses nothing of what
-/// it has just generated.
+/// Returns the CRD files that a plan changes. Returns nothing if none of them existed before, so
+/// that the first run does not parse what it just generated.
 pub(super) fn read_changed_files<'p>(plan: &'p Plan, layout: &Layout) -> Vec<ChangedFile<'p>> {
     let changes = plan.changes().iter().filter(|(path, _)| layout.holds_crd(path));
     if changes

@@ -1,4 +1,4 @@
-//! The summary of a run with `--keep-going` that could not generate everything.
+//! The summary of a `--keep-going` run that could not generate everything.
 
 use std::fmt::{Display, Formatter, Result};
 
@@ -6,19 +6,19 @@ use rbuilder_generator::{FETCH, Findings, KindOutcome, KindSummary, Product, Sou
 
 use crate::report;
 
-/// The error of a run that generated only a part of the manifests, or showed only a part of them.
+/// The error of a run that generated or showed only a part of the manifests.
 #[derive(Debug)]
 pub(crate) struct HeldBack {
     errors: usize,
-    /// Number of kinds whose CRDs were asked for.
+    /// Number of kinds whose CRDs were requested.
     asked: usize,
     /// The kinds whose manifests were not generated, each with its first error.
     kinds: Vec<String>,
     /// The other manifests that were not generated.
     products: Vec<&'static str>,
-    /// Number of the kinds that need a crate which Cargo has not downloaded.
+    /// Number of kinds that need a crate which Cargo has not downloaded.
     unfetched: usize,
-    /// True if the command writes manifests, and false if it shows what would be in them.
+    /// True if the command writes manifests, false if it only shows their contents.
     writes: bool,
 }
 
@@ -49,13 +49,13 @@ impl HeldBack {
     }
 }
 
-/// Returns the number of kinds whose CRDs are asked for.
+/// Returns the number of kinds whose CRDs are requested.
 pub(super) fn count_asked(kinds: &[KindSummary]) -> usize {
     let is_asked = |kind: &&KindSummary| !matches!(kind.outcome, KindOutcome::Skipped { .. });
     kinds.iter().filter(is_asked).count()
 }
 
-/// Returns the number of kinds that no error concerns.
+/// Returns the number of kinds without errors.
 pub(super) fn count_readable(kinds: &[KindSummary]) -> usize {
     let is_readable = |kind: &&KindSummary| matches!(kind.outcome, KindOutcome::Readable { .. });
     kinds.iter().filter(is_readable).count()
@@ -69,7 +69,8 @@ fn name_product(product: Product) -> &'static str {
     }
 }
 
-/// Returns a kind with its first error: `Cup (cafe.io): src/lib.rs:3:5: cannot find type `Size` (and 1 more error)`.
+/// Formats a kind with its first error: `Cup (cafe.io): src/lib.rs:3:5: cannot find type `Size`
+/// (and 1 more error)`.
 fn describe_kind(kind: &KindSummary, errors: &[usize], found: &Findings, sources: &dyn Sources) -> String {
     let name = if kind.group.is_empty() {
         format!("`{}`", kind.kind)

@@ -1,4 +1,5 @@
-//! The CRDs of kinds that `rbuilder adopt` has added to `skip`, because they cannot be read or written now: they stay as they are.
+//! CRDs of kinds that `rbuilder adopt` added to `skip` because it could not read or write them.
+//! Their files are preserved.
 
 use std::collections::{BTreeMap, BTreeSet};
 

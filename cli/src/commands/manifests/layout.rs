@@ -23,18 +23,18 @@ use crate::yaml_stream::is_yaml;
 /// Output directories, relative to the project directory.
 #[derive(Clone)]
 pub(in crate::commands) struct Layout {
-    /// Directory in which kustomizations are looked for.
+    /// Directory that contains the kustomizations.
     config: String,
     crds: CrdPlace,
-    /// Where CRDs are written as well: those of a project that deploys its own in `crds`.
+    /// A second place for CRDs, besides the one that the project deploys from.
     copies: Option<CrdPlace>,
-    /// True if a flag says where CRDs are written.
+    /// True if a flag sets the place of CRDs.
     is_typed: bool,
     roles: String,
     webhooks: String,
     /// True if CRDs of kinds that no longer exist are removed.
     pub(super) prunes: bool,
-    /// True if flags exclude packages or targets, whose manifests are not stale then.
+    /// True if flags exclude packages or targets. Their manifests are then not stale.
     pub(super) is_partial: bool,
 }
 
@@ -58,7 +58,7 @@ impl Layout {
         }
     }
 
-    /// Returns the layout that the flags request.
+    /// Creates the layout that the flags request.
     pub(super) fn new(flags: &TargetFlags) -> Result<Layout> {
         let config = flags.config_dir.as_deref().unwrap_or("config");
         let mut layout = Layout::within(&folder("--config-dir", config)?);
@@ -78,8 +78,8 @@ impl Layout {
         Ok(layout)
     }
 
-    /// Takes over what `Cargo.toml` says, unless a flag says where CRDs are written. A project that deploys its CRDs from
-    /// `config/` has them there in any case.
+    /// Applies the settings in `Cargo.toml`, unless a flag sets the place of CRDs. A project that
+    /// deploys from `config/` always has its CRDs there too.
     pub(super) fn apply_settings(&mut self, settings: &Settings, is_deployed: bool) {
         if self.is_typed {
             return;
@@ -93,24 +93,24 @@ impl Layout {
         self.copies = Some(CrdPlace::nowhere().with(&outside));
     }
 
-    /// Returns where CRDs are written that the project does not deploy.
+    /// Returns the place of CRDs that are not deployed from `config/`.
     pub(super) fn known_place(&self) -> &CrdPlace {
         self.copies.as_ref().unwrap_or(&self.crds)
     }
 
-    /// Returns the places of CRDs, that which the project deploys first.
+    /// Returns the places of CRDs, starting with the one that the project deploys from.
     fn crd_places(&self) -> impl Iterator<Item = &CrdPlace> {
         std::iter::once(&self.crds).chain(&self.copies)
     }
 
-    /// Returns the paths of a CRD from that of its manifest.
+    /// Returns the paths of a CRD, given the path of its manifest.
     fn crd_paths(&self, manifest: &str) -> BTreeSet<String> {
         let (group, plural) = split_manifest(manifest);
         let paths = self.crd_places().filter_map(|place| place.path(group, plural));
         paths.collect()
     }
 
-    /// Returns the files that may have several CRDs or other objects.
+    /// Returns the files that may contain several CRDs or other objects.
     fn shared_files(&self) -> BTreeSet<String> {
         self.crd_places().flat_map(CrdPlace::shared_files).collect()
     }
@@ -125,31 +125,31 @@ impl Layout {
         format!("{}/{manifest}", self.config)
     }
 
-    /// Returns whether a path is that of a CRD. Copies do not count.
+    /// Returns whether a path belongs to a CRD. Ignores copies.
     pub(super) fn holds_crd(&self, path: &str) -> bool {
         self.crds.holds(path) && !self.is_role(path)
     }
 
-    /// Returns the paths of the CRDs that are there, sorted. Copies do not count.
+    /// Returns the paths of existing CRDs, sorted. Ignores copies.
     ///
     /// # Errors
-    /// Fails if their directory cannot be read.
+    /// Returns an error if their directory cannot be read.
     pub(super) fn list_crds(&self, tree: &Tree) -> Result<Vec<String>> {
         let mut paths = self.crds.list(tree)?;
         paths.retain(|path| self.holds_crd(path));
         Ok(paths)
     }
 
-    /// Returns the names of the CRDs that are there, such as `cups.example.com`.
+    /// Returns the names of existing CRDs, such as `cups.example.com`.
     ///
     /// # Errors
-    /// Fails as [`Layout::list_crds`], or if a file cannot be read.
+    /// Returns an error in the same cases as [`Layout::list_crds`], or if a file cannot be read.
     pub(super) fn list_crd_names(&self, tree: &Tree) -> Result<Vec<String>> {
         let names = self.crd_places().map(|place| place.list_names(tree));
         Ok(names.collect::<Result<Vec<_>>>()?.concat())
     }
 
-    /// Returns whether a path is that of the roles.
+    /// Returns whether this is the path of the roles.
     pub(super) fn is_role(&self, path: &str) -> bool {
         path == self.role_path()
     }
@@ -159,7 +159,7 @@ impl Layout {
         self.path("rbac/role.yaml")
     }
 
-    /// Returns whether a path is that of the webhook configurations.
+    /// Returns whether this is the path of the webhook configurations.
     pub(super) fn is_webhooks(&self, path: &str) -> bool {
         path == self.path("webhook/manifests.yaml")
     }
@@ -171,7 +171,7 @@ impl Layout {
     }
 }
 
-/// Returns the group and the plural of a CRD from the name of its manifest.
+/// Returns the group and plural in the name of a CRD's manifest.
 fn split_manifest(manifest: &str) -> (&str, &str) {
     manifest
         .strip_suffix(".yaml")
@@ -179,7 +179,7 @@ fn split_manifest(manifest: &str) -> (&str, &str) {
         .unwrap_or(("", manifest))
 }
 
-/// Normalizes a directory within the project: `./deploy/` is `deploy`.
+/// Normalizes a directory within the project: `./deploy/` becomes `deploy`.
 fn folder(flag: &str, typed: &str) -> Result<String> {
     let typed = typed_path(typed);
     let parts: Vec<&str> = typed.split('/').filter(|part| *part != ".").collect();
@@ -196,7 +196,7 @@ fn folder(flag: &str, typed: &str) -> Result<String> {
 pub(super) struct Generated {
     /// Paths of the CRDs.
     crds: Vec<String>,
-    /// The CRDs by name in each file that may have more than one object.
+    /// CRDs by name, for each file that may contain several objects.
     shared: BTreeMap<String, BTreeMap<String, String>>,
     roles: bool,
     webhooks: bool,
@@ -235,7 +235,7 @@ impl Generated {
         Ok(())
     }
 
-    /// Writes the CRDs into the files that have more than one object.
+    /// Writes CRDs to the files that may contain several objects.
     fn put_shared(
         &self,
         plan: &mut Plan,
@@ -276,8 +276,9 @@ impl Generated {
         self.crds.is_empty() && !self.roles && !self.webhooks
     }
 
-    /// Adds the changes that depend on all manifests: removes stale ones and updates kustomizations.
-    /// After errors in the source, which hold back an unknown part of the manifests, nothing is stale, and the CRDs `kept` never are.
+    /// Plans the changes that depend on all manifests: removes stale ones and updates
+    /// kustomizations. After errors in the source, nothing counts as stale, because it is unknown
+    /// which manifests are missing. The CRDs in `kept` are never stale.
     pub(super) fn finish(
         &self,
         plan: &mut Plan,
@@ -374,7 +375,7 @@ fn update_crd_kustomization(
     Ok(())
 }
 
-/// Returns whether a file is in exactly the form that the generator prints.
+/// Returns whether a file is formatted exactly like the generator's output.
 fn is_printed(text: &str) -> bool {
     let Ok(documents) = crate::yaml_stream::parse_values(text) else {
         return false;
@@ -383,9 +384,9 @@ fn is_printed(text: &str) -> bool {
     is_same_text(&documents.iter().map(print).collect::<String>(), text)
 }
 
-/// Removes all rules from a role that no marker requests any more. Its kind and name stay, because the binding refers
-/// to them. Without PROJECT the file may belong to somebody else, and is kept; so is one that was written by hand in an
-/// adopted package.
+/// Removes all rules from a role that no marker requests any more. Keeps its kind and name, because
+/// the binding refers to them. Without PROJECT the file may not be rbuilder's and is left alone. So
+/// is a hand-written role in an adopted package.
 fn empty_role(plan: &mut Plan, tree: &Tree, request: &Request) -> Result<()> {
     let path = request.layout.path("rbac/role.yaml");
     let Some(text) = plan.read(tree, &path)? else {
@@ -395,7 +396,7 @@ fn empty_role(plan: &mut Plan, tree: &Tree, request: &Request) -> Result<()> {
         return Ok(());
     };
     let project = Project::parse(&project)?;
-    // The role is that of an operator which another tool has created, or somebody by hand.
+    // The role belongs to an operator that another tool created, or is hand-written.
     if !project.is_scaffolded() {
         return Ok(());
     }

@@ -1,7 +1,7 @@
 //! Protection from accidental loss: manifests must not lose what the source still defines.
 //!
-//! A kind whose file was deleted is removed silently. A kind whose `mod` line is missing, whose feature is off or whose
-//! package is not read is removed only with `--prune`.
+//! A kind whose file was deleted is removed silently. A kind whose `mod` item is missing, whose
+//! feature is off or whose package is not read is removed only with `--prune`.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,8 @@ use super::permissions::{Granted, Permission, lost_permissions};
 use crate::crd_file::without_template;
 use crate::plan::{Change, Plan};
 
-/// Returns an error for each marker in the source whose output a plan would remove from the manifests.
+/// Returns an error for each marker in the source whose output a plan would remove from the
+/// manifests.
 pub(super) fn find_losses(
     plan: &Plan,
     layout: &Layout,
@@ -52,14 +53,14 @@ struct Lost {
 }
 
 enum LostPart {
-    /// A version of a CRD, or the whole CRD if `whole`.
+    /// A version of a CRD, or the entire CRD if `whole`.
     Version {
         group: String,
         plural: String,
         kind: String,
         version: String,
         whole: bool,
-        /// True if the file is deleted with it.
+        /// True if the file is deleted too.
         with_file: bool,
     },
     Permissions(Vec<Permission>),
@@ -127,7 +128,7 @@ fn lost_from(path: &str, change: &Change, layout: &Layout) -> Vec<Lost> {
         .collect()
 }
 
-/// Returns the documents of a manifest; none if rbuilder cannot have written it.
+/// Parses the documents of a manifest. Returns an empty list if rbuilder cannot have written it.
 fn documents(text: &str) -> Vec<Document> {
     crate::yaml_stream::parse_all(&without_template(text)).unwrap_or_default()
 }
@@ -191,7 +192,7 @@ fn lost_webhooks(before: &str, after: &str) -> Vec<LostPart> {
 }
 
 impl Lost {
-    /// Returns whether a marker in the source defines it.
+    /// Returns whether a marker in the source defines this part.
     fn is_of(&self, marker: &StandingMarker) -> bool {
         match (&self.what, marker) {
             (
@@ -220,7 +221,7 @@ impl Lost {
             (LostPart::Webhook { kind, name }, StandingMarker::Webhook(webhook, types)) => {
                 *kind == webhook.kind && is_named(webhook, types, name)
             }
-            // Markers that cannot be read are compared by their words.
+            // Unparsable markers are searched for the names.
             (LostPart::Version { group, kind, .. }, StandingMarker::Hidden(MarkKind::Kind, text)) => {
                 text.contains(group.as_str()) && text.contains(kind.as_str())
             }
@@ -262,8 +263,8 @@ impl Lost {
     }
 }
 
-/// Returns whether a webhook's marker results in this name: the one in the marker, or the default for the kind that the
-/// handler takes.
+/// Returns whether a webhook's marker yields this name, either explicitly or as the default for the
+/// kind that the handler takes.
 fn is_named(webhook: &Webhook, types: &[String], name: &str) -> bool {
     match &webhook.name {
         Some(written) => written == name,

@@ -55,11 +55,11 @@ use versions::{find_immutable, find_lost_storage, find_unlisted};
 pub(super) struct Request {
     pub(super) layout: Layout,
     pub(super) options: Options,
-    /// True if a note is printed when the source has no markers.
+    /// True if the command prints a note when the source has no markers.
     pub(super) notes_nothing: bool,
-    /// True if the manifests may lose what the source still defines.
+    /// True if manifests may lose what the source still defines.
     pub(super) prunes_standing: bool,
-    /// True if CRDs that git tracks may be removed.
+    /// True if CRDs tracked by git may be removed.
     pub(super) removes_tracked: bool,
     /// Format of diagnostics.
     pub(super) messages: MessageFormat,
@@ -69,10 +69,11 @@ pub(super) struct Request {
     pub(super) advice: &'static str,
     /// True if the command writes manifests.
     pub(super) writes: bool,
-    /// True if an error holds back only what it concerns, unless the project is a scaffold. The manifests of a scaffold are
-    /// deployed together; in an existing project, one mistake must not stop its other kinds.
+    /// True if an error only affects what it concerns, unless the project is scaffolded. The
+    /// manifests of a scaffold are deployed together. In an existing project, one mistake must not
+    /// block the other kinds.
     pub(super) keeps_going_without_scaffold: bool,
-    /// True if the command makes a project of the package, which deploys its CRDs from `config/`.
+    /// True if the command turns the package into a project that deploys its CRDs from `config/`.
     pub(super) deploys: bool,
 }
 
@@ -126,13 +127,13 @@ impl Request {
         if target.no_version_annotation {
             options.version = None;
         }
-        // Kinds that are excluded by a flag are not stale.
+        // Kinds that a flag excludes are not stale.
         request.layout.prunes &= source.kinds.is_empty() && source.skip_kinds.is_empty();
         request.layout.is_partial = !source.packages.is_empty() || !source.examples.is_empty();
         Ok(request)
     }
 
-    /// Creates the request for all manifests of some source, for a command that writes none of them.
+    /// Creates a request for all manifests of some source, for commands that do not write them.
     pub(super) fn for_source(source: &SourceFlags, shell: &Shell) -> Request {
         let mut request = Request {
             color: shell.color(),
@@ -144,7 +145,7 @@ impl Request {
         request
     }
 
-    /// Selects the source.
+    /// Applies the flags that select the source.
     fn select(&mut self, source: &SourceFlags) {
         let options = &mut self.options;
         options.packages.clone_from(&source.packages);
@@ -157,10 +158,11 @@ impl Request {
         options.kubernetes = source.kubernetes;
     }
 
-    /// Returns a request that examines a repository: as much as can be generated, with the settings in its `Cargo.toml`.
+    /// Creates a request to survey a repository: generates as much as possible, with the settings
+    /// in its `Cargo.toml`.
     ///
     /// # Errors
-    /// Fails if they are not valid.
+    /// Returns an error if the settings are invalid.
     pub(super) fn of_everything(tree: &Tree) -> Result<(Request, Settings)> {
         let mut request = Request::default().with_settings(tree)?;
         request.options.keep_going = true;
@@ -173,15 +175,15 @@ impl Request {
         self.layout.role_path()
     }
 
-    /// Returns where CRDs are written that the project does not deploy.
+    /// Returns the place of CRDs that are not deployed from `config/`.
     pub(super) fn known_place(&self) -> &CrdPlace {
         self.layout.known_place()
     }
 
-    /// Adds the settings in the project's `Cargo.toml`, before which flags go.
+    /// Applies the settings in the project's `Cargo.toml`. Flags take precedence.
     ///
     /// # Errors
-    /// Fails if they are not valid.
+    /// Returns an error if the settings are invalid.
     fn with_settings(&self, tree: &Tree) -> Result<Request> {
         let settings = Settings::read(tree)?;
         let mut request = self.clone();
@@ -197,7 +199,7 @@ impl Request {
         Ok(request)
     }
 
-    /// Returns true if no flag leaves out some of the source.
+    /// Returns whether no flag excludes a part of the source.
     fn reads_all(&self) -> bool {
         let options = &self.options;
         let lists = [
@@ -245,10 +247,10 @@ pub(super) fn run(dir: &Path, flags: &ManifestsFlags, shell: &mut Shell) -> Resu
     check_up_to_date("manifests", stale, dir, flags.plan, shell, make)
 }
 
-/// Generates the manifests unless the flags say not to.
+/// Generates the manifests unless the flags disable it.
 ///
 /// # Errors
-/// Fails as [`generate`] does.
+/// Returns the same errors as [`generate`].
 pub(super) fn generate_if_asked(dir: &Path, flags: &GenerationFlags, shell: &mut Shell) -> Result<()> {
     match flags.manifests {
         true => generate(dir, shell).map(drop),
@@ -256,10 +258,11 @@ pub(super) fn generate_if_asked(dir: &Path, flags: &GenerationFlags, shell: &mut
     }
 }
 
-/// Generates the manifests for a command that goes on to use them. Returns the paths that were written.
+/// Generates the manifests for a command that goes on to use them. Returns the paths of written
+/// files.
 ///
 /// # Errors
-/// Fails with all errors in the source, each with its place.
+/// Returns all errors in the source, with their locations.
 pub(super) fn generate(dir: &Path, shell: &mut Shell) -> Result<Vec<String>> {
     let request = Request {
         color: shell.color(),
@@ -280,10 +283,10 @@ pub(super) fn generate(dir: &Path, shell: &mut Shell) -> Result<Vec<String>> {
     }
 }
 
-/// Returns the manifests that the source gives under the settings of the project, with warnings and notes.
+/// Generates the manifests with the settings of the project, and collects warnings and notes.
 ///
 /// # Errors
-/// Fails as [`add_to_plan`] does.
+/// Returns the same errors as [`add_to_plan`].
 pub(super) fn collect_manifests(
     tree: &Tree,
     request: &Request,
@@ -317,15 +320,16 @@ fn print(files: &[OutputFile], found: &RenderedDiagnostics, output: Output, shel
     }
 }
 
-/// Generates the manifests for the tree as it will be after the plan, and adds them to the plan.
+/// Generates the manifests for the tree as it will be after `plan`, and adds them to the plan.
 ///
 /// # Errors
-/// Fails with all errors in the source, each with its place.
+/// Returns all errors in the source, with their locations.
 pub(super) fn add_to_plan(plan: &mut Plan, tree: &Tree, request: &Request) -> Result<RenderedDiagnostics> {
     let sources = sources(plan, tree)?;
     let request = &request.with_settings(tree)?;
     let options = options(&sources, request)?;
-    // Each manifest is compared as soon as it is generated, and kept only if it differs, to save memory.
+    // Compare each manifest as soon as it is generated, and drop it if it is unchanged, to save
+    // memory.
     let mut made = Ok(Generated::default());
     let mut found = generate_each(&sources, &options, &mut |file| {
         if let Ok(list) = &mut made
@@ -385,10 +389,11 @@ pub(super) fn add_to_plan(plan: &mut Plan, tree: &Tree, request: &Request) -> Re
     render_findings(&found, &sources, request)
 }
 
-/// Generates the manifests of a tree without a plan, and hands each over. Returns the source and what was found.
+/// Generates the manifests of a tree without changing the plan, and passes each to a callback.
+/// Returns the source and the findings.
 ///
 /// # Errors
-/// Fails in a directory without `Cargo.toml`.
+/// Returns an error if the directory has no `Cargo.toml`.
 pub(super) fn generate_in_memory(
     plan: &Plan,
     tree: &Tree,
@@ -401,7 +406,7 @@ pub(super) fn generate_in_memory(
     Ok((sources, found))
 }
 
-/// Adds errors about losses, and removes the warnings in the same files, which say less.
+/// Adds errors about losses. Drops less specific warnings about the same files.
 fn add_losses(diagnostics: &mut Vec<Diagnostic>, losses: Vec<Diagnostic>) {
     diagnostics.retain(|said| {
         let is_same_file = |loss: &Diagnostic| loss.place.path == said.place.path && !said.is_error();
@@ -415,9 +420,9 @@ fn add_losses(diagnostics: &mut Vec<Diagnostic>, losses: Vec<Diagnostic>) {
 pub(super) struct RenderedDiagnostics {
     text: String,
     data: Vec<Value>,
-    /// The error to print at the end, if only a part of the manifests was generated.
+    /// The error to print at the end if only a part of the manifests was generated.
     failure: Option<anyhow::Error>,
-    /// The markers for a ClusterServiceVersion, if they were asked for.
+    /// The markers for a ClusterServiceVersion, if requested.
     csv: Vec<CsvMarkers>,
 }
 
@@ -438,7 +443,7 @@ impl RenderedDiagnostics {
         self.data.iter().find(|said| said["severity"] == "error")
     }
 
-    /// Returns the error about what was left out, if only a part of the manifests was generated.
+    /// Returns the error about manifests that were not generated.
     pub(super) fn failure(&self) -> Option<&anyhow::Error> {
         self.failure.as_ref()
     }
@@ -447,7 +452,8 @@ impl RenderedDiagnostics {
         u8::from(self.failure.is_some())
     }
 
-    /// Prints the diagnostics, then the result of the command, then the error for the rest. Returns the exit code.
+    /// Prints the diagnostics, the result of the command, and then the final error if there is one.
+    /// Returns the exit code.
     pub(super) fn print_around(&self, result: &str, shell: &mut Shell) -> u8 {
         shell.message(&self.text);
         shell.out(result);
@@ -469,8 +475,8 @@ impl RenderedDiagnostics {
     }
 }
 
-/// Largest number of diagnostics to print; the others are only counted. So many come from a single mistake, or from
-/// generated source.
+/// The maximum number of diagnostics to print. The rest is only counted. More than this stem from a
+/// single mistake or from generated source.
 const MAX_PRINTED: usize = 2000;
 
 fn read(
@@ -491,7 +497,7 @@ fn read(
     render_findings(&found, sources, request)
 }
 
-/// Returns the options of the generator, with those from Cargo's configuration and PROJECT.
+/// Returns the options of the generator, including those from Cargo's configuration and PROJECT.
 fn options(sources: &TreeSources, request: &Request) -> Result<Options> {
     let mut options = request.options.clone();
     if options.kubernetes.is_none() {
@@ -502,8 +508,8 @@ fn options(sources: &TreeSources, request: &Request) -> Result<Options> {
     Ok(options)
 }
 
-/// Returns the kinds of the project according to PROJECT; `None` if it cannot be read, which the commands that need it
-/// report.
+/// Returns the kinds listed in PROJECT. Returns `None` if PROJECT cannot be read, which commands
+/// that need it report.
 fn project_kinds(sources: &TreeSources) -> Option<ProjectKinds> {
     let (_, known) = read_known(sources)?;
     let named = |resource: &Resource| (resource.qualified_group(), resource.kind.clone());
@@ -522,8 +528,8 @@ fn project_kinds(sources: &TreeSources) -> Option<ProjectKinds> {
     })
 }
 
-/// Reads PROJECT, with its text; `None` without one, if it is not valid, or if it is that of another tool, such as of an operator
-/// in Go beside the package.
+/// Reads PROJECT and returns its text too. Returns `None` if there is none, if it is invalid, or if
+/// it belongs to another tool, such as a Go operator beside the package.
 fn read_known(sources: &TreeSources) -> Option<(Arc<str>, Known)> {
     let text = sources.text(FILE).ok()??;
     let project = Project::parse(&text).ok()?;
@@ -533,7 +539,7 @@ fn read_known(sources: &TreeSources) -> Option<(Arc<str>, Known)> {
     }
 }
 
-/// Returns whether the project is a scaffold of rbuilder, or has a PROJECT file that cannot be read.
+/// Returns whether rbuilder scaffolded the project. True if PROJECT cannot be parsed.
 fn has_scaffold(tree: &Tree) -> Result<bool> {
     let text = tree.read(FILE)?;
     Ok(text.is_some_and(|text| Project::parse(&text).map_or(true, |project| project.is_scaffolded())))
@@ -546,7 +552,8 @@ fn has_errors(diagnostics: &[Diagnostic]) -> bool {
 /// Renders the diagnostics of a run.
 ///
 /// # Errors
-/// Fails if there is an error among them, unless only a part of the manifests is asked for.
+/// Returns an error if one of the diagnostics is an error, unless the request accepts partial
+/// manifests.
 fn render_findings(
     found: &Findings,
     sources: &TreeSources,
@@ -566,7 +573,7 @@ fn render_findings(
     })
 }
 
-/// Returns the error of a run whose source has errors.
+/// Returns the error for source that has errors.
 fn source_errors(found: &Findings, sources: &TreeSources, request: &Request) -> anyhow::Error {
     let (snippets, diagnostics) = render_diagnostics(&found.diagnostics, sources, request);
     let readable = count_readable(&found.kinds);
@@ -628,7 +635,7 @@ fn sources(plan: &Plan, tree: &Tree) -> Result<TreeSources> {
 pub(crate) struct SourceErrors {
     errors: usize,
     advice: String,
-    /// The errors with their places, rendered.
+    /// The rendered errors with their locations.
     pub(crate) snippets: String,
     /// The same errors as JSON values.
     pub(crate) diagnostics: Vec<Value>,

@@ -1,15 +1,15 @@
-//! The explanation of a run that generates no manifests.
+//! Explains why a run generates no manifests.
 
 use rbuilder_generator::{Diagnostic, FileRange, Findings, KindOutcome, KindSummary};
 
 use crate::tree::TreeSources;
 
-/// Most kinds that a message names.
+/// The maximum number of kinds named in a message.
 const MOST_NAMED: usize = 3;
 
-/// Returns why no manifests are generated: the source has no markers, which is no error, because a project may have no kinds right
-/// after `init`, and which another diagnostic may explain; or all of its kinds are left out, which is a warning whatever else is
-/// reported, because `--check` then compares nothing.
+/// Explains why no manifests are generated. A source without markers gets a note, because a new
+/// project may have no kinds, and another diagnostic may explain it. If all kinds are skipped, this
+/// is always a warning, because `--check` then compares nothing.
 pub(super) fn explain_nothing(found: &Findings, sources: &TreeSources) -> Option<Diagnostic> {
     let place = FileRange::new("Cargo.toml", 0..0);
     if let Some(reasons) = list_reasons(&found.kinds) {
@@ -37,7 +37,8 @@ pub(super) fn explain_nothing(found: &Findings, sources: &TreeSources) -> Option
     )
 }
 
-/// Returns why each kind is left out: ```Cup`: `skip` in Cargo.toml lists it``; `None` without kinds.
+/// Returns why each kind is skipped: ```Cup`: `skip` in Cargo.toml lists it``. Returns `None` if
+/// there are no kinds.
 fn list_reasons(kinds: &[KindSummary]) -> Option<String> {
     let mut reasons: Vec<String> = kinds
         .iter()
@@ -46,7 +47,7 @@ fn list_reasons(kinds: &[KindSummary]) -> Option<String> {
             _ => None,
         })
         .collect();
-    // The user can change settings, and not whose a kind is.
+    // List settings first: users can change them, but not which project a kind belongs to.
     reasons.sort_by_key(|reason| !reason.contains("Cargo.toml"));
     let more = reasons.len().saturating_sub(MOST_NAMED);
     reasons.truncate(MOST_NAMED);

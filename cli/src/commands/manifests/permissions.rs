@@ -1,4 +1,5 @@
-//! The permissions of roles, split into single verbs on single resources, to find those that a plan would remove.
+//! Splits roles into permissions for single verbs on single resources, to find permissions that a
+//! plan would remove.
 
 use std::collections::BTreeSet;
 
@@ -33,7 +34,7 @@ impl Permission {
     }
 }
 
-/// Returns the permissions that the roles of one manifest grant and those of another do not.
+/// Returns the permissions that the roles in `before` grant and those in `after` do not.
 pub(super) fn lost_permissions(before: &str, after: &str) -> Vec<Permission> {
     let kept = granted(after);
     granted(before)
@@ -43,7 +44,7 @@ pub(super) fn lost_permissions(before: &str, after: &str) -> Vec<Permission> {
         .collect()
 }
 
-/// A rule of a role with its namespace.
+/// A rule of a role, and its namespace.
 #[derive(Debug, Default)]
 pub(super) struct Granted {
     namespace: Option<String>,
@@ -74,7 +75,8 @@ struct Rule {
     urls: Vec<String>,
 }
 
-/// Returns the rules of all roles in a manifest; none if rbuilder cannot have written it.
+/// Returns the rules of all roles in a manifest. Returns an empty list if rbuilder cannot have
+/// written it.
 fn granted(text: &str) -> Vec<Granted> {
     let roles: Vec<Role> = crate::yaml_stream::parse_all(text).unwrap_or_default();
     let mut granted = Vec::new();
@@ -88,7 +90,7 @@ fn granted(text: &str) -> Vec<Granted> {
 }
 
 impl Granted {
-    /// Returns a rule with its namespace, or cluster-wide.
+    /// Creates a rule in a namespace, or a cluster-wide one.
     pub(super) fn of(namespace: Option<&str>, rule: PolicyRule) -> Granted {
         let list = |names: BTreeSet<String>| names.into_iter().collect();
         Granted {
@@ -103,7 +105,7 @@ impl Granted {
         }
     }
 
-    /// Splits the rule into single permissions.
+    /// Expands the rule to single permissions.
     fn permissions(&self) -> Vec<Permission> {
         let rule = &self.rule;
         let mut subjects: Vec<On> = rule.urls.iter().cloned().map(On::Url).collect();

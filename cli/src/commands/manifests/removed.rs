@@ -1,7 +1,8 @@
-//! CRDs that a run removes: the manifest of a kind that was deleted or renamed.
+//! CRDs that a run removes because their kind was deleted or renamed.
 //!
-//! A GitOps controller that prunes deletes a CRD from the cluster when it leaves the repository, and with it all objects of
-//! its kind. So a CRD that git tracks is removed only with `--prune`.
+//! When a CRD disappears from a repository, a GitOps controller that prunes deletes it from the
+//! cluster, including all objects of its kind. Therefore a CRD that git tracks is removed only with
+//! `--prune`.
 
 use std::collections::BTreeSet;
 
@@ -11,8 +12,8 @@ use super::definition::Definition;
 use super::layout::Layout;
 use crate::plan::{Change, Plan};
 
-/// Returns a diagnostic for each CRD that a plan removes: an error if `is_tracked` holds for its file and it may not be removed
-/// (`removes_tracked`), and a warning otherwise.
+/// Returns a diagnostic for each CRD that a plan removes. It is an error if git tracks the file
+/// (`is_tracked`) and the CRD may not be removed (`removes_tracked`). Otherwise it is a warning.
 pub(super) fn find_removed(
     plan: &Plan,
     layout: &Layout,
@@ -36,7 +37,7 @@ pub(super) fn find_removed(
         .collect()
 }
 
-/// Returns what is removed, as the subject of a sentence: the file, or the CRD among others in it.
+/// Names what is removed, as the subject of a sentence: the file, or one CRD in it.
 fn name_removed(path: &str, change: &Change, crd: &Definition) -> String {
     match change.after() {
         Some(_) => format!("`{}` in `{path}`", crd.name()),
@@ -52,7 +53,7 @@ fn removed_from<'a>(path: &'a str, change: &Change, kept: &BTreeSet<String>) -> 
         .collect()
 }
 
-/// Returns what happens in clusters when a CRD is removed.
+/// Explains what removing a CRD causes in clusters.
 fn describe_removal(crd: &str, kind: &str) -> String {
     format!(
         "when `{crd}` is deleted from a cluster, as a GitOps tool that prunes does, every `{kind}` there is deleted with it"

@@ -1,11 +1,10 @@
-//! Roles for other namespaces than that of the manager: what binds them, and what keeps kustomize
-//! from moving them.
+//! Roles in namespaces other than the manager's: binds them, and keeps kustomize from moving them.
 //!
-//! Kustomize gives all objects of config/default the namespace of its kustomization. Transformers
-//! run afterwards: those in `config/rbac/namespaces` put Roles and RoleBindings back where their
-//! manifests place them, and write the name and the namespace of the service account into the
-//! bindings, which kustomize follows within one namespace only. So the names of Roles differ
-//! between namespaces (`Options::own_namespaces`).
+//! Kustomize sets the namespace of config/default on all objects. Transformers run after that. The
+//! ones in `config/rbac/namespaces` restore the namespaces in the manifests of Roles and
+//! RoleBindings. They also write the name and namespace of the service account into the bindings,
+//! because kustomize only updates references within a namespace. Role names must therefore differ
+//! between namespaces (see `Options::own_namespaces`).
 
 use std::collections::BTreeSet;
 
@@ -24,14 +23,14 @@ use crate::project::{FILE, Project};
 use crate::tree::Tree;
 use crate::yaml_stream::parse_documents;
 
-/// The entry of the transformers in [`DEPLOYMENT`].
+/// The entry for the transformers in [`DEPLOYMENT`].
 pub(super) const ENTRY: &str = "../rbac/namespaces";
-/// The generated bindings, and their entry in the kustomization beside them.
+/// The generated bindings, and their entry in the adjacent kustomization.
 const BINDINGS: (&str, &str) = (
     "config/rbac/namespace_role_bindings.yaml",
     "namespace_role_bindings.yaml",
 );
-/// The kustomization of the bindings, and that of the transformers.
+/// The kustomizations of the bindings and of the transformers.
 const RBAC: &str = "config/rbac/kustomization.yaml";
 const KEPT_KUSTOMIZATION: &str = "config/rbac/namespaces/kustomization.yaml";
 
@@ -46,11 +45,11 @@ resources:
 - transformers.yaml
 ";
 
-/// Service account of the manager in a scaffold.
+/// The manager's service account in a scaffold.
 const ACCOUNT: &str = "controller-manager";
 
-/// Returns the namespaces that stand for that of the manager: `None` if rbuilder has not scaffolded
-/// the roles, or if kustomize moves nothing.
+/// Returns the namespaces that mean the manager's own. Returns `None` if rbuilder did not scaffold
+/// the roles, or if kustomize sets no namespace.
 pub(super) fn find_own_namespaces(sources: &dyn Sources, layout: &Layout) -> Option<Vec<String>> {
     let text = |path| sources.text(path).ok().flatten();
     own_namespaces(&text(FILE)?, &text(DEPLOYMENT)?, layout)
@@ -69,12 +68,12 @@ fn own_namespaces(project: &str, deployment: &str, layout: &Layout) -> Option<Ve
     Some(vec![PLACEHOLDER.to_owned(), scaffolded, deployed])
 }
 
-/// Updates the bindings and the transformers for the roles that a plan leaves. Returns a warning
-/// for each name that several namespaces have: kustomize cannot deploy such roles.
+/// Updates the bindings and transformers for the roles that remain after `plan`. Returns a warning
+/// for each role name used in several namespaces, which kustomize cannot deploy.
 ///
 /// # Errors
-/// Fails if a kustomization has a form that cannot be edited, or if a file of somebody else is in
-/// the place of a generated one.
+/// Returns an error if a kustomization cannot be edited, or if a file that rbuilder did not
+/// generate is in the way.
 pub(super) fn update(plan: &mut Plan, tree: &Tree, layout: &Layout) -> Result<Vec<Diagnostic>> {
     let (Some(project), Some(deployment)) = (plan.read(tree, FILE)?, plan.read(tree, DEPLOYMENT)?) else {
         return Ok(Vec::new());
@@ -112,7 +111,7 @@ pub(super) fn update(plan: &mut Plan, tree: &Tree, layout: &Layout) -> Result<Ve
     Ok(same_names)
 }
 
-/// Returns a warning for each name of Roles in several namespaces.
+/// Returns a warning for each Role name used in several namespaces.
 fn find_same_names(path: &str, roles: &BTreeSet<Role>) -> Vec<Diagnostic> {
     let with_namespace = |name: &str| -> Vec<&str> {
         let same = roles.iter().filter(|role| role.name == name);
@@ -133,8 +132,8 @@ fn find_same_names(path: &str, roles: &BTreeSet<Role>) -> Vec<Diagnostic> {
         .collect()
 }
 
-/// Returns the bindings that people have written in the namespaces of some roles. Files that cannot
-/// be parsed have none.
+/// Returns the hand-written bindings in the namespaces of some roles. Ignores files that cannot be
+/// parsed.
 fn find_bindings(plan: &Plan, tree: &Tree, roles: &BTreeSet<Role>) -> Result<Vec<Value>> {
     let mut bindings = Vec::new();
     if roles.is_empty() {
@@ -164,7 +163,7 @@ impl Role {
     }
 }
 
-/// Returns a binding of the manager to a Role, with the labels of scaffolded ones.
+/// Creates the binding of a Role to the manager, with the labels of scaffolded bindings.
 fn make_binding(role: &Role, project: &str) -> Value {
     json!({
         "apiVersion": "rbac.authorization.k8s.io/v1",
@@ -179,7 +178,7 @@ fn make_binding(role: &Role, project: &str) -> Value {
     })
 }
 
-/// Returns the transformers: one for each namespace, and one for the subjects of bindings.
+/// Creates the transformers: one for each namespace, and one for the subjects of bindings.
 fn make_transformers(namespaces: &BTreeSet<&str>, bindings: &[Value], own: &[String]) -> Vec<Value> {
     let to_namespace = |namespace: &&str| {
         let patch = json!([{ "op": "replace", "path": "/metadata/namespace", "value": namespace }]);
@@ -204,8 +203,8 @@ fn make_transformers(namespaces: &BTreeSet<&str>, bindings: &[Value], own: &[Str
     transformers
 }
 
-/// Returns what writes the final name and namespace of service accounts of the project into the
-/// subjects of bindings.
+/// Creates the replacements that update service accounts in the subjects of bindings to their final
+/// name and namespace.
 fn make_replacements(bindings: &[Value], own: &[String]) -> Vec<Value> {
     let is_own = |subject: &Value| {
         subject["kind"] == "ServiceAccount" && own.iter().any(|own| subject["namespace"] == **own)
@@ -243,7 +242,7 @@ fn print(documents: &[Value]) -> String {
         .collect()
 }
 
-/// Writes a generated file, or removes it if it is to be empty.
+/// Writes a generated file, or removes it if there is nothing to write.
 fn put(plan: &mut Plan, tree: &Tree, path: &str, text: &str) -> Result<()> {
     match plan.read(tree, path)? {
         Some(present) if !present.starts_with(HEADER.trim_end()) => match text {
@@ -260,7 +259,7 @@ fn put(plan: &mut Plan, tree: &Tree, path: &str, text: &str) -> Result<()> {
     }
 }
 
-/// Lists an entry in a kustomization, or removes it.
+/// Adds an entry to a kustomization, or removes it.
 fn list_entry(plan: &mut Plan, tree: &Tree, path: &str, entry: &str, is_wanted: bool) -> Result<()> {
     let key = if path == DEPLOYMENT {
         TRANSFORMERS
@@ -285,10 +284,10 @@ fn list_entry(plan: &mut Plan, tree: &Tree, path: &str, entry: &str, is_wanted: 
     })
 }
 
-/// Returns whether config/default lists the transformers, and they keep a namespace.
+/// Returns whether config/default includes the transformers and they preserve a namespace.
 ///
 /// # Errors
-/// Fails if a file cannot be read.
+/// Returns an error if a file cannot be read.
 pub(super) fn is_kept(plan: &Plan, tree: &Tree, namespace: &str) -> Result<bool> {
     let deployment = plan.read(tree, DEPLOYMENT)?.unwrap_or_default();
     let is_listed = kustomization::entries(&deployment, TRANSFORMERS)

@@ -1,8 +1,9 @@
-//! Samples in `config/samples` that the CRD of their kind refuses, or whose kind no CRD has any more.
+//! Samples in `config/samples` that their CRD rejects, or that have no CRD any more.
 //!
-//! A sample is written with the kind, and stays as it is when the types change. `kubectl apply` then refuses it, and catalogs show it
-//! as the example of the kind. Samples of the CRDs that a run changes are checked, and by `doctor` all of them: to parse each CRD again
-//! would double the time of a run that changes nothing.
+//! A sample is created with its kind and is not updated when the types change. `kubectl apply` then
+//! rejects it, and catalogs show it as the example of the kind. A run only checks samples whose CRD
+//! it changes, because parsing every CRD again would double the time of a run that changes nothing.
+//! `doctor` checks all samples.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -22,10 +23,10 @@ use crate::yaml_stream::{is_yaml, list_items, parse_documents, read_documents};
 /// The directory of samples.
 const SAMPLES: &str = "config/samples";
 
-/// Returns a warning for each sample that a CRD refuses which a plan creates or changes, and for each whose version of a kind is in no
-/// CRD any more.
+/// Returns a warning for each sample that is rejected by a CRD which a plan creates or changes, and
+/// for each sample whose kind or version no longer has a CRD.
 pub(super) fn find_refused(plan: &Plan, tree: &Tree, layout: &Layout) -> Vec<Diagnostic> {
-    // Without samples, what has just been generated is not parsed again.
+    // Without samples, do not parse what was just generated.
     if list_samples(plan, tree).is_empty() {
         return Vec::new();
     }
@@ -44,11 +45,11 @@ pub(super) fn find_refused(plan: &Plan, tree: &Tree, layout: &Layout) -> Vec<Dia
     check_samples(plan, tree, &crds, &was_known)
 }
 
-/// Returns a warning for each sample that a CRD of the project refuses which a plan leaves as it is, and for each of a group of the
-/// project that no CRD is of.
+/// Returns a warning for each sample that is rejected by a CRD which a plan does not change, and
+/// for each sample in a group of the project that has no CRD.
 ///
 /// # Errors
-/// Fails if the settings, a directory or a CRD cannot be read.
+/// Returns an error if the settings, a directory or a CRD cannot be read.
 pub(in crate::commands) fn find_refused_before(plan: &Plan, tree: &Tree) -> Result<Vec<Diagnostic>> {
     let layout = Request::default().with_settings(tree)?.layout;
     let (mut crds, mut groups) = (Vec::new(), BTreeSet::new());
@@ -63,7 +64,7 @@ pub(in crate::commands) fn find_refused_before(plan: &Plan, tree: &Tree) -> Resu
             crds.extend(found);
         }
     }
-    // What a plan changes is checked by `find_refused`.
+    // `find_refused` checks what the plan changes.
     let is_settled = plan.changes().keys().all(|path| !layout.holds_crd(path));
     let project = Project::read(tree)?.filter(|project| project.foreign_layout().is_none());
     let is_own = |path: &str, object: &Value| {
@@ -84,7 +85,7 @@ fn read_crds(text: &str) -> Vec<Value> {
     documents
 }
 
-/// Returns the paths of the samples that are there after a plan.
+/// Returns the paths of all samples that exist after a plan.
 fn list_samples(plan: &Plan, tree: &Tree) -> BTreeSet<String> {
     let planned = plan.changes().keys();
     let planned = planned.filter(|path| path.starts_with(SAMPLES)).cloned();
@@ -92,8 +93,8 @@ fn list_samples(plan: &Plan, tree: &Tree) -> BTreeSet<String> {
     planned.chain(listed).filter(|path| is_yaml(path)).collect()
 }
 
-/// Checks the samples of CRDs, and those that `is_own` says are of the project, which one of the CRDs must have. What cannot be read is
-/// passed over: it is for kustomize to say, and no reason to write no manifests.
+/// Checks the samples of CRDs. Samples that satisfy `is_own` must have a CRD. Skips unreadable
+/// samples: kustomize reports them, and they are no reason to write no manifests.
 fn check_samples(
     plan: &Plan,
     tree: &Tree,
@@ -127,20 +128,20 @@ fn check_samples(
     found
 }
 
-/// Why the API server refuses a sample.
+/// Why the API server rejects a sample.
 enum Reason {
     Invalid(String),
-    /// No CRD has its version of its kind.
+    /// No CRD has its kind and version.
     Unknown,
 }
 
-/// Returns the API group of an object; `None` for the core group.
+/// Returns the API group of an object, or `None` for the core group.
 fn group_of(object: &Value) -> Option<&str> {
     let (group, _) = object["apiVersion"].as_str()?.split_once('/')?;
     Some(group)
 }
 
-/// Returns the version of a CRD that an object is of.
+/// Returns the version of a CRD that an object uses.
 fn find_version<'a>(crds: &'a [Value], object: &Value) -> Option<&'a Value> {
     let (group, version) = object["apiVersion"].as_str()?.split_once('/')?;
     let is_its = |crd: &&Value| {
@@ -154,8 +155,8 @@ fn find_version<'a>(crds: &'a [Value], object: &Value) -> Option<&'a Value> {
     versions.flatten().find(|known| known["name"] == version)
 }
 
-/// Checks an object by the schema of its version. The API server checks most of the metadata itself, and drops a status that is a
-/// subresource.
+/// Validates an object against the schema of its version. The API server validates most metadata on
+/// its own, and drops the status if that is a subresource.
 fn check_object(object: &Value, version: &Value) -> Result<(), String> {
     let Ok(mut schema) = serde_json::from_value::<Schema>(version["schema"]["openAPIV3Schema"].clone())
     else {
@@ -176,7 +177,8 @@ fn check_object(object: &Value, version: &Value) -> Result<(), String> {
     check_created(&object, &schema)
 }
 
-/// Returns the warning about a sample that begins in a line of a file, or about one of the list that does.
+/// Returns the warning about a sample that starts on a line of a file, or about an item of a list
+/// that does.
 fn warn_of_sample(
     (path, text, line): (&str, &str, usize),
     sample: &str,

@@ -1,18 +1,22 @@
-//! Warnings about changes of a schema after which stored objects may no longer match the Rust type, or lose values.
+//! Warns of schema changes after which stored objects may not match the Rust type, or may lose
+//! values.
 //!
-//! The API server validates objects when they are written, not when they are read. So an object that was stored before a
-//! field became required is served without it, and an operator that expects it cannot decode the object. A default in the
-//! schema helps: the API server fills it in when it reads. What the schema does not have, it drops, when it reads as well.
+//! The API server validates objects when they are written, not when they are read. If a field
+//! becomes required, objects stored before are still served without it, and the operator fails to
+//! decode them. A default in the schema helps, because the API server also applies it on reads. It
+//! also drops unknown fields on reads.
 
 use rbuilder_generator::{Diagnostic, FieldPath, FieldPlace, FileRange, Options, Sources, find_fields};
 use serde_json::{Map, Value};
 
 use super::definition::ChangedFile;
 
-/// Returns a warning for each field that a plan makes required without a default, an enum or of another type, and for each enum
-/// value and field that it removes, in the versions that a CRD has had before. Its place is that of the field in the source.
+/// Returns a warning for each field that a plan changes to required without a default, to an enum,
+/// or to another type, and for each enum value and field that it removes. Only considers versions
+/// that existed before. The warning points to the field in the source.
 ///
-/// Fields come and go while a kind is written, so removed ones are told where `is_released` says that clusters may have the CRD.
+/// Fields come and go while a kind is being written, so removed fields are reported only if
+/// `is_released` indicates that clusters may have the CRD.
 pub(super) fn find_unreadable(
     changed: &[ChangedFile<'_>],
     sources: &dyn Sources,
@@ -59,11 +63,11 @@ struct Narrowed {
 #[derive(Debug, PartialEq)]
 enum Narrowing {
     Required,
-    /// An enum value was removed, in JSON.
+    /// An enum value was removed. Contains JSON.
     EnumValue(String),
-    /// Any value of the type was accepted, and now only these, in JSON.
+    /// Any value of the type was allowed, and now only these are. Contains JSON.
     Enum(Vec<String>),
-    /// The type was changed, from one to the other.
+    /// The type changed from the first to the second.
     Type(String, String),
     /// Fields of the object were removed.
     Fields(Vec<String>),
@@ -161,8 +165,8 @@ fn compare_crds(file: &ChangedFile<'_>) -> Vec<Narrowed> {
     found
 }
 
-/// Compares two schemas of the field at `path`. A field that did not exist before is not entered: stored objects do not
-/// have it, so nothing inside of it is missing.
+/// Compares two schemas of the field at `path`. Does not descend into new fields: stored objects do
+/// not have them.
 fn compare_schemas(before: &Value, after: &Value, path: &str, found: &mut Vec<(String, Narrowing)>) {
     let (Some(before), Some(after)) = (before.as_object(), after.as_object()) else {
         return;
@@ -191,7 +195,7 @@ fn compare_schemas(before: &Value, after: &Value, path: &str, found: &mut Vec<(S
         let values = values.map(ToString::to_string).collect();
         found.push((field.to_owned(), Narrowing::Enum(values)));
     } else if after.contains_key("enum") {
-        // The API server drops a `null` that the schema refuses when it reads an object.
+        // On reads, the API server drops a `null` that the schema does not allow.
         let removed = new_names(after, before, "enum").filter(|value| !value.is_null());
         found.extend(removed.map(|value| (field.to_owned(), Narrowing::EnumValue(value.to_string()))));
     }
@@ -211,23 +215,23 @@ fn compare_schemas(before: &Value, after: &Value, path: &str, found: &mut Vec<(S
     }
 }
 
-/// Returns the values of an enum that replaces any value of a type.
+/// Returns the values of an enum that replaces an unrestricted type.
 fn new_enum<'a>(before: &Map<String, Value>, after: &'a Map<String, Value>) -> Option<&'a Vec<Value>> {
     let is_free = before.contains_key("type") && !before.contains_key("enum");
     after.get("enum").filter(|_| is_free)?.as_array()
 }
 
-/// Returns the types of two schemas, if values of the first are none of the second.
+/// Returns the types of two schemas if values of the first are invalid for the second.
 fn changed_type<'a>(
     before: &'a Map<String, Value>,
     after: &'a Map<String, Value>,
 ) -> Option<(&'a str, &'a str)> {
     let types = (before.get("type")?.as_str()?, after.get("type")?.as_str()?);
-    // Each integer is a number.
+    // Every integer is a valid number.
     (types.0 != types.1 && types != ("integer", "number")).then_some(types)
 }
 
-/// Returns the fields of an object that a schema does not have any more, unless it keeps fields that it does not name.
+/// Returns the fields that a schema no longer has, unless it preserves unknown fields.
 fn removed_fields(before: &Map<String, Value>, after: &Map<String, Value>) -> Vec<String> {
     let keeps = ["x-kubernetes-preserve-unknown-fields", "additionalProperties"];
     if keeps.iter().any(|key| after.contains_key(*key)) {

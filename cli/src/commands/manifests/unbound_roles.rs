@@ -1,9 +1,11 @@
-//! Generated roles that grant nothing where they are meant to: no binding refers to them, or kustomize moves them to another
-//! namespace.
+//! Generated roles that have no effect: no binding refers to them, or kustomize moves them to
+//! another namespace.
 //!
-//! Markers give roles, and the project gives the bindings. A scaffold binds the role of the manager, and `role_namespaces` those for
-//! other namespaces; a marker with `role_name` makes further ones. Kustomize gives all objects of config/default the namespace of its
-//! kustomization, unless a transformer keeps them in theirs. A run that adds a role without effect says so, and `doctor` checks all.
+//! Markers define roles, and the project provides the bindings. The scaffold binds the manager's
+//! role, and `role_namespaces` binds roles for other namespaces. Roles from markers with
+//! `role_name` are bound by hand. Kustomize sets the namespace of config/default on all objects,
+//! unless a transformer preserves it. A run warns when it adds a role without effect, and `doctor`
+//! checks all roles.
 
 use std::collections::BTreeSet;
 
@@ -20,10 +22,10 @@ use crate::project::{FILE, Project};
 use crate::tree::Tree;
 use crate::yaml_stream::{is_yaml, parse_documents};
 
-/// The namespace of scaffolded objects, which kustomize replaces.
+/// The namespace in scaffolded objects, which kustomize replaces.
 pub(super) const PLACEHOLDER: &str = "system";
 
-/// A Role or ClusterRole, as a binding refers to it, with its namespace.
+/// A Role or ClusterRole, as a binding refers to it, and its namespace.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Role {
     kind: String,
@@ -31,10 +33,10 @@ pub(super) struct Role {
     pub(super) namespace: Option<String>,
 }
 
-/// Returns a warning for each role that a plan adds and that grants nothing.
+/// Returns a warning for each role that a plan adds and that has no effect.
 ///
 /// # Errors
-/// Fails if a file of the project cannot be read.
+/// Returns an error if a file of the project cannot be read.
 pub(super) fn find_new_unbound(plan: &Plan, tree: &Tree, layout: &Layout) -> Result<Vec<Diagnostic>> {
     let mut changes = plan.changes().iter();
     let Some((path, change)) = changes.find(|(path, _)| layout.is_role(path)) else {
@@ -46,21 +48,21 @@ pub(super) fn find_new_unbound(plan: &Plan, tree: &Tree, layout: &Layout) -> Res
     check_roles(path, &added, plan, tree)
 }
 
-/// Returns a warning for each generated role that grants nothing.
+/// Returns a warning for each generated role that has no effect.
 ///
 /// # Errors
-/// Fails if the settings or a file of the project cannot be read.
+/// Returns an error if the settings or a file of the project cannot be read.
 pub(in crate::commands) fn find_unbound_roles(tree: &Tree) -> Result<Vec<Diagnostic>> {
     let path = Request::default().with_settings(tree)?.layout.role_path();
     let roles = read_roles(&tree.read(&path)?.unwrap_or_default());
     check_roles(&path, &roles, &Plan::default(), tree)
 }
 
-/// Returns the generated roles, as a plan leaves them, whose last binding the plan removes: the path of their manifest, and kind
-/// and name of each.
+/// Returns the generated roles whose last binding a plan removes: the path of their manifest, and
+/// the kind and name of each.
 ///
 /// # Errors
-/// Fails if the settings or a file of the project cannot be read.
+/// Returns an error if the settings or a file of the project cannot be read.
 pub(in crate::commands) fn find_losing_bindings(plan: &Plan, tree: &Tree) -> Result<(String, Vec<String>)> {
     let path = Request::default().with_settings(tree)?.layout.role_path();
     let roles = read_roles(&plan.read(tree, &path)?.unwrap_or_default());
@@ -73,7 +75,7 @@ pub(in crate::commands) fn find_losing_bindings(plan: &Plan, tree: &Tree) -> Res
     Ok((path, lost.collect()))
 }
 
-/// Returns the roles of a manifest; none if it cannot be parsed.
+/// Returns the roles in a manifest. Returns an empty set if it cannot be parsed.
 pub(super) fn read_roles(text: &str) -> BTreeSet<Role> {
     let documents = parse_documents(text).unwrap_or_default();
     documents.iter().filter_map(to_role).collect()
@@ -89,7 +91,8 @@ fn to_role(document: &Value) -> Option<Role> {
     })
 }
 
-/// Checks roles of a project that rbuilder has scaffolded; nothing is known of the bindings of others.
+/// Checks the roles of a project that rbuilder scaffolded. The bindings of other projects are
+/// unknown.
 fn check_roles(path: &str, roles: &BTreeSet<Role>, plan: &Plan, tree: &Tree) -> Result<Vec<Diagnostic>> {
     if roles.is_empty() {
         return Ok(Vec::new());
@@ -148,7 +151,8 @@ fn check_roles(path: &str, roles: &BTreeSet<Role>, plan: &Plan, tree: &Tree) -> 
     Ok(found)
 }
 
-/// Returns the kinds and names of the roles that bindings of the project refer to. Files that cannot be parsed have none.
+/// Returns the kinds and names of the roles that the project's bindings refer to. Ignores files
+/// that cannot be parsed.
 fn find_bound(plan: &Plan, tree: &Tree) -> Result<BTreeSet<(String, String)>> {
     let mut paths: BTreeSet<String> = tree.find_files(is_config)?.into_iter().collect();
     paths.extend(plan.changes().keys().filter(|path| is_config(path)).cloned());
@@ -172,7 +176,7 @@ pub(super) fn is_config(path: &str) -> bool {
     path.starts_with("config/") && is_yaml(path)
 }
 
-/// Returns the namespace that a kustomization gives its objects.
+/// Returns the namespace that a kustomization sets.
 pub(super) fn find_namespace(kustomization: &str) -> Option<String> {
     let documents = parse_documents(kustomization).ok()?;
     let mut namespaces = documents

@@ -1,8 +1,10 @@
-//! Warnings about names and versions that have changed in the source: against the CRD that was there, and against PROJECT.
+//! Warns of names and versions that changed in the source, compared with the existing CRD and with
+//! PROJECT.
 //!
-//! A version, a kind or a scope is changed in the source with one edit, and the CRD then is one that a cluster does not take: the API
-//! server rejects a CRD without a version of `status.storedVersions`, in which objects may be stored, and a change of its kind or scope.
-//! In PROJECT the old names stay, by which other commands look for files and write roles.
+//! Changing a version, kind or scope is a small edit, but clusters may reject the resulting CRD.
+//! The API server does not allow removing a version in `status.storedVersions`, because stored
+//! objects may use it, nor changing the kind or scope. PROJECT also keeps the old names, which
+//! other commands use to find files and write roles.
 
 use std::ops::Range;
 
@@ -12,7 +14,7 @@ use super::definition::ChangedFile;
 use crate::commands::places::sample_file;
 use crate::project::{FILE, Known, Resource, describe_scope, names, naming_flags, strip_domain};
 
-/// Returns a warning for each CRD that loses the version in which its objects are stored.
+/// Returns a warning for each CRD that loses its storage version.
 pub(super) fn find_lost_storage(changed: &[ChangedFile<'_>], kinds: &[KindSummary]) -> Vec<Diagnostic> {
     let kept = changed
         .iter()
@@ -61,7 +63,8 @@ pub(super) fn find_immutable(changed: &[ChangedFile<'_>], kinds: &[KindSummary])
     found
 }
 
-/// Returns a warning for each version of a kind that PROJECT lists and the source does not have. `text` is that of PROJECT.
+/// Returns a warning for each version that PROJECT lists and the source does not have. `text` is
+/// the text of PROJECT.
 pub(super) fn find_unlisted(text: &str, known: &Known, kinds: &[KindSummary]) -> Vec<Diagnostic> {
     let own = known.resources.iter().filter(|resource| resource.api.is_some());
     own.filter_map(|resource| {
@@ -80,15 +83,15 @@ pub(super) fn find_unlisted(text: &str, known: &Known, kinds: &[KindSummary]) ->
     .collect()
 }
 
-/// A difference between an entry of PROJECT and the source.
+/// A difference between an entry in PROJECT and the source.
 struct Unlisted {
-    /// The key of the entry that differs.
+    /// The key that differs.
     key: &'static str,
     message: String,
     help: String,
 }
 
-/// Returns true if PROJECT lists a version of a kind.
+/// Returns whether PROJECT lists a version of a kind.
 fn is_listed(known: &Known, kind: &KindSummary, version: &str) -> bool {
     let mut own = known.resources.iter();
     own.any(|resource| {
@@ -103,7 +106,8 @@ struct Line<'t> {
     range: Range<usize>,
 }
 
-/// Returns the line of PROJECT with a key of a resource, or with its version if it has no such key.
+/// Returns the line with a key of a resource in PROJECT, or the line with its version if it lacks
+/// the key.
 fn find_line(text: &str, resource: &Resource, key: &str) -> Range<usize> {
     let names = [
         ("kind", &resource.kind),
@@ -124,7 +128,7 @@ fn line_of<'e, 't>(entry: &'e [Line<'t>], key: &str) -> Option<&'e Line<'t>> {
     entry.iter().find(|line| line.key == key)
 }
 
-/// Reads the entries of PROJECT in the form in which it is printed.
+/// Splits PROJECT into entries. Expects the format in which rbuilder prints it.
 fn read_entries(text: &str) -> Vec<Vec<Line<'_>>> {
     let mut entries: Vec<Vec<Line<'_>>> = Vec::new();
     let mut start = 0;
@@ -148,13 +152,13 @@ fn read_entries(text: &str) -> Vec<Vec<Line<'_>>> {
     entries
 }
 
-/// Describes a version that the source does not have of a kind.
+/// Describes a version that the source does not have.
 fn describe_version(known: &Known, resource: &Resource, kind: &KindSummary) -> Unlisted {
     let (name, version) = (&resource.kind, &resource.version);
     let message = format!("{FILE} lists version `{version}` of `{name}`, but the source has no such version");
     let mut versions = kind.versions.iter();
     let help = match versions.find(|version| !is_listed(known, kind, version)) {
-        // The types are where `create api` has put those of the version in the source.
+        // The types are already where `create api` would put the new version.
         Some(new) if kind.place.path.split('/').any(|part| part == new) => {
             format!("write `version: {new}` in its entry in {FILE}")
         }
@@ -171,7 +175,7 @@ fn describe_version(known: &Known, resource: &Resource, kind: &KindSummary) -> U
     }
 }
 
-/// Describes a kind whose plural or scope differs in the source; `None` if neither does.
+/// Describes a kind whose plural or scope differs in the source. Returns `None` if neither does.
 fn describe_difference(resource: &Resource, kind: &KindSummary) -> Option<Unlisted> {
     let Resource {
         kind: name, plural, ..
@@ -228,7 +232,8 @@ fn describe_kind(known: &Known, resource: &Resource, kinds: &[KindSummary]) -> U
     }
 }
 
-/// Returns the kind that one of PROJECT has become: that of the same name in another group, or the only one that is not listed.
+/// Returns the kind that replaced one in PROJECT: the kind of the same name in another group, or
+/// the only unlisted kind.
 fn find_renamed<'k>(known: &Known, resource: &Resource, kinds: &'k [KindSummary]) -> Option<&'k KindSummary> {
     let is_unlisted = |kind: &&KindSummary| {
         kind.versions.contains(&resource.version)
@@ -251,10 +256,11 @@ fn find_renamed<'k>(known: &Known, resource: &Resource, kinds: &'k [KindSummary]
     }
 }
 
-/// Returns what to do about a kind that has another name or group.
+/// Returns the help for a kind whose name or group changed.
 ///
-/// The group is part of few paths in a project with one group: PROJECT is corrected, and `update` corrects the roles. All else that
-/// has the name of a kind, or of a group among several, is files and modules, which `create` and `delete` make and remove.
+/// In a project with one group, few paths contain the group, so editing PROJECT suffices and
+/// `update` corrects the roles. A kind name, or one of several groups, is part of file and module
+/// names, which only `create` and `delete` change.
 fn explain_rename(known: &Known, resource: &Resource, renamed: &KindSummary) -> String {
     let Resource { kind, version, .. } = resource;
     let has_become = format!("if it has become `{}` of {}", renamed.kind, renamed.group);
@@ -280,7 +286,7 @@ fn explain_rename(known: &Known, resource: &Resource, renamed: &KindSummary) -> 
     }
 }
 
-/// Returns the flags of `create api` for a kind that takes the place of another, after those that name it.
+/// Returns the `create api` flags for a kind that replaces another, without the flags that name it.
 fn flags_like(resource: &Resource, renamed: &KindSummary) -> String {
     let mut flags = String::new();
     if renamed.plural != resource.plural && renamed.plural != names::plural_of(&renamed.kind) {
