@@ -1,6 +1,7 @@
-//! `rbuilder adopt`: what is said about the kinds of a repository, and what `manifests` does after it.
+//! `rbuilder adopt`: the report about the kinds of a repository, and what `manifests` does
+//! afterwards.
 
-// The test's own files are what it is about.
+// The tests read and write files.
 #![allow(clippy::disallowed_methods)]
 
 use crate::support;
@@ -16,7 +17,7 @@ fn kind(kind: &str, group: &str, field: &str) -> String {
     )
 }
 
-/// A package with these kinds, each in a module, and files.
+/// Creates a package with kinds, each in a module of its own, and other files.
 fn package(kinds: &[(&str, &str)], files: &[(&str, &str)]) -> Folder {
     let folder = Folder::new();
     folder.write(
@@ -34,7 +35,7 @@ fn package(kinds: &[(&str, &str)], files: &[(&str, &str)]) -> Folder {
     folder
 }
 
-/// A CRD whose spec has these properties.
+/// Returns a CRD whose spec has these properties.
 fn crd(kind: &str, properties: &str) -> String {
     let plural = format!("{}s", kind.to_lowercase());
     format!(
@@ -49,7 +50,7 @@ fn crd(kind: &str, properties: &str) -> String {
 
 const SIZE: &str = "{size: {type: integer, format: int32}}";
 
-/// Checks the parts of the table, and that a second run changes nothing.
+/// Checks that the table contains these lines, and that a second run changes nothing.
 #[track_caller]
 fn check(folder: &Folder, said: &[&str]) {
     let before = folder.tree();
@@ -112,12 +113,12 @@ fn crds_are_written_where_they_lie() {
         tree.keys()
     );
     folder.run("manifests --check").ok();
-    // A flag goes before the settings.
+    // A flag takes precedence over the settings.
     folder.run("manifests --crd-dir elsewhere").ok();
     assert!(folder.tree().contains_key("elsewhere/x.io_cans.yaml"));
 }
 
-/// A plain copy for people goes before a template of a chart; one for tests does not.
+/// A plain copy in documentation precedes a chart template. A copy for tests does not.
 #[test]
 fn a_documented_copy_goes_before_a_template() {
     let template = |kind: &str| format!("{{{{- if .Values.crds }}}}\n{}{{{{- end }}}}\n", crd(kind, SIZE));
@@ -146,7 +147,7 @@ fn a_documented_copy_goes_before_a_template() {
     assert_eq!(folder.run("manifests --check").code, 1);
 }
 
-/// `--check` of a project all of whose kinds are left out has compared nothing, and says so.
+/// If all kinds are skipped, `--check` warns that it compared nothing.
 #[test]
 fn a_check_of_nothing_is_warned_of() {
     let template = crd("Cup", SIZE).replace("scope: Namespaced", "scope: {{ .Values.scope }}");
@@ -167,7 +168,7 @@ fn a_check_of_nothing_is_warned_of() {
     assert_eq!(folder.run("manifests --check --kind Cup").code, 1);
 }
 
-/// A `List` with a CRD.
+/// Returns a `List` that contains a CRD.
 fn list(crd: &str) -> String {
     let item = crd.trim_end().replace('\n', "\n  ");
     format!("kind: List\nitems:\n- {item}\n")
@@ -256,7 +257,7 @@ fn kinds_that_are_readable_by_now_are_no_longer_skipped() {
         ],
     );
     assert!(folder.tree()["Cargo.toml"].contains("\"Pot.x.io\""));
-    // What still cannot be read stays as it is.
+    // Kinds that are still unreadable remain skipped.
     check(
         &folder,
         &["Pot  x.io/v1  skipped  crds/pots.yaml\n    `skip` in Cargo.toml lists it\n"],
@@ -436,7 +437,7 @@ fn changes_by_the_program_are_shown_with_their_places() {
     );
 }
 
-/// The PROJECT of an operator in Go beside the package says nothing of the package, and its role stays.
+/// The PROJECT of a Go operator beside the package is ignored, and its role is kept.
 #[test]
 fn the_project_of_another_tool_is_not_ours() {
     let project = "domain: coreos.com\nlayout:\n- go.kubebuilder.io/v4\nprojectName: cafe\nresources:\n- api:\n    crdVersion: v1\n  \
@@ -465,7 +466,7 @@ fn the_project_of_another_tool_is_not_ours() {
     assert_eq!(crds, ["config/crd/bases/x.io_cups.yaml"]);
 }
 
-/// Operators in Rust have such files for the tools of operator-sdk, beside roles by hand.
+/// Rust operators have a PROJECT for the tools of operator-sdk, besides hand-written roles.
 #[test]
 fn a_project_by_hand_keeps_its_role() {
     let role = "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata:\n  name: manager-role\nrules:\n\
@@ -489,7 +490,7 @@ fn a_project_by_hand_keeps_its_role() {
     }
 }
 
-/// The CRD of a kind under a plural that the source does not have is another one, which must not be replaced.
+/// A CRD under another plural than in the source is a different CRD and must not be replaced.
 #[test]
 fn a_crd_of_another_plural_is_not_written() {
     let folder = package(
@@ -517,7 +518,8 @@ fn a_crd_of_another_plural_is_not_written() {
     folder.run("manifests --check").ok();
 }
 
-/// A kind in a group of another project whose CRD is committed may be the package's own: a provider has such kinds.
+/// A kind in a group of another project may be the package's own if its CRD is committed. Providers
+/// have such kinds.
 #[test]
 fn a_skipped_kind_with_a_committed_crd_names_the_way_to_have_it_written() {
     let committed = crd("Cup", SIZE).replace("x.io", "addons.cluster.x-k8s.io");
@@ -536,7 +538,7 @@ fn a_skipped_kind_with_a_committed_crd_names_the_way_to_have_it_written() {
     assert!(folder.tree()["config/crds/cups.yaml"].contains("listKind: CupList"));
 }
 
-/// As a program is that is one of several of its package, with features of its own.
+/// The program is one of several in its package and has features of its own.
 #[test]
 fn kinds_behind_a_feature_are_read_with_it() {
     let folder = Folder::new();

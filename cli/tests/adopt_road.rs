@@ -1,6 +1,6 @@
 //! The road from `rbuilder adopt` on: whatever state it leaves, `manifests`, `manifests --check`, `doctor` and a second `adopt` agree.
 
-// The test's own files are what it is about.
+// The tests read and write files.
 #![allow(clippy::disallowed_methods)]
 
 use crate::support;
@@ -15,7 +15,7 @@ fn kind(kind: &str, field: &str) -> String {
     )
 }
 
-/// A package with these kinds, each with a field in the same file, and files.
+/// Creates a package with kinds, each with one field and all in one file, and other files.
 fn package(kinds: &[(&str, &str)], files: &[(&str, &str)]) -> Folder {
     let folder = Folder::new();
     folder.write(
@@ -28,7 +28,7 @@ fn package(kinds: &[(&str, &str)], files: &[(&str, &str)]) -> Folder {
     folder
 }
 
-/// The CRD of a kind whose spec has a size, as a person writes it.
+/// Returns a hand-written CRD for a kind whose spec has a size.
 fn crd(kind: &str) -> String {
     let singular = kind.to_lowercase();
     format!(
@@ -42,7 +42,7 @@ fn crd(kind: &str) -> String {
 
 const SIZE: &str = "pub size: i32";
 
-/// Returns the files with a CRD of a plural.
+/// Returns the files that contain a CRD with a plural.
 fn files_with(folder: &Folder, plural: &str) -> Vec<String> {
     let name = format!("name: {plural}.x.io");
     let tree = folder.tree().into_iter();
@@ -51,7 +51,8 @@ fn files_with(folder: &Folder, plural: &str) -> Vec<String> {
         .collect()
 }
 
-/// Runs the commands in their order, and checks that nothing is left to do. Returns what `adopt` prints in the end.
+/// Runs all commands in order, and checks that nothing is left to do. Returns the last output of
+/// `adopt`.
 #[track_caller]
 fn settle(folder: &Folder) -> String {
     folder.run("adopt").ok();
@@ -66,7 +67,7 @@ fn settle(folder: &Folder) -> String {
     said
 }
 
-/// Checks that nothing is left to do. Returns what `adopt` prints.
+/// Checks that nothing is left to do. Returns the output of `adopt`.
 #[track_caller]
 fn settled(folder: &Folder) -> String {
     folder.run("manifests --check").ok();
@@ -96,7 +97,7 @@ fn a_kind_that_becomes_readable_is_written_where_its_crd_is() {
     assert_eq!(files_with(&folder, "pots"), ["deploy/crds/cafe-pot.yaml"]);
 }
 
-/// A kind that is added after the first `adopt`, with a CRD that the settings do not lead to.
+/// The user adds a kind after the first `adopt`, with a CRD outside of the configured places.
 #[test]
 fn a_second_run_adds_the_files_that_the_settings_do_not_lead_to() {
     let folder = package(&[("Cup", SIZE)], &[("crds/cups.yaml", &crd("Cup"))]);
@@ -110,7 +111,7 @@ fn a_second_run_adds_the_files_that_the_settings_do_not_lead_to() {
         manifest.contains("crd-files = { \"pots.x.io\" = \"deploy/the-pot.yaml\" }\n"),
         "{manifest}"
     );
-    // A file that was moved away is not written again at its old place.
+    // A moved file is not written again at its old path.
     let pot = folder.tree()["deploy/the-pot.yaml"].clone();
     folder.remove("deploy/the-pot.yaml");
     folder.write("deploy/pots/crd.yaml", &pot);
@@ -133,7 +134,7 @@ fn one_file_can_have_all_crds() {
     let text = &tree["yaml/crd.yaml"];
     let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part}: {text}"));
     assert!(at("listKind: PotList") < at("listKind: CupList"), "{text}");
-    // A further kind comes to the end, and one that is gone is removed.
+    // A new kind is appended, and a deleted one is removed.
     folder.write(
         "src/main.rs",
         &format!("{}{}fn main() {{}}\n", kind("Can", SIZE), kind("Cup", SIZE)),
@@ -151,7 +152,7 @@ fn one_file_can_have_all_crds() {
     assert_eq!(text.matches("---\n").count(), 2, "{text}");
 }
 
-/// What the source still defines is not lost in a file with others, either.
+/// CRDs in shared files are also protected from loss.
 #[test]
 fn a_crd_in_a_file_with_others_is_protected() {
     let all = format!("{}---\n{}", crd("Pot"), crd("Cup"));
@@ -185,7 +186,7 @@ fn other_objects_in_a_file_stay_to_the_byte() {
     assert!(text.starts_with(before) && text.ends_with(after), "{text}");
     assert!(text.contains("listKind: CupList"), "{text}");
     assert_eq!(files_with(&folder, "cups"), ["deploy/all.yaml"]);
-    // The CRD is removed with its kind, and nothing else.
+    // Only the CRD is removed with its kind.
     folder.write("src/main.rs", "fn main() {}\n");
     folder.run("manifests").ok();
     assert_eq!(folder.tree()["deploy/all.yaml"], format!("{before}{after}"));
@@ -242,7 +243,7 @@ fn a_spec_with_expressions_is_left_alone() {
         checked.err
     );
     settled(&folder);
-    // Once the obstacle is gone, its item in `skip` goes as well.
+    // Once the obstacle is gone, its `skip` item is removed.
     folder.write(
         "charts/cafe/templates/cup.yaml",
         &template.replace("{{ .Values.scope }}", "Namespaced"),
@@ -253,7 +254,7 @@ fn a_spec_with_expressions_is_left_alone() {
     assert_eq!(files_with(&folder, "cups"), ["charts/cafe/templates/cup.yaml"]);
 }
 
-/// Whatever a description has, the file is what `manifests` wrote.
+/// `{{` in a description does not make a generated file a template.
 #[test]
 fn braces_in_a_description_are_no_template() {
     let folder = package(
@@ -270,7 +271,7 @@ fn braces_in_a_description_are_no_template() {
     );
 }
 
-/// A note about a kind of another project does not hide that nothing is compared.
+/// A note about another project's kind does not hide the warning that nothing is compared.
 #[test]
 fn a_check_of_nothing_is_warned_of_beside_other_notes() {
     let folder = package(&[("Cup", SIZE)], &[]);
@@ -290,7 +291,7 @@ fn a_check_of_nothing_is_warned_of_beside_other_notes() {
     }
 }
 
-/// The CRD of a kind that can no longer be read stays until it can.
+/// The CRD of a kind that becomes unreadable is kept until it is readable again.
 #[test]
 fn a_generated_crd_stays_while_its_kind_cannot_be_read() {
     for path in ["crds/cups.yaml", "crds/all.yaml"] {
@@ -322,7 +323,7 @@ fn crds_around_the_package_are_compared_and_not_doubled() {
         .iter()
         .for_each(|(path, text)| folder.write(&format!("operator/{path}"), text));
     let operator = folder.inside("operator");
-    // Nothing tells that both belong together.
+    // Outside of a repository, the files around the package are unrelated to it.
     let said = operator.run("adopt --dry-run").ok().out;
     assert!(said.contains("no CRD is committed"), "{said}");
     folder.write(".git/HEAD", "ref: refs/heads/main\n");
@@ -338,7 +339,7 @@ fn crds_around_the_package_are_compared_and_not_doubled() {
     let before = folder.tree();
     operator.run("adopt").ok();
     assert_eq!(folder.tree(), before);
-    // The advice is good.
+    // Following the help works.
     let printed = operator.run("manifests --stdout --only crd --kind Cup").ok().out;
     folder.write("helm/cafe/crds/cups.yaml", &printed);
     let said = operator.run("adopt").ok().out;
@@ -348,7 +349,8 @@ fn crds_around_the_package_are_compared_and_not_doubled() {
     );
 }
 
-/// A project that is deployed from `config/` has its CRDs there, and those that are committed elsewhere stay what they were.
+/// A project that is deployed from `config/` has its CRDs there, and also updates the ones
+/// committed elsewhere.
 #[test]
 fn an_adopted_package_deploys_its_crds_and_writes_the_others() {
     let folder = package(
@@ -375,7 +377,7 @@ fn an_adopted_package_deploys_its_crds_and_writes_the_others() {
     assert!(!said.contains("also in"), "{said}");
     let doctor = folder.run("doctor --output json").out;
     assert!(!doctor.contains("\"error\""), "{doctor}");
-    // Both are written, and both are compared.
+    // Both files are written and compared.
     folder.replace("src/main.rs", SIZE, "pub size: i64");
     assert_eq!(folder.run("manifests --check").code, 1);
     folder.run("manifests").ok();
@@ -385,7 +387,7 @@ fn an_adopted_package_deploys_its_crds_and_writes_the_others() {
     settled(&folder);
 }
 
-/// A package that was made a project first is adopted as well.
+/// `init --in-package` may come before `adopt`.
 #[test]
 fn a_project_can_be_adopted_afterwards() {
     let folder = package(

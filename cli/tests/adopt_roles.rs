@@ -1,6 +1,6 @@
 //! Roles by hand: the markers that `rbuilder adopt` offers for them, and the role that `rbuilder init --in-package` makes of them.
 
-// The test's own files are what it is about.
+// The tests read and write files.
 #![allow(clippy::disallowed_methods)]
 
 use crate::support;
@@ -19,7 +19,7 @@ const MARKERS: [&str; 2] = [
     "#[rbac(groups = \"\", resources = \"secrets\", verbs = \"get\")]",
 ];
 
-/// A package with one kind and files.
+/// Creates a package with one kind and other files.
 fn package(files: &[(&str, &str)]) -> Folder {
     let folder = Folder::new();
     folder.write(
@@ -31,7 +31,7 @@ fn package(files: &[(&str, &str)]) -> Folder {
     folder
 }
 
-/// Returns the roles of which `adopt` offers markers.
+/// Returns the roles for which `adopt` suggests markers.
 #[track_caller]
 fn offered(folder: &Folder) -> Vec<Value> {
     let ran = folder.run("adopt --dry-run --output json").ok();
@@ -58,7 +58,7 @@ fn markers_that_grant_the_same_are_offered_until_the_source_has_them() {
     folder.write("src/main.rs", &marked(&MARKERS[..1]));
     let roles = offered(&folder);
     assert_eq!(roles[0]["markers"], serde_json::json!([MARKERS[1]]), "{roles:?}");
-    // The role that is generated from them is not by hand.
+    // A role generated from the markers does not count as hand-written.
     folder.write("src/main.rs", &marked(&MARKERS));
     folder.run("manifests").ok();
     assert_eq!(offered(&folder), [Value::Null; 0]);
@@ -100,7 +100,7 @@ fn only_the_roles_of_the_operator_count() {
         &[],
     );
     check(&[("tests/a.yaml", named("cafe"))], &[]);
-    // What is bound counts, with the other roles of the same account, and a copy does not.
+    // Bound roles count, as do other roles bound to the same account. Copies do not.
     check(
         &[
             (
@@ -160,7 +160,7 @@ fn a_manager_without_permissions_is_warned_of() {
     let warning =
         "warning: config/rbac/role.yaml grants nothing: the manager would start without permissions";
     assert!(made.err.contains(warning), "{}", made.err);
-    // Rules of one namespace do not become those of all.
+    // Rules for one namespace do not become cluster-wide.
     let role = ROLE.replace("ClusterRole", "Role");
     let folder = package(&[("deploy/rbac.yaml", &role)]);
     let made = folder.run("init --in-package").ok();
@@ -198,7 +198,7 @@ fn the_domain_and_the_binary_are_those_that_the_package_shows() {
     );
     let again = folder.run("init").ok();
     assert!(again.out.starts_with("unchanged"), "{}", again.out);
-    // A flag says it, and nothing is guessed from nothing.
+    // The flag takes precedence, and nothing is guessed without kinds.
     let folder = package(&[]);
     folder.run("init --in-package --domain example.org").ok();
     assert!(folder.tree()["PROJECT"].contains("domain: example.org\n"));
@@ -206,7 +206,7 @@ fn the_domain_and_the_binary_are_those_that_the_package_shows() {
     folder.write("src/main.rs", "fn main() {}\n");
     let refused = folder.run("init --in-package");
     assert!(refused.err.contains("a domain is required"), "{}", refused.err);
-    // Two programs that run controllers cannot be told from each other.
+    // With two programs that run controllers, the choice is ambiguous.
     let folder = package(&[(
         "src/bin/other.rs",
         "use kube::runtime::Controller;\nfn main() {}\n",
@@ -227,7 +227,7 @@ fn gitignore_belongs_to_the_user() {
     folder.run("init --in-package").ok();
     let expected = "/target\n\n/dist/\n\n# Files of an interrupted rbuilder command; the next command removes them\n.rbuilder-journal\n.*.rbuilder-new\n.*.rbuilder-old\n";
     assert_eq!(folder.tree()[".gitignore"], expected);
-    // What the user removes stays removed, for every command.
+    // No command adds lines back that the user removed.
     folder.write(".gitignore", "/target\n");
     for line in ["init", "manifests", "update"] {
         let ran = folder.run(line).ok();

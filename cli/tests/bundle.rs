@@ -1,4 +1,5 @@
-//! `rbuilder bundle`: the bundle follows config/, and changes of people stay. `cargo xtask bundle` asks the validators.
+//! `rbuilder bundle`: the bundle follows config/ and preserves the user's edits. `cargo xtask
+//! bundle` runs the validators on bundles.
 
 use crate::support;
 
@@ -49,7 +50,7 @@ fn a_bundle_is_these_files() {
     }
 }
 
-/// Edits the ClusterServiceVersion as people do.
+/// Edits the ClusterServiceVersion as a user would.
 #[track_caller]
 fn describe(folder: &Folder) {
     folder.replace(
@@ -83,7 +84,7 @@ fn what_people_describe_survives_a_release() {
 
 const CATALOG: &str = "catalog/shop/catalog.yaml";
 
-/// The documents of a schema in the catalog.
+/// Returns the documents with a schema in the catalog.
 fn documents(folder: &Folder, schema: &str) -> Vec<Value> {
     let mut documents: Vec<Value> = serde_saphyr::from_multiple(&folder.tree()[CATALOG]).expect("YAML");
     documents.retain(|document| document["schema"] == schema);
@@ -127,7 +128,7 @@ fn a_catalog_keeps_earlier_releases() {
         let ran = folder.run(command).ok();
         assert!(ran.out.starts_with("unchanged"), "{command}: {}", ran.out);
     }
-    // What is skipped is not replaced as well.
+    // A skipped version is not replaced too.
     folder.run("bundle --version 0.2.1 --skips 0.2.0").ok();
     assert_eq!(csv(&folder)["spec"]["replaces"], "shop.v0.1.0");
     folder.run(release).ok();
@@ -248,7 +249,7 @@ fn a_release_by_mistake_is_warned_of() {
     check(&format!("--version 0.3.0 {image}"), &[]);
 }
 
-/// Checks the channels after releases in a row, and the channel of those who choose none.
+/// Checks the channels and the default channel after a series of releases.
 #[track_caller]
 fn check_releases(releases: &[&str], expected: &str, default_channel: &str) {
     let folder = project();
@@ -297,12 +298,13 @@ fn each_channel_has_its_own_edges() {
             ],
             "candidate: 0.2.0 > 0.2.0-rc.1 | 0.2.0-rc.1\nstable: 0.2.0 > 0.1.0 | 0.1.0",
         ),
-        // A version comes to a further channel, which has no other: clusters come from the first.
+        // In a new channel without other entries, the release has the same edge as in the first
+        // channel.
         (
             &["--version 0.2.0", "--version 0.2.0 --channels stable,candidate"],
             "candidate: 0.2.0 > 0.1.0\nstable: 0.2.0 > 0.1.0 | 0.1.0",
         ),
-        // To one that has others.
+        // The additional channel has other entries.
         (
             &[
                 "--version 0.2.0 --channels candidate",
@@ -361,7 +363,7 @@ fn a_channel_that_would_be_refused_is_not_written() {
             "--version 0.4.0 --skips 0.3.0 --replaces 0.1.0",
             "has stranded versions, from which no upgrade leads to the head: shop.v0.2.0\n  = help: leave out `--replaces`, or pass `--skips 0.3.0,0.2.0`",
         ),
-        // An upgrade would lead to a version that is skipped.
+        // The upgrade would lead to a skipped version.
         (
             &["--version 0.2.0", "--version 0.3.0"],
             "--version 0.4.0 --skips 0.2.0",
@@ -529,7 +531,7 @@ fn catalogs_that_people_have_changed_are_checked() {
     }
 }
 
-/// Random releases in a row: those that are refused can be made with each of the ways that the message names.
+/// Makes random releases. If one is rejected, each way that the message suggests must succeed.
 #[test]
 fn flags_that_a_message_names_make_the_release() {
     const VERSIONS: [&str; 8] = [
@@ -601,7 +603,7 @@ fn catalogs_that_people_have_changed_take_a_release() {
     let two = "stable: 0.3.0 > 0.2.0 | 0.2.0 > 0.1.0 | 0.1.0";
     let entry = "- name: shop.v0.2.0\n  replaces: shop.v0.1.0\n";
     for (from, to, release, expected) in [
-        // Comments stay with the line below.
+        // A comment stays with the line below.
         (
             "entries:\n",
             "entries: # newest first\n# current\n",
@@ -637,7 +639,7 @@ fn catalogs_that_people_have_changed_take_a_release() {
         folder.run("bundle --version 0.2.0").ok();
         folder.replace(CATALOG, from, to);
         if to.is_empty() {
-            // A release that is retired goes with its bundle.
+            // A retired release is removed together with its bundle.
             let text = folder.tree()[CATALOG].clone();
             let mut documents: Vec<&str> = text.split("---\n").collect();
             documents.retain(|document| !document.contains("name: shop.v0.2.0\npackage"));
@@ -729,7 +731,7 @@ fn a_csv_that_is_not_that_of_the_release_is_refused() {
         assert!(ran.code == 1 && ran.err.contains(expected), "{to}: {}", ran.err);
         assert_eq!(folder.tree(), before, "{to}");
     }
-    // A change of an edge is blamed on the file that has it.
+    // The error names the file that contains the edited edge.
     let folder = project();
     folder.run("bundle --version 0.2.0").ok();
     folder.replace(CSV, "  replaces: shop.v0.1.0\n", "");
@@ -816,7 +818,7 @@ fn a_catalog_that_cannot_be_read_is_left_alone() {
     assert_eq!(folder.tree()[CATALOG], "a: [\n");
 }
 
-/// Types with markers at several depths, in place of those that the scaffold has.
+/// Adds types with markers at several depths.
 fn write_marked_kind(folder: &Folder) {
     let path = "src/api/v1/cup.rs";
     folder.replace(path,
@@ -920,7 +922,7 @@ fn markers_describe_kinds_and_fields() {
             .contains(&required),
         "{bundle:#}"
     );
-    // The bundle is the same if the manifests are left as they are.
+    // The bundle does not depend on whether the manifests are generated again.
     let again = folder.run("bundle --manifests=false --check").ok();
     assert!(again.out.starts_with("unchanged"), "{}", again.out);
 }
@@ -1035,7 +1037,8 @@ fn what_cannot_be_a_bundle_is_refused() {
     }
 }
 
-/// The lifecycle manager has no namespace selector, so another one keeps the webhook away from its own manager.
+/// The lifecycle manager supports no namespace selector, so an object selector keeps the webhook
+/// from its own manager.
 #[test]
 fn a_webhook_for_pods_does_not_lock_out_its_manager() {
     let folder = project();
@@ -1065,10 +1068,10 @@ fn a_webhook_for_pods_does_not_lock_out_its_manager() {
     );
 }
 
-/// Bindings to roles that are not in config/, and a service account beside that of the manager.
+/// Bindings to roles that are not in config/, and a second service account.
 const BINDINGS: &str = include_str!("bundle/bindings.yaml");
 
-/// The lifecycle manager binds rules to service accounts in a namespace that only it knows.
+/// Only the lifecycle manager knows the namespace in which it binds rules to service accounts.
 #[test]
 fn what_bindings_grant_is_in_the_csv_or_a_warning() {
     let folder = project();
@@ -1100,7 +1103,7 @@ fn what_bindings_grant_is_in_the_csv_or_a_warning() {
     }
     assert_eq!(resources("shop-helper"), ["\"nodes\""]);
     assert_eq!(install["deployments"][1]["name"], "shop-helper");
-    // A service account of others stays bound.
+    // Service accounts of others remain bound.
     let binding = "bundle/manifests/shop-all_rbac.authorization.k8s.io_v1_clusterrolebinding.yaml";
     let binding = &folder.tree()[binding];
     assert!(
@@ -1115,7 +1118,7 @@ fn what_bindings_grant_is_in_the_csv_or_a_warning() {
     );
 }
 
-/// The lifecycle manager creates roles in the namespace of the manager alone.
+/// The lifecycle manager creates roles only in the manager's namespace.
 #[test]
 fn rules_for_another_namespace_are_granted_in_the_cluster_with_a_warning() {
     let folder = project();

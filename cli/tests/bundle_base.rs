@@ -23,7 +23,7 @@ fn csv(folder: &Folder) -> Value {
     serde_saphyr::from_str(&folder.tree()[CSV]).expect("YAML")
 }
 
-/// A base as operator-sdk writes it, with descriptions.
+/// A base with descriptions, as operator-sdk writes it.
 const DESCRIBED: &str = r#"apiVersion: operators.coreos.com/v1alpha1
 kind: ClusterServiceVersion
 metadata:
@@ -185,7 +185,8 @@ fn flags_say_more_than_the_base() {
     assert_eq!(csv(&folder)["spec"]["icon"][0]["base64data"], "PHN2Zy8+");
 }
 
-/// With a conversion the lifecycle manager accepts an installation for all namespaces only.
+/// With a conversion webhook, the lifecycle manager only accepts the install mode for all
+/// namespaces.
 #[test]
 fn a_conversion_decides_the_install_modes() {
     let folder = project();

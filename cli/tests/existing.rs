@@ -1,7 +1,7 @@
-//! `rbuilder manifests` in source that rbuilder did not scaffold: packages, workspaces, path crates, and the flags
-//! that say what is read and where it goes.
+//! `rbuilder manifests` for source that rbuilder did not scaffold: packages, workspaces, path
+//! dependencies, and the flags for input and output.
 
-// The test's own files are what it is about.
+// The tests read and write files.
 #![allow(clippy::disallowed_methods)]
 
 use crate::support;
@@ -13,7 +13,7 @@ fn package(name: &str, rest: &str) -> String {
     format!("[package]\nname = \"{name}\"\nedition = \"2024\"\n{rest}")
 }
 
-/// A kind whose spec has these fields.
+/// Returns the source of a kind whose spec has these fields.
 fn kind(kind: &str, fields: &str) -> String {
     format!(
         "#[derive(kube::CustomResource, rbuilder::CrdSchema)]\n\
@@ -25,7 +25,7 @@ fn kind(kind: &str, fields: &str) -> String {
 const RULE: &str =
     "#[rbuilder::rbac(groups = \"apps\", resources = \"deployments\", verbs = \"get\")]\npub fn f() {}\n";
 
-/// A workspace with an operator, its API and a tool with a kind of its own.
+/// Creates a workspace with an operator, its API, and a tool with its own kind.
 fn workspace() -> Folder {
     let folder = Folder::new();
     folder.write(
@@ -50,7 +50,7 @@ fn workspace() -> Folder {
     folder
 }
 
-/// The files below a folder that are there and were not.
+/// Returns the paths in a directory that were added.
 fn made(before: &Folder, after: &Folder) -> Vec<String> {
     let known = before.tree();
     let tree = after.tree();
@@ -112,7 +112,8 @@ fn a_member_is_read_where_it_is_and_names_paths_from_there() {
     assert!(ran.err.contains("--> ../libs/api/src/lib.rs:3:13"), "{}", ran.err);
 }
 
-/// Manifests inherit from a workspace two folders up, and a link stands where the path crate should be.
+/// Manifests inherit from a workspace two directories up, and the path dependency is a symbolic
+/// link.
 #[cfg(unix)]
 #[test]
 fn a_path_crate_may_be_a_link_to_somewhere_else() {
@@ -198,7 +199,7 @@ fn what_is_stale_goes_away_when_a_run_wrote_it() {
         folder.write("libs/tool/src/lib.rs", "");
         folder.run(&format!("manifests {flags} --no-prune")).ok();
         assert!(folder.tree().contains_key(tools), "{flags}");
-        // What was not read may well still stand for it.
+        // Manifests of packages that were not read are kept.
         folder.run(&format!("manifests {flags} -p operator")).ok();
         assert!(folder.tree().contains_key(tools), "{flags}");
         folder.run(&format!("manifests {flags}")).ok();
@@ -413,7 +414,7 @@ fn groups_that_are_only_read_need_a_committed_crd() {
         "{}",
         ran.err
     );
-    // Beside the package.
+    // A chart beside the package counts as well.
     folder.write("charts/cafe/templates/pot.yaml", crd);
     assert!(shown().out.contains("kind: Pot"));
 }

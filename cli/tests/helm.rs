@@ -138,7 +138,7 @@ fn names_in_data_follow_the_release_and_those_in_values_are_a_warning() {
 fn a_chart_that_helm_cannot_store_is_a_warning() {
     let folder = project();
     let crd = "config/crd/bases/cache.example.com_cups.yaml";
-    // No text of another entry is repeated.
+    // Random text, which does not compress.
     let text: String = (0..200_000_u64)
         .map(|number| format!("{:x} ", number.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
         .collect();
@@ -176,7 +176,7 @@ fn changes_of_people_and_of_the_manifests_are_merged() {
         "    spec:\n      hostNetwork: true\n      containers:",
     );
     folder.write("charts/shop/templates/ours.yaml", "# Ours.\n");
-    // The table of the README follows values.yaml.
+    // The table in the README follows values.yaml.
     folder.run("helm").ok();
     folder.check_unchanged("helm");
 
@@ -222,7 +222,7 @@ fn changes_of_the_same_lines_are_conflicts() {
     let ran = folder.run("helm");
     assert!(ran.err.contains("unresolved") && ran.code == 1, "{}", ran.err);
     folder.write(VALUES, &values.replace(conflict, "    memory: 512Mi\n"));
-    // The table of the README follows values.yaml.
+    // The table in the README follows values.yaml.
     folder.run("helm").ok();
     folder.check_unchanged("helm");
 }
@@ -384,7 +384,7 @@ fn manifests_that_cannot_be_read_are_named() {
     }
 }
 
-/// The table says what the chart does without further values, which is what values.yaml has now.
+/// The table shows the defaults in values.yaml, which the user may have edited.
 #[test]
 fn the_table_follows_values() {
     let folder = project();
@@ -396,7 +396,7 @@ fn the_table_follows_values() {
     folder.replace(VALUES, "replicas: 1", "replicas: 2");
     assert_eq!(folder.run("helm --check").code, 1);
     let ran = folder.run("helm").ok();
-    // The image is set.
+    // The next steps no longer ask for an image.
     assert!(
         ran.err
             .contains("Next: review the changes of charts/shop, then run:\n  helm lint"),
@@ -411,7 +411,7 @@ fn the_table_follows_values() {
         assert!(readme.contains(row), "{readme}");
     }
     folder.check_unchanged("helm");
-    // Without the file the chart has the defaults of rbuilder.
+    // Without values.yaml, the table shows rbuilder's defaults.
     folder.remove(VALUES);
     folder.run("helm").ok();
     let readme = folder.tree()["charts/shop/README.md"].clone();
@@ -421,7 +421,7 @@ fn the_table_follows_values() {
     );
 }
 
-/// Helm refuses a chart with such a file, and says less.
+/// Helm rejects such files too, with less helpful messages.
 #[test]
 fn files_that_cannot_be_parsed_are_errors() {
     for (path, from, to, said) in [

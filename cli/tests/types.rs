@@ -1,4 +1,4 @@
-//! `rbuilder types`: from a CRD to Rust and, with `rbuilder manifests`, back.
+//! `rbuilder types`: converts a CRD to Rust, and `rbuilder manifests` converts it back.
 
 use crate::support;
 
@@ -116,7 +116,7 @@ fn types_are_written_as_one_tree_of_modules() {
     assert!(tree["src/api/v1/mod.rs"].ends_with("\n\npub mod gadget;\n"));
     let again = folder.run("types crds/gadgets.yaml").ok();
     assert!(again.out.starts_with("unchanged"), "{}", again.out);
-    // Another definition joins the modules that are there, whatever else they have.
+    // A second definition joins the existing modules and preserves their other contents.
     folder.write(
         "src/api/v1/mod.rs",
         "//! Mine.\n\npub mod gadget;\n\npub const MINE: u8 = 1;\n",
@@ -184,7 +184,7 @@ fn types_can_be_printed() {
     assert_eq!(folder.tree(), before);
 }
 
-/// A check of license headers is to pass for all files of a project.
+/// License header checks must pass for all files of a project.
 #[test]
 fn types_have_the_header_of_the_project() {
     let folder = folder();
@@ -203,7 +203,7 @@ fn types_have_the_header_of_the_project() {
     assert_eq!(folder.tree(), tree);
 }
 
-/// The next step depends on what is there.
+/// The next steps depend on what exists already.
 #[test]
 fn the_next_step_is_what_is_left_to_do() {
     let folder = folder();

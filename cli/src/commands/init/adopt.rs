@@ -1,9 +1,10 @@
-//! `rbuilder init --in-package`: adopts a package that is there.
+//! `rbuilder init --in-package`: adopts an existing package.
 //!
-//! The package keeps its code, its `Cargo.toml` and each of its files. Added is what deploys and tests it: `config/`, an
-//! end-to-end test, and the Makefile, the Dockerfile and the workflows where it has none of its own. PROJECT records what the
-//! scaffold depends on: names of the package and the paths that are left out. Run again, the command brings the scaffold in
-//! line with a package that has changed, by a three-way merge.
+//! The package keeps all its files, including `Cargo.toml`. The command adds what deploys and tests
+//! the package: `config/`, an end-to-end test, and a Makefile, Dockerfile and workflows unless it
+//! has its own. PROJECT records what the scaffold depends on: names in the package, and the paths
+//! that were left out. When run again, the command updates the scaffold to a changed package with a
+//! three-way merge.
 
 use std::collections::BTreeSet;
 
@@ -28,13 +29,13 @@ use crate::line_ends::is_same_text;
 use crate::project::{AdoptedPackage, FILE, Project};
 use crate::tree::{Tree, TreeSources};
 
-/// The role of the manager, which is generated once the source has `#[rbac]` markers.
+/// The manager's role, which is generated once the source has `#[rbac]` markers.
 const ROLE: &str = "config/rbac/role.yaml";
 
-/// Directory of the workflows.
+/// Directory of GitHub workflows.
 const WORKFLOWS: &str = ".github/workflows";
 
-/// Files of other continuous integrations.
+/// Configuration files of other CI systems.
 const OTHER_CI: [&str; 8] = [
     ".gitlab-ci.yml",
     ".circleci/config.yml",
@@ -52,11 +53,11 @@ pub(super) fn is_adopted(tree: &Tree) -> Result<bool> {
     Ok(project.is_some_and(|project| project.known.rbuilder.package.is_some()))
 }
 
-/// Returns the changes that adopt the package, or that bring its scaffold in line with it.
+/// Plans to adopt the package, or to update the scaffold of an adopted package.
 ///
 /// # Errors
-/// Fails if there is no package with a binary, if a name is invalid, or if the directory has a project whose package is
-/// scaffolded.
+/// Returns an error if there is no package with a binary, if a name is invalid, or if the directory
+/// contains a project with a scaffolded package.
 pub(super) fn plan_adoption(tree: &Tree, flags: &InitFlags) -> Result<Outcome> {
     let known = scaffold::read_project(tree)?;
     let recorded = match &known {
@@ -82,7 +83,8 @@ pub(super) fn plan_adoption(tree: &Tree, flags: &InitFlags) -> Result<Outcome> {
     }
     let flags = &flags;
     let mut project = request(tree, flags, Some(&summary))?;
-    // A package without a workspace of its own is Cargo's member of one above, listed or not.
+    // Without a workspace of its own, the package belongs to one above, whether or not that lists
+    // it.
     let workspace = find_workspace(tree)?.filter(|_| !summary.is_workspace);
     record_place(&mut project, tree, workspace.as_ref())?;
     project.known.rbuilder.workspace = false;
@@ -103,7 +105,7 @@ pub(super) fn plan_adoption(tree: &Tree, flags: &InitFlags) -> Result<Outcome> {
     merge_change(tree, known, project)
 }
 
-/// Returns the changes that write what the package lacks.
+/// Plans to write the files that the package lacks.
 fn plan_files_of(
     tree: &Tree,
     mut project: Project,
@@ -138,7 +140,7 @@ fn plan_files_of(
     Ok(outcome.with_next(&next))
 }
 
-/// Returns the changes from the scaffold as PROJECT records the package and its place to that of both as they are.
+/// Plans the changes between the scaffolds for the package as recorded in PROJECT and as it is now.
 pub(super) fn merge_change(tree: &Tree, project: Project, target: Project) -> Result<Outcome> {
     let archive = Archive::embedded();
     update::check_version(&project)?;
@@ -160,8 +162,8 @@ pub(super) fn merge_change(tree: &Tree, project: Project, target: Project) -> Re
     Ok(outcome)
 }
 
-/// Reads the package in the directory. The binary is the one that is asked for, the recorded one, or the one that the
-/// package runs by default.
+/// Reads the package in the directory. Selects the requested binary, the recorded one, or the one
+/// that the package runs by default.
 fn read_package(
     tree: &Tree,
     asked: Option<&str>,
@@ -222,7 +224,8 @@ fn no_package(tree: &Tree, summary: &PackageSummary) -> anyhow::Error {
     )
 }
 
-/// Returns the name and the root file of the binary that the image runs; `None` if nothing says which of several it is.
+/// Returns the name and root file of the binary to run in the image. Returns `None` if the choice
+/// is ambiguous.
 fn choose_binary(
     summary: &PackageSummary,
     package: &str,
@@ -262,7 +265,7 @@ fn several_binaries(summary: &PackageSummary, package: &str) -> anyhow::Error {
     )
 }
 
-/// Returns whether the package depends on the library and takes the arguments of its manager.
+/// Returns whether the package depends on the library and parses the arguments of its manager.
 fn uses_manager(sources: &TreeSources, main: &str) -> bool {
     let text = |path: &str| sources.text(path).ok().flatten();
     let depends = text("Cargo.toml")
@@ -274,7 +277,7 @@ fn uses_manager(sources: &TreeSources, main: &str) -> bool {
     depends && files.iter().any(has_arguments)
 }
 
-/// Returns the name of a project by that of its package: lower case, with hyphens.
+/// Derives the name of a project from its package: lower case, with hyphens.
 pub(super) fn default_name(package: &PackageSummary) -> Option<String> {
     let name = package.name.as_ref()?;
     Some(name.to_lowercase().replace('_', "-"))
@@ -289,24 +292,24 @@ pub(super) fn license_of(package: &PackageSummary) -> License {
     }
 }
 
-/// Returns the paths of the scaffold that are left out: files that the package has, the workflows of one that is tested
-/// otherwise or without the Makefile that they call, and a test that Cargo would not find.
+/// Returns the scaffolded paths to leave out: files that the package has, workflows if it uses
+/// another CI or lacks the Makefile that they call, and a test that Cargo would not find.
 fn find_left_out(tree: &Tree, project: &Project, summary: &PackageSummary) -> Result<Vec<String>> {
     let files = rbuilder_templates::init_files(&scaffold::project_context(project))?;
     let mut left_out: Vec<String> = Vec::new();
     for file in &files {
         let is_theirs = match tree.read(&file.path) {
-            // Its lines are added to the list of the package.
+            // Lines are added to the existing list.
             _ if file.on_exists == OnExists::Merged => false,
             Ok(there) => there.is_some_and(|there| !is_same_text(&there, &file.text)),
-            // A link, or something other than text.
+            // A symbolic link, or not UTF-8.
             Err(_) => true,
         };
         if is_theirs || is_replaced(tree, project, summary, &file.path) {
             left_out.push(file.path.clone());
         }
     }
-    // Permissions that were written by hand are not those of markers.
+    // The permissions in a hand-written role are not those of the markers.
     if is_there(tree, ROLE) {
         left_out.push(ROLE.to_owned());
     }
@@ -314,7 +317,7 @@ fn find_left_out(tree: &Tree, project: &Project, summary: &PackageSummary) -> Re
     Ok(left_out)
 }
 
-/// Returns whether a path of the scaffold is left out because of other files than the one at that path.
+/// Returns whether a scaffolded path is left out because of a file elsewhere.
 fn is_replaced(tree: &Tree, project: &Project, summary: &PackageSummary, path: &str) -> bool {
     let has_own = |path: &str| is_there(tree, path) && !project.has_scaffolded(path);
     let has_makefile = || has_own("Makefile") || has_own("GNUmakefile");
@@ -334,7 +337,7 @@ fn is_there(tree: &Tree, path: &str) -> bool {
     tree.read(path).map_or(true, |text| text.is_some())
 }
 
-/// Warns about packages that the image needs and that are not in the directory that it is built from.
+/// Warns of packages that the image needs and that are outside of its build context.
 fn warn_outside(tree: &Tree, project: &Project, outcome: &mut Outcome) {
     let text = tree
         .sources([])
@@ -359,7 +362,7 @@ fn warn_outside(tree: &Tree, project: &Project, outcome: &mut Outcome) {
     }
 }
 
-/// Returns what was kept, and the next steps.
+/// Lists what was kept, and the next steps.
 fn next_steps(
     tree: &Tree,
     package: &AdoptedPackage,
@@ -401,7 +404,7 @@ fn next_steps(
     next + &format!("{edit}, then run:\n{enter}  rbuilder manifests\n  rbuilder deploy --image <image>\n")
 }
 
-/// Adds a hint to the error about conflicting files in a directory that has a package.
+/// Extends the error about conflicting files with a hint, if the directory contains a package.
 pub(super) fn suggest_adoption(tree: &Tree, flags: &InitFlags, error: anyhow::Error) -> anyhow::Error {
     let is_new = matches!(tree.read(FILE), Ok(None));
     let has_package = || {

@@ -1,4 +1,5 @@
-//! What `init --in-package` takes from the package where no flag says it: the domain, and the binary that the image runs.
+//! Guesses what `init --in-package` needs and no flag sets: the domain, and the binary to run in
+//! the image.
 
 use std::collections::BTreeSet;
 
@@ -9,16 +10,16 @@ use crate::edit::rust;
 use crate::plan::Plan;
 use crate::tree::{Tree, TreeSources};
 
-/// Names that a program which runs controllers mentions.
+/// Names that indicate a program which runs controllers.
 const RUNS: [&str; 3] = ["Controller", "ManagerArgs", "watcher"];
 
-/// A name that a program which prints CRDs mentions.
+/// A name that indicates a program which prints CRDs.
 const PRINTS: &str = "CustomResourceExt";
 
-/// Domains under which anybody can have names, beside those of countries such as `co.uk`.
+/// Domains under which anybody can register names, in addition to the likes of `co.uk`.
 const SHARED: [&str; 4] = ["github.io", "gitlab.io", "k8s.io", "x-k8s.io"];
 
-/// Returns the groups of the kinds that are the package's own; none if they cannot be read.
+/// Returns the groups of the package's own kinds, or nothing if they cannot be read.
 pub(super) fn list_groups(tree: &Tree) -> BTreeSet<String> {
     let found = Request::of_everything(tree)
         .and_then(|(request, _)| manifests::generate_in_memory(&Plan::default(), tree, &request, &mut drop));
@@ -31,7 +32,8 @@ pub(super) fn list_groups(tree: &Tree) -> BTreeSet<String> {
         .collect()
 }
 
-/// Returns the domain of groups: what they share, and of a single group what follows its first name.
+/// Guesses the domain from API groups: their common suffix, or for a single group everything after
+/// its first label.
 pub(super) fn guess_domain(groups: &BTreeSet<String>) -> Option<String> {
     let names = |group: &str| -> Vec<String> { group.rsplit('.').map(str::to_owned).collect() };
     let first = names(groups.first()?);
@@ -52,7 +54,7 @@ pub(super) fn guess_domain(groups: &BTreeSet<String>) -> Option<String> {
     (count >= 2 && !is_shared(&domain(count))).then(|| domain(count))
 }
 
-/// Returns whether a domain is that of many, such as `co.uk` or `github.io`.
+/// Returns whether a domain is a public suffix, such as `co.uk` or `github.io`.
 fn is_shared(domain: &str) -> bool {
     let of_country = |(name, country): (&str, &str)| {
         country.len() == 2 && ["ac", "co", "com", "edu", "gov", "net", "org"].contains(&name)
@@ -60,8 +62,8 @@ fn is_shared(domain: &str) -> bool {
     SHARED.contains(&domain) || domain.split_once('.').is_some_and(of_country)
 }
 
-/// Returns the binary among several that runs the controllers: the only one whose root file shows it, or the only one that does
-/// not print CRDs.
+/// Guesses which binary runs the controllers: the only one whose root file shows it, or else the
+/// only one that does not print CRDs.
 pub(super) fn guess_binary<'b>(
     sources: &TreeSources,
     binaries: &'b [(String, String)],

@@ -4,14 +4,14 @@ use anyhow::Result;
 
 use crate::tree::Tree;
 
-/// Directories that a project is built in.
+/// Build output directories.
 const BUILT: [&str; 3] = ["/target/", "/bin/", "/dist/"];
 
-/// Returns the lines of the scaffolded list that concern files which the project makes, without directories that have files of the
-/// package. Which editors and settings are ignored is the user's to say.
+/// Returns the scaffolded lines for files that the project generates, except for directories in
+/// which the package has files. Lines about editors and settings are up to the user.
 ///
 /// # Errors
-/// Fails if a directory cannot be read.
+/// Returns an error if a directory cannot be read.
 pub(super) fn choose_lines(tree: &Tree, scaffolded: &str) -> Result<String> {
     let mut chosen = String::new();
     let mut comment = "";

@@ -1,17 +1,17 @@
-//! The role of a manager whose permissions are not in markers: that of the roles that somebody has written for it.
+//! The manager's role in a package without permission markers, copied from hand-written roles.
 
 use serde_json::{Value, json};
 
 use crate::commands::written_roles::WrittenRole;
 use crate::project::Project;
 
-/// The text of a role, and the roles whose rules it has.
+/// The text of a role, and the roles whose rules were copied.
 pub(super) struct CopiedRole {
     pub(super) text: String,
     sources: Vec<String>,
-    /// Roles with rules that Helm fills in.
+    /// Roles whose rules Helm fills in.
     filled_in: Vec<String>,
-    /// Roles of a namespace, whose rules would grant access in all namespaces in a ClusterRole.
+    /// Namespaced roles, whose rules would apply to all namespaces in a ClusterRole.
     left_out: Vec<String>,
 }
 
@@ -57,12 +57,12 @@ impl CopiedRole {
         }
     }
 
-    /// Returns the roles whose rules it has, in words; `None` if there are none.
+    /// Describes the roles whose rules were copied, or returns `None` if there are none.
     pub(super) fn describe_source(&self) -> Option<String> {
         (!self.sources.is_empty()).then(|| self.sources.join(" and "))
     }
 
-    /// Returns a warning about permissions that it lacks, and its help.
+    /// Returns a warning about missing permissions, and its help.
     pub(super) fn warning(self) -> Option<(String, &'static str)> {
         if !self.left_out.is_empty() {
             return Some((

@@ -1,5 +1,5 @@
-//! The places of the manifests of a project without PROJECT: `[package.metadata.rbuilder]` or `[workspace.metadata.rbuilder]` in
-//! the `Cargo.toml` of the project directory, as `rbuilder adopt` writes them.
+//! Output settings for projects without PROJECT: `[package.metadata.rbuilder]` or
+//! `[workspace.metadata.rbuilder]` in the project's `Cargo.toml`, as `rbuilder adopt` writes them.
 
 use std::collections::BTreeMap;
 
@@ -10,46 +10,48 @@ use toml_edit::{Document, Item, TableLike};
 use crate::tree::{Tree, check_relative};
 use crate::yaml_stream::is_yaml;
 
-/// Keys of the table in a workspace; those in a package are checked with the generator's.
+/// Keys of the table in a workspace. The generator checks the keys in a package.
 const KEYS: [&str; 4] = ["crd-dir", "crd-file", "crd-files", "keep-going"];
 
-/// The settings of the output in a `Cargo.toml`.
+/// The output settings in a `Cargo.toml`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::commands) struct Settings {
     /// Directory of the CRDs.
     pub(in crate::commands) crd_dir: Option<String>,
-    /// Name of the file of a CRD, with `{group}` and `{plural}`; without, that of the file with all CRDs.
+    /// File name pattern of CRDs, with `{group}` and `{plural}`. Without `{plural}`, one file
+    /// contains all CRDs.
     pub(in crate::commands) crd_file: Option<String>,
-    /// The files of CRDs that are elsewhere, by the name of the CRD: `cups.example.com`.
+    /// Files of CRDs that are elsewhere, by CRD name: `cups.example.com`.
     pub(in crate::commands) crd_files: BTreeMap<String, String>,
-    /// True if errors hold back only what they concern; the default depends on the project.
+    /// True if an error only affects what it concerns. The default depends on the project.
     pub(in crate::commands) keep_going: Option<bool>,
 }
 
-/// Name of a CRD's file without a setting.
+/// The default file name pattern of CRDs.
 pub(in crate::commands) const DEFAULT_FILE: &str = "{group}_{plural}.yaml";
 
 impl Settings {
-    /// Reads the settings of the project; none without a `Cargo.toml`.
+    /// Reads the settings of the project. Returns defaults if there is no `Cargo.toml`.
     ///
     /// # Errors
-    /// Fails if a value is not of its form, or leads out of the project.
+    /// Returns an error if a value has the wrong type or points outside of the project.
     pub(in crate::commands) fn read(tree: &Tree) -> Result<Settings> {
-        // As source, because it may be a link.
+        // Cargo.toml may be a symbolic link, which only `sources` follows.
         let text = tree.sources([]).text("Cargo.toml").ok().flatten();
         match text.as_deref().map(Document::parse) {
             Some(Ok(document)) => Settings::of(document.as_table()),
-            // The generator says what is wrong with it.
+            // The generator reports invalid TOML.
             Some(Err(_)) | None => Ok(Settings::default()),
         }
     }
 
-    /// Returns whether a setting says where CRDs are written.
+    /// Returns whether any setting determines where CRDs are written.
     pub(in crate::commands) fn has_places(&self) -> bool {
         self.crd_dir.is_some() || self.crd_file.is_some() || !self.crd_files.is_empty()
     }
 
-    /// Splits the settings into those of CRDs below a folder, which ends in `/`, and those of other CRDs.
+    /// Splits the settings into those for CRDs below a directory, given with a trailing `/`, and
+    /// those for other CRDs.
     pub(super) fn split(&self, folder: &str) -> (Settings, Settings) {
         let is_below = |path: &String| path.starts_with(folder);
         let (files_below, files): (BTreeMap<_, _>, BTreeMap<_, _>) = self
@@ -65,7 +67,7 @@ impl Settings {
             crd_files: files,
             ..Settings::default()
         };
-        // Without a directory, the name is that of files in the default one.
+        // Without a directory, the pattern applies to the default one.
         match self.crd_dir.as_ref().is_none_or(is_below) {
             true => (
                 Settings {

@@ -1,8 +1,9 @@
-//! Roles for resources that no CRD of the project has any more.
+//! Roles for resources that no longer have a CRD in the project.
 //!
-//! The roles for users of a kind, and the one to inject the CA bundle into a CRD, are written with the kind and stay as they are when
-//! its group or plural changes in the source, and so do the markers of controllers. Kubernetes accepts a role for a resource that
-//! does not exist. As with samples, a run that changes CRDs checks the names that these lose, and `doctor` checks all.
+//! Some roles are created with a kind: those for its users, and the one that injects the CA bundle
+//! into its CRD. They are not updated when the group or plural changes in the source, and neither
+//! are the markers of controllers. Kubernetes accepts roles for resources that do not exist. As
+//! with samples, a run checks only the names that changed CRDs lose, and `doctor` checks all roles.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -22,17 +23,17 @@ use crate::yaml_stream::{Document, is_yaml, read_documents};
 /// The directories of scaffolded roles.
 const FOLDERS: [&str; 2] = ["config/rbac", "config/webhook"];
 
-/// Help about a scaffolded role, or one that a person wrote.
+/// Help for scaffolded and hand-written roles.
 const OF_FILES: &str = "update the groups, resources and names in its rules, or delete it and its entry in the kustomization; once \
                         PROJECT has the new group and plural, `rbuilder update` updates each role that you have not changed";
 
-/// Help about the generated role.
+/// Help for the generated role.
 const OF_MARKERS: &str = "update the `#[rbac(…)]` markers in the source that name this resource";
 
-/// A group and the plural of a resource in it.
+/// A group and a plural.
 type Resource = (String, String);
 
-/// Returns a warning for each role with a resource whose CRD a plan removes or renames.
+/// Returns a warning for each role that mentions a resource whose CRD a plan removes or renames.
 pub(super) fn find_stale(
     changed: &[ChangedFile<'_>],
     plan: &Plan,
@@ -52,10 +53,11 @@ pub(super) fn find_stale(
     check_roles(plan, tree, layout, &|_, resource| lost.contains(resource))
 }
 
-/// Returns a warning for each scaffolded role with a resource in a group of the project that no CRD of the project has.
+/// Returns a warning for each scaffolded role that mentions a resource in a group of the project
+/// for which there is no CRD.
 ///
 /// # Errors
-/// Fails if the settings, a directory or a CRD cannot be read.
+/// Returns an error if the settings, a directory or a CRD cannot be read.
 pub(in crate::commands) fn find_stale_roles(tree: &Tree, project: &Project) -> Result<Vec<Diagnostic>> {
     let layout = Request::default().with_settings(tree)?.layout;
     let mut known = BTreeSet::new();
@@ -73,15 +75,15 @@ fn resource_of(definition: &Definition) -> Resource {
     (definition.group.clone(), definition.names.plural.clone())
 }
 
-/// Checks the roles that are there after a plan, and returns a warning for each resource, at the first role that names it. Files that
-/// cannot be read are skipped.
+/// Checks the roles that exist after a plan. Returns a warning for each resource, at the first role
+/// that mentions it. Skips unreadable files.
 fn check_roles(
     plan: &Plan,
     tree: &Tree,
     layout: &Layout,
     is_stale: &dyn Fn(&str, &Resource) -> bool,
 ) -> Vec<Diagnostic> {
-    // By resource, those that people change before the one that is generated.
+    // Sort hand-written roles before the generated one.
     let mut stale: BTreeMap<(bool, Resource), Vec<FileRange>> = BTreeMap::new();
     let paths = FOLDERS
         .iter()
@@ -110,7 +112,7 @@ fn check_roles(
     warnings.collect()
 }
 
-/// Returns the resources that the rules of a role name: in groups, and by the names of CRDs.
+/// Returns the resources that the rules of a role mention, by group and plural or by CRD name.
 fn list_named(role: &Value) -> Vec<Resource> {
     if !matches!(role["kind"].as_str(), Some("Role" | "ClusterRole")) {
         return Vec::new();
@@ -136,7 +138,7 @@ fn list_named(role: &Value) -> Vec<Resource> {
     named
 }
 
-/// Returns the line of a role that names a resource.
+/// Returns the line of a role that mentions a resource.
 fn find_line(text: &str, document: &Document, (group, plural): &Resource) -> Range<usize> {
     let crd = format!("{plural}.{group}");
     let names_it = |line: &str| {
@@ -151,7 +153,7 @@ fn find_line(text: &str, document: &Document, (group, plural): &Resource) -> Ran
     start..start + length
 }
 
-/// Returns the warning about the roles that name a resource.
+/// Returns the warning about the roles that mention a resource.
 fn warn_of_roles((group, plural): &Resource, places: Vec<FileRange>) -> Option<Diagnostic> {
     let mut others: Vec<String> = places.iter().skip(1).map(|place| place.path.clone()).collect();
     let first = places.into_iter().next()?;
