@@ -99,6 +99,9 @@ fn indent_continuation(text: &str, error: &serde_saphyr::Error) -> Option<String
 /// Returns parser options with limits on repetition through aliases.
 pub(crate) fn bounded(text: &str) -> serde_saphyr::Options {
     serde_saphyr::options! {
+        // If it keeps comments, the parser rejects a longer run of them between a key and its list,
+        // as in `config/default` of kubebuilder's projects.
+        emit_comments: false,
         budget: serde_saphyr::budget! {
             max_total_scalar_bytes: 2 * text.len() + REPEATED_BYTES,
         },
@@ -288,6 +291,19 @@ mod tests {
             text.push_str(&format!("a{level}: &a{level} {{a: *a{before}, b: *a{before}}}\n"));
         }
         text
+    }
+
+    #[test]
+    fn long_comments_are_skipped() {
+        let comments = "# - source: {kind: Service}\n#   targets: []\n\n".repeat(200);
+        for indentation in ["", " "] {
+            let item = format!("\n{indentation}- ");
+            let text =
+                format!("{comments}resources:\n{comments}{item}../crd\n{comments}{item}../rbac\n{comments}");
+            let read: Value = parse(&text).expect("YAML");
+            assert_eq!(read["resources"], serde_json::json!(["../crd", "../rbac"]));
+            assert_eq!(parse_values(&text).expect("YAML"), [read]);
+        }
     }
 
     #[test]
