@@ -104,6 +104,40 @@ fn patches_of_crds_are_part_of_them() {
     assert!(folder.run("manifests --check").ok().out.starts_with("unchanged"));
 }
 
+/// kubebuilder 3 does not record conversions, nor versions that were added by hand. The patch of the CRD
+/// shows that objects are converted.
+#[test]
+fn conversion_that_only_a_patch_shows_is_imported() {
+    let original = original();
+    let crd = text_of(&original, CRD);
+    let version = &crd[crd.find("  - name: v1\n").expect("a version")..];
+    let second = version
+        .replacen("name: v1\n", "name: v2\n", 1)
+        .replacen("type: integer", "type: string", 1)
+        .replacen("                minimum: 1\n", "", 1);
+    let first = crd.replacen("storage: true", "storage: false", 1);
+    original.write(CRD, &format!("{first}{second}"));
+    original.write(
+        LIST,
+        "resources:\n- bases/crew.example.com_cups.yaml\npatches:\n- path: convert.yaml\n",
+    );
+    original.write(
+        "config/crd/convert.yaml",
+        "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata:\n  name: cups.crew.example.com\nspec:\n  conversion:\n    strategy: Webhook\n",
+    );
+    let (folder, ran) = import(&original);
+    let ran = ran.ok();
+    assert!(has_row(&ran, "CRD cups.crew.example.com ", "same"), "{}", ran.out);
+    assert!(!ran.out.contains("conversion of `Cup`"), "{}", ran.out);
+    let project = text_of(&folder, "PROJECT");
+    assert!(
+        project.contains("conversion: true\n    spoke:\n    - v1\n"),
+        "{project}"
+    );
+    assert!(text_of(&folder, "src/api/v2/cup.rs").contains("#[crd(conversion"));
+    assert!(folder.run("manifests --check").ok().out.starts_with("unchanged"));
+}
+
 #[test]
 fn patches_that_are_not_applied_are_left_to_a_person() {
     let check = |entry: &str, patch: &str, expected: &str| {

@@ -13,6 +13,7 @@ use super::kustomize::follow_kustomizations;
 use super::{GoProject, Manifests};
 use crate::chart::strategic;
 use crate::edit::kustomization::resolve_entry;
+use crate::project::{Resource, Webhooks};
 use crate::yaml_stream::parse_documents;
 
 const DEFINITION: &str = "CustomResourceDefinition";
@@ -115,32 +116,65 @@ impl GoProject {
                 false => remove_scaffolded_of_deployment(object.value, &before),
             }
         }
-        unfollowed.extend(converted.iter().filter_map(|crd| self.unrecorded_conversion(crd)));
+        unfollowed.extend(converted.iter().filter_map(|crd| self.record_conversion(crd)));
         unfollowed.dedup();
         self.unfollowed = unfollowed;
     }
 
-    /// Reports a CRD whose patch has a conversion that PROJECT does not record.
-    fn unrecorded_conversion(&self, crd: &Value) -> Option<Unfollowed> {
+    /// Makes the stored version of a CRD the hub of a conversion if a patch sets a webhook and
+    /// PROJECT does not record one: kubebuilder 3 does not. Returns a row if PROJECT does not have
+    /// the kind.
+    fn record_conversion(&mut self, crd: &Value) -> Option<Unfollowed> {
         let (group, kind) = (
             crd["spec"]["group"].as_str()?,
             crd["spec"]["names"]["kind"].as_str()?,
         );
-        if crd["spec"]["versions"].as_array()?.len() < 2 {
+        let versions = crd["spec"]["versions"].as_array()?;
+        if versions.len() < 2 {
             return None;
         }
-        let mut resources = self.project.known.resources.iter();
-        let is_recorded = resources.any(|resource| {
-            let converts = resource
+        let stored = versions.iter().find(|version| version["storage"] == true)?;
+        let stored = stored["name"].as_str()?;
+        let resources = &mut self.project.known.resources;
+        let is_kind = |resource: &Resource| resource.kind == kind && resource.qualified_group() == group;
+        let has_hub = |resource: &Resource| {
+            resource
                 .webhooks
                 .as_ref()
-                .is_some_and(|webhooks| webhooks.conversion);
-            converts && resource.kind == kind && resource.qualified_group() == group
+                .is_some_and(|webhooks| webhooks.conversion)
+        };
+        if resources
+            .iter()
+            .any(|resource| is_kind(resource) && has_hub(resource))
+        {
+            return None;
+        }
+        let Some(first) = resources.iter().find(|resource| is_kind(resource)).cloned() else {
+            return Some(Unfollowed {
+                what: format!("conversion of `{kind}`"),
+                reason: "a patch of the CRD has a webhook, and PROJECT does not have the kind: add it with `rbuilder create webhook --conversion`".to_owned(),
+            });
+        };
+        if !resources
+            .iter()
+            .any(|resource| is_kind(resource) && resource.version == stored)
+        {
+            resources.push(Resource {
+                version: stored.to_owned(),
+                controller: false,
+                controllers: Vec::new(),
+                webhooks: None,
+                ..first
+            });
+        }
+        let mut of_kind = resources.iter_mut();
+        let hub = of_kind.find(|resource| is_kind(resource) && resource.version == stored)?;
+        let webhooks = hub.webhooks.get_or_insert_with(|| Webhooks {
+            webhook_version: "v1".to_owned(),
+            ..Webhooks::default()
         });
-        (!is_recorded).then(|| Unfollowed {
-            what: format!("conversion of `{kind}`"),
-            reason: "a patch of the CRD has a webhook, which PROJECT does not record: if it converts objects, add it with `rbuilder create webhook --conversion`".to_owned(),
-        })
+        webhooks.conversion = true;
+        None
     }
 }
 
