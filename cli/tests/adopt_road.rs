@@ -1,4 +1,5 @@
-//! The road from `rbuilder adopt` on: whatever state it leaves, `manifests`, `manifests --check`, `doctor` and a second `adopt` agree.
+//! After `rbuilder adopt`, in whatever state it leaves a repository, `manifests`, `manifests
+//! --check`, `doctor` and a second `adopt` agree.
 
 // The tests read and write files.
 #![allow(clippy::disallowed_methods)]

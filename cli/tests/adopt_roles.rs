@@ -1,4 +1,5 @@
-//! Roles by hand: the markers that `rbuilder adopt` offers for them, and the role that `rbuilder init --in-package` makes of them.
+//! Hand-written roles: the markers that `rbuilder adopt` suggests for them, and the role that
+//! `rbuilder init --in-package` derives.
 
 // The tests read and write files.
 #![allow(clippy::disallowed_methods)]

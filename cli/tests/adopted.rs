@@ -1,5 +1,5 @@
-//! `rbuilder init --in-package`: packages of every shape, adopted without a change to what they have, and the commands that
-//! come after.
+//! `rbuilder init --in-package`: adopts packages of every shape without changing their files, and
+//! the commands that follow work.
 #![allow(clippy::disallowed_methods)] // tests look at the disk themselves
 
 use crate::older;
@@ -37,7 +37,7 @@ kube = \"5.0\"
 tokio = \"1\"
 ";
 
-/// A package on kube-rs with a binary alone.
+/// Creates a package that uses kube-rs and has only a binary.
 fn plain() -> Folder {
     let folder = Folder::new();
     folder.write("Cargo.toml", MANIFEST);
@@ -46,7 +46,7 @@ fn plain() -> Folder {
     folder
 }
 
-/// A program with the places that `create` needs, as the refusals print them.
+/// A program with the places that `create` needs, as its errors print them.
 const MAIN: &str = "\
 use clap::Parser;
 use rbuilder::{Manager, ManagerArgs, Result};
@@ -59,7 +59,7 @@ async fn main() -> Result<()> {
 }
 ";
 
-/// A package that runs rbuilder's manager already.
+/// Creates a package that already runs rbuilder's manager.
 fn with_manager() -> Folder {
     let folder = Folder::new();
     let dependencies = "clap = \"4\"\nrbuilder = { package = \"rbuilder-runtime\", version = \"0.1.0\" }\nschemars = \"1\"\nserde = \"1\"\nserde_json = \"1\"\ntracing = \"0.1\"\n\n[dev-dependencies]\nrbuilder = { package = \"rbuilder-runtime\", version = \"0.1.0\", features = [\"envtest\", \"fake\", \"testing\"] }\n";
@@ -80,7 +80,7 @@ fn with_manager() -> Folder {
 const API: &str = "create api --group shop --version v1 --kind Pot";
 const WEBHOOK: &str = "create webhook --group shop --version v1 --kind Pot --defaulting";
 
-/// Checks that a command fails, says this, and changes nothing.
+/// Checks that a command fails with these messages and changes nothing.
 #[track_caller]
 fn refused(folder: &Folder, command: &str, expected: &[&str]) {
     let before = folder.tree();
@@ -96,7 +96,7 @@ fn refused(folder: &Folder, command: &str, expected: &[&str]) {
     assert_eq!(folder.tree(), before, "{command}");
 }
 
-/// Checks that every file of one tree is in another as it was.
+/// Checks that every file of one tree is unchanged in another.
 #[track_caller]
 fn kept(before: &BTreeMap<String, String>, after: &BTreeMap<String, String>) {
     for (path, text) in before {
@@ -187,7 +187,7 @@ fn files_of_the_package_are_kept_and_named() {
     for (path, text) in &before {
         match path.as_str() {
             ".gitignore" => assert!(tree[path].starts_with(text) && tree[path].contains("/dist/\n")),
-            // The list of the CRDs is brought up to date by every command.
+            // Every command updates the list of CRDs.
             "config/crd/kustomization.yaml" => assert!(tree[path].contains("shop.example.com_teas.yaml")),
             _ => assert_eq!(Some(text), tree.get(path), "{path}"),
         }
@@ -203,7 +203,7 @@ fn files_of_the_package_are_kept_and_named() {
         ran.err
     );
     assert_eq!(folder.tree()["Makefile"], before["Makefile"]);
-    // A file that is gone is no longer the package's own.
+    // Once the package's own file is gone, the scaffold provides it.
     folder.remove("Dockerfile");
     folder.run(ADOPT).ok();
     assert!(folder.tree()["Dockerfile"].contains("--bin tea_shop "));
@@ -317,7 +317,7 @@ fn one_binary_of_several_is_the_managers() {
         assert!(tree["Dockerfile"].contains(&format!("--bin {expected} ")));
         assert!(tree["Makefile"].contains(&format!("run --bin {expected}\n")));
         settled(&folder, &[ADOPT]);
-        // The scaffold follows another choice.
+        // The scaffold follows another choice of binary.
         folder.run(&format!("{ADOPT} --bin a")).ok();
         let tree = folder.tree();
         assert!(tree["Dockerfile"].contains("--bin a ") && tree["PROJECT"].contains("binary: a\n"));
@@ -429,7 +429,7 @@ fn create_says_all_that_a_package_lacks() {
             "  src/lib.rs:\n    pub mod api;\n  src/api",
         ],
     );
-    // With the lines in place, the scaffold learns of the manager, and the command goes on.
+    // With the lines in place, the scaffold supports the manager, and the command succeeds.
     for (path, text) in with_manager().tree() {
         folder.write(&path, &text);
     }
@@ -479,7 +479,7 @@ fn create_and_delete_work_where_the_package_registers() {
     folder.run("delete api --group shop --version v1 --kind Pot").ok();
     let after = folder.tree();
     for path in adopted.keys().chain(after.keys()) {
-        // Only the markers make it a generated file.
+        // Only the markers turn it into a generated file.
         if path != "config/rbac/role.yaml" {
             assert_eq!(adopted.get(path), after.get(path), "{path}");
         }

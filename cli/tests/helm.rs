@@ -1,4 +1,5 @@
-//! `rbuilder helm`: the chart follows config/, and changes of people stay. `cargo xtask helm` asks Helm itself.
+//! `rbuilder helm`: the chart follows config/ and preserves the user's edits. `cargo xtask helm`
+//! runs Helm itself.
 
 use crate::support;
 
@@ -18,7 +19,7 @@ const VALUES: &str = "charts/shop/values.yaml";
 const MANAGER: &str = "charts/shop/templates/manager/manager.yaml";
 const ROLE: &str = "charts/shop/templates/rbac/role.yaml";
 
-/// A project with every kind of webhook, and its chart.
+/// Creates a project with every kind of webhook, and its chart.
 fn project() -> Folder {
     static PROJECT: LazyLock<Saved> = LazyLock::new(|| {
         let folder = Folder::new();
@@ -66,7 +67,7 @@ fn what_commands_add_is_in_the_chart() {
     );
 }
 
-/// What kustomize does not rename is written with the name and the namespace of the project.
+/// Users write names that kustomize does not update with the name and namespace of the project.
 #[test]
 fn names_in_selectors_and_queries_follow_the_release() {
     let folder = project();
@@ -138,7 +139,7 @@ fn names_in_data_follow_the_release_and_those_in_values_are_a_warning() {
 fn a_chart_that_helm_cannot_store_is_a_warning() {
     let folder = project();
     let crd = "config/crd/bases/cache.example.com_cups.yaml";
-    // Random text, which does not compress.
+    // Text that barely compresses.
     let text: String = (0..200_000_u64)
         .map(|number| format!("{:x} ", number.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
         .collect();

@@ -1,10 +1,12 @@
-//! `rbuilder import`: a kubebuilder project in Go becomes a Rust project that a cluster sees no difference in.
+//! `rbuilder import`: converts a kubebuilder project in Go to a Rust project that makes no
+//! difference to a cluster.
 
 use crate::support;
 
 use support::Folder;
 
-/// A project of one kind with a webhook, as kubebuilder lays it out. Each file is a path and a text.
+/// A project with one kind and a webhook, as kubebuilder scaffolds it. Each file is a path and a
+/// text.
 const PROJECT: &[(&str, &str)] = &[
     ("PROJECT", include_str!("import/PROJECT.yaml")),
     (
@@ -217,7 +219,7 @@ fn a_certificate_of_the_metrics_is_imported_as_a_feature() {
         deployed.contains("\n- ../metrics-certificate/names\n"),
         "{deployed}"
     );
-    // The component has them.
+    // The component mounts them.
     assert!(!tree["config/manager/manager.yaml"].contains("metrics-certs"));
     // The Service has another name in this project.
     let certificate = &tree["config/metrics-certificate/certificate.yaml"];
@@ -247,7 +249,7 @@ fn labels_that_kustomize_adds_to_selectors_are_left_to_a_person() {
     assert!(folder.tree()["tests/e2e.rs"].contains("--selector control-plane=cups "));
 }
 
-/// kubebuilder 2 wrote neither the name of a project nor its layout.
+/// kubebuilder 2 recorded neither the name of a project nor its layout.
 #[test]
 fn a_project_of_version_2_is_imported() {
     let original = original();
@@ -267,7 +269,8 @@ fn a_project_of_version_2_is_imported() {
     assert!(tree.contains_key("src/api/v1/cup.rs"));
 }
 
-/// Projects move the folders that kubebuilder scaffolds, and some have CRDs in a chart alone.
+/// Some projects move the directories that kubebuilder scaffolds, and some have CRDs only in a
+/// chart.
 #[test]
 fn manifests_in_other_folders_are_found() {
     const CRD: &str = "config/crd/bases/crew.example.com_cups.yaml";
@@ -295,7 +298,7 @@ fn manifests_in_other_folders_are_found() {
     }
 }
 
-/// Roles are compared by what they grant: projects rename those that kubebuilder scaffolds.
+/// Roles are compared by permissions, because projects rename the scaffolded ones.
 #[test]
 fn a_role_of_another_name_is_a_counterpart() {
     let original = original();
@@ -319,7 +322,7 @@ fn a_role_of_another_name_is_a_counterpart() {
     }
 }
 
-/// Returns whether the table has a row that begins so, with this result.
+/// Returns whether the table has a row with this prefix and result.
 pub(crate) fn has_row(ran: &support::Ran, row: &str, result: &str) -> bool {
     let mut lines = ran.out.lines();
     lines.any(|line| line.starts_with(row) && line[row.len()..].trim_start().starts_with(result))
@@ -396,8 +399,8 @@ fn webhooks_of_a_version_that_the_crd_has_not_are_not_invented() {
     assert!(!tree.contains_key("src/webhook/v1/cup.rs"), "{:?}", tree.keys());
 }
 
-/// Scaffolded tests read one object from the sample of a kind. Others in its file, and a file of its name about something else, are
-/// kept beside it.
+/// Scaffolded tests read a single object from the sample of a kind. Further objects in the file,
+/// and an unrelated file with the same name, go to a file beside it.
 #[test]
 fn objects_beside_a_sample_are_taken_over() {
     let original = original();
@@ -427,7 +430,7 @@ fn a_sample_of_another_file_name_takes_the_place_of_the_scaffolded_one() {
     let sample = original.tree()[path].clone();
     original.write("config/samples/cup.yaml", &sample);
     original.write("config/samples/more.yaml", &sample.replace("espresso", "more"));
-    // One without fields, which comes first, is not taken.
+    // A sample without fields does not count, even though it comes first.
     original.write(
         "config/samples/a.yaml",
         &sample.replace("  size: 3\n", "").replace("spec:\n", "spec: {}\n"),
@@ -447,7 +450,7 @@ fn a_sample_of_another_file_name_takes_the_place_of_the_scaffolded_one() {
     );
 }
 
-/// As mariadb-operator has it: kubebuilder was told the group of the project.
+/// In mariadb-operator, the user passed the project's group to kubebuilder.
 #[test]
 fn a_kind_of_kubernetes_in_a_group_of_the_project_is_the_one_of_the_source() {
     let original = original();
@@ -466,7 +469,8 @@ fn a_kind_of_kubernetes_in_a_group_of_the_project_is_the_one_of_the_source() {
     assert!(folder.tree().contains_key("src/controller/pod.rs"), "{out}");
 }
 
-/// PROJECT records webhooks at the version that came first, and `make manifests` has them at the one where they are now.
+/// PROJECT records webhooks at the first version, while `make manifests` has them at their current
+/// version.
 #[test]
 fn webhooks_are_at_the_version_of_the_configurations() {
     let original = original();
@@ -554,8 +558,8 @@ fn a_file_that_is_there_stops_the_command() {
     assert_eq!(folder.tree(), before);
 }
 
-/// Hostile or broken projects: a changed file, and what the command says. `Ok` is in the output of a command that
-/// succeeds, `Err` in its error, and then nothing is written.
+/// Hostile or broken projects: a changed file and the expected message. For `Ok`, the command
+/// succeeds and prints it. For `Err`, the command fails with it and writes nothing.
 #[test]
 fn hostile_projects_are_refused_or_left_to_a_person() {
     let bomb = {
@@ -672,7 +676,8 @@ fn hostile_projects_are_refused_or_left_to_a_person() {
     }
 }
 
-/// A group that ends in the letters of the domain is not of the domain: nothing is imported under a part of its name.
+/// A group that merely ends in the letters of the domain is not in the domain, and must not be
+/// imported under a truncated name.
 #[test]
 fn groups_of_other_domains_are_left_to_a_person() {
     let project = include_str!("import/PROJECT.yaml");
@@ -692,7 +697,7 @@ fn groups_of_other_domains_are_left_to_a_person() {
             ("PROJECT", &listed),
             ("config/crd/bases/crew.example.com_cups.yaml", &crd),
         ][..],
-        // A controller watches it.
+        // A controller watches the kind.
         &[
             ("PROJECT", &multigroup),
             ("config/crd/bases/fooexample.com_saucers.yaml", &saucer),

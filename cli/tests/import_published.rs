@@ -1,4 +1,4 @@
-//! `rbuilder import` of what published projects have and a fresh one of kubebuilder's has not.
+//! `rbuilder import`: features of published projects that a new kubebuilder project does not have.
 
 use crate::import::{has_row, import, original};
 use crate::support::{Folder, Ran};
@@ -11,7 +11,7 @@ fn text_of(folder: &Folder, path: &str) -> String {
     folder.tree()[path].clone()
 }
 
-/// Returns the original with further lines in the kustomization that is deployed, and a patch.
+/// Returns the original with additional lines in the deployed kustomization, and a patch.
 fn with_patch(entry: &str, patch: &str) -> Folder {
     let original = original();
     let text = text_of(&original, DEFAULT);
@@ -24,7 +24,8 @@ fn with_patch(entry: &str, patch: &str) -> Folder {
     original
 }
 
-/// A cluster has the patched Deployment: a variable that only a patch sets is one of the manager.
+/// Clusters get the patched Deployment. A variable that only a patch sets belongs to the manager
+/// too.
 #[test]
 fn patches_of_the_deployment_are_part_of_it() {
     const STRATEGIC: &str = "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: barista\n  namespace: system\nspec:\n  template:\n    spec:\n      containers:\n      - name: kube-rbac-proxy\n        image: proxy\n      - name: manager\n        args:\n        - --metrics-bind-address=127.0.0.1:8080\n        - --leader-elect\n        - --brew\n        env:\n        - name: BEANS\n          value: arabica\n        volumeMounts:\n        - mountPath: /tmp/k8s-webhook-server/serving-certs\n          name: cert\n      volumes:\n      - name: cert\n        secret:\n          secretName: webhook-server-cert\n";
@@ -179,7 +180,8 @@ fn patches_that_are_not_applied_are_left_to_a_person() {
     );
 }
 
-/// Each patch is applied to a copy of the object: a project with any number of them would never end.
+/// Each patch is applied to a copy of the object, so an unlimited number of patches would take
+/// forever.
 #[test]
 fn patches_are_bounded() {
     let entries = "- path: patch.yaml\n  target:\n    kind: Deployment\n".repeat(3_000);
@@ -188,7 +190,7 @@ fn patches_are_bounded() {
     assert!(ran.out.contains("\n2600 patches "), "{}", ran.out);
 }
 
-/// kubebuilder 2 wrote CRDs of an API version that has not been served since Kubernetes 1.22.
+/// kubebuilder 2 generated CRDs in an API version that Kubernetes has not served since 1.22.
 #[test]
 fn crds_of_v1beta1_are_converted() {
     let original = original();
@@ -208,7 +210,8 @@ fn crds_of_v1beta1_are_converted() {
     assert!(!ran.out.contains(row), "{}", ran.out);
 }
 
-/// Editors leave entries without a kind, and projects keep the module from before they moved.
+/// Editing leaves entries without a kind behind, and PROJECT keeps the module from before a project
+/// moved.
 #[test]
 fn what_is_stale_in_project_is_no_obstacle() {
     let original = original();
@@ -223,7 +226,7 @@ fn what_is_stale_in_project_is_no_obstacle() {
     assert!(controller.contains(".owns::<Deployment>()"), "{controller}");
 }
 
-/// Older versions of operator-sdk write the whole group, and no domain.
+/// Older versions of operator-sdk record the full group and no domain.
 #[test]
 fn a_group_without_a_domain_is_in_that_of_the_project() {
     let original = original();
@@ -253,7 +256,7 @@ fn a_type_of_kubernetes_is_found_by_its_path() {
     assert!(tree.iter().any(has_controller), "{:?}", tree.keys());
 }
 
-/// A handler is for one kind, and a path of the original can be that of webhooks for several.
+/// A handler serves one kind, but several webhooks of the original may share a path.
 #[test]
 fn handlers_that_share_a_path_have_paths_of_their_own() {
     let original = original();
@@ -290,7 +293,7 @@ fn a_kustomization_is_no_sample() {
     }
 }
 
-/// Build scripts of projects fill in such values.
+/// Build scripts of some projects fill in such values.
 #[test]
 fn a_base_that_cannot_be_read_is_left_to_a_person() {
     let original = original();
@@ -304,7 +307,7 @@ fn a_base_that_cannot_be_read_is_left_to_a_person() {
     assert!(ran.out.contains(expected), "{}", ran.out);
 }
 
-/// The reason why a kind cannot be imported is part of its row.
+/// The row contains the reason why a kind cannot be imported.
 #[test]
 fn a_crd_that_cannot_be_imported_says_why() {
     let original = original();
@@ -317,7 +320,8 @@ fn a_crd_that_cannot_be_imported_says_why() {
     assert!(ran.out.contains("`CUPS` is not a valid plural"), "{}", ran.out);
 }
 
-/// A handler is for one kind: a webhook for several becomes one for each, with the arguments of the original.
+/// A handler serves one kind, so a webhook for several kinds is split. Each part keeps the original
+/// arguments.
 #[test]
 fn a_webhook_for_several_kinds_becomes_one_for_each() {
     let original = original();
@@ -370,7 +374,7 @@ fn the_type_of_a_source_is_watched() {
     );
 }
 
-/// A name is part of the source of a test: one that no object can have stays out of it.
+/// Names are inserted into the source of a test, so names that no object can have must be left out.
 #[test]
 fn names_do_not_become_source() {
     let original = original();
@@ -392,7 +396,7 @@ fn names_do_not_become_source() {
     assert!(!test.contains("exit(1)"), "{test}");
 }
 
-/// A rule that no marker can have does not end the import.
+/// A rule that no marker can express does not stop the import.
 #[test]
 fn a_rule_that_the_generator_rejects_is_left_to_a_person() {
     let original = original();

@@ -1,5 +1,6 @@
-//! The table of `rbuilder import` beside what kustomize renders of both projects: a row that is the same or better is so in the
-//! objects that a cluster gets. Needs kubectl, like the tests of the scaffold's manifests.
+//! Compares the table of `rbuilder import` with kustomize's output for both projects: wherever a
+//! row claims that an object is the same or better, this is true in a cluster. Needs kubectl, like
+//! the tests of the scaffold's manifests.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +10,7 @@ use crate::import::{import, original};
 use crate::kustomize::{find, has_kubectl, render};
 use crate::support::Folder;
 
-/// Roles and bindings as kubebuilder scaffolds them, and those of an agent beside the manager.
+/// Roles and bindings as kubebuilder scaffolds them, and others for an agent beside the manager.
 const RBAC: &str = r#"apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
 metadata: {name: manager-rolebinding}
@@ -52,7 +53,7 @@ kind: ServiceAccount
 metadata: {name: agent}
 "#;
 
-/// A project whose deployment kustomize renders.
+/// Creates a project whose deployment kustomize renders.
 fn deployed() -> Folder {
     let original = original();
     original.write("config/rbac/more.yaml", RBAC);
@@ -71,7 +72,8 @@ fn deployed() -> Folder {
     original
 }
 
-/// Returns an object without the words and the metadata that no client is served differently for.
+/// Returns an object without descriptions, and without metadata that makes no difference to
+/// clients.
 fn plain(value: &Value) -> Value {
     match value {
         Value::Object(fields) => fields
@@ -92,7 +94,7 @@ fn strings(list: &Value) -> Vec<&str> {
         .collect()
 }
 
-/// Returns what the roles bound to a service account grant, each as one line.
+/// Returns the permissions of the roles bound to a service account, one per line.
 fn granted(objects: &[Value], account: &str) -> BTreeSet<String> {
     let has_account = |binding: &&Value| {
         let mut subjects = binding["subjects"].as_array().into_iter().flatten();
@@ -168,7 +170,7 @@ fn rows_are_true_of_what_is_deployed() {
                         .find(|webhook| webhook["name"] == *name)
                         .unwrap_or_else(|| panic!("no webhook {name}"))
                         .clone();
-                    // The Service is in the manifests of this project alone.
+                    // Only this project's manifests contain the Service.
                     webhook["clientConfig"]["service"]["name"] = Value::Null;
                     webhook["clientConfig"]["service"]["namespace"] = Value::Null;
                     webhook
@@ -215,7 +217,7 @@ fn rows_are_true_of_what_is_deployed() {
     ] {
         assert!(checked.contains(what), "{what}: {checked:?}");
     }
-    // The manager has these permissions too, and the agent would have none.
+    // The manager has these permissions too, but the agent would lose them.
     let names: Vec<&str> = checked.iter().map(String::as_str).collect();
     assert!(!names.iter().any(|what| what.contains("agent")), "{names:?}");
     assert!(granted(&ours, "cups-agent").is_empty());

@@ -1,4 +1,5 @@
-//! The table of `rbuilder import`: each result and each reason is true of the manifests of both projects.
+//! `rbuilder import`: each result and reason in the table is true of the manifests of both
+//! projects.
 
 use crate::import::{has_row, import, original};
 use crate::support::{Folder, Ran};
@@ -7,7 +8,7 @@ const CRD: &str = "config/crd/bases/crew.example.com_cups.yaml";
 const WEBHOOKS: &str = "config/webhook/manifests.yaml";
 const PROJECT: &str = include_str!("import/PROJECT.yaml");
 
-/// Returns the row of the table that begins so.
+/// Returns the row of the table with this prefix.
 fn row_of(ran: &Ran, begin: &str) -> String {
     let mut lines = ran.out.lines();
     let line = lines.find(|line| line.starts_with(begin));
@@ -27,7 +28,7 @@ fn binding(name: &str, role: &str, account: &str) -> String {
     )
 }
 
-/// Returns the original with further files in `config/rbac`.
+/// Returns the original with additional files in `config/rbac`.
 fn with_rbac(files: &[(&str, &str)]) -> Folder {
     let original = original();
     let names: Vec<&str> = files.iter().map(|(name, _)| *name).collect();
@@ -39,7 +40,7 @@ fn with_rbac(files: &[(&str, &str)]) -> Folder {
     original
 }
 
-/// Another account keeps no permission because the manager has it as well.
+/// Permissions of the manager do not make up for missing permissions of another account.
 #[test]
 fn roles_of_other_accounts_have_no_counterpart() {
     for (account, expected) in [("agent", "by hand"), ("kitchen", "better")] {
@@ -82,7 +83,7 @@ fn objects_of_one_name_are_compared() {
     }
 }
 
-/// kubebuilder elects a leader with ConfigMaps too, which no version of the library does.
+/// In Go, leader election may use ConfigMaps too, which the library never does.
 #[test]
 fn permissions_that_only_go_needs_to_elect_a_leader_are_not_missing() {
     let role = "apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata:\n  name: leader-election-role\n  namespace: system\nrules:\n- apiGroups: [\"\"]\n  resources: [configmaps]\n  verbs: [get, list, watch, create, update, patch, delete]\n- apiGroups: [coordination.k8s.io]\n  resources: [leases]\n  verbs: [get, list, watch, create, update, patch, delete]\n- apiGroups: [\"\"]\n  resources: [events]\n  verbs: [create, patch]\n";
@@ -101,7 +102,7 @@ fn permissions_that_only_go_needs_to_elect_a_leader_are_not_missing() {
 const FAKES: &str = "package fakes\n\nimport appsv1 \"k8s.io/api/apps/v1\"\n\nfunc (r *StatefulSetReconciler) SetupWithManager(mgr ctrl.Manager) error {\n\treturn ctrl.NewControllerManagedBy(mgr).For(&appsv1.StatefulSet{}).Complete(r)\n}\n";
 const MAIN: &str = "package main\n\nimport (\n\tctrl \"sigs.k8s.io/controller-runtime\"\n\n\t\"example.com/cups/internal/setup\"\n)\n\nfunc main() {\n\tsetup.Run(ctrl.NewManager())\n}\n";
 
-/// A program is what `main` imports, directly or through other packages.
+/// A package belongs to a program if `main` imports it, directly or indirectly.
 #[test]
 fn reconcilers_of_packages_that_no_program_imports_are_no_controllers() {
     for (imports, is_controller) in [
@@ -126,14 +127,14 @@ fn reconcilers_of_packages_that_no_program_imports_are_no_controllers() {
         let row = "controller at internal/fakes/statefulset.go:6 ";
         let reason = "by hand  no program of the Go project imports its package";
         assert_eq!(has_row(&ran, row, reason), !is_controller, "{}", ran.out);
-        // PROJECT lists this one.
+        // PROJECT lists this controller.
         assert!(tree.contains_key("src/controller/cup.rs"));
         let has_permission = tree["config/rbac/role.yaml"].contains("statefulsets");
         assert_eq!(has_permission, is_controller, "{}", ran.out);
     }
 }
 
-/// Source that a generator wrote, such as that of wire, can be what imports a package.
+/// A package may be imported only from generated source, such as wire's.
 #[test]
 fn generated_source_is_part_of_a_program() {
     let original = original();
@@ -243,7 +244,7 @@ fn reasons_of_webhooks_that_are_missing_are_their_own() {
     }
 }
 
-/// A configuration that mutates is no part of one that validates.
+/// A mutating configuration is not part of a validating one.
 #[test]
 fn webhooks_are_compared_with_those_of_their_configuration() {
     let original = original();
@@ -304,7 +305,7 @@ fn kinds_of_several_domains_are_imported() {
     }
 }
 
-/// A CRD that the project only installs, such as one for its tests, is not the project's.
+/// A CRD that the project only installs, for example for its tests, belongs to another project.
 #[test]
 fn a_group_that_the_source_does_not_declare_is_left_to_a_person() {
     let ran = import(&with_second_domain()).1.ok();
@@ -315,7 +316,7 @@ fn a_group_that_the_source_does_not_declare_is_left_to_a_person() {
     );
 }
 
-/// The API server reads no entries of an object: a key that does nothing is no difference in what is accepted.
+/// The API server ignores keys that do not apply to the type, so they make no difference.
 #[test]
 fn keys_that_do_not_apply_to_a_type_are_no_difference() {
     let original = original();

@@ -1,4 +1,5 @@
-//! `rbuilder bundle`: makes a bundle and a catalog for the Operator Lifecycle Manager, and merges them with those that are there.
+//! `rbuilder bundle`: generates a bundle and a catalog for the Operator Lifecycle Manager, and
+//! merges them with the existing ones.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -19,7 +20,7 @@ use crate::shell::Shell;
 use crate::tree::{Tree, typed_path};
 use crate::yaml_stream::read_documents;
 
-/// Image of the manager in a scaffold.
+/// The manager's image in a scaffold.
 const PLACEHOLDER: &str = "controller:latest";
 
 pub(super) const BUNDLE: Product = Product {
@@ -129,7 +130,8 @@ pub fn plan_bundle(tree: &Tree, flags: &BundleFlags) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// Returns an image without its tag and its digest. A colon before a slash is that of the port of the registry.
+/// Returns an image without tag and digest. A colon before a slash separates the port of a
+/// registry.
 fn repository_of(image: &str) -> &str {
     let image = image.split_once('@').map_or(image, |(image, _)| image);
     match image.rsplit_once(':') {
@@ -138,7 +140,8 @@ fn repository_of(image: &str) -> &str {
     }
 }
 
-/// Checks that a release does not pass itself, and that it replaces no version that it skips.
+/// Checks that a release neither replaces nor skips itself, and that it replaces no version that it
+/// skips.
 fn check_edges(options: &BundleOptions) -> Result<()> {
     let BundleOptions { version, skips, .. } = options;
     if options
@@ -163,7 +166,7 @@ fn check_edges(options: &BundleOptions) -> Result<()> {
     }
 }
 
-/// Warns of a release by which clusters get a lower version.
+/// Warns of a release that upgrades clusters to a lower version.
 fn warn_of_downgrade(outcome: &mut Outcome, options: &BundleOptions) {
     let version = &options.version;
     let lower = |other: &&String| match (Version::parse(other), Version::parse(version)) {
@@ -180,7 +183,8 @@ fn warn_of_downgrade(outcome: &mut Outcome, options: &BundleOptions) {
     }
 }
 
-/// Warns of a version that was not asked for and is not the newest, and of a release that no cluster comes to.
+/// Warns if the version was not requested and is not the newest, or if no cluster would upgrade to
+/// the release.
 fn warn_of_release(outcome: &mut Outcome, flags: &BundleFlags, options: &BundleOptions, present: &Catalog) {
     let Ok(version) = Version::parse(&options.version) else {
         return;
@@ -214,8 +218,9 @@ struct SourceMarkers {
     is_partial: bool,
 }
 
-/// Generates the manifests, unless `--manifests=false` says not to, and reads the markers for the ClusterServiceVersion. These
-/// count with the flag too: it keeps files as they are, and the bundle is to be the same.
+/// Generates the manifests unless `--manifests=false`, and reads the markers for the
+/// ClusterServiceVersion. The flag only preserves files, so the markers apply to the bundle in any
+/// case.
 fn add_manifests(
     plan: &mut Plan,
     tree: &Tree,
@@ -241,7 +246,8 @@ fn add_manifests(
     Ok((manifests::RenderedDiagnostics::default(), source))
 }
 
-/// Returns the catalog of the project, or the one that was last written if its file has been deleted: what it lists is published.
+/// Returns the catalog of the project. If its file was deleted, returns the catalog that was last
+/// written, because its releases are published.
 fn read_catalog(
     plan: &Plan,
     tree: &Tree,
@@ -254,10 +260,12 @@ fn read_catalog(
     Catalog::parse(&options.name, text)
 }
 
-/// Adds the catalog. It is made of the ClusterServiceVersion after the merge, so that it shows what people describe there.
+/// Adds the catalog. Uses the merged ClusterServiceVersion, so that the catalog includes the user's
+/// edits.
 ///
 /// # Errors
-/// Fails if the ClusterServiceVersion is no longer that of the release, or if the lifecycle manager would refuse the catalog.
+/// Returns an error if the ClusterServiceVersion belongs to another release, or if the lifecycle
+/// manager would reject the catalog.
 fn add_catalog(
     merge: &mut GeneratedMerge,
     plan: &mut Plan,
@@ -289,7 +297,7 @@ fn add_catalog(
     }
 }
 
-/// Reads the ClusterServiceVersion with the changes of people; `None` if they have deleted it.
+/// Reads the ClusterServiceVersion with the user's edits. Returns `None` if the user deleted it.
 fn read_csv(plan: &Plan, tree: &Tree, options: &BundleOptions) -> Result<Option<Value>> {
     let path = options.csv_path();
     let Some(text) = plan.read(tree, &path)? else {
@@ -306,7 +314,7 @@ fn read_csv(plan: &Plan, tree: &Tree, options: &BundleOptions) -> Result<Option<
     Ok(Some(document.value.clone()))
 }
 
-/// Returns the values of a list, each once.
+/// Returns the values of a list without duplicates.
 fn unique(values: &[String]) -> Vec<String> {
     let mut seen = BTreeSet::new();
     values
@@ -316,7 +324,7 @@ fn unique(values: &[String]) -> Vec<String> {
         .collect()
 }
 
-/// Reads the version of the package, if it is one that bundles can have.
+/// Returns the version of the package if bundles allow it.
 fn read_version(plan: &Plan, tree: &Tree) -> Result<Option<String>> {
     let text = plan.read(tree, "Cargo.toml")?.unwrap_or_default();
     let manifest = text.parse::<toml_edit::DocumentMut>().unwrap_or_default();

@@ -1,4 +1,5 @@
-//! `rbuilder helm`: makes a Helm chart of the manifests in `config/`, and merges it with the one that is there.
+//! `rbuilder helm`: generates a Helm chart from the manifests in `config/`, and merges it with the
+//! existing chart.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -29,11 +30,12 @@ pub(super) fn run(dir: &Path, flags: &ProductFlags, shell: &mut Shell) -> Result
     }
 }
 
-/// Returns the changes that make or update the chart. Its exit code is 1 if there are conflicts.
+/// Plans to create or update the chart. The exit code is 1 if there are conflicts.
 ///
 /// # Errors
-/// Fails if the source has errors, if `config/` cannot be read, if Chart.yaml, values.yaml or its schema is not what its name says, if
-/// conflicts of an earlier run are unresolved, or with `--no-conflicts` if there are any.
+/// Returns an error if the source has errors, if `config/` cannot be read, if Chart.yaml,
+/// values.yaml or the schema cannot be parsed, or if conflicts of an earlier run are unresolved.
+/// With `--no-conflicts`, conflicts are errors.
 pub fn plan_helm(tree: &Tree, flags: &ProductFlags) -> Result<Outcome> {
     let project = scaffold::require_project(tree)?;
     let context = scaffold::project_context(&project);
@@ -71,10 +73,11 @@ pub fn plan_helm(tree: &Tree, flags: &ProductFlags) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// Reads a YAML file of the chart as it is after the plan; null without it, or if it has conflicts.
+/// Reads a YAML file of the chart as it will be after `plan`. Returns null if it does not exist or
+/// has conflicts.
 ///
 /// # Errors
-/// Fails with the place if it is not YAML: Helm would refuse the chart.
+/// Returns an error with the location if the file is not YAML, because Helm would reject the chart.
 fn read_yaml(plan: &Plan, tree: &Tree, merge: &GeneratedMerge, path: &str) -> Result<Value> {
     let text = plan.read(tree, path)?.unwrap_or_default();
     if merge.has_conflict(path) || text.trim().is_empty() {
@@ -83,10 +86,10 @@ fn read_yaml(plan: &Plan, tree: &Tree, merge: &GeneratedMerge, path: &str) -> Re
     crate::yaml_stream::parse(&text).map_err(|error| describe_failure(path, &text, &error))
 }
 
-/// Checks a JSON file of the chart as it is after the plan, unless it has conflicts.
+/// Checks a JSON file of the chart as it will be after `plan`, unless it has conflicts.
 ///
 /// # Errors
-/// Fails with the place if it is not JSON.
+/// Returns an error with the location if the file is not JSON.
 fn check_json(plan: &Plan, tree: &Tree, merge: &GeneratedMerge, path: &str) -> Result<()> {
     let Some(text) = plan.read(tree, path)?.filter(|_| !merge.has_conflict(path)) else {
         return Ok(());
@@ -103,7 +106,7 @@ fn check_json(plan: &Plan, tree: &Tree, merge: &GeneratedMerge, path: &str) -> R
     }
 }
 
-/// Returns what is wrong with a text of JSON, without the place that the parser adds.
+/// Returns the message of a JSON error without the location that the parser appends.
 fn describe_json(error: &serde_json::Error) -> String {
     let message = error.to_string();
     match message.rsplit_once(" at line ") {
