@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn quoted_scalars_continue_left_of_their_key_as_in_go() {
+    fn quoted_scalars_may_continue_left_of_their_key() {
         let check = |text: &str, expected: &str| {
             let found = parse::<Value>(text).map(|value| value.to_string());
             assert_eq!(found.ok().as_deref(), Some(expected), "{text}");

@@ -72,7 +72,7 @@ fn check(folder: &Folder, said: &[&str]) {
 }
 
 #[test]
-fn crds_are_written_where_they_lie() {
+fn crds_are_updated_in_place() {
     let folder = package(
         &[
             ("Cup", "pub size: i32"),
@@ -120,7 +120,7 @@ fn crds_are_written_where_they_lie() {
 
 /// A plain copy in documentation precedes a chart template. A copy for tests does not.
 #[test]
-fn a_documented_copy_goes_before_a_template() {
+fn documentation_copy_precedes_template() {
     let template = |kind: &str| format!("{{{{- if .Values.crds }}}}\n{}{{{{- end }}}}\n", crd(kind, SIZE));
     let kinds = [("Cup", "pub size: i32"), ("Pot", "pub size: i32")];
     let folder = package(
@@ -149,7 +149,7 @@ fn a_documented_copy_goes_before_a_template() {
 
 /// If all kinds are skipped, `--check` warns that it compared nothing.
 #[test]
-fn a_check_of_nothing_is_warned_of() {
+fn check_warns_if_all_kinds_are_skipped() {
     let template = crd("Cup", SIZE).replace("scope: Namespaced", "scope: {{ .Values.scope }}");
     let folder = package(
         &[("Cup", "pub size: i32")],
@@ -175,7 +175,7 @@ fn list(crd: &str) -> String {
 }
 
 #[test]
-fn a_crd_that_cannot_be_replaced_is_never_written_beside_it() {
+fn irreplaceable_crd_is_not_written_elsewhere() {
     let template = crd("Can", SIZE).replace("scope: Namespaced", "scope: {{ .Values.scope }}");
     let folder = package(
         &[
@@ -234,7 +234,7 @@ fn kinds_that_cannot_be_read_are_skipped_with_the_reason() {
 }
 
 #[test]
-fn kinds_that_are_readable_by_now_are_no_longer_skipped() {
+fn newly_readable_kinds_are_unskipped() {
     let folder = package(
         &[
             ("Cup", "pub size: i32"),
@@ -285,7 +285,7 @@ fn kinds_that_are_readable_by_now_are_no_longer_skipped() {
 }
 
 #[test]
-fn a_kind_that_is_readable_in_a_list_is_skipped_for_that() {
+fn kind_in_a_list_stays_skipped() {
     let folder = package(
         &[("Cup", "pub size: i32"), ("Pot", "pub size: (u8, u8)")],
         &[
@@ -322,7 +322,7 @@ fn errors_outside_of_kinds_keep_going() {
 }
 
 #[test]
-fn kinds_of_others_are_not_written() {
+fn kinds_of_other_projects_are_not_written() {
     let folder = package(
         &[("Cup", "pub size: i32")],
         &[("crds/cups.yaml", &crd("Cup", SIZE))],
@@ -375,7 +375,7 @@ fn the_table_is_a_document_too() {
 }
 
 #[test]
-fn a_project_has_no_need_of_it() {
+fn scaffolded_projects_cannot_be_adopted() {
     let folder = package(&[("Cup", "pub size: i32")], &[("PROJECT", "version: \"3\"\n")]);
     let ran = folder.run("adopt");
     assert_eq!(ran.code, 1);
@@ -401,7 +401,7 @@ fn settings_do_not_lead_out_of_the_project() {
 }
 
 #[test]
-fn changes_by_the_program_are_shown_with_their_places() {
+fn reports_crd_changes_at_run_time() {
     let folder = package(
         &[("Cup", "pub size: i32"), ("Pot", "pub size: i32")],
         &[
@@ -439,7 +439,7 @@ fn changes_by_the_program_are_shown_with_their_places() {
 
 /// The PROJECT of a Go operator beside the package is ignored, and its role is kept.
 #[test]
-fn the_project_of_another_tool_is_not_ours() {
+fn project_of_another_tool_is_ignored() {
     let project = "domain: coreos.com\nlayout:\n- go.kubebuilder.io/v4\nprojectName: cafe\nresources:\n- api:\n    crdVersion: v1\n  \
                    domain: coreos.com\n  group: monitoring\n  kind: PodMonitor\n  version: v1\nversion: \"3\"\n";
     let role = "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata:\n  name: manager-role\nrules:\n\
@@ -468,7 +468,7 @@ fn the_project_of_another_tool_is_not_ours() {
 
 /// Rust operators have a PROJECT for the tools of operator-sdk, besides hand-written roles.
 #[test]
-fn a_project_by_hand_keeps_its_role() {
+fn hand_written_role_is_kept() {
     let role = "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata:\n  name: manager-role\nrules:\n\
                 - apiGroups:\n  - apps\n  resources:\n  - deployments\n  verbs:\n  - get\n";
     for role in [role.to_owned(), format!("---\n{role}")] {
@@ -521,7 +521,7 @@ fn a_crd_of_another_plural_is_not_written() {
 /// A kind in a group of another project may be the package's own if its CRD is committed. Providers
 /// have such kinds.
 #[test]
-fn a_skipped_kind_with_a_committed_crd_names_the_way_to_have_it_written() {
+fn skipped_kind_with_committed_crd_gets_help() {
     let committed = crd("Cup", SIZE).replace("x.io", "addons.cluster.x-k8s.io");
     let folder = package(&[], &[("config/crds/cups.yaml", &committed)]);
     folder.write("src/lib.rs", &kind("Cup", "addons.cluster.x-k8s.io", "size: i32"));
@@ -577,7 +577,7 @@ fn kinds_behind_a_feature_are_read_with_it() {
 }
 
 #[test]
-fn a_package_with_kinds_in_examples_only() {
+fn reports_kinds_in_examples_only() {
     let folder = package(&[], &[("examples/cup.rs", &kind("Cup", "x.io", "size: i32"))]);
     let said = folder.run("adopt").ok().out;
     assert!(said.contains("`rbuilder manifests --example <name>`"), "{said}");

@@ -173,7 +173,7 @@ fn a_crd_in_a_file_with_others_is_protected() {
 }
 
 #[test]
-fn other_objects_in_a_file_stay_to_the_byte() {
+fn other_objects_in_a_file_are_preserved() {
     let (before, after) = (
         "# Made by hand.\nkind:   Role # ours\n",
         "---\nkind: RoleBinding\n",
@@ -257,7 +257,7 @@ fn a_spec_with_expressions_is_left_alone() {
 
 /// `{{` in a description does not make a generated file a template.
 #[test]
-fn braces_in_a_description_are_no_template() {
+fn braces_in_a_description_do_not_make_a_template() {
     let folder = package(
         &[(
             "Cup",
@@ -274,7 +274,7 @@ fn braces_in_a_description_are_no_template() {
 
 /// A note about another project's kind does not hide the warning that nothing is compared.
 #[test]
-fn a_check_of_nothing_is_warned_of_beside_other_notes() {
+fn empty_check_warns_despite_other_notes() {
     let folder = package(&[("Cup", SIZE)], &[]);
     let other = kind("PodMonitor", SIZE).replace("x.io", "monitoring.coreos.com");
     folder.replace("src/main.rs", "fn main", &format!("{other}fn main"));
@@ -312,7 +312,7 @@ fn a_generated_crd_stays_while_its_kind_cannot_be_read() {
 }
 
 #[test]
-fn crds_around_the_package_are_compared_and_not_doubled() {
+fn crds_outside_of_the_package_are_compared_only() {
     let folder = Folder::new();
     folder.write(
         "helm/cafe/crds/cups.yaml",

@@ -137,7 +137,7 @@ fn a_rule_that_helm_fills_in_has_no_marker() {
 }
 
 #[test]
-fn the_role_of_a_project_is_that_by_hand() {
+fn project_copies_hand_written_role() {
     let folder = package(&[("deploy/rbac.yaml", &format!("{ROLE}---\n{BINDING}"))]);
     let made = folder.run("init --in-package").ok();
     assert!(!made.err.contains("warning"), "{}", made.err);
@@ -155,7 +155,7 @@ fn the_role_of_a_project_is_that_by_hand() {
 }
 
 #[test]
-fn a_manager_without_permissions_is_warned_of() {
+fn warns_of_manager_without_permissions() {
     let folder = package(&[]);
     let made = folder.run("init --in-package").ok();
     let warning =
@@ -174,7 +174,7 @@ fn a_manager_without_permissions_is_warned_of() {
 }
 
 #[test]
-fn the_domain_and_the_binary_are_those_that_the_package_shows() {
+fn guesses_domain_and_binary() {
     let folder = package(&[(
         "src/bin/crdgen.rs",
         "use kube::CustomResourceExt;\nfn main() {}\n",

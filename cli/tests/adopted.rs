@@ -159,7 +159,7 @@ fn a_package_with_the_manager_gets_its_probes_and_metrics() {
 }
 
 #[test]
-fn files_of_the_package_are_kept_and_named() {
+fn keeps_and_lists_files_of_the_package() {
     let folder = plain();
     for path in [
         "Makefile",
@@ -234,7 +234,7 @@ fn a_package_with_a_continuous_integration_keeps_it() {
 }
 
 #[test]
-fn what_cannot_be_adopted_is_refused() {
+fn rejects_unsuitable_packages() {
     let package = "[package]\nname = \"a\"\n";
     for (files, command, expected) in [
         (vec![], ADOPT, "no Cargo.toml found in"),
@@ -302,7 +302,7 @@ fn what_cannot_be_adopted_is_refused() {
 }
 
 #[test]
-fn one_binary_of_several_is_the_managers() {
+fn selects_one_of_several_binaries() {
     for (rest, flags, expected) in [
         ("", "--bin b", "b"),
         ("default-run = \"a\"\n", "", "a"),
@@ -375,7 +375,7 @@ fn packages_outside_of_the_image_are_named() {
 }
 
 #[test]
-fn permissions_by_hand_stay() {
+fn hand_written_permissions_are_kept() {
     let folder = plain();
     folder.run(ADOPT).ok();
     let role = "config/rbac/role.yaml";
@@ -395,7 +395,7 @@ fn permissions_by_hand_stay() {
 }
 
 #[test]
-fn create_says_all_that_a_package_lacks() {
+fn create_lists_everything_a_package_lacks() {
     let folder = plain();
     folder.run(ADOPT).ok();
     refused(
@@ -539,7 +539,7 @@ fn settings_change_and_the_package_does_not() {
 }
 
 #[test]
-fn the_doctor_knows_an_adopted_package() {
+fn doctor_accepts_adopted_package() {
     let folder = plain();
     folder.run(ADOPT).ok();
     let ran = folder.run("doctor");
@@ -557,7 +557,7 @@ fn the_doctor_knows_an_adopted_package() {
 }
 
 #[test]
-fn names_in_project_that_no_package_has_are_refused() {
+fn rejects_invalid_package_names_in_project() {
     let folder = plain();
     folder.run(ADOPT).ok();
     let text = folder.tree()["PROJECT"].clone();

@@ -62,7 +62,7 @@ fn describe(folder: &Folder) {
 }
 
 #[test]
-fn what_people_describe_survives_a_release() {
+fn user_descriptions_survive_a_release() {
     let folder = project();
     describe(&folder);
     folder
@@ -180,7 +180,7 @@ fn channels(folder: &Folder) -> String {
 }
 
 #[test]
-fn a_bundle_without_the_certificate_of_the_metrics_says_so() {
+fn warns_of_omitted_metrics_certificate() {
     let folder = project();
     folder.run("edit --enable prometheus,metrics-certificate").ok();
     let ran = folder.run(BUNDLE).ok();
@@ -211,7 +211,7 @@ fn a_bundle_without_the_certificate_of_the_metrics_says_so() {
 }
 
 #[test]
-fn a_release_by_mistake_is_warned_of() {
+fn warns_of_accidental_release() {
     let folder = Folder::new();
     for command in COMMANDS {
         folder.run(command).ok();
@@ -326,7 +326,7 @@ fn each_channel_has_its_own_edges() {
 }
 
 #[test]
-fn a_channel_that_would_be_refused_is_not_written() {
+fn invalid_channel_is_not_written() {
     for (releases, release, expected) in [
         (
             &["--version 0.2.0"] as &[&str],
@@ -406,7 +406,7 @@ fn a_channel_that_would_be_refused_is_not_written() {
 }
 
 #[test]
-fn catalogs_that_people_have_changed_are_checked() {
+fn edited_catalogs_are_validated() {
     let two = "- name: shop.v0.2.0\n  replaces: shop.v0.1.0\n";
     for (from, to, expected) in [
         (two, "- name: shop.v0.2.0\n", "pass `--skips 0.1.0`"),
@@ -533,7 +533,7 @@ fn catalogs_that_people_have_changed_are_checked() {
 
 /// Makes random releases. If one is rejected, each way that the message suggests must succeed.
 #[test]
-fn flags_that_a_message_names_make_the_release() {
+fn suggested_flags_make_the_release_succeed() {
     const VERSIONS: [&str; 8] = [
         "0.1.1",
         "0.2.0-rc.1",
@@ -599,7 +599,7 @@ fn flags_that_a_message_names_make_the_release() {
 }
 
 #[test]
-fn catalogs_that_people_have_changed_take_a_release() {
+fn edited_catalogs_accept_a_release() {
     let two = "stable: 0.3.0 > 0.2.0 | 0.2.0 > 0.1.0 | 0.1.0";
     let entry = "- name: shop.v0.2.0\n  replaces: shop.v0.1.0\n";
     for (from, to, release, expected) in [
@@ -656,7 +656,7 @@ fn catalogs_that_people_have_changed_take_a_release() {
 }
 
 #[test]
-fn the_lines_of_a_catalog_from_windows_stay() {
+fn crlf_in_catalog_is_kept() {
     let folder = project();
     folder.run("bundle --version 0.2.0").ok();
     let text = folder.tree()[CATALOG].replace('\n', "\r\n");
@@ -681,7 +681,7 @@ fn a_deleted_catalog_keeps_its_releases() {
 }
 
 #[test]
-fn a_package_that_was_removed_comes_again() {
+fn removed_package_document_is_restored() {
     let folder = project();
     let text = folder.tree()[CATALOG].clone();
     let (_, rest) = text[4..].split_once("---\n").expect("documents");
@@ -691,7 +691,7 @@ fn a_package_that_was_removed_comes_again() {
 }
 
 #[test]
-fn a_csv_that_is_not_that_of_the_release_is_refused() {
+fn rejects_csv_of_another_release() {
     for (from, to, expected) in [
         (
             "name: shop.v0.1.0",
@@ -780,7 +780,7 @@ fn a_patch_of_an_older_version_goes_below_one_that_skips_it() {
 }
 
 #[test]
-fn a_catalog_shows_what_people_describe() {
+fn catalog_includes_user_descriptions() {
     let folder = project();
     describe(&folder);
     folder.replace(CSV, "mediatype: image/svg+xml", "mediatype: image/png");
@@ -928,7 +928,7 @@ fn markers_describe_kinds_and_fields() {
 }
 
 #[test]
-fn kinds_are_in_the_order_that_markers_ask_for() {
+fn markers_determine_order_of_kinds() {
     let folder = project();
     folder
         .run("create api --group cache --version v1 --kind Bowl --controller=false")
@@ -998,7 +998,7 @@ fn version_and_icon_are_those_of_the_project() {
 }
 
 #[test]
-fn what_cannot_be_a_bundle_is_refused() {
+fn rejects_invalid_bundles() {
     let folder = Folder::new();
     folder.run(COMMANDS[0]).ok();
     for (command, expected) in [
@@ -1073,7 +1073,7 @@ const BINDINGS: &str = include_str!("bundle/bindings.yaml");
 
 /// Only the lifecycle manager knows the namespace in which it binds rules to service accounts.
 #[test]
-fn what_bindings_grant_is_in_the_csv_or_a_warning() {
+fn binding_permissions_are_in_the_csv_or_warned_of() {
     let folder = project();
     folder.replace(
         "config/rbac/kustomization.yaml",
@@ -1149,7 +1149,7 @@ fn rules_for_another_namespace_are_granted_in_the_cluster_with_a_warning() {
 }
 
 #[test]
-fn what_a_bundle_cannot_say_is_a_warning() {
+fn warns_of_what_a_bundle_cannot_express() {
     let folder = project();
     folder.replace(
         "config/webhook/manifests.yaml",

@@ -157,7 +157,7 @@ fn a_base_describes_the_operator() {
 }
 
 #[test]
-fn the_source_says_more_than_the_base() {
+fn source_overrides_base() {
     let folder = project();
     folder.write(BASE, DESCRIBED);
     folder.replace(
@@ -173,7 +173,7 @@ fn the_source_says_more_than_the_base() {
 }
 
 #[test]
-fn flags_say_more_than_the_base() {
+fn flags_override_base() {
     let folder = project();
     folder.write(BASE, &DESCRIBED.replace("base64data: \"\"", "base64data: YQ=="));
     folder.run("bundle --skip-range <0.0.5").ok();
@@ -188,7 +188,7 @@ fn flags_say_more_than_the_base() {
 /// With a conversion webhook, the lifecycle manager only accepts the install mode for all
 /// namespaces.
 #[test]
-fn a_conversion_decides_the_install_modes() {
+fn conversion_determines_install_modes() {
     let folder = project();
     for command in [
         "create api --group cache --version v2 --kind Cup --controller=false",

@@ -146,7 +146,7 @@ fn a_path_crate_may_be_a_link_to_somewhere_else() {
 }
 
 #[test]
-fn each_sort_of_manifest_goes_where_it_is_told() {
+fn flags_set_the_directory_of_each_manifest() {
     let folder = workspace();
     let before = folder.copy();
     folder
@@ -170,7 +170,7 @@ fn each_sort_of_manifest_goes_where_it_is_told() {
 }
 
 #[test]
-fn a_mistake_in_what_is_not_wanted_stands_in_nobodys_way() {
+fn errors_in_excluded_source_are_ignored() {
     let folder = workspace();
     folder.write(
         "operator/src/main.rs",
@@ -184,7 +184,7 @@ fn a_mistake_in_what_is_not_wanted_stands_in_nobodys_way() {
 }
 
 #[test]
-fn what_is_stale_goes_away_when_a_run_wrote_it() {
+fn stale_generated_manifests_are_removed() {
     for flags in ["", "--no-version-annotation"] {
         let folder = workspace();
         folder.write("config/crd/bases/theirs.yaml", "kind: CustomResourceDefinition\n");
@@ -211,7 +211,7 @@ fn what_is_stale_goes_away_when_a_run_wrote_it() {
 }
 
 #[test]
-fn an_example_takes_the_place_of_the_other_targets() {
+fn example_replaces_other_targets() {
     let folder = Folder::new();
     folder.write(
         "Cargo.toml",
@@ -250,7 +250,7 @@ fn an_example_takes_the_place_of_the_other_targets() {
 }
 
 #[test]
-fn messages_for_editors_are_lines_of_json_in_rustcs_form() {
+fn json_messages_follow_rustc() {
     let folder = workspace();
     folder.write(
         "operator/src/main.rs",
@@ -309,7 +309,7 @@ fn messages_for_editors_are_lines_of_json_in_rustcs_form() {
 }
 
 #[test]
-fn standard_output_holds_nothing_but_messages() {
+fn stdout_contains_only_messages() {
     let folder = workspace();
     let ran = folder.run("manifests --message-format json").ok();
     assert_eq!(ran.out, "");
@@ -340,7 +340,7 @@ fn standard_output_holds_nothing_but_messages() {
 }
 
 #[test]
-fn what_cannot_be_read_is_named() {
+fn reports_unreadable_files() {
     let folder = workspace();
     let main = folder.path().join("operator/src/main.rs");
     std::fs::write(&main, b"mod a; // \xff").expect("a file");

@@ -136,7 +136,7 @@ fn names_in_data_follow_the_release_and_those_in_values_are_a_warning() {
 
 /// Helm stores a release in a Secret of at most 1 MiB.
 #[test]
-fn a_chart_that_helm_cannot_store_is_a_warning() {
+fn warns_if_helm_cannot_store_the_chart() {
     let folder = project();
     let crd = "config/crd/bases/cache.example.com_cups.yaml";
     // Text that barely compresses.
@@ -163,7 +163,7 @@ fn a_chart_that_helm_cannot_store_is_a_warning() {
 }
 
 #[test]
-fn changes_of_people_and_of_the_manifests_are_merged() {
+fn user_edits_and_manifest_changes_are_merged() {
     let folder = project();
     folder.replace(
         VALUES,
@@ -265,7 +265,7 @@ fn a_template_with_changes_outlives_its_manifest() {
 }
 
 #[test]
-fn a_chart_of_somebody_else_is_not_overwritten() {
+fn foreign_chart_is_not_overwritten() {
     let folder = Folder::new();
     folder.run(COMMANDS[0]).ok();
     folder.write(VALUES, "ours: 1\n");
@@ -297,7 +297,7 @@ fn roles_in_other_namespaces_stay_there_in_every_release() {
 }
 
 #[test]
-fn what_kustomize_does_and_the_chart_does_not_is_a_warning() {
+fn warns_of_unsupported_kustomize_features() {
     let kustomization = "config/default/kustomization.yaml";
     for (added, expected) in [
         (

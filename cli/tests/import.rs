@@ -236,7 +236,7 @@ fn a_certificate_of_the_metrics_is_imported_as_a_feature() {
 }
 
 #[test]
-fn labels_that_kustomize_adds_to_selectors_are_left_to_a_person() {
+fn selector_labels_from_kustomize_are_left_to_the_user() {
     let original = original();
     let path = "config/default/kustomization.yaml";
     let text = original.tree()[path].clone();
@@ -329,7 +329,7 @@ pub(crate) fn has_row(ran: &support::Ran, row: &str, result: &str) -> bool {
 }
 
 #[test]
-fn a_crd_that_is_not_installed_is_left_to_a_person() {
+fn uninstalled_crd_is_left_to_the_user() {
     let path = "config/crd/bases/crew.example.com_cups.yaml";
     for (listed, expected) in [
         ("- bases/other.yaml\n", true),
@@ -385,7 +385,7 @@ fn what_restricts_a_webhook_is_part_of_its_marker() {
 }
 
 #[test]
-fn webhooks_of_a_version_that_the_crd_has_not_are_not_invented() {
+fn webhooks_for_missing_versions_are_not_created() {
     let original = original();
     let webhooks =
         include_str!("import/webhooks.yaml").replace("- v1\n    operations", "- v9\n    operations");
@@ -503,7 +503,7 @@ fn webhooks_are_at_the_version_of_the_configurations() {
 }
 
 #[test]
-fn what_is_imported_is_no_change_of_the_user() {
+fn imported_content_is_not_a_user_change() {
     let (folder, ran) = import(&original());
     ran.ok();
     let ran = folder.run("doctor");
@@ -548,7 +548,7 @@ fn a_dry_run_writes_nothing_and_json_has_the_table() {
 }
 
 #[test]
-fn a_file_that_is_there_stops_the_command() {
+fn existing_files_stop_the_command() {
     let (original, folder) = (original(), Folder::new());
     folder.write("src/main.rs", "fn main() {}\n");
     let before = folder.tree();
@@ -561,7 +561,7 @@ fn a_file_that_is_there_stops_the_command() {
 /// Hostile or broken projects: a changed file and the expected message. For `Ok`, the command
 /// succeeds and prints it. For `Err`, the command fails with it and writes nothing.
 #[test]
-fn hostile_projects_are_refused_or_left_to_a_person() {
+fn hostile_projects_are_rejected_or_left_to_the_user() {
     let bomb = {
         let mut text = "a: &a [x, x, x, x, x, x, x, x, x]\n".to_owned();
         for level in 'b'..='k' {
@@ -679,7 +679,7 @@ fn hostile_projects_are_refused_or_left_to_a_person() {
 /// A group that merely ends in the letters of the domain is not in the domain, and must not be
 /// imported under a truncated name.
 #[test]
-fn groups_of_other_domains_are_left_to_a_person() {
+fn groups_of_other_domains_are_left_to_the_user() {
     let project = include_str!("import/PROJECT.yaml");
     let crd = include_str!("import/crd.yaml").replace("crew.example.com", "fooexample.com");
     let saucer = crd.replace("Cup", "Saucer").replace("cups", "saucers");

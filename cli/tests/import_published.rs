@@ -27,7 +27,7 @@ fn with_patch(entry: &str, patch: &str) -> Folder {
 /// Clusters get the patched Deployment. A variable that only a patch sets belongs to the manager
 /// too.
 #[test]
-fn patches_of_the_deployment_are_part_of_it() {
+fn patches_apply_to_the_deployment() {
     const STRATEGIC: &str = "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: barista\n  namespace: system\nspec:\n  template:\n    spec:\n      containers:\n      - name: kube-rbac-proxy\n        image: proxy\n      - name: manager\n        args:\n        - --metrics-bind-address=127.0.0.1:8080\n        - --leader-elect\n        - --brew\n        env:\n        - name: BEANS\n          value: arabica\n        volumeMounts:\n        - mountPath: /tmp/k8s-webhook-server/serving-certs\n          name: cert\n      volumes:\n      - name: cert\n        secret:\n          secretName: webhook-server-cert\n";
     const JSON: &str = "- op: add\n  path: /spec/template/spec/containers/0/env/-\n  value:\n    name: BEANS\n    value: arabica\n- op: add\n  path: /spec/template/spec/containers/0/args/0\n  value: --metrics-bind-address=:8443\n- op: add\n  path: /spec/template/spec/containers/0/args/-\n  value: --brew\n";
     let inline = format!(
@@ -69,7 +69,7 @@ fn patches_of_the_deployment_are_part_of_it() {
 }
 
 #[test]
-fn patches_of_crds_are_part_of_them() {
+fn patches_apply_to_crds() {
     let original = original();
     original.write(
         LIST,
@@ -140,7 +140,7 @@ fn conversion_that_only_a_patch_shows_is_imported() {
 }
 
 #[test]
-fn patches_that_are_not_applied_are_left_to_a_person() {
+fn unsupported_patches_are_left_to_the_user() {
     let check = |entry: &str, patch: &str, expected: &str| {
         let ran = import(&with_patch(entry, patch)).1.ok();
         assert!(ran.out.contains(expected), "{expected}\n{}", ran.out);
@@ -213,7 +213,7 @@ fn crds_of_v1beta1_are_converted() {
 /// Editing leaves entries without a kind behind, and PROJECT keeps the module from before a project
 /// moved.
 #[test]
-fn what_is_stale_in_project_is_no_obstacle() {
+fn stale_entries_in_project_are_ignored() {
     let original = original();
     original.write(
         "PROJECT",
@@ -276,7 +276,7 @@ fn handlers_that_share_a_path_have_paths_of_their_own() {
 }
 
 #[test]
-fn a_kustomization_is_no_sample() {
+fn kustomization_is_not_a_sample() {
     for name in ["kustomization.yml", "Kustomization"] {
         let original = original();
         original.write(
@@ -295,7 +295,7 @@ fn a_kustomization_is_no_sample() {
 
 /// Build scripts of some projects fill in such values.
 #[test]
-fn a_base_that_cannot_be_read_is_left_to_a_person() {
+fn unreadable_base_is_left_to_the_user() {
     let original = original();
     original.write(
         "config/manifests/bases/cups.clusterserviceversion.yaml",
@@ -309,7 +309,7 @@ fn a_base_that_cannot_be_read_is_left_to_a_person() {
 
 /// The row contains the reason why a kind cannot be imported.
 #[test]
-fn a_crd_that_cannot_be_imported_says_why() {
+fn reports_why_a_crd_cannot_be_imported() {
     let original = original();
     let text = text_of(&original, CRD);
     original.write(
@@ -398,7 +398,7 @@ fn names_do_not_become_source() {
 
 /// A rule that no marker can express does not stop the import.
 #[test]
-fn a_rule_that_the_generator_rejects_is_left_to_a_person() {
+fn rejected_rule_is_left_to_the_user() {
     let original = original();
     let role = text_of(&original, "config/rbac/role.yaml");
     let rules = "- nonResourceURLs: [metrics]\n  verbs: [get]\n- apiGroups: [Apps]\n  resources: [pods]\n  verbs: [get]\n";

@@ -104,7 +104,7 @@ const MAIN: &str = "package main\n\nimport (\n\tctrl \"sigs.k8s.io/controller-ru
 
 /// A package belongs to a program if `main` imports it, directly or indirectly.
 #[test]
-fn reconcilers_of_packages_that_no_program_imports_are_no_controllers() {
+fn reconcilers_in_unlinked_packages_are_not_imported() {
     for (imports, is_controller) in [
         ("\t_ \"example.com/cups/internal/controller\"\n", false),
         ("\t_ \"example.com/cups/internal/fakes\"\n", true),
@@ -150,7 +150,7 @@ fn generated_source_is_part_of_a_program() {
 }
 
 #[test]
-fn webhooks_that_the_manifests_do_not_have_are_not_made() {
+fn webhooks_absent_from_manifests_are_not_created() {
     let original = original();
     let webhooks = original.tree()[WEBHOOKS].clone();
     let (_, validating) = webhooks.split_once("---\n").expect("two configurations");
@@ -213,7 +213,7 @@ fn a_webhook_for_two_versions_is_imported_once() {
 }
 
 #[test]
-fn reasons_of_webhooks_that_are_missing_are_their_own() {
+fn each_missing_webhook_has_its_own_reason() {
     let webhooks = include_str!("import/webhooks.yaml");
     for (changed, name, reason) in [
         (
@@ -307,7 +307,7 @@ fn kinds_of_several_domains_are_imported() {
 
 /// A CRD that the project only installs, for example for its tests, belongs to another project.
 #[test]
-fn a_group_that_the_source_does_not_declare_is_left_to_a_person() {
+fn undeclared_group_is_left_to_the_user() {
     let ran = import(&with_second_domain()).1.ok();
     assert!(
         ran.out.contains("its group `bar.other.org` is not in the domain"),
@@ -318,7 +318,7 @@ fn a_group_that_the_source_does_not_declare_is_left_to_a_person() {
 
 /// The API server ignores keys that do not apply to the type, so they make no difference.
 #[test]
-fn keys_that_do_not_apply_to_a_type_are_no_difference() {
+fn keys_of_other_types_are_ignored() {
     let original = original();
     let crd = original.tree()[CRD].clone();
     let idle = "              beans:\n                items:\n                  type: string\n                type: object\n              size:\n                minLength: 3\n";
@@ -332,7 +332,7 @@ fn keys_that_do_not_apply_to_a_type_are_no_difference() {
 }
 
 #[test]
-fn permissions_are_not_compared_with_a_role_that_is_not_there() {
+fn missing_role_is_not_compared() {
     let original = original();
     original.remove("config/rbac/role.yaml");
     let ran = import(&original).1.ok();

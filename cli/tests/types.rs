@@ -101,7 +101,7 @@ fn folder() -> Folder {
 }
 
 #[test]
-fn types_are_written_as_one_tree_of_modules() {
+fn types_form_one_module_tree() {
     let folder = folder();
     let ran = folder.run("types crds").ok();
     assert!(
@@ -205,7 +205,7 @@ fn types_have_the_header_of_the_project() {
 
 /// The next steps depend on what exists already.
 #[test]
-fn the_next_step_is_what_is_left_to_do() {
+fn next_steps_list_remaining_work() {
     let folder = folder();
     let next = |line: &str| {
         let ran = folder.run(line).ok();

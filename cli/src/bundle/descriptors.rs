@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_become_words() {
+    fn names_are_split_into_words() {
         for (name, expected) in [
             ("containerPort", "Container Port"),
             ("CronJob", "Cron Job"),
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_skipped_or_absent_has_no_descriptor() {
+    fn skipped_or_absent_fields_have_no_descriptor() {
         let schema = json!({ "properties": { "spec": { "properties": {
             "pods": { "type": "array", "items": { "properties": { "size": { "type": "integer" } } } },
             "podsSize": { "type": "integer" },

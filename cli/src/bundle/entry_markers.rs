@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn markers_say_what_differs() {
+    fn markers_contain_differences_only() {
         let number = "urn:alm:descriptor:com.tectonic.ui:number";
         check(
             json!([{ "path": "size", "displayName": "Size", "x-descriptors": [number] }]),
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kind_keeps_what_a_marker_cannot_say() {
+    fn base_keeps_what_markers_cannot_express() {
         let check = |resources: Value, marked: &[&str], rest: Value| {
             let entry = json!({
                 "name": "cups.example.com", "version": "v1", "kind": "Cup", "displayName": "Cup", "description": "Cups.",

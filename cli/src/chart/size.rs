@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_cannot_be_stored_is_a_warning() {
+    fn warns_above_size_limit_only() {
         let files = |length: usize| {
             BTreeMap::from([
                 ("templates/crd/cups.yaml".to_owned(), random_text(length)),

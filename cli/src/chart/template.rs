@@ -282,7 +282,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn literals_come_out_as_they_went_in(
+        fn literals_survive_rendering(
             text in "[a{}\" .\n:-]{0,12}",
             key in "[a-z{]{1,6}",
         ) {

@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn the_schema_knows_every_value_and_no_other() {
+    fn schema_is_closed() {
         let schema: Value = serde_json::from_str(&print_schema(&settings())).expect("JSON");
         let image = &schema["properties"]["image"];
         assert_eq!(image["additionalProperties"], false);
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_has_the_defaults_of_the_file() {
+    fn table_shows_defaults_of_values_yaml() {
         let values = json!({ "image": { "tag": "`v1`|v2" }, "a": "none", "replicas": null });
         let table = print_table(&settings(), &values);
         for row in [

@@ -311,7 +311,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_that_a_list_lacks_are_added() {
+    fn adds_missing_lines_to_list() {
         let wanted = "/target/\n/bin/\n\n# Editors\n*.swp\n/.idea/\n";
         for (there, expected) in [
             ("", wanted),

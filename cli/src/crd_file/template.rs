@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn control_is_left_out_and_values_are_words() {
+    fn strips_control_lines_and_replaces_expressions() {
         let text = "{{- if .Values.install }}\n---\nname: {{ .Values.name | quote }}\nlabels:\n  {{- include \"labels\" . | nindent 4 }}\n  app: x-{{ .Release.Name }}\n{{/* a\nb */}}\n{{- end }}\nplain: 1\n";
         assert_eq!(
             strip_template(text),
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn literals_are_their_text() {
+    fn literal_expressions_become_their_text() {
         for (text, expected) in [
             ("a: x{{ \"{{\" }} .b }}\n", "a: x{{ .b }}\n"),
             ("a: {{- `{{ .b }}` -}}c\n", "a: {{ .b }}c\n"),
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn braces_in_schemas_are_no_template() {
+    fn braces_in_schemas_do_not_make_a_template() {
         let crd = |name: &str, text: &str| {
             format!(
                 "metadata:\n  name: {name}\nspec:\n  versions:\n  - schema:\n      openAPIV3Schema:\n        description: 'as {text}'\n"
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn the_place_of_spec() {
+    fn finds_range_of_spec() {
         let check = |object: &str, expected: Option<&str>| {
             let found = find_spec(object).map(|place| &object[place]);
             assert_eq!(found, expected, "{object}");

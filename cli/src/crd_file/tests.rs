@@ -30,7 +30,7 @@ fn check_found(text: &str, expected: &[(&str, Option<&str>)]) {
 }
 
 #[test]
-fn crds_are_found_whatever_is_around_them() {
+fn finds_crds_among_other_content() {
     let (cups, pots) = (crd("cups"), crd("pots"));
     check_found(&format!("# Made.\n---\n{cups}"), &[("cups.x.io", None)]);
     check_found("kind: Role\n", &[]);
@@ -83,7 +83,7 @@ fn write(text: &str, is_rendered: bool, plurals: &[&str], removes: bool) -> Resu
 }
 
 #[test]
-fn generated_crds_take_the_place_of_the_same_ones() {
+fn generated_crds_replace_crds_of_the_same_name() {
     let check = |text: &str, plurals: &[&str], expected: &str| {
         assert_eq!(
             write(text, false, plurals, false).as_deref(),

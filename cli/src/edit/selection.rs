@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_are_added_and_what_is_there_stays() {
+    fn adds_settings_and_keeps_existing_content() {
         let files = BTreeMap::from([("cups.x.io".to_owned(), "deploy/crd.yaml".to_owned())]);
         let settings = OutputSettings {
             crd_dir: Some("charts/crds"),
@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn only_items_with_a_place_above_them_are_removed() {
+    fn removes_only_items_with_a_reason_above() {
         let check = |list: &str, expected: &str| {
             let text = format!("[package.metadata.rbuilder]\ncrd-dir = \"crds\"\n{list}");
             let edited = unskip_kinds(&text, &["Cup.x.io".to_owned()]).expect("TOML");

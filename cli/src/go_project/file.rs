@@ -341,7 +341,7 @@ func (r *CupReconciler) SetupWithManager(mgr ctrl.Manager) error {
     }
 
     #[test]
-    fn literals_and_types_are_no_functions() {
+    fn function_literals_and_types_are_ignored() {
         let source = "var (\n\tBuilder = runtime.NewSchemeBuilder(func(scheme *runtime.Scheme) error {\n\t\treturn nil\n\t})\n)\n\n\
                       type Hook func(cup *Cup) error\n\nvar hooks = list(\n\tfunc(cup *Cup) error { return nil },\n)\n\n\
                       func brew(hook func(cup *Cup) error) error {\n\treturn hook(nil)\n}\n";
@@ -424,7 +424,7 @@ func (r *CupReconciler) SetupWithManager(mgr ctrl.Manager) error {
     }
 
     #[test]
-    fn what_is_no_go_is_read_without_panic() {
+    fn invalid_go_does_not_panic() {
         for source in [
             "",
             "func",

@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_flag_is_passed_over() {
+    fn other_calls_are_not_flags() {
         check_flags(
             "viper.GetString(\"a\")\nlog.String(\"a\")\nx.IntVar(&a, \"b\")",
             &[],
@@ -225,7 +225,7 @@ mod tests {
 
     /// What has no end takes the time of what has one.
     #[test]
-    fn files_without_ends_of_calls_or_lines_are_read_at_once() {
+    fn unterminated_calls_take_linear_time() {
         for part in ["flag.String(", "NewFlagSet ", "cmd.Flags().Int("] {
             let start = std::time::Instant::now();
             check_flags(&part.repeat(30_000), &[]);

@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn channels_are_judged_as_operator_registry_judges_them() {
+    fn agrees_with_operator_registry_on_channels() {
         let mut accepted = 0;
         for line in include_str!("verdicts.txt").lines() {
             let (verdict, entries) = line.split_once(": ").expect("a verdict and a channel");

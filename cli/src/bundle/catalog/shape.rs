@@ -278,7 +278,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wrong_type_is_found_at_its_path() {
+    fn reports_path_of_wrong_type() {
         let check = |value: Value, fields: Fields, expected: &str| {
             let found = check_fields(&value, fields)
                 .err()

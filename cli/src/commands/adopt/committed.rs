@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_that_lead_out_of_the_project() {
+    fn relative_paths_out_of_the_project() {
         for (folder, file, expected) in [
             ("operator/", "helm/crds/cup.yaml", "../helm/crds/cup.yaml"),
             ("a/b/", "a/c/cup.yaml", "../c/cup.yaml"),

@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn the_folder_and_the_pattern_of_most() {
+    fn most_common_folder_and_pattern_win() {
         check(&[("cups", None)], None, None, &[]);
         check(
             &[("cups", Some("config/crd/bases/x.io_cups.yaml"))],

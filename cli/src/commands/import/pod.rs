@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_are_added_that_the_manifest_has_not() {
+    fn adds_missing_fields() {
         let manifest = "  template:\n    metadata:\n      annotations:\n        a/default: manager\n      labels:\n        x: y\n    spec:\n      containers:\n      - name: manager\n        ports:\n        - containerPort: 1\n      serviceAccountName: manager\n      dnsPolicy: Default\n";
         let template = json!({
             "metadata": { "annotations": { "a/default": "other", "b/scrape": "true" } },

@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_command_is_no_manager() {
+    fn second_command_is_not_the_manager() {
         let files = [("cmd/cert.go", COMMAND), ("cmd/main.go", MANAGER)];
         check(
             &files,

@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_role_loses() {
+    fn reports_lost_permissions() {
         let pods = "- {apiGroups: [''], resources: [pods], verbs: [get, list]}\n";
         check(pods, pods, &[]);
         check(pods, "", &["get pods", "list pods"]);

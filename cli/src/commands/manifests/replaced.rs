@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn objects_that_no_run_wrote_are_found() {
+    fn finds_objects_that_rbuilder_did_not_generate() {
         let crd = "kind: CustomResourceDefinition\nmetadata:\n  name: cups.x.io\n";
         for (manifest, text, other) in [
             ("crd/bases/x.io_cups.yaml", crd.to_owned(), None),

@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leads_out_or_has_another_form_is_refused() {
+    fn rejects_outside_paths_and_wrong_types() {
         for (line, part) in [
             ("crd-dir = \"../x\"", "within the project"),
             ("crd-dir = \"/etc\"", "within the project"),

@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn words_numbers_and_nulls_are_no_difference() {
+    fn ignores_descriptions_number_formats_and_nulls() {
         check(
             json!({ "type": "object", "description": "Old.", "properties": {
                 "a": { "type": "integer", "format": "int32", "minimum": 0.0, "nullable": true, "default": 1.0 },
@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn an_integer_or_a_string_is_said_in_two_ways() {
+    fn int_or_string_forms_are_equivalent() {
         let both = json!([{ "type": "integer" }, { "type": "string" }]);
         check(
             json!({ "x-kubernetes-int-or-string": true }),
