@@ -76,8 +76,8 @@ fn read_as_go<T>(
     read(indented.as_deref().unwrap_or(text))
 }
 
-/// Indents the line that an error is about. Returns `None` for other errors, or if the line is
-/// already indented more than everything above it.
+/// Indents the line that an error is about. Returns `None` for other errors, or if the line already
+/// starts to the right of the line above.
 fn indent_continuation(text: &str, error: &serde_saphyr::Error) -> Option<String> {
     const CAUSE: &str = "invalid indentation in multiline quoted scalar";
     if !describe_cause(error).contains(CAUSE) {

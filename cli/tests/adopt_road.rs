@@ -1,5 +1,5 @@
-//! After `rbuilder adopt`, in whatever state it leaves a repository, `manifests`, `manifests
-//! --check`, `doctor` and a second `adopt` agree.
+//! After `rbuilder adopt`, in whatever state it leaves a repository, `manifests`,
+//! `manifests --check`, `doctor` and a second `adopt` agree.
 
 // The tests read and write files.
 #![allow(clippy::disallowed_methods)]

@@ -1,5 +1,5 @@
-//! `rbuilder bundle`: the bundle follows config/ and preserves the user's edits. `cargo xtask
-//! bundle` runs the validators on bundles.
+//! `rbuilder bundle`: the bundle follows config/ and preserves the user's edits.
+//! `cargo xtask bundle` runs the validators on bundles.
 
 use crate::support;
 

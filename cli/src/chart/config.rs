@@ -109,8 +109,7 @@ pub(crate) const FEATURES: &[Feature] = &[
 const DISABLED: &str = "config/webhook/disabled";
 /// Transformers that teach kustomize about name references. Templates resolve these themselves.
 const NAMES: [&str; 2] = ["config/webhook/names", "config/metrics-certificate/names"];
-/// The directory, and below it the file, of transformers that preserve the namespaces of roles and
-/// bindings.
+/// Transformers that preserve the namespaces of roles and bindings: their directory and file.
 const KEPT_FOLDER: &str = "config/rbac/namespaces";
 pub(crate) const KEPT: &str = "config/rbac/namespaces/transformers.yaml";
 

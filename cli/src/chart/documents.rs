@@ -23,7 +23,7 @@ const USER_ROLES: &[(&str, &str)] = &[
 ];
 /// Kinds that grant permissions.
 const RBAC: &[&str] = &["Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"];
-/// Values that select another issuer, by the value that turns the certificate on.
+/// Values that override the issuer of a certificate, keyed by the value that enables the certificate.
 const ISSUERS: &[(&str, &str)] = &[
     (CERTIFICATES, "webhooks.certManager.issuerRef"),
     (METRICS_CERTIFICATE, "metrics.certManager.issuerRef"),
@@ -435,8 +435,8 @@ fn certificate_spec(references: &References, object: &Object, spec: &Value) -> N
     node
 }
 
-/// Returns the value that replaces the issuer of a certificate. Also returns it for the default
-/// issuer, which it makes unnecessary.
+/// Returns the value that overrides the issuer of a certificate. An issuer has the same value as its
+/// certificates: it is omitted if the value is set.
 fn issuer_value(object: &Object) -> Option<&'static str> {
     let values = object.conditions.iter().map(|condition| condition.value);
     let mut issuers = values.filter_map(|value| ISSUERS.iter().find(|(feature, _)| *feature == value));

@@ -50,7 +50,7 @@ pub(super) fn find_ports(config: &Config) -> Ports {
     ports
 }
 
-/// The flag with the address of the health probes.
+/// The flag that sets the address of the health probes.
 pub(super) const HEALTH_FLAG: &str = "--health-probe-bind-address";
 
 /// Returns the argument that sets the port of the health probes.

@@ -159,8 +159,8 @@ fn print_item(out: &mut String, node: &Node, indent: usize) {
     }
 }
 
-/// Splits a literal that ends in line breaks, which the whitespace trimming of a following action
-/// would remove. Returns `None` for all other literals.
+/// Splits a literal that contains a string with empty lines at its end. A block scalar would not
+/// work there, because a following action trims line breaks. Returns `None` for all other literals.
 fn split(value: &Value) -> Option<Node> {
     if !ends_openly(value) {
         return None;

@@ -37,12 +37,15 @@ pub(super) fn run(dir: &Path, flags: &BundleFlags, shell: &mut Shell) -> Result<
     }
 }
 
-/// Returns the changes that make or update the bundle. Its exit code is 1 if there are conflicts.
+/// Plans to create or update the bundle. The exit code is 1 if there are conflicts.
 ///
 /// # Errors
-/// Fails if a version replaces or skips itself, or both with one other, if the source has errors, if `config/` cannot be read or has no CRD, if
-/// conflicts of an earlier run are unresolved, with `--no-conflicts` if there are any, or if the catalog would have a channel
-/// that the lifecycle manager refuses.
+/// Returns an error in any of these cases:
+///
+/// - The version replaces or skips itself, or both replaces and skips another version.
+/// - The source has errors, or `config/` cannot be read or contains no CRD.
+/// - Conflicts of an earlier run are unresolved, or there are new ones and `--no-conflicts` is set.
+/// - The lifecycle manager would reject a channel of the catalog.
 pub fn plan_bundle(tree: &Tree, flags: &BundleFlags) -> Result<Outcome> {
     let project = scaffold::require_project(tree)?;
     let context = scaffold::project_context(&project);

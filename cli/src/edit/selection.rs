@@ -25,7 +25,7 @@ pub struct OutputSettings<'a> {
     pub crd_file: Option<&'a str>,
     /// Files of CRDs that are elsewhere, by CRD name. Merged with existing entries.
     pub crd_files: Option<&'a BTreeMap<String, String>>,
-    /// True if an error only affects what it concerns.
+    /// True if an error only blocks the manifests that it affects.
     pub keep_going: bool,
 }
 

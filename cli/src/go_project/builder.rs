@@ -35,7 +35,7 @@ pub(crate) struct OtherCall {
     pub(crate) arguments: String,
 }
 
-/// Builder calls that need no counterpart and no report.
+/// Builder calls that have no equivalent and need none.
 const SILENT: [&str; 4] = ["Complete", "Build", "WithDefaulter", "WithValidator"];
 
 /// Reads the calls of a chain. Calls within parentheses belong to the enclosing call.
@@ -104,7 +104,7 @@ impl Builder {
             "WithEventFilter" => self.is_by_generation |= generation,
             "WithOptions" => self.add_options(line, arguments),
             name if SILENT.contains(&name) => {}
-            // Other names are unrelated calls in the same function.
+            // Report only these. Other names are unrelated calls in the same function.
             name if ["WatchesRawSource", "WatchesMetadata", "WithLogConstructor"].contains(&name) => {
                 self.pass_over(line, name, arguments)
             }
@@ -164,7 +164,7 @@ impl Builder {
     }
 }
 
-/// Calls whose generation predicate is imported.
+/// Calls on which a generation predicate has an equivalent in Rust.
 const TAKEN: [&str; 2] = ["For", "WithEventFilter"];
 
 /// Returns the predicates of a call. Most calls wrap them in `builder.WithPredicates(…)`.
@@ -282,8 +282,8 @@ pub(super) fn find_type(tokens: &[&Token]) -> Option<TypeRef> {
     })
 }
 
-/// Finds the watched type. Before controller-runtime 0.15, `Watches` took `&source.Kind{Type:
-/// &Type{}}`. Other sources have no type.
+/// Finds the watched type. Before controller-runtime 0.15, `Watches` took
+/// `&source.Kind{Type: &Type{}}`. Other sources have no type.
 fn find_watched_type(tokens: &[&Token]) -> Option<TypeRef> {
     let found = find_type(tokens)?;
     match (found.package.as_str(), found.name.as_str()) {

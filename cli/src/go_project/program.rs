@@ -71,7 +71,7 @@ impl Program {
     }
 }
 
-/// Returns whether the tokens end in a package or flag set, as the receiver of a call.
+/// Returns whether the last tokens are a package or flag set on which a method is called.
 fn declares_flags(before: &[Token], sets: &BTreeSet<&str>) -> bool {
     match before {
         [.., name, open, close] if open.is_sign('(') && close.is_sign(')') => {
@@ -84,8 +84,8 @@ fn declares_flags(before: &[Token], sets: &BTreeSet<&str>) -> bool {
     }
 }
 
-/// Returns the variables that hold a flag set: `fs := cmd.Flags()`, `fs := flag.NewFlagSet(…)`, `fs
-/// *pflag.FlagSet`.
+/// Returns the variables that hold a flag set: `fs := cmd.Flags()`, `fs := flag.NewFlagSet(…)`,
+/// `fs *pflag.FlagSet`.
 fn find_sets(tokens: &[Token]) -> BTreeSet<&str> {
     let mut found = BTreeSet::new();
     for (at, token) in tokens.iter().enumerate() {
@@ -131,8 +131,8 @@ fn find_strings(tokens: &[Token]) -> BTreeMap<&str, &str> {
     found
 }
 
-/// Returns the name in the arguments of a call that declares a flag, such as `(&level, "log-level",
-/// …)`. It is the second argument if the first is the variable.
+/// Returns the name in the arguments of a call that declares a flag, such as
+/// `(&level, "log-level", …)`. It is the second argument if the first is the variable.
 fn find_name(function: &str, arguments: &[Token], names: &BTreeMap<&str, &str>) -> Option<String> {
     let position = usize::from(function.contains("Var"));
     let mut depth = 0_usize;

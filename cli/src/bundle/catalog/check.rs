@@ -186,10 +186,11 @@ pub(crate) fn check_csv_types(csv: &Value, path: &str) -> Result<()> {
     Ok(())
 }
 
-/// Checks the ClusterServiceVersion that a catalog is made of, after the changes of people.
+/// Checks the merged ClusterServiceVersion, from which the catalog entry is generated.
 ///
 /// # Errors
-/// Fails if a value that the catalog shows has another type than is read, or if it has the name or version of another release.
+/// Returns an error if a value that the catalog uses has the wrong type, or if the name or version
+/// belongs to another release.
 pub(crate) fn check_csv(csv: &Value, options: &BundleOptions) -> Result<()> {
     let path = options.csv_path();
     check_csv_types(csv, &path)?;
@@ -208,20 +209,20 @@ pub(crate) fn check_csv(csv: &Value, options: &BundleOptions) -> Result<()> {
     Ok(())
 }
 
-/// A release that is checked with the catalog that it is part of.
+/// A release that is being checked as part of a catalog.
 pub(crate) struct CheckedRelease<'a> {
     pub(crate) options: &'a BundleOptions,
     /// Its ClusterServiceVersion.
     pub(crate) csv: &'a Value,
-    /// The catalog without it.
+    /// The catalog before the release.
     pub(crate) present: &'a Catalog,
 }
 
 impl Catalog {
-    /// Checks the rules by which the lifecycle manager reads a catalog.
+    /// Checks the rules that the lifecycle manager enforces on a catalog.
     ///
     /// # Errors
-    /// Fails with the first fault, and says how the release can be made without it.
+    /// Returns the first fault, with help on how to make the release without it.
     pub(crate) fn check(&self, release: &CheckedRelease<'_>) -> Result<()> {
         let path = Catalog::path(&self.package);
         self.check_owners(&path)?;
@@ -236,10 +237,10 @@ impl Catalog {
         Ok(())
     }
 
-    /// Checks that documents have names of their own.
+    /// Checks that document names are unique.
     ///
     /// # Errors
-    /// Fails with the first that has the name of another.
+    /// Returns an error for the first duplicate name.
     pub(super) fn check_names(&self, path: &str) -> Result<()> {
         let mut seen = BTreeMap::new();
         for (line, schema, package, name) in self.identities() {
@@ -253,7 +254,7 @@ impl Catalog {
         Ok(())
     }
 
-    /// Checks that documents belong to packages of the file.
+    /// Checks that documents belong to packages in the file.
     fn check_owners(&self, path: &str) -> Result<()> {
         for (line, schema, package, name) in self.identities() {
             if self.in_package(PACKAGE, package).next().is_none() {

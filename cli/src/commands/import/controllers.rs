@@ -325,8 +325,8 @@ impl<'a> ControllerEdit<'a> {
             .push((format!("{} ({})", handler, shown), function));
     }
 
-    /// Returns the local name of a type. Imports it unless the name is already taken by another
-    /// type.
+    /// Returns how the file refers to a type: by its name, which is imported, or by its full path
+    /// if the name is taken. Leaves unknown types to the user.
     fn import(&mut self, found: &Option<FoundType>, (at, shown): (&str, &str)) -> Option<String> {
         let Some(found) = found.as_ref().filter(|found| !found.path.is_empty()) else {
             self.left.push(Leftover::new(at, format!("`{shown}` is neither a kind of Kubernetes nor one of the project: add it with its crate in {}", self.ported.rust_file)));

@@ -144,8 +144,8 @@ pub(super) fn webhooks_of(document: &Value) -> impl Iterator<Item = Published<'_
         .flat_map(move |(_, what)| webhooks.clone().map(|webhook| Published { what, webhook }))
 }
 
-/// Returns whether `make manifests` has generated the webhooks of a project. A cluster then has no
-/// others.
+/// Returns whether `make manifests` has generated the webhooks of a project. If so, clusters have no
+/// other webhooks.
 pub(super) fn has_configurations(original: &GoProject) -> bool {
     original.manifest(MANIFESTS).is_some() || !find_published(original).is_empty()
 }

@@ -1,5 +1,5 @@
-//! The Cargo workspace that contains a new project. The project becomes a member, as with `cargo
-//! new`, unless the workspace excludes it or belongs to somebody else.
+//! The Cargo workspace that contains a new project. The project becomes a member, as with
+//! `cargo new`, unless the workspace excludes it or belongs to somebody else.
 
 use std::path::{Path, PathBuf};
 

@@ -30,7 +30,7 @@ impl CrdPlace {
         }
     }
 
-    /// Overrides the parts that the settings specify.
+    /// Applies the settings to the place.
     pub(in crate::commands) fn with(mut self, settings: &Settings) -> CrdPlace {
         if settings.crd_dir.is_some() {
             self.folder.clone_from(&settings.crd_dir);

@@ -56,7 +56,7 @@ impl Definition {
         format!("{}.{}", self.names.plural, self.group)
     }
 
-    /// Returns whether both are the CRD of the same name.
+    /// Returns whether both define the same CRD.
     pub(super) fn is_same_crd(&self, other: &Definition) -> bool {
         (&self.group, &self.names.plural) == (&other.group, &other.names.plural)
     }

@@ -69,8 +69,8 @@ fn name_product(product: Product) -> &'static str {
     }
 }
 
-/// Formats a kind with its first error: `Cup (cafe.io): src/lib.rs:3:5: cannot find type `Size`
-/// (and 1 more error)`.
+/// Formats a kind with its first error:
+/// ``Cup (cafe.io): src/lib.rs:3:5: cannot find type `Size` (and 1 more error)``.
 fn describe_kind(kind: &KindSummary, errors: &[usize], found: &Findings, sources: &dyn Sources) -> String {
     let name = if kind.group.is_empty() {
         format!("`{}`", kind.kind)
