@@ -146,7 +146,8 @@ fn a_catalog_keeps_earlier_releases() {
     assert_eq!(csv(&folder)["spec"]["replaces"], "shop.v0.1.0");
 }
 
-/// Entries of each channel, such as `0.2.0 > 0.1.0 ~ 0.1.1 <0.1.0`: a version, what it replaces, what it skips, and its range.
+/// Formats the entries of each channel like `0.2.0 > 0.1.0 ~ 0.1.1 <0.1.0`: a version, the version
+/// that it replaces, the versions that it skips, and its skip range.
 fn channels(folder: &Folder) -> String {
     let version = |name: &Value| name.as_str().unwrap_or_default().replace("shop.v", "");
     let entry = |entry: &Value| {

@@ -105,7 +105,7 @@ fn patches_apply_to_crds() {
     assert!(folder.run("manifests --check").ok().out.starts_with("unchanged"));
 }
 
-/// kubebuilder 3 does not record conversions, nor versions that were added by hand. The patch of the CRD
+/// kubebuilder 3 records neither conversions nor hand-written versions. Only the patch of the CRD
 /// shows that objects are converted.
 #[test]
 fn conversion_that_only_a_patch_shows_is_imported() {

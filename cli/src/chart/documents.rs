@@ -23,7 +23,7 @@ const USER_ROLES: &[(&str, &str)] = &[
 ];
 /// Kinds that grant permissions.
 const RBAC: &[&str] = &["Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"];
-/// Values that override the issuer of a certificate, keyed by the value that enables the certificate.
+/// Values that override the issuer of a certificate, keyed by the value that enables it.
 const ISSUERS: &[(&str, &str)] = &[
     (CERTIFICATES, "webhooks.certManager.issuerRef"),
     (METRICS_CERTIFICATE, "metrics.certManager.issuerRef"),

@@ -221,8 +221,8 @@ fn build_directory(directory: &str, member: &str) -> String {
 
 /// Adds rendered files to a plan, and records their hashes.
 ///
-/// If the project records a file with the hash of the text to write, the file was scaffolded before. Changes that the user
-/// has made to it since are kept unless `force` is set.
+/// If the project records a file with the hash of the rendered text, the file was scaffolded
+/// before. Later changes by the user are kept unless `force` is set.
 pub(super) fn add_files(
     plan: &mut Plan,
     tree: &Tree,

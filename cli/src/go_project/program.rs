@@ -223,7 +223,7 @@ mod tests {
         check_flags("cmd.Flags().Lookup(\"a\")\nrootCmd.Flags().StringVar(", &[]);
     }
 
-    /// What has no end takes the time of what has one.
+    /// Unterminated calls must not take longer than terminated ones.
     #[test]
     fn unterminated_calls_take_linear_time() {
         for part in ["flag.String(", "NewFlagSet ", "cmd.Flags().Int("] {

@@ -18,8 +18,8 @@ pub(in crate::commands) fn plan_files(tree: &Tree, project: &mut Project, force:
     plan_rendered(tree, project, files, force)
 }
 
-/// Returns the files that `init` writes: in a project that it initializes again, `.gitignore` belongs to
-/// the user, so that removed lines are not added again. `force` adds them.
+/// Returns the files that `init` writes. In a project that it initializes again, `.gitignore`
+/// belongs to the user, so lines that the user removed are not added again. `force` adds them.
 ///
 /// # Errors
 /// Fails if files conflict.

@@ -69,9 +69,9 @@ pub(super) struct Request {
     pub(super) advice: &'static str,
     /// True if the command writes manifests.
     pub(super) writes: bool,
-    /// True if an error only affects what it concerns, unless the project is scaffolded. The
-    /// manifests of a scaffold are deployed together. In an existing project, one mistake must not
-    /// block the other kinds.
+    /// True if an error only blocks the manifests that it affects, unless the project is
+    /// scaffolded. The manifests of a scaffold are deployed together. In an existing project, one
+    /// mistake must not block the other kinds.
     pub(super) keeps_going_without_scaffold: bool,
     /// True if the command turns the package into a project that deploys its CRDs from `config/`.
     pub(super) deploys: bool,

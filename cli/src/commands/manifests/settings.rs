@@ -23,7 +23,7 @@ pub(in crate::commands) struct Settings {
     pub(in crate::commands) crd_file: Option<String>,
     /// Files of CRDs that are elsewhere, by CRD name: `cups.example.com`.
     pub(in crate::commands) crd_files: BTreeMap<String, String>,
-    /// True if an error only blocks the manifests that it affects. The default depends on the project.
+    /// True if an error only blocks the manifests that it affects. Defaults depend on the project.
     pub(in crate::commands) keep_going: Option<bool>,
 }
 
