@@ -208,19 +208,9 @@ pub(crate) struct Document {
 /// # Errors
 /// Returns an error with the location if a document is not YAML.
 pub(crate) fn read_documents(path: &str, text: &str) -> anyhow::Result<Vec<Document>> {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let mut texts: Vec<String> = vec![String::new()];
-    for line in text.split_inclusive('\n') {
-        if is_marker(line) {
-            texts.push(String::new());
-        }
-        if let Some(text) = texts.last_mut() {
-            text.push_str(line);
-        }
-    }
     let mut documents = Vec::new();
     let mut before = 0;
-    for text in texts {
+    for text in split_texts(text.strip_prefix('\u{feff}').unwrap_or(text)) {
         let lines = text.matches('\n').count();
         if !text.trim().is_empty() {
             documents.push(read_document(path, before, text)?);
@@ -228,6 +218,21 @@ pub(crate) fn read_documents(path: &str, text: &str) -> anyhow::Result<Vec<Docum
         before += lines;
     }
     Ok(documents)
+}
+
+/// Splits a stream at its document markers. The texts include their markers and add up to the whole.
+pub(crate) fn split_texts(stream: &str) -> Vec<String> {
+    let mut texts: Vec<String> = vec![String::new()];
+    for line in stream.split_inclusive('\n') {
+        if is_marker(line) {
+            texts.push(String::new());
+        }
+        if let Some(text) = texts.last_mut() {
+            text.push_str(line);
+        }
+    }
+    texts.retain(|text| !text.is_empty());
+    texts
 }
 
 /// Reads a document that follows `before` lines of the file.
@@ -274,7 +279,7 @@ pub(crate) fn split_documents(text: &str) -> Vec<(usize, &str)> {
 }
 
 /// Returns whether a document consists only of comments.
-fn is_blank(text: &str) -> bool {
+pub(crate) fn is_blank(text: &str) -> bool {
     let is_content = |line: &&str| !line.is_empty() && !line.starts_with('#') && *line != "---";
     !text.lines().map(str::trim).any(|line| is_content(&line))
 }

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::line_ends::unify;
 use crate::tree::Tree;
-use crate::yaml_stream::is_marker;
+use crate::yaml_stream::{is_blank, is_marker, split_texts};
 pub(crate) use template::FILLED_IN;
 use template::{escape, find_spec, has_expressions, is_template, strip_template};
 
@@ -99,18 +99,8 @@ impl CrdFile {
             true => has_expressions(&text),
             false => is_template(&text),
         };
-        let mut texts: Vec<String> = vec![String::new()];
-        for line in text.split_inclusive('\n') {
-            if is_marker(line) {
-                texts.push(String::new());
-            }
-            if let Some(text) = texts.last_mut() {
-                text.push_str(line);
-            }
-        }
-        texts.retain(|text| !text.is_empty());
         CrdFile {
-            documents: texts
+            documents: split_texts(&text)
                 .into_iter()
                 .map(|text| Document::parse(text, is_template, is_rendered))
                 .collect(),
@@ -371,12 +361,6 @@ fn find_content(text: &str) -> std::ops::Range<usize> {
         place.end = offset;
     }
     place
-}
-
-/// Returns whether a text consists only of comments.
-fn is_blank(text: &str) -> bool {
-    let is_content = |line: &&str| !line.is_empty() && !line.starts_with('#') && *line != "---";
-    !text.lines().map(str::trim).any(|line| is_content(&line))
 }
 
 /// Returns the name of a CRD: the name that its `spec` implies, or `metadata.name` if the `spec` is
