@@ -59,11 +59,20 @@ impl CrdPlace {
         Some(format!("{}/{name}", self.folder.as_ref()?))
     }
 
+    /// Returns the file of all CRDs, if the pattern is the same for each.
+    fn file_of_all(&self) -> Option<String> {
+        let folder = self.folder.as_ref().filter(|_| !self.file.contains("{plural}"));
+        folder.map(|folder| format!("{folder}/{}", self.file))
+    }
+
     /// Returns the files that may contain several CRDs or other objects.
     pub(super) fn shared_files(&self) -> BTreeSet<String> {
-        let all = self.folder.as_ref().filter(|_| !self.file.contains("{plural}"));
-        let all = all.map(|folder| format!("{folder}/{}", self.file));
-        self.files.values().cloned().chain(all).collect()
+        self.files.values().cloned().chain(self.file_of_all()).collect()
+    }
+
+    /// Returns whether a file may contain several CRDs or other objects.
+    pub(super) fn is_shared(&self, path: &str) -> bool {
+        self.files.values().any(|file| file == path) || self.file_of_all().as_deref() == Some(path)
     }
 
     /// Returns whether a path belongs to a CRD.

@@ -218,9 +218,9 @@ impl Generated {
             plan.replace(tree, &path, &file.text)?;
             return check_replaced(plan, &path, &file.path);
         };
-        let shared = request.layout.shared_files();
         for path in request.layout.crd_paths(name) {
-            if shared.contains(&path) || is_rendered(tree, &path)? {
+            let is_shared = request.layout.crd_places().any(|place| place.is_shared(&path));
+            if is_shared || is_rendered(tree, &path)? {
                 let (group, plural) = split_manifest(name);
                 let crds = self.shared.entry(path.clone()).or_default();
                 crds.insert(format!("{plural}.{group}"), file.text.clone());
