@@ -138,38 +138,30 @@ impl GoProject {
         let resources = &mut self.project.known.resources;
         let is_kind = |resource: &Resource| resource.kind == kind && resource.qualified_group() == group;
         let has_hub = |resource: &Resource| {
-            resource
-                .webhooks
-                .as_ref()
-                .is_some_and(|webhooks| webhooks.conversion)
+            let webhooks = resource.webhooks.as_ref();
+            is_kind(resource) && webhooks.is_some_and(|webhooks| webhooks.conversion)
         };
-        if resources
-            .iter()
-            .any(|resource| is_kind(resource) && has_hub(resource))
-        {
+        if resources.iter().any(has_hub) {
             return None;
         }
-        let Some(first) = resources.iter().find(|resource| is_kind(resource)).cloned() else {
+        let Some(first) = resources.iter().position(is_kind) else {
             return Some(Unfollowed {
                 what: format!("conversion of `{kind}`"),
                 reason: "a patch of the CRD has a webhook, and PROJECT does not have the kind: add it with `rbuilder create webhook --conversion`".to_owned(),
             });
         };
-        if !resources
-            .iter()
-            .any(|resource| is_kind(resource) && resource.version == stored)
-        {
+        let is_hub = |resource: &Resource| is_kind(resource) && resource.version == stored;
+        let hub = resources.iter().position(is_hub).unwrap_or_else(|| {
             resources.push(Resource {
                 version: stored.to_owned(),
                 controller: false,
                 controllers: Vec::new(),
                 webhooks: None,
-                ..first
+                ..resources[first].clone()
             });
-        }
-        let mut of_kind = resources.iter_mut();
-        let hub = of_kind.find(|resource| is_kind(resource) && resource.version == stored)?;
-        let webhooks = hub.webhooks.get_or_insert_with(|| Webhooks {
+            resources.len() - 1
+        });
+        let webhooks = resources[hub].webhooks.get_or_insert_with(|| Webhooks {
             webhook_version: "v1".to_owned(),
             ..Webhooks::default()
         });
