@@ -22,17 +22,12 @@ impl CopiedRole {
         let (copied, left_out): (Vec<WrittenRole>, Vec<WrittenRole>) = written
             .into_iter()
             .partition(|role| known.namespaced || role.is_cluster_wide());
-        let describe =
-            |roles: &[WrittenRole]| -> Vec<String> { roles.iter().map(WrittenRole::describe).collect() };
         let mut metadata = json!({ "name": "manager-role" });
         if known.namespaced {
             metadata["namespace"] = "system".into();
         }
-        let filled_in: Vec<WrittenRole> = copied
-            .iter()
-            .filter(|role| role.has_filled_in_rules())
-            .cloned()
-            .collect();
+        let filled_in = copied.iter().filter(|role| role.has_filled_in_rules());
+        let filled_in = filled_in.map(WrittenRole::describe).collect();
         let rules: Vec<Value> = copied.iter().flat_map(WrittenRole::rules).collect();
         let role = json!({
             "apiVersion": "rbac.authorization.k8s.io/v1",
@@ -42,7 +37,7 @@ impl CopiedRole {
         });
         let text = rbuilder_generator::yaml::to_string(&role);
         let body = text.strip_prefix("---\n").unwrap_or(&text);
-        let sources = describe(&copied);
+        let sources: Vec<String> = copied.iter().map(WrittenRole::describe).collect();
         let origin: String = sources
             .iter()
             .map(|source| format!("# Copied from {source}.\n"))
@@ -52,8 +47,8 @@ impl CopiedRole {
                 "# The permissions of the manager: write them here, or as `#[rbac]` markers of rbuilder, from which `rbuilder manifests`\n# then generates this file.\n{origin}{body}"
             ),
             sources,
-            filled_in: describe(&filled_in),
-            left_out: describe(&left_out),
+            filled_in,
+            left_out: left_out.iter().map(WrittenRole::describe).collect(),
         }
     }
 
