@@ -1,5 +1,5 @@
-//! Numbers of schemas, by which equal schemas are found without comparing or writing them again at each
-//! level above them.
+//! Numbers schemas, so that equal ones are found by number. Comparing or serializing a schema again at
+//! each level above it would take quadratic time.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,9 +10,9 @@ use rbuilder_schema::Schema;
 /// Assigns numbers to schemas. Equal schemas have equal numbers.
 #[derive(Default)]
 pub(crate) struct Interner {
-    /// Numbers by the keys of a schema and the numbers of the parts in it.
+    /// Numbers by content: the schema without its parts, and the numbers of the parts.
     by_content: BTreeMap<String, usize>,
-    /// Parts that have a number, by address. They are kept, so that no other part gets the address.
+    /// Numbered parts by address. Holding the `Arc` prevents another part from getting the address.
     by_address: BTreeMap<*const Schema, (Arc<Schema>, usize)>,
 }
 
@@ -48,7 +48,7 @@ impl Interner {
     }
 }
 
-/// Returns a schema without the parts that have numbers of their own.
+/// Returns a schema without the parts that are numbered separately.
 fn without_parts(schema: &Schema) -> Schema {
     Schema {
         properties: BTreeMap::new(),

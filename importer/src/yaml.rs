@@ -1,14 +1,14 @@
-//! YAML to values.
+//! Parses YAML into values.
 
 use serde_json::Value;
 
 /// Parses the documents of a stream of YAML.
 ///
-/// The parser is generic over what it reads, and generic code is compiled in the crate that uses it. This crate is optimized
-/// in every build of the command, unlike the crate of the command itself.
+/// Generic code is compiled in the crate that instantiates it. Every build of the command optimizes
+/// this crate, but not the command's own.
 ///
 /// # Errors
-/// If a document is not YAML, or breaks the limits of the options.
+/// Returns an error if a document is not YAML or exceeds the limits in `options`.
 pub fn parse_values(text: &str, options: serde_saphyr::Options) -> Result<Vec<Value>, serde_saphyr::Error> {
     serde_saphyr::from_multiple_with_options(text, options)
 }

@@ -9,11 +9,11 @@ use crate::args::{self, Arg, ReadArg as _};
 use crate::marker::Owner;
 use crate::table::{Draft, find_row, read_args};
 
-/// Keys about conversions, which are no keys of kube.
+/// Keys about conversions, which kube does not have.
 const OTHER_KEYS: [&str; 2] = ["skip", "options"];
 
-/// Reads the keys of a kind in `crd(…)`, which was `k8s(…)` in earlier releases. The version is the one of the module, and the kind
-/// is the name of the struct without `Spec` by default.
+/// Parses the keys of a kind in `crd(…)`, or in `k8s(…)` of earlier releases. The version comes from
+/// the module. `kind` defaults to the name of the struct without `Spec`.
 pub(super) fn read_versioned(
     attr: &Attribute<'_>,
     ident: Ident<'_>,
