@@ -22,6 +22,7 @@ mod grafana;
 mod hash;
 pub mod library;
 mod line_ends;
+mod paths;
 pub mod peers;
 pub mod plan;
 mod posix;

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::import::permissions::{MarkedRule, Permission, Rule, is_granted, is_role, permissions_of};
 use crate::crd_file::{FILLED_IN, without_template};
+use crate::paths::folder_of;
 use crate::tree::Tree;
 use crate::yaml_stream::parse_documents;
 
@@ -79,7 +80,7 @@ impl WrittenRole {
     }
 
     fn folder(&self) -> &str {
-        self.path.rsplit_once('/').map_or("", |(folder, _)| folder)
+        folder_of(&self.path)
     }
 
     fn names_group(&self, groups: &BTreeSet<String>) -> bool {
@@ -142,9 +143,7 @@ fn choose(
         let folder = role.folder();
         let bound = bindings.iter().filter(|(path, binding)| {
             let to = &binding["roleRef"];
-            path.rsplit_once('/').map_or("", |(folder, _)| folder) == folder
-                && to["kind"] == role.kind.as_str()
-                && to["name"] == role.name.as_str()
+            folder_of(path) == folder && to["kind"] == role.kind.as_str() && to["name"] == role.name.as_str()
         });
         let subjects = bound.flat_map(|(_, binding)| binding["subjects"].as_array().into_iter().flatten());
         let accounts = subjects.filter(|subject| subject["kind"] == "ServiceAccount");

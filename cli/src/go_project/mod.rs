@@ -26,7 +26,6 @@ pub(crate) use builder::{Builder, OtherCall};
 pub(crate) use file::{GoFile, Setting, TypeRef};
 pub(crate) use kustomize::{Reached, follow_kustomizations, listed_paths};
 pub(crate) use layout::FoundDefinition;
-pub(crate) use packages::folder_of;
 pub(crate) use patches::Unfollowed;
 
 /// Limits: bytes in a file, and number of files. Some projects keep all their CRDs in one file of 5

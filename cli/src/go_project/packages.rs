@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::GoProject;
+use crate::paths::folder_of;
 
 impl GoProject {
     /// Returns the directories of packages that a program imports, directly or indirectly. Returns
@@ -44,9 +45,4 @@ impl GoProject {
         let groups = markers.filter_map(|(_, marker)| marker.strip_prefix("groupName="));
         groups.map(|group| group.trim().trim_matches('"')).collect()
     }
-}
-
-/// Returns the directory of a file, and thus of its package.
-pub(crate) fn folder_of(path: &str) -> &str {
-    path.rsplit_once('/').map_or("", |(folder, _)| folder)
 }

@@ -16,6 +16,7 @@ use super::apply::Steps;
 use super::journal::Journal;
 use super::record::{Action, Content, Entry, Inodes, Interruption, LineRef, Record, Stage};
 use crate::disk::{Folder, Sort, Status, cannot_message, effective_user, read_bounded, status_of};
+use crate::paths::folder_of;
 
 /// Maximum size of a target to compare. A larger file is not the staged one.
 const LARGEST: u64 = crate::tree::LARGEST;
@@ -157,13 +158,8 @@ pub(super) fn sync_folders(root: &Folder, record: &Record) -> Result<()> {
     let parents: BTreeSet<&str> = record
         .entries
         .iter()
-        .map(|entry| entry.path.rsplit_once('/').map_or("", |(folder, _)| folder))
-        .chain(
-            record
-                .folders
-                .iter()
-                .map(|path| path.rsplit_once('/').map_or("", |(folder, _)| folder)),
-        )
+        .map(|entry| folder_of(&entry.path))
+        .chain(record.folders.iter().map(|path| folder_of(path)))
         .collect();
     for parent in parents {
         let inside = if parent.is_empty() {

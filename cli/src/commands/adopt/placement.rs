@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::commands::manifests::{CrdPlace, DEFAULT_FILE};
+use crate::paths::folder_of;
 
 /// A CRD to write, and its current file.
 pub(super) struct Placed<'a> {
@@ -102,10 +103,6 @@ fn name_of(crd: &Placed<'_>) -> String {
 
 fn name_in_folder(path: &str) -> &str {
     path.rsplit_once('/').map_or(path, |(_, name)| name)
-}
-
-fn folder_of(path: &str) -> &str {
-    path.rsplit_once('/').map_or("", |(folder, _)| folder)
 }
 
 fn file(folder: &str, pattern: &str, crd: &Placed<'_>) -> String {

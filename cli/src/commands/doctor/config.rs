@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::Finding;
 use crate::commands::scaffold_merge::Scaffold;
 use crate::edit::kustomization::{FILE_NAMES, list_references, resolve_entry};
+use crate::paths::folder_of;
 use crate::project::Project;
 use crate::tree::Tree;
 use crate::yaml_stream::describe_failure;
@@ -70,7 +71,7 @@ fn examine_kustomization(tree: &Tree, path: &str, scaffold: Option<&Scaffold>) -
             return Ok(vec![Finding::error(CHECK, message, "correct the file")]);
         }
     };
-    let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let folder = folder_of(path);
     let mut findings = Vec::new();
     for entry in list_references(&kustomization) {
         let Some(target) = resolve_entry(folder, &entry) else {

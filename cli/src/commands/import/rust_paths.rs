@@ -4,6 +4,7 @@
 use rbuilder_generator::find_kubernetes_kind;
 
 use crate::go_project::{GoFile, GoProject, TypeRef};
+use crate::paths::folder_of;
 use crate::project::{Resource, names, strip_domain};
 
 /// Resolves Go types to kinds.
@@ -31,11 +32,7 @@ impl<'a> GoTypes<'a> {
     /// Kubernetes nor to the project.
     pub(super) fn find(&self, file: &GoFile, go_type: &TypeRef) -> Option<FoundType> {
         let package = match go_type.package.as_str() {
-            "" => format!(
-                "{}/{}",
-                self.original.repo,
-                file.path.rsplit_once('/').map_or("", |(folder, _)| folder)
-            ),
+            "" => format!("{}/{}", self.original.repo, folder_of(&file.path)),
             name => file.imports.get(name)?.clone(),
         };
         find_built_in(&package, &go_type.name)

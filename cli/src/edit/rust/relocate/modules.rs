@@ -7,6 +7,7 @@ use syn::{Expr, Item, ItemMod, Lit, Meta, UseTree};
 use super::super::calls::strip_raw_prefix;
 use super::super::source::{Source, byte_range};
 use super::{FileFate, ModuleMoves, Obstruction};
+use crate::paths::folder_of;
 
 /// Index of a module.
 pub(super) type ModuleId = usize;
@@ -147,7 +148,7 @@ impl<'t> Modules<'t> {
     }
 
     fn read_crate(&mut self, file: &str, is_library: bool) {
-        let folder = file.rsplit_once('/').map_or("", |(folder, _)| folder).to_owned();
+        let folder = folder_of(file).to_owned();
         self.read_file(&ModuleFile {
             file,
             folder,
@@ -274,7 +275,7 @@ impl<'t> Modules<'t> {
             return Some(self.add_module(&own(above.file, folder), items));
         }
         if let Some((attribute, at)) = path_attribute(declared) {
-            let base = above.file.rsplit_once('/').map_or("", |(folder, _)| folder);
+            let base = folder_of(above.file);
             let file = join_path(base, &attribute);
             let is_moved = |file: &str| self.moves.file(file) != FileFate::Stays;
             if is_moved(above.file) || is_moved(&file) {
@@ -285,7 +286,7 @@ impl<'t> Modules<'t> {
                     "move the file to the place of its module, and remove the attribute".to_owned(),
                 );
             }
-            let folder = file.rsplit_once('/').map_or("", |(folder, _)| folder).to_owned();
+            let folder = folder_of(&file).to_owned();
             return self.read_file(&own(&file, folder));
         }
         let (plain, nested) = (format!("{folder}.rs"), format!("{folder}/mod.rs"));

@@ -18,6 +18,7 @@ use super::modules::{ModuleId, Modules, Name, Scope, join_path};
 use super::resolve::{Place, Resolver};
 use super::rewrite::{Edit, Rewrite, Segment, WrittenPath};
 use super::{FileFate, ModuleMoves, Obstruction};
+use crate::paths::folder_of;
 
 /// Edits by file.
 pub(super) type FileEdits = BTreeMap<String, Vec<Edit>>;
@@ -295,7 +296,7 @@ impl Scanner<'_, '_> {
             FileFate::Moves(to) => to,
             _ => path.to_owned(),
         };
-        let folder = |path: &str| path.rsplit_once('/').map_or("", |(folder, _)| folder).to_owned();
+        let folder = |path: &str| folder_of(path).to_owned();
         let included = join_path(&folder(file), &value);
         if value.starts_with('/') || join_path(&folder(&after(file)), &value) == after(&included) {
             return;
