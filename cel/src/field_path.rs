@@ -8,8 +8,18 @@ use rbuilder_schema::Schema;
 /// # Errors
 /// The reason why the path does not lead to a field.
 pub(crate) fn follow_field_path(path: &str, schema: &Schema) -> Result<(), String> {
+    normalize_field_path(path, schema).map(|_| ())
+}
+
+/// Returns a path as the API server writes it in errors, such as `a.b` for `.a.b` and `a[b]` for the
+/// key `b` of the map `a`.
+///
+/// # Errors
+/// The reason why the path does not lead to a field.
+pub(crate) fn normalize_field_path(path: &str, schema: &Schema) -> Result<String, String> {
     let mut schema = schema;
     let mut rest = path;
+    let mut shown = String::new();
     while !rest.is_empty() {
         let name = if let Some(after) = rest.strip_prefix("['") {
             let end = after.find("']").ok_or("expected `']` after a name in brackets")?;
@@ -26,10 +36,19 @@ pub(crate) fn follow_field_path(path: &str, schema: &Schema) -> Result<(), Strin
             schema.properties.get(name),
             schema.additional_properties.as_deref(),
         ) {
-            (Some(property), _) => property,
-            (None, Some(values)) if schema.properties.is_empty() => values,
+            (Some(property), _) => {
+                if !shown.is_empty() {
+                    shown.push('.');
+                }
+                shown.push_str(name);
+                property
+            }
+            (None, Some(values)) if schema.properties.is_empty() => {
+                shown.push_str(&format!("[{name}]"));
+                values
+            }
             _ => return Err(format!("unknown field `{name}`")),
         };
     }
-    Ok(())
+    Ok(shown)
 }

@@ -2,8 +2,8 @@
 //! webhooks.
 //!
 //! Each expression is parsed, its macros are expanded, every node is typed, and its cost is
-//! estimated. The language, the functions and the cost units are those of kube-apiserver. Rules are
-//! only evaluated on constants: the defaults in a schema (see `evaluate`).
+//! estimated. The language, the functions and the cost units are those of kube-apiserver. Rules run
+//! on the defaults in a schema (see `defaults`) and on objects ([`RuleSet`]).
 //!
 //! The checks predict what the API server decides. Every error is one that the API server reports
 //! too. An expression that is too large to be checked is only a warning.
@@ -25,6 +25,7 @@ mod macros;
 mod mismatch;
 mod nodes;
 mod parser;
+mod rule_set;
 mod rules;
 mod types;
 mod unify;
@@ -34,6 +35,7 @@ use std::sync::Arc;
 
 pub use admission::check_match_condition;
 pub use defaults::check_defaults;
+pub use rule_set::{Budget, RuleSet, Violation, ViolationKind};
 pub use rules::{RulePlace, check_rules};
 
 use types::{Decl, Type};
@@ -51,6 +53,15 @@ pub(crate) const CRD_BUDGET: u64 = 100_000_000;
 enum ResultType {
     Bool,
     String,
+}
+
+impl ResultType {
+    fn as_type(self) -> Type {
+        match self {
+            ResultType::Bool => Type::Bool,
+            ResultType::String => Type::String,
+        }
+    }
 }
 
 /// The result of checking an expression.
@@ -82,10 +93,7 @@ fn examine_expression(
     };
     let mut checked = check::check_expression(&mut parsed.root, parsed.nodes, variables);
     let mut diagnostics = std::mem::take(&mut checked.diagnostics);
-    let expected = match expected {
-        ResultType::Bool => Type::Bool,
-        ResultType::String => Type::String,
-    };
+    let expected = expected.as_type();
     let is_wrong = checked.result == Type::Error || diagnostics.iter().any(Diagnostic::is_error);
     if !is_wrong && checked.result != expected {
         let message = format!(

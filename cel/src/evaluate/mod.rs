@@ -14,7 +14,7 @@ use super::ast::{ACCUMULATOR, Expr, Fold, Kind, Literal};
 
 /// The reason why an evaluation has no result.
 #[derive(Clone, Debug, PartialEq)]
-enum Stop {
+pub(crate) enum Stop {
     /// The expression fails, as it does in the API server.
     Error(String),
     /// The evaluator does not support the expression.
@@ -67,6 +67,57 @@ pub(crate) fn evaluate_rule(root: &Expr, constant: &serde_json::Value, schema: &
         Err(Stop::Error(reason)) => Verdict::Stops(reason),
         Ok(_) | Err(Stop::Unknown) => Verdict::Unknown,
     }
+}
+
+/// The error of an evaluation that exceeds the maximum cost of one run.
+pub(crate) const OVER_LIMIT: &str = "operation cancelled: actual cost limit exceeded";
+
+/// The result of an expression of a rule.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Output {
+    Bool(bool),
+    String(String),
+    Other,
+}
+
+/// The result of one run, and its cost in the API server's units.
+pub(crate) struct Run {
+    pub(crate) result: Result<Output, Stop>,
+    pub(crate) cost: u64,
+}
+
+/// Evaluates an expression with values for `self` and `oldSelf`. If `is_optional` is set, `oldSelf`
+/// is an optional. `is_object` is set for a whole object.
+pub(crate) fn run(
+    root: &Expr,
+    own: &serde_json::Value,
+    old: Option<&serde_json::Value>,
+    is_optional: bool,
+    schema: &Schema,
+    is_object: bool,
+) -> Run {
+    let read = |json| match is_object {
+        true => Value::read_object(json, schema),
+        false => Value::read(json, schema),
+    };
+    let old = old.map(read);
+    let old = match (old, is_optional) {
+        (old, true) => Some(Value::Optional(old.map(Box::new))),
+        (old, false) => old,
+    };
+    let mut evaluator = Evaluator {
+        scopes: vec![("self".to_owned(), Ok(read(own)))],
+        steps: STEPS,
+    };
+    evaluator
+        .scopes
+        .extend(old.map(|old| ("oldSelf".to_owned(), Ok(old))));
+    let result = evaluator.evaluate(root).map(|value| match value {
+        Value::Bool(value) => Output::Bool(value),
+        Value::String(text) => Output::String(text),
+        _ => Output::Other,
+    });
+    Run { result, cost: 0 }
 }
 
 struct Evaluator {

@@ -63,6 +63,26 @@ impl Value {
         }
     }
 
+    /// Converts a whole object, whose `apiVersion`, `kind` and name are visible to rules.
+    pub(super) fn read_object(json: &Json, schema: &Schema) -> Value {
+        let mut value = Value::read(json, schema);
+        let text = |json: &Json| json.as_str().map(|text| Value::String(text.to_owned()));
+        if let Value::Map(fields) = &mut value {
+            for name in ["apiVersion", "kind"] {
+                fields.remove(name);
+                fields.extend(json.get(name).and_then(text).map(|text| (name.to_owned(), text)));
+            }
+            fields.remove("metadata");
+            if let Some(metadata) = json.get("metadata") {
+                let names = ["name", "generateName"]
+                    .into_iter()
+                    .filter_map(|name| Some((name.to_owned(), metadata.get(name).and_then(text)?)));
+                fields.insert("metadata".to_owned(), Value::Map(names.collect()));
+            }
+        }
+        value
+    }
+
     /// Returns whether two values are equal. Values of different types never are.
     pub(super) fn equals(&self, other: &Value) -> Result<bool, Stop> {
         Ok(match (self, other) {
