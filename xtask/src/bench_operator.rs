@@ -60,8 +60,8 @@ pub(crate) struct Args {
     #[arg(long)]
     packaged_etcd: bool,
 
-    /// Count the instructions of cold starts of the Rust operator instead: they do not depend on the load of the machine.
-    /// Needs valgrind
+    /// Count the instructions of cold starts of the Rust operator instead: they do not depend on the load of the
+    /// machine. Needs valgrind
     #[arg(long, conflicts_with_all = ["operators", "json"])]
     instructions: bool,
 

@@ -1,5 +1,7 @@
-//! `cargo xtask bundle`: the bundles of scaffolds pass the validators of operator-framework, as `operator-sdk bundle validate` runs
-//! them, and their catalogs those of `opm validate`. kube-apiserver accepts each object without a warning.
+//! `cargo xtask bundle`: validates the bundles and catalogs of scaffolds.
+//!
+//! Bundles must pass the validators that `operator-sdk bundle validate` runs, and catalogs those of
+//! `opm validate`. kube-apiserver must accept each object without a warning.
 
 use std::path::Path;
 use std::time::Duration;
@@ -24,7 +26,7 @@ pub(crate) struct Args {
     record: bool,
 }
 
-/// Flags of `bundle` for releases in a row.
+/// The `bundle` commands of consecutive releases.
 const RELEASES: &[&str] = &[
     "bundle --version 0.1.0 --image example.com/shop:v0.1.0",
     "bundle --version 0.3.0 --replaces 0.1.0 --skips 0.2.0 --channels stable,candidate --image example.com/shop:v0.3.0",
@@ -72,7 +74,7 @@ pub(crate) fn check_bundles(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// An API server with the kind of ClusterServiceVersions.
+/// An API server with the CRD of ClusterServiceVersions.
 struct Cluster {
     kubectl: Kubectl,
     _control_plane: ControlPlane,
@@ -84,7 +86,8 @@ impl Cluster {
         let kubectl = Kubectl::find(Path::new(control_plane.kubeconfig()))?;
         let crd = kubectl.command("create -f")?.arg(assets::ensure_csv_crd()?);
         run_without_warning(crd)?;
-        // A ClusterServiceVersion in a bundle has this namespace, and the lifecycle manager puts another in its place.
+        // The ClusterServiceVersion of a bundle is in this namespace until the lifecycle manager
+        // replaces it.
         run_without_warning(kubectl.command("create namespace placeholder")?)?;
         wait_until_established(&kubectl)?;
         Ok(Cluster {
@@ -93,7 +96,8 @@ impl Cluster {
         })
     }
 
-    /// Checks that the server would create each object in a folder, knows all its fields, and does not warn.
+    /// Checks that the server would create each object in a folder without warnings or unknown
+    /// fields.
     fn accept(&self, manifests: &Path) -> Result<()> {
         let create = self
             .kubectl
@@ -102,7 +106,8 @@ impl Cluster {
     }
 }
 
-/// Waits until the CRDs are served. `kubectl wait` fails at once for a CRD that was just created and has no conditions yet.
+/// Waits until the CRDs are served. `kubectl wait` is retried because it fails at once for a new
+/// CRD that has no conditions yet.
 fn wait_until_established(kubectl: &Kubectl) -> Result<()> {
     let wait = || kubectl.command("wait --for=condition=established crd --all");
     for _ in 0..100 {
@@ -120,7 +125,8 @@ const MARKERS: &str = r#"#[csv(display_name = "Thing of the shop", order = 1)]
 #[csv(required(name = "certificates.cert-manager.io", version = "v1", kind = "Certificate", description = "Certificates of the servers."))]
 "#;
 
-/// Path and text of a base of operator-sdk. Every second project has it.
+/// Path and text of a base ClusterServiceVersion as operator-sdk scaffolds it. Added to every
+/// second project.
 const BASE: (&str, &str) = (
     "config/manifests/bases/shop.clusterserviceversion.yaml",
     r#"apiVersion: operators.coreos.com/v1alpha1
@@ -158,8 +164,8 @@ spec:
 "#,
 );
 
-/// Bindings to roles that are not in config/, and a service account beside that of the manager, as the tests of the command
-/// have them.
+/// Bindings to roles outside config/ and a second service account. The tests of the command use the
+/// same file.
 const BINDINGS: &str = include_str!("../../cli/tests/bundle/bindings.yaml");
 
 /// Adds bindings and a service account to a project.
@@ -175,7 +181,7 @@ fn add_bindings(project: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Puts markers on the kinds below a folder.
+/// Adds markers to the kinds in a folder, recursively.
 fn mark_kinds(folder: &Path) -> Result<()> {
     for entry in fs_err::read_dir(folder)? {
         let path = entry?.path();
@@ -203,7 +209,7 @@ fn check_release(validators: &Path, bin: &Path, project: &Path, line: &str) -> R
         again.starts_with("unchanged"),
         "a second run changes the bundle:\n{again}"
     );
-    // What they find goes to standard output.
+    // The validators print their findings to standard output.
     let found = Cmd::program(validators)
         .shown_as("validators")
         .arg(project.join("bundle"));

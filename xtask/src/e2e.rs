@@ -1,9 +1,12 @@
-//! `cargo xtask e2e`: `make test-e2e` passes in a scaffold, and fails with a report where no manager runs. A deployment into a
-//! namespace of others is removed without harm to them.
+//! `cargo xtask e2e`: runs the end-to-end test of a scaffold without containers.
 //!
-//! No container runs here. The cluster has the controllers of Kubernetes, and nodes that report Pods as ready; the
-//! manager runs beside it as a process. kind and docker are stand-ins that do nothing, and kubectl forwards a port by
-//! naming that of the process. The rest is as its user has it: make, Pod Security, the garbage collector.
+//! `make test-e2e` must pass, and must fail with a report if no manager runs. `rbuilder undeploy`
+//! must not remove other objects from a shared namespace.
+//!
+//! The cluster has the real controllers of Kubernetes and simulated nodes that report Pods as
+//! ready. The manager runs as a process outside the cluster. kind and docker are stand-ins that do
+//! nothing, and `kubectl port-forward` only prints the port of the manager process. Everything else
+//! is real: make, Pod Security, the garbage collector.
 
 use std::fs::File;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -17,14 +20,15 @@ use crate::project::scaffold;
 use crate::sh::{Cmd, find_program, write_program};
 use crate::{assets, repo};
 
-/// A kind whose group is the domain and whose controller has a name, and one whose controller is a stub without a status.
+/// Creates a kind without a group whose controller has a custom name, and an imported kind whose
+/// controller is a stub that sets no status.
 const COMMANDS: &[&str] = &[
     "init --domain example.com --library path",
     "create api --version v1alpha1 --kind Memcached --controller-name runner",
     "create api --from-crd ../backup.yaml",
 ];
 
-/// The CRD of the second kind, which is written beside the project.
+/// The CRD of the second kind, written next to the project.
 const BACKUP: &str = "\
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -53,7 +57,7 @@ spec:
               last: {type: string}
 ";
 
-/// Programs that stand in for those of the user.
+/// Stand-ins for programs on the user's `PATH`.
 const STAND_INS: &[(&str, &str)] = &[
     ("docker", ""),
     (
@@ -70,7 +74,7 @@ const STAND_INS: &[(&str, &str)] = &[
     ),
 ];
 
-/// Parts of what `make test-e2e` prints where it passes.
+/// Parts of the output of `make test-e2e` if it passes.
 const PASSED: &[&str] = &[
     "successfully rolled out",
     "waiting for the status of Memcached.v1alpha1.example.com/memcached-sample",
@@ -78,7 +82,7 @@ const PASSED: &[&str] = &[
     "test result: ok. 1 passed",
 ];
 
-/// Parts of what it prints where the manager does not answer.
+/// Parts of the output of `make test-e2e` if the manager does not answer.
 const FAILED: &[&str] = &[
     "a client without a token must be refused",
     "kubectl --namespace memcached-operator-system describe deployments,pods",
@@ -87,7 +91,7 @@ const FAILED: &[&str] = &[
     "test result: FAILED",
 ];
 
-/// Runs the test beside a manager, then without one.
+/// Runs the test with a manager and without one, then checks `rbuilder undeploy`.
 pub(crate) fn check_end_to_end() -> Result<()> {
     let bin = repo::build_rbuilder()?;
     let folder = tempfile::Builder::new().prefix("rbuilder-e2e-").tempdir()?;
@@ -124,14 +128,14 @@ fn check_printed(printed: &str, parts: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// A project, and the programs that its Makefile finds.
+/// A project, and the programs that its Makefile calls.
 struct Scene {
     project: PathBuf,
     bin: PathBuf,
     programs: PathBuf,
     kubectl: PathBuf,
     kubeconfig: String,
-    /// The address of the manager's metrics.
+    /// The address on which the manager serves metrics.
     metrics: SocketAddr,
 }
 
@@ -152,14 +156,14 @@ impl Scene {
         })
     }
 
-    /// A command in the project, which finds the stand-ins before other programs.
+    /// Returns a command in the project. Stand-ins come first in its `PATH`.
     fn command(&self, line: &str) -> Result<Cmd> {
         let command = repo::project_command(&self.project, line)
             .path_first(&self.bin)?
             .env("STAND_IN_KUBECONFIG", &self.kubeconfig)
             .env("STAND_IN_KUBECTL", &self.kubectl)
             .env("STAND_IN_METRICS", self.metrics.to_string())
-            // cargo and make set them for what they run.
+            // Set by cargo and make for child processes.
             .without("CARGO")
             .without("MAKEFLAGS")
             .without_input();
@@ -169,7 +173,7 @@ impl Scene {
         Ok(command.env("PATH", std::env::join_paths(folders)?))
     }
 
-    /// Starts the manager, whose container does not run. It needs its CRD.
+    /// Installs the CRDs and starts the manager as a process, because its container does not run.
     fn start_manager(&self) -> Result<Manager> {
         self.in_cluster("make install")?.run()?;
         self.command("cargo build --quiet --bin manager")?.echo().run()?;
@@ -181,7 +185,7 @@ impl Scene {
         Ok(Manager(manager.spawn().context("cannot run the manager")?))
     }
 
-    /// Runs the target. Returns whether it passed, and what it printed.
+    /// Runs `make test-e2e`. Returns whether it passed, and its output.
     fn make_test(&self) -> Result<(bool, String)> {
         let path = self.programs.join("printed");
         let printed = File::create(&path)?;
@@ -189,7 +193,8 @@ impl Scene {
         Ok((passed, fs_err::read_to_string(path)?))
     }
 
-    /// Deploys into a namespace that has an object of somebody else, and removes the deployment again.
+    /// Checks that `rbuilder undeploy` keeps a shared namespace and the objects of others in it, and
+    /// that it reports an object that a finalizer keeps alive.
     fn check_removal(&self) -> Result<()> {
         let kustomization = self.project.join("config/default/kustomization.yaml");
         let text = fs_err::read_to_string(&kustomization)?;
@@ -213,7 +218,7 @@ impl Scene {
             owner == "platform",
             "`rbuilder deploy` has set a label of others to `{owner}`"
         );
-        // The run without a manager has left its deployment.
+        // Remove the deployment of the failed test first.
         self.in_cluster("rbuilder undeploy")?.run()?;
         for line in [
             "kubectl get clusterrole memcached-operator-manager-role",
@@ -234,7 +239,7 @@ impl Scene {
             removed.is_err() && printed.contains(named),
             "`rbuilder undeploy` does not fail with `{named}`:\n{printed}"
         );
-        // The finalizer needs the manager.
+        // The manager must stay to remove its finalizers.
         let manager = "kubectl get deployment memcached-operator-controller-manager --namespace team";
         self.in_cluster(manager)?.run()?;
         self.set_finalizers("null")?;
@@ -243,7 +248,7 @@ impl Scene {
             .run()
     }
 
-    /// Sets the finalizers of the sample in the namespace of others.
+    /// Sets the finalizers of the sample in the shared namespace.
     fn set_finalizers(&self, finalizers: &str) -> Result<()> {
         let patch = format!("{{\"metadata\":{{\"finalizers\":{finalizers}}}}}");
         self.in_cluster("kubectl patch memcached memcached-sample --namespace team --type merge --patch")?
@@ -251,7 +256,7 @@ impl Scene {
             .run()
     }
 
-    /// A command in the project, for the cluster.
+    /// Returns a command in the project with `KUBECONFIG` set.
     fn in_cluster(&self, line: &str) -> Result<Cmd> {
         Ok(self.command(line)?.env("KUBECONFIG", &self.kubeconfig))
     }
@@ -265,7 +270,7 @@ impl Scene {
     }
 }
 
-/// Returns the path of kubectl, which is built where there is none.
+/// Returns the path of kubectl, after building it if necessary.
 fn find_kubectl() -> Result<PathBuf> {
     match assets::ensure_kubectl()? {
         Some(folder) => Ok(folder.join("kubectl")),
@@ -273,7 +278,7 @@ fn find_kubectl() -> Result<PathBuf> {
     }
 }
 
-/// The process of a manager, which is killed when this value is dropped.
+/// A manager process, killed on drop.
 struct Manager(Child);
 
 impl Drop for Manager {

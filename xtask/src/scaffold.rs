@@ -6,8 +6,8 @@
 //! locked to this workspace's Cargo.lock, because a new release of a dependency must not break this
 //! task on the same day. With `--fresh`, dependencies are resolved anew.
 //!
-//! The tests of a project mostly wait for servers, so the next project is created in the meantime. Cargo
-//! locks the target folder during builds.
+//! The tests of a project mostly wait for servers, so the next project is created in the meantime.
+//! Cargo locks the target folder during builds.
 
 use std::collections::BTreeSet;
 use std::io::{Read as _, Seek as _};

@@ -1,8 +1,9 @@
-//! controller-gen and rbuilder by turns, on the same API.
+//! Runs controller-gen and rbuilder alternately on the same API.
 //!
-//! Both do the whole job in every measured run: they find the types and markers, make every CRD and the role, and bring
-//! the files on disk to what they should be. Before one half of the runs the manifests are deleted, before the other
-//! half they are left as the run before wrote them. controller-gen finds Go's build cache warm; rbuilder keeps nothing.
+//! Every measured run does the whole job: it finds the types and markers, generates the CRDs and
+//! the role, and updates the files on disk. Half of the runs start without manifests, the other
+//! half with the up-to-date manifests of the previous run. Go's build cache is warm for
+//! controller-gen; rbuilder has no cache.
 
 use std::path::{Path, PathBuf};
 
@@ -82,7 +83,8 @@ impl Pair {
         Ok(())
     }
 
-    /// Both must have made as many manifests: a command that does less is no match.
+    /// Checks that both have generated the same number of manifests, since otherwise they would not
+    /// have done the same work.
     fn check(&self) -> Result<()> {
         let count = |folder: &Path| -> Result<usize> {
             let crds = fs_err::read_dir(folder.join(MANIFESTS).join("crd/bases"))?.count();

@@ -1,4 +1,4 @@
-//! A command's cost: processor time and memory of all that it starts.
+//! Measures the CPU time and memory of a command, including its child processes.
 
 use std::io::{Read as _, Seek as _};
 use std::process::Stdio;
@@ -8,17 +8,17 @@ use wait4::{ResourceUsage, Wait4 as _};
 
 use crate::sh::Cmd;
 
-/// The least that several runs took.
+/// The lowest figures of several runs.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Cost {
-    /// Seconds of processor time, the user's and the system's.
+    /// CPU time in seconds, user and system.
     cpu: Option<f64>,
-    /// The most memory that one process held, in bytes.
+    /// Peak memory of a single process in bytes.
     memory: Option<u64>,
 }
 
 impl Cost {
-    /// Runs a command once more.
+    /// Runs a command and keeps its figures where they are lower.
     pub(super) fn add(&mut self, command: Cmd) -> Result<()> {
         let usage = run_measured(command)?;
         let cpu = (usage.utime + usage.stime).as_secs_f64();
@@ -36,12 +36,12 @@ impl Cost {
     }
 }
 
-/// Runs a command and returns what it took, with everything that it started and waited for. Its output is dropped
-/// unless it fails.
+/// Runs a command and returns its resource usage, including the child processes that it waited for.
+/// Its output is only kept for the error.
 ///
 /// # Errors
 ///
-/// It could not be started, or it failed.
+/// Returns an error with the output if the command cannot be started or fails.
 pub(super) fn run_measured(command: Cmd) -> Result<ResourceUsage> {
     let (mut command, described) = command.into_parts();
     let mut output = tempfile::tempfile().context("no file for the output")?;
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_has_a_cost() {
+    fn measures_runs_and_reports_failures() {
         let mut cost = Cost::default();
         cost.add(Cmd::new("true")).unwrap();
         assert!(cost.cpu.is_some() && cost.memory > Some(0));

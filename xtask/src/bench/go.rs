@@ -1,4 +1,5 @@
-//! The same API in Go, as kubebuilder lays it out: one package of types, one of controllers.
+//! Writes the measured API in Go, with kubebuilder's layout: a package for types and one for
+//! controllers.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -9,7 +10,7 @@ use super::FIELDS;
 use super::cost::run_measured;
 use crate::sh::Cmd;
 
-/// The Kubernetes modules that controller-gen itself is built with.
+/// The version of the Kubernetes modules that controller-gen itself depends on.
 const KUBERNETES: &str = "v0.36.0";
 
 /// Writes a module with `kinds` kinds.
@@ -24,7 +25,7 @@ pub(super) fn write_kinds(folder: &Path, kinds: usize) -> Result<()> {
     Ok(())
 }
 
-/// Writes a module with one kind, a cron job.
+/// Writes a module with one kind, CronJob.
 pub(super) fn write_cron_job(folder: &Path) -> Result<()> {
     let (api, controllers) = packages(folder, "v1", "batch.tutorial.kubebuilder.io")?;
     fs_err::write(api.join("cronjob_types.go"), CRON_JOB)?;
@@ -40,7 +41,7 @@ pub(super) fn write_cron_job(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Completes `go.mod` and loads what the packages need, so that no measured run does.
+/// Completes `go.mod` and downloads and compiles the dependencies, so that measured runs do not.
 pub(super) fn load_dependencies(folder: &Path) -> Result<()> {
     run_measured(Cmd::new("go mod tidy").dir(folder))?;
     run_measured(Cmd::new("go build ./...").dir(folder))?;
@@ -76,7 +77,7 @@ fn controller(name: &str, rules: &[&str]) -> String {
     )
 }
 
-/// The fields of `rust::SHAPES` in Go: markers, type, and whether the name is followed by `omitempty`.
+/// The fields of `rust::SHAPES` in Go: markers, type, and whether the JSON tag has `omitempty`.
 const SHAPES: &[(&[&str], &str, bool)] = &[
     (
         &[

@@ -1,10 +1,11 @@
-//! `cargo xtask bench`: the cost of `rbuilder manifests`, its growth with the number of kinds, and the cost of
-//! controller-gen for the same API.
+//! `cargo xtask bench`: measures the cost of `rbuilder manifests` by number of kinds, and compares
+//! it with controller-gen on the same API.
 //!
-//! The whole command is measured, from start to exit, on projects made here: reading, parsing, generating, printing,
-//! comparing with what is on disk, and writing where there is nothing yet. Instructions are counted with valgrind, for
-//! they do not depend on what else the machine does. Times and memory are the system's account of the process and of
-//! all that it started; the least of several runs counts. Nothing here is a test: a figure never fails.
+//! The whole command is measured, from start to exit, on generated projects: reading, parsing,
+//! generating, printing, comparing with the files on disk, and writing missing files. Instructions
+//! are counted with valgrind, because they do not depend on the load of the machine. CPU time and
+//! memory are reported by the kernel and include child processes; the lowest figure of several runs
+//! counts. This is not a test and never fails because of a result.
 
 mod compare;
 mod cost;
@@ -44,7 +45,7 @@ pub(crate) struct Args {
     keep: Option<std::path::PathBuf>,
 }
 
-/// Measures and prints a table.
+/// Measures the commands and prints a table.
 pub(crate) fn measure_manifests(args: &Args) -> Result<()> {
     let bin = match &args.bin {
         Some(folder) => std::path::absolute(folder)?,
@@ -62,7 +63,7 @@ pub(crate) fn measure_manifests(args: &Args) -> Result<()> {
     alone(&bin, &folder, args)
 }
 
-/// Measures the command with the manifests on disk up to date.
+/// Measures the command when the manifests on disk are up to date.
 fn alone(bin: &Path, folder: &Path, args: &Args) -> Result<()> {
     let counts = Cmd::new("valgrind --version").succeeds();
     if !counts {
@@ -113,7 +114,7 @@ fn count_instructions(bin: &Path, folder: &Path) -> Result<u64> {
     total(&fs_err::read_to_string(&out)?).context("callgrind printed no totals")
 }
 
-/// The sum in a file that callgrind wrote.
+/// Returns the number of instructions in the output of callgrind.
 pub(crate) fn total(counts: &str) -> Option<u64> {
     let line = counts
         .lines()
@@ -137,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_the_total_that_callgrind_writes() {
+    fn parses_callgrind_totals() {
         assert_eq!(total("events: Ir\nfn=x\n1 2\ntotals: 123456\n"), Some(123_456));
         assert_eq!(total("events: Ir\nsummary: 77\n"), Some(77));
         assert_eq!(total("events: Ir\n"), None);
@@ -153,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn both_projects_have_as_many_kinds_as_asked_for() {
+    fn projects_have_requested_number_of_kinds() {
         let folder = tempfile::tempdir().unwrap();
         let bytes = rust::write_kinds(&folder.path().join("rust"), 3).unwrap();
         assert!(bytes > 3 * FIELDS * 50, "{bytes}");

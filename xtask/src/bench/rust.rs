@@ -1,4 +1,4 @@
-//! The API that is measured, in Rust.
+//! Writes the measured API in Rust.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -8,7 +8,8 @@ use rbuilder_catalogue::versions;
 
 use super::FIELDS;
 
-/// Writes a package with `kinds` kinds of [`FIELDS`] fields each; returns the size of its source.
+/// Writes a package with `kinds` kinds of [`FIELDS`] fields each. Returns the size of its source in
+/// bytes.
 pub(super) fn write_kinds(folder: &Path, kinds: usize) -> Result<usize> {
     fs_err::create_dir_all(folder.join("src"))?;
     fs_err::write(
@@ -27,7 +28,8 @@ pub(super) fn write_kinds(folder: &Path, kinds: usize) -> Result<usize> {
     Ok(bytes + modules.len())
 }
 
-/// Fields of the kinds that APIs have: scalars with bounds, lists, maps, enums, nested structs, optional ones.
+/// Fields that are common in APIs: bounded scalars, lists, maps, enums, nested structs and optional
+/// fields.
 const SHAPES: &[(&str, &str)] = &[
     ("validation(min_length = 1, max_length = 253)", "String"),
     ("validation(minimum = 0, maximum = 100)", "i32"),
@@ -96,8 +98,8 @@ pub struct Kind{kind}Spec {{
     Ok(text)
 }
 
-/// Writes a package with one kind: the cron job of kubebuilder's book, which holds the template of a whole job and so
-/// of a pod.
+/// Writes a package with one kind: the CronJob of kubebuilder's book, which contains the template
+/// of a Job and therefore of a Pod.
 pub(super) fn write_cron_job(folder: &Path) -> Result<()> {
     fs_err::create_dir_all(folder.join("src"))?;
     fs_err::write(folder.join("Cargo.toml"), cron_job_manifest())?;
@@ -105,7 +107,7 @@ pub(super) fn write_cron_job(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The manifest of the package with the cron job.
+/// Returns the Cargo.toml of the package with the CronJob.
 fn cron_job_manifest() -> String {
     let feature = versions::k8s_openapi_feature(versions::KUBERNETES);
     format!(

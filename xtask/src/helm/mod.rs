@@ -1,4 +1,5 @@
-//! `cargo xtask helm`: the charts of scaffolds are what kustomize renders, and Helm installs, upgrades and uninstalls them.
+//! `cargo xtask helm`: checks that the charts of scaffolds render the same objects as kustomize,
+//! and that Helm can install, upgrade and uninstall them.
 
 mod values;
 
@@ -23,10 +24,11 @@ pub(crate) struct Args {
     offline: bool,
 }
 
-/// A scaffold, and the features that its chart is compared with.
+/// A scaffold, and the features for which its chart is compared with kustomize.
 pub(crate) struct Case {
     pub(crate) commands: &'static [&'static str],
-    /// Flags of `edit` and the values that do the same. The chart is made before all of them.
+    /// Flags of `edit` and the equivalent values of the chart, applied one after the other. The
+    /// chart is generated before the first.
     variants: &'static [(&'static str, &'static str)],
 }
 
@@ -82,7 +84,7 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// Differences of a chart from what kustomize renders, on purpose.
+/// Intended differences between a chart and the output of kustomize, with reasons.
 const DIFFERENCES: &[(Difference, &str)] = &[
     (
         Difference::Kind("Namespace"),
@@ -130,7 +132,7 @@ enum Difference {
     Variable(&'static str),
 }
 
-/// Checks the charts.
+/// Compares the charts with kustomize, and installs one of them.
 pub(crate) fn check_charts(args: &Args) -> Result<()> {
     let helm = Helm(assets::ensure_helm()?);
     if args.build {
@@ -162,7 +164,7 @@ pub(crate) fn check_charts(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Makes a project and its chart, and compares the chart with each variant of the project.
+/// Creates a project and its chart, and compares the chart with each variant of the project.
 fn compare_charts(helm: &Helm, bin: &Path, project: &Path, case: &Case) -> Result<()> {
     fs_err::create_dir(project)?;
     let run = |line: &str| repo::rbuilder_command(bin, project, line)?.read();
@@ -191,8 +193,8 @@ fn compare_charts(helm: &Helm, bin: &Path, project: &Path, case: &Case) -> Resul
     check_second_release(helm, &chart)
 }
 
-/// Changes of the source before the chart is made: where, what, and the new text. The first opens actions of templates in the
-/// description of a field; the others need roles in the namespaces of others.
+/// Edits of the source before the chart is generated: files, old text, new text. The first adds
+/// template syntax to a description; the second requires roles in other namespaces.
 const EDITS: &[(&[&str], &str, &str)] = &[
     (
         &["src/api/v1/cup.rs", "src/api/cache/v1/cup.rs"],
@@ -208,7 +210,7 @@ const EDITS: &[(&[&str], &str, &str)] = &[
     ),
 ];
 
-/// Changes the source of a project that has a kind.
+/// Applies [`EDITS`] to the files that exist.
 fn edit_source(project: &Path) -> Result<()> {
     for (paths, before, after) in EDITS {
         let paths = paths.iter().map(|path| project.join(path));
@@ -221,7 +223,8 @@ fn edit_source(project: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Checks that another release in the same namespace has other objects, and selects its own pods.
+/// Checks that two releases in the same namespace share no object, and that each selects its own
+/// Pods.
 fn check_second_release(helm: &Helm, chart: &Path) -> Result<()> {
     let (first, second) = (
         helm.render(chart, "a", "")?,
@@ -257,7 +260,7 @@ impl Helm {
         Cmd::program(&self.0).shown_as("helm").words(line)
     }
 
-    /// Renders a chart with values as `--set` takes them.
+    /// Renders a chart with values in the syntax of `--set`.
     fn render(&self, chart: &Path, release: &str, values: &str) -> Result<Vec<Value>> {
         let line = format!("template {release} --namespace shop-system --set");
         parse(&self.command(&line).arg(values).arg(chart).read()?)
@@ -293,7 +296,7 @@ fn identify(object: &Value) -> String {
     )
 }
 
-/// Compares two sets of objects except for the differences that are meant.
+/// Compares two sets of objects, except for [`DIFFERENCES`].
 fn compare_objects(chart: &[Value], kustomize: &[Value]) -> Result<()> {
     let index = |objects: &[Value]| -> BTreeMap<String, Value> {
         let mut objects = objects.to_vec();
@@ -320,8 +323,8 @@ fn compare_objects(chart: &[Value], kustomize: &[Value]) -> Result<()> {
     Ok(())
 }
 
-/// Removes the meant differences from an object, and the order of lists that merge by name. Returns false if there is no
-/// such object in one of the sets.
+/// Removes [`DIFFERENCES`] from an object, and sorts lists whose items have names. Returns false if
+/// the object itself is a difference.
 fn strip(object: &mut Value) -> bool {
     let mut is_kept = true;
     for (difference, _) in DIFFERENCES {
@@ -377,7 +380,7 @@ fn strip_value(value: &mut Value) {
     }
 }
 
-/// A cluster that a chart is installed into.
+/// A cluster in which charts are installed.
 struct Cluster<'a> {
     helm: &'a Helm,
     kubeconfig: &'a Path,
@@ -385,10 +388,10 @@ struct Cluster<'a> {
 }
 
 impl Cluster<'_> {
-    /// Installs a chart, upgrades it to a further version of its CRDs, and uninstalls it.
+    /// Installs a chart, upgrades it with a changed CRD, and uninstalls it.
     fn follow_release(&self, bin: &Path, project: &Path) -> Result<()> {
         let chart = project.join("charts/shop");
-        // There is no cert-manager, and no Prometheus Operator.
+        // The cluster has neither cert-manager nor the Prometheus Operator.
         let values = "webhooks.certManager.enabled=false,metrics.certManager.enabled=false,metrics.serviceMonitor.enabled=false";
         let install = format!("install shop --namespace shop-system --create-namespace --set {values}");
         for namespace in ["infra", "users"] {
@@ -397,7 +400,7 @@ impl Cluster<'_> {
         self.run(&install, Some(&chart))?;
         self.check_objects()?;
 
-        // The types change; the CRD of the cluster follows.
+        // Add a field, which the upgrade must add to the CRD in the cluster.
         let path = project.join("src/api/v1/shelf.rs");
         let text = fs_err::read_to_string(&path)?;
         let start = text
@@ -437,7 +440,7 @@ impl Cluster<'_> {
             "uninstalled, there are:\n{kept}"
         );
 
-        // The release takes its CRDs back, and removes them when asked to.
+        // A new release adopts the CRDs that were kept, and `crds.keep=false` removes them.
         self.run(&format!("{install},crds.keep=false"), Some(&chart))?;
         ensure!(
             self.kubectl("get crd cups.cache.example.com -o jsonpath={.spec.conversion.strategy}")?
@@ -453,7 +456,8 @@ impl Cluster<'_> {
         self.install_with_values(&chart, values)
     }
 
-    /// Reads objects in another version than the stored one after the manager is gone, as the notes of the release say.
+    /// Follows the notes of the release to turn off conversion, and checks that objects can be read
+    /// in a version other than the stored one although the manager is gone.
     fn read_without_release(&self, project: &Path, notes: &str) -> Result<()> {
         let patch = notes
             .lines()
@@ -469,7 +473,7 @@ impl Cluster<'_> {
         Ok(())
     }
 
-    /// Installs a release whose name has a dot, with values that scaffolds do not have.
+    /// Installs a release whose name contains a dot, with values that differ from the scaffold.
     fn install_with_values(&self, chart: &Path, values: &str) -> Result<()> {
         for namespace in ["a", "b"] {
             self.kubectl(&format!("create namespace {namespace}"))?;
@@ -484,7 +488,7 @@ impl Cluster<'_> {
         self.run("uninstall shop.v1 --namespace other", None)
     }
 
-    /// Runs Helm; the API server must not warn.
+    /// Runs Helm. Fails if the API server warns.
     fn run(&self, line: &str, chart: Option<&Path>) -> Result<()> {
         println!("helm {line}");
         let command = self.helm.command(line).args(chart);

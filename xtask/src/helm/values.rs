@@ -1,4 +1,4 @@
-//! What the values of a chart change, as Helm renders it.
+//! Checks the effect of the values of a chart on the objects that Helm renders.
 
 use std::path::Path;
 
@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use super::{Helm, parse};
 
-/// Values with their expected effect: kind and unprefixed name of an object, path of a field, and its value.
+/// Values with their expected effects: kind and unprefixed name of an object, path of a field, and
+/// its value in JSON.
 type Case = (
     &'static str,
     &'static [(&'static str, &'static str, &'static str, &'static str)],
@@ -92,7 +93,7 @@ const CASES: &[Case] = &[
             ),
         ],
     ),
-    // The webhook for Pods still excludes its manager.
+    // The webhook for Pods still excludes the Pods of its manager.
     (
         "nameOverride=other,webhooks.objectSelector.matchLabels.a=b,webhooks.objectSelector.matchExpressions[0].key=c,\
          webhooks.objectSelector.matchExpressions[0].operator=Exists",
@@ -161,7 +162,7 @@ const CASES: &[Case] = &[
     ),
 ];
 
-/// Checks what values change in the chart of a project with webhooks.
+/// Checks the values of the chart of a project with webhooks.
 pub(super) fn check_values(helm: &Helm, chart: &Path) -> Result<()> {
     for (values, expected) in CASES {
         let objects = helm.render(chart, "shop", values)?;
@@ -188,7 +189,7 @@ fn find<'a>(objects: &'a [Value], kind: &str, name: &str) -> Result<&'a Value> {
     found.with_context(|| format!("the chart has no {kind} {name}"))
 }
 
-/// Checks that the manager listens where Services and policies expect it.
+/// Checks that values for ports change the arguments, variables and ports of the manager alike.
 fn check_ports(helm: &Helm, chart: &Path) -> Result<()> {
     let values = "healthProbe.port=9002,metrics.port=9000,metrics.secure=false,webhooks.port=9001";
     let objects = helm.render(chart, "shop", values)?;
@@ -235,7 +236,8 @@ fn check_ports(helm: &Helm, chart: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Checks that the names of Services are labels that begin with a letter, whatever the name of the release.
+/// Checks that names of Services are valid for any release name: DNS labels that start with a
+/// letter.
 fn check_names(helm: &Helm, chart: &Path) -> Result<()> {
     for release in ["shop.v1", "a.b", "1shop", &"a.".repeat(26)] {
         let release = release.trim_end_matches('.');
@@ -253,7 +255,7 @@ fn check_names(helm: &Helm, chart: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Checks that a chart can have this one as a dependency with a condition.
+/// Checks that the chart can be a dependency with a condition.
 fn check_condition(helm: &Helm, chart: &Path) -> Result<()> {
     let parent = tempfile::Builder::new().prefix("rbuilder-parent-").tempdir()?;
     let dependency = json!([{ "name": "shop", "version": "0.1.0", "condition": "shop.enabled" }]);
