@@ -1,5 +1,6 @@
-// Command bundle validates bundles for the Operator Lifecycle Manager by the rules of `operator-sdk bundle validate`: the default
-// set, good practices and the community's. It prints each error and warning, and exits with 1 if there is any.
+// Command bundle validates bundles for the Operator Lifecycle Manager with the validators of
+// `operator-sdk bundle validate`: the default set, good practices and community rules. It prints
+// all errors and warnings, and exits with status 1 if there are any.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// The dependencies that tools/kube-apiserver has as well are in its versions, so that they are compiled once for both.
+// Dependencies shared with tools/kube-apiserver have the same versions, so that they are compiled once.
 module rbuilder.invalid/catalog
 
 go 1.26.0

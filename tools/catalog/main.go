@@ -1,5 +1,5 @@
-// Command catalog judges folders with file-based catalogs by the rules of `opm validate`. It prints a line for each folder: `ok`, or
-// why the catalog is refused.
+// Command catalog validates folders with file-based catalogs like `opm validate`. It prints a line
+// for each folder: `ok`, or why the catalog is rejected.
 package main
 
 import (

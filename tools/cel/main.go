@@ -1,8 +1,9 @@
-// Command cel says what kube-apiserver makes of CEL rules: it reads the schemas and the rules of the files it is given
-// and writes each rule back with its verdict: an error, or the estimated cost of one run and how often it can run.
+// Command cel evaluates CEL rules like kube-apiserver. It reads a file of schemas and a file of
+// rules, and prints each rule with its verdict: an error, or the estimated cost of one evaluation
+// and the maximum number of evaluations.
 //
-// The verdicts are those of the code that validates a CustomResourceDefinition when it is created:
-// apiextensions-apiserver's validation and CEL packages, with the environment of a server without emulated version.
+// It runs the code that validates a CustomResourceDefinition on creation: the validation and CEL
+// packages of apiextensions-apiserver, with the environment of a server without emulated version.
 package main
 
 import (
@@ -22,18 +23,19 @@ import (
 	"k8s.io/apiserver/pkg/cel/environment"
 )
 
-// row is one rule with its verdict.
+// row is a rule with its verdict.
 type row struct {
-	// Schema names the schema that the rule is written in.
+	// Schema is the name of the schema that contains the rule.
 	Schema string `json:"schema"`
-	// Path leads to the value that the rule is on: `.name` is a property, `[]` the items, `.*` the values of a map.
+	// Path is the path of the value with the rule: `.name` is a property, `[]` the items of a list,
+	// and `.*` the values of a map.
 	Path string `json:"path"`
 	Rule string `json:"rule"`
-	// Error is the first error, without the excerpt of the rule that follows it.
+	// Error is the first error, without the excerpt of the rule.
 	Error string `json:"error,omitempty"`
-	// Cost is the estimate for one run.
+	// Cost is the estimated cost of one evaluation.
 	Cost *uint64 `json:"cost,omitempty"`
-	// Times is the most often that the rule can run for one object.
+	// Times is the maximum number of evaluations for one object.
 	Times *uint64 `json:"times,omitempty"`
 }
 
@@ -80,7 +82,7 @@ func main() {
 	}
 }
 
-// judge compiles the rule of a row on its value and fills in the verdict.
+// judge compiles the rule of a row and sets its verdict.
 func judge(row *row, text []byte) error {
 	row.Error, row.Cost, row.Times = "", nil, nil
 	root, err := readSchema(text)
@@ -107,7 +109,7 @@ func judge(row *row, text []byte) error {
 	}
 	row.Cost, row.Times = &result.MaxCost, context.MaxCardinality
 	if row.Times == nil {
-		// No bound of the schema says how often the value can be there, so the size of a request does.
+		// The schema does not limit how often the value occurs, so the size of a request does.
 		row.Times = &result.MaxCardinality
 	}
 	return nil
@@ -123,8 +125,9 @@ func readSchema(text []byte) (*apiextensions.JSONSchemaProps, error) {
 	return schema, err
 }
 
-// contextOf goes from a schema to the value that a path leads to, as the validation of a CRD goes through all values,
-// and writes the rule there: a context notes when it is made whether its value has rules.
+// contextOf adds a rule to the value at a path, and returns the context in which the validation of
+// a CRD compiles the rule. The rule must be added first, because the constructor of a context
+// checks whether the value has rules.
 func contextOf(schema *apiextensions.JSONSchemaProps, path, rule string) (*validation.CELSchemaContext, error) {
 	rules := apiextensions.ValidationRules{{Rule: rule}}
 	if path == "" {
@@ -156,7 +159,7 @@ func contextOf(schema *apiextensions.JSONSchemaProps, path, rule string) (*valid
 	return context, nil
 }
 
-// firstStep splits a path behind its first step.
+// firstStep splits a path after its first step.
 func firstStep(path string) (string, string, error) {
 	if rest, found := strings.CutPrefix(path, "[]"); found {
 		return "[]", rest, nil
@@ -170,7 +173,7 @@ func firstStep(path string) (string, string, error) {
 	return path, "", nil
 }
 
-// childOf is the schema one step down, or nil.
+// childOf returns the schema one step down, or nil if there is none.
 func childOf(schema *apiextensions.JSONSchemaProps, step string) *apiextensions.JSONSchemaProps {
 	switch {
 	case step == "[]" && schema.Items != nil:
@@ -184,10 +187,10 @@ func childOf(schema *apiextensions.JSONSchemaProps, step string) *apiextensions.
 	return nil
 }
 
-// Each compilation invents a name for the type of `self`.
+// Each compilation generates a new name for the type of `self`.
 var selfType = regexp.MustCompile(`selfType[0-9]+`)
 
-// firstError is the first line of an error, with `line:column:` where the compiler says it.
+// firstError returns the first line of an error, with `line:column:` if the compiler reports it.
 func firstError(detail string) string {
 	detail = strings.TrimPrefix(detail, "compilation failed: ")
 	line, _, _ := strings.Cut(detail, "\n")

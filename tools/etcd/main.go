@@ -1,5 +1,6 @@
-// etcd, built from its module: what operators are measured on. Distributions package versions from before the API
-// server could answer lists of the present state from memory.
+// Command etcd is etcd, built from its module for benchmarks of operators. The packages of
+// distributions are older than version 3.5, with which the API server can answer lists of the
+// current state from memory.
 package main
 
 import (

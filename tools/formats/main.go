@@ -1,5 +1,5 @@
-// Command formats says of strings whether the API server accepts them for a format: it reads lines of JSON from the
-// file it is given and writes each back with the verdict of k8s.io/kube-openapi.
+// Command formats validates strings against formats like the API server. It reads lines of JSON
+// from a file and prints each with the verdict of k8s.io/kube-openapi.
 package main
 
 import (

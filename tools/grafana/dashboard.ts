@@ -1,5 +1,6 @@
-// A dashboard as `rbuilder grafana` makes it, by the types that Grafana publishes. `cargo xtask grafana` writes dashboards as
-// literals of this type and has the compiler check them: a field that Grafana does not know is then an error.
+// The dashboards that `rbuilder grafana` generates, in terms of the types that Grafana publishes.
+// `cargo xtask grafana` writes dashboards as literals of this type, so that the compiler reports
+// fields that Grafana does not know.
 import type {
   Dashboard as GrafanaDashboard,
   FieldConfig as GrafanaFieldConfig,
@@ -10,7 +11,7 @@ import type {
 } from "@grafana/schema";
 import type { Options } from "@grafana/schema/dist/types/raw/composable/timeseries/panelcfg/x/TimeSeriesPanelCfg_types.gen.d.ts";
 
-// A type as JSON has it: the names of an enumeration's members are not in it, their values are.
+// A type in JSON, where enum members are represented by their values.
 type Json<T> = T extends string
   ? `${T}`
   : T extends (infer Item)[]
@@ -19,7 +20,7 @@ type Json<T> = T extends string
       ? { [Key in keyof T]: Json<T[Key]> }
       : T;
 
-// Grafana publishes no type of a query of Prometheus in this package.
+// This package of Grafana contains no type for Prometheus queries.
 interface PrometheusQuery {
   datasource: { type: "prometheus"; uid: string };
   editorMode: "code";
@@ -39,7 +40,7 @@ type TimeSeries = Omit<Panel, "type" | "options" | "fieldConfig" | "targets"> & 
 };
 
 type Query = Omit<VariableModel, "query" | "current"> & {
-  // Grafana's own dashboards have these, and its types of variables lack them.
+  // Grafana's own dashboards contain these fields, but its variable types lack them.
   definition?: string;
   label?: string;
   query: string | { query: string; refId: string };

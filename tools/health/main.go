@@ -1,5 +1,6 @@
-// Command health says how tools judge the health of objects: it reads lines of JSON from the first file, and writes each
-// back with the verdicts of kstatus and of a script for Argo CD, which the second file, a ConfigMap, holds.
+// Command health determines the health of objects like GitOps tools. It reads lines of JSON from
+// the first file, and prints each with the verdicts of kstatus and of the Argo CD script in the
+// second file, which is a ConfigMap.
 package main
 
 import (
@@ -89,7 +90,7 @@ func judge(text []byte, script string) (line, error) {
 	return each, err
 }
 
-// run returns what a script says, with the libraries that Argo CD gives to scripts by default.
+// run returns the result of a script, which can use the libraries that Argo CD enables by default.
 func run(script string, object map[string]any) (string, error) {
 	state := lua.NewState(lua.Options{SkipOpenLibs: true})
 	defer state.Close()

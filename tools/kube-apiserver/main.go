@@ -1,5 +1,5 @@
-// Command kube-apiserver is the Kubernetes API server, unchanged, built from its Go module
-// because the test machines reach the Go module proxy and no container registry.
+// Command kube-apiserver is the unmodified Kubernetes API server. It is built from its Go module
+// because test machines can reach the Go module proxy but no container registry.
 package main
 
 import (

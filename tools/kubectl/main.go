@@ -1,5 +1,5 @@
-// Command kubectl is Kubernetes' own kubectl, unchanged, built from its Go module: pages of docs/ are run as written,
-// on machines that may have none.
+// Command kubectl is the unmodified kubectl, built from its Go module. Tests run the commands on
+// pages of docs/, and the machine may not have kubectl.
 package main
 
 import (

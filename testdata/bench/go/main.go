@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The operator that `cargo xtask bench-operator` measures, on controller-runtime. Its twin in Rust is
-// testdata/bench/rust/operator.
+// The operator that `cargo xtask bench-operator` measures, with controller-runtime.
+// testdata/bench/rust/operator is the same operator in Rust.
 package main
 
 import (
@@ -21,7 +21,7 @@ import (
 	"rbuilder.dev/bench/go/controller"
 )
 
-// tunedConcurrency is that of the Rust operator: rbuilder's default.
+// tunedConcurrency is the default concurrency of rbuilder, which the Rust operator uses.
 const tunedConcurrency = 4
 
 func main() {

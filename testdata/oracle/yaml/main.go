@@ -1,9 +1,10 @@
-// Records how Go's YAML printer, the one behind controller-gen and kubectl, writes awkward values.
+// Command yaml records how sigs.k8s.io/yaml, with which controller-gen and kubectl print YAML,
+// writes awkward values.
 //
 //	go run . > ../../../generator/tests/yaml/vectors.json
 //
-// The output is a JSON list of {"input": any JSON, "yaml": what Go prints}. `generator/tests/yaml.rs` holds
-// rbuilder's printer to it.
+// The output is a JSON list of {"input": any JSON, "yaml": what Go prints}.
+// `generator/tests/yaml.rs` compares rbuilder's printer with it.
 package main
 
 import (
@@ -19,18 +20,18 @@ type vector struct {
 	YAML  string `json:"yaml"`
 }
 
-// Words that a YAML 1.1 reader takes for something other than text.
+// Words that YAML 1.1 does not parse as strings, and similar ones.
 var words = strings.Fields(`y Y n N yes Yes YES yEs no No NO on On ON oN off Off OFF true True TRUE tRue false False FALSE
 	null Null NULL nULL ~ .nan .NaN .NAN .Nan .inf .Inf .INF -.inf +.Inf nan inf t f T F o O null~ ~a yes. no! = <<a a<< <= >`)
 
-// Text that looks like numbers, and text that almost does.
+// Text that looks like a number, or almost.
 var numbers = strings.Fields(`0 1 -1 +1 00 01 007 08 09 0o7 0o8 0O7 0x0 0xfF 0xG 0X1f 0b0 0b102 0B1 -0b1 -0x1 +0x1 1_000 1__0 10_ _10 0_1
 	0x_f 1.0 1. .5 -.5 +.5 1.5.2 1e3 1E3 1e+3 1e-3 1e 1e+ e3 .e3 1_0.5 685_230.15 6.8523015e+5 1:30 1:60 190:20:30 190:20:30.15
 	-1:5 12:34:56 1:2:3:4 0:0 1:a 9223372036854775807 9223372036854775808 18446744073709551615 18446744073709551616
 	0xffffffffffffffffff 123456789012345678901234567890 -9223372036854775809 1,000 1-1 1/2 50% 10Gi 100m 1k 0d 0.0.0.0
 	1.2.3 v1 2x -a -- --- ---a ... ...a - ? : -0 +0 -0.0 +_1 -_1 -1_ 1_. ._1 .1_ . .. .a 1a 1.a 0_ 0x 0b 0o`)
 
-// Text that looks like moments.
+// Text that looks like a timestamp, or almost.
 var moments = []string{
 	"2001-01-01", "2001-1-1", "2001-13-01", "2001-02-29", "2004-02-29", "2001-02-30", "2001-00-10", "2001-01-00",
 	"2001-01-01T00:00:00Z", "2001-01-01t00:00:00z", "2001-01-01t00:00:00Z", "2001-01-01T00:00:00.5Z",
@@ -40,7 +41,7 @@ var moments = []string{
 	"2001-01-01T", "2001-001-01", "2001-1-001", "2001-01-01T00:00:00,5Z", "2001-01-01T00:00:00-23:59",
 }
 
-// Text in which YAML's syntax characters stand at the edges.
+// Text with YAML's syntax characters at the start or end, or where they could be ambiguous.
 var syntax = []string{
 	"", " ", "  ", " a", "a ", "a  b", "#", "# a", "a#", "a #", "a # b", "a# b", ",", ",a", "[", "[]", "[a]", "]", "{", "{}", "{a}", "}",
 	"&a", "&", "*", "*a", "a*", "!", "!a", "|", "|-", "||", ">", ">-", "'", "''", "'a'", "it's", "\"", "\"a\"", "a\"b", "%", "%a", "a%",
@@ -52,7 +53,7 @@ var syntax = []string{
 	"true story", "null and void", "1 apple", "yes: no", "- - -", "---\n", "a'", "'a", "a:\t", "''a: b''", "\"a\": b",
 }
 
-// Characters that need an escape, and lines.
+// Characters that must be escaped, and text of several lines.
 var characters = []string{
 	"\t", "\ta", "a\t", "a\tb", "a\tb: c", "\r", "a\rb", "\x00", "\x01", "\a\b\v\f\x1b", "\x7f", "\u0080", "\u00a0", "a\u00a0b", "\u00e9", "caf\u00e9", "\u00fc: x",
 	"\u4e2d\u6587", "# \u4e2d", "\u200b", "\u2019", "\u2013", "\ud7ff", "\ue000", "\ufffd", "\U0001F389", "a \U0001F389 b", "\u03b1\u03b2: \u03b3",
@@ -97,7 +98,7 @@ func main() {
 	record := func(input any) {
 		text, err := yaml.Marshal(input)
 		if err != nil {
-			// Go reads the JSON back as YAML first, and refuses a few raw control characters there.
+			// Marshal parses the JSON as YAML, which rejects some raw control characters.
 			return
 		}
 		vectors = append(vectors, vector{input, string(text)})

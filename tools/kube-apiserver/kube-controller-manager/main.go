@@ -1,5 +1,5 @@
-// Command kube-controller-manager is the Kubernetes controller manager, unchanged, built from the module of
-// kube-apiserver, with which it shares most packages.
+// Command kube-controller-manager is the unmodified Kubernetes controller manager. It is built in
+// the module of kube-apiserver because they share most packages.
 package main
 
 import (

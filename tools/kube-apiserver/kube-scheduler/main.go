@@ -1,5 +1,5 @@
-// Command kube-scheduler is the Kubernetes scheduler, unchanged, built from the module of
-// kube-apiserver, with which it shares most packages.
+// Command kube-scheduler is the unmodified Kubernetes scheduler. It is built in the module of
+// kube-apiserver because they share most packages.
 package main
 
 import (

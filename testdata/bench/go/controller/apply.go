@@ -9,7 +9,7 @@ import (
 	benchv1alpha1 "rbuilder.dev/bench/go/api/v1alpha1"
 )
 
-// memcachedStatusApply is the part of a Memcached that the controller applies: its status.
+// memcachedStatusApply is an apply configuration for the status of a Memcached.
 type memcachedStatusApply struct {
 	metav1ac.TypeMetaApplyConfiguration    `json:",inline"`
 	*metav1ac.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
@@ -28,7 +28,7 @@ func statusApply(memcached *benchv1alpha1.Memcached, conditions []metav1.Conditi
 	return apply
 }
 
-// IsApplyConfiguration marks the type for the client.
+// IsApplyConfiguration marks the type as an apply configuration.
 func (memcachedStatusApply) IsApplyConfiguration() {}
 
 // GetKind returns the kind.

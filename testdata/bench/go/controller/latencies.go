@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// sentAnnotation holds when the object was last touched, in nanoseconds since 1970.
+// sentAnnotation contains the time of the last change by the driver, in nanoseconds since 1970.
 const sentAnnotation = "bench.example.com/sent"
 
-// Latencies notes when a reconcile began for an object that says when it was touched.
+// Latencies records when the reconciles of annotated objects started.
 type Latencies struct {
 	mutex sync.Mutex
 	seen  []pair
@@ -24,7 +24,7 @@ type pair struct {
 	now  int64
 }
 
-// Record notes the moment, if the annotations say when the object was touched.
+// Record adds the current time if the annotations contain the time of a change.
 func (l *Latencies) Record(annotations map[string]string) {
 	sent, ok := annotations[sentAnnotation]
 	if !ok {
@@ -36,7 +36,7 @@ func (l *Latencies) Record(annotations map[string]string) {
 	l.seen = append(l.seen, pair{sent, now})
 }
 
-// Write puts a line per record into a file: the moment of sending and that of reconciling.
+// Write writes a line for each record to a file: the time of the change and of the reconcile.
 func (l *Latencies) Write(path string) error {
 	file, err := os.Create(path)
 	if err != nil {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package controller keeps one Deployment per Memcached and says so in its status. The same controller in Rust is
-// testdata/bench/rust/operator/src/controller.rs: same requests, same labels.
+// Package controller manages a Deployment for each Memcached and reports it in the status.
+// testdata/bench/rust/operator/src/controller.rs is the same controller in Rust, with the same
+// requests and labels.
 package controller
 
 import (
@@ -27,23 +28,23 @@ import (
 )
 
 const (
-	// fieldOwner is who applies.
+	// fieldOwner is the field manager of applied objects.
 	fieldOwner = client.FieldOwner("memcached")
-	// appliedAnnotation says, on a Deployment, of which generation of its owner it was made.
+	// appliedAnnotation contains the generation of the Memcached from which a Deployment was created.
 	appliedAnnotation = "bench.example.com/generation"
 )
 
 // MemcachedReconciler reconciles a Memcached.
 type MemcachedReconciler struct {
 	client.Client
-	// OnlyMetadata keeps of Deployments what is needed: their metadata.
+	// OnlyMetadata caches only the metadata of Deployments.
 	OnlyMetadata bool
-	// Concurrency is how many reconciles run at a time.
+	// Concurrency is the maximum number of concurrent reconciles. Defaults to 1.
 	Concurrency int
 	Latencies   *Latencies
 }
 
-// Reconcile brings the cluster closer to what one Memcached asks for.
+// Reconcile applies the Deployment of a Memcached and updates its status.
 func (r *MemcachedReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	memcached := &benchv1alpha1.Memcached{}
 	if err := r.Get(ctx, req.NamespacedName, memcached); err != nil {
@@ -81,7 +82,8 @@ func (r *MemcachedReconciler) Reconcile(ctx context.Context, req ctrl.Request) (
 	return ctrl.Result{}, nil
 }
 
-// appliedGeneration is what the cached Deployment says of the generation it was made of; empty when there is none.
+// appliedGeneration returns the generation from which the cached Deployment was created, or an
+// empty string if there is no Deployment.
 func (r *MemcachedReconciler) appliedGeneration(ctx context.Context, req ctrl.Request) (string, error) {
 	var deployment client.Object = &appsv1.Deployment{}
 	if r.OnlyMetadata {
@@ -141,7 +143,7 @@ func deploymentFor(memcached *benchv1alpha1.Memcached, generation string) *appsv
 							WithCapabilities(corev1ac.Capabilities().WithDrop("ALL")))))))
 }
 
-// SetupWithManager says which objects wake the reconciler.
+// SetupWithManager registers the controller and its watches.
 func (r *MemcachedReconciler) SetupWithManager(mgr ctrl.Manager) error {
 	var owned []builder.OwnsOption
 	if r.OnlyMetadata {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package v1alpha1 is the API of the operator that is measured, as kubebuilder lays it out. The same types in Rust are
-// in testdata/bench/rust/operator/src/api.rs.
+// Package v1alpha1 is the API of the measured operator, with kubebuilder's layout.
+// testdata/bench/rust/operator/src/api.rs contains the same types in Rust.
 // +kubebuilder:object:generate=true
 // +groupName=bench.example.com
 package v1alpha1
@@ -13,7 +13,7 @@ import (
 )
 
 var (
-	// GroupVersion is where the types are served.
+	// GroupVersion is the group and version of the types.
 	GroupVersion = schema.GroupVersion{Group: "bench.example.com", Version: "v1alpha1"}
 
 	// SchemeBuilder adds Go types to the scheme.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! A new API server with objects as users leave them there.
+//! Starts an API server and creates objects like those of users.
 
 use std::time::Instant;
 
@@ -14,12 +14,12 @@ use kube::{Api, Client, CustomResourceExt};
 use rbuilder::envtest::Environment;
 use serde_json::{Value, json};
 
-/// Objects are spread over these.
+/// Number of namespaces, over which the objects are distributed.
 const NAMESPACES: usize = 10;
-/// Requests at a time.
+/// Number of concurrent requests.
 const AT_A_TIME: usize = 16;
 
-/// An API server, its etcd, and how many objects there are.
+/// An API server with its etcd, and the number of objects.
 pub struct Cluster {
     pub environment: Environment,
     pub client: Client,
@@ -27,12 +27,12 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Starts one and creates the objects.
+    /// Starts a cluster and creates the objects.
     pub async fn populated(objects: usize) -> Result<Self> {
         let environment = Environment::builder()
-            // Several versions of 50 000 objects and what is made of them.
+            // Large enough for several revisions of 50 000 objects and their Deployments.
             .etcd_arg("--quota-backend-bytes=8589934592")
-            // The server is to be no bottleneck that one operator meets and the other not.
+            // Turn off throttling, which might only affect one of the operators.
             .apiserver_arg("--max-requests-inflight=0")
             .apiserver_arg("--max-mutating-requests-inflight=0")
             .apiserver_arg("--enable-priority-and-fairness=false")
@@ -84,7 +84,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// Says in an object's annotations that it is touched now.
+    /// Sets the time in an annotation of an object.
     pub async fn touch(&self, number: usize) -> Result<()> {
         let objects: Api<Memcached> = Api::namespaced(self.client.clone(), &namespace_of(number));
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?;
@@ -100,7 +100,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// What the API server counts.
+    /// Returns the metrics of the API server.
     pub async fn metrics(&self) -> Result<String> {
         let request = http::Request::get("/metrics").body(Vec::new())?;
         Ok(self.client.request_text(request).await?)
@@ -115,7 +115,8 @@ fn name_of(number: usize) -> String {
     format!("memcached-sample-{number:05}")
 }
 
-/// An object as `kubectl apply` and a delivery tool leave it: 1.7 kB with the record of who applied what.
+/// Returns an object as left by `kubectl apply` and a delivery tool: 1.7 kB including
+/// `managedFields`.
 fn object(number: usize) -> Value {
     let labels = json!({
         "app.kubernetes.io/name": "memcached",
@@ -144,7 +145,7 @@ fn object(number: usize) -> Value {
     let applied = object.to_string();
     object["metadata"]["annotations"]["kubectl.kubernetes.io/last-applied-configuration"] =
         applied.into();
-    // The server adds the entry of the one who creates the object.
+    // The server adds an entry for the client that creates the object.
     object["metadata"]["managedFields"] = json!([{
         "apiVersion": "bench.example.com/v1alpha1",
         "fieldsType": "FieldsV1",

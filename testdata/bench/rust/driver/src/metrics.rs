@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Reading metrics in Prometheus' text format.
+//! Parses metrics in Prometheus' text format.
 
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
@@ -8,10 +8,10 @@ use std::net::TcpStream;
 
 use anyhow::Result;
 
-/// The labels of one line and its value.
+/// The labels and the value of a line.
 type Line<'a> = (BTreeMap<&'a str, &'a str>, f64);
 
-/// The lines of one metric.
+/// Returns the lines of a metric.
 pub fn lines<'a>(text: &'a str, name: &str) -> Vec<Line<'a>> {
     let lines = text.lines().filter_map(|line| line.strip_prefix(name));
     lines.filter_map(parse).collect()
@@ -19,7 +19,7 @@ pub fn lines<'a>(text: &'a str, name: &str) -> Vec<Line<'a>> {
 
 fn parse(rest: &str) -> Option<Line<'_>> {
     let (labels, value) = match rest.strip_prefix('{') {
-        // No label that is read here has a brace or a comma in its value.
+        // The values of the labels used here contain neither braces nor commas.
         Some(rest) => rest.split_once('}')?,
         None => ("", rest.strip_prefix(' ')?),
     };
@@ -30,7 +30,7 @@ fn parse(rest: &str) -> Option<Line<'_>> {
     Some((labels.collect(), value.trim().parse().ok()?))
 }
 
-/// Requests for the measured kinds, as the API server counts them: by `VERB resource`.
+/// Returns the requests for the measured kinds counted by the API server, by `VERB resource`.
 pub fn requests(apiserver: &str) -> BTreeMap<String, f64> {
     let mut counts = BTreeMap::new();
     for (labels, value) in lines(apiserver, "apiserver_request_total") {
@@ -50,7 +50,7 @@ pub fn requests(apiserver: &str) -> BTreeMap<String, f64> {
     counts
 }
 
-/// What was added since.
+/// Returns the increase of each count.
 pub fn since(
     before: &BTreeMap<String, f64>,
     after: BTreeMap<String, f64>,
@@ -62,10 +62,10 @@ pub fn since(
     added.filter(|(_, count)| *count > 0.0).collect()
 }
 
-/// The text of an operator's endpoint.
+/// Returns the metrics of an operator.
 pub async fn scrape(address: &str) -> Result<String> {
     let address = address.to_owned();
-    // Without tokio's reads and writes, so that it has the features that scaffolds need and one build with them.
+    // Do not use tokio's I/O, whose features scaffolds do not need: tokio would be built again.
     tokio::task::spawn_blocking(move || {
         let mut stream = TcpStream::connect(&address)?;
         write!(
@@ -79,13 +79,13 @@ pub async fn scrape(address: &str) -> Result<String> {
     .await?
 }
 
-/// How many reconciles have ended.
+/// Returns the number of completed reconciles.
 pub fn reconciles(operator: &str) -> f64 {
     let lines = lines(operator, "controller_runtime_reconcile_total");
     lines.iter().map(|(_, value)| value).sum()
 }
 
-/// How many requests an operator has made: by `METHOD code`.
+/// Returns the requests counted by an operator, by `METHOD code`.
 pub fn own_requests(operator: &str) -> BTreeMap<String, f64> {
     let lines = lines(operator, "rest_client_requests_total");
     let name = |labels: &BTreeMap<&str, &str>| format!("{} {}", labels["method"], labels["code"]);

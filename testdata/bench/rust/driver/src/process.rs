@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! An operator as a process: its start, what the system says it takes, its end.
+//! Starts and stops operator processes, and reads their resource usage.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-/// Ticks of a second in /proc, on every Linux there is.
+/// Clock ticks per second in /proc, which is the same on all Linux systems.
 const TICKS: f64 = 100.0;
 
 /// How to start an operator.
@@ -44,23 +44,23 @@ impl FromStr for Operator {
     }
 }
 
-/// A running operator; it is killed when the value goes.
+/// A running operator, killed on drop.
 pub struct Running {
     child: Child,
     pub started: Instant,
     pub metrics: String,
 }
 
-/// What an operator has taken so far.
+/// The resource usage of an operator since its start.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Usage {
-    /// Seconds of processor time, the user's and the system's.
+    /// CPU time in seconds, user and system.
     pub cpu: f64,
-    /// Memory held now, in kB.
+    /// Current resident memory.
     pub rss_kb: u64,
-    /// The part of it that no file backs.
+    /// The part of the resident memory that is not backed by files.
     pub anonymous_kb: u64,
-    /// The most memory held so far.
+    /// Peak resident memory.
     pub peak_kb: u64,
     pub threads: u64,
 }
@@ -98,7 +98,7 @@ impl Running {
         let folder = format!("/proc/{}", self.child.id());
         let stat =
             std::fs::read_to_string(format!("{folder}/stat")).context("the operator has ended")?;
-        // The second field is the name, in parentheses; the 14th and 15th are times.
+        // The second field is the name in parentheses; fields 14 and 15 are user and system time.
         let (_, fields) = stat.rsplit_once(") ").context("no fields in stat")?;
         let times: Vec<f64> = fields
             .split(' ')
@@ -123,7 +123,7 @@ impl Running {
         })
     }
 
-    /// Waits until the operator has used next to no processor time for three seconds.
+    /// Waits until the operator has used almost no CPU time for three consecutive seconds.
     pub async fn idle(&self) -> Result<()> {
         let mut before = self.usage()?.cpu;
         let mut quiet = 0;
@@ -136,7 +136,7 @@ impl Running {
         Ok(())
     }
 
-    /// Asks the operator to end, as Kubernetes does, and waits for it.
+    /// Sends SIGTERM, like a kubelet, and waits for the operator to exit.
     pub async fn stop(mut self) -> Result<()> {
         let id = self.child.id().to_string();
         Command::new("kill").args(["-TERM", &id]).status()?;

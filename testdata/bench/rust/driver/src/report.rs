@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The measurements: as rows, as a table of the best of each operator, and as lines of JSON.
+//! Prints the measurements as rows, as a table with the best figures of each operator, and as lines
+//! of JSON.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -14,23 +15,23 @@ use serde_json::json;
 pub struct Sample {
     pub operator: String,
     pub objects: usize,
-    /// `cold`, `warm`, or a rate of changes.
+    /// `cold`, `warm`, or a rate of changes such as `50/s`.
     pub phase: String,
-    /// Until everything was reconciled.
+    /// Seconds until everything was reconciled.
     pub seconds: f64,
-    /// Seconds of processor time until then.
+    /// CPU time in seconds until the operator was idle.
     pub cpu: f64,
-    /// Seconds of processor time while memory settled.
+    /// CPU time in seconds while memory settled.
     pub idle_cpu: f64,
     pub rss_kb: u64,
     pub anonymous_kb: u64,
     pub peak_kb: u64,
     pub threads: u64,
-    /// As the API server counts them; others watch and list, too.
+    /// Requests counted by the API server, including those of other clients.
     pub requests: BTreeMap<String, f64>,
-    /// As the operator counts them.
+    /// Requests counted by the operator.
     pub own_requests: BTreeMap<String, f64>,
-    /// From sending a change to reconciling it, in order.
+    /// Times from a change to its reconcile, in ascending order.
     pub latencies_ms: Vec<f64>,
 }
 
@@ -50,7 +51,7 @@ impl Report {
         }
     }
 
-    /// Prints a run as a row of its own, at once: the next one may take minutes.
+    /// Adds a run and prints its row immediately, because the next run may take minutes.
     pub fn add(&mut self, sample: Sample) -> Result<()> {
         if self.samples.is_empty() {
             print_head();
@@ -67,14 +68,17 @@ impl Report {
         Ok(())
     }
 
-    /// Notes a run that failed, and goes on.
+    /// Records and prints a failed run.
     pub fn add_failure(&mut self, run: &str, error: &anyhow::Error) {
         eprintln!("{run} failed: {error:#}");
         self.failures.push(format!("{run}: {error:#}"));
     }
 
+    /// Ends the report.
+    ///
     /// # Errors
-    /// The runs that failed.
+    ///
+    /// Returns an error if a run failed.
     pub fn finish(self) -> Result<()> {
         match self.failures.len() {
             0 => Ok(()),
@@ -82,7 +86,8 @@ impl Report {
         }
     }
 
-    /// The least of each figure, by phase and operator, in the order in which they were first seen.
+    /// Prints the lowest value of each figure by phase and operator, in the order of the first
+    /// runs.
     pub fn print_best(&self, objects: usize) {
         println!("the least of each figure:");
         print_head();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! One run of an operator: what it does, and what it takes for that.
+//! Runs an operator and measures it.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use crate::process::{Operator, Running, Usage};
 use crate::steady::Observer;
 use crate::{Args, Sample, metrics};
 
-/// Objects that are touched, in turn.
+/// Number of objects that are changed, one after the other.
 const TOUCHED: usize = 1000;
 
-/// From nothing to everything reconciled.
+/// Measures a start on a cluster where nothing is reconciled.
 pub async fn cold(cluster: &Cluster, operator: &Operator, args: &Args) -> Result<Sample> {
     let observer = Observer::new(cluster);
     let before = metrics::requests(&cluster.metrics().await?);
@@ -39,7 +39,8 @@ pub async fn cold(cluster: &Cluster, operator: &Operator, args: &Args) -> Result
     Ok(sample)
 }
 
-/// A start where there is nothing to do, and then changes at fixed rates. `samples` gets what was measured before a failure.
+/// Measures a start on a cluster where everything is reconciled, and then changes at fixed rates.
+/// Adds to `samples` immediately, so that they are kept if a later measurement fails.
 pub async fn warm(
     cluster: &Cluster,
     operator: &Operator,
@@ -100,7 +101,7 @@ pub async fn warm(
     Ok(())
 }
 
-/// A cluster where an operator has been already.
+/// Returns a cluster in which the first operator has reconciled everything.
 pub async fn reconciled(args: &Args, objects: usize) -> Result<Cluster> {
     let cluster = Cluster::populated(objects).await?;
     let observer = Observer::new(&cluster);
@@ -142,13 +143,14 @@ async fn settled(running: &Running, args: &Args) -> Result<Usage> {
     running.usage()
 }
 
-/// How long it takes until there were as many reconciles as there are objects.
+/// Waits until the number of reconciles reaches the number of objects, and returns the time since
+/// the start.
 async fn all_reconciled(cluster: &Cluster, running: &Running) -> Result<Duration> {
     let deadline = Instant::now() + Duration::from_secs(300);
     loop {
         tokio::time::sleep(Duration::from_millis(100)).await;
         running.usage()?;
-        // It is not served from the first moment on.
+        // Ignore errors, because metrics are not served immediately.
         let reconciles = metrics::scrape(&running.metrics)
             .await
             .map(|text| metrics::reconciles(&text));
@@ -161,7 +163,7 @@ async fn all_reconciled(cluster: &Cluster, running: &Running) -> Result<Duration
     }
 }
 
-/// Touches objects at a fixed rate, whether or not earlier requests were answered.
+/// Changes objects at a fixed rate, without waiting for earlier requests.
 async fn touch(cluster: &Cluster, rate: u32, seconds: u32) -> Result<()> {
     let mut ticks = tokio::time::interval(Duration::from_secs(1) / rate);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Burst);
@@ -182,7 +184,7 @@ fn latencies_path() -> PathBuf {
     std::env::temp_dir().join(format!("bench-latencies-{}", std::process::id()))
 }
 
-/// When each change was sent and when it was first reconciled, in nanoseconds.
+/// Returns the times of each change and of its first reconcile, in nanoseconds since 1970.
 fn read_latencies(path: &std::path::Path) -> Result<Vec<(u128, u128)>> {
     let text = std::fs::read_to_string(path)?;
     let mut pairs = Vec::new();

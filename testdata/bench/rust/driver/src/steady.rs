@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Sees, independently of the operator, when every object is as it should be.
+//! Detects when all objects are in the desired state, independently of the operator.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -16,24 +16,24 @@ use tokio::task::JoinSet;
 
 use crate::cluster::Cluster;
 
-/// How long an operator may take for one object.
+/// Timeout per object.
 const PER_OBJECT: Duration = Duration::from_millis(100);
 
-/// Watches that have begun.
+/// Running watches.
 pub struct Observer {
     watches: JoinSet<Result<Instant>>,
     limit: Duration,
 }
 
 impl Observer {
-    /// Begins to watch.
+    /// Starts watching Memcacheds and Deployments.
     pub fn new(cluster: &Cluster) -> Self {
         let objects: Api<Memcached> = Api::all(cluster.client.clone());
         let deployments: Api<PartialObjectMeta<Deployment>> = Api::all(cluster.client.clone());
         let expected = cluster.objects;
         let mut watches = JoinSet::new();
         watches.spawn(async move {
-            // Pages of 500, so that the server's work for this list is soon over.
+            // Lists pages of 500 objects by default, which costs the server little.
             let objects = watcher::watcher(objects, watcher::Config::default());
             seen(objects, expected, is_available).await
         });
@@ -51,7 +51,7 @@ impl Observer {
         Self { watches, limit }
     }
 
-    /// The moment at which the last object became what it should be.
+    /// Returns the time at which the last object reached the desired state.
     pub async fn steady(mut self) -> Result<Instant> {
         let deadline = tokio::time::Instant::now() + self.limit;
         let mut last = None;
@@ -73,7 +73,7 @@ fn is_available(object: &Memcached) -> bool {
     })
 }
 
-/// When as many objects as expected have been as wanted.
+/// Returns the time at which the expected number of objects has been wanted.
 async fn seen<K: Resource>(
     events: impl Stream<Item = watcher::Result<Event<K>>>,
     expected: usize,

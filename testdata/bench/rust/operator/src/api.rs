@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! `Memcached` of `bench.example.com/v1alpha1`. The same types in Go are in testdata/bench/go/api.
+//! `Memcached` of `bench.example.com/v1alpha1`. testdata/bench/go/api contains the same types in
+//! Go.
 
 use std::collections::BTreeMap;
 

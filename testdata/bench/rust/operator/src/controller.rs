@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Keeps one Deployment per Memcached and says so in its status. The same controller in Go is
-//! testdata/bench/go/controller: same requests, same labels.
+//! Manages a Deployment for each Memcached and reports it in the status.
+//! testdata/bench/go/controller is the same controller in Go, with the same requests and labels.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,20 +21,20 @@ use rbuilder::{Action, Controller, Ctx, Result};
 use crate::api::{Memcached, MemcachedStatus};
 use crate::latencies::Latencies;
 
-/// Says, on a Deployment, of which generation of its owner it was made.
+/// The annotation with the generation of the Memcached from which a Deployment was created.
 const APPLIED: &str = "bench.example.com/generation";
 
-/// What the reconciler needs beside the object.
+/// The state of the reconciler.
 pub struct State {
     pub latencies: Arc<Latencies>,
 }
 
-/// The controller: which objects wake the reconciler.
+/// Returns the controller with its watches.
 pub fn controller(latencies: Arc<Latencies>) -> Controller<Memcached, State> {
     Controller::new(reconcile, State { latencies }).owns::<Deployment>()
 }
 
-/// Brings the cluster closer to what one Memcached asks for.
+/// Applies the Deployment of a Memcached and updates its status.
 pub async fn reconcile(memcached: Arc<Memcached>, ctx: Ctx<State>) -> Result {
     ctx.latencies.record(memcached.annotations());
 
@@ -70,7 +70,7 @@ pub async fn reconcile(memcached: Arc<Memcached>, ctx: Ctx<State>) -> Result {
     Ok(Action::await_change())
 }
 
-/// The Deployment that one Memcached asks for.
+/// Returns the desired Deployment of a Memcached.
 fn deployment_for(memcached: &Memcached, generation: String) -> Deployment {
     let name = memcached.name_any();
     let labels = BTreeMap::from([

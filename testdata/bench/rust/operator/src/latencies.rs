@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! When reconciles began for objects that say when they were touched.
+//! Records when the reconciles of annotated objects started.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -8,15 +8,15 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Holds when an object was last touched, in nanoseconds since 1970.
+/// The annotation with the time of the last change by the driver, in nanoseconds since 1970.
 pub const SENT: &str = "bench.example.com/sent";
 
-/// Pairs of moments: of sending and of reconciling.
+/// Pairs of times: of the change and of the reconcile.
 #[derive(Debug, Default)]
 pub struct Latencies(Mutex<Vec<(String, u128)>>);
 
 impl Latencies {
-    /// Notes the moment, if the annotations say when the object was touched.
+    /// Records the current time if the annotations contain the time of a change.
     pub fn record(&self, annotations: &BTreeMap<String, String>) {
         if let (Some(sent), Ok(now)) = (
             annotations.get(SENT),
@@ -26,7 +26,7 @@ impl Latencies {
         }
     }
 
-    /// Puts a line per record into a file.
+    /// Writes a line for each record to a file.
     pub fn write(&self, path: &Path) -> std::io::Result<()> {
         let mut text = String::new();
         for (sent, now) in self.0.lock().unwrap().iter() {

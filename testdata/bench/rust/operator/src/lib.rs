@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The operator that `cargo xtask bench-operator` measures. Its twin in Go is testdata/bench/go.
+//! The operator that `cargo xtask bench-operator` measures. testdata/bench/go is the same operator
+//! in Go.
 
 pub mod api;
 pub mod controller;

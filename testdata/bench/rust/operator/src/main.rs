@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The manager: runs the controller that is measured.
+//! The manager, which runs the measured controller.
 
 use std::path::PathBuf;
 use std::sync::Arc;
